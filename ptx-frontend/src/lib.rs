@@ -1,0 +1,43 @@
+//! PTX text to a checked, typed [`Module`].
+//!
+//! The way of a text: [`Source`] → lexer → tokens → nom → statements → resolved and checked against
+//! the instruction table → [`Module`] plus *all* [`Diagnostic`]s.
+//!
+//! # Invariants
+//! * No bytes make it panic, hang or overflow the stack.
+//! * A module without error diagnostics is consistent: ids are in range, operands fit their forms,
+//!   layouts are set. Nothing downstream needs to check again.
+//!
+//! # What it must not know
+//! Execution, terminals, files: it does no I/O and knows no device but the targets that the manual names.
+#![forbid(unsafe_code)]
+
+mod diagnostic;
+mod module;
+mod opcode;
+mod span;
+mod table;
+mod types;
+
+pub use diagnostic::{Code, Diagnostic, Label, Severity};
+pub use module::*;
+pub use opcode::{Modifier, Modifiers, Opcode};
+pub use span::{Source, SourceId, Span};
+pub use table::Form;
+pub use types::{CmpOp, MemOrder, Rounding, ScalarType, Scope, StateSpace, TypeClass};
+
+/// What [`parse`] found.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// The module; `None` when there is at least one error.
+    pub module: Option<Module>,
+    /// Everything there is to say, in order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The text, for rendering.
+    pub source: Source,
+}
+
+/// Parses, resolves and checks one PTX text.
+pub fn parse(source: Source) -> Parsed {
+    Parsed { module: None, diagnostics: Vec::new(), source }
+}
