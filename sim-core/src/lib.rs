@@ -1,1 +1,22 @@
-//! x
+//! The machine: a warp-level SIMT interpreter for checked PTX modules.
+//!
+//! ```text
+//! Module --decode, once a kernel--> Code --launch--> Grid -> Cta -> Warp --> memory --> observers
+//! ```
+//!
+//! # Invariants
+//! * A defined result does not depend on the number of jobs, the schedule or the SIMD level.
+//! * What decides *whether* an access may happen (bounds, alignment, read-only) is always on.
+//! * Nothing on the execution path allocates, hashes or takes a lock.
+//! * No kernel can make the process fault: every violation ends as a [`Finding`].
+//!
+//! # What it must not know
+//! Text syntax, terminals, report formats, files, and the host APIs of CUDA.
+
+mod backend;
+mod finding;
+mod launch;
+
+pub use backend::{Backend, Error, ModuleId};
+pub use finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};
+pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, RunOptions, Stats};

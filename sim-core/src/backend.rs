@@ -1,0 +1,95 @@
+//! What runs kernels: the simulator, or a real device behind the same trait.
+
+use std::sync::Arc;
+
+use ptx_frontend::Module;
+
+use crate::launch::{DevicePtr, Launch, LaunchReport, RunOptions};
+
+/// A module that a backend has loaded.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ModuleId(pub u32);
+
+/// Why a backend refused a request; nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The module has no kernel of this name.
+    #[error("no kernel `{name}` in the module{}", suggestion(.candidates))]
+    NoSuchKernel {
+        /// The name asked for.
+        name: String,
+        /// Kernels there are.
+        candidates: Vec<String>,
+    },
+    /// The module has no variable of this name.
+    #[error("no variable `{0}` in the module")]
+    NoSuchVariable(String),
+    /// A launch dimension, size or parameter buffer is impossible.
+    #[error("{0}")]
+    InvalidLaunch(String),
+    /// Not enough device memory.
+    #[error("out of device memory: {requested} bytes asked for, {available} of {total} left")]
+    OutOfMemory {
+        /// Bytes asked for.
+        requested: u64,
+        /// Bytes left.
+        available: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// The range is not inside one live allocation.
+    #[error("{0}")]
+    InvalidAddress(String),
+    /// A symbol that nothing defines.
+    #[error(
+        "undefined symbol `{0}`: no linked module defines it and the device runtime has none of that name"
+    )]
+    UndefinedSymbol(String),
+    /// The simulator does not support something that is needed before the launch starts.
+    #[error("not supported: {0}")]
+    Unsupported(String),
+    /// A failure of the backend itself, with its own words.
+    #[error("{0}")]
+    Backend(String),
+}
+
+fn suggestion(candidates: &[String]) -> String {
+    match candidates {
+        [] => "; it has no kernel at all".into(),
+        list => format!("; it has {}", list.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// What runs kernels. Methods take `&self`: a backend is shared between host threads.
+pub trait Backend: Send + Sync {
+    /// A name for messages: `simulator`, or the device's name.
+    fn name(&self) -> String;
+
+    /// Loads a checked module: places its variables and resolves its symbols.
+    fn load(&self, module: Arc<Module>) -> Result<ModuleId, Error>;
+
+    /// Unloads a module and frees its variables.
+    fn unload(&self, module: ModuleId) -> Result<(), Error>;
+
+    /// Address and size in bytes of a module-scope `.global` or `.const` variable.
+    fn variable(&self, module: ModuleId, name: &str) -> Result<(DevicePtr, u64), Error>;
+
+    /// Allocates `bytes` of global memory, aligned to 512; `label` names it in findings.
+    fn alloc(&self, bytes: u64, label: &str) -> Result<DevicePtr, Error>;
+
+    /// Frees what [`Backend::alloc`] returned.
+    fn free(&self, pointer: DevicePtr) -> Result<(), Error>;
+
+    /// Copies bytes to the device.
+    fn write(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Copies bytes from the device.
+    fn read(&self, from: DevicePtr, bytes: &mut [u8]) -> Result<(), Error>;
+
+    /// Sets `bytes` bytes to the repeated pattern of 1, 2 or 4 bytes.
+    fn fill(&self, to: DevicePtr, bytes: u64, pattern: &[u8]) -> Result<(), Error>;
+
+    /// Runs a launch to its end. `Err` means that nothing ran; faults are in the report.
+    fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error>;
+}

@@ -1,0 +1,179 @@
+//! Findings: what a checker or a fault has to say, with every place that explains it.
+
+use ptx_frontend::{SourceId, Span};
+use std::sync::Arc;
+
+use crate::launch::Dim3;
+
+/// What kind of finding; the names are stable in reports.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum FindingKind {
+    /// Access outside every allocation or variable.
+    OutOfBounds,
+    /// Access at an address that is not a multiple of its size.
+    Misaligned,
+    /// Access near address zero.
+    NullPointer,
+    /// Access to memory that was freed.
+    UseAfterFree,
+    /// `free` of memory that was freed before.
+    DoubleFree,
+    /// `free` of an address that no `malloc` returned.
+    InvalidFree,
+    /// Write to `.const`, `.param` or other read-only memory.
+    WriteToReadOnly,
+    /// An address in a space that the instruction cannot reach.
+    WrongSpace,
+    /// A barrier that not all threads can reach, or with counts that cannot be met.
+    BarrierMismatch,
+    /// A warp-level operation that names lanes that have exited or never come.
+    WarpSyncMismatch,
+    /// Nothing can progress.
+    Deadlock,
+    /// The instruction or time limit was reached.
+    LimitReached,
+    /// `trap`.
+    Trap,
+    /// `brkpt` with no debugger attached.
+    Breakpoint,
+    /// `__assertfail`.
+    AssertionFailed,
+    /// Local memory or call depth exhausted.
+    StackOverflow,
+    /// An indirect call or branch to nowhere.
+    InvalidTarget,
+    /// An instruction that is not supported by the simulator.
+    Unsupported,
+    /// A read of bytes that were never written.
+    UninitializedRead,
+    /// Wrong use of an instruction that the hardware leaves undefined.
+    UndefinedBehavior,
+}
+
+impl FindingKind {
+    /// The stable name used in reports and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OutOfBounds => "out-of-bounds",
+            Self::Misaligned => "misaligned",
+            Self::NullPointer => "null-pointer",
+            Self::UseAfterFree => "use-after-free",
+            Self::DoubleFree => "double-free",
+            Self::InvalidFree => "invalid-free",
+            Self::WriteToReadOnly => "write-to-read-only",
+            Self::WrongSpace => "wrong-space",
+            Self::BarrierMismatch => "barrier-mismatch",
+            Self::WarpSyncMismatch => "warp-sync-mismatch",
+            Self::Deadlock => "deadlock",
+            Self::LimitReached => "limit-reached",
+            Self::Trap => "trap",
+            Self::Breakpoint => "breakpoint",
+            Self::AssertionFailed => "assertion-failed",
+            Self::StackOverflow => "stack-overflow",
+            Self::InvalidTarget => "invalid-target",
+            Self::Unsupported => "unsupported",
+            Self::UninitializedRead => "uninitialized-read",
+            Self::UndefinedBehavior => "undefined-behavior",
+        }
+    }
+
+    /// Whether the thread cannot go on.
+    pub const fn is_fault(self) -> bool {
+        !matches!(self, Self::UninitializedRead | Self::UndefinedBehavior)
+    }
+}
+
+/// A place in the program.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CodePlace {
+    /// Which PTX text.
+    pub source: SourceId,
+    /// The instruction in that text.
+    pub span: Span,
+    /// The function it is in.
+    pub function: Arc<str>,
+    /// Call chain, innermost caller first: function and call instruction.
+    pub callers: Vec<(Arc<str>, SourceId, Span)>,
+    /// Position in the CUDA source, innermost inlined frame first: file, line, column.
+    pub cuda: Vec<CudaPlace>,
+}
+
+/// A position in the source that was compiled to PTX.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CudaPlace {
+    /// File name as in `.file`.
+    pub file: Arc<str>,
+    /// 1-based line.
+    pub line: u32,
+    /// 1-based column, 0 if unknown.
+    pub column: u32,
+    /// Function that was inlined there, if known.
+    pub function: Option<Arc<str>>,
+}
+
+/// One thread: block and position in it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ThreadId {
+    /// Block position in the grid.
+    pub block: Dim3,
+    /// Thread position in the block.
+    pub thread: Dim3,
+}
+
+/// A grouped finding. The first occurrence (lowest block, then thread) gives the values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// What kind.
+    pub kind: FindingKind,
+    /// One sentence without a full stop, with the values of the first occurrence.
+    pub message: String,
+    /// More sentences: nearest allocation, what waits where, what would help.
+    pub notes: Vec<String>,
+    /// The kernel.
+    pub kernel: Arc<str>,
+    /// Where; `None` for the launch as a whole.
+    pub place: Option<CodePlace>,
+    /// The other place that takes part (earlier access, other side of a barrier).
+    pub other_place: Option<CodePlace>,
+    /// The threads it happened in, sorted; at most [`Finding::MAX_THREADS`] are kept.
+    pub threads: Vec<ThreadId>,
+    /// How often it happened over all threads.
+    pub count: u64,
+}
+
+impl Finding {
+    /// Threads kept a finding.
+    pub const MAX_THREADS: usize = 4096;
+
+    /// The threads as compact ranges a block: `(block, "x 0-31, y 2")`-like pairs for messages.
+    ///
+    /// ```
+    /// use sim_core::{Dim3, Finding, ThreadId};
+    /// let block = Dim3::new(0, 0, 0);
+    /// let threads: Vec<_> =
+    ///     (0..4).map(|x| ThreadId { block, thread: Dim3::new(x, 0, 0) }).collect();
+    /// assert_eq!(Finding::ranges(&threads), [(block, "(0..3, 0, 0)".to_string())]);
+    /// ```
+    pub fn ranges(threads: &[ThreadId]) -> Vec<(Dim3, String)> {
+        let mut runs: Vec<(Dim3, Dim3, u32)> = Vec::new();
+        for id in threads {
+            match runs.last_mut() {
+                Some((block, first, last))
+                    if *block == id.block
+                        && first.y == id.thread.y
+                        && first.z == id.thread.z
+                        && *last + 1 == id.thread.x =>
+                {
+                    *last += 1;
+                }
+                _ => runs.push((id.block, id.thread, id.thread.x)),
+            }
+        }
+        runs.into_iter()
+            .map(|(block, first, last)| {
+                let x = if first.x == last { format!("{last}") } else { format!("{}..{last}", first.x) };
+                (block, format!("({x}, {}, {})", first.y, first.z))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,191 @@
+//! What to run and what came of it: the vocabulary shared by the simulator and a real device.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::finding::Finding;
+
+/// Extent or position in a grid, a cluster or a block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Dim3 {
+    /// Fastest varying.
+    pub x: u32,
+    /// Middle.
+    pub y: u32,
+    /// Slowest varying.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// A single element.
+    pub const ONE: Self = Self::new(1, 1, 1);
+
+    /// All three at once.
+    pub const fn new(x: u32, y: u32, z: u32) -> Self {
+        Self { x, y, z }
+    }
+
+    /// Number of elements; 96 bits suffice, so it cannot overflow.
+    pub const fn count(self) -> u128 {
+        self.x as u128 * self.y as u128 * self.z as u128
+    }
+
+    /// The position with linear index `at`, x fastest.
+    pub const fn position(self, at: u64) -> Dim3 {
+        let (x, y) = (self.x as u64, self.y as u64);
+        Dim3::new((at % x) as u32, (at / x % y) as u32, (at / x / y) as u32)
+    }
+
+    /// The linear index of a position.
+    pub const fn index(self, at: Dim3) -> u64 {
+        (at.z as u64 * self.y as u64 + at.y as u64) * self.x as u64 + at.x as u64
+    }
+}
+
+impl From<u32> for Dim3 {
+    fn from(x: u32) -> Self {
+        Self::new(x, 1, 1)
+    }
+}
+
+impl From<(u32, u32)> for Dim3 {
+    fn from((x, y): (u32, u32)) -> Self {
+        Self::new(x, y, 1)
+    }
+}
+
+impl From<(u32, u32, u32)> for Dim3 {
+    fn from((x, y, z): (u32, u32, u32)) -> Self {
+        Self::new(x, y, z)
+    }
+}
+
+impl std::fmt::Display for Dim3 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "({}, {}, {})", self.x, self.y, self.z)
+    }
+}
+
+/// An address in device memory, generic.
+pub type DevicePtr = u64;
+
+/// One kernel launch.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Name of the kernel.
+    pub kernel: Arc<str>,
+    /// Blocks.
+    pub grid: Dim3,
+    /// Blocks a cluster; `None` takes the kernel's directives.
+    pub cluster: Option<Dim3>,
+    /// Threads a block.
+    pub block: Dim3,
+    /// Dynamic shared memory in bytes.
+    pub shared_bytes: u32,
+    /// The packed parameter buffer, laid out as the kernel's `.param` list says.
+    pub params: Vec<u8>,
+    /// All blocks must be resident at once (`cudaLaunchCooperativeKernel`).
+    pub cooperative: bool,
+}
+
+/// How to run: schedule, limits and checks. None of it changes a defined result.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Worker threads; 0 takes one a core.
+    pub jobs: usize,
+    /// 0 schedules round robin; any other value seeds a random schedule.
+    pub seed: u64,
+    /// Ends the launch after this many warp instructions.
+    pub max_instructions: Option<u64>,
+    /// Ends the launch after this time.
+    pub timeout: Option<Duration>,
+    /// Reports reads of bytes that nothing has written (`--tool initcheck`).
+    pub initcheck: bool,
+    /// Counts memory traffic for [`Stats`].
+    pub count_memory: bool,
+    /// Distinct findings kept; further ones are only counted.
+    pub max_findings: usize,
+    /// Directory that source paths in messages are relative to.
+    pub source_root: Option<PathBuf>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            jobs: 0,
+            seed: 0,
+            max_instructions: None,
+            timeout: None,
+            initcheck: false,
+            count_memory: false,
+            max_findings: 100,
+            source_root: None,
+        }
+    }
+}
+
+/// How a launch ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Outcome {
+    /// Every thread exited.
+    Completed,
+    /// A thread faulted: bad access, trap, failed assertion.
+    Faulted,
+    /// Nothing could progress any more.
+    Deadlock,
+    /// `--max-instructions` or `--timeout` was reached.
+    LimitReached,
+    /// An instruction was reached that the simulator does not support.
+    Unsupported,
+}
+
+/// What a launch did.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Stats {
+    /// Warp instructions executed.
+    pub warp_instructions: u64,
+    /// Thread instructions: warp instructions times active lanes.
+    pub thread_instructions: u64,
+    /// Branches executed by warps.
+    pub branches: u64,
+    /// Branches that split a warp.
+    pub divergent_branches: u64,
+    /// Block-wide barriers completed.
+    pub barriers: u64,
+    /// Blocks run.
+    pub blocks: u64,
+    /// Bytes read and written by space; only with [`RunOptions::count_memory`].
+    pub memory: MemoryStats,
+    /// Wall time of the launch.
+    pub time: Duration,
+}
+
+/// Memory traffic in bytes (lanes times access size) and 32-byte sectors a warp access touches.
+#[derive(Clone, Copy, Default, Debug)]
+#[allow(missing_docs, reason = "space and direction")]
+pub struct MemoryStats {
+    pub global_read: u64,
+    pub global_written: u64,
+    pub global_sectors: u64,
+    pub shared_read: u64,
+    pub shared_written: u64,
+    pub local_read: u64,
+    pub local_written: u64,
+    pub atomics: u64,
+}
+
+/// What came of a launch.
+#[derive(Clone, Debug)]
+pub struct LaunchReport {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was found, grouped, in order of place.
+    pub findings: Vec<Finding>,
+    /// Findings beyond [`RunOptions::max_findings`].
+    pub dropped_findings: u64,
+    /// What it did.
+    pub stats: Stats,
+    /// What `printf` in the kernel wrote, in the order of execution.
+    pub output: Vec<u8>,
+}
