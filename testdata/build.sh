@@ -65,7 +65,7 @@ compile() {
     "$nvcc" -ptx -arch="$arch" -std=c++17 -Wno-deprecated-gpu-targets "$@" -o "$out/$flavour/$name.ptx" "$source"
     sed -i -E \
         -e '/^[[:space:]]*\.file/s#"'"$scratch"'/src/#"#' \
-        -e '/^[[:space:]]*\.file/s#"[^"]*/nvidia/cu13/#"cuda/#' \
+        -e '/^[[:space:]]*\.file/s,"[^"]*/cu13/(bin/\.\.//)?,"cuda/,' \
         "$out/$flavour/$name.ptx"
     "$ptxas" -arch="$arch" -o "$scratch/out.cubin" "$out/$flavour/$name.ptx"
 }
