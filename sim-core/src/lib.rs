@@ -16,6 +16,7 @@
 mod backend;
 mod finding;
 mod launch;
+pub mod numerics;
 
 pub use backend::{Backend, Error, ModuleId};
 pub use finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};

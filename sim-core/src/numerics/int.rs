@@ -1,0 +1,375 @@
+//! Integer arithmetic (manual 9.7.1, 9.7.2): one module per PTX integer type, all on unsigned bit
+//! patterns of the type's width.
+//!
+//! Division by zero has a fixed result on the device, all bits one for the quotient *and* the
+//! remainder (read from ptxas output for every width); see each `div` and `rem`.
+
+macro_rules! integer_type {
+    ($name:ident, $bits:ty, $value:ty, $double:ty, $width:literal, $ptx:literal, { $($extra:item)* }) => {
+        #[doc = concat!("Operations of PTX `.", $ptx, "` on `", stringify!($bits), "` bit patterns.")]
+        pub mod $name {
+            use super::super::modes::{Bound, IntCmp};
+
+            type Bits = $bits;
+            type Value = $value;
+
+            /// `add`, modulo 2^width.
+            #[inline(always)]
+            pub fn add(a: Bits, b: Bits) -> Bits {
+                a.wrapping_add(b)
+            }
+
+            /// `add.sat`: limited to the range of the type.
+            #[inline(always)]
+            pub fn add_sat(a: Bits, b: Bits) -> Bits {
+                (a as Value).saturating_add(b as Value) as Bits
+            }
+
+            /// `sub`, modulo 2^width.
+            #[inline(always)]
+            pub fn sub(a: Bits, b: Bits) -> Bits {
+                a.wrapping_sub(b)
+            }
+
+            /// `sub.sat`: limited to the range of the type.
+            #[inline(always)]
+            pub fn sub_sat(a: Bits, b: Bits) -> Bits {
+                (a as Value).saturating_sub(b as Value) as Bits
+            }
+
+            /// `mul.lo`: the low half of the product.
+            #[inline(always)]
+            pub fn mul_lo(a: Bits, b: Bits) -> Bits {
+                a.wrapping_mul(b)
+            }
+
+            /// `mad.lo`: the low half of the product, plus `c`.
+            #[inline(always)]
+            pub fn mad_lo(a: Bits, b: Bits, c: Bits) -> Bits {
+                mul_lo(a, b).wrapping_add(c)
+            }
+
+            /// `mad.hi`: the high half of the product, plus `c`.
+            #[inline(always)]
+            pub fn mad_hi(a: Bits, b: Bits, c: Bits) -> Bits {
+                mul_hi(a, b).wrapping_add(c)
+            }
+
+            /// `mad.hi.sat`: the high half of the product plus `c`, limited to the range of the type.
+            #[inline(always)]
+            pub fn mad_hi_sat(a: Bits, b: Bits, c: Bits) -> Bits {
+                add_sat(mul_hi(a, b), c)
+            }
+
+            /// `sad`: `c + |a - b|`.
+            #[inline(always)]
+            pub fn sad(a: Bits, b: Bits, c: Bits) -> Bits {
+                let (x, y) = (a as Value, b as Value);
+                c.wrapping_add(if x < y { b.wrapping_sub(a) } else { a.wrapping_sub(b) })
+            }
+
+            /// `div`, toward zero. By zero: all bits one. The most negative number by -1: itself.
+            #[inline]
+            pub fn div(a: Bits, b: Bits) -> Bits {
+                if b == 0 { Bits::MAX } else { (a as Value).wrapping_div(b as Value) as Bits }
+            }
+
+            /// `rem`, with the sign of `a`. By zero: all bits one.
+            #[inline]
+            pub fn rem(a: Bits, b: Bits) -> Bits {
+                if b == 0 { Bits::MAX } else { (a as Value).wrapping_rem(b as Value) as Bits }
+            }
+
+            /// `min`.
+            #[inline(always)]
+            pub fn min(a: Bits, b: Bits) -> Bits {
+                (a as Value).min(b as Value) as Bits
+            }
+
+            /// `max`.
+            #[inline(always)]
+            pub fn max(a: Bits, b: Bits) -> Bits {
+                (a as Value).max(b as Value) as Bits
+            }
+
+            /// The comparison of `setp` and `set` (manual 9.7.6).
+            #[inline(always)]
+            pub fn cmp(a: Bits, b: Bits, op: IntCmp) -> bool {
+                op.apply(a as Value, b as Value)
+            }
+
+            /// `shr` (manual 9.7.8.9): amounts beyond the width count as the width.
+            #[inline(always)]
+            pub fn shr(a: Bits, b: u32) -> Bits {
+                // Two steps: the largest amount equals the width, which one shift cannot do.
+                let n = b.min($width);
+                (((a as Value) >> (n - n / $width)) >> (n / $width)) as Bits
+            }
+
+            /// `bfe` (manual 9.7.1.19): the field of length `c & 255` at bit `b & 255`, extended to
+            /// the whole register.
+            #[inline(always)]
+            pub fn bfe(a: Bits, b: u32, c: u32) -> Bits {
+                let shifted = shr(a, b & 0xff);
+                extend(shifted, (c & 0xff).min($width))
+            }
+
+            /// Keeps the low `n` bits (`n` at most the width) and extends them.
+            #[inline(always)]
+            fn extend(a: Bits, n: u32) -> Bits {
+                let drop = $width - n;
+                // `n == 0` shifts by the width less one, then once more.
+                let up = (a << (drop - drop / $width)) << (drop / $width);
+                shr(up, drop)
+            }
+
+            /// `szext` (manual 9.7.1.21) for this signedness: extends the low `b` bits.
+            #[inline(always)]
+            pub fn szext(a: Bits, b: u32, mode: Bound) -> Bits {
+                let n = match mode {
+                    Bound::Clamp => b.min($width),
+                    Bound::Wrap => b % $width,
+                };
+                extend(a, n)
+            }
+
+            /// `bfind` (manual 9.7.1.16): position of the most significant bit that is not a copy of
+            /// the sign, `0xffffffff` if there is none.
+            #[inline(always)]
+            pub fn bfind(a: Bits) -> u32 {
+                #[allow(unused_comparisons)]
+                let negative = (a as Value) < 0;
+                let magnitude = if negative { !a } else { a };
+                ($width - 1u32).wrapping_sub(magnitude.leading_zeros())
+            }
+
+            /// `bfind.shiftamt`: the left shift that moves that bit to the top.
+            #[inline(always)]
+            pub fn bfind_shiftamt(a: Bits) -> u32 {
+                let found = bfind(a);
+                if found == u32::MAX { found } else { $width - 1 - found }
+            }
+
+            /// `add.cc`: the sum and the carry out (manual 9.7.2.1).
+            #[inline(always)]
+            pub fn add_cc(a: Bits, b: Bits) -> (Bits, bool) {
+                a.overflowing_add(b)
+            }
+
+            /// `addc.cc`: the sum with carry in, and the carry out (manual 9.7.2.2).
+            #[inline(always)]
+            pub fn addc_cc(a: Bits, b: Bits, carry: bool) -> (Bits, bool) {
+                let (s, c0) = a.overflowing_add(b);
+                let (s, c1) = s.overflowing_add(Bits::from(carry));
+                (s, c0 | c1)
+            }
+
+            /// `sub.cc`: the difference and the borrow out (manual 9.7.2.3).
+            #[inline(always)]
+            pub fn sub_cc(a: Bits, b: Bits) -> (Bits, bool) {
+                a.overflowing_sub(b)
+            }
+
+            /// `subc.cc`: the difference with borrow in, and the borrow out (manual 9.7.2.4).
+            #[inline(always)]
+            pub fn subc_cc(a: Bits, b: Bits, borrow: bool) -> (Bits, bool) {
+                let (d, b0) = a.overflowing_sub(b);
+                let (d, b1) = d.overflowing_sub(Bits::from(borrow));
+                (d, b0 | b1)
+            }
+
+            /// `madc.lo.cc` (with `carry` false: `mad.lo.cc`): result and carry out of the addition
+            /// (manual 9.7.2.5, 9.7.2.6).
+            #[inline(always)]
+            pub fn madc_lo_cc(a: Bits, b: Bits, c: Bits, carry: bool) -> (Bits, bool) {
+                addc_cc(mul_lo(a, b), c, carry)
+            }
+
+            /// `madc.hi.cc` (with `carry` false: `mad.hi.cc`): result and carry out of the addition.
+            #[inline(always)]
+            pub fn madc_hi_cc(a: Bits, b: Bits, c: Bits, carry: bool) -> (Bits, bool) {
+                addc_cc(mul_hi(a, b), c, carry)
+            }
+
+            /// `mul.hi`: the high half of the product.
+            #[inline(always)]
+            pub fn mul_hi(a: Bits, b: Bits) -> Bits {
+                (((a as Value as $double) * (b as Value as $double)) >> $width) as Bits
+            }
+
+            $($extra)*
+        }
+    };
+}
+
+integer_type!(u16, u16, u16, u32, 16, "u16", {
+    /// `mul.wide`: the whole product, twice as wide.
+    #[inline(always)]
+    pub fn mul_wide(a: Bits, b: Bits) -> u32 {
+        u32::from(a) * u32::from(b)
+    }
+
+    /// `mad.wide`: the whole product plus a `c` of twice the width.
+    #[inline(always)]
+    pub fn mad_wide(a: Bits, b: Bits, c: u32) -> u32 {
+        mul_wide(a, b).wrapping_add(c)
+    }
+});
+
+integer_type!(u32, u32, u32, u64, 32, "u32", {
+    /// `mul.wide`: the whole product, twice as wide.
+    #[inline(always)]
+    pub fn mul_wide(a: Bits, b: Bits) -> u64 {
+        u64::from(a) * u64::from(b)
+    }
+
+    /// `mad.wide`: the whole product plus a `c` of twice the width.
+    #[inline(always)]
+    pub fn mad_wide(a: Bits, b: Bits, c: u64) -> u64 {
+        mul_wide(a, b).wrapping_add(c)
+    }
+
+    #[inline(always)]
+    fn low24(a: Bits) -> Value {
+        a & 0x00ff_ffff
+    }
+
+    /// `mul24.lo`: bits 31..0 of the product of the low 24 bits.
+    #[inline(always)]
+    pub fn mul24_lo(a: Bits, b: Bits) -> Bits {
+        low24(a).wrapping_mul(low24(b))
+    }
+
+    /// `mul24.hi`: bits 47..16 of the product of the low 24 bits.
+    #[inline(always)]
+    pub fn mul24_hi(a: Bits, b: Bits) -> Bits {
+        ((u64::from(low24(a)) * u64::from(low24(b))) >> 16) as Bits
+    }
+
+    /// `mad24.lo`: [`mul24_lo`] plus `c`.
+    #[inline(always)]
+    pub fn mad24_lo(a: Bits, b: Bits, c: Bits) -> Bits {
+        mul24_lo(a, b).wrapping_add(c)
+    }
+
+    /// `mad24.hi`: [`mul24_hi`] plus `c`.
+    #[inline(always)]
+    pub fn mad24_hi(a: Bits, b: Bits, c: Bits) -> Bits {
+        mul24_hi(a, b).wrapping_add(c)
+    }
+
+    /// `mad24.hi.sat`: [`mul24_hi`] plus `c`, limited to the range of the type.
+    #[inline(always)]
+    pub fn mad24_hi_sat(a: Bits, b: Bits, c: Bits) -> Bits {
+        add_sat(mul24_hi(a, b), c)
+    }
+});
+
+integer_type!(u64, u64, u64, u128, 64, "u64", {});
+
+integer_type!(s16, u16, i16, i32, 16, "s16", {
+    /// `mul.wide`: the whole product, twice as wide.
+    #[inline(always)]
+    pub fn mul_wide(a: Bits, b: Bits) -> u32 {
+        ((a as Value) as i32 * (b as Value) as i32) as u32
+    }
+
+    /// `mad.wide`: the whole product plus a `c` of twice the width.
+    #[inline(always)]
+    pub fn mad_wide(a: Bits, b: Bits, c: u32) -> u32 {
+        mul_wide(a, b).wrapping_add(c)
+    }
+
+    /// `abs`; the most negative number gives itself.
+    #[inline(always)]
+    pub fn abs(a: Bits) -> Bits {
+        (a as Value).wrapping_abs() as Bits
+    }
+
+    /// `neg`, modulo 2^width.
+    #[inline(always)]
+    pub fn neg(a: Bits) -> Bits {
+        a.wrapping_neg()
+    }
+});
+
+integer_type!(s32, u32, i32, i64, 32, "s32", {
+    /// `mul.wide`: the whole product, twice as wide.
+    #[inline(always)]
+    pub fn mul_wide(a: Bits, b: Bits) -> u64 {
+        ((a as Value) as i64 * (b as Value) as i64) as u64
+    }
+
+    /// `mad.wide`: the whole product plus a `c` of twice the width.
+    #[inline(always)]
+    pub fn mad_wide(a: Bits, b: Bits, c: u64) -> u64 {
+        mul_wide(a, b).wrapping_add(c)
+    }
+
+    /// `abs`; the most negative number gives itself.
+    #[inline(always)]
+    pub fn abs(a: Bits) -> Bits {
+        (a as Value).wrapping_abs() as Bits
+    }
+
+    /// `neg`, modulo 2^width.
+    #[inline(always)]
+    pub fn neg(a: Bits) -> Bits {
+        a.wrapping_neg()
+    }
+
+    /// `.relu` of `min` and `max`: negative values become 0.
+    #[inline(always)]
+    pub fn relu(a: Bits) -> Bits {
+        max(a, 0)
+    }
+
+    #[inline(always)]
+    fn low24(a: Bits) -> Value {
+        ((a << 8) as Value) >> 8
+    }
+
+    /// `mul24.lo`: bits 31..0 of the product of the low 24 bits.
+    #[inline(always)]
+    pub fn mul24_lo(a: Bits, b: Bits) -> Bits {
+        low24(a).wrapping_mul(low24(b)) as Bits
+    }
+
+    /// `mul24.hi`: bits 47..16 of the product of the low 24 bits.
+    #[inline(always)]
+    pub fn mul24_hi(a: Bits, b: Bits) -> Bits {
+        ((low24(a) as i64 * low24(b) as i64) >> 16) as Bits
+    }
+
+    /// `mad24.lo`: [`mul24_lo`] plus `c`.
+    #[inline(always)]
+    pub fn mad24_lo(a: Bits, b: Bits, c: Bits) -> Bits {
+        mul24_lo(a, b).wrapping_add(c)
+    }
+
+    /// `mad24.hi`: [`mul24_hi`] plus `c`.
+    #[inline(always)]
+    pub fn mad24_hi(a: Bits, b: Bits, c: Bits) -> Bits {
+        mul24_hi(a, b).wrapping_add(c)
+    }
+
+    /// `mad24.hi.sat`: [`mul24_hi`] plus `c`, limited to the range of the type.
+    #[inline(always)]
+    pub fn mad24_hi_sat(a: Bits, b: Bits, c: Bits) -> Bits {
+        add_sat(mul24_hi(a, b), c)
+    }
+});
+
+integer_type!(s64, u64, i64, i128, 64, "s64", {
+    /// `abs`; the most negative number gives itself.
+    #[inline(always)]
+    pub fn abs(a: Bits) -> Bits {
+        (a as Value).wrapping_abs() as Bits
+    }
+
+    /// `neg`, modulo 2^width.
+    #[inline(always)]
+    pub fn neg(a: Bits) -> Bits {
+        a.wrapping_neg()
+    }
+});
