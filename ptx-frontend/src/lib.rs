@@ -12,9 +12,13 @@
 //! Execution, terminals, files: it does no I/O and knows no device but the targets that the manual names.
 #![forbid(unsafe_code)]
 
+pub mod codes;
 mod diagnostic;
+mod lexer;
 mod module;
 mod opcode;
+mod parser;
+mod report;
 mod span;
 mod table;
 mod types;
@@ -38,6 +42,13 @@ pub struct Parsed {
 }
 
 /// Parses, resolves and checks one PTX text.
+///
+/// ```
+/// let text = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }";
+/// let parsed = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into()));
+/// let module = parsed.module.expect("no errors");
+/// assert!(module.kernel("k").is_some());
+/// ```
 pub fn parse(source: Source) -> Parsed {
-    Parsed { module: None, diagnostics: Vec::new(), source }
+    parser::parse(source)
 }

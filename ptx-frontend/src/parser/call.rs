@@ -1,0 +1,240 @@
+//! Operands of `call` (ISA 9.7.12.5).
+//!
+//! A call always has the operands: returned values, callee, arguments, and for calls through a register
+//! the prototype. Lists that the text leaves out are empty vectors.
+
+use smallvec::SmallVec;
+
+use super::instruction::Operands;
+use super::names::Entity;
+use super::{Done, Parser};
+use crate::codes;
+use crate::diagnostic::Diagnostic;
+use crate::lexer::TokenKind;
+use crate::module::{FuncId, Function, FunctionKind, Operand, Param, ParamLayout, PrototypeId};
+use crate::span::Span;
+use crate::types::{ScalarType, StateSpace};
+
+impl<'a> Parser<'a> {
+    /// `(returns), callee, (arguments), prototype`
+    pub(super) fn call_operands(&mut self, operands: &mut Operands<'a>) -> Done {
+        let start = self.span();
+        let returns = if self.kind() == TokenKind::OpenParen {
+            let list = self.call_list(operands)?;
+            self.expect(TokenKind::Comma)?;
+            list
+        } else {
+            Operand::Vector(self.push_elements(&[]))
+        };
+        let returns_span = self.since(start.start);
+        let callee_span = self.span();
+        if self.kind() != TokenKind::Word {
+            return self.expected("a function or a register that holds its address");
+        }
+        let callee = self.operand(operands)?;
+        let mut arguments = None;
+        let mut prototype = None;
+        let mut arguments_span = callee_span;
+        while self.eat(TokenKind::Comma) {
+            let span = self.span();
+            if self.kind() == TokenKind::OpenParen && arguments.is_none() && prototype.is_none() {
+                arguments = Some(self.call_list(operands)?);
+                arguments_span = self.since(span.start);
+            } else if prototype.is_none() {
+                prototype = Some(self.call_prototype(operands)?);
+            } else {
+                return self.expected("`;`");
+            }
+        }
+        let arguments = match arguments {
+            Some(list) => list,
+            None => Operand::Vector(self.push_elements(&[])),
+        };
+        operands.list.extend([returns, callee, arguments]);
+        operands.spans.extend([returns_span, callee_span, arguments_span]);
+        if let Some((prototype, span)) = prototype {
+            operands.list.push(prototype);
+            operands.spans.push(span);
+        }
+        if !operands.bad {
+            operands.bad = !self.check_call(operands);
+        }
+        Ok(())
+    }
+
+    /// `(a, b, …)`, perhaps empty.
+    fn call_list(&mut self, operands: &mut Operands<'a>) -> Done<Operand> {
+        self.bump();
+        let mut elements: SmallVec<[Operand; 8]> = SmallVec::new();
+        if !self.eat(TokenKind::CloseParen) {
+            loop {
+                match self.kind() {
+                    TokenKind::OpenBracket | TokenKind::OpenBrace => {
+                        return self.expected("a register, a `.param` variable or a constant");
+                    }
+                    _ => {
+                        let element = self.operand(operands)?;
+                        elements.push(element);
+                    }
+                }
+                if self.eat(TokenKind::Comma) {
+                    continue;
+                }
+                if self.eat(TokenKind::CloseParen) {
+                    break;
+                }
+                return self.expected("`,` or `)`");
+            }
+        }
+        Ok(Operand::Vector(self.push_elements(&elements)))
+    }
+
+    fn call_prototype(&mut self, operands: &mut Operands<'a>) -> Done<(Operand, Span)> {
+        let span = self.span();
+        if self.kind() != TokenKind::Word {
+            return self.expected("a call prototype");
+        }
+        // A table of functions in memory serves as the list of targets, too.
+        if let Some((Entity::Variable(id), _)) = self.names.find(self.word()) {
+            self.bump();
+            return Ok((Operand::Variable(id, 0), span));
+        }
+        let at = operands.labels.len();
+        let operand = self.label_operand(operands, Operand::Prototype(PrototypeId(u32::MAX)))?;
+        if let Some((position, _)) = operands.labels.get_mut(at) {
+            *position = 3;
+        }
+        Ok((operand, span))
+    }
+
+    /// Sizes and alignments of a function's return parameters and parameters.
+    pub(super) fn function_layouts(&self, id: FuncId) -> (Vec<ParamLayout>, Vec<ParamLayout>) {
+        let function = &self.module.functions[id.index()];
+        let list = |params: &[Param]| params.iter().map(|param| self.param_layout(function, param)).collect();
+        (list(&function.returns), list(&function.params))
+    }
+
+    fn param_layout(&self, function: &Function, param: &Param) -> ParamLayout {
+        match *param {
+            Param::Variable(id) => {
+                let variable = &self.module.variables[id.index()];
+                ParamLayout { size: variable.size, align: variable.align }
+            }
+            Param::Register(id) => {
+                let bytes =
+                    function.registers.get(id.index()).map_or(4, |register| u64::from(register.ty.bytes()));
+                ParamLayout { size: bytes, align: bytes }
+            }
+        }
+    }
+
+    /// Checks callee, numbers and sizes; false if something was reported.
+    fn check_call(&mut self, operands: &Operands<'a>) -> bool {
+        let (callee, callee_span) = (operands.list[1], operands.spans[1]);
+        let problem = match callee {
+            Operand::Function(id) if self.module.functions[id.index()].kind == FunctionKind::Entry => {
+                Some(Diagnostic::error(codes::CALL, callee_span, "a kernel cannot be called"))
+            }
+            Operand::Function(id) => {
+                let (returns, params) = self.function_layouts(id);
+                return self.check_lists(operands, &returns, &params, Some(id));
+            }
+            Operand::Register(id) => {
+                let ty = self.names.registers[id.index()].ty;
+                let wide = matches!(ty, ScalarType::B64 | ScalarType::U64 | ScalarType::S64);
+                let narrow = matches!(ty, ScalarType::B32 | ScalarType::U32 | ScalarType::S32);
+                if !(wide || narrow && self.module.address_size == 32) {
+                    let message = format!("a register of type `{ty}` cannot hold the address of a function");
+                    Some(Diagnostic::error(codes::CALL, callee_span, message))
+                } else {
+                    match operands.list.get(3) {
+                        None => Some(
+                            Diagnostic::error(
+                                codes::CALL,
+                                callee_span,
+                                "a call through a register needs a prototype",
+                            )
+                            .help("declare one, `name: .callprototype …;`, and add it as the last operand"),
+                        ),
+                        Some(&Operand::Prototype(id)) if id.0 != u32::MAX => {
+                            let proto = &self.state.body.prototypes[id.index()];
+                            let (returns, params) = (proto.returns.clone(), proto.params.clone());
+                            return self.check_lists(operands, &returns, &params, None);
+                        }
+                        Some(_) => None,
+                    }
+                }
+            }
+            _ => Some(
+                Diagnostic::error(codes::CALL, callee_span, "this cannot be called")
+                    .help("name a function or a register that holds its address"),
+            ),
+        };
+        match problem {
+            Some(problem) => {
+                self.error(problem);
+                false
+            }
+            None => true,
+        }
+    }
+
+    fn check_lists(
+        &mut self,
+        operands: &Operands<'a>,
+        returns: &[ParamLayout],
+        params: &[ParamLayout],
+        callee: Option<FuncId>,
+    ) -> bool {
+        let lists = [(0, returns, "return value", "return values"), (2, params, "argument", "arguments")];
+        for (at, formals, one, many) in lists {
+            let Operand::Vector(list) = operands.list[at] else { continue };
+            let (given, span) = (list.len as usize, operands.spans[at]);
+            // An open array at the end may be left out.
+            let open = at == 2 && formals.last().is_some_and(|last| last.size == 0);
+            if given != formals.len() && !(open && given + 1 == formals.len()) {
+                let wanted = format!("{} {}", formals.len(), if formals.len() == 1 { one } else { many });
+                let mut error =
+                    Diagnostic::error(codes::CALL, span, format!("this call has {given} of {wanted}"))
+                        .caption(format!("{wanted} needed"));
+                if let Some(id) = callee {
+                    error = error.label(self.module.functions[id.index()].span, "declared here");
+                }
+                self.error(error);
+                return false;
+            }
+            for (position, formal) in formals.iter().enumerate().take(given) {
+                let element = self.state.body.operand_pool[list.start as usize + position];
+                if let Some(problem) = self.argument_problem(element, *formal, at == 0) {
+                    let number = position + 1;
+                    let mut error = Diagnostic::error(codes::CALL, span, format!("{one} {number} {problem}"));
+                    if let Some(id) = callee {
+                        error = error.label(self.module.functions[id.index()].span, "declared here");
+                    }
+                    self.error(error);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn argument_problem(&self, element: Operand, formal: ParamLayout, returned: bool) -> Option<String> {
+        let bytes = match element {
+            Operand::Variable(id, 0) => {
+                let variable = &self.module.variables[id.index()];
+                if variable.space != StateSpace::Param {
+                    return Some(format!("is a `.{}` variable, not a `.param` one", variable.space));
+                }
+                variable.size
+            }
+            Operand::Register(id) => u64::from(self.names.registers[id.index()].ty.bytes()),
+            Operand::Sink if returned => return None,
+            Operand::Integer(_) | Operand::F32(_) | Operand::F64(_) if !returned => return None,
+            Operand::Vector(_) => return None,
+            _ => return Some("is neither a register nor a `.param` variable".to_owned()),
+        };
+        (formal.size != 0 && bytes != formal.size)
+            .then(|| format!("has {bytes} bytes where {} are declared", formal.size))
+    }
+}

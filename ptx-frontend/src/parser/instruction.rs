@@ -1,0 +1,263 @@
+//! Instruction statements.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::body::Patch;
+use super::tokens::Name;
+use super::{Done, Parser, Stop};
+use crate::codes;
+use crate::diagnostic::Diagnostic;
+use crate::lexer::TokenKind;
+use crate::module::{Guard, Instruction, OpId, Operand, OperandList};
+use crate::opcode::Opcode;
+use crate::span::Span;
+use crate::table::{Form, OperandView, Resolved, check_operands, resolve_op};
+use crate::types::ScalarType;
+
+/// Distinct opcode texts, each matched against the table once.
+#[derive(Default)]
+pub(super) struct Ops<'a> {
+    by_text: FxHashMap<&'a str, u32>,
+    /// Opcodes that were written with blanks between their parts.
+    by_joined: FxHashMap<Box<str>, u32>,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    resolved: Resolved,
+    /// Operands decide which of the rows fits: an op for each row met.
+    forms: SmallVec<[(Form, OpId); 2]>,
+}
+
+/// The operands of the instruction that is being read.
+#[derive(Default)]
+pub(super) struct Operands<'a> {
+    pub(super) list: SmallVec<[Operand; 8]>,
+    pub(super) spans: SmallVec<[Span; 8]>,
+    /// Labels to be settled: operand and name.
+    pub(super) labels: SmallVec<[(u32, Name<'a>); 1]>,
+    /// Something was wrong and has been reported.
+    pub(super) bad: bool,
+}
+
+impl<'a> Parser<'a> {
+    /// `@p opcode operands;`
+    pub(super) fn instruction(&mut self) -> Done {
+        let start = self.span().start;
+        let guard = if self.kind() == TokenKind::At { self.guard()? } else { Ok(None) };
+        let entry = self.opcode()?;
+        let mut operands = Operands { bad: guard.is_err() || entry.is_none(), ..Operands::default() };
+        let opcode = entry.map(|entry| self.ops.entries[entry as usize].resolved.op.opcode);
+        match opcode {
+            Some(Opcode::Call) => self.call_operands(&mut operands)?,
+            _ => self.operands(opcode, &mut operands)?,
+        }
+        if self.kind() != TokenKind::Semicolon {
+            return self.expected(if operands.list.is_empty() { "an operand or `;`" } else { "`;`" });
+        }
+        self.bump();
+        let span = self.since(start);
+        let (Some(entry), Ok(guard), false) = (entry, guard, operands.bad) else { return Ok(()) };
+        let Some(op) = self.check(entry, &operands, span) else { return Ok(()) };
+        self.push_instruction(op, guard, &operands, span);
+        Ok(())
+    }
+
+    fn push_instruction(&mut self, op: OpId, guard: Option<Guard>, operands: &Operands<'a>, span: Span) {
+        let start = self.state.body.operand_pool.len() as u32;
+        self.state.body.operand_pool.extend_from_slice(&operands.list);
+        for &(at, name) in &operands.labels {
+            self.pend(name, Patch::Operand(start + at));
+        }
+        self.state.body.instructions.push(Instruction {
+            op,
+            guard,
+            operands: OperandList { start, len: operands.list.len() as u32 },
+            location: self.debug.current,
+            span,
+        });
+    }
+
+    /// Matches the operands against the table; the op of the row that fits.
+    fn check(&mut self, entry: u32, operands: &Operands<'a>, span: Span) -> Option<OpId> {
+        let errors = self.report.errors();
+        let Self { ops, report, names, module, state, context, .. } = self;
+        let entry = &mut ops.entries[entry as usize];
+        let register_type = |id: crate::RegId| {
+            names.registers.get(id.index()).map_or(ScalarType::B32, |register| register.ty)
+        };
+        let variable = |id: crate::VarId| {
+            let variable = &module.variables[id.index()];
+            (variable.space, variable.ty)
+        };
+        let form = if entry.resolved.op.opcode == Opcode::Call {
+            Some(entry.resolved.op.form)
+        } else {
+            let view = OperandView {
+                operands: &operands.list,
+                spans: &operands.spans,
+                pool: &state.body.operand_pool,
+                register_type: &register_type,
+                variable: &variable,
+                span,
+            };
+            check_operands(context, &entry.resolved, &view, &mut report.list)
+        };
+        report.settle();
+        let form = form.filter(|_| report.errors() == errors)?;
+        if let Some(&(_, id)) = entry.forms.iter().find(|(other, _)| *other == form) {
+            return Some(id);
+        }
+        let id = OpId(module.ops.len() as u32);
+        module.ops.push(crate::Op { form, ..entry.resolved.op.clone() });
+        entry.forms.push((form, id));
+        Some(id)
+    }
+
+    /// `@p`, `@!p`
+    fn guard(&mut self) -> Done<Result<Option<Guard>, ()>> {
+        let at = self.bump().span;
+        let negated = self.eat(TokenKind::Bang);
+        if self.kind() != TokenKind::Word {
+            return self.expected("a predicate register after `@`");
+        }
+        let name = Name { text: self.word(), span: self.span() };
+        self.bump();
+        if self.kind() == TokenKind::OpenBrace {
+            self.error(
+                Diagnostic::error(codes::SYNTAX, at.to(name.span), "a guard cannot apply to a block")
+                    .help("guard each instruction, or branch around the block"),
+            );
+            return Ok(Err(()));
+        }
+        let Some(register) = self.scalar_register(name) else { return Ok(Err(())) };
+        let ty = self.names.registers[register.index()].ty;
+        if ty != ScalarType::Pred {
+            self.error(
+                Diagnostic::error(
+                    codes::GUARD,
+                    name.span,
+                    format!("the guard `{}` is no predicate", name.text),
+                )
+                .caption(format!("has the type `{ty}`"))
+                .help("compare with `setp` first"),
+            );
+            return Ok(Err(()));
+        }
+        Ok(Ok(Some(Guard { register, negated })))
+    }
+
+    /// The opcode; `None` if the table does not have it, which is reported then.
+    fn opcode(&mut self) -> Done<Option<u32>> {
+        if self.kind() != TokenKind::Word {
+            return self.expected("an instruction");
+        }
+        let (text, span) = (self.word(), self.span());
+        self.bump();
+        if self.kind() == TokenKind::Directive {
+            return Ok(self.joined_opcode(text, span));
+        }
+        if let Some(&entry) = self.ops.by_text.get(text) {
+            return Ok(Some(entry));
+        }
+        let mut words: SmallVec<[(&str, Span); 8]> = SmallVec::new();
+        let mut at = span.start;
+        for part in text.split('.') {
+            let end = at + part.len() as u32;
+            words.push((part, Span::new(at, end)));
+            at = end + 1;
+        }
+        let entry = self.resolve(words[0], &words[1..]);
+        if let Some(entry) = entry {
+            self.ops.by_text.insert(text, entry);
+        }
+        Ok(entry)
+    }
+
+    /// `ld .param .u32`: the parts stand apart.
+    fn joined_opcode(&mut self, first: &'a str, span: Span) -> Option<u32> {
+        let mut joined = String::from(first);
+        let mut words: SmallVec<[(&str, Span); 8]> = SmallVec::new();
+        let mut at = span.start;
+        for part in first.split('.') {
+            let end = at + part.len() as u32;
+            words.push((part, Span::new(at, end)));
+            at = end + 1;
+        }
+        while self.kind() == TokenKind::Directive {
+            let span = self.span();
+            joined.push_str(self.word());
+            words.push((&self.word()[1..], Span::new(span.start + 1, span.end)));
+            self.bump();
+        }
+        if let Some(&entry) = self.ops.by_joined.get(joined.as_str()) {
+            return Some(entry);
+        }
+        let entry = self.resolve(words[0], &words[1..])?;
+        self.ops.by_joined.insert(joined.into(), entry);
+        Some(entry)
+    }
+
+    fn resolve(&mut self, opcode: (&str, Span), words: &[(&str, Span)]) -> Option<u32> {
+        let resolved = resolve_op(&self.context, opcode, words, &mut self.report.list);
+        self.report.settle();
+        self.ops.entries.push(Entry { resolved: resolved?, forms: SmallVec::new() });
+        Some(self.ops.entries.len() as u32 - 1)
+    }
+
+    /// The operands up to the `;`.
+    fn operands(&mut self, opcode: Option<Opcode>, operands: &mut Operands<'a>) -> Done {
+        if self.kind() == TokenKind::Semicolon {
+            return Ok(());
+        }
+        loop {
+            let start = self.span().start;
+            let operand = match opcode {
+                Some(Opcode::Bra) => {
+                    self.label_operand(operands, Operand::Label(crate::LabelId(u32::MAX)))?
+                }
+                Some(Opcode::Brx) if operands.list.len() == 1 => {
+                    self.label_operand(operands, Operand::BranchTargets(crate::BranchTargetsId(u32::MAX)))?
+                }
+                _ => self.operand(operands)?,
+            };
+            operands.list.push(operand);
+            operands.spans.push(self.since(start));
+            if !self.eat(TokenKind::Comma) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A name in a position that takes a label of the kind of `wanted`.
+    pub(super) fn label_operand(&mut self, operands: &mut Operands<'a>, wanted: Operand) -> Done<Operand> {
+        if self.kind() != TokenKind::Word {
+            return self.expected("a label");
+        }
+        let name = Name { text: self.word(), span: self.span() };
+        self.bump();
+        use super::names::Entity;
+        let found = self.names.find_bound(name.text).map(|(entity, _)| entity);
+        match (wanted, found) {
+            (Operand::Label(_), Some(Entity::Label(id))) => Ok(Operand::Label(id)),
+            (Operand::BranchTargets(_), Some(Entity::BranchTargets(id))) => Ok(Operand::BranchTargets(id)),
+            (Operand::Prototype(_), Some(Entity::Prototype(id))) => Ok(Operand::Prototype(id)),
+            (_, Some(entity @ (Entity::Label(_) | Entity::BranchTargets(_) | Entity::Prototype(_)))) => {
+                self.wrong_label(name.span, name.text, entity);
+                operands.bad = true;
+                Ok(Operand::Sink)
+            }
+            _ => {
+                operands.labels.push((operands.list.len() as u32, name));
+                Ok(wanted)
+            }
+        }
+    }
+
+    /// Gives up an instruction for a reason that was reported.
+    pub(super) fn stop<T>(&mut self, diagnostic: Diagnostic) -> Done<T> {
+        self.error(diagnostic);
+        Err(Stop)
+    }
+}
