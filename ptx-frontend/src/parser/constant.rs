@@ -102,7 +102,13 @@ fn ternary(tokens: Tokens<'_>, depth: u32) -> Step<'_, Constant> {
             Constant::Double(if condition != 0 { yes } else { no })
         }
         // As in ptxas: the value keeps the type of the operand that is chosen.
-        _ if yes.integer().is_some() && no.integer().is_some() => if condition != 0 { yes } else { no },
+        _ if yes.integer().is_some() && no.integer().is_some() => {
+            if condition != 0 {
+                yes
+            } else {
+                no
+            }
+        }
         _ => return fail(tokens, span, codes::CONSTANT, MIXED),
     };
     Ok((rest, value))
@@ -190,9 +196,7 @@ fn apply(
         K::Slash if unsigned => whole(a / b),
         K::Slash => whole(sa.wrapping_div(sb) as u64),
         K::Percent => Ok(Constant::Signed((a % b) as i64)),
-        K::ShiftLeft => {
-            Ok(typed(a << (b & 63), matches!(left, Constant::Unsigned(_))))
-        }
+        K::ShiftLeft => Ok(typed(a << (b & 63), matches!(left, Constant::Unsigned(_)))),
         K::ShiftRight => Ok(match left {
             Constant::Unsigned(a) => Constant::Unsigned(a >> (b & 63)),
             _ => Constant::Signed(sa >> (b & 63)),

@@ -365,8 +365,7 @@ impl<'a> Parser<'a> {
         let (mut max, mut required, mut rank) = (None, None, None);
         while self.kind() == TokenKind::Directive {
             let (word, span) = (self.word(), self.span());
-            let for_entry =
-                !matches!(word, ".noreturn" | ".abi_preserve" | ".abi_preserve_control");
+            let for_entry = !matches!(word, ".noreturn" | ".abi_preserve" | ".abi_preserve_control");
             let both = matches!(word, ".pragma" | ".language");
             if TUNING.contains(&word) && !both && for_entry != entry {
                 let place = if for_entry { "kernels" } else { "device functions" };

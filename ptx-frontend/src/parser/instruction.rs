@@ -101,7 +101,9 @@ impl<'a> Parser<'a> {
             let [returns, params] = &self.formals;
             let (returned, passed) = (returns.contains(&id.0), params.contains(&id.0));
             let problem = match opcode {
-                _ if taken && !returned && !passed => "the address of a local `.param` variable cannot be taken",
+                _ if taken && !returned && !passed => {
+                    "the address of a local `.param` variable cannot be taken"
+                }
                 Some(Opcode::St) if passed => "a parameter cannot be written",
                 Some(Opcode::Ld) if returned => "a return parameter cannot be read",
                 _ => continue,
