@@ -248,8 +248,8 @@ impl Decoder<'_> {
         let (mut next, mut source, mut predicate) = (0, 0, 0);
         let mut widen = smallvec::SmallVec::<[Widen; 2]>::new();
         for &role in &bound.roles {
-            if role == Role::Carry {
-                operands.pred[predicate] = CARRY;
+            if let Role::Carry | Role::NoPred = role {
+                operands.pred[predicate] = if role == Role::Carry { CARRY } else { Pred::TRUE };
                 predicate += 1;
                 continue;
             }
@@ -285,7 +285,7 @@ impl Decoder<'_> {
                     Operand::Integer(value) => operands.imm |= (value as u32) << shift,
                     other => return Err(format!("a constant operand of this kind: {other:?}")),
                 },
-                Role::Ignored | Role::Carry => {}
+                Role::Ignored | Role::Carry | Role::NoPred => {}
             }
         }
         self.lanes(guard, bound.fns, operands);
@@ -397,7 +397,7 @@ impl Decoder<'_> {
         let source = self.special(guard, special, 1);
         let fns = crate::lanes::test2!(|a: u32, b: u32| { a != b });
         let zero = self.bits(0, 1);
-        let pred = [Pred::TRUE, self.predicate_destination(to)?, Pred::TRUE];
+        let pred = [self.predicate_destination(to)?, Pred::TRUE, Pred::TRUE];
         self.lanes(guard, fns, Operands { src: [source, zero, zero], pred, ..Operands::default() });
         Ok(true)
     }

@@ -231,9 +231,7 @@ impl Decoder<'_> {
                         (r.read::<u64>(o.src[0]), r.lane::<u64>(o.src[1], 0), r.lane::<u64>(o.src[2], 0));
                     let inside =
                         (0..32).fold(0, |m, at| m | ((a[at].wrapping_sub(start) < size) as u32) << at);
-                    if o.pred[0].index() != 0 {
-                        r.set_predicate(o.pred[0], mask, inside);
-                    }
+                    r.set_predicate(o.pred[0], mask, inside);
                 });
                 self.lanes(guard, fns, Operands { src: [a, start, size], pred, ..Operands::default() });
             }

@@ -144,7 +144,7 @@ fn shuffle_source(mode: ShuffleMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
             let source = lane as i32 - b as i32;
             (source as u32 & 31, source >= most as i32)
         }
-        ShuffleMode::Down => (lane + b & 31, lane + b <= most),
+        ShuffleMode::Down => ((lane + b) & 31, lane + b <= most),
         ShuffleMode::Bfly => (lane ^ b, lane ^ b <= most),
         ShuffleMode::Idx => {
             let source = least | b & !segment;

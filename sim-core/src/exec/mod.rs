@@ -232,9 +232,9 @@ impl Simulator {
             .or(tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z)))
             .unwrap_or(Dim3::ONE);
         if cluster.count() == 0
-            || launch.grid.x % cluster.x != 0
-            || launch.grid.y % cluster.y != 0
-            || launch.grid.z % cluster.z != 0
+            || !launch.grid.x.is_multiple_of(cluster.x)
+            || !launch.grid.y.is_multiple_of(cluster.y)
+            || !launch.grid.z.is_multiple_of(cluster.z)
         {
             return invalid(format!("grid {} is no multiple of the cluster {cluster}", launch.grid));
         }

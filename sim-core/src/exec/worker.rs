@@ -29,6 +29,7 @@ pub(crate) struct Worker<'g, O> {
     /// Parameters of the kernel.
     pub params: Vec<u8>,
     pub random: Option<Random>,
+    #[allow(clippy::vec_box, reason = "blocks move between workers and the queue as boxes")]
     spare: Vec<Box<Cta>>,
     /// Warp instructions that may run before the shared limit is asked again.
     fuel: u64,

@@ -197,11 +197,13 @@ impl Registers {
         unsafe { *self.predicates.add(pred.index() as usize) ^ pred.flip() }
     }
 
-    /// Sets the lanes of `mask` of a predicate register.
+    /// Sets the lanes of `mask` of a predicate register; index 0 stands for no destination.
     #[inline(always)]
     pub fn set_predicate(&mut self, pred: Pred, mask: LaneMask, value: LaneMask) {
-        debug_assert!(pred.index() != 0);
-        // SAFETY: as in `predicate`; index 0 is never a destination.
+        if pred.index() == 0 {
+            return;
+        }
+        // SAFETY: as in `predicate`.
         unsafe {
             let to = self.predicates.add(pred.index() as usize);
             *to = *to & !mask | value & mask;

@@ -137,7 +137,7 @@ fn map3_body<O: Map3>(r: &mut Registers, o: &Operands, mask: LaneMask) {
     r.write(o.dst, mask, &d);
 }
 
-/// [`Operands::imm`] of a [`Test2`]: the result alone, or combined with predicate 0.
+/// [`Operands::imm`] of a [`Test2`]: the result alone, or combined with the source predicate.
 pub(crate) mod combine {
     pub(crate) const NONE: u32 = 0;
     pub(crate) const AND: u32 = 1;
@@ -145,8 +145,8 @@ pub(crate) mod combine {
     pub(crate) const XOR: u32 = 3;
 }
 
-/// Predicates of a test: 0 is combined with the result, 1 gets it, 2 gets its complement, combined
-/// likewise. A destination with index 0 is not written.
+/// Predicates of a test: 0 gets the result, 1 its complement, each combined with 2. A destination
+/// with index 0 is not written.
 #[inline(always)]
 fn test2_body<O: Test2>(r: &mut Registers, o: &Operands, mask: LaneMask) {
     let a = r.read::<O::A>(o.src[0]);
@@ -156,18 +156,16 @@ fn test2_body<O: Test2>(r: &mut Registers, o: &Operands, mask: LaneMask) {
         lanes[at] = (O::eval(a[at], b[at]) as u32) << at;
     }
     let result = lanes.iter().fold(0, |mask, lane| mask | lane);
-    let c = r.predicate(o.pred[0]);
+    let c = r.predicate(o.pred[2]);
     let with = |value: LaneMask| match o.imm {
         combine::AND => value & c,
         combine::OR => value | c,
         combine::XOR => value ^ c,
         _ => value,
     };
+    r.set_predicate(o.pred[0], mask, with(result));
     if o.pred[1].index() != 0 {
-        r.set_predicate(o.pred[1], mask, with(result));
-    }
-    if o.pred[2].index() != 0 {
-        r.set_predicate(o.pred[2], mask, with(!result));
+        r.set_predicate(o.pred[1], mask, with(!result));
     }
 }
 

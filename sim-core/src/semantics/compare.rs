@@ -27,10 +27,7 @@ pub(super) fn setp(op: &Op, written: Written) -> Option<Bound> {
         _ => integer(op.cmp()?, ty)?,
     };
     let mut roles: smallvec::SmallVec<[Role; 6]> = smallvec::SmallVec::new();
-    roles.push(Role::PredDst);
-    if written.pair {
-        roles.push(Role::PredDst);
-    }
+    roles.extend([Role::PredDst, if written.pair { Role::PredDst } else { Role::NoPred }]);
     roles.extend([Role::Src(ty), Role::Src(ty)]);
     let imm = combine(op);
     if imm != 0 {
@@ -54,6 +51,7 @@ fn integer(cmp: CmpOp, ty: S) -> Option<LaneFns> {
 
 macro_rules! float_tests {
     ($name:ident, $T:ty) => {
+        #[allow(clippy::double_comparisons, clippy::neg_cmp_op_on_partial_ord, clippy::nonminimal_bool)]
         fn $name(cmp: CmpOp) -> LaneFns {
             match cmp {
                 CmpOp::Eq => test2!(|a: $T, b: $T| { a == b }),

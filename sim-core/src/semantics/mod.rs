@@ -19,6 +19,7 @@ mod movement;
 
 /// What a PTX operand is to a lane operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code)]
 pub(crate) enum Role {
     /// Destination register of this type: [`crate::lanes::Operands::dst`].
     Dst(ScalarType),
@@ -31,6 +32,8 @@ pub(crate) enum Role {
     PredSrc,
     /// Destination predicate: the next of [`crate::lanes::Operands::pred`]. May be absent.
     PredDst,
+    /// No operand: the next of [`crate::lanes::Operands::pred`] is index 0.
+    NoPred,
     /// The carry flag, not written as an operand: the next of [`crate::lanes::Operands::pred`].
     Carry,
     /// An integer constant, shifted left by this and added to [`crate::lanes::Operands::imm`].
@@ -72,6 +75,7 @@ impl Bound {
     }
 
     /// Sets the immediate.
+    #[allow(dead_code)]
     pub(crate) fn imm(self, imm: u32) -> Option<Bound> {
         Some(Bound { imm, ..self })
     }
@@ -79,6 +83,7 @@ impl Bound {
 
 /// What a binder may ask of an instruction besides its op.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code)]
 pub(crate) struct Written {
     /// Number of PTX operands, `d|p` counted once.
     pub operands: usize,
