@@ -45,6 +45,7 @@ mod modes;
 mod packed;
 #[allow(dead_code)]
 mod soft;
+pub mod video;
 mod wide;
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod certificate;
 mod convert;
 mod float;
 mod integer;
+mod video;
 
 /// SplitMix64.
 pub(super) struct Rng(pub(super) u64);
