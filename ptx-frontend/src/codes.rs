@@ -6,7 +6,7 @@ macro_rules! codes {
     ($($name:ident $code:literal $text:literal)*) => {
         $(#[doc = concat!("`", $code, "`: ", $text)] pub const $name: Code = Code($code);)*
 
-        /// All codes of the lexer, the parser, the resolver and the linker, with one paragraph each.
+        /// All codes, with one paragraph each.
         pub const ALL: &[(Code, &str)] = &[$((Code($code), $text)),*];
     };
 }
@@ -46,6 +46,24 @@ codes! {
     GUARD "E0307" "The guard of an instruction must be a predicate register: `@p` or `@!p` with `.reg .pred p`."
     ADDRESS "E0308" "An address is `[register]`, `[variable]`, either of them plus a constant, or a constant. A negative offset is written `+-4`; two registers, or a variable and a register, cannot be added in an address."
     CALL "E0309" "A call does not fit its function: the numbers and sizes of arguments and return values must agree with the declaration or prototype, kernels cannot be called, and a call through a register needs a `.callprototype` or `.calltargets`."
+    UNKNOWN_OPCODE "E0401" "The opcode word is not an instruction of PTX up to the newest version that is known here. Opcodes are lower case; modifiers follow after dots."
+    UNKNOWN_MODIFIER "E0402" "The word after the dot is not a modifier of any PTX instruction."
+    FOREIGN_MODIFIER "E0403" "The modifier exists, but no form of this instruction has it."
+    COMBINATION "E0404" "The modifier exists for this instruction, but not together with the others that are given. The help lists what the instruction takes with them."
+    MISSING_MODIFIER "E0405" "A modifier that the instruction must have is missing, often its type."
+    MODIFIER_ORDER "E0406" "Most modifiers may stand in any order. Types keep theirs (destination first), so do state spaces, layouts and bit operations, and some modifiers belong to the opcode word itself, such as `.lo` in `mul.lo` or `.l` in `shf.l`."
+    EXCLUSIVE "E0407" "Two modifiers exclude each other, or one is given twice."
+    OPERAND_COUNT "E0501" "The instruction takes another number of operands with these modifiers."
+    REGISTER_TYPE "E0502" "The type of the register does not agree with the instruction. Bit-size types agree with every type of their size, signed and unsigned integers with each other, floating-point types only with themselves. Only `ld`, `st`, `cvt` and some others take registers that are wider than their type. Formats such as `.bf16` and packed ones live in `.b16`, `.b32` and `.b64` registers."
+    CONSTANT_KIND "E0503" "The constant is of the wrong kind: integer types take integers, `.f32` and `.f64` take floating-point numbers, half precision and packed types take none."
+    CONSTANT_VALUE "E0504" "The constant is outside of what the instruction allows at this place."
+    VECTOR "E0505" "The number of elements in braces does not agree with the instruction: `.v2`, `.v4`, `.v8`, `.x1` to `.x128`, the geometry of a texture or the shape of a matrix decide it."
+    SPACE "E0506" "The variable is in another state space than the instruction names. Without a space the address is generic, which variables in `.const` and `.param` do not have unless `cvta` makes one."
+    ADDRESS_BASE "E0507" "The base of an address is a register of an integer or bit-size type of up to 64 bits, or a variable; absolute addresses exist in `.local` only. Some instructions need a register of the address size."
+    OPERAND_FORM "E0508" "The instruction takes something else at this place, for example an address in brackets, a register or a label. Special registers can be read by `mov` and integer `cvt` only."
+    TOO_OLD "E0601" "The instruction, or one of its modifiers or operands, came with a newer version of PTX than the module's `.version` says."
+    WRONG_TARGET "E0602" "The module's `.target` does not have the instruction or modifier. `sm_80` in the message means this and later architectures, `sm_90a` exactly this one, `sm_100f` the architecture- and family-specific targets of this family from this one on."
+    GONE "E0603" "The instruction was taken out of PTX for newer targets; help names what replaces it."
     LINK_DUPLICATE "E0701" "Two modules define the same symbol. Only one definition may be `.visible`; any number may be `.weak` or `.common`."
     LINK_CONFLICT "E0702" "Modules declare the same symbol with different kinds, types, sizes or parameters."
     LINK_UNRESOLVED "E0703" "An `.extern` symbol is defined in none of the modules."

@@ -27,7 +27,7 @@ pub use diagnostic::{Code, Diagnostic, Label, Severity};
 pub use module::*;
 pub use opcode::{Modifier, Modifiers, Opcode};
 pub use span::{Source, SourceId, Span};
-pub use table::Form;
+pub use table::{Form, Minimum, OperandKind, OperandRole, forms};
 pub use types::{CmpOp, MemOrder, Rounding, ScalarType, Scope, StateSpace, TypeClass};
 
 /// What [`parse`] found.

@@ -4,7 +4,6 @@
 //! are quicker and resume after errors. Names are resolved as they are read: PTX declares before it uses,
 //! labels apart. Nothing here recurses deeper than a fixed limit.
 
-mod alias;
 mod body;
 mod call;
 mod constant;
@@ -22,7 +21,6 @@ mod variable;
 
 use nom::Err;
 use rustc_hash::FxHashSet;
-use std::ops::Range;
 
 use crate::codes;
 use crate::diagnostic::Diagnostic;
@@ -80,8 +78,6 @@ struct Parser<'a> {
     state: BodyState<'a>,
     /// The function whose body is read.
     function: FuncId,
-    /// Its return parameters and parameters in `.param`.
-    formals: [Range<u32>; 2],
     /// `.alias` directives: alias and function.
     aliases: Vec<(FuncId, FuncId)>,
     /// Undefined names that were reported in this function.
@@ -117,7 +113,6 @@ impl<'a> Parser<'a> {
             debug: DebugData::default(),
             state: BodyState::default(),
             function: FuncId(0),
-            formals: [0..0, 0..0],
             aliases: Vec::new(),
             unknown: FxHashSet::default(),
         }
@@ -230,7 +225,6 @@ impl<'a> Parser<'a> {
             }
         }
         self.finish_debug();
-        self.finish_aliases();
         self.check_module();
     }
 
@@ -310,9 +304,7 @@ impl<'a> Parser<'a> {
             }
             ".file" => self.file(),
             ".loc" => self.location(),
-            ".section" => self.section(),
-            ".nv_intermediate_source_section" => self.intermediate_section(),
-            ".loc_intermediate" => self.location_intermediate(),
+            ".section" | ".nv_intermediate_source_section" => self.section(),
             ".alias" => self.alias(),
             ".tex" => {
                 self.error(
@@ -321,6 +313,7 @@ impl<'a> Parser<'a> {
                 );
                 Err(Stop)
             }
+            ".language" | ".minperctamemory" | ".loc_intermediate" => self.ignored_directive(),
             _ => self.unknown_directive(MODULE_DIRECTIVES),
         }
     }
@@ -464,6 +457,7 @@ const MODULE_DIRECTIVES: &[&str] = &[
     ".file",
     ".section",
     ".loc",
+    ".language",
 ];
 
 /// The candidate that `word` was probably meant to be.

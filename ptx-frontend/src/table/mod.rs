@@ -1,20 +1,42 @@
 //! The instruction table: which opcodes, modifiers and operands are legal, and since when.
+//!
+//! [`rows`] holds one row per form, in the notation of the manual; [`notation`] reads them,
+//! [`matcher`] fits modifiers into them, [`expect`] and [`check`] do the same for operands.
+//! A list of modifiers is resolved once, however often it occurs; operands are checked per
+//! instruction against what that left, without allocating when they fit.
+//!
+//! # Invariants
+//! * Every row parses and every opcode has rows (tests).
+//! * What is refused is reported with the place, and with what would be accepted.
+//! * Where the manual and ptxas differ, ptxas is followed.
 
-use smallvec::SmallVec;
-
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::module::{Op, Operand, PtxVersion, RegId, Target, VarId};
-use crate::opcode::{Modifier, Opcode};
+use crate::opcode::Opcode;
 use crate::span::Span;
 use crate::types::{ScalarType, StateSpace};
 
-/// A row of the instruction table (index).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Form(pub u16);
+mod check;
+mod compiled;
+mod counts;
+mod expect;
+mod form;
+mod instances;
+mod matcher;
+mod messages;
+mod model;
+mod need;
+mod notation;
+mod operand_messages;
+mod resolve;
+mod rows;
+mod special;
+mod words;
+
+pub use form::{Form, Minimum, OperandKind, OperandRole, forms};
 
 /// What the module's header says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code, reason = "read once rows are matched")]
 pub(crate) struct Context {
     /// `.version`
     pub(crate) version: PtxVersion,
@@ -26,14 +48,14 @@ pub(crate) struct Context {
 
 /// An opcode with its modifiers, and the rows that they fit.
 #[derive(Clone, Debug)]
-#[allow(dead_code, reason = "read by the parser")]
 pub(crate) struct Resolved {
     /// The op; its form is that of the first row that fits.
     pub(crate) op: Op,
+    /// The rows that the modifiers fit, those that the module may use first; never empty.
+    candidates: Vec<resolve::Candidate>,
 }
 
 /// The operands of one instruction and what is needed to know their types.
-#[allow(dead_code, reason = "read once operands are matched")]
 pub(crate) struct OperandView<'a> {
     /// The operands, destination first.
     pub(crate) operands: &'a [Operand],
@@ -51,45 +73,27 @@ pub(crate) struct OperandView<'a> {
 
 /// Resolves an opcode word and its modifiers (`words`, without dots).
 ///
-/// Reports unknown words; `None` if no row fits.
-#[allow(dead_code, reason = "called by the parser")]
+/// Reports unknown words, combinations that no row has, and a module that is too old or for
+/// another target; `None` if no row fits.
 pub(crate) fn resolve_op(
     context: &Context,
     opcode: (&str, Span),
     words: &[(&str, Span)],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Resolved> {
-    let _ = context;
     let Some(code) = Opcode::from_text(opcode.0) else {
-        diagnostics.push(
-            Diagnostic::error(Code("E0401"), opcode.1, format!("unknown instruction `{}`", opcode.0))
-                .caption("not an instruction of PTX"),
-        );
+        diagnostics.push(messages::unknown_opcode(opcode));
         return None;
     };
-    let mut modifiers = SmallVec::<[Modifier; 6]>::new();
-    let before = diagnostics.len();
-    for &(word, span) in words {
-        match Modifier::from_text(word) {
-            Some(modifier) => modifiers.push(modifier),
-            None => diagnostics.push(Diagnostic::error(
-                Code("E0402"),
-                span,
-                format!("unknown modifier `.{word}`"),
-            )),
-        }
-    }
-    (diagnostics.len() == before).then_some(Resolved { op: Op { opcode: code, modifiers, form: Form(0) } })
+    resolve::resolve(context, code, opcode.1, words, diagnostics)
 }
 
 /// Checks the operands of one instruction; returns the row that fits.
-#[allow(dead_code, reason = "called by the parser")]
 pub(crate) fn check_operands(
     context: &Context,
     resolved: &Resolved,
     view: &OperandView<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Form> {
-    let _ = (context, view, diagnostics);
-    Some(resolved.op.form)
+    resolve::check(context, resolved, view, diagnostics)
 }

@@ -1,0 +1,145 @@
+//! What is said of operands that do not fit.
+
+use crate::codes;
+use crate::diagnostic::Diagnostic;
+use crate::types::{ScalarType, StateSpace, TypeClass};
+
+use super::check::{self, Misfit};
+use super::compiled::INDEX;
+use super::expect::{Constant, Counting, Expect, Kind};
+use super::{Context, OperandView, Resolved};
+
+/// No row takes these operands: says what is wrong with the row that comes nearest.
+pub(super) fn misfit(context: &Context, resolved: &Resolved, view: &OperandView<'_>) -> Diagnostic {
+    let usable = resolved.candidates.iter().filter(|candidate| candidate.unmet.is_none());
+    let signatures: Vec<&[Expect]> =
+        usable.clone().flat_map(|candidate| candidate.signatures.iter().map(|s| &**s)).collect();
+    let given = view.operands.len();
+    let mut nearest: Option<(usize, Misfit, &[Expect])> = None;
+    for signature in signatures.iter().filter(|signature| signature.len() == given) {
+        if let Err((at, misfit)) = check::fits(context, signature, view)
+            && nearest.as_ref().is_none_or(|(before, ..)| at > *before)
+        {
+            nearest = Some((at, misfit, signature));
+        }
+    }
+    let error = match nearest {
+        Some((at, misfit, signature)) => wrong(resolved, view, at, &misfit, &signature[at]),
+        None => count(resolved, view, &signatures),
+    };
+    let rows = usable.filter_map(|candidate| INDEX.entries.get(usize::from(candidate.form.0)));
+    rows.take(3).fold(error, |error, row| error.help(format!("the form is `{}`", row.compiled().display)))
+}
+
+fn count(resolved: &Resolved, view: &OperandView<'_>, signatures: &[&[Expect]]) -> Diagnostic {
+    let mut counts: Vec<usize> = signatures.iter().map(|signature| signature.len()).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
+    let given = view.operands.len();
+    let message = format!("`{}` takes {} operands, not {given}", resolved.op, counts.join(" or "));
+    let span = view.spans.last().map_or(view.span, |last| view.spans[0].to(*last));
+    Diagnostic::error(codes::OPERAND_COUNT, span, message).caption(plural(given, "operand"))
+}
+
+fn wrong(
+    resolved: &Resolved,
+    view: &OperandView<'_>,
+    at: usize,
+    misfit: &Misfit,
+    expect: &Expect,
+) -> Diagnostic {
+    let span = view.spans.get(at).copied().unwrap_or(view.span);
+    let name = expect.name;
+    let wanted = wanted(expect);
+    let (code, found) = match misfit {
+        Misfit::Register(ty) => (codes::REGISTER_TYPE, format!("a register of type `{ty}`")),
+        Misfit::Constant(constant) => {
+            let what = match constant {
+                Constant::Integer => "an integer constant",
+                Constant::Single => "a single-precision constant",
+                Constant::Double => "a floating-point constant",
+            };
+            (codes::CONSTANT_KIND, what.to_owned())
+        }
+        Misfit::Value(value) => (codes::CONSTANT_VALUE, value.to_string()),
+        Misfit::Elements(len) => (codes::VECTOR, format!("a vector of {len}")),
+        Misfit::NotVector => (codes::VECTOR, "a single value".to_owned()),
+        Misfit::Space(space) => (codes::SPACE, format!("a variable in `.{space}`")),
+        Misfit::Base(ty) => (codes::ADDRESS_BASE, format!("a base register of type `{ty}`")),
+        Misfit::Absolute => (codes::ADDRESS_BASE, "an absolute address, which only `.local` has".to_owned()),
+        Misfit::Special(version, sm) => {
+            let message = format!("this special register needs PTX {version} and sm_{sm}");
+            return Diagnostic::error(codes::TOO_OLD, span, message).caption("too new for the module");
+        }
+        Misfit::Form => (codes::OPERAND_FORM, "something else".to_owned()),
+    };
+    let message = format!("operand `{name}` of `{}` must be {wanted}, found {found}", resolved.op);
+    Diagnostic::error(code, span, message).caption(format!("expected {wanted}"))
+}
+
+/// What an operand must be, in words.
+fn wanted(expect: &Expect) -> String {
+    let value = || {
+        let scalar = type_text(expect);
+        let text = match (expect.counting, expect.count) {
+            (_, 0) => scalar,
+            (Counting::AtLeast, least) => format!("a vector of at least {least}, each {scalar}"),
+            (_, count) => format!("a vector of {count}, each {scalar}"),
+        };
+        if expect.flags.negatable { format!("{text}, perhaps negated") } else { text }
+    };
+    match &expect.kind {
+        Kind::Value => value(),
+        Kind::Pack => format!("a {}-bit register or a vector of its equal parts", expect.ty.bits()),
+        Kind::Pair { .. } => format!("{} and a predicate, as `d|p`", value()),
+        Kind::Constant { list, .. } if !list.is_empty() => {
+            let values: Vec<String> = list.iter().map(ToString::to_string).collect();
+            format!("the constant {}", values.join(" or "))
+        }
+        Kind::Constant { low, high, .. } if *low == i64::MIN && *high == i64::MAX => {
+            "an integer constant".to_owned()
+        }
+        Kind::Constant { low, high, .. } => format!("a constant from {low} to {high}"),
+        Kind::Address { space, sized } => {
+            let space = match space {
+                StateSpace::Generic => "a generic address".to_owned(),
+                space => format!("an address in `.{space}`"),
+            };
+            if *sized { format!("{space} in a register of the address size") } else { space }
+        }
+        Kind::TensorAddress => "a tensor memory address in a 32-bit register".to_owned(),
+        Kind::List(_) => "an address with its coordinates in brackets".to_owned(),
+        Kind::Handle => format!("a 64-bit handle or a `{}` variable", expect.ty),
+        Kind::Label => "a label".to_owned(),
+        Kind::Targets => "a `.branchtargets` list".to_owned(),
+        Kind::Callee => "a function, or a register that holds the address of one".to_owned(),
+        Kind::Arguments => "arguments in parentheses".to_owned(),
+        Kind::Prototype => "a `.callprototype` or `.calltargets`".to_owned(),
+        Kind::Sink => "`_`".to_owned(),
+    }
+}
+
+/// The type of one value, in words.
+fn type_text(expect: &Expect) -> String {
+    let ty = expect.ty;
+    if ty == ScalarType::Pred {
+        return "a predicate".to_owned();
+    }
+    let bits = ty.bits().next_multiple_of(8);
+    let size = if expect.flags.wider { format!("{bits}-bit or wider") } else { format!("{bits}-bit") };
+    let register = match ty.class() {
+        TypeClass::Bits => format!("{size} register"),
+        TypeClass::Float => format!("register of `{ty}` or of {size} untyped"),
+        _ if ty.lanes() > 1 => format!("{size} untyped register"),
+        _ => format!("{size} integer or untyped register"),
+    };
+    let article = if size.starts_with('8') { "an" } else { "a" };
+    let article = if register.starts_with('r') { "a" } else { article };
+    let constant = !expect.flags.destination && !expect.flags.register_only && ty.lanes() == 1;
+    format!("{article} {register}{}", if constant { ", or a constant" } else { "" })
+}
+
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

@@ -1,0 +1,189 @@
+//! From words to rows, and from rows and operands to one form.
+
+use smallvec::SmallVec;
+
+use crate::diagnostic::Diagnostic;
+use crate::module::{Op, PtxVersion};
+use crate::opcode::{Modifier, Opcode};
+use crate::span::Span;
+
+use super::check;
+use super::compiled::INDEX;
+use super::expect::{self, Expect};
+use super::form::Form;
+use super::matcher;
+use super::need::Need;
+use super::{Context, OperandView, Resolved, messages, operand_messages};
+
+/// A row that the modifiers fit.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) form: Form,
+    /// The lists of operands it takes.
+    pub(super) signatures: Vec<Box<[Expect]>>,
+    /// What the module lacks for it.
+    pub(super) unmet: Option<Box<Unmet>>,
+}
+
+/// What a module lacks for a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Unmet {
+    /// The words that need it: opcode or modifier, with its dot.
+    pub(super) culprit: String,
+    pub(super) span: Span,
+    /// The oldest version that would do.
+    pub(super) version: PtxVersion,
+    /// The targets that would do.
+    pub(super) need: Need,
+    pub(super) version_met: bool,
+    pub(super) target_met: bool,
+}
+
+/// Resolves modifiers; see [`super::resolve_op`].
+pub(super) fn resolve(
+    context: &Context,
+    opcode: Opcode,
+    span: Span,
+    words: &[(&str, Span)],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Resolved> {
+    let before = diagnostics.len();
+    let mut modifiers = SmallVec::<[Modifier; 6]>::new();
+    for &(word, at) in words {
+        match Modifier::from_text(word) {
+            Some(modifier) => modifiers.push(modifier),
+            None => diagnostics.push(messages::unknown_modifier(opcode, word, at)),
+        }
+    }
+    if diagnostics.len() > before {
+        return None;
+    }
+    let mut candidates = candidates(context, opcode, span, words, &modifiers);
+    candidates.shrink_to_fit();
+    let Some(first) = candidates.first() else {
+        diagnostics.push(messages::no_form(opcode, span, words, &modifiers));
+        return None;
+    };
+    if let Some(unmet) = &first.unmet {
+        diagnostics.push(messages::unmet(context, opcode, unmet));
+        return None;
+    }
+    let form = first.form;
+    Some(Resolved { op: Op { opcode, modifiers, form }, candidates })
+}
+
+/// The rows that fit, usable ones first, then by what they lack.
+fn candidates(
+    context: &Context,
+    opcode: Opcode,
+    span: Span,
+    words: &[(&str, Span)],
+    modifiers: &[Modifier],
+) -> Vec<Candidate> {
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for (at, entry) in INDEX.rows(opcode) {
+        let compiled = entry.compiled();
+        // Of several variants the one that the module may use.
+        let mut best: Option<Option<Box<Unmet>>> = None;
+        for variant in &compiled.notation.variants {
+            let Some(assignment) = matcher::fit(variant, modifiers) else { continue };
+            let whole = std::iter::once((None, &compiled.need));
+            let parts = matcher::needs(variant, modifiers, &assignment).map(|(m, need)| (Some(m), need));
+            let unmet = lacking(context, opcode, span, words, whole.chain(parts));
+            let better = best.as_ref().is_none_or(|best| rank(&unmet) < rank(best));
+            if better {
+                best = Some(unmet);
+            }
+        }
+        let Some(unmet) = best else { continue };
+        let signatures = compiled.notation.signatures.iter();
+        let signatures: Vec<_> = signatures
+            .filter_map(|signature| expect::signature(context, opcode, modifiers, signature))
+            .collect();
+        candidates.push(Candidate { form: Form(at), signatures, unmet });
+    }
+    candidates.sort_by_key(|candidate| rank(&candidate.unmet));
+    candidates
+}
+
+fn rank(unmet: &Option<Box<Unmet>>) -> (bool, bool, PtxVersion) {
+    match unmet {
+        None => (false, false, PtxVersion::new(0, 0)),
+        Some(unmet) => (true, !unmet.target_met, unmet.version),
+    }
+}
+
+/// The first need that is not met, with the newest version of all.
+fn lacking<'a>(
+    context: &Context,
+    opcode: Opcode,
+    span: Span,
+    words: &[(&str, Span)],
+    needs: impl Iterator<Item = (Option<usize>, &'a Need)>,
+) -> Option<Box<Unmet>> {
+    let mut found: Option<Box<Unmet>> = None;
+    for (at, need) in needs {
+        if need.met(context) {
+            continue;
+        }
+        let word = at.and_then(|at| words.get(at));
+        let (culprit, span) = match word {
+            Some((word, span)) => (format!(".{word}"), *span),
+            None => (opcode.text().to_owned(), span),
+        };
+        let (version_met, target_met) = (need.version_met(context), need.target_met(context));
+        match &mut found {
+            None => {
+                found = Some(Box::new(Unmet {
+                    culprit,
+                    span,
+                    version: need.version,
+                    need: need.clone(),
+                    version_met,
+                    target_met,
+                }));
+            }
+            Some(found) => {
+                if need.version > found.version && !version_met {
+                    found.version = need.version;
+                    found.version_met = false;
+                }
+                if !target_met && found.target_met {
+                    found.need = need.clone();
+                    found.target_met = false;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Checks operands; see [`super::check_operands`].
+pub(super) fn check(
+    context: &Context,
+    resolved: &Resolved,
+    view: &OperandView<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Form> {
+    let mut refused = None;
+    for candidate in &resolved.candidates {
+        let fitting = candidate.signatures.iter().any(|signature| {
+            signature.len() == view.operands.len() && check::fits(context, signature, view).is_ok()
+        });
+        match (&candidate.unmet, fitting) {
+            (None, true) => return Some(candidate.form),
+            (Some(unmet), true) if refused.is_none() => refused = Some(unmet),
+            _ => {}
+        }
+    }
+    diagnostics.push(match refused {
+        Some(unmet) => {
+            let mut unmet = unmet.clone();
+            unmet.culprit = format!("{}` with these operands", resolved.op);
+            unmet.span = view.span;
+            messages::unmet_form(context, &unmet)
+        }
+        None => operand_messages::misfit(context, resolved, view),
+    });
+    None
+}

@@ -1,0 +1,90 @@
+//! The rows, by group. Adding an instruction is adding a row; [`super::notation`] says how one is
+//! written.
+
+use super::notation::Sets;
+
+mod asynchronous;
+mod atomic;
+mod compare;
+mod control;
+mod convert;
+mod float;
+mod half;
+mod integer;
+mod logic;
+mod matrix;
+mod mbarrier;
+mod memory;
+mod moves;
+mod sync;
+mod tcgen05;
+mod texture;
+mod video;
+mod wgmma;
+
+/// One form: its notation, and the oldest PTX version and target that have it.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) text: &'static str,
+    pub(super) need: &'static str,
+}
+
+/// The rows of one section of the manual.
+#[derive(Debug)]
+pub(super) struct Section {
+    pub(super) number: &'static str,
+    pub(super) rows: &'static [Row],
+}
+
+/// Rows that belong together.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) name: &'static str,
+    /// Sets of modifiers that its rows name, beside [`SHARED_SETS`].
+    pub(super) sets: &'static Sets,
+    pub(super) sections: &'static [Section],
+}
+
+const fn row(text: &'static str, need: &'static str) -> Row {
+    Row { text, need }
+}
+
+const fn section(number: &'static str, rows: &'static [Row]) -> Section {
+    Section { number, rows }
+}
+
+/// All groups.
+pub(super) static GROUPS: &[&Group] = &[
+    &integer::GROUP,
+    &float::GROUP,
+    &half::GROUP,
+    &compare::GROUP,
+    &logic::GROUP,
+    &moves::GROUP,
+    &memory::GROUP,
+    &convert::GROUP,
+    &asynchronous::GROUP,
+    &texture::GROUP,
+    &control::GROUP,
+    &sync::GROUP,
+    &atomic::GROUP,
+    &mbarrier::GROUP,
+    &matrix::GROUP,
+    &wgmma::GROUP,
+    &tcgen05::GROUP,
+    &video::GROUP,
+];
+
+/// Sets that rows of every group may name.
+pub(super) static SHARED_SETS: &Sets = &[
+    ("rnd", ".rn .rz .rm .rp"),
+    ("int", ".u16 .u32 .u64 .s16 .s32 .s64"),
+    ("bits", ".b16 .b32 .b64"),
+    ("memory", ".b8 .b16 .b32 .b64 .u8 .u16 .u32 .u64 .s8 .s16 .s32 .s64 .f32 .f64"),
+    ("boolop", ".and .or .xor"),
+    ("scope", ".cta .cluster<7.8 sm_90> .gpu .sys"),
+    ("sharedcta", ".shared .shared::cta<7.8>"),
+    ("hint", ".L2::cache_hint<7.4 sm_80>"),
+    ("bytes", ".mbarrier::complete_tx::bytes"),
+    ("ctagroup", ".cta_group::1 .cta_group::2"),
+];
