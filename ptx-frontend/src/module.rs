@@ -113,7 +113,7 @@ pub struct Module {
     pub target: Target,
     /// Further `.target` specifiers such as `debug` or `texmode_independent`.
     pub target_options: Vec<Box<str>>,
-    /// `.address_size`: 32 or 64.
+    /// `.address_size`: 32 or 64; 64 if the text does not say, as ptxas takes it.
     pub address_size: u32,
     /// All variables, of module and of function scope.
     pub variables: Vec<Variable>,
@@ -482,12 +482,19 @@ pub struct OperandList {
 }
 
 /// One operand.
+///
+/// A `call` always has the operands returned values, callee, arguments and, if it goes through a
+/// register, the prototype: lists that the text leaves out are empty vectors. The callee is a
+/// [`Operand::Function`] or an [`Operand::Register`]; arguments and returned values are registers,
+/// constants, and `.param` variables ([`Operand::Variable`] with offset 0).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Operand {
     /// A register, or one component of a vector register.
     Register(RegId),
-    /// `!%p`
+    /// `!%p`, or `-%r` of `vmad`.
     Negated(RegId),
+    /// `-%r1.h1` and the like: part of a register, negated, for `vmad`.
+    NegatedPart(RegId, RegisterPart),
     /// `%r1.h1` and the like: part of a register, for SIMD video instructions.
     Part(RegId, RegisterPart),
     /// An integer constant; signed values are sign-extended to 64 bits.

@@ -14,10 +14,25 @@
 //! Text syntax, terminals, report formats, files, and the host APIs of CUDA.
 
 mod backend;
+pub mod code;
+mod config;
+mod decode;
+mod exec;
 mod finding;
+pub mod lanes;
 mod launch;
+mod memory;
 pub mod numerics;
+mod observer;
+mod semantics;
 
 pub use backend::{Backend, Error, ModuleId};
+pub use code::Code;
+pub use config::DeviceConfig;
+pub use decode::decode;
+pub use exec::Simulator;
 pub use finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};
+pub use lanes::SimdLevel;
 pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, RunOptions, Stats};
+pub use memory::window;
+pub use observer::{AccessKind, Memory, NoObserver, Observer, Tools, WarpAccess};

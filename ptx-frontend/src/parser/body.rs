@@ -166,7 +166,6 @@ impl<'a> Parser<'a> {
                     (Operand::BranchTargets(_), Entity::BranchTargets(id)) => {
                         *operand = Operand::BranchTargets(id)
                     }
-                    (Operand::Prototype(_), Entity::Prototype(id)) => *operand = Operand::Prototype(id),
                     _ => self.wrong_label(pending.span, text, entity),
                 }
             }
@@ -271,7 +270,7 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             ".section" => self.section(),
-            ".loc_intermediate" | ".language" => self.ignored_directive(),
+            ".loc_intermediate" => self.location_intermediate(),
             ".branchtargets" | ".calltargets" | ".callprototype" => {
                 let message = format!("`{}` needs a label", self.word());
                 self.error(
@@ -351,13 +350,12 @@ impl<'a> Parser<'a> {
 
     fn target_label(&mut self, list: BranchTargetsId, name: Name<'a>) {
         let at = self.state.body.branch_targets[list.index()].len() as u32;
-        let found = self.names.find_bound(name.text);
-        let id = if let Some((Entity::Label(id), _)) = found { id } else { LabelId(u32::MAX) };
-        self.state.body.branch_targets[list.index()].push(id);
-        match found {
-            Some((Entity::Label(_), _)) => {}
-            _ => self.pend(name, Patch::Target(list, at)),
+        if let Some(Entity::Label(id)) = self.names.find_here(name.text) {
+            self.state.body.branch_targets[list.index()].push(id);
+            return;
         }
+        self.state.body.branch_targets[list.index()].push(LabelId(u32::MAX));
+        self.pend(name, Patch::Target(list, at));
     }
 
     /// `L<3>` in a list of branch targets: the labels `L0` to `L2`, which must be defined before.

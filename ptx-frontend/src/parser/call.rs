@@ -7,11 +7,12 @@ use smallvec::SmallVec;
 
 use super::instruction::Operands;
 use super::names::Entity;
+use super::tokens::Name;
 use super::{Done, Parser};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
-use crate::module::{FuncId, Function, FunctionKind, Operand, Param, ParamLayout, PrototypeId};
+use crate::module::{FuncId, Function, FunctionKind, Operand, Param, ParamLayout};
 use crate::span::Span;
 use crate::types::{ScalarType, StateSpace};
 
@@ -99,12 +100,15 @@ impl<'a> Parser<'a> {
             self.bump();
             return Ok((Operand::Variable(id, 0), span));
         }
-        let at = operands.labels.len();
-        let operand = self.label_operand(operands, Operand::Prototype(PrototypeId(u32::MAX)))?;
-        if let Some((position, _)) = operands.labels.get_mut(at) {
-            *position = 3;
+        let name = Name { text: self.word(), span };
+        self.bump();
+        match self.names.find_bound(name.text) {
+            Some((Entity::Prototype(id), _)) => return Ok((Operand::Prototype(id), span)),
+            Some((entity, _)) => self.wrong_label(span, name.text, entity),
+            None => self.undefined(name, "the prototype"),
         }
-        Ok((operand, span))
+        operands.bad = true;
+        Ok((Operand::Sink, span))
     }
 
     /// Sizes and alignments of a function's return parameters and parameters.
@@ -143,7 +147,7 @@ impl<'a> Parser<'a> {
                 let ty = self.names.registers[id.index()].ty;
                 let wide = matches!(ty, ScalarType::B64 | ScalarType::U64 | ScalarType::S64);
                 let narrow = matches!(ty, ScalarType::B32 | ScalarType::U32 | ScalarType::S32);
-                if !(wide || narrow && self.module.address_size == 32) {
+                if !(wide || narrow) {
                     let message = format!("a register of type `{ty}` cannot hold the address of a function");
                     Some(Diagnostic::error(codes::CALL, callee_span, message))
                 } else {
@@ -156,7 +160,7 @@ impl<'a> Parser<'a> {
                             )
                             .help("declare one, `name: .callprototype …;`, and add it as the last operand"),
                         ),
-                        Some(&Operand::Prototype(id)) if id.0 != u32::MAX => {
+                        Some(&Operand::Prototype(id)) => {
                             let proto = &self.state.body.prototypes[id.index()];
                             let (returns, params) = (proto.returns.clone(), proto.params.clone());
                             return self.check_lists(operands, &returns, &params, None);
@@ -225,6 +229,10 @@ impl<'a> Parser<'a> {
                 let variable = &self.module.variables[id.index()];
                 if variable.space != StateSpace::Param {
                     return Some(format!("is a `.{}` variable, not a `.param` one", variable.space));
+                }
+                if formal.size != 0 && variable.align != formal.align && !variable.dimensions.is_empty() {
+                    let (has, wanted) = (variable.align, formal.align);
+                    return Some(format!("is aligned to {has} bytes where {wanted} are declared"));
                 }
                 variable.size
             }

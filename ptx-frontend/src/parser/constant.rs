@@ -1,4 +1,6 @@
 //! Literals and constant expressions (ISA 4.5), evaluated while they are read.
+//!
+//! Where the manual leaves a choice this does as ptxas does: shift amounts count modulo 64.
 
 use nom::Err;
 
@@ -99,10 +101,15 @@ fn ternary(tokens: Tokens<'_>, depth: u32) -> Step<'_, Constant> {
         (Constant::Double(yes), Constant::Double(no)) => {
             Constant::Double(if condition != 0 { yes } else { no })
         }
-        _ => match usual(yes, no) {
-            Some((yes, no, unsigned)) => typed(if condition != 0 { yes } else { no }, unsigned),
-            None => return fail(tokens, span, codes::CONSTANT, MIXED),
-        },
+        // As in ptxas: the value keeps the type of the operand that is chosen.
+        _ if yes.integer().is_some() && no.integer().is_some() => {
+            if condition != 0 {
+                yes
+            } else {
+                no
+            }
+        }
+        _ => return fail(tokens, span, codes::CONSTANT, MIXED),
     };
     Ok((rest, value))
 }
@@ -189,12 +196,10 @@ fn apply(
         K::Slash if unsigned => whole(a / b),
         K::Slash => whole(sa.wrapping_div(sb) as u64),
         K::Percent => Ok(Constant::Signed((a % b) as i64)),
-        K::ShiftLeft => {
-            Ok(typed(a.checked_shl(shift(b)).unwrap_or(0), matches!(left, Constant::Unsigned(_))))
-        }
+        K::ShiftLeft => Ok(typed(a << (b & 63), matches!(left, Constant::Unsigned(_)))),
         K::ShiftRight => Ok(match left {
-            Constant::Unsigned(a) => Constant::Unsigned(a.checked_shr(shift(b)).unwrap_or(0)),
-            _ => Constant::Signed(sa >> shift(b).min(63)),
+            Constant::Unsigned(a) => Constant::Unsigned(a >> (b & 63)),
+            _ => Constant::Signed(sa >> (b & 63)),
         }),
         K::Less => truth(if unsigned { a < b } else { sa < sb }),
         K::Greater => truth(if unsigned { a > b } else { sa > sb }),
@@ -208,10 +213,6 @@ fn apply(
         K::AmpAmp => truth(a != 0 && b != 0),
         _ => truth(a != 0 || b != 0),
     }
-}
-
-fn shift(amount: u64) -> u32 {
-    amount.min(64) as u32
 }
 
 fn unary(tokens: Tokens<'_>, depth: u32) -> Step<'_, Constant> {
@@ -381,7 +382,8 @@ mod tests {
         assert_eq!(value("-1 < 1"), signed(1));
         assert_eq!(value("-8>>1"), signed(-4));
         assert_eq!(value("(.u64)-8>>1"), Ok(Constant::Unsigned((-8i64 as u64) >> 1)));
-        assert_eq!(value("1<<64"), signed(0));
+        assert_eq!(value("1<<64"), signed(1));
+        assert_eq!(value("-1>>70"), signed(-1));
         assert_eq!(value("~0"), Ok(Constant::Unsigned(u64::MAX)));
         assert_eq!(value("!0 && 2 || 0"), signed(1));
         assert_eq!(value("1 ? 2 : 0 ? 3 : 4"), signed(2));

@@ -6,7 +6,7 @@ use nom::{Err, Parser as _};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-use super::constant::{integer, literal};
+use super::constant::{Constant, integer, literal};
 use super::tokens::{Name, Step, SyntaxError, Tokens, directive, keyword, name, string, token};
 use super::{Done, Parser, SOURCE};
 use crate::codes;
@@ -146,33 +146,29 @@ impl<'a> Parser<'a> {
         self.debug.locations.clear();
     }
 
-    /// `.section name { dwarf-lines }`: read over, the strings kept.
-    pub(super) fn section(&mut self) -> Done {
-        let start = self.span();
+    /// `.loc_intermediate file line column`: a place in code between source and PTX, not kept.
+    pub(super) fn location_intermediate(&mut self) -> Done {
         self.bump();
-        let section = match self.kind() {
-            TokenKind::Directive | TokenKind::Word => self.word(),
-            _ => "",
-        };
-        if !section.is_empty() {
-            self.bump();
+        self.rule(place)?;
+        Ok(())
+    }
+
+    /// `.section name { dwarf-lines }`: checked, and the strings kept.
+    pub(super) fn section(&mut self) -> Done {
+        let start = self.bump().span;
+        if self.kind() != TokenKind::Directive {
+            return self.expected("the name of a section, such as `.debug_info`");
         }
-        let open = self.span();
+        let strings = self.word() == ".debug_str";
+        self.bump();
         self.expect(TokenKind::OpenBrace)?;
-        let strings = section == ".debug_str";
         loop {
             match self.kind() {
                 TokenKind::CloseBrace => {
                     self.bump();
                     return Ok(());
                 }
-                TokenKind::End => {
-                    self.error(
-                        Diagnostic::error(codes::UNBALANCED, open, "this section is never closed")
-                            .label(start, "the section begins here"),
-                    );
-                    return Ok(());
-                }
+                TokenKind::End => return self.unclosed_section(start),
                 TokenKind::Word if self.kind_at(1) == TokenKind::Colon => {
                     if strings {
                         let offset = self.debug.strings.len() as u64;
@@ -180,21 +176,76 @@ impl<'a> Parser<'a> {
                     }
                     self.at += 2;
                 }
-                TokenKind::Number if strings => {
-                    let word = self.word();
-                    if let Ok(value) = literal(word) {
-                        self.debug.strings.push(value.integer().unwrap_or(0) as u8);
-                    }
-                    self.bump();
-                }
-                TokenKind::OpenBrace | TokenKind::Semicolon => {
-                    return self.expected("`.b8`, `.b16`, `.b32`, `.b64`, a label or `}` in a section");
-                }
-                _ => {
-                    self.bump();
-                }
+                TokenKind::Directive => self.dwarf_line(strings)?,
+                _ => return self.expected("`.b8`, `.b16`, `.b32`, `.b64`, a label or `}`"),
             }
         }
+    }
+
+    fn unclosed_section(&mut self, start: Span) -> Done {
+        self.error(
+            Diagnostic::error(codes::UNBALANCED, start, "this section is never closed")
+                .caption("begins here and reaches the end of the text"),
+        );
+        Ok(())
+    }
+
+    /// `.b8 1, 2, 3` or one label, perhaps plus a constant or minus another label.
+    fn dwarf_line(&mut self, strings: bool) -> Done {
+        let width = match self.word() {
+            ".b8" => 8,
+            ".b16" => 16,
+            ".b32" => 32,
+            ".b64" => 64,
+            _ => return self.expected("`.b8`, `.b16`, `.b32` or `.b64`"),
+        };
+        self.bump();
+        if matches!(self.kind(), TokenKind::Word | TokenKind::Directive) {
+            self.bump();
+            if self.eat(TokenKind::Plus) {
+                self.rule(integer)?;
+            } else if self.eat(TokenKind::Minus) {
+                self.rule(section_label)?;
+            }
+            return Ok(());
+        }
+        loop {
+            let start = self.span();
+            let negative = self.eat(TokenKind::Minus);
+            if self.kind() != TokenKind::Number {
+                return self.expected("a number");
+            }
+            let value = literal(self.word()).ok().and_then(Constant::integer);
+            let span = start.to(self.bump().span);
+            let limit = if negative { 1u64 << (width - 1) } else { u64::MAX >> (64 - width) };
+            match value.filter(|&value| value <= limit) {
+                Some(value) if strings => self.debug.strings.push(value as u8),
+                Some(_) => {}
+                None => {
+                    let message = format!("this number does not fit {width} bits");
+                    self.error(Diagnostic::error(codes::INVALID_NUMBER, span, message));
+                }
+            }
+            if !self.eat(TokenKind::Comma) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `.nv_intermediate_source_section { … }`: the text of code between source and PTX, not kept.
+    pub(super) fn intermediate_section(&mut self) -> Done {
+        let start = self.bump().span;
+        self.expect(TokenKind::OpenBrace)?;
+        let mut depth = 1u32;
+        while depth > 0 {
+            match self.bump().kind {
+                TokenKind::OpenBrace => depth += 1,
+                TokenKind::CloseBrace => depth -= 1,
+                TokenKind::End => return self.unclosed_section(start),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Joins locations with the files and strings, which stand at the end of the text.

@@ -241,8 +241,11 @@ impl<'a> Parser<'a> {
     /// Makes variables and registers for the parameters, and lays out a kernel's buffer.
     fn parameters(&mut self, id: FuncId, signature: &Signature<'a>) {
         let entry = self.module.functions[id.index()].kind == FunctionKind::Entry;
+        let first = self.module.variables.len() as u32;
         let returns = self.formal_list(id, &signature.returns, false);
+        let middle = self.module.variables.len() as u32;
         let params = self.formal_list(id, &signature.params, entry);
+        self.formals = [first..middle, middle..self.module.variables.len() as u32];
         if returns.len() > 1 && returns.iter().any(|p| matches!(p, Param::Variable(_))) {
             let (_, second) = &signature.returns[1];
             self.error(
@@ -362,9 +365,9 @@ impl<'a> Parser<'a> {
         let (mut max, mut required, mut rank) = (None, None, None);
         while self.kind() == TokenKind::Directive {
             let (word, span) = (self.word(), self.span());
-            let for_entry =
-                !matches!(word, ".noreturn" | ".abi_preserve" | ".abi_preserve_control" | ".pragma");
-            if TUNING.contains(&word) && word != ".pragma" && for_entry != entry {
+            let for_entry = !matches!(word, ".noreturn" | ".abi_preserve" | ".abi_preserve_control");
+            let both = matches!(word, ".pragma" | ".language");
+            if TUNING.contains(&word) && !both && for_entry != entry {
                 let place = if for_entry { "kernels" } else { "device functions" };
                 self.error(Diagnostic::error(
                     codes::MISPLACED,
@@ -398,6 +401,7 @@ impl<'a> Parser<'a> {
                 ".abi_preserve" | ".abi_preserve_control" => {
                     self.number()?;
                 }
+                ".language" => self.language()?,
                 ".noreturn" => {
                     self.bump();
                     noreturn = true;
@@ -425,6 +429,19 @@ impl<'a> Parser<'a> {
             self.error(Diagnostic::error(codes::TUNING, signature.name.span, message));
         }
         Ok((tuning, noreturn))
+    }
+
+    /// `.language N` or `.language "name"`: the language that was compiled.
+    fn language(&mut self) -> Done {
+        self.bump();
+        if self.eat(TokenKind::String) {
+            return Ok(());
+        }
+        let (number, span) = self.rule(count)?;
+        if number > 10 {
+            self.error(Diagnostic::error(codes::TUNING, span, "languages have the numbers 0 to 10"));
+        }
+        Ok(())
     }
 
     fn extent(&mut self) -> Done<[u32; 3]> {
@@ -465,6 +482,7 @@ const TUNING: &[&str] = &[
     ".abi_preserve",
     ".abi_preserve_control",
     ".noreturn",
+    ".language",
     ".pragma",
 ];
 

@@ -1,10 +1,10 @@
-//! `.version`, `.target`, `.address_size` (ISA 11.1) and directives without meaning here.
+//! `.version`, `.target`, `.address_size` (ISA 11.1) and `.pragma` (11.4.7).
 
 use nom::multi::separated_list1;
 
 use super::declaration::count;
 use super::tokens::{Name, directive, name, token};
-use super::{Done, Parser, Stop, closest};
+use super::{Done, Parser, closest};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
@@ -192,18 +192,6 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Directives that change nothing in what a program does: read to the end of their statement.
-    pub(super) fn ignored_directive(&mut self) -> Done {
-        self.bump();
-        while !matches!(self.kind(), TokenKind::End | TokenKind::Semicolon | TokenKind::CloseBrace)
-            && !self.first_on_line(self.at)
-        {
-            self.bump();
-        }
-        self.eat(TokenKind::Semicolon);
-        Ok(())
-    }
-
     /// `.pragma "…", "…";`
     pub(super) fn pragma(&mut self) -> Done<Vec<Box<str>>> {
         let rule = nom::sequence::delimited(
@@ -212,55 +200,6 @@ impl<'a> Parser<'a> {
             token(TokenKind::Semicolon),
         );
         Ok(self.rule(rule)?.into_iter().map(|pragma| pragma.text.into()).collect())
-    }
-
-    /// `.alias name, function;` (ISA 11.2.3)
-    pub(super) fn alias(&mut self) -> Done {
-        self.bump();
-        let rule = nom::sequence::separated_pair(name, token(TokenKind::Comma), name);
-        let (alias, aliasee) = self.rule(nom::sequence::terminated(rule, token(TokenKind::Semicolon)))?;
-        let alias_id = self.alias_function(alias)?;
-        let target_id = self.alias_function(aliasee)?;
-        let (from, to) =
-            (&self.module.functions[alias_id.index()], &self.module.functions[target_id.index()]);
-        let problem = if from.body.is_some() {
-            Some((alias, "an alias must be a declaration without a body"))
-        } else if to.body.is_none() {
-            Some((aliasee, "the function behind an alias must be defined before"))
-        } else if to.linkage == crate::Linkage::Weak {
-            Some((aliasee, "a `.weak` function cannot have an alias"))
-        } else if from.kind != to.kind || self.signature_differs(alias_id, target_id) {
-            Some((alias, "the alias and its function have different parameters"))
-        } else {
-            None
-        };
-        if let Some((name, message)) = problem {
-            self.error(Diagnostic::error(codes::ALIAS, name.span, message));
-            return Ok(());
-        }
-        self.aliases.push((alias_id, target_id));
-        Ok(())
-    }
-
-    fn alias_function(&mut self, name: Name<'a>) -> Done<crate::FuncId> {
-        match self.names.find_bound(name.text) {
-            Some((super::Entity::Function(id), _)) => Ok(id),
-            Some((entity, span)) => {
-                self.error(
-                    Diagnostic::error(
-                        codes::WRONG_KIND,
-                        name.span,
-                        format!("`{}` is not a function", name.text),
-                    )
-                    .label(span, format!("{} declared here", super::describe(entity))),
-                );
-                Err(Stop)
-            }
-            None => {
-                self.undefined(name, "the function");
-                Err(Stop)
-            }
-        }
     }
 }
 

@@ -9,11 +9,11 @@ use super::{Done, Parser, Stop};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
-use crate::module::{Guard, Instruction, OpId, Operand, OperandList};
+use crate::module::{Address, AddressBase, Guard, Instruction, OpId, Operand, OperandList};
 use crate::opcode::Opcode;
 use crate::span::Span;
 use crate::table::{Form, OperandView, Resolved, check_operands, resolve_op};
-use crate::types::ScalarType;
+use crate::types::{ScalarType, StateSpace};
 
 /// Distinct opcode texts, each matched against the table once.
 #[derive(Default)]
@@ -59,6 +59,9 @@ impl<'a> Parser<'a> {
         self.bump();
         let span = self.since(start);
         let (Some(entry), Ok(guard), false) = (entry, guard, operands.bad) else { return Ok(()) };
+        if !self.parameters_used_right(opcode, &operands) {
+            return Ok(());
+        }
         let Some(op) = self.check(entry, &operands, span) else { return Ok(()) };
         self.push_instruction(op, guard, &operands, span);
         Ok(())
@@ -77,6 +80,39 @@ impl<'a> Parser<'a> {
             location: self.debug.current,
             span,
         });
+    }
+
+    /// What ISA 5.1.6.4 forbids: taking the address of a local `.param` variable, writing parameters,
+    /// reading return parameters.
+    fn parameters_used_right(&mut self, opcode: Option<Opcode>, operands: &Operands<'a>) -> bool {
+        if opcode == Some(Opcode::Call) {
+            return true;
+        }
+        for (&operand, &span) in operands.list.iter().zip(&operands.spans) {
+            let (id, taken) = match operand {
+                Operand::Variable(id, _) => (id, true),
+                Operand::Address(Address { base: AddressBase::Variable(id), .. }) => (id, false),
+                _ => continue,
+            };
+            let variable = &self.module.variables[id.index()];
+            if variable.space != StateSpace::Param {
+                continue;
+            }
+            let [returns, params] = &self.formals;
+            let (returned, passed) = (returns.contains(&id.0), params.contains(&id.0));
+            let problem = match opcode {
+                _ if taken && !returned && !passed => {
+                    "the address of a local `.param` variable cannot be taken"
+                }
+                Some(Opcode::St) if passed => "a parameter cannot be written",
+                Some(Opcode::Ld) if returned => "a return parameter cannot be read",
+                _ => continue,
+            };
+            let declared = variable.span;
+            self.error(Diagnostic::error(codes::PARAMETER, span, problem).label(declared, "declared here"));
+            return false;
+        }
+        true
     }
 
     /// Matches the operands against the table; the op of the row that fits.
@@ -238,11 +274,11 @@ impl<'a> Parser<'a> {
         let name = Name { text: self.word(), span: self.span() };
         self.bump();
         use super::names::Entity;
-        let found = self.names.find_bound(name.text).map(|(entity, _)| entity);
+        // A label of an outer block may yet be shadowed by one that follows in this block.
+        let found = self.names.find_here(name.text);
         match (wanted, found) {
             (Operand::Label(_), Some(Entity::Label(id))) => Ok(Operand::Label(id)),
             (Operand::BranchTargets(_), Some(Entity::BranchTargets(id))) => Ok(Operand::BranchTargets(id)),
-            (Operand::Prototype(_), Some(Entity::Prototype(id))) => Ok(Operand::Prototype(id)),
             (_, Some(entity @ (Entity::Label(_) | Entity::BranchTargets(_) | Entity::Prototype(_)))) => {
                 self.wrong_label(name.span, name.text, entity);
                 operands.bad = true;

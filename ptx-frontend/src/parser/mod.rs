@@ -4,6 +4,7 @@
 //! are quicker and resume after errors. Names are resolved as they are read: PTX declares before it uses,
 //! labels apart. Nothing here recurses deeper than a fixed limit.
 
+mod alias;
 mod body;
 mod call;
 mod constant;
@@ -21,6 +22,7 @@ mod variable;
 
 use nom::Err;
 use rustc_hash::FxHashSet;
+use std::ops::Range;
 
 use crate::codes;
 use crate::diagnostic::Diagnostic;
@@ -78,6 +80,8 @@ struct Parser<'a> {
     state: BodyState<'a>,
     /// The function whose body is read.
     function: FuncId,
+    /// Its return parameters and parameters in `.param`.
+    formals: [Range<u32>; 2],
     /// `.alias` directives: alias and function.
     aliases: Vec<(FuncId, FuncId)>,
     /// Undefined names that were reported in this function.
@@ -113,6 +117,7 @@ impl<'a> Parser<'a> {
             debug: DebugData::default(),
             state: BodyState::default(),
             function: FuncId(0),
+            formals: [0..0, 0..0],
             aliases: Vec::new(),
             unknown: FxHashSet::default(),
         }
@@ -225,6 +230,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.finish_debug();
+        self.finish_aliases();
         self.check_module();
     }
 
@@ -304,7 +310,9 @@ impl<'a> Parser<'a> {
             }
             ".file" => self.file(),
             ".loc" => self.location(),
-            ".section" | ".nv_intermediate_source_section" => self.section(),
+            ".section" => self.section(),
+            ".nv_intermediate_source_section" => self.intermediate_section(),
+            ".loc_intermediate" => self.location_intermediate(),
             ".alias" => self.alias(),
             ".tex" => {
                 self.error(
@@ -313,7 +321,6 @@ impl<'a> Parser<'a> {
                 );
                 Err(Stop)
             }
-            ".language" | ".minperctamemory" | ".loc_intermediate" => self.ignored_directive(),
             _ => self.unknown_directive(MODULE_DIRECTIVES),
         }
     }
@@ -457,7 +464,6 @@ const MODULE_DIRECTIVES: &[&str] = &[
     ".file",
     ".section",
     ".loc",
-    ".language",
 ];
 
 /// The candidate that `word` was probably meant to be.

@@ -277,6 +277,11 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// What the innermost scope itself declares under this name.
+    pub(super) fn find_here(&self, name: &str) -> Option<Entity> {
+        self.bound.get(name).filter(|bound| bound.depth == self.depth()).map(|bound| bound.entity)
+    }
+
     /// The module-scope meaning of a name, whatever shadows it.
     pub(super) fn find_bound(&self, name: &str) -> Option<(Entity, Span)> {
         self.bound.get(name).map(|bound| (bound.entity, bound.span))

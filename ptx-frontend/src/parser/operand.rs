@@ -83,6 +83,16 @@ impl<'a> Parser<'a> {
     fn negated(&mut self, operands: &mut Operands<'a>) -> Done<Operand> {
         let name = Name { text: self.word(), span: self.span() };
         self.bump();
+        let (base, suffix) = split(name);
+        if let Some(part) = suffix.and_then(|suffix| register_part(suffix.text)) {
+            return Ok(match self.scalar_register(base) {
+                Some(register) => Operand::NegatedPart(register, part),
+                None => {
+                    operands.bad = true;
+                    Operand::Sink
+                }
+            });
+        }
         match self.scalar_register(name) {
             Some(register) => Ok(Operand::Negated(register)),
             None => {
@@ -265,8 +275,10 @@ impl<'a> Parser<'a> {
                         .help("compute the address in a register and write `[register]`"),
                     );
                 }
-                let offset = self.rule(integer)? as i64;
+                let index = self.rule(integer)? as i64;
                 self.expect(TokenKind::CloseBracket)?;
+                let variable = &self.module.variables[id.index()];
+                let offset = index.wrapping_mul(i64::from(variable.ty.bytes() * variable.vector));
                 Ok(Operand::Address(Address { base: AddressBase::Variable(id), offset }))
             }
             TokenKind::Minus => {

@@ -26,6 +26,9 @@ impl<'a> Parser<'a> {
     pub(super) fn variables(&mut self, linkage: Linkage, start: Span) -> Done {
         let head = self.rule(head)?;
         self.check_head(&head, linkage, start);
+        if self.eat(TokenKind::Semicolon) {
+            return Ok(());
+        }
         loop {
             let declarator = self.rule(declarator)?;
             if head.space == StateSpace::Reg {

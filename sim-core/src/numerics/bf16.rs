@@ -40,6 +40,42 @@ pub(super) fn narrow(x: f32, ftz: bool) -> u16 {
     if x.is_nan() { NAN } else { r }
 }
 
+/// [`narrow`] in any rounding.
+#[inline(always)]
+pub(super) fn narrow_to(x: f32, rounding: Rounding) -> u16 {
+    let nearest = narrow(x, false);
+    let back = widen(nearest);
+    let (toward_zero, away) = (nearest.wrapping_sub(1), nearest.wrapping_add(1));
+    let negative = nearest & SIGN != 0;
+    let up = if negative { toward_zero } else { away };
+    let down = if negative { away } else { toward_zero };
+    let step = match rounding {
+        Rounding::Rn => nearest,
+        Rounding::Rz => {
+            if back.abs() > x.abs() {
+                toward_zero
+            } else {
+                nearest
+            }
+        }
+        Rounding::Rm => {
+            if back > x {
+                down
+            } else {
+                nearest
+            }
+        }
+        Rounding::Rp => {
+            if back < x {
+                up
+            } else {
+                nearest
+            }
+        }
+    };
+    if x.is_nan() { NAN } else { step }
+}
+
 /// `add{.rnd}.bf16` (manual 9.7.4.1).
 #[inline(always)]
 pub fn add(a: u16, b: u16, ftz: bool) -> u16 {

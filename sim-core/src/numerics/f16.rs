@@ -54,6 +54,42 @@ pub(super) fn narrow(x: f32, ftz: bool) -> u16 {
     r as u16
 }
 
+/// [`narrow`] in any rounding.
+#[inline(always)]
+pub(super) fn narrow_to(x: f32, rounding: Rounding) -> u16 {
+    let nearest = narrow(x, false);
+    let back = widen(nearest);
+    let (toward_zero, away) = (nearest.wrapping_sub(1), nearest.wrapping_add(1));
+    let negative = nearest & SIGN != 0;
+    let up = if negative { toward_zero } else { away };
+    let down = if negative { away } else { toward_zero };
+    let step = match rounding {
+        Rounding::Rn => nearest,
+        Rounding::Rz => {
+            if back.abs() > x.abs() {
+                toward_zero
+            } else {
+                nearest
+            }
+        }
+        Rounding::Rm => {
+            if back > x {
+                down
+            } else {
+                nearest
+            }
+        }
+        Rounding::Rp => {
+            if back < x {
+                up
+            } else {
+                nearest
+            }
+        }
+    };
+    if x.is_nan() { NAN } else { step }
+}
+
 /// `a + b` rounded to odd in `f32`; exact when neither bit is lost.
 #[inline(always)]
 fn sum_to_odd(p: f32, c: f32) -> f32 {

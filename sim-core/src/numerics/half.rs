@@ -43,6 +43,12 @@ macro_rules! bitwise_ops {
             if is_nan(a) { NAN } else { clamped }
         }
 
+        /// `.satfinite` of `cvt`: an infinity becomes the largest number of its sign.
+        #[inline(always)]
+        pub fn satfinite(a: u16) -> u16 {
+            if a & !SIGN == EXPONENT { a - 1 } else { a }
+        }
+
         #[doc = concat!("`neg{.ftz}.", $ty, "` (manual 9.7.4.5): an addition of -0.0 on the device, so NaN becomes [`NAN`].")]
         #[inline(always)]
         pub fn neg(a: u16, ftz: bool) -> u16 {

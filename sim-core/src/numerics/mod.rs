@@ -31,8 +31,11 @@
 //! compiled for a processor with FMA; use `f32::fma_portable` where it is not. Directed roundings of
 //! `.f64` go through integer arithmetic out of line.
 
+pub mod approx;
 pub mod bf16;
 mod bits;
+pub mod certificate;
+pub mod cvt;
 pub mod f16;
 pub mod f32;
 pub mod f64;
@@ -42,6 +45,7 @@ mod modes;
 mod packed;
 #[allow(dead_code)]
 mod soft;
+pub mod video;
 mod wide;
 
 #[cfg(test)]

@@ -82,6 +82,12 @@ macro_rules! packed_half {
                 map2x16(a, scalar::relu)
             }
 
+            /// `.satfinite` of `cvt` on both halves.
+            #[inline(always)]
+            pub fn satfinite(a: u32) -> u32 {
+                map2x16(a, scalar::satfinite)
+            }
+
             /// Both halves negated.
             #[inline(always)]
             pub fn neg(a: u32, ftz: bool) -> u32 {

@@ -90,6 +90,18 @@ pub(super) fn tiny(x: f64, rounding: Rounding) -> bool {
     }
 }
 
+/// The flush rule of `cvt.*.ftz.f32.f64`, as ptxas emulates it. It differs from [`tiny`] in one
+/// value a sign: what lies exactly on the border of a rounding away from zero is kept.
+#[inline(always)]
+pub(super) fn tiny_cvt(x: f64, rounding: Rounding) -> bool {
+    let m = x.abs();
+    match rounding {
+        Rounding::Rm if x < 0.0 => m < TINY_AWAY,
+        Rounding::Rp if x > 0.0 => m < TINY_AWAY,
+        _ => tiny(x, rounding),
+    }
+}
+
 /// Rounds an exact or rounded-to-odd `x` to an `f32` value rounded to odd, for a later rounding to
 /// 22 bits or fewer. NaN stays NaN; beyond the largest `f32` the result is that value (odd), so
 /// that a later rounding to nearest gives infinity.

@@ -1,8 +1,11 @@
 //! Tests against independent references: `rustc_apfloat` for floating point, wide integers for the
 //! rest. Operands are random and adversarial; the generator is deterministic.
 
+mod certificate;
+mod convert;
 mod float;
 mod integer;
+mod video;
 
 /// SplitMix64.
 pub(super) struct Rng(pub(super) u64);

@@ -1,0 +1,421 @@
+//! Decoded code: what the interpreter runs.
+//!
+//! [`Inst`] is what the hot loop reads; [`Meta`] lies beside it and is read only for messages.
+
+use ptx_frontend::{FuncId, MemOrder, Module, Scope, SpecialRegister, VarId};
+use std::sync::Arc;
+
+use crate::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
+
+/// A decoded kernel with every function it can reach.
+#[derive(Debug)]
+pub struct Code {
+    /// Instructions of all functions, each function contiguous, blocks in topological order with
+    /// loops kept together: the lane with the lowest position of a frame runs first.
+    pub insts: Vec<Inst>,
+    /// One entry an instruction.
+    pub meta: Vec<Meta>,
+    /// The kernel first, then callees.
+    pub functions: Vec<CodeFunction>,
+    /// Sources of the constant rows.
+    pub constants: Vec<Constant>,
+    /// Special registers with rows of their own in each warp, in row order.
+    pub warp_specials: Vec<SpecialRegister>,
+    /// Registers that vector accesses, calls and the like name; see [`SlotList`].
+    pub slots: Vec<RegisterSlot>,
+    /// What calls pass.
+    pub call_sites: Vec<CallSite>,
+    /// `.branchtargets` lists: positions.
+    pub branch_tables: Vec<Vec<u32>>,
+    /// Names of unsupported operations, by [`Action::Unsupported`].
+    pub unsupported: Vec<String>,
+    /// Offsets of the kernel's and its callees' shared variables.
+    pub shared: SharedLayout,
+    /// Estimate of the registers a thread that ptxas would use.
+    pub registers: u32,
+    /// The module it is from.
+    pub module: Arc<Module>,
+}
+
+/// Where shared variables lie in a block's shared memory.
+#[derive(Clone, Debug, Default)]
+pub struct SharedLayout {
+    /// Offset of each variable from the start of the shared window.
+    pub offsets: rustc_hash::FxHashMap<VarId, u32>,
+    /// Bytes of static variables.
+    pub static_bytes: u32,
+    /// End of the static variables, aligned for the dynamic part, which starts here.
+    pub static_end: u32,
+}
+
+/// A function inside [`Code`].
+#[derive(Clone, Debug)]
+pub struct CodeFunction {
+    /// Which function of the module.
+    pub id: FuncId,
+    /// Position of its first instruction.
+    pub start: u32,
+    /// Position after its last instruction.
+    pub end: u32,
+    /// Register rows of its frame.
+    pub rows: u32,
+    /// Predicate registers of its frame, the constant at index 0 and the carry flag included.
+    pub predicates: u32,
+    /// Bytes of local memory of its frame: `.local` variables and `.param` variables of calls.
+    pub local_bytes: u32,
+    /// Its `.local` and `.param` variables by offset: start, end, variable.
+    pub locals: Vec<(u32, u32, VarId)>,
+    /// Frame offsets and sizes of formal parameters.
+    pub params: Vec<ParamSlot>,
+    /// Frame offsets and sizes of return parameters.
+    pub returns: Vec<ParamSlot>,
+}
+
+/// Where a parameter of a device function lies.
+#[derive(Clone, Copy, Debug)]
+pub enum ParamSlot {
+    /// In the frame's local memory: byte offset and size.
+    Local {
+        /// Byte offset in the frame.
+        offset: u32,
+        /// Bytes.
+        size: u32,
+    },
+    /// In a register.
+    Register(RegisterSlot),
+}
+
+/// A register operand with its storage class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegisterSlot {
+    /// Where; meaningless for a sink.
+    pub slot: Slot,
+    /// Rows: 1, 2 or 4; 0 for `_`.
+    pub rows: u8,
+}
+
+/// A run in [`Code::slots`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlotList {
+    /// First index.
+    pub start: u32,
+    /// Number of slots.
+    pub len: u32,
+}
+
+/// What a constant row holds; filled at launch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Constant {
+    /// The same word in all lanes; 64- and 128-bit constants are interleaved by lane.
+    Bits(u128, u8),
+    /// Bytes of the kernel's parameter buffer: offset, size, sign-extended, rows.
+    Param(u32, u8, bool, u8),
+    /// A special register that is the same for all warps of a launch, with its rows.
+    Special(SpecialRegister, u8),
+    /// Address of a `.global` or `.const` variable plus an offset.
+    Variable(VarId, i64, u8),
+    /// Address of a function, as indirect calls and virtual tables use it.
+    Function(FuncId, u8),
+}
+
+impl Constant {
+    /// Rows it takes.
+    pub const fn rows(self) -> u8 {
+        match self {
+            Constant::Bits(_, rows)
+            | Constant::Param(.., rows)
+            | Constant::Special(_, rows)
+            | Constant::Variable(.., rows)
+            | Constant::Function(_, rows) => rows,
+        }
+    }
+}
+
+/// Which PTX instruction an [`Inst`] came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Meta {
+    /// Index into [`Code::functions`].
+    pub function: u32,
+    /// Index into the body's instructions; past the end for the implicit `ret` of a body.
+    pub instruction: u32,
+}
+
+/// One decoded instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Inst {
+    /// Guard predicate; [`Pred::TRUE`] when there is none.
+    pub guard: Pred,
+    /// What to do.
+    pub action: Action,
+}
+
+/// What an instruction does.
+#[derive(Clone, Copy, Debug)]
+pub enum Action {
+    /// Registers to registers, lane by lane.
+    Lanes(LaneFn, Operands),
+    /// `bra` to a position.
+    Branch(u32),
+    /// `brx.idx`: index and table.
+    BranchIndexed(Slot, u32),
+    /// Direct `call`.
+    Call(Call),
+    /// Indirect `call` through a function address.
+    CallIndirect(Slot, Call),
+    /// A call of a function of the device runtime.
+    CallRuntime(RuntimeFunction, Call),
+    /// `ret`
+    Return,
+    /// `exit`
+    Exit,
+    /// `trap`
+    Trap,
+    /// `brkpt`
+    Breakpoint,
+    /// `nanosleep`
+    Sleep,
+    /// `ld`, `ldu`
+    Load(Access),
+    /// `st`
+    Store(Access),
+    /// `atom`, `red`
+    Atomic(Atomic),
+    /// `fence`, `membar`
+    Fence(MemOrder, Scope),
+    /// `bar`, `barrier`
+    Barrier(Barrier),
+    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`
+    Warp(WarpOp),
+    /// `activemask`
+    ActiveMask(Slot),
+    /// Address in the local window of a frame offset.
+    LocalAddress(RegisterSlot, u32),
+    /// Reads a special register that changes while the warp runs.
+    ReadSpecial(SpecialRegister, RegisterSlot),
+    /// `alloca`: destination, size in bytes, alignment in bytes.
+    Alloca(RegisterSlot, RegisterSlot, u32),
+    /// `stacksave`
+    StackSave(RegisterSlot),
+    /// `stackrestore`
+    StackRestore(RegisterSlot),
+    /// Hints and what has no effect in a simulator.
+    Nothing,
+    /// Refused when reached: index into [`Code::unsupported`].
+    Unsupported(u32),
+}
+
+/// Arguments and results of a call: parameters of the caller's frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Index into [`Code::functions`] for direct calls.
+    pub function: u32,
+    /// Index into [`Code::call_sites`].
+    pub site: u32,
+}
+
+/// What a call passes, in the caller's frame.
+#[derive(Clone, Debug, Default)]
+pub struct CallSite {
+    /// Arguments.
+    pub arguments: Vec<ParamSlot>,
+    /// Results.
+    pub results: Vec<ParamSlot>,
+}
+
+/// Functions that the device runtime defines.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum RuntimeFunction {
+    /// `int vprintf(const char*, const void*)`
+    Printf,
+    /// `void __assertfail(const char*, const char*, unsigned, const char*, size_t)`
+    AssertFail,
+    /// `void* malloc(size_t)`
+    Malloc,
+    /// `void free(void*)`
+    Free,
+}
+
+/// The space of an access, as far as the interpreter treats them differently.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AccessSpace {
+    /// `.global` and `.const`: addresses are generic addresses.
+    Global,
+    /// `.const`
+    Const,
+    /// `.shared`, `.shared::cta` and `.shared::cluster`: offsets into the shared window.
+    Shared,
+    /// `.local` and `.param` of device functions: offsets into the local window.
+    Local,
+    /// `.local` at a frame offset known at decode time: `offset` counts from the frame's start.
+    Frame,
+    /// `.param` of the kernel, by address.
+    Param,
+    /// Decided by each lane's address.
+    Generic,
+}
+
+/// A load or store.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Where.
+    pub space: AccessSpace,
+    /// Bytes an element: 1, 2, 4, 8 or 16.
+    pub size: u8,
+    /// Sign-extend elements into wider registers.
+    pub signed: bool,
+    /// Strong (relaxed or stronger, volatile, mmio): other threads may wait for it.
+    pub strong: bool,
+    /// Memory order.
+    pub order: MemOrder,
+    /// Rows of the address register: 1 or 2; 0 if there is none.
+    pub address_rows: u8,
+    /// The address register.
+    pub address: Slot,
+    /// Added to the address.
+    pub offset: i64,
+    /// The registers of the elements, in order of address.
+    pub elements: SlotList,
+    /// For stores and loads of one element: its register, to spare the table.
+    pub element: RegisterSlot,
+}
+
+impl Access {
+    /// Bytes that one lane touches.
+    pub const fn bytes(&self) -> u32 {
+        self.size as u32 * self.elements.len
+    }
+}
+
+/// The operation of an `atom` or `red`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the manual's mnemonics")]
+pub enum AtomicOp {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+    Exch,
+    Cas,
+}
+
+/// An `atom` or `red`.
+#[derive(Clone, Copy, Debug)]
+pub struct Atomic {
+    /// Space, order, address and element registers (the destinations); sources follow them in
+    /// [`Code::slots`]: b, then c for `cas`.
+    pub access: Access,
+    /// What to do.
+    pub op: AtomicOp,
+    /// The type of an element.
+    pub ty: ptx_frontend::ScalarType,
+    /// Whether there is a destination (`atom`, not `red`).
+    pub returns: bool,
+    /// Scope.
+    pub scope: Scope,
+}
+
+/// What a block barrier does on top of arriving.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BarrierKind {
+    /// Waits.
+    Sync,
+    /// Does not wait.
+    Arrive,
+    /// Waits; counts the threads whose predicate is true.
+    RedPopc,
+    /// Waits; all predicates.
+    RedAnd,
+    /// Waits; any predicate.
+    RedOr,
+}
+
+/// `bar` or `barrier`.
+#[derive(Clone, Copy, Debug)]
+pub struct Barrier {
+    /// What else.
+    pub kind: BarrierKind,
+    /// Barrier number.
+    pub id: Slot,
+    /// Thread count, if given.
+    pub count: Option<Slot>,
+    /// Source predicate of a reduction.
+    pub predicate: Pred,
+    /// Destination of `red.and` and `red.or`.
+    pub pred_dst: Pred,
+    /// Destination of `red.popc`.
+    pub dst: Slot,
+    /// `.aligned` or `bar`: all threads of the warp must execute the same instruction.
+    pub aligned: bool,
+}
+
+/// How the lanes of `shfl` choose their source.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the manual's mnemonics")]
+pub enum ShuffleMode {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+}
+
+/// What a warp-level operation computes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WarpOpKind {
+    /// `bar.warp.sync`
+    Sync,
+    /// `shfl.sync`: a, b, c; d and p.
+    Shuffle(ShuffleMode),
+    /// `vote.sync.all`
+    VoteAll,
+    /// `vote.sync.any`
+    VoteAny,
+    /// `vote.sync.uni`
+    VoteUni,
+    /// `vote.sync.ballot`
+    VoteBallot,
+    /// `match.any.sync` over values of so many rows
+    MatchAny(u8),
+    /// `match.all.sync`
+    MatchAll(u8),
+    /// `redux.sync`
+    Redux(AtomicOp, bool),
+    /// `elect.sync`
+    Elect,
+}
+
+/// A warp-level operation with a member mask.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpOp {
+    /// What.
+    pub kind: WarpOpKind,
+    /// Destination register, if any.
+    pub dst: Option<Slot>,
+    /// Destination predicate; [`Pred::TRUE`] when there is none.
+    pub pred_dst: Pred,
+    /// Sources.
+    pub src: [Slot; 3],
+    /// Source predicate.
+    pub pred: Pred,
+    /// Member mask; `None` for the pre-Volta forms without one (all active lanes).
+    pub members: Option<Slot>,
+}
+
+/// A set of lanes as text: `0-3, 7`.
+pub fn lanes_text(mask: LaneMask) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut lane = 0;
+    while lane < 32 {
+        if mask >> lane & 1 == 0 {
+            lane += 1;
+            continue;
+        }
+        let run = (mask >> lane).trailing_ones();
+        parts.push(if run == 1 { format!("{lane}") } else { format!("{lane}-{}", lane + run - 1) });
+        lane += run;
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,211 @@
+//! Which registers may share a row: liveness over blocks, then a linear scan over the layout.
+
+use ptx_frontend::{Body, Instruction, Modifier, Modifiers, Module, Opcode, Operand, OperandList, RegId};
+
+use super::flow::Flow;
+
+/// Registers of an instruction by role.
+#[derive(Default)]
+pub(crate) struct Uses {
+    pub reads: Vec<RegId>,
+    pub writes: Vec<RegId>,
+}
+
+/// Whether operand 0 is written (ISA 9: the destination comes first where there is one).
+fn has_destination(opcode: Opcode, op: &impl Modifiers) -> bool {
+    match opcode {
+        Opcode::St
+        | Opcode::Red
+        | Opcode::Membar
+        | Opcode::Fence
+        | Opcode::Bra
+        | Opcode::Brx
+        | Opcode::Ret
+        | Opcode::Exit
+        | Opcode::Trap
+        | Opcode::Brkpt
+        | Opcode::Prefetch
+        | Opcode::Prefetchu
+        | Opcode::Cp
+        | Opcode::Nanosleep
+        | Opcode::Pmevent
+        | Opcode::Discard
+        | Opcode::Applypriority
+        | Opcode::Stmatrix
+        | Opcode::Sust
+        | Opcode::Sured
+        | Opcode::Setmaxnreg
+        | Opcode::Stackrestore
+        | Opcode::Griddepcontrol
+        | Opcode::Tensormap => false,
+        Opcode::Bar | Opcode::Barrier => op.has(Modifier::Red),
+        Opcode::Wmma => !op.has(Modifier::Store),
+        Opcode::Multimem => op.has(Modifier::LdReduce),
+        _ => true,
+    }
+}
+
+impl Uses {
+    pub(crate) fn collect(&mut self, module: &Module, body: &Body, inst: &Instruction) {
+        self.reads.clear();
+        self.writes.clear();
+        let op = module.op(inst);
+        if let Some(guard) = inst.guard {
+            self.reads.push(guard.register);
+        }
+        let operands = body.operands(inst);
+        // `call (results), f, (arguments)`: the first of two lists, if it comes before the callee.
+        let writes_first = match op.opcode {
+            Opcode::Call => matches!(operands.first(), Some(Operand::Vector(_))),
+            opcode => has_destination(opcode, op),
+        };
+        // wgmma accumulates in place; so do instructions whose guard may leave lanes unwritten.
+        let reads_destination = op.opcode == Opcode::Wgmma;
+        for (at, operand) in operands.iter().enumerate() {
+            let written = at == 0 && writes_first;
+            self.operand(body, operand, written);
+            if written && reads_destination {
+                self.operand(body, operand, false);
+            }
+        }
+    }
+
+    fn operand(&mut self, body: &Body, operand: &Operand, written: bool) {
+        match *operand {
+            Operand::Register(register) if written => self.writes.push(register),
+            Operand::Part(register, _) if written => self.writes.push(register),
+            Operand::Register(register) | Operand::Negated(register) | Operand::Part(register, _) => {
+                self.reads.push(register)
+            }
+            Operand::Address(address) => {
+                if let ptx_frontend::AddressBase::Register(register) = address.base {
+                    self.reads.push(register)
+                }
+            }
+            Operand::Vector(list) | Operand::Pair(list) => self.list(body, list, written),
+            Operand::AddressList(list) => self.list(body, list, false),
+            _ => {}
+        }
+    }
+
+    fn list(&mut self, body: &Body, list: OperandList, written: bool) {
+        // Lists nest one level only: a vector inside an address list.
+        for operand in body.elements(list) {
+            self.operand(body, operand, written);
+        }
+    }
+}
+
+/// First and last layout position at which a register holds a value that may be needed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interval {
+    pub start: u32,
+    pub end: u32,
+}
+
+/// Live intervals of all registers over the instructions in layout order, `None` if never named.
+pub(crate) fn intervals(
+    module: &Module,
+    body: &Body,
+    flow: &Flow,
+    registers: usize,
+) -> Vec<Option<Interval>> {
+    let mut intervals: Vec<Option<Interval>> = vec![None; registers];
+    let words = registers.div_ceil(64);
+    let blocks = flow.blocks.len();
+    let mut uses = Uses::default();
+    let extend = |intervals: &mut Vec<Option<Interval>>, register: usize, at: u32| {
+        let interval = intervals[register].get_or_insert(Interval { start: at, end: at });
+        interval.start = interval.start.min(at);
+        interval.end = interval.end.max(at);
+    };
+    // Very large bodies: no sharing, rather than quadratic work.
+    if words.saturating_mul(blocks) > 1 << 24 {
+        let end = body.instructions.len() as u32;
+        for inst in &body.instructions {
+            uses.collect(module, body, inst);
+            for register in uses.reads.iter().chain(&uses.writes) {
+                intervals[register.index()] = Some(Interval { start: 0, end });
+            }
+        }
+        return intervals;
+    }
+    // Upward exposed reads and kills of each block.
+    let mut exposed = vec![0u64; words * blocks];
+    let mut killed = vec![0u64; words * blocks];
+    for &block in &flow.order {
+        let base = block as usize * words;
+        let Block { start, end } = Block::of(flow, block);
+        for inst in &body.instructions[start..end] {
+            uses.collect(module, body, inst);
+            for register in &uses.reads {
+                let (word, bit) = (base + register.index() / 64, 1u64 << (register.index() % 64));
+                if killed[word] & bit == 0 {
+                    exposed[word] |= bit;
+                }
+            }
+            if inst.guard.is_none() {
+                for register in &uses.writes {
+                    killed[base + register.index() / 64] |= 1u64 << (register.index() % 64);
+                }
+            }
+        }
+    }
+    // live_in = exposed | (live_out & !killed), to a fixpoint in reverse layout order.
+    let mut live_in = exposed;
+    let mut live_out = vec![0u64; words * blocks];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &block in flow.order.iter().rev() {
+            let base = block as usize * words;
+            for &next in &flow.blocks[block as usize].successors {
+                let from = next as usize * words;
+                for word in 0..words {
+                    live_out[base + word] |= live_in[from + word];
+                }
+            }
+            for word in base..base + words {
+                let value = live_in[word] | live_out[word] & !killed[word];
+                changed |= value != live_in[word];
+                live_in[word] = value;
+            }
+        }
+    }
+    let mut at = 0u32;
+    for &block in &flow.order {
+        let base = block as usize * words;
+        let Block { start, end } = Block::of(flow, block);
+        let last = at + (end - start) as u32;
+        for word in 0..words {
+            for (bits, place) in [(live_in[base + word], at), (live_out[base + word], last)] {
+                let mut bits = bits;
+                while bits != 0 {
+                    extend(&mut intervals, word * 64 + bits.trailing_zeros() as usize, place);
+                    bits &= bits - 1;
+                }
+            }
+        }
+        for inst in &body.instructions[start..end] {
+            uses.collect(module, body, inst);
+            for register in uses.reads.iter().chain(&uses.writes) {
+                extend(&mut intervals, register.index(), at);
+            }
+            at += 1;
+        }
+        at = last + 1;
+    }
+    intervals
+}
+
+struct Block {
+    start: usize,
+    end: usize,
+}
+
+impl Block {
+    fn of(flow: &Flow, block: u32) -> Block {
+        let block = &flow.blocks[block as usize];
+        Block { start: block.start as usize, end: block.end as usize }
+    }
+}

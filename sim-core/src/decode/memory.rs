@@ -1,0 +1,233 @@
+//! Loads, stores and atomics.
+
+use ptx_frontend::{
+    Address, AddressBase, FunctionKind, MemOrder, Modifier, Modifiers, Op, Opcode, Operand, ScalarType,
+    Scope, StateSpace,
+};
+
+use super::{Decoder, Refusal, rows_of};
+use crate::code::*;
+use crate::lanes::{Pred, Slot};
+use crate::semantics;
+
+/// Base, offset and space of an address operand.
+struct Place {
+    space: AccessSpace,
+    address: Slot,
+    address_rows: u8,
+    offset: i64,
+}
+
+impl Decoder<'_> {
+    fn place(&mut self, op: &Op, operand: Operand) -> Result<Place, Refusal> {
+        let Operand::Address(Address { base, offset }) = operand else {
+            return Err(format!("an address operand of this kind: {operand:?}"));
+        };
+        let is_entry = self.function.kind == FunctionKind::Entry;
+        let space = match op.space() {
+            StateSpace::Global => AccessSpace::Global,
+            StateSpace::Const => AccessSpace::Const,
+            StateSpace::Shared | StateSpace::SharedCluster => AccessSpace::Shared,
+            StateSpace::Local => AccessSpace::Local,
+            // `.param` by register address is a kernel's, or a device function's frame.
+            StateSpace::Param if is_entry => AccessSpace::Param,
+            StateSpace::Param => AccessSpace::Local,
+            StateSpace::Generic => AccessSpace::Generic,
+            StateSpace::Reg => return Err("memory access to register space".into()),
+        };
+        let none = Slot::frame(0);
+        Ok(match base {
+            AddressBase::Register(id) => {
+                let register = self.allocation.slot(id);
+                Place { space, address: register.slot, address_rows: register.rows, offset }
+            }
+            AddressBase::Absolute => Place { space, address: none, address_rows: 0, offset },
+            AddressBase::Variable(id) => {
+                if let Some(&start) = self.locals.get(&id) {
+                    let offset = i64::from(start).wrapping_add(offset);
+                    return Ok(Place { space: AccessSpace::Frame, address: none, address_rows: 0, offset });
+                }
+                let variable = &self.module.variables[id.index()];
+                match variable.space {
+                    StateSpace::Global | StateSpace::Const => {
+                        let address = self.constant(Constant::Variable(id, 0, 2));
+                        let space = if variable.space == StateSpace::Const {
+                            AccessSpace::Const
+                        } else {
+                            AccessSpace::Global
+                        };
+                        Place { space, address, address_rows: 2, offset }
+                    }
+                    StateSpace::Shared => {
+                        let start = self.code.shared.offsets.get(&id).copied().unwrap_or(0);
+                        let offset = i64::from(start).wrapping_add(offset);
+                        Place { space: AccessSpace::Shared, address: none, address_rows: 0, offset }
+                    }
+                    StateSpace::Param => {
+                        let offset = (variable.offset as i64).wrapping_add(offset);
+                        Place { space: AccessSpace::Param, address: none, address_rows: 0, offset }
+                    }
+                    space => return Err(format!("access to a variable in {space} space")),
+                }
+            }
+        })
+    }
+
+    /// The registers of a scalar or vector operand.
+    fn elements(
+        &mut self,
+        guard: Pred,
+        operand: Operand,
+        ty: ScalarType,
+        store: bool,
+    ) -> Result<SlotList, Refusal> {
+        let body = self.body;
+        let single = [operand];
+        let operands = match operand {
+            Operand::Vector(list) => body.elements(list),
+            _ => &single[..],
+        };
+        let mut slots = Vec::with_capacity(operands.len());
+        for &operand in operands {
+            slots.push(match operand {
+                Operand::Register(id) => self.allocation.slot(id),
+                Operand::Sink if !store => RegisterSlot { slot: Slot::frame(0), rows: 0 },
+                other => RegisterSlot { slot: self.source(guard, other, ty)?, rows: rows_of(ty) },
+            });
+        }
+        let list = SlotList { start: self.code.slots.len() as u32, len: slots.len() as u32 };
+        self.code.slots.extend(slots);
+        Ok(list)
+    }
+
+    fn access(
+        &mut self,
+        guard: Pred,
+        op: &Op,
+        address: Operand,
+        value: Operand,
+        store: bool,
+    ) -> Result<Access, Refusal> {
+        let ty = op.ty(0).ok_or("a memory access without a type")?;
+        let place = self.place(op, address)?;
+        let elements = self.elements(guard, value, ty, store)?;
+        let order = op.order().unwrap_or(MemOrder::Weak);
+        Ok(Access {
+            space: place.space,
+            size: ty.bytes() as u8,
+            signed: ty.is_signed(),
+            strong: order != MemOrder::Weak,
+            order,
+            address_rows: place.address_rows,
+            address: place.address,
+            offset: place.offset,
+            elements,
+            element: self.code.slots[elements.start as usize],
+        })
+    }
+
+    pub(super) fn load(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
+        let &[value, address, ..] = operands else { return Err(format!("`{op}` with these operands")) };
+        let mut access = self.access(guard, op, address, value, false)?;
+        if op.has(Modifier::Mmio) && op.has(Modifier::Acquire) {
+            access.order = MemOrder::Acquire;
+        }
+        // Parameters of the kernel are constants of the launch.
+        let known = access.space == AccessSpace::Param && access.address_rows == 0;
+        let end = access.offset + i64::from(access.bytes());
+        if known && access.offset >= 0 && end <= self.function.param_bytes as i64 {
+            for at in 0..access.elements.len {
+                let slot = self.code.slots[(access.elements.start + at) as usize];
+                if slot.rows == 0 {
+                    continue;
+                }
+                let offset = access.offset as u32 + at * u32::from(access.size);
+                let constant = self.constant(Constant::Param(offset, access.size, access.signed, slot.rows));
+                self.unary(guard, semantics::copy(slot.rows), slot.slot, constant, 0);
+            }
+            return Ok(());
+        }
+        self.emit(guard, Action::Load(access));
+        Ok(())
+    }
+
+    pub(super) fn store(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
+        if op.has(Modifier::Async) || op.has(Modifier::Bulk) {
+            return Err(format!("`{op}`"));
+        }
+        let &[address, value, ..] = operands else { return Err(format!("`{op}` with these operands")) };
+        let mut access = self.access(guard, op, address, value, true)?;
+        if op.has(Modifier::Mmio) && op.has(Modifier::Release) {
+            access.order = MemOrder::Release;
+        }
+        self.emit(guard, Action::Store(access));
+        Ok(())
+    }
+
+    pub(super) fn atomic(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
+        if op.has(Modifier::Async) {
+            return Err(format!("`{op}`"));
+        }
+        let ty = op.ty(0).ok_or("an atomic without a type")?;
+        let returns = op.opcode == Opcode::Atom;
+        let kind = [
+            (Modifier::Add, AtomicOp::Add),
+            (Modifier::Min, AtomicOp::Min),
+            (Modifier::Max, AtomicOp::Max),
+            (Modifier::Inc, AtomicOp::Inc),
+            (Modifier::Dec, AtomicOp::Dec),
+            (Modifier::And, AtomicOp::And),
+            (Modifier::Or, AtomicOp::Or),
+            (Modifier::Xor, AtomicOp::Xor),
+            (Modifier::Exch, AtomicOp::Exch),
+            (Modifier::Cas, AtomicOp::Cas),
+        ]
+        .into_iter()
+        .find(|&(modifier, _)| op.has(modifier))
+        .map(|(_, kind)| kind)
+        .ok_or_else(|| format!("`{op}`"))?;
+        let (destination, rest) = match operands {
+            [d, rest @ ..] if returns => (*d, rest),
+            rest => (Operand::Sink, rest),
+        };
+        let [address, sources @ ..] = rest else { return Err(format!("`{op}` with these operands")) };
+        let wanted = if kind == AtomicOp::Cas { 2 } else { 1 };
+        let sources = sources.get(..wanted).ok_or_else(|| format!("`{op}` with these operands"))?;
+        let place = self.place(op, *address)?;
+        // Destinations, then the elements of each source, follow each other in the slot table.
+        let count = match sources[0] {
+            Operand::Vector(list) => list.len,
+            _ => 1,
+        };
+        let mut slots = Vec::new();
+        for operand in std::iter::once(&destination).chain(sources) {
+            let list = match (operand, *operand) {
+                (Operand::Sink, _) => {
+                    slots.extend((0..count).map(|_| RegisterSlot { slot: Slot::frame(0), rows: 0 }));
+                    continue;
+                }
+                (_, operand) => self.elements(guard, operand, ty, !std::ptr::eq(&operand, &destination))?,
+            };
+            slots.extend_from_slice(&self.code.slots[list.start as usize..][..list.len as usize]);
+        }
+        let elements = SlotList { start: self.code.slots.len() as u32, len: count };
+        let element = slots[0];
+        self.code.slots.extend(slots);
+        let order = op.order().unwrap_or(MemOrder::Relaxed);
+        let access = Access {
+            space: place.space,
+            size: ty.bytes() as u8,
+            signed: false,
+            strong: true,
+            order,
+            address_rows: place.address_rows,
+            address: place.address,
+            offset: place.offset,
+            elements,
+            element,
+        };
+        let scope = op.scope().unwrap_or(Scope::Gpu);
+        self.emit(guard, Action::Atomic(Atomic { access, op: kind, ty, returns, scope }));
+        Ok(())
+    }
+}

@@ -1,0 +1,408 @@
+//! From a checked module to [`Code`]: once a kernel.
+//!
+//! Every function the kernel can reach is laid out, its registers get rows, its operands slots. What
+//! the interpreter does not support becomes [`Action::Unsupported`]: refused when reached, by name.
+
+use ptx_frontend::{
+    Body, FuncId, Function, FunctionKind, Instruction, Module, Opcode, Operand, Param, ScalarType,
+    StateSpace, Symbol, VarId, Variable,
+};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+use crate::code::*;
+use crate::lanes::{Pred, SimdLevel, Slot};
+use crate::memory::window;
+
+mod control;
+mod flow;
+mod liveness;
+mod memory;
+mod operands;
+mod registers;
+mod sync;
+
+use flow::Flow;
+use registers::Allocation;
+
+/// Why an instruction cannot be decoded; the text names what is not supported.
+pub(crate) type Refusal = String;
+
+/// Decodes a kernel for a SIMD level.
+///
+/// ```
+/// # let source = ptx_frontend::Source::new("k.ptx", b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }".to_vec());
+/// # let Some(module) = ptx_frontend::parse(source).module else { return };
+/// let kernel = module.kernel("k").unwrap();
+/// let code = sim_core::decode(&std::sync::Arc::new(module), kernel, sim_core::SimdLevel::detect());
+/// assert_eq!(code.functions.len(), 1);
+/// ```
+pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel) -> Code {
+    let reachable = reachable(module, kernel);
+    let shared = shared_layout(module, &reachable);
+    let mut code = Code {
+        insts: Vec::new(),
+        meta: Vec::new(),
+        functions: Vec::new(),
+        constants: Vec::new(),
+        warp_specials: Vec::new(),
+        slots: Vec::new(),
+        call_sites: Vec::new(),
+        branch_tables: Vec::new(),
+        unsupported: Vec::new(),
+        shared,
+        registers: 0,
+        module: module.clone(),
+    };
+    let indices: FxHashMap<FuncId, u32> =
+        reachable.iter().enumerate().map(|(at, &id)| (id, at as u32)).collect();
+    let mut pools = Pools::default();
+    for &id in &reachable {
+        let function = &module.functions[id.index()];
+        if let Some(body) = &function.body {
+            Decoder::new(module, id, function, body, level, &indices, &mut code, &mut pools).run();
+        }
+    }
+    code
+}
+
+/// The kernel and every function with a body that it may call, the kernel first.
+fn reachable(module: &Module, kernel: FuncId) -> Vec<FuncId> {
+    let mut list = vec![kernel];
+    let mut seen = vec![false; module.functions.len()];
+    seen[kernel.index()] = true;
+    let mut tables_added = false;
+    let mut at = 0;
+    while at < list.len() {
+        let mut add = |id: FuncId, list: &mut Vec<FuncId>| {
+            let function = &module.functions[id.index()];
+            let callable = function.kind == FunctionKind::Func && function.body.is_some();
+            if callable && !std::mem::replace(&mut seen[id.index()], true) {
+                list.push(id);
+            }
+        };
+        let Some(body) = &module.functions[list[at].index()].body else { continue };
+        let mut indirect = false;
+        for inst in &body.instructions {
+            if module.op(inst).opcode == Opcode::Call {
+                indirect |= !body.operands(inst).iter().any(|o| matches!(o, Operand::Function(_)));
+            }
+        }
+        for operand in &body.operand_pool {
+            if let Operand::Function(id) = *operand {
+                add(id, &mut list);
+            }
+        }
+        for prototype in &body.prototypes {
+            for &id in prototype.targets.iter().flatten() {
+                add(id, &mut list);
+            }
+        }
+        // Any function whose address is in memory may be the target of an indirect call.
+        if indirect && !std::mem::replace(&mut tables_added, true) {
+            for variable in &module.variables {
+                for relocation in variable.initializer.iter().flat_map(|init| &init.relocations) {
+                    if let Symbol::Function(id) = relocation.target {
+                        add(id, &mut list);
+                    }
+                }
+            }
+            for function in &module.functions {
+                for operand in function.body.iter().flat_map(|body| &body.operand_pool) {
+                    if let Operand::Function(id) = *operand {
+                        add(id, &mut list);
+                    }
+                }
+            }
+        }
+        at += 1;
+    }
+    list
+}
+
+/// Offsets of the shared variables that the functions name; unsized ones start where the rest ends.
+fn shared_layout(module: &Module, functions: &[FuncId]) -> SharedLayout {
+    let mut named: Vec<VarId> = Vec::new();
+    for id in functions {
+        let Some(body) = &module.functions[id.index()].body else { continue };
+        for operand in &body.operand_pool {
+            let variable = match *operand {
+                Operand::Variable(id, _) => id,
+                Operand::Address(ptx_frontend::Address {
+                    base: ptx_frontend::AddressBase::Variable(id),
+                    ..
+                }) => id,
+                _ => continue,
+            };
+            if module.variables[variable.index()].space == StateSpace::Shared {
+                named.push(variable);
+            }
+        }
+    }
+    named.sort();
+    named.dedup();
+    let mut layout = SharedLayout::default();
+    let mut end = u64::from(window::SHARED_START);
+    let mut dynamic_align = 16;
+    for &id in &named {
+        let variable = &module.variables[id.index()];
+        if variable.size == 0 {
+            dynamic_align = dynamic_align.max(variable.align);
+            continue;
+        }
+        end = end.next_multiple_of(variable.align);
+        layout.offsets.insert(id, end.min(u32::MAX.into()) as u32);
+        end = end.saturating_add(variable.size);
+    }
+    layout.static_bytes = (end - u64::from(window::SHARED_START)).min(u32::MAX.into()) as u32;
+    layout.static_end = end.next_multiple_of(dynamic_align).min(u32::MAX.into()) as u32;
+    for &id in &named {
+        layout.offsets.entry(id).or_insert(layout.static_end);
+    }
+    layout
+}
+
+/// Rows of a register of this type.
+pub(crate) fn rows_of(ty: ScalarType) -> u8 {
+    match ty.bits() {
+        128 => 4,
+        64 => 2,
+        _ => 1,
+    }
+}
+
+/// Deduplicates constants and special registers over all functions of a kernel.
+#[derive(Default)]
+struct Pools {
+    constants: FxHashMap<Constant, Slot>,
+    constant_rows: u32,
+    specials: FxHashMap<ptx_frontend::SpecialRegister, Slot>,
+}
+
+/// Decodes one function.
+struct Decoder<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    body: &'a Body,
+    level: SimdLevel,
+    indices: &'a FxHashMap<FuncId, u32>,
+    code: &'a mut Code,
+    pools: &'a mut Pools,
+    allocation: Allocation,
+    /// Frame offsets of `.local` variables and of `.param` variables of calls.
+    locals: FxHashMap<VarId, u32>,
+    local_bytes: u32,
+    /// Rows in use beyond the registers, within one PTX instruction.
+    temporaries: u32,
+    most_temporaries: u32,
+    /// The PTX instruction being decoded.
+    at: u32,
+}
+
+/// Bytes between two local variables, so that running over one's end hits nothing.
+const LOCAL_GAP: u32 = 16;
+
+impl<'a> Decoder<'a> {
+    fn new(
+        module: &'a Module,
+        id: FuncId,
+        function: &'a Function,
+        body: &'a Body,
+        level: SimdLevel,
+        indices: &'a FxHashMap<FuncId, u32>,
+        code: &'a mut Code,
+        pools: &'a mut Pools,
+    ) -> Self {
+        let mut locals = FxHashMap::default();
+        let mut places = Vec::new();
+        let mut end = 0u64;
+        let mut place = |id: VarId, variable: &Variable| {
+            let start = end.next_multiple_of(variable.align.max(4));
+            end = start + variable.size + u64::from(LOCAL_GAP);
+            let (start, end) = (start.min(u32::MAX.into()) as u32, (start + variable.size) as u32);
+            locals.insert(id, start);
+            places.push((start, end, id));
+        };
+        let is_entry = function.kind == FunctionKind::Entry;
+        let formals = function.returns.iter().chain(&function.params).filter(|_| !is_entry);
+        for param in formals {
+            if let Param::Variable(id) = *param {
+                place(id, &module.variables[id.index()]);
+            }
+        }
+        for &id in &function.variables {
+            let variable = &module.variables[id.index()];
+            if matches!(variable.space, StateSpace::Local | StateSpace::Param) {
+                place(id, variable);
+            }
+        }
+        let local_bytes = end.next_multiple_of(16).min(u32::MAX.into()) as u32;
+        code.functions.push(CodeFunction {
+            id,
+            start: code.insts.len() as u32,
+            end: 0,
+            rows: 0,
+            predicates: 0,
+            local_bytes,
+            locals: places,
+            params: Vec::new(),
+            returns: Vec::new(),
+        });
+        Decoder {
+            module,
+            function,
+            body,
+            level,
+            indices,
+            code,
+            pools,
+            allocation: Allocation::default(),
+            locals,
+            local_bytes,
+            temporaries: 0,
+            most_temporaries: 0,
+            at: 0,
+        }
+    }
+
+    fn run(mut self) {
+        let flow = Flow::new(self.module, self.body);
+        self.allocation = Allocation::new(self.module, self.function, self.body, &flow);
+        let start = self.code.insts.len() as u32;
+        let mut position_of_block = vec![u32::MAX; flow.blocks.len()];
+        let mut fixups: Vec<(usize, u32)> = Vec::new();
+        for (place, &block) in flow.order.iter().enumerate() {
+            position_of_block[block as usize] = self.code.insts.len() as u32;
+            let Block { start, end, falls_through } = Block::of(&flow, block);
+            for index in start..end {
+                self.at = index;
+                self.temporaries = 0;
+                let before = self.code.insts.len();
+                let inst = self.body.instructions[index as usize];
+                if let Err(refusal) = self.instruction(&inst) {
+                    self.code.insts.truncate(before);
+                    self.code.meta.truncate(before);
+                    self.refuse(&inst, refusal);
+                }
+                for at in before..self.code.insts.len() {
+                    if let Action::Branch(target) = self.code.insts[at].action {
+                        fixups.push((at, flow.block_of[target as usize]));
+                    }
+                }
+            }
+            let next = flow.order.get(place + 1).copied();
+            if block as usize + 1 == flow.blocks.len() {
+                self.at = self.body.instructions.len() as u32;
+                self.emit(Pred::TRUE, Action::Return);
+            } else if falls_through && next != Some(block + 1) {
+                fixups.push((self.code.insts.len(), block + 1));
+                self.emit(Pred::TRUE, Action::Branch(0));
+            }
+        }
+        for (at, block) in fixups {
+            if let Action::Branch(target) = &mut self.code.insts[at].action {
+                *target = position_of_block[block as usize];
+            }
+        }
+        self.branch_tables(&flow, &position_of_block);
+        let params = self.formals(&self.function.params);
+        let returns = self.formals(&self.function.returns);
+        let registers = self.allocation.pressure.max(self.code.registers);
+        self.code.registers = registers;
+        let end = self.code.insts.len() as u32;
+        let rows = self.allocation.rows + self.most_temporaries;
+        let predicates = self.allocation.predicates;
+        let local_bytes = self.local_bytes;
+        if let Some(function) = self.code.functions.last_mut() {
+            *function = CodeFunction {
+                start,
+                end,
+                rows,
+                predicates,
+                local_bytes,
+                params,
+                returns,
+                locals: std::mem::take(&mut function.locals),
+                id: function.id,
+            };
+        }
+    }
+
+    /// Formal parameters of a device function as the callee sees them.
+    fn formals(&self, params: &[Param]) -> Vec<ParamSlot> {
+        if self.function.kind == FunctionKind::Entry {
+            return Vec::new();
+        }
+        params
+            .iter()
+            .map(|param| match *param {
+                Param::Variable(id) => ParamSlot::Local {
+                    offset: self.locals[&id],
+                    size: self.module.variables[id.index()].size as u32,
+                },
+                Param::Register(id) => ParamSlot::Register(self.allocation.slot(id)),
+            })
+            .collect()
+    }
+
+    fn emit(&mut self, guard: Pred, action: Action) {
+        self.code.insts.push(Inst { guard, action });
+        let function = self.code.functions.len() as u32 - 1;
+        self.code.meta.push(Meta { function, instruction: self.at });
+    }
+
+    fn refuse(&mut self, inst: &Instruction, refusal: Refusal) {
+        let guard = self.guard(inst);
+        let index = self.code.unsupported.len() as u32;
+        self.code.unsupported.push(refusal);
+        self.emit(guard, Action::Unsupported(index));
+    }
+
+    fn guard(&self, inst: &Instruction) -> Pred {
+        inst.guard.map_or(Pred::TRUE, |guard| {
+            let pred = self.allocation.predicate(guard.register);
+            if guard.negated { pred.negate() } else { pred }
+        })
+    }
+
+    fn instruction(&mut self, inst: &Instruction) -> Result<(), Refusal> {
+        let op = &self.module.ops[inst.op.index()];
+        let operands = self.body.operands(inst);
+        let guard = self.guard(inst);
+        match op.opcode {
+            Opcode::Ld | Opcode::Ldu => self.load(guard, op, operands),
+            Opcode::St => self.store(guard, op, operands),
+            Opcode::Atom | Opcode::Red => self.atomic(guard, op, operands),
+            Opcode::Bra
+            | Opcode::Brx
+            | Opcode::Call
+            | Opcode::Ret
+            | Opcode::Exit
+            | Opcode::Trap
+            | Opcode::Brkpt => self.control(guard, op, operands),
+            Opcode::Mov if operands.iter().any(|o| matches!(o, Operand::Vector(_))) => {
+                self.vector_move(guard, op, operands)
+            }
+            Opcode::Mov if self.special_move(guard, op, operands)? => Ok(()),
+            _ => {
+                if self.synchronisation(guard, op, operands)? || self.miscellaneous(guard, op, operands)? {
+                    return Ok(());
+                }
+                self.lane_operation(guard, op, operands)
+            }
+        }
+    }
+}
+
+struct Block {
+    start: u32,
+    end: u32,
+    falls_through: bool,
+}
+
+impl Block {
+    fn of(flow: &Flow, block: u32) -> Block {
+        let block = &flow.blocks[block as usize];
+        Block { start: block.start, end: block.end, falls_through: block.falls_through }
+    }
+}

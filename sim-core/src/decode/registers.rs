@@ -1,0 +1,126 @@
+//! Rows for registers: a linear scan over live intervals in layout order.
+
+use ptx_frontend::{Body, Function, Module, RegId, ScalarType};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::flow::Flow;
+use super::liveness::{Interval, intervals};
+use super::rows_of;
+use crate::code::RegisterSlot;
+use crate::lanes::{Pred, Slot};
+
+/// Predicate registers that every frame has: the constant true and the carry flag (ISA 9.7.2).
+pub(crate) const CARRY: Pred = Pred::register(1, false);
+const FIRST_PREDICATE: u32 = 2;
+
+/// Where each register of a function lives.
+#[derive(Default)]
+pub(crate) struct Allocation {
+    places: Vec<Place>,
+    /// Rows of the frame.
+    pub rows: u32,
+    /// Predicates of the frame.
+    pub predicates: u32,
+    /// The most 32-bit registers that live at once.
+    pub pressure: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Rows(RegisterSlot),
+    Predicate(u32),
+}
+
+/// Free places of one size, lowest first.
+#[derive(Default)]
+struct Pool {
+    free: BinaryHeap<Reverse<u32>>,
+    active: BinaryHeap<Reverse<(u32, u32)>>,
+}
+
+impl Pool {
+    /// A place for an interval; `fresh` makes a new one.
+    fn take(&mut self, interval: Interval, fresh: impl FnOnce() -> u32) -> u32 {
+        while let Some(&Reverse((end, place))) = self.active.peek() {
+            if end >= interval.start {
+                break;
+            }
+            self.active.pop();
+            self.free.push(Reverse(place));
+        }
+        let place = self.free.pop().map_or_else(fresh, |Reverse(place)| place);
+        self.active.push(Reverse((interval.end, place)));
+        place
+    }
+}
+
+impl Allocation {
+    pub(crate) fn new(module: &Module, function: &Function, body: &Body, flow: &Flow) -> Allocation {
+        let count = function.registers.len();
+        let mut live = intervals(module, body, flow, count);
+        // Register parameters are set and read from outside the body.
+        let whole = Interval { start: 0, end: u32::MAX };
+        for param in function.params.iter().chain(&function.returns) {
+            if let ptx_frontend::Param::Register(id) = *param {
+                live[id.index()] = Some(whole);
+            }
+        }
+        let mut order: Vec<(u32, u32)> = (0..count as u32)
+            .filter_map(|id| live[id as usize].map(|interval| (interval.start, id)))
+            .collect();
+        order.sort_unstable();
+        let mut allocation = Allocation {
+            places: vec![Place::Predicate(0); count],
+            rows: 0,
+            predicates: FIRST_PREDICATE,
+            pressure: 0,
+        };
+        let mut pools: [Pool; 4] = Default::default();
+        let mut events: Vec<(u32, i32)> = Vec::new();
+        for (_, id) in order {
+            let Some(interval) = live[id as usize] else { continue };
+            let ty = function.registers[id as usize].ty;
+            allocation.places[id as usize] = if ty == ScalarType::Pred {
+                let predicates = &mut allocation.predicates;
+                Place::Predicate(pools[3].take(interval, || {
+                    *predicates += 1;
+                    *predicates - 1
+                }))
+            } else {
+                let rows = rows_of(ty);
+                events.push((interval.start, i32::from(rows)));
+                events.push((interval.end.saturating_add(1), -i32::from(rows)));
+                let next = &mut allocation.rows;
+                let row = pools[rows.trailing_zeros() as usize].take(interval, || {
+                    *next += u32::from(rows);
+                    *next - u32::from(rows)
+                });
+                Place::Rows(RegisterSlot { slot: Slot::frame(row), rows })
+            };
+        }
+        events.sort_unstable();
+        let mut current = 0;
+        for (_, change) in events {
+            current += change;
+            allocation.pressure = allocation.pressure.max(current as u32);
+        }
+        allocation
+    }
+
+    /// The rows of a register; predicates have none.
+    pub(crate) fn slot(&self, id: RegId) -> RegisterSlot {
+        match self.places[id.index()] {
+            Place::Rows(slot) => slot,
+            Place::Predicate(_) => RegisterSlot { slot: Slot::frame(0), rows: 0 },
+        }
+    }
+
+    /// The predicate register.
+    pub(crate) fn predicate(&self, id: RegId) -> Pred {
+        match self.places[id.index()] {
+            Place::Predicate(index) => Pred::register(index, false),
+            Place::Rows(_) => Pred::TRUE,
+        }
+    }
+}

@@ -1,0 +1,679 @@
+//! Loads and stores: addresses, checks, and the transfer between registers and memory.
+
+use std::sync::atomic::{Ordering, fence};
+
+use ptx_frontend::MemOrder;
+
+use super::fault::Fault;
+use super::step::Machine;
+use super::view::{ByteView, GlobalView, LocalView, View};
+use super::warp::FrameId;
+use crate::code::{Access, AccessSpace, RegisterSlot};
+use crate::finding::FindingKind;
+use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
+use crate::memory::{AllocationKind, State, window};
+use crate::observer::{AccessKind, Memory, Observer, WarpAccess};
+
+pub(super) type Addresses = [u64; WARP_SIZE];
+pub(super) type Checked<T = ()> = Result<T, Box<Fault>>;
+
+/// Whether an instruction reads or writes, for checks and messages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Load,
+    Store,
+    Atomic,
+}
+
+impl Direction {
+    fn verb(self) -> &'static str {
+        match self {
+            Direction::Load => "read",
+            Direction::Store => "write",
+            Direction::Atomic => "atomic access",
+        }
+    }
+
+    fn kind(self) -> AccessKind {
+        match self {
+            Direction::Load => AccessKind::Read,
+            Direction::Store => AccessKind::Write,
+            Direction::Atomic => AccessKind::Atomic,
+        }
+    }
+}
+
+/// What every part of an access needs to know.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    pub access: &'a Access,
+    pub direction: Direction,
+    pub lanes: LaneMask,
+    pub position: u32,
+    pub frame: FrameId,
+}
+
+/// Calls `body` for each lane of a mask.
+#[inline(always)]
+pub(super) fn each_lane(lanes: LaneMask, mut body: impl FnMut(usize)) {
+    if lanes == FULL {
+        for lane in 0..WARP_SIZE {
+            body(lane);
+        }
+    } else {
+        let mut rest = lanes;
+        while rest != 0 {
+            body(rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
+    }
+}
+
+/// Lowest and highest address, and all address bits that differ from zero, over some lanes.
+#[inline(always)]
+fn extent(at: &Addresses, lanes: LaneMask) -> (u64, u64, u64) {
+    let first = at[lanes.trailing_zeros() as usize & 31];
+    let (mut low, mut high, mut bits) = (first, first, first);
+    for (lane, &address) in at.iter().enumerate() {
+        let address = if lanes >> lane & 1 != 0 { address } else { first };
+        low = low.min(address);
+        high = high.max(address);
+        bits |= address;
+    }
+    (low, high, bits)
+}
+
+/// Moves one element of every lane from memory into a register.
+#[inline(always)]
+fn load_element<V: View>(
+    view: &V,
+    registers: &mut Registers,
+    to: RegisterSlot,
+    access: &Access,
+    lanes: LaneMask,
+    at: &Addresses,
+    skip: u64,
+) {
+    macro_rules! words {
+        ($size:literal, $from:ty) => {{
+            if to.rows == 2 {
+                let mut values = [0u64; WARP_SIZE];
+                each_lane(lanes, |lane| {
+                    let value = view.load(lane, at[lane] + skip, $size) as $from;
+                    values[lane] = value as i64 as u64;
+                });
+                registers.write(to.slot, lanes, &values);
+            } else {
+                let mut values = [0u32; WARP_SIZE];
+                each_lane(lanes, |lane| {
+                    let value = view.load(lane, at[lane] + skip, $size) as $from;
+                    values[lane] = value as i64 as u32;
+                });
+                registers.write(to.slot, lanes, &values);
+            }
+        }};
+    }
+    match (access.size, access.signed) {
+        _ if to.rows == 0 => {}
+        (4, false) => words!(4, u32),
+        (4, true) => words!(4, i32),
+        (8, _) => words!(8, u64),
+        (2, false) => words!(2, u16),
+        (2, true) => words!(2, i16),
+        (1, false) => words!(1, u8),
+        (1, true) => words!(1, i8),
+        _ => {
+            let mut values = [0u128; WARP_SIZE];
+            each_lane(lanes, |lane| {
+                let low = view.load(lane, at[lane] + skip, 8);
+                let high = view.load(lane, at[lane] + skip + 8, 8);
+                values[lane] = u128::from(low) | u128::from(high) << 64;
+            });
+            registers.write(to.slot, lanes, &values);
+        }
+    }
+}
+
+/// Moves one element of every lane from a register into memory.
+#[inline(always)]
+fn store_element<V: View>(
+    view: &mut V,
+    registers: &Registers,
+    from: RegisterSlot,
+    access: &Access,
+    lanes: LaneMask,
+    at: &Addresses,
+    skip: u64,
+) {
+    macro_rules! words {
+        ($size:literal) => {{
+            if from.rows == 2 {
+                let values = registers.read::<u64>(from.slot);
+                each_lane(lanes, |lane| view.store(lane, at[lane] + skip, $size, values[lane]));
+            } else {
+                let values = registers.read::<u32>(from.slot);
+                each_lane(lanes, |lane| view.store(lane, at[lane] + skip, $size, u64::from(values[lane])));
+            }
+        }};
+    }
+    match access.size {
+        4 => words!(4),
+        8 => words!(8),
+        2 => words!(2),
+        1 => words!(1),
+        _ => {
+            let values = registers.read::<u128>(from.slot);
+            each_lane(lanes, |lane| {
+                view.store(lane, at[lane] + skip, 8, values[lane] as u64);
+                view.store(lane, at[lane] + skip + 8, 8, (values[lane] >> 64) as u64);
+            });
+        }
+    }
+}
+
+/// Moves all elements.
+#[inline(always)]
+fn transfer<V: View>(
+    view: &mut V,
+    registers: &mut Registers,
+    slots: &[RegisterSlot],
+    at: At<'_>,
+    addresses: &Addresses,
+) {
+    let access = at.access;
+    if access.elements.len == 1 {
+        match at.direction {
+            Direction::Load => load_element(view, registers, access.element, access, at.lanes, addresses, 0),
+            _ => store_element(view, registers, access.element, access, at.lanes, addresses, 0),
+        }
+        return;
+    }
+    for (index, &slot) in
+        slots[access.elements.start as usize..][..access.elements.len as usize].iter().enumerate()
+    {
+        let skip = index as u64 * u64::from(access.size);
+        match at.direction {
+            Direction::Load => load_element(view, registers, slot, access, at.lanes, addresses, skip),
+            _ => store_element(view, registers, slot, access, at.lanes, addresses, skip),
+        }
+    }
+}
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// Addresses of an access in its own space.
+    #[inline(always)]
+    pub(super) fn addresses(&self, registers: &Registers, at: At<'_>) -> Addresses {
+        let access = at.access;
+        let offset = access.offset as u64;
+        match access.address_rows {
+            2 => {
+                let mut addresses = registers.read::<u64>(access.address);
+                for address in &mut addresses {
+                    *address = address.wrapping_add(offset);
+                }
+                addresses
+            }
+            1 => {
+                let base = registers.read::<u32>(access.address);
+                std::array::from_fn(|lane| u64::from(base[lane].wrapping_add(offset as u32)))
+            }
+            _ => [offset; WARP_SIZE],
+        }
+    }
+
+    /// `ld`
+    pub(super) fn load(&mut self, registers: &mut Registers, at: At<'_>) -> Checked {
+        if at.access.strong {
+            self.worker.waits += 1;
+        }
+        self.move_elements(registers, at)?;
+        if matches!(at.access.order, MemOrder::Acquire) {
+            fence(Ordering::Acquire);
+        }
+        Ok(())
+    }
+
+    /// `st`
+    pub(super) fn store(&mut self, registers: &mut Registers, at: At<'_>) -> Checked {
+        if matches!(at.access.order, MemOrder::Release) {
+            fence(Ordering::Release);
+        }
+        self.move_elements(registers, at)
+    }
+
+    fn move_elements(&mut self, registers: &mut Registers, at: At<'_>) -> Checked {
+        let access = at.access;
+        if access.space == AccessSpace::Frame {
+            let start = self.warp().frame(at.frame).local_start;
+            let offset = (i64::from(start) + access.offset) as u64;
+            let addresses = [offset; WARP_SIZE];
+            return self.local(registers, at, &addresses);
+        }
+        let mut addresses = self.addresses(registers, at);
+        match access.space {
+            AccessSpace::Global | AccessSpace::Const => self.global(registers, at, &addresses),
+            AccessSpace::Shared => self.shared(registers, at, &mut addresses),
+            AccessSpace::Local | AccessSpace::Frame => self.local(registers, at, &addresses),
+            AccessSpace::Param => self.param(registers, at, &addresses),
+            AccessSpace::Generic => self.generic(registers, at, &mut addresses),
+        }
+    }
+
+    /// Splits lanes by the window of their address.
+    fn generic(&mut self, registers: &mut Registers, at: At<'_>, addresses: &mut Addresses) -> Checked {
+        let mut by_window = [0 as LaneMask; 4];
+        each_lane(at.lanes, |lane| {
+            let (which, offset) = match window::of(addresses[lane]) {
+                window::Window::Global => (0, addresses[lane]),
+                window::Window::Shared(offset) => (1, offset),
+                window::Window::Local(offset) => (2, offset),
+                window::Window::Param(offset) => (3, offset),
+            };
+            by_window[which] |= 1 << lane;
+            addresses[lane] = offset;
+        });
+        let [global, shared, local, param] = by_window.map(|lanes| At { lanes, ..at });
+        if global.lanes != 0 {
+            self.global(registers, global, addresses)?;
+        }
+        if shared.lanes != 0 {
+            self.shared(registers, shared, addresses)?;
+        }
+        if local.lanes != 0 {
+            self.local(registers, local, addresses)?;
+        }
+        if param.lanes != 0 {
+            self.param(registers, param, addresses)?;
+        }
+        Ok(())
+    }
+
+    fn global(&mut self, registers: &mut Registers, at: At<'_>, addresses: &Addresses) -> Checked {
+        let mut rest = at;
+        while rest.lanes != 0 {
+            let (index, lanes) = self.locate(rest, addresses)?;
+            let now = At { lanes, ..at };
+            self.observe(Memory::Global, now, addresses)?;
+            let table = &self.worker.snapshot.table;
+            let allocation = &table.list[index];
+            let base = allocation.base;
+            let mut view = GlobalView {
+                cells: &allocation.cells,
+                locks: &self.worker.grid.locks,
+                exclusive: self.worker.grid.exclusive,
+                strong: at.access.strong,
+            };
+            let mut offsets = *addresses;
+            for offset in &mut offsets {
+                *offset = offset.wrapping_sub(base);
+            }
+            transfer(&mut view, registers, &self.worker.grid.code.slots, now, &offsets);
+            rest.lanes &= !lanes;
+        }
+        Ok(())
+    }
+
+    /// Finds the allocation of the first lanes: its index in the snapshot and the lanes inside it.
+    #[inline(always)]
+    pub(super) fn locate(&mut self, at: At<'_>, addresses: &Addresses) -> Checked<(usize, LaneMask)> {
+        let bytes = u64::from(at.access.bytes());
+        let (low, high, bits) = extent(addresses, at.lanes);
+        if bits & (bytes.next_power_of_two() - 1) == 0
+            && !self.worker.grid.memory.is_stale(&self.worker.snapshot)
+        {
+            let hint = self.worker.hints[at.position as usize] as usize;
+            if let Some(allocation) = self.worker.snapshot.table.list.get(hint)
+                && low >= allocation.base
+                && high - allocation.base <= allocation.size.wrapping_sub(bytes)
+                && allocation.size >= bytes
+                && allocation.state == State::Live
+                && (allocation.kind == AllocationKind::Buffer
+                    || allocation.kind == AllocationKind::Global
+                    || allocation.kind == AllocationKind::Const && at.direction == Direction::Load)
+            {
+                return Ok((hint, at.lanes));
+            }
+        }
+        self.locate_slowly(at, addresses)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn locate_slowly(&mut self, at: At<'_>, addresses: &Addresses) -> Checked<(usize, LaneMask)> {
+        let bytes = u64::from(at.access.bytes());
+        self.aligned(at, addresses, "")?;
+        if self.worker.grid.memory.is_stale(&self.worker.snapshot) {
+            self.worker.snapshot = self.worker.grid.memory.snapshot();
+        }
+        let table = self.worker.snapshot.table.clone();
+        let first = addresses[at.lanes.trailing_zeros() as usize];
+        let index = table.at_or_below(first);
+        let inside = |address: u64| {
+            index.is_some_and(|index| {
+                let allocation = &table.list[index];
+                allocation.state == State::Live
+                    && address >= allocation.base
+                    && address.checked_add(bytes).is_some_and(|end| end <= allocation.end())
+            })
+        };
+        let kind = index.map(|index| table.list[index].kind);
+        let heap = kind == Some(AllocationKind::Heap);
+        let allowed = |address: u64| inside(address) && (!heap || self.heap_allows(address, bytes));
+        if let (true, Some(index)) = (allowed(first), index) {
+            let allocation = &table.list[index];
+            if allocation.kind == AllocationKind::Const && at.direction != Direction::Load {
+                let text = format!(
+                    "{} of {bytes} bytes at {first:#x} in read-only memory: {}",
+                    at.direction.verb(),
+                    allocation.describe()
+                );
+                return Err(Box::new(Fault::new(FindingKind::WriteToReadOnly, at.lanes, text)));
+            }
+            let mut lanes = 0;
+            each_lane(at.lanes, |lane| lanes |= u32::from(allowed(addresses[lane])) << lane);
+            self.worker.hints[at.position as usize] = index as u32;
+            return Ok((index, lanes));
+        }
+        let mut bad = 0;
+        each_lane(at.lanes, |lane| {
+            let address = addresses[lane];
+            let found = table.find(address, bytes);
+            let fine =
+                found.is_some_and(|a| a.kind != AllocationKind::Heap || self.heap_allows(address, bytes));
+            bad |= u32::from(!fine) << lane;
+        });
+        let address = addresses[bad.trailing_zeros() as usize & 31];
+        let what = format!("{} of {bytes} bytes at {address:#x}", at.direction.verb());
+        let fault = |kind, text: String| Err(Box::new(Fault::new(kind, bad, text)));
+        if address < 4096 {
+            let text = format!("{what}: a null pointer{}", if address == 0 { "" } else { " plus an offset" });
+            return fault(FindingKind::NullPointer, text);
+        }
+        if let Some(allocation) = table.at_or_below(address).map(|at| &table.list[at])
+            && address < allocation.end()
+        {
+            if allocation.state == State::Freed {
+                let offset = address - allocation.base;
+                let text = format!("{what}, {offset} bytes into {}, which was freed", allocation.describe());
+                return fault(FindingKind::UseAfterFree, text);
+            }
+            if allocation.kind == AllocationKind::Heap {
+                return self.heap_fault(what, address, bad);
+            }
+        }
+        fault(FindingKind::OutOfBounds, format!("{what}: {}", table.nearest(address, bytes)))
+    }
+
+    fn heap_allows(&self, address: u64, bytes: u64) -> bool {
+        self.worker
+            .grid
+            .heap
+            .block(address)
+            .is_some_and(|(start, size, live)| live && address + bytes <= start + size)
+    }
+
+    fn heap_fault(&self, what: String, address: u64, bad: LaneMask) -> Checked<(usize, LaneMask)> {
+        let (kind, text) = match self.worker.grid.heap.block(address) {
+            Some((start, size, false)) if address < start + size => (
+                FindingKind::UseAfterFree,
+                format!(
+                    "{what}, {} bytes into a device heap block of {size} bytes, which was freed",
+                    address - start
+                ),
+            ),
+            Some((start, size, _)) => (
+                FindingKind::OutOfBounds,
+                format!(
+                    "{what}: {} bytes after the start of a device heap block of {size} bytes",
+                    address - start
+                ),
+            ),
+            None => (FindingKind::OutOfBounds, format!("{what}: in the device heap, before its first block")),
+        };
+        Err(Box::new(Fault::new(kind, bad, text)))
+    }
+
+    /// Faults lanes whose address is no multiple of the access size.
+    fn aligned(&self, at: At<'_>, addresses: &Addresses, space: &str) -> Checked {
+        let bytes = u64::from(at.access.bytes()).next_power_of_two();
+        let mut bad = 0;
+        each_lane(at.lanes, |lane| bad |= u32::from(addresses[lane] & (bytes - 1) != 0) << lane);
+        if bad == 0 {
+            return Ok(());
+        }
+        let address = addresses[bad.trailing_zeros() as usize];
+        let text = format!(
+            "{} of {bytes} bytes at {space}{address:#x}, which is not a multiple of {bytes}",
+            at.direction.verb()
+        );
+        Err(Box::new(Fault::new(FindingKind::Misaligned, bad, text)))
+    }
+
+    fn shared(&mut self, registers: &mut Registers, at: At<'_>, addresses: &mut Addresses) -> Checked {
+        self.check_shared(at, addresses)?;
+        self.observe(Memory::Shared, at, addresses)?;
+        let mut view = ByteView { bytes: &mut self.cta.shared };
+        transfer(&mut view, registers, &self.worker.grid.code.slots, at, addresses);
+        Ok(())
+    }
+
+    /// Checks offsets into shared memory; offsets of the block's own rank in its cluster are reduced.
+    #[inline(always)]
+    pub(super) fn check_shared(&self, at: At<'_>, addresses: &mut Addresses) -> Checked {
+        let bytes = u64::from(at.access.bytes());
+        let (low, high, bits) = extent(addresses, at.lanes);
+        let start = u64::from(window::SHARED_START);
+        let size = self.cta.shared.len() as u64;
+        if low >= start && high + bytes <= size && bits & (bytes.next_power_of_two() - 1) == 0 {
+            return Ok(());
+        }
+        self.shared_fault(at, addresses)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn shared_fault(&self, at: At<'_>, addresses: &mut Addresses) -> Checked {
+        let bytes = u64::from(at.access.bytes());
+        let size = self.cta.shared.len() as u64;
+        let own = self.own_rank_window();
+        let mut bad = 0;
+        each_lane(at.lanes, |lane| {
+            if addresses[lane].wrapping_sub(own) < 1 << window::SHARED_RANK_SHIFT {
+                addresses[lane] -= own;
+            }
+            let address = addresses[lane];
+            let fine = address >= u64::from(window::SHARED_START) && address + bytes <= size;
+            bad |= u32::from(!fine) << lane;
+        });
+        if bad == 0 {
+            return self.aligned(at, addresses, "shared address ");
+        }
+        let address = addresses[bad.trailing_zeros() as usize];
+        let what = format!("{} of {bytes} bytes at shared address {address:#x}", at.direction.verb());
+        let used = size - u64::from(window::SHARED_START);
+        if address >= window::SHARED_CLUSTER {
+            let text = format!("{what}, the shared memory of another block of the cluster");
+            return Err(Box::new(Fault::new(FindingKind::Unsupported, bad, text)));
+        }
+        let text = if address < u64::from(window::SHARED_START) {
+            format!(
+                "{what}, {} bytes before the block's shared memory of {used} bytes",
+                u64::from(window::SHARED_START) - address
+            )
+        } else if address < size {
+            format!(
+                "{what}: only the first {} bytes lie inside the block's shared memory of {used} bytes",
+                size - address
+            )
+        } else {
+            format!(
+                "{what}, {} bytes after the end of the block's shared memory of {used} bytes",
+                address - size
+            )
+        };
+        let code = self.worker.grid.code;
+        let statics = u64::from(code.shared.static_bytes);
+        let note = format!(
+            "{statics} bytes are static shared memory, {} dynamic",
+            self.worker.grid.launch.shared_bytes
+        );
+        Err(Box::new(Fault::new(FindingKind::OutOfBounds, bad, text).note(note)))
+    }
+
+    /// Offset of the block's own shared memory as other blocks of its cluster see it.
+    fn own_rank_window(&self) -> u64 {
+        let rank = self.worker.grid.cluster.index(self.cta.cluster_position);
+        window::SHARED_CLUSTER + (rank << window::SHARED_RANK_SHIFT)
+    }
+
+    fn local(&mut self, registers: &mut Registers, at: At<'_>, addresses: &Addresses) -> Checked {
+        self.check_local(at, addresses)?;
+        self.observe(Memory::Local, at, addresses)?;
+        let index = self.index;
+        let mut view = LocalView { rows: &mut self.cta.warps[index].local };
+        transfer(&mut view, registers, &self.worker.grid.code.slots, at, addresses);
+        Ok(())
+    }
+
+    /// Checks offsets into local memory against the variables of the frames that are active.
+    #[inline(always)]
+    pub(super) fn check_local(&self, at: At<'_>, addresses: &Addresses) -> Checked {
+        let bytes = u64::from(at.access.bytes());
+        let (low, high, bits) = extent(addresses, at.lanes);
+        if bits & (bytes.next_power_of_two() - 1) == 0 && self.local_variable(at.frame, low, high + bytes) {
+            return Ok(());
+        }
+        self.local_fault(at, addresses)
+    }
+
+    /// Whether a range of local offsets lies inside one variable (or `alloca` block) of the frame or
+    /// a caller's.
+    #[inline(always)]
+    fn local_variable(&self, frame: FrameId, start: u64, end: u64) -> bool {
+        let warp = self.warp();
+        let mut frame = warp.frame(frame);
+        while start < u64::from(frame.local_start) {
+            if frame.depth == 0 {
+                return false;
+            }
+            frame = warp.frame(frame.parent);
+        }
+        let function = &self.worker.grid.code.functions[frame.function as usize];
+        let base = u64::from(frame.local_start);
+        let fixed = base + u64::from(function.local_bytes);
+        if start >= fixed {
+            return end <= u64::from(frame.local_end);
+        }
+        function
+            .locals
+            .iter()
+            .any(|&(from, to, _)| start >= base + u64::from(from) && end <= base + u64::from(to))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn local_fault(&self, at: At<'_>, addresses: &Addresses) -> Checked {
+        let bytes = u64::from(at.access.bytes());
+        let mut bad = 0;
+        each_lane(at.lanes, |lane| {
+            let address = addresses[lane];
+            let fine =
+                address.checked_add(bytes).is_some_and(|end| self.local_variable(at.frame, address, end));
+            bad |= u32::from(!fine) << lane;
+        });
+        if bad == 0 {
+            return self.aligned(at, addresses, "local address ");
+        }
+        let address = addresses[bad.trailing_zeros() as usize];
+        let what = format!("{} of {bytes} bytes at local address {address:#x}", at.direction.verb());
+        if address < u64::from(window::LOCAL_START) {
+            return Err(Box::new(Fault::new(
+                FindingKind::NullPointer,
+                bad,
+                format!("{what}: a null pointer"),
+            )));
+        }
+        let frame = self.warp().frame(at.frame);
+        let function = &self.worker.grid.code.functions[frame.function as usize];
+        let module = &self.worker.grid.code.module;
+        let base = u64::from(frame.local_start);
+        let distance = |from: u64, to: u64| {
+            if address < from { from - address } else { address.saturating_sub(to) }
+        };
+        let nearest = function
+            .locals
+            .iter()
+            .min_by_key(|&&(from, to, _)| distance(base + u64::from(from), base + u64::from(to)));
+        let text = match nearest {
+            Some(&(from, to, id)) => {
+                let (from, to) = (base + u64::from(from), base + u64::from(to));
+                let name = &module.variables[id.index()].name;
+                let size = to - from;
+                if address < from {
+                    format!("{what}: {} bytes before local variable `{name}` ({size} bytes)", from - address)
+                } else if address < to {
+                    format!(
+                        "{what}: only the first {} bytes lie inside local variable `{name}` ({size} bytes)",
+                        to - address
+                    )
+                } else {
+                    format!(
+                        "{what}: {} bytes after the end of local variable `{name}` ({size} bytes)",
+                        address - to
+                    )
+                }
+            }
+            None => format!("{what}: the function has no local variables"),
+        };
+        Err(Box::new(Fault::new(FindingKind::OutOfBounds, bad, text)))
+    }
+
+    fn param(&mut self, registers: &mut Registers, at: At<'_>, addresses: &Addresses) -> Checked {
+        let bytes = u64::from(at.access.bytes());
+        let size = self.worker.grid.launch.params.len() as u64;
+        let mut bad = 0;
+        each_lane(at.lanes, |lane| {
+            let fine = addresses[lane].checked_add(bytes).is_some_and(|end| end <= size);
+            bad |= u32::from(!fine) << lane;
+        });
+        if bad != 0 {
+            let address = addresses[bad.trailing_zeros() as usize];
+            let text = format!(
+                "{} of {bytes} bytes at offset {address} of the kernel's parameters, which are {size} bytes",
+                at.direction.verb()
+            );
+            return Err(Box::new(Fault::new(FindingKind::OutOfBounds, bad, text)));
+        }
+        if at.direction != Direction::Load {
+            let text = format!("{} of {bytes} bytes in the kernel's parameters", at.direction.verb());
+            return Err(Box::new(Fault::new(FindingKind::WriteToReadOnly, at.lanes, text)));
+        }
+        self.aligned(at, addresses, "parameter offset ")?;
+        let mut params = self.worker.params.clone();
+        let mut view = ByteView { bytes: &mut params };
+        transfer(&mut view, registers, &self.worker.grid.code.slots, at, addresses);
+        Ok(())
+    }
+
+    /// Tells the observer of an access that may happen.
+    #[inline(always)]
+    pub(super) fn observe(&mut self, memory: Memory, at: At<'_>, addresses: &Addresses) -> Checked {
+        if O::ACTIVE {
+            let event = WarpAccess {
+                memory,
+                kind: at.direction.kind(),
+                addresses,
+                lanes: at.lanes,
+                bytes: at.access.bytes(),
+                position: at.position,
+                block: self.cta.index,
+                warp: self.index as u32,
+            };
+            if let Some((lanes, text)) = self.worker.observer.access(&event) {
+                let fault = Fault::new(FindingKind::UninitializedRead, lanes, text);
+                self.worker.grid.report(self.cta, self.index, at.frame, at.position, fault);
+            }
+        }
+        Ok(())
+    }
+}

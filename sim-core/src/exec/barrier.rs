@@ -1,0 +1,203 @@
+//! Block barriers: `bar`, `barrier` (ISA 9.7.13.1).
+
+use super::access::Checked;
+use super::cta::Cta;
+use super::fault::Fault;
+use super::step::Machine;
+use super::warp::{Group, Wait};
+use crate::code::{Action, Barrier, BarrierKind};
+use crate::finding::FindingKind;
+use crate::lanes::LaneMask;
+use crate::observer::Observer;
+
+/// One of a block's barriers between two completions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockBarrier {
+    /// Lanes of each warp that have arrived.
+    arrived: Vec<LaneMask>,
+    /// Thread count asked for; `None` means all threads of the block.
+    expected: Option<u32>,
+    /// What arrived: reductions cannot mix with `sync` and `arrive`.
+    reduction: bool,
+    active: bool,
+    popc: u32,
+    and: bool,
+    or: bool,
+    /// Arrivals of warps whose lanes had already arrived.
+    extra: u32,
+}
+
+impl BlockBarrier {
+    pub(crate) fn reset(&mut self) {
+        self.arrived.clear();
+        self.expected = None;
+        self.reduction = false;
+        self.active = false;
+        (self.popc, self.and, self.or) = (0, true, false);
+        self.extra = 0;
+    }
+
+    /// Threads that count as arrived. A warp counts whole once all its live lanes came: with a count,
+    /// arrival is in units of warps.
+    fn count(&self, cta: &Cta) -> u32 {
+        let whole = self.expected.is_some();
+        let per_warp = self.arrived.iter().zip(&cta.warps).map(|(&arrived, warp)| {
+            if whole && arrived != 0 && warp.live() & !arrived == 0 { 32 } else { arrived.count_ones() }
+        });
+        per_warp.sum::<u32>() + self.extra
+    }
+
+    fn is_complete(&self, cta: &Cta) -> bool {
+        if !self.active {
+            return false;
+        }
+        match self.expected {
+            Some(expected) => self.count(cta) >= expected,
+            None => self.arrived.iter().zip(&cta.warps).all(|(&arrived, warp)| warp.live() & !arrived == 0),
+        }
+    }
+
+    /// Why it does not complete.
+    pub(crate) fn explain(&self, cta: &Cta, id: u8) -> String {
+        let arrived = self.count(cta);
+        let expected = self.expected.unwrap_or_else(|| cta.live_threads());
+        let missing: u32 = self
+            .arrived
+            .iter()
+            .zip(&cta.warps)
+            .map(|(&arrived, warp)| (warp.live() & !arrived).count_ones())
+            .sum();
+        let rest = match self.expected {
+            Some(_) => String::new(),
+            None => format!("; {missing} threads that have not exited never reach it"),
+        };
+        format!("barrier {id} waits for {expected} threads, {arrived} have arrived{rest}")
+    }
+}
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// A group arrives at a barrier. It is put among the warp's groups, waiting or not.
+    pub(super) fn arrive(&mut self, mut group: Group, active: LaneMask, barrier: &Barrier) -> Checked {
+        let registers = self.registers(group.frame);
+        let first = active.trailing_zeros() as usize & 31;
+        let id = registers.lane::<u32>(barrier.id, first);
+        let expected = barrier.count.map(|slot| registers.lane::<u32>(slot, first));
+        let position = group.position;
+        // Lanes whose guard is false go on at once.
+        let rest = group.lanes & !active;
+        if rest != 0 {
+            self.warp_mut().hold(group.frame);
+            self.warp_mut().put(Group { lanes: rest, position: position + 1, ..group });
+            group.lanes = active;
+        }
+        let wrong = |text: String| Err(Box::new(Fault::new(FindingKind::BarrierMismatch, active, text)));
+        let threads = self.cta.warps.len() as u32 * 32;
+        if id >= 16 {
+            self.warp_mut().put(group);
+            return wrong(format!("barrier {id}: a block has barriers 0 to 15"));
+        }
+        if let Some(count) = expected
+            && (count == 0 || count % 32 != 0 || count > threads)
+        {
+            self.warp_mut().put(group);
+            let why = if count == 0 || count % 32 != 0 {
+                "the count must be a multiple of the warp size and not zero".to_string()
+            } else {
+                format!("the block has only {threads} threads, so it can never complete")
+            };
+            return wrong(format!("barrier {id} with a count of {count} threads: {why}"));
+        }
+        let index = self.index;
+        let state = &mut self.cta.barriers[id as usize];
+        let is_reduction =
+            matches!(barrier.kind, BarrierKind::RedAnd | BarrierKind::RedOr | BarrierKind::RedPopc);
+        if state.active && state.expected != expected {
+            let text =
+                |count: Option<u32>| count.map_or("all threads".into(), |count| format!("{count} threads"));
+            let message = format!(
+                "barrier {id} expects {}, but threads that already wait expect {}",
+                text(expected),
+                text(state.expected)
+            );
+            self.warp_mut().put(group);
+            return wrong(message);
+        }
+        if state.active && state.reduction != is_reduction {
+            self.warp_mut().put(group);
+            return wrong(format!("barrier {id} mixes a reduction with `sync` or `arrive`"));
+        }
+        if !state.active {
+            state.reset();
+            state.active = true;
+            state.expected = expected;
+            state.reduction = is_reduction;
+            state.arrived.resize(self.cta.warps.len(), 0);
+        }
+        let again = state.arrived[index] & active;
+        state.extra += again.count_ones();
+        state.arrived[index] |= active;
+        let values = registers.predicate(barrier.predicate) & active;
+        state.popc += values.count_ones();
+        state.and &= values == active;
+        state.or |= values != 0;
+        if barrier.kind == BarrierKind::Arrive {
+            group.position += 1;
+            self.warp_mut().put(group);
+        } else {
+            group.wait = Wait::Barrier(id as u8);
+            self.warp_mut().groups.push(group);
+        }
+        self.complete_barrier(id as usize);
+        Ok(())
+    }
+
+    /// Releases the threads that wait at a barrier if all it waits for have come.
+    pub(super) fn complete_barrier(&mut self, id: usize) {
+        if !self.cta.barriers[id].is_complete(self.cta) {
+            return;
+        }
+        self.worker.stats.barriers += 1;
+        let BlockBarrier { popc, and, or, .. } = self.cta.barriers[id];
+        self.cta.barriers[id].reset();
+        let code = self.worker.grid.code;
+        for index in 0..self.cta.warps.len() {
+            let mut released: smallvec::SmallVec<[Group; 4]> = smallvec::SmallVec::new();
+            self.cta.warps[index].groups.retain(|group| {
+                let here = group.wait == Wait::Barrier(id as u8);
+                if here {
+                    released.push(*group);
+                }
+                !here
+            });
+            for mut group in released {
+                if let Action::Barrier(barrier) = &code.insts[group.position as usize].action {
+                    let mut registers = self.registers_of(index, group.frame);
+                    let lanes = group.lanes;
+                    let all = |value: bool| if value { LaneMask::MAX } else { 0 };
+                    match barrier.kind {
+                        BarrierKind::RedPopc => registers.write(barrier.dst, lanes, &[popc; 32]),
+                        BarrierKind::RedAnd if barrier.pred_dst.index() != 0 => {
+                            registers.set_predicate(barrier.pred_dst, lanes, all(and));
+                        }
+                        BarrierKind::RedOr if barrier.pred_dst.index() != 0 => {
+                            registers.set_predicate(barrier.pred_dst, lanes, all(or));
+                        }
+                        _ => {}
+                    }
+                }
+                group.position += 1;
+                group.wait = Wait::Ready;
+                self.cta.warps[index].put(group);
+            }
+        }
+    }
+
+    /// Barriers that may be complete now that lanes have exited.
+    pub(super) fn recheck_barriers(&mut self) {
+        for id in 0..self.cta.barriers.len() {
+            if self.cta.barriers[id].active {
+                self.complete_barrier(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Calls: frames, arguments, the stack.
+
+use super::access::{Checked, each_lane};
+use super::fault::Fault;
+use super::step::Machine;
+use super::warp::{FrameId, Group, MAX_LOCAL_BYTES};
+use crate::code::{ParamSlot, RegisterSlot};
+use crate::finding::FindingKind;
+use crate::lanes::{LaneMask, Registers};
+use crate::observer::Observer;
+use ptx_frontend::SpecialRegister;
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// Moves a group into a function and its arguments with it.
+    pub(super) fn call(&mut self, group: &mut Group, function: u32, site: u32) -> Checked {
+        let code = self.worker.grid.code;
+        let caller = group.frame;
+        let return_to = group.position + 1;
+        let Some(frame) = self.warp_mut().enter(code, caller, function, return_to, site) else {
+            let depth = self.warp().frame(caller).depth;
+            let text = format!(
+                "the call chain is {depth} calls deep and needs more local memory or registers than a thread may have"
+            );
+            return Err(Box::new(Fault::new(FindingKind::StackOverflow, group.lanes, text)));
+        };
+        let callee = &code.functions[function as usize];
+        let arguments = &code.call_sites[site as usize].arguments;
+        if arguments.len() != callee.params.len() {
+            let name = &code.module.functions[callee.id.index()].name;
+            let text = format!(
+                "a call passes {} arguments to `{name}`, which takes {}",
+                arguments.len(),
+                callee.params.len()
+            );
+            return Err(Box::new(Fault::new(FindingKind::InvalidTarget, group.lanes, text)));
+        }
+        self.warp_mut().hold(frame);
+        for (from, to) in arguments.iter().zip(&callee.params) {
+            self.pass(caller, *from, frame, *to, group.lanes);
+        }
+        // The caller's frame is kept alive by the callee's.
+        self.warp_mut().release(caller);
+        group.frame = frame;
+        group.position = callee.start;
+        Ok(())
+    }
+
+    /// Moves a group back to its caller, and the results with it.
+    pub(super) fn leave(&mut self, group: &mut Group) {
+        let code = self.worker.grid.code;
+        let frame = *self.warp().frame(group.frame);
+        let results = &code.call_sites[frame.site as usize].results;
+        for (from, to) in code.functions[frame.function as usize].returns.iter().zip(results) {
+            self.pass(group.frame, *from, frame.parent, *to, group.lanes);
+        }
+        self.warp_mut().hold(frame.parent);
+        self.warp_mut().release(group.frame);
+        group.frame = frame.parent;
+        group.position = frame.return_to;
+    }
+
+    /// Copies a parameter between frames, for some lanes.
+    fn pass(
+        &mut self,
+        from_frame: FrameId,
+        from: ParamSlot,
+        to_frame: FrameId,
+        to: ParamSlot,
+        lanes: LaneMask,
+    ) {
+        match (from, to) {
+            (ParamSlot::Local { offset: a, size: n }, ParamSlot::Local { offset: b, size: m }) => {
+                let warp = self.warp_mut();
+                let a = (warp.frame(from_frame).local_start + a) as usize / 4;
+                let b = (warp.frame(to_frame).local_start + b) as usize / 4;
+                for word in 0..n.min(m).div_ceil(4) as usize {
+                    let row = warp.local[a + word];
+                    let target = &mut warp.local[b + word];
+                    each_lane(lanes, |lane| target.0[lane] = row.0[lane]);
+                }
+            }
+            (ParamSlot::Register(a), ParamSlot::Register(b)) => {
+                let words = self.read_register(from_frame, a);
+                self.write_register(to_frame, b, lanes, &words);
+            }
+            (ParamSlot::Register(a), ParamSlot::Local { offset, size }) => {
+                let words = self.read_register(from_frame, a);
+                let warp = self.warp_mut();
+                let first = (warp.frame(to_frame).local_start + offset) as usize / 4;
+                for word in 0..size.div_ceil(4).min(2) as usize {
+                    let target = &mut warp.local[first + word];
+                    each_lane(lanes, |lane| target.0[lane] = (words[lane] >> (32 * word)) as u32);
+                }
+            }
+            (ParamSlot::Local { offset, size }, ParamSlot::Register(b)) => {
+                let warp = self.warp();
+                let first = (warp.frame(from_frame).local_start + offset) as usize / 4;
+                let mut words = [0u64; 32];
+                for word in 0..size.div_ceil(4).min(2) as usize {
+                    each_lane(lanes, |lane| {
+                        words[lane] |= u64::from(warp.local[first + word].0[lane]) << (32 * word);
+                    });
+                }
+                self.write_register(to_frame, b, lanes, &words);
+            }
+        }
+    }
+
+    fn read_register(&mut self, frame: FrameId, register: RegisterSlot) -> [u64; 32] {
+        let registers = self.registers(frame);
+        match register.rows {
+            2 => registers.read(register.slot),
+            1 => registers.read::<u32>(register.slot).map(u64::from),
+            _ => [0; 32],
+        }
+    }
+
+    fn write_register(&mut self, frame: FrameId, register: RegisterSlot, lanes: LaneMask, words: &[u64; 32]) {
+        let mut registers = self.registers(frame);
+        match register.rows {
+            2 => registers.write(register.slot, lanes, words),
+            1 => registers.write(register.slot, lanes, &words.map(|word| word as u32)),
+            _ => {}
+        }
+    }
+
+    /// `alloca`: the same block for all lanes, as large as the largest asks for.
+    pub(super) fn alloca(
+        &mut self,
+        registers: &Registers,
+        group: &Group,
+        lanes: LaneMask,
+        size: RegisterSlot,
+        align: u32,
+    ) -> Checked<u32> {
+        let sizes = match size.rows {
+            2 => registers.read::<u64>(size.slot),
+            _ => registers.read::<u32>(size.slot).map(u64::from),
+        };
+        let mut most = 0;
+        each_lane(lanes, |lane| most = sizes[lane].max(most));
+        let align = align.clamp(4, 1 << 16).next_power_of_two();
+        let warp = self.warp_mut();
+        let start = warp.frame(group.frame).local_end.next_multiple_of(align);
+        let end = u64::from(start) + most;
+        if end > u64::from(MAX_LOCAL_BYTES) {
+            let text = format!(
+                "`alloca` of {most} bytes: a thread may have {MAX_LOCAL_BYTES} bytes of local memory"
+            );
+            return Err(Box::new(Fault::new(FindingKind::StackOverflow, lanes, text)));
+        }
+        warp.frames[group.frame.0 as usize].local_end = end as u32;
+        warp.reserve_local(end as u32);
+        Ok(start)
+    }
+
+    /// `stackrestore`: takes effect when no other group is in the frame.
+    pub(super) fn stack_restore(
+        &mut self,
+        registers: &Registers,
+        group: &Group,
+        lanes: LaneMask,
+        from: RegisterSlot,
+    ) {
+        let values = match from.rows {
+            2 => registers.read::<u64>(from.slot),
+            _ => registers.read::<u32>(from.slot).map(u64::from),
+        };
+        let mut most = 0;
+        each_lane(lanes, |lane| most = values[lane].max(most));
+        let alone = self.warp().groups.iter().all(|other| other.frame != group.frame);
+        let code = self.worker.grid.code;
+        let frame = &mut self.warp_mut().frames[group.frame.0 as usize];
+        let least = frame.local_start + code.functions[frame.function as usize].local_bytes;
+        if alone && most >= u64::from(least) && most <= u64::from(frame.local_end) {
+            frame.local_end = most as u32;
+        }
+    }
+
+    /// Special registers that change while a warp runs. Time is the warp's own instruction count, so
+    /// that it never runs backwards and does not depend on the host.
+    pub(super) fn changing_special(&mut self, special: SpecialRegister) -> u64 {
+        let clock = self.warp().clock + self.worker.stats.warp_instructions;
+        let nanoseconds = clock * 1_000_000 / u64::from(self.worker.grid.config.clock_khz);
+        // Reading the time is how a program waits without touching memory.
+        self.worker.waits += 1;
+        match special {
+            SpecialRegister::Clock | SpecialRegister::Clock64 => clock,
+            SpecialRegister::ClockHi => clock >> 32,
+            SpecialRegister::Globaltimer | SpecialRegister::GlobaltimerLo => nanoseconds,
+            SpecialRegister::GlobaltimerHi => nanoseconds >> 32,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A launch: what all workers share, and the queue of blocks.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use super::cta::Cta;
+use super::fault::{self, Fault, Findings};
+use super::worker::Worker;
+use crate::code::{Code, Constant};
+use crate::config::DeviceConfig;
+use crate::finding::{Finding, FindingKind};
+use crate::lanes::{LaneMask, Row};
+use crate::launch::{Dim3, Launch, LaunchReport, Outcome, RunOptions, Stats};
+use crate::memory::{GlobalMemory, LockTable};
+use crate::observer::Observer;
+
+/// What all blocks of a launch share.
+pub(crate) struct Grid<'a> {
+    pub code: &'a Code,
+    pub constants: Vec<Row>,
+    pub memory: &'a GlobalMemory,
+    pub heap: &'a super::heap::DeviceHeap,
+    pub locks: LockTable,
+    pub config: &'a DeviceConfig,
+    pub options: &'a RunOptions,
+    pub launch: &'a Launch,
+    /// Address of a function as kernels see it, to index into [`Code::functions`].
+    pub functions_by_address: rustc_hash::FxHashMap<u64, u32>,
+    /// Blocks a cluster.
+    pub cluster: Dim3,
+    pub shared_bytes: u32,
+    /// Only one worker runs: accesses need no atomic read-modify-write.
+    pub exclusive: bool,
+    pub jobs: usize,
+    /// Blocks that may be resident at once.
+    pub resident_limit: u64,
+    pub started: Instant,
+    /// Warp instructions left before the limit.
+    pub fuel: AtomicU64,
+    /// All workers stop as soon as they see it.
+    pub stop: AtomicBool,
+    pub findings: Mutex<Findings>,
+    /// Output of `printf` by block.
+    pub output: Mutex<Vec<(u64, Vec<u8>)>>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// Blocks that gave way, oldest first.
+    waiting: VecDeque<Box<Cta>>,
+    next: u64,
+    blocks: u64,
+    /// Blocks started and not finished, those that run included.
+    resident: u64,
+}
+
+/// What a worker gets from the queue.
+pub(crate) enum Task {
+    /// Start the block with this linear index.
+    Start(u64),
+    /// Go on with a block that gave way.
+    Resume(Box<Cta>),
+    /// Others run blocks that may yet give way.
+    Idle,
+    /// All blocks are finished.
+    Done,
+}
+
+impl<'a> Grid<'a> {
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn new(
+        code: &'a Code,
+        constants: Vec<Row>,
+        memory: &'a GlobalMemory,
+        heap: &'a super::heap::DeviceHeap,
+        config: &'a DeviceConfig,
+        options: &'a RunOptions,
+        launch: &'a Launch,
+        cluster: Dim3,
+        resident_limit: u64,
+    ) -> Grid<'a> {
+        let jobs = match options.jobs {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            jobs => jobs,
+        };
+        let blocks = launch.grid.count() as u64;
+        let jobs = jobs.min(blocks.max(1) as usize);
+        let functions_by_address = code
+            .functions
+            .iter()
+            .enumerate()
+            .map(|(at, function)| (super::function_address(function.id), at as u32))
+            .collect();
+        Grid {
+            code,
+            constants,
+            memory,
+            heap,
+            locks: LockTable::new(),
+            config,
+            options,
+            launch,
+            functions_by_address,
+            cluster,
+            shared_bytes: code.shared.static_end + launch.shared_bytes,
+            exclusive: jobs == 1,
+            jobs,
+            resident_limit,
+            started: Instant::now(),
+            fuel: AtomicU64::new(options.max_instructions.unwrap_or(u64::MAX)),
+            stop: AtomicBool::new(false),
+            findings: Mutex::default(),
+            output: Mutex::default(),
+            queue: Mutex::new(Queue { blocks, ..Queue::default() }),
+        }
+    }
+
+    /// The next thing to do. New blocks go before ones that gave way, as long as there is room: the
+    /// one that waits may wait for them.
+    pub(crate) fn take(&self) -> Task {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = queue.resident < self.resident_limit;
+        if queue.next < queue.blocks && room {
+            queue.next += 1;
+            queue.resident += 1;
+            return Task::Start(queue.next - 1);
+        }
+        if let Some(cta) = queue.waiting.pop_front() {
+            return Task::Resume(cta);
+        }
+        if queue.resident == 0 { Task::Done } else { Task::Idle }
+    }
+
+    /// Whether a block that waits for others should let them run.
+    pub(crate) fn others_wait(&self) -> bool {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        !queue.waiting.is_empty() || queue.next < queue.blocks && queue.resident < self.resident_limit
+    }
+
+    /// Puts back a block that gave way.
+    pub(crate) fn put_back(&self, cta: Box<Cta>) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.waiting.push_back(cta);
+    }
+
+    /// Notes that a block is finished.
+    pub(crate) fn finished(&self) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.resident -= 1;
+    }
+
+    /// Records a fault of some lanes of a warp.
+    pub(crate) fn report(
+        &self,
+        cta: &Cta,
+        warp: usize,
+        frame: super::warp::FrameId,
+        position: u32,
+        fault: Fault,
+    ) {
+        let warp = &cta.warps[warp];
+        let finding = Finding {
+            kind: fault.kind,
+            message: fault.message,
+            notes: fault.notes,
+            kernel: self.launch.kernel.clone(),
+            place: Some(fault::place(self.code, Some((warp, frame)), position)),
+            other_place: None,
+            threads: fault::threads(cta.position, self.launch.block, warp.index, fault.lanes),
+            count: u64::from(fault.lanes.count_ones()).max(1),
+        };
+        self.add(finding);
+    }
+
+    pub(crate) fn add(&self, finding: Finding) {
+        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        findings.add(finding, self.options.max_findings);
+    }
+
+    /// Ends the launch because of a limit.
+    pub(crate) fn limit(&self, message: String) {
+        if !self.stop.swap(true, Relaxed) {
+            self.add(Finding {
+                kind: FindingKind::LimitReached,
+                message,
+                notes: Vec::new(),
+                kernel: self.launch.kernel.clone(),
+                place: None,
+                other_place: None,
+                threads: Vec::new(),
+                count: 1,
+            });
+        }
+    }
+
+    /// Runs all blocks.
+    pub(crate) fn run<O: Observer>(self, observer: impl Fn() -> O + Sync) -> LaunchReport {
+        let merged: Mutex<Stats> = Mutex::default();
+        let work = || {
+            let mut worker = Worker::new(&self, observer());
+            worker.run();
+            let stats = worker.finish();
+            let mut merged = merged.lock().unwrap_or_else(PoisonError::into_inner);
+            merged.warp_instructions += stats.warp_instructions;
+            merged.thread_instructions += stats.thread_instructions;
+            merged.branches += stats.branches;
+            merged.divergent_branches += stats.divergent_branches;
+            merged.barriers += stats.barriers;
+            merged.blocks += stats.blocks;
+            merged.memory.add(&stats.memory);
+        };
+        if self.jobs == 1 {
+            work();
+        } else {
+            std::thread::scope(|scope| {
+                for _ in 1..self.jobs {
+                    scope.spawn(work);
+                }
+                work();
+            });
+        }
+        let mut stats = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        stats.time = self.started.elapsed();
+        let findings = self.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let outcome = if findings.has(FindingKind::Unsupported) {
+            Outcome::Unsupported
+        } else if findings.has(FindingKind::LimitReached) {
+            Outcome::LimitReached
+        } else if findings.has(FindingKind::Deadlock) || findings.has(FindingKind::BarrierMismatch) {
+            Outcome::Deadlock
+        } else if findings.faulted() {
+            Outcome::Faulted
+        } else {
+            Outcome::Completed
+        };
+        let (findings, dropped_findings) = findings.finish();
+        let mut output = self.output.into_inner().unwrap_or_else(PoisonError::into_inner);
+        output.sort_by_key(|(block, _)| *block);
+        let output = output.into_iter().flat_map(|(_, bytes)| bytes).collect();
+        LaunchReport { outcome, findings, dropped_findings, stats, output }
+    }
+}
+
+/// Lanes of warp `index` of a block with so many threads.
+pub(crate) fn lanes_of(threads: u64, index: u32) -> LaneMask {
+    match threads.saturating_sub(u64::from(index) * 32) {
+        0 => 0,
+        n if n >= 32 => LaneMask::MAX,
+        n => (1 << n) - 1,
+    }
+}
+
+/// The rows of the constants for a launch.
+pub(crate) fn constant_rows(code: &Code, mut value: impl FnMut(Constant) -> u128) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for &constant in &code.constants {
+        let bits = value(constant);
+        match constant.rows() {
+            1 => rows.push(Row::splat(bits as u32)),
+            2 => {
+                let pair = [bits as u32, (bits >> 32) as u32];
+                let row = Row(std::array::from_fn(|at| pair[at % 2]));
+                rows.extend([row, row]);
+            }
+            _ => {
+                let words: [u32; 4] = std::array::from_fn(|at| (bits >> (32 * at)) as u32);
+                let row = Row(std::array::from_fn(|at| words[at % 4]));
+                rows.extend([row; 4]);
+            }
+        }
+    }
+    rows
+}

@@ -1,0 +1,81 @@
+//! The heap of `malloc` and `free` in kernels.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Blocks of the device heap, by address.
+#[derive(Debug, Default)]
+pub(crate) struct DeviceHeap {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Range of the heap; empty until the first `malloc`.
+    start: u64,
+    end: u64,
+    next: u64,
+    /// Size and whether it is live.
+    blocks: BTreeMap<u64, (u64, bool)>,
+}
+
+/// What is wrong with a `free`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FreeError {
+    Double,
+    NotABlock,
+}
+
+/// Alignment of blocks, as CUDA's `malloc`.
+const ALIGNMENT: u64 = 16;
+
+impl DeviceHeap {
+    /// Sets the range once; later calls change nothing.
+    pub(crate) fn place(&self, start: u64, bytes: u64) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.end == 0 {
+            (inner.start, inner.end, inner.next) = (start, start + bytes, start);
+        }
+    }
+
+    /// Whether the heap has its range.
+    pub(crate) fn is_placed(&self) -> bool {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).end != 0
+    }
+
+    /// A new block; `None` when the heap is exhausted. Freed places are used again last.
+    pub(crate) fn malloc(&self, bytes: u64) -> Option<u64> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes_taken = bytes.max(1).checked_next_multiple_of(ALIGNMENT)?;
+        let address = if bytes_taken <= inner.end - inner.next {
+            inner.next += bytes_taken;
+            inner.next - bytes_taken
+        } else {
+            let fits = |(&address, &(size, live)): (&u64, &(u64, bool))| {
+                (!live && size.max(1).next_multiple_of(ALIGNMENT) >= bytes_taken).then_some(address)
+            };
+            inner.blocks.iter().find_map(fits)?
+        };
+        inner.blocks.insert(address, (bytes, true));
+        Some(address)
+    }
+
+    /// Frees a block.
+    pub(crate) fn free(&self, address: u64) -> Result<(), FreeError> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        match inner.blocks.get_mut(&address) {
+            Some((_, live @ true)) => {
+                *live = false;
+                Ok(())
+            }
+            Some(_) => Err(FreeError::Double),
+            None => Err(FreeError::NotABlock),
+        }
+    }
+
+    /// The block at or below an address: start, size, live.
+    pub(crate) fn block(&self, address: u64) -> Option<(u64, u64, bool)> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.blocks.range(..=address).next_back().map(|(&start, &(size, live))| (start, size, live))
+    }
+}

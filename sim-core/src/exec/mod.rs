@@ -1,0 +1,416 @@
+//! Execution: from a launch to its report.
+
+mod access;
+mod atomic;
+mod barrier;
+mod call;
+mod collective;
+mod cta;
+mod fault;
+mod grid;
+mod heap;
+mod printf;
+mod random;
+mod runtime;
+mod step;
+mod view;
+mod warp;
+mod worker;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ptx_frontend::{Component, FuncId, Linkage, Module, SpecialRegister, StateSpace, Symbol, VarId};
+use rustc_hash::FxHashMap;
+
+use crate::backend::{Backend, Error, ModuleId};
+use crate::code::{Code, Constant};
+use crate::config::DeviceConfig;
+use crate::decode::decode;
+use crate::lanes::SimdLevel;
+use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, RunOptions};
+use crate::memory::{AllocationKind, GlobalMemory, window};
+use crate::observer::{NoObserver, Tools};
+use grid::{Grid, constant_rows};
+use heap::DeviceHeap;
+
+/// The address by which kernels know a function.
+pub(crate) fn function_address(id: FuncId) -> u64 {
+    window::CODE + 16 * (u64::from(id.0) + 1)
+}
+
+/// The simulated device.
+///
+/// ```
+/// use sim_core::{Backend, DeviceConfig, Simulator};
+/// let simulator = Simulator::new(DeviceConfig::h200());
+/// let buffer = simulator.alloc(4, "x").unwrap();
+/// simulator.write(buffer, &[1, 2, 3, 4]).unwrap();
+/// let mut bytes = [0; 4];
+/// simulator.read(buffer, &mut bytes).unwrap();
+/// assert_eq!(bytes, [1, 2, 3, 4]);
+/// ```
+#[derive(Debug)]
+pub struct Simulator {
+    config: DeviceConfig,
+    level: SimdLevel,
+    memory: GlobalMemory,
+    heap: DeviceHeap,
+    modules: Mutex<FxHashMap<ModuleId, Arc<Loaded>>>,
+    next_module: std::sync::atomic::AtomicU32,
+}
+
+/// A module with its variables placed.
+#[derive(Debug)]
+struct Loaded {
+    module: Arc<Module>,
+    /// Addresses of `.global` and `.const` variables.
+    addresses: FxHashMap<VarId, u64>,
+    codes: Mutex<FxHashMap<FuncId, Arc<Code>>>,
+}
+
+impl Simulator {
+    /// A device with empty memory.
+    pub fn new(config: DeviceConfig) -> Simulator {
+        Self::with_level(config, SimdLevel::detect())
+    }
+
+    /// The same, with lane loops of a certain SIMD level (at most what the CPU has).
+    pub fn with_level(config: DeviceConfig, level: SimdLevel) -> Simulator {
+        let memory = GlobalMemory::new(config.global_memory);
+        Simulator {
+            config,
+            level: level.min(SimdLevel::detect()),
+            memory,
+            heap: DeviceHeap::default(),
+            modules: Mutex::default(),
+            next_module: 0.into(),
+        }
+    }
+
+    /// What device it is.
+    pub fn config(&self) -> &DeviceConfig {
+        &self.config
+    }
+
+    /// Bytes of global memory in all and in use.
+    pub fn memory_usage(&self) -> (u64, u64) {
+        self.memory.usage()
+    }
+
+    fn modules(&self) -> MutexGuard<'_, FxHashMap<ModuleId, Arc<Loaded>>> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn loaded(&self, id: ModuleId) -> Result<Arc<Loaded>, Error> {
+        self.modules()
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| Error::Backend(format!("module {} is not loaded", id.0)))
+    }
+
+    /// The decoded kernel, decoded at its first launch.
+    pub fn code(&self, module: ModuleId, kernel: &str) -> Result<Arc<Code>, Error> {
+        let loaded = self.loaded(module)?;
+        let id = loaded.module.kernel(kernel).ok_or_else(|| Error::NoSuchKernel {
+            name: kernel.into(),
+            candidates: loaded.module.kernels().map(|(_, kernel)| kernel.name.to_string()).collect(),
+        })?;
+        let mut codes = loaded.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(codes.entry(id).or_insert_with(|| Arc::new(decode(&loaded.module, id, self.level))).clone())
+    }
+
+    fn place_variables(&self, module: &Module) -> Result<FxHashMap<VarId, u64>, Error> {
+        let mut addresses = FxHashMap::default();
+        let spaces = [StateSpace::Global, StateSpace::Const];
+        for (at, variable) in module.variables.iter().enumerate() {
+            if !spaces.contains(&variable.space) {
+                continue;
+            }
+            if variable.linkage == Linkage::Extern {
+                return Err(Error::UndefinedSymbol(variable.name.to_string()));
+            }
+            let kind = if variable.space == StateSpace::Const {
+                AllocationKind::Const
+            } else {
+                AllocationKind::Global
+            };
+            let address = self.memory.alloc(variable.size, &variable.name, kind)?;
+            addresses.insert(VarId(at as u32), address);
+        }
+        for (&id, &address) in &addresses {
+            let variable = &module.variables[id.index()];
+            let Some(init) = &variable.initializer else { continue };
+            let mut bytes = init.bytes.clone();
+            for relocation in &init.relocations {
+                let target = match relocation.target {
+                    Symbol::Function(id) => function_address(id),
+                    Symbol::Variable(id) => match addresses.get(&id) {
+                        Some(&address) => address,
+                        // Shared and local variables have no address before a launch.
+                        None => {
+                            return Err(Error::Unsupported(format!(
+                                "the address of `{}` in an initialiser",
+                                module.variables[id.index()].name
+                            )));
+                        }
+                    },
+                };
+                let value = target.wrapping_add(relocation.addend as u64);
+                let value = relocation.byte.map_or(value, |byte| value >> (8 * byte) & 0xff);
+                let end = relocation.offset as usize + relocation.width as usize;
+                if bytes.len() < end {
+                    bytes.resize(end, 0);
+                }
+                bytes[relocation.offset as usize..end]
+                    .copy_from_slice(&value.to_le_bytes()[..relocation.width as usize]);
+            }
+            self.write(address, &bytes)?;
+        }
+        Ok(addresses)
+    }
+
+    fn check(&self, code: &Code, launch: &Launch) -> Result<(Dim3, u64), Error> {
+        let invalid = |text: String| Err(Error::InvalidLaunch(text));
+        let function = &code.module.functions[code.functions[0].id.index()];
+        let tuning = &function.tuning;
+        let threads = launch.block.count();
+        if threads == 0 || launch.grid.count() == 0 {
+            return invalid(format!("grid {} and block {} must not be empty", launch.grid, launch.block));
+        }
+        if threads > u128::from(self.config.threads_per_block) {
+            let most = self.config.threads_per_block;
+            return invalid(format!(
+                "a block of {} has {threads} threads; at most {most} are possible",
+                launch.block
+            ));
+        }
+        if launch.block.x > 1024 || launch.block.y > 1024 || launch.block.z > 64 {
+            return invalid(format!("block {}: at most (1024, 1024, 64) are possible", launch.block));
+        }
+        if launch.grid.x > self.config.grid_x || launch.grid.y > 65535 || launch.grid.z > 65535 {
+            let most = self.config.grid_x;
+            return invalid(format!("grid {}: at most ({most}, 65535, 65535) are possible", launch.grid));
+        }
+        if let Some(required) = tuning.required_threads
+            && required != [launch.block.x, launch.block.y, launch.block.z]
+        {
+            let [x, y, z] = required;
+            let name = &function.name;
+            return invalid(format!(
+                "`{name}` requires blocks of ({x}, {y}, {z}) (`.reqntid`), not {}",
+                launch.block
+            ));
+        }
+        if let Some([x, y, z]) = tuning.max_threads {
+            let most = u128::from(x) * u128::from(y) * u128::from(z);
+            if threads > most {
+                let name = &function.name;
+                return invalid(format!(
+                    "`{name}` takes at most {most} threads a block (`.maxntid`), not {threads}"
+                ));
+            }
+        }
+        let shared =
+            u64::from(code.shared.static_end - window::SHARED_START) + u64::from(launch.shared_bytes);
+        let most = u64::from(self.config.shared_per_block);
+        if shared > most {
+            return invalid(format!(
+                "{shared} bytes of shared memory ({} of them dynamic): at most {most} are possible",
+                launch.shared_bytes
+            ));
+        }
+        if launch.params.len() as u64 != function.param_bytes {
+            return invalid(format!(
+                "the parameter buffer has {} bytes, `{}` takes {}",
+                launch.params.len(),
+                function.name,
+                function.param_bytes
+            ));
+        }
+        let cluster = launch
+            .cluster
+            .or(tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z)))
+            .unwrap_or(Dim3::ONE);
+        if cluster.count() == 0
+            || !launch.grid.x.is_multiple_of(cluster.x)
+            || !launch.grid.y.is_multiple_of(cluster.y)
+            || !launch.grid.z.is_multiple_of(cluster.z)
+        {
+            return invalid(format!("grid {} is no multiple of the cluster {cluster}", launch.grid));
+        }
+        let blocks = self.config.blocks_per_sm(threads as u32, code.registers.min(255), shared as u32);
+        if blocks == 0 {
+            return invalid("a block of this kernel does not fit on a multiprocessor".into());
+        }
+        let resident = u64::from(blocks) * u64::from(self.config.multiprocessors);
+        if launch.cooperative && launch.grid.count() > u128::from(resident) {
+            return invalid(format!(
+                "a cooperative launch of {} blocks: only {resident} can be resident at once",
+                launch.grid.count()
+            ));
+        }
+        Ok((cluster, resident))
+    }
+
+    /// The value of a special register that is the same for a whole launch.
+    fn special(&self, code: &Code, launch: &Launch, cluster: Dim3, special: SpecialRegister) -> u64 {
+        use SpecialRegister as R;
+        let part = |dim: Dim3, component: Component| {
+            u64::from(match component {
+                Component::X => dim.x,
+                Component::Y => dim.y,
+                Component::Z => dim.z,
+                Component::W => 0,
+            })
+        };
+        let grid = launch.grid;
+        match special {
+            R::Ntid(c) => part(launch.block, c),
+            R::Nctaid(c) => part(grid, c),
+            R::Nclusterid(c) => {
+                part(Dim3::new(grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z), c)
+            }
+            R::ClusterNctaid(c) => part(cluster, c),
+            R::ClusterNctarank => cluster.count() as u64,
+            R::IsExplicitCluster => u64::from(launch.cluster.is_some() || cluster != Dim3::ONE),
+            R::Nwarpid => u64::from(self.config.threads_per_multiprocessor / 32),
+            R::Nsmid => u64::from(self.config.multiprocessors),
+            R::Gridid => 1,
+            R::TotalSmemSize => {
+                u64::from(code.shared.static_end - window::SHARED_START + launch.shared_bytes)
+            }
+            R::AggrSmemSize => u64::from(code.shared.static_end + launch.shared_bytes),
+            R::DynamicSmemSize => u64::from(launch.shared_bytes),
+            R::ReservedSmemOffsetEnd | R::ReservedSmemOffsetCap => u64::from(window::SHARED_START),
+            _ => 0,
+        }
+    }
+}
+
+impl Backend for Simulator {
+    fn name(&self) -> String {
+        "simulator".into()
+    }
+
+    fn load(&self, module: Arc<Module>) -> Result<ModuleId, Error> {
+        let addresses = self.place_variables(&module)?;
+        let id = ModuleId(self.next_module.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        self.modules().insert(id, Arc::new(Loaded { module, addresses, codes: Mutex::default() }));
+        Ok(id)
+    }
+
+    fn unload(&self, module: ModuleId) -> Result<(), Error> {
+        let loaded = self.loaded(module)?;
+        self.modules().remove(&module);
+        for &address in loaded.addresses.values() {
+            self.memory.free(address)?;
+        }
+        Ok(())
+    }
+
+    fn variable(&self, module: ModuleId, name: &str) -> Result<(DevicePtr, u64), Error> {
+        let loaded = self.loaded(module)?;
+        let unknown = || Error::NoSuchVariable(name.into());
+        let Some(Symbol::Variable(id)) = loaded.module.symbol(name) else { return Err(unknown()) };
+        let address = *loaded.addresses.get(&id).ok_or_else(unknown)?;
+        Ok((address, loaded.module.variables[id.index()].size))
+    }
+
+    fn alloc(&self, bytes: u64, label: &str) -> Result<DevicePtr, Error> {
+        self.memory.alloc(bytes, label, AllocationKind::Buffer)
+    }
+
+    fn free(&self, pointer: DevicePtr) -> Result<(), Error> {
+        self.memory.free(pointer)
+    }
+
+    fn write(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), Error> {
+        self.memory
+            .with_range(to, bytes.len() as u64, "write", |allocation, at| allocation.cells.write(at, bytes))
+    }
+
+    fn read(&self, from: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
+        let count = bytes.len() as u64;
+        self.memory.with_range(from, count, "read", |allocation, at| allocation.cells.read(at, bytes))
+    }
+
+    fn fill(&self, to: DevicePtr, bytes: u64, pattern: &[u8]) -> Result<(), Error> {
+        self.memory.with_range(to, bytes, "fill", |allocation, at| {
+            let chunk: Vec<u8> = pattern.iter().copied().cycle().take(4096.min(bytes as usize)).collect();
+            let mut done = 0;
+            while done < bytes {
+                let count = (bytes - done).min(chunk.len() as u64);
+                allocation.cells.write(at + done, &chunk[..count as usize]);
+                done += count;
+            }
+        })
+    }
+
+    fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error> {
+        let loaded = self.loaded(module)?;
+        let code = self.code(module, &launch.kernel)?;
+        let (cluster, resident) = self.check(&code, launch)?;
+        let constants = constant_rows(&code, |constant| match constant {
+            Constant::Bits(bits, _) => bits,
+            Constant::Param(offset, size, signed, _) => parameter(&launch.params, offset, size, signed),
+            Constant::Special(special, _) => u128::from(self.special(&code, launch, cluster, special)),
+            Constant::Variable(id, offset, _) => {
+                u128::from(loaded.addresses.get(&id).map_or(0, |address| address.wrapping_add(offset as u64)))
+            }
+            Constant::Function(id, _) => u128::from(function_address(id)),
+        });
+        let mut constants = constants;
+        fill_lane_constants(&code, &mut constants);
+        let grid = Grid::new(
+            &code,
+            constants,
+            &self.memory,
+            &self.heap,
+            &self.config,
+            options,
+            launch,
+            cluster,
+            resident,
+        );
+        Ok(if options.initcheck || options.count_memory {
+            grid.run(Tools::default)
+        } else {
+            grid.run(|| NoObserver)
+        })
+    }
+}
+
+/// A value from the parameter buffer.
+fn parameter(params: &[u8], offset: u32, size: u8, signed: bool) -> u128 {
+    let bytes = params.get(offset as usize..offset as usize + size as usize).unwrap_or(&[]);
+    let value = bytes.iter().rev().fold(0u128, |value, &byte| value << 8 | u128::from(byte));
+    let shift = 128 - 8 * u32::from(size);
+    if signed { ((value << shift) as i128 >> shift) as u128 } else { value }
+}
+
+/// Special registers that differ between lanes but not between warps.
+fn fill_lane_constants(code: &Code, rows: &mut [crate::lanes::Row]) {
+    use SpecialRegister as R;
+    let mut at = 0;
+    for constant in &code.constants {
+        if let Constant::Special(special, 1) = *constant {
+            let value = |lane: u32| -> Option<u32> {
+                Some(match special {
+                    R::Laneid => lane,
+                    R::LanemaskEq => 1 << lane,
+                    R::LanemaskLt => (1 << lane) - 1,
+                    R::LanemaskLe => ((2u64 << lane) - 1) as u32,
+                    R::LanemaskGt => !(((2u64 << lane) - 1) as u32),
+                    R::LanemaskGe => !((1 << lane) - 1),
+                    _ => return None,
+                })
+            };
+            for (lane, word) in rows[at].0.iter_mut().enumerate() {
+                if let Some(value) = value(lane as u32) {
+                    *word = value;
+                }
+            }
+        }
+        at += usize::from(constant.rows());
+    }
+}

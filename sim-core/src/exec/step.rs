@@ -1,0 +1,449 @@
+//! The interpreter's loop: runs the groups of one warp.
+
+use std::sync::atomic::{Ordering, fence};
+
+use ptx_frontend::MemOrder;
+
+use super::access::{At, Direction};
+use super::cta::Cta;
+use super::fault::Fault;
+use super::warp::{FrameId, Group, ROOT, Wait, Warp};
+use super::worker::Worker;
+use crate::code::{Action, Barrier};
+use crate::finding::FindingKind;
+use crate::lanes::{LaneMask, Registers};
+use crate::observer::Observer;
+
+/// One warp of one block on one worker.
+pub(super) struct Machine<'a, 'g, O> {
+    pub worker: &'a mut Worker<'g, O>,
+    pub cta: &'a mut Cta,
+    /// The warp.
+    pub index: usize,
+}
+
+/// Why a warp stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pause {
+    /// Its turn is over.
+    Slice,
+    /// None of its groups can run: all wait, or all lanes are gone.
+    Blocked,
+    /// The launch ends.
+    Stopped,
+}
+
+/// Why a group stopped.
+enum Event {
+    /// It stands where it should wait for others, or its slice is over.
+    Switch,
+    /// Its lanes exited or faulted.
+    Gone,
+    /// It arrived at a barrier with these active lanes.
+    Barrier(Barrier, LaneMask),
+    /// It waits for other lanes.
+    Members(LaneMask),
+    Fault(Box<Fault>),
+}
+
+/// Instructions a group runs before others that are ready get a turn, when it may wait for them.
+const GROUP_SLICE: u64 = 256;
+/// The same when it does nothing that could wait for another thread.
+const BUSY_GROUP_SLICE: u64 = 65_536;
+
+impl<O: Observer> Machine<'_, '_, O> {
+    #[inline(always)]
+    pub(super) fn warp(&self) -> &Warp {
+        &self.cta.warps[self.index]
+    }
+
+    #[inline(always)]
+    pub(super) fn warp_mut(&mut self) -> &mut Warp {
+        &mut self.cta.warps[self.index]
+    }
+
+    /// The registers as a frame of this warp sees them.
+    pub(super) fn registers(&mut self, frame: FrameId) -> Registers {
+        self.registers_of(self.index, frame)
+    }
+
+    /// The registers as a frame of some warp sees them.
+    pub(super) fn registers_of(&mut self, warp: usize, frame: FrameId) -> Registers {
+        let specials = self.worker.grid.code.warp_specials.len();
+        let warp = &mut self.cta.warps[warp];
+        let frame = *warp.frame(frame);
+        let rows = warp.rows.as_mut_ptr();
+        // SAFETY: `reset` and `enter` sized the rows and predicates for the specials and every frame;
+        // decoding numbered slots within them. The view is not used beyond the next change of frames,
+        // and rows and predicates are not accessed otherwise while it is.
+        unsafe {
+            Registers::new(
+                rows.add(specials + frame.rows as usize),
+                rows,
+                self.worker.grid.constants.as_ptr(),
+                warp.predicates.as_mut_ptr().add(frame.predicates as usize),
+            )
+        }
+    }
+
+    /// Reports something that does not stop the thread.
+    pub(super) fn note(&mut self, group: &Group, fault: Fault) {
+        self.worker.grid.report(self.cta, self.index, group.frame, group.position, fault);
+    }
+
+    /// Runs the warp for about so many warp instructions.
+    pub(super) fn run_warp(&mut self, slice: u64) -> Pause {
+        let mut left = slice as i64;
+        let mut fair = false;
+        let mut busy = 0;
+        while left > 0 {
+            let chosen = match self.worker.random.as_mut().map(|random| (random.below(4), random.next())) {
+                Some((0, pick)) => {
+                    let ready = |(_, group): &(usize, &Group)| group.wait == Wait::Ready;
+                    let groups = &self.warp().groups;
+                    let count = groups.iter().enumerate().filter(ready).count();
+                    let nth = pick as usize % count.max(1);
+                    groups.iter().enumerate().filter(ready).nth(nth).map(|(at, _)| at)
+                }
+                _ => self.warp().choose(fair),
+            };
+            let Some(chosen) = chosen else { return Pause::Blocked };
+            let warp = self.warp_mut();
+            let mut group = warp.groups.swap_remove(chosen);
+            let alone = warp.groups.is_empty();
+            let waits = self.worker.waits;
+            let most = if alone { left as u64 } else { (left as u64).min(GROUP_SLICE) };
+            let (ran, event) = self.run_group(&mut group, most, fair);
+            left -= ran as i64;
+            let warp = self.warp_mut();
+            warp.clock += ran;
+            group.last_run = warp.clock;
+            // A group that used its slice gives way to others: at once if it may wait for them.
+            busy += ran;
+            let used = matches!(event, Event::Switch) && ran >= most && !alone;
+            fair = used && (self.worker.waits > waits || busy > BUSY_GROUP_SLICE);
+            if fair {
+                busy = 0;
+            }
+            match event {
+                Event::Switch => self.warp_mut().put(group),
+                Event::Gone => {
+                    self.warp_mut().release(group.frame);
+                    self.complete_collectives();
+                    self.recheck_barriers();
+                }
+                Event::Barrier(barrier, active) => {
+                    if let Err(fault) = self.arrive(group, active, &barrier) {
+                        // `arrive` put the group back.
+                        let at = self.warp().groups.len() - 1;
+                        let group = self.warp_mut().groups.swap_remove(at);
+                        self.fault(&group, *fault);
+                    }
+                }
+                Event::Members(members) => {
+                    group.wait = Wait::Members(members);
+                    self.warp_mut().groups.push(group);
+                    self.complete_collectives();
+                }
+                Event::Fault(fault) => {
+                    self.fault(&group, *fault);
+                    self.complete_collectives();
+                    self.recheck_barriers();
+                }
+            }
+            if self.worker.grid.stop.load(Ordering::Relaxed) {
+                return Pause::Stopped;
+            }
+        }
+        Pause::Slice
+    }
+
+    /// Ends a group that faulted: the lanes at fault are reported, the others go with them.
+    fn fault(&mut self, group: &Group, fault: Fault) {
+        self.note(group, fault);
+        self.cta.faulted = true;
+        let warp = self.warp_mut();
+        warp.exited |= group.lanes;
+        warp.faulted |= group.lanes;
+        warp.release(group.frame);
+    }
+
+    /// Runs a group until it must stop; returns the instructions run.
+    fn run_group(&mut self, group: &mut Group, most: u64, fair: bool) -> (u64, Event) {
+        let code = self.worker.grid.code;
+        let insts = &code.insts[..];
+        let mut registers = self.registers(group.frame);
+        let mut stop = self.warp().next_stop(group.frame);
+        let mut position = group.position;
+        let mut lanes = group.lanes;
+        let (mut ran, mut threads) = (0u64, 0u64);
+        let event = loop {
+            if position >= stop && (!fair || position == stop) || ran >= most {
+                break Event::Switch;
+            }
+            let inst = &insts[position as usize];
+            let active = lanes & registers.predicate(inst.guard);
+            ran += 1;
+            threads += u64::from(active.count_ones());
+            if let Action::Lanes(run, operands) = &inst.action {
+                // SAFETY: decoding took the function for a SIMD level that this CPU was found to have,
+                // and numbered its slots within this frame.
+                unsafe { run(&mut registers, operands, active) };
+                position += 1;
+                continue;
+            }
+            if active == 0 {
+                position += 1;
+                continue;
+            }
+            group.position = position;
+            group.lanes = lanes;
+            let at =
+                |direction, access| At { access, direction, lanes: active, position, frame: group.frame };
+            // Lanes whose guard is false go on alone when the others leave the straight path.
+            macro_rules! split_rest {
+                () => {
+                    let rest = lanes & !active;
+                    if rest != 0 {
+                        let warp = self.warp_mut();
+                        warp.hold(group.frame);
+                        warp.put(Group { position: position + 1, lanes: rest, ..*group });
+                        group.lanes = active;
+                        lanes = active;
+                    }
+                };
+            }
+            match &inst.action {
+                Action::Lanes(..) | Action::Nothing => {}
+                Action::Branch(target) => {
+                    self.worker.stats.branches += 1;
+                    let rest = lanes & !active;
+                    if rest == 0 {
+                        position = *target;
+                        continue;
+                    }
+                    self.worker.stats.divergent_branches += 1;
+                    let (low, high) = if *target <= position {
+                        ((*target, active), (position + 1, rest))
+                    } else {
+                        ((position + 1, rest), (*target, active))
+                    };
+                    let warp = self.warp_mut();
+                    warp.hold(group.frame);
+                    warp.put(Group { position: high.0, lanes: high.1, ..*group });
+                    (position, lanes) = low;
+                    stop = stop.min(high.0);
+                    continue;
+                }
+                Action::Load(access) => {
+                    if let Err(fault) = self.load(&mut registers, at(Direction::Load, access)) {
+                        break Event::Fault(fault);
+                    }
+                }
+                Action::Store(access) => {
+                    if let Err(fault) = self.store(&mut registers, at(Direction::Store, access)) {
+                        break Event::Fault(fault);
+                    }
+                }
+                Action::Atomic(atomic) => {
+                    if let Err(fault) =
+                        self.atomic(&mut registers, at(Direction::Atomic, &atomic.access), atomic)
+                    {
+                        break Event::Fault(fault);
+                    }
+                }
+                Action::Fence(order, _) => fence(match order {
+                    MemOrder::Sc => Ordering::SeqCst,
+                    MemOrder::Acquire => Ordering::Acquire,
+                    MemOrder::Release => Ordering::Release,
+                    _ => Ordering::AcqRel,
+                }),
+                Action::Barrier(barrier) => break Event::Barrier(*barrier, active),
+                Action::Warp(op) => {
+                    split_rest!();
+                    match self.collective(group, active, op) {
+                        Ok(true) => {
+                            position += 1;
+                            // The rest stands right behind and joins at once.
+                            stop = self.warp().next_stop(group.frame);
+                            continue;
+                        }
+                        Ok(false) => {
+                            let first = active.trailing_zeros() as usize;
+                            let members =
+                                op.members.map_or(active, |slot| registers.lane::<u32>(slot, first));
+                            break Event::Members(members);
+                        }
+                        Err(fault) => break Event::Fault(fault),
+                    }
+                }
+                Action::ActiveMask(dst) => registers.write(*dst, active, &[active; 32]),
+                Action::LocalAddress(to, offset) => {
+                    let address = self.warp().frame(group.frame).local_start + offset;
+                    write_uniform(&mut registers, *to, active, u64::from(address));
+                }
+                Action::ReadSpecial(special, to) => {
+                    let value = self.changing_special(*special);
+                    write_uniform(&mut registers, *to, active, value);
+                }
+                Action::Alloca(to, size, align) => {
+                    match self.alloca(&registers, group, active, *size, *align) {
+                        Ok(address) => write_uniform(&mut registers, *to, active, u64::from(address)),
+                        Err(fault) => break Event::Fault(fault),
+                    }
+                }
+                Action::StackSave(to) => {
+                    let end = self.warp().frame(group.frame).local_end;
+                    write_uniform(&mut registers, *to, active, u64::from(end));
+                }
+                Action::StackRestore(from) => self.stack_restore(&registers, group, active, *from),
+                Action::BranchIndexed(index, table) => {
+                    self.worker.stats.branches += 1;
+                    split_rest!();
+                    let table = &code.branch_tables[*table as usize];
+                    let index = registers.read::<u32>(*index);
+                    let mut rest = active;
+                    let mut outside = 0;
+                    while rest != 0 {
+                        let first = index[rest.trailing_zeros() as usize];
+                        let same =
+                            (0..32).fold(0, |m, lane| m | u32::from(index[lane] == first) << lane) & rest;
+                        rest &= !same;
+                        match table.get(first as usize) {
+                            Some(&target) => {
+                                let warp = self.warp_mut();
+                                warp.hold(group.frame);
+                                warp.put(Group { position: target, lanes: same, ..*group });
+                            }
+                            None => outside |= same,
+                        }
+                    }
+                    if outside != 0 {
+                        group.lanes = outside;
+                        let bad = index[outside.trailing_zeros() as usize];
+                        let text =
+                            format!("`brx.idx` with index {bad}, but the list has {} targets", table.len());
+                        break Event::Fault(Box::new(Fault::new(FindingKind::InvalidTarget, outside, text)));
+                    }
+                    break Event::Gone;
+                }
+                Action::Call(call) => {
+                    split_rest!();
+                    if let Err(fault) = self.call(group, call.function, call.site) {
+                        break Event::Fault(fault);
+                    }
+                    registers = self.registers(group.frame);
+                    position = group.position;
+                    stop = self.warp().next_stop(group.frame);
+                    continue;
+                }
+                Action::CallIndirect(target, call) => {
+                    split_rest!();
+                    let targets = registers.read::<u64>(*target);
+                    let first = targets[active.trailing_zeros() as usize];
+                    let same =
+                        (0..32).fold(0, |m, lane| m | u32::from(targets[lane] == first) << lane) & active;
+                    let others = active & !same;
+                    if others != 0 {
+                        // Each callee is called by its own group.
+                        let warp = self.warp_mut();
+                        warp.hold(group.frame);
+                        warp.put(Group { lanes: others, ..*group });
+                        group.lanes = same;
+                        lanes = same;
+                    }
+                    let Some(&function) = self.worker.grid.functions_by_address.get(&first) else {
+                        let text =
+                            format!("indirect call of {first:#x}, which is not the address of a function");
+                        break Event::Fault(Box::new(Fault::new(FindingKind::InvalidTarget, same, text)));
+                    };
+                    if let Err(fault) = self.call(group, function, call.site) {
+                        break Event::Fault(fault);
+                    }
+                    registers = self.registers(group.frame);
+                    position = group.position;
+                    stop = self.warp().next_stop(group.frame);
+                    continue;
+                }
+                Action::CallRuntime(function, call) => {
+                    if let Err(fault) = self.call_runtime(&mut registers, group, active, *function, call.site)
+                    {
+                        break Event::Fault(fault);
+                    }
+                }
+                Action::Return if group.frame != ROOT => {
+                    split_rest!();
+                    self.leave(group);
+                    registers = self.registers(group.frame);
+                    position = group.position;
+                    // Others may be deeper: let the scheduler look.
+                    if !self.warp().groups.is_empty() {
+                        break Event::Switch;
+                    }
+                    stop = u32::MAX;
+                    continue;
+                }
+                Action::Return | Action::Exit => {
+                    split_rest!();
+                    self.warp_mut().exited |= active;
+                    break Event::Gone;
+                }
+                Action::Sleep => {
+                    self.worker.waits += 1;
+                    group.position += 1;
+                    position += 1;
+                    if ran < most && !self.warp().groups.is_empty() {
+                        // Let the others of the warp run now.
+                        ran = most;
+                        break Event::Switch;
+                    }
+                    continue;
+                }
+                Action::Trap => {
+                    let fault = Fault::new(FindingKind::Trap, active, "`trap` was executed");
+                    break Event::Fault(Box::new(fault));
+                }
+                Action::Breakpoint => {
+                    let fault = Fault::new(
+                        FindingKind::Breakpoint,
+                        active,
+                        "`brkpt` was executed and no debugger is attached",
+                    );
+                    break Event::Fault(Box::new(fault));
+                }
+                Action::Unsupported(index) => {
+                    let what = &code.unsupported[*index as usize];
+                    let fault =
+                        Fault::new(FindingKind::Unsupported, active, format!("{what} is not supported yet"));
+                    self.worker.grid.stop.store(true, Ordering::Relaxed);
+                    break Event::Fault(Box::new(fault));
+                }
+            }
+            position += 1;
+        };
+        if !matches!(event, Event::Fault(_) | Event::Barrier(..) | Event::Members(_)) {
+            group.position = position;
+        }
+        if !matches!(event, Event::Fault(_)) {
+            group.lanes = lanes;
+        }
+        let stats = &mut self.worker.stats;
+        stats.warp_instructions += ran;
+        stats.thread_instructions += threads;
+        (ran, event)
+    }
+}
+
+/// Writes the same value to the lanes of a register of 1 or 2 rows.
+pub(super) fn write_uniform(
+    registers: &mut Registers,
+    to: crate::code::RegisterSlot,
+    lanes: LaneMask,
+    value: u64,
+) {
+    match to.rows {
+        1 => registers.write(to.slot, lanes, &[value as u32; 32]),
+        2 => registers.write(to.slot, lanes, &[value; 32]),
+        _ => {}
+    }
+}

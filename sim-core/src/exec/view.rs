@@ -1,0 +1,151 @@
+//! One face for the memories that lanes load from and store to.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::lanes::Row;
+use crate::memory::{Cells, LockTable};
+
+/// Reads and writes of 1, 2, 4 or 8 bytes at aligned offsets that were found to be inside.
+pub(super) trait View {
+    fn load(&self, lane: usize, at: u64, size: u32) -> u64;
+    fn store(&mut self, lane: usize, at: u64, size: u32, value: u64);
+
+    /// Replaces a value by a function of it as one step; returns the old one.
+    #[inline(always)]
+    fn update(&mut self, lane: usize, at: u64, size: u32, new: impl Fn(u64) -> u64) -> u64 {
+        let old = self.load(lane, at, size);
+        self.store(lane, at, size, new(old));
+        old
+    }
+
+    /// The same for 16 bytes.
+    fn update_wide(&mut self, lane: usize, at: u64, new: impl Fn(u128) -> u128) -> u128 {
+        let old = u128::from(self.load(lane, at, 8)) | u128::from(self.load(lane, at + 8, 8)) << 64;
+        let new = new(old);
+        self.store(lane, at, 8, new as u64);
+        self.store(lane, at + 8, 8, (new >> 64) as u64);
+        old
+    }
+}
+
+/// An allocation of global memory; offsets count from its base.
+pub(super) struct GlobalView<'a> {
+    pub cells: &'a Cells,
+    pub locks: &'a LockTable,
+    pub exclusive: bool,
+    /// Accesses wider than a word must not tear.
+    pub strong: bool,
+}
+
+impl View for GlobalView<'_> {
+    #[inline(always)]
+    fn load(&self, _lane: usize, at: u64, size: u32) -> u64 {
+        if size == 4 {
+            return u64::from(self.cells.words()[(at >> 2) as usize].load(Relaxed));
+        }
+        if size == 8 && self.strong {
+            return self.locks.with(at, self.exclusive, || self.cells.load(at, 8));
+        }
+        self.cells.load(at, size)
+    }
+
+    #[inline(always)]
+    fn store(&mut self, _lane: usize, at: u64, size: u32, value: u64) {
+        if size == 8 && self.strong {
+            return self.locks.with(at, self.exclusive, || self.cells.store(at, 8, value, self.exclusive));
+        }
+        self.cells.store(at, size, value, self.exclusive);
+    }
+
+    #[inline(always)]
+    fn update(&mut self, _lane: usize, at: u64, size: u32, new: impl Fn(u64) -> u64) -> u64 {
+        let word = (at >> 2) as usize;
+        match size {
+            4 => u64::from(self.cells.update(word, self.exclusive, |old| new(u64::from(old)) as u32)),
+            8 => self.locks.with(at, self.exclusive, || {
+                let old = self.cells.load(at, 8);
+                self.cells.store(at, 8, new(old), self.exclusive);
+                old
+            }),
+            _ => {
+                let shift = 8 * (at & 2);
+                let old = self.cells.update(word, self.exclusive, |old| {
+                    let part = new(u64::from(old >> shift & 0xffff)) as u32 & 0xffff;
+                    old & !(0xffff << shift) | part << shift
+                });
+                u64::from(old >> shift & 0xffff)
+            }
+        }
+    }
+
+    fn update_wide(&mut self, _lane: usize, at: u64, new: impl Fn(u128) -> u128) -> u128 {
+        self.locks.with(at, self.exclusive, || {
+            let old = u128::from(self.cells.load(at, 8)) | u128::from(self.cells.load(at + 8, 8)) << 64;
+            let new = new(old);
+            self.cells.store(at, 8, new as u64, self.exclusive);
+            self.cells.store(at + 8, 8, (new >> 64) as u64, self.exclusive);
+            old
+        })
+    }
+}
+
+/// Bytes that only the running block uses: shared memory, or kernel parameters.
+pub(super) struct ByteView<'a> {
+    pub bytes: &'a mut [u8],
+}
+
+impl View for ByteView<'_> {
+    #[inline(always)]
+    fn load(&self, _lane: usize, at: u64, size: u32) -> u64 {
+        let bytes = &self.bytes[at as usize..][..size as usize];
+        match size {
+            4 => u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
+            8 => u64::from_le_bytes([
+                bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7],
+            ]),
+            2 => u64::from(u16::from_le_bytes([bytes[0], bytes[1]])),
+            _ => u64::from(bytes[0]),
+        }
+    }
+
+    #[inline(always)]
+    fn store(&mut self, _lane: usize, at: u64, size: u32, value: u64) {
+        self.bytes[at as usize..][..size as usize].copy_from_slice(&value.to_le_bytes()[..size as usize]);
+    }
+}
+
+/// Local memory of a warp, interleaved by lane.
+pub(super) struct LocalView<'a> {
+    pub rows: &'a mut [Row],
+}
+
+impl View for LocalView<'_> {
+    #[inline(always)]
+    fn load(&self, lane: usize, at: u64, size: u32) -> u64 {
+        let word = (at >> 2) as usize;
+        let low = self.rows[word].0[lane];
+        match size {
+            4 => u64::from(low),
+            8 => u64::from(low) | u64::from(self.rows[word + 1].0[lane]) << 32,
+            2 => u64::from((low >> (8 * (at & 2))) as u16),
+            _ => u64::from((low >> (8 * (at & 3))) as u8),
+        }
+    }
+
+    #[inline(always)]
+    fn store(&mut self, lane: usize, at: u64, size: u32, value: u64) {
+        let word = (at >> 2) as usize;
+        match size {
+            4 => self.rows[word].0[lane] = value as u32,
+            8 => {
+                self.rows[word].0[lane] = value as u32;
+                self.rows[word + 1].0[lane] = (value >> 32) as u32;
+            }
+            _ => {
+                let (shift, ones) = if size == 2 { (8 * (at & 2), 0xffffu32) } else { (8 * (at & 3), 0xff) };
+                let cell = &mut self.rows[word].0[lane];
+                *cell = *cell & !(ones << shift) | (value as u32 & ones) << shift;
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! A warp: its lanes, the groups they run in, and their call frames.
+//!
+//! Lanes that are at the same position with the same call chain run together as a [`Group`]. Groups
+//! split at divergent branches and merge when they meet. The group deepest in calls, then lowest in
+//! the layout runs first, so that groups meet soon; a group that has run long gives way to the one
+//! that waited longest, so that every lane makes progress (independent thread scheduling).
+
+use crate::code::Code;
+use crate::lanes::{LaneMask, Row};
+
+/// What a group waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// Nothing: it can run.
+    Ready,
+    /// A block barrier, by number.
+    Barrier(u8),
+    /// A warp-level operation: the lanes of this member mask.
+    Members(LaneMask),
+}
+
+/// Lanes that run together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    pub position: u32,
+    pub lanes: LaneMask,
+    pub frame: FrameId,
+    pub wait: Wait,
+    /// When it last ran, in warp time.
+    pub last_run: u64,
+}
+
+/// Index of a frame in its warp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FrameId(pub u32);
+
+/// One function activation. Lanes of several groups may share it: each uses its own column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    /// Index into [`Code::functions`].
+    pub function: u32,
+    /// Position to return to.
+    pub return_to: u32,
+    /// Call site in the caller.
+    pub site: u32,
+    pub parent: FrameId,
+    /// First row, counted from the end of the warp's special registers.
+    pub rows: u32,
+    /// First predicate.
+    pub predicates: u32,
+    /// Local memory: start of the frame, and the end of what `alloca` took. Byte offsets.
+    pub local_start: u32,
+    pub local_end: u32,
+    pub depth: u32,
+    /// Groups in it plus frames above it; 0 when free.
+    pub references: u32,
+}
+
+/// The bottom of every call chain.
+pub(crate) const ROOT: FrameId = FrameId(0);
+
+/// A warp.
+#[derive(Debug, Default)]
+pub(crate) struct Warp {
+    /// Special registers, then frames.
+    pub rows: Vec<Row>,
+    pub predicates: Vec<LaneMask>,
+    /// Local memory: word `w` of lane `l` is `local[w].0[l]`.
+    pub local: Vec<Row>,
+    pub frames: Vec<Frame>,
+    pub groups: Vec<Group>,
+    /// Lanes that exist.
+    pub lanes: LaneMask,
+    pub exited: LaneMask,
+    /// Lanes ended by a fault.
+    pub faulted: LaneMask,
+    /// Warp time: instructions run.
+    pub clock: u64,
+    /// Index of the warp in its block.
+    pub index: u32,
+}
+
+/// Limits of what a thread may use; far above CUDA's own.
+pub(crate) const MAX_LOCAL_BYTES: u32 = 512 << 10;
+const MAX_ROWS: usize = 1 << 19;
+const MAX_DEPTH: u32 = 1 << 14;
+
+impl Warp {
+    /// Puts the warp at the kernel's start; keeps its buffers.
+    pub(crate) fn reset(&mut self, code: &Code, index: u32, lanes: LaneMask, local_start: u32) {
+        let kernel = &code.functions[0];
+        let rows = code.warp_specials.len() + kernel.rows as usize;
+        self.rows.clear();
+        self.rows.resize(rows, Row::ZERO);
+        self.predicates.clear();
+        self.predicates.resize(kernel.predicates as usize, 0);
+        self.predicates[0] = LaneMask::MAX;
+        self.local.clear();
+        self.frames.clear();
+        self.frames.push(Frame {
+            function: 0,
+            return_to: u32::MAX,
+            site: u32::MAX,
+            parent: ROOT,
+            rows: 0,
+            predicates: 0,
+            local_start,
+            local_end: local_start + kernel.local_bytes,
+            depth: 0,
+            references: 2,
+        });
+        let local_words = (local_start + kernel.local_bytes) as usize / 4;
+        if kernel.local_bytes > 0 {
+            self.local.resize(local_words, Row::ZERO);
+        }
+        self.groups.clear();
+        self.groups.push(Group {
+            position: kernel.start,
+            lanes,
+            frame: ROOT,
+            wait: Wait::Ready,
+            last_run: 0,
+        });
+        self.lanes = lanes;
+        self.exited = !lanes;
+        self.faulted = 0;
+        self.clock = 0;
+        self.index = index;
+    }
+
+    pub(crate) fn frame(&self, id: FrameId) -> &Frame {
+        &self.frames[id.0 as usize]
+    }
+
+    /// Lanes that have neither exited nor faulted.
+    pub(crate) fn live(&self) -> LaneMask {
+        self.lanes & !self.exited
+    }
+
+    /// Enters a function: the frame of the callee, shared with groups that made the same call.
+    /// `None` when the call chain or local memory is too deep.
+    pub(crate) fn enter(
+        &mut self,
+        code: &Code,
+        caller: FrameId,
+        function: u32,
+        return_to: u32,
+        site: u32,
+    ) -> Option<FrameId> {
+        let callee = &code.functions[function as usize];
+        let parent = *self.frame(caller);
+        let above = &code.functions[parent.function as usize];
+        let local_start = parent.local_end.next_multiple_of(16);
+        if let Some(at) = self.frames.iter().position(|frame| {
+            frame.references > 0
+                && frame.parent == caller
+                && frame.return_to == return_to
+                && frame.function == function
+                && frame.local_start == local_start
+                && frame.depth == parent.depth + 1
+        }) {
+            return Some(FrameId(at as u32));
+        }
+        let frame = Frame {
+            function,
+            return_to,
+            site,
+            parent: caller,
+            rows: parent.rows + above.rows,
+            predicates: parent.predicates + above.predicates,
+            local_start,
+            local_end: local_start.checked_add(callee.local_bytes)?,
+            depth: parent.depth + 1,
+            references: 0,
+        };
+        let rows = code.warp_specials.len() + (frame.rows + callee.rows) as usize;
+        if frame.depth > MAX_DEPTH || frame.local_end > MAX_LOCAL_BYTES || rows > MAX_ROWS {
+            return None;
+        }
+        if self.rows.len() < rows {
+            self.rows.resize(rows, Row::ZERO);
+        }
+        let predicates = (frame.predicates + callee.predicates) as usize;
+        if self.predicates.len() < predicates {
+            self.predicates.resize(predicates, 0);
+        }
+        self.predicates[frame.predicates as usize] = LaneMask::MAX;
+        self.reserve_local(frame.local_end);
+        self.frames[caller.0 as usize].references += 1;
+        match self.frames.iter().position(|frame| frame.references == 0) {
+            Some(at) => {
+                self.frames[at] = frame;
+                Some(FrameId(at as u32))
+            }
+            None => {
+                self.frames.push(frame);
+                Some(FrameId(self.frames.len() as u32 - 1))
+            }
+        }
+    }
+
+    /// Makes local memory reach up to a byte offset.
+    pub(crate) fn reserve_local(&mut self, end: u32) {
+        let words = end.div_ceil(4) as usize;
+        if self.local.len() < words {
+            self.local.resize(words, Row::ZERO);
+        }
+    }
+
+    /// One group more is in a frame.
+    pub(crate) fn hold(&mut self, id: FrameId) {
+        self.frames[id.0 as usize].references += 1;
+    }
+
+    /// One group less is in a frame; frees it and its callers as far as nobody is left.
+    pub(crate) fn release(&mut self, mut id: FrameId) {
+        loop {
+            let frame = &mut self.frames[id.0 as usize];
+            frame.references -= 1;
+            if frame.references > 0 || id == ROOT {
+                return;
+            }
+            id = frame.parent;
+        }
+    }
+
+    /// The ready group to run: by place, or the one that waited longest.
+    pub(crate) fn choose(&self, fair: bool) -> Option<usize> {
+        let ready = self.groups.iter().enumerate().filter(|(_, group)| group.wait == Wait::Ready);
+        if fair {
+            ready.min_by_key(|(_, group)| group.last_run).map(|(at, _)| at)
+        } else {
+            ready
+                .min_by_key(|(_, group)| (std::cmp::Reverse(self.frame(group.frame).depth), group.position))
+                .map(|(at, _)| at)
+        }
+    }
+
+    /// The lowest position at which a ready group of this frame stands, which the running group
+    /// must not pass.
+    pub(crate) fn next_stop(&self, frame: FrameId) -> u32 {
+        self.groups
+            .iter()
+            .filter(|group| group.wait == Wait::Ready && group.frame == frame)
+            .map(|group| group.position)
+            .min()
+            .unwrap_or(u32::MAX)
+    }
+
+    /// Adds a group, merging it with one that stands at the same place.
+    pub(crate) fn put(&mut self, group: Group) {
+        let twin = self.groups.iter_mut().find(|other| {
+            other.wait == Wait::Ready
+                && group.wait == Wait::Ready
+                && other.position == group.position
+                && other.frame == group.frame
+        });
+        match twin {
+            Some(other) => {
+                other.lanes |= group.lanes;
+                other.last_run = other.last_run.min(group.last_run);
+                self.release(group.frame);
+            }
+            None => self.groups.push(group),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A worker: takes blocks from the grid and runs their warps in turn.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::cta::Cta;
+use super::fault::place;
+use super::grid::{Grid, Task};
+use super::random::Random;
+use super::step::{Machine, Pause};
+use super::warp::Wait;
+use crate::finding::{Finding, FindingKind};
+use crate::launch::Stats;
+use crate::memory::Snapshot;
+use crate::observer::Observer;
+
+/// Runs blocks, one at a time.
+pub(crate) struct Worker<'g, O> {
+    pub grid: &'g Grid<'g>,
+    pub observer: O,
+    /// Allocations as last seen.
+    pub snapshot: Snapshot,
+    /// By instruction: index of the allocation it accessed last.
+    pub hints: Vec<u32>,
+    pub stats: Stats,
+    /// Instructions executed that a thread may use to wait for another: strong accesses, atomics,
+    /// `nanosleep`.
+    pub waits: u64,
+    /// Parameters of the kernel.
+    pub params: Vec<u8>,
+    pub random: Option<Random>,
+    #[allow(clippy::vec_box, reason = "blocks move between workers and the queue as boxes")]
+    spare: Vec<Box<Cta>>,
+    /// Warp instructions that may run before the shared limit is asked again.
+    fuel: u64,
+}
+
+/// Warp instructions a warp runs before the next one of its block gets a turn.
+const WARP_SLICE: u64 = 10_000;
+/// The same while the warp seems to wait for others.
+const WAITING_SLICE: u64 = 500;
+/// Rounds over the warps of a block that only seem to wait, before another block gets a turn.
+const WAITING_ROUNDS: u64 = 4;
+/// Warp instructions between two looks at the limits.
+const FUEL: u64 = 200_000;
+
+/// Whether a block is over.
+enum End {
+    Finished,
+    GaveWay,
+    Stopped,
+}
+
+impl<'g, O: Observer> Worker<'g, O> {
+    pub(crate) fn new(grid: &'g Grid<'g>, observer: O) -> Self {
+        Worker {
+            grid,
+            observer,
+            snapshot: grid.memory.snapshot(),
+            hints: vec![0; grid.code.insts.len()],
+            stats: Stats::default(),
+            waits: 0,
+            params: grid.launch.params.clone(),
+            random: None,
+            spare: Vec::new(),
+            fuel: 0,
+        }
+    }
+
+    pub(crate) fn run(&mut self) {
+        while !self.grid.stop.load(Relaxed) {
+            let mut cta = match self.grid.take() {
+                Task::Start(index) => {
+                    let mut cta = self.spare.pop().unwrap_or_default();
+                    cta.reset(self.grid, index);
+                    if O::ACTIVE {
+                        self.observer.block_started(index);
+                    }
+                    if self.grid.options.seed != 0 {
+                        self.random = Some(Random::new(self.grid.options.seed, index));
+                    }
+                    cta
+                }
+                Task::Resume(cta) => cta,
+                Task::Idle => {
+                    std::thread::sleep(std::time::Duration::from_micros(50));
+                    continue;
+                }
+                Task::Done => return,
+            };
+            match self.run_block(&mut cta) {
+                End::Finished => {
+                    self.stats.blocks += 1;
+                    self.keep_output(&mut cta);
+                    self.spare.push(cta);
+                    self.grid.finished();
+                }
+                End::GaveWay => self.grid.put_back(cta),
+                End::Stopped => self.keep_output(&mut cta),
+            }
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Stats {
+        self.stats.memory = self.observer.memory();
+        self.stats
+    }
+
+    fn keep_output(&mut self, cta: &mut Cta) {
+        if !cta.output.is_empty() {
+            let mut output = self.grid.output.lock().unwrap_or_else(PoisonError::into_inner);
+            output.push((cta.index, std::mem::take(&mut cta.output)));
+        }
+    }
+
+    fn run_block(&mut self, cta: &mut Cta) -> End {
+        let warps = cta.warps.len();
+        let mut waiting_turns = 0;
+        loop {
+            let first = match &mut self.random {
+                Some(random) => random.below(warps as u64) as usize,
+                None => cta.next_warp,
+            };
+            let Some(index) = (0..warps).map(|at| (first + at) % warps).find(|&at| cta.can_run(at)) else {
+                if !cta.is_finished() {
+                    self.deadlock(cta);
+                }
+                return End::Finished;
+            };
+            let before = self.waits;
+            let slice = match &mut self.random {
+                Some(random) => 1 + random.below(64),
+                None if waiting_turns > 0 => WAITING_SLICE,
+                None => WARP_SLICE,
+            };
+            let pause = Machine { worker: self, cta, index }.run_warp(slice);
+            if !self.refuel(slice) {
+                return End::Stopped;
+            }
+            cta.next_warp = (index + 1) % warps;
+            match pause {
+                Pause::Slice if self.waits > before => {
+                    waiting_turns += 1;
+                    if waiting_turns > WAITING_ROUNDS * warps as u64 {
+                        waiting_turns = 0;
+                        if self.grid.others_wait() {
+                            return End::GaveWay;
+                        }
+                        if !self.grid.exclusive {
+                            std::thread::yield_now();
+                        }
+                    }
+                }
+                Pause::Slice => {}
+                Pause::Blocked => waiting_turns = 0,
+                Pause::Stopped => return End::Stopped,
+            }
+        }
+    }
+
+    /// Accounts for instructions; false when a limit ends the launch.
+    fn refuel(&mut self, used: u64) -> bool {
+        let grid = self.grid;
+        if grid.stop.load(Relaxed) {
+            return false;
+        }
+        if self.fuel > used {
+            self.fuel -= used;
+            return true;
+        }
+        self.fuel = FUEL;
+        if let Some(most) = grid.options.max_instructions {
+            // Small limits are kept exactly enough by small steps.
+            let step = FUEL.min(most / 16 + 1);
+            self.fuel = step;
+            let taken = grid.fuel.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(step));
+            if taken.is_err() {
+                grid.limit(format!("the limit of {most} warp instructions was reached"));
+                return false;
+            }
+        }
+        if let Some(most) = grid.options.timeout
+            && grid.started.elapsed() > most
+        {
+            grid.limit(format!("the time limit of {most:?} was reached"));
+            return false;
+        }
+        true
+    }
+
+    /// Reports a block in which nothing can run: who waits where for what.
+    fn deadlock(&mut self, cta: &mut Cta) {
+        let grid = self.grid;
+        // Threads that wait for one that faulted are only a consequence.
+        if !cta.faulted {
+            for index in 0..cta.warps.len() {
+                let warp = &cta.warps[index];
+                for group in &warp.groups {
+                    let (kind, message) = match group.wait {
+                        Wait::Barrier(id) => {
+                            (FindingKind::BarrierMismatch, cta.barriers[usize::from(id)].explain(cta, id))
+                        }
+                        Wait::Members(members) => {
+                            let missing = members & !group.lanes & !warp.exited;
+                            let text = format!(
+                                "lanes {} wait for lanes {} of member mask {members:#010x}, which never come",
+                                crate::code::lanes_text(group.lanes),
+                                crate::code::lanes_text(missing),
+                            );
+                            (FindingKind::WarpSyncMismatch, text)
+                        }
+                        Wait::Ready => continue,
+                    };
+                    let threads =
+                        super::fault::threads(cta.position, grid.launch.block, warp.index, group.lanes);
+                    grid.add(Finding {
+                        kind,
+                        message,
+                        notes: vec!["no thread of the block can make progress any more".into()],
+                        kernel: grid.launch.kernel.clone(),
+                        place: Some(place(grid.code, Some((warp, group.frame)), group.position)),
+                        other_place: None,
+                        count: threads.len() as u64,
+                        threads,
+                    });
+                }
+            }
+        }
+        for warp in &mut cta.warps {
+            warp.groups.clear();
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The cells of global memory: 32-bit words that parallel blocks share.
+//!
+//! Every access to global memory is made of relaxed atomic accesses to words, so racing kernels are
+//! defined in Rust. Narrow stores replace bytes of a word; wide accesses are several words, which may
+//! tear between racing weak accesses as the PTX memory model allows (ISA 8.10.3 asks for single-copy
+//! atomicity of morally strong accesses only). Wide *strong* accesses take a lock of [`LockTable`].
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+/// Zero-initialised words.
+#[derive(Debug)]
+pub(crate) struct Cells {
+    words: Box<[AtomicU32]>,
+}
+
+impl Cells {
+    /// At least `bytes` bytes of zeros; `None` when the host has no memory for them.
+    pub(crate) fn zeroed(bytes: u64) -> Option<Cells> {
+        let count = usize::try_from(bytes.div_ceil(4)).ok()?;
+        let mut words: Vec<u32> = Vec::new();
+        words.try_reserve_exact(count).ok()?;
+        drop(words);
+        // Zeroed pages come from the system untouched.
+        let words = vec![0u32; count].into_boxed_slice();
+        let raw = Box::into_raw(words);
+        // SAFETY: AtomicU32 has the size, alignment and bit validity of u32, and the box was owned.
+        Some(Cells { words: unsafe { Box::from_raw(raw as *mut [AtomicU32]) } })
+    }
+
+    /// The words.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &[AtomicU32] {
+        &self.words
+    }
+
+    /// Reads 1 to 8 bytes at a multiple of their number.
+    #[inline(always)]
+    pub(crate) fn load(&self, at: u64, size: u32) -> u64 {
+        let word = (at >> 2) as usize;
+        let low = self.words[word].load(Relaxed);
+        match size {
+            4 => u64::from(low),
+            8 => u64::from(low) | u64::from(self.words[word + 1].load(Relaxed)) << 32,
+            2 => u64::from((low >> (8 * (at & 2))) as u16),
+            _ => u64::from((low >> (8 * (at & 3))) as u8),
+        }
+    }
+
+    /// Writes 1 to 8 bytes at a multiple of their number. `exclusive`: no other thread runs.
+    #[inline(always)]
+    pub(crate) fn store(&self, at: u64, size: u32, value: u64, exclusive: bool) {
+        let word = (at >> 2) as usize;
+        match size {
+            4 => self.words[word].store(value as u32, Relaxed),
+            8 => {
+                self.words[word].store(value as u32, Relaxed);
+                self.words[word + 1].store((value >> 32) as u32, Relaxed);
+            }
+            _ => {
+                let (shift, ones) = if size == 2 { (8 * (at & 2), 0xffff) } else { (8 * (at & 3), 0xff) };
+                let mask: u32 = ones << shift;
+                let bits = (value as u32) << shift & mask;
+                self.update(word, exclusive, |old| old & !mask | bits);
+            }
+        }
+    }
+
+    /// Replaces a word by a function of it, atomically; returns the old word.
+    #[inline(always)]
+    pub(crate) fn update(&self, word: usize, exclusive: bool, new: impl Fn(u32) -> u32) -> u32 {
+        let cell = &self.words[word];
+        let mut old = cell.load(Relaxed);
+        if exclusive {
+            cell.store(new(old), Relaxed);
+            return old;
+        }
+        loop {
+            match cell.compare_exchange_weak(old, new(old), Relaxed, Relaxed) {
+                Ok(_) => return old,
+                Err(now) => old = now,
+            }
+        }
+    }
+
+    /// Copies bytes out.
+    pub(crate) fn read(&self, at: u64, bytes: &mut [u8]) {
+        let (at, words) = split(at, bytes.len());
+        let mut done = 0;
+        for index in words {
+            let word = self.words[index].load(Relaxed).to_le_bytes();
+            let from = if done == 0 { at } else { 0 };
+            let count = (4 - from).min(bytes.len() - done);
+            bytes[done..done + count].copy_from_slice(&word[from..from + count]);
+            done += count;
+        }
+    }
+
+    /// Copies bytes in.
+    pub(crate) fn write(&self, at: u64, bytes: &[u8]) {
+        let (at, words) = split(at, bytes.len());
+        let mut done = 0;
+        for index in words {
+            let from = if done == 0 { at } else { 0 };
+            let count = (4 - from).min(bytes.len() - done);
+            let piece = &bytes[done..done + count];
+            if let Ok(word) = piece.try_into() {
+                self.words[index].store(u32::from_le_bytes(word), Relaxed);
+            } else {
+                self.update(index, false, |old| {
+                    let mut word = old.to_le_bytes();
+                    word[from..from + count].copy_from_slice(piece);
+                    u32::from_le_bytes(word)
+                });
+            }
+            done += count;
+        }
+    }
+}
+
+/// The offset in the first word, and the words that `len` bytes at `at` touch.
+fn split(at: u64, len: usize) -> (usize, std::ops::Range<usize>) {
+    let first = (at / 4) as usize;
+    let last = (at as usize + len).div_ceil(4);
+    ((at % 4) as usize, first..if len == 0 { first } else { last })
+}
+
+/// Spin locks by address, for accesses wider than a word that must not tear.
+#[derive(Debug)]
+pub(crate) struct LockTable {
+    locks: Box<[AtomicBool]>,
+}
+
+impl LockTable {
+    pub(crate) fn new() -> LockTable {
+        LockTable { locks: (0..1024).map(|_| AtomicBool::new(false)).collect() }
+    }
+
+    /// Runs `body` while holding the lock of the 16 bytes around `address`.
+    #[inline]
+    pub(crate) fn with<T>(&self, address: u64, exclusive: bool, body: impl FnOnce() -> T) -> T {
+        if exclusive {
+            return body();
+        }
+        use std::sync::atomic::Ordering::{Acquire, Release};
+        let lock = &self.locks[(address >> 4) as usize % self.locks.len()];
+        while lock.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
+            std::hint::spin_loop();
+        }
+        let result = body();
+        lock.store(false, Release);
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_and_unaligned_copies_touch_only_their_bytes() {
+        let cells = Cells::zeroed(16).unwrap();
+        cells.write(0, &[0xff; 16]);
+        cells.store(5, 1, 0x12, false);
+        cells.store(6, 2, 0x3456, true);
+        let mut bytes = [0; 16];
+        cells.read(0, &mut bytes);
+        assert_eq!(
+            bytes,
+            [255, 255, 255, 255, 255, 0x12, 0x56, 0x34, 255, 255, 255, 255, 255, 255, 255, 255]
+        );
+        cells.write(3, &[1, 2, 3]);
+        let mut middle = [0; 5];
+        cells.read(2, &mut middle);
+        assert_eq!(middle, [255, 1, 2, 3, 0x56]);
+        assert_eq!(cells.load(8, 8), u64::MAX);
+        assert_eq!(cells.load(6, 2), 0x3456);
+    }
+}

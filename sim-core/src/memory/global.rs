@@ -1,0 +1,263 @@
+//! Global memory: allocations, where they lie, and what is wrong with an address outside them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Cells, window};
+use crate::backend::Error;
+
+/// What an allocation is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AllocationKind {
+    /// `Backend::alloc`
+    Buffer,
+    /// A `.global` variable.
+    Global,
+    /// A `.const` variable: read-only for kernels.
+    Const,
+    /// The heap of `malloc` in kernels; blocks in it are tracked apart.
+    Heap,
+}
+
+/// Whether an allocation may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    Live,
+    Freed,
+}
+
+/// A range of global memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Allocation {
+    pub base: u64,
+    pub size: u64,
+    pub kind: AllocationKind,
+    pub state: State,
+    /// Its name in findings.
+    pub label: Arc<str>,
+    pub cells: Arc<Cells>,
+}
+
+impl Allocation {
+    pub(crate) fn end(&self) -> u64 {
+        self.base + self.size
+    }
+
+    /// `buffer "x" (4096 bytes at 0x7f…)`
+    pub(crate) fn describe(&self) -> String {
+        let kind = match self.kind {
+            AllocationKind::Buffer => "buffer",
+            AllocationKind::Global => "variable",
+            AllocationKind::Const => "constant",
+            AllocationKind::Heap => "device heap",
+        };
+        format!("{kind} `{}` ({} bytes at {:#x})", self.label, self.size, self.base)
+    }
+}
+
+/// Allocations in order of address, freed ones included as long as their place is not reused.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AllocationTable {
+    pub list: Vec<Allocation>,
+}
+
+impl AllocationTable {
+    /// The allocation with the highest base at or below `address`.
+    pub(crate) fn at_or_below(&self, address: u64) -> Option<usize> {
+        self.list.partition_point(|allocation| allocation.base <= address).checked_sub(1)
+    }
+
+    /// The live allocation that holds all of `bytes` bytes at `address`.
+    pub(crate) fn find(&self, address: u64, bytes: u64) -> Option<&Allocation> {
+        let allocation = &self.list[self.at_or_below(address)?];
+        let inside = address.checked_add(bytes)? <= allocation.end();
+        (inside && allocation.state == State::Live).then_some(allocation)
+    }
+
+    /// Says where an address lies with respect to the nearest live allocation.
+    pub(crate) fn nearest(&self, address: u64, bytes: u64) -> String {
+        let live = |allocation: &&Allocation| allocation.state == State::Live && allocation.size > 0;
+        let split = self.list.partition_point(|allocation| allocation.base <= address);
+        let below = self.list[..split].iter().rev().find(live);
+        let above = self.list[split..].iter().find(live);
+        let below = below.map(|allocation| ((address + bytes).saturating_sub(allocation.end()), allocation));
+        let above = above.map(|allocation| (allocation.base - address, allocation));
+        match (below, above) {
+            (Some((distance, allocation)), other) if other.is_none_or(|(other, _)| distance <= other) => {
+                if address < allocation.end() {
+                    let inside = allocation.end() - address;
+                    format!(
+                        "only the first {inside} of the {bytes} bytes lie inside {}",
+                        allocation.describe()
+                    )
+                } else {
+                    format!("{} bytes after the end of {}", address - allocation.end(), allocation.describe())
+                }
+            }
+            (_, Some((distance, allocation))) => {
+                format!("{distance} bytes before {}", allocation.describe())
+            }
+            _ => "there is no allocation at all".into(),
+        }
+    }
+}
+
+/// A consistent view of the allocations; cheap to take, and to check for staleness.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub table: Arc<AllocationTable>,
+    pub generation: u64,
+}
+
+#[derive(Debug)]
+struct Inner {
+    table: Arc<AllocationTable>,
+    next: u64,
+    used: u64,
+    /// Freed allocations in order of freeing, so that the oldest is forgotten first.
+    freed: std::collections::VecDeque<u64>,
+}
+
+/// All global memory of a device.
+#[derive(Debug)]
+pub(crate) struct GlobalMemory {
+    inner: Mutex<Inner>,
+    generation: AtomicU64,
+    total: u64,
+}
+
+/// Freed allocations that are remembered, to tell a use after free from a wild access.
+const REMEMBERED_FREES: usize = 4096;
+/// Alignment of allocations, as CUDA's.
+const ALIGNMENT: u64 = 512;
+/// Bytes left free between two allocations at least.
+const GAP: u64 = 512;
+
+impl GlobalMemory {
+    pub(crate) fn new(total: u64) -> GlobalMemory {
+        let inner = Inner {
+            table: Arc::default(),
+            next: window::GLOBAL.start + (1 << 24),
+            used: 0,
+            freed: Default::default(),
+        };
+        GlobalMemory { inner: Mutex::new(inner), generation: AtomicU64::new(0), total }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // The table is consistent between statements, so a panic elsewhere does not spoil it.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The current allocations.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let inner = self.lock();
+        Snapshot { table: inner.table.clone(), generation: self.generation.load(Ordering::Relaxed) }
+    }
+
+    /// Whether a snapshot is out of date.
+    #[inline(always)]
+    pub(crate) fn is_stale(&self, snapshot: &Snapshot) -> bool {
+        self.generation.load(Ordering::Relaxed) != snapshot.generation
+    }
+
+    /// Bytes in all and in use.
+    pub(crate) fn usage(&self) -> (u64, u64) {
+        (self.total, self.lock().used)
+    }
+
+    pub(crate) fn alloc(&self, size: u64, label: &str, kind: AllocationKind) -> Result<u64, Error> {
+        let mut inner = self.lock();
+        let available = self.total - inner.used;
+        let out_of_memory = Error::OutOfMemory { requested: size, available, total: self.total };
+        if size > available || size > window::GLOBAL.end - inner.next {
+            return Err(out_of_memory);
+        }
+        let cells = Arc::new(Cells::zeroed(size).ok_or(out_of_memory)?);
+        let base = inner.next;
+        inner.next = (base + size + GAP).next_multiple_of(ALIGNMENT);
+        inner.used += size;
+        let allocation = Allocation { base, size, kind, state: State::Live, label: label.into(), cells };
+        // Addresses only grow, so the new one is the last.
+        Arc::make_mut(&mut inner.table).list.push(allocation);
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        Ok(base)
+    }
+
+    pub(crate) fn free(&self, address: u64) -> Result<(), Error> {
+        let mut inner = self.lock();
+        let index = inner.table.at_or_below(address).filter(|&at| inner.table.list[at].base == address);
+        let Some(index) = index else {
+            let nearest = inner.table.nearest(address, 0);
+            return Err(Error::InvalidAddress(format!(
+                "free of {address:#x}, which no allocation starts at: {nearest}"
+            )));
+        };
+        let allocation = &inner.table.list[index];
+        if allocation.state == State::Freed {
+            let text = format!("double free of {}", allocation.describe());
+            return Err(Error::InvalidAddress(text));
+        }
+        let table = Arc::make_mut(&mut inner.table);
+        let allocation = &mut table.list[index];
+        allocation.state = State::Freed;
+        let size = allocation.size;
+        if let Some(cells) = Cells::zeroed(0) {
+            allocation.cells = Arc::new(cells);
+        }
+        inner.used -= size;
+        inner.freed.push_back(address);
+        if inner.freed.len() > REMEMBERED_FREES
+            && let Some(oldest) = inner.freed.pop_front()
+        {
+            let table = Arc::make_mut(&mut inner.table);
+            if let Ok(at) = table.list.binary_search_by_key(&oldest, |allocation| allocation.base) {
+                table.list.remove(at);
+            }
+        }
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Runs `body` on the allocation that holds a range, with the offset in it.
+    pub(crate) fn with_range<T>(
+        &self,
+        address: u64,
+        bytes: u64,
+        what: &str,
+        body: impl FnOnce(&Allocation, u64) -> T,
+    ) -> Result<T, Error> {
+        let table = self.lock().table.clone();
+        match table.find(address, bytes) {
+            Some(allocation) => Ok(body(allocation, address - allocation.base)),
+            None => {
+                let nearest = table.nearest(address, bytes);
+                Err(Error::InvalidAddress(format!("{what} of {bytes} bytes at {address:#x}: {nearest}")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_outside_are_explained() {
+        let memory = GlobalMemory::new(1 << 20);
+        let a = memory.alloc(100, "a", AllocationKind::Buffer).unwrap();
+        let b = memory.alloc(8, "b", AllocationKind::Buffer).unwrap();
+        let table = memory.snapshot().table;
+        assert!(table.find(a, 100).is_some() && table.find(a, 101).is_none());
+        assert!(table.nearest(a + 100, 4).starts_with("0 bytes after the end of buffer `a`"));
+        assert!(
+            table.nearest(a + 98, 4).starts_with("only the first 2 of the 4 bytes lie inside buffer `a`")
+        );
+        assert!(table.nearest(b - 4, 4).starts_with("4 bytes before buffer `b`"));
+        memory.free(a).unwrap();
+        assert!(memory.free(a).unwrap_err().to_string().starts_with("double free of buffer `a`"));
+        assert!(memory.free(b + 1).is_err());
+        assert!(memory.alloc(1 << 20, "c", AllocationKind::Buffer).is_err());
+        assert_eq!(memory.usage(), (1 << 20, 8));
+    }
+}

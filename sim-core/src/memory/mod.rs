@@ -1,0 +1,8 @@
+//! Memory: state spaces, allocations, and the cells that parallel blocks share.
+
+mod cell;
+mod global;
+pub mod window;
+
+pub(crate) use cell::{Cells, LockTable};
+pub(crate) use global::{AllocationKind, GlobalMemory, Snapshot, State};

@@ -1,0 +1,105 @@
+//! A certificate of bit-equality with an H200: hashes of 32 one-operand operations over all 2^32
+//! inputs, recorded on the device, recomputed here.
+//!
+//! `testdata/h200/unary-hashes.u64` holds, for each operation in the order of [`OPERATIONS`], 4,096
+//! little-endian 64-bit hashes. Hash `b` covers the inputs `u` with `u >> 20 == b`; how it is formed
+//! is [`hash_block`].
+//!
+//! ```
+//! use sim_core::numerics::certificate::{BLOCKS, OPERATIONS};
+//! assert_eq!(OPERATIONS[5].name, "rcp.approx.ftz.f32");
+//! let one = (OPERATIONS[5].hash)(0x3f8); // the inputs 0x3f800000 to 0x3f8fffff
+//! assert_ne!(one, (OPERATIONS[5].hash)(0x3f9));
+//! assert_eq!(BLOCKS, 4096);
+//! ```
+
+use super::modes::{IntRounding, Rounding};
+use super::{approx, cvt, f32 as single};
+
+/// Number of hashes an operation has.
+pub const BLOCKS: usize = 4096;
+
+/// An operation of the certificate.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// The PTX form.
+    pub name: &'static str,
+    /// The hash of one block (`0..4096`).
+    pub hash: fn(u32) -> u64,
+    /// One result.
+    pub apply: fn(u32) -> u32,
+    /// False where the device's function is not modelled yet (`approx::interim`).
+    pub exact: bool,
+}
+
+/// The hash of the 2^20 results for the inputs with `u >> 20 == block`.
+///
+/// For each of the 16 runs of 65,536 inputs: the sum of `(r ^ (u * 0x9E3779B9)) * (2 (u & 0xffff) + 1)`
+/// modulo 2^64, the inner product modulo 2^32. The sums are folded in ascending order by
+/// `t * 1099511628211 + sum` from 0.
+pub fn hash_block(block: u32, apply: impl Fn(u32) -> u32) -> u64 {
+    (0..16u32).fold(0u64, |folded, run| {
+        let base = block << 20 | run << 16;
+        let sum = (0..0x1_0000u32).fold(0u64, |sum, low| {
+            let u = base | low;
+            let mixed = u64::from(apply(u) ^ u.wrapping_mul(0x9e37_79b9));
+            sum.wrapping_add(mixed.wrapping_mul(u64::from(2 * low + 1)))
+        });
+        folded.wrapping_mul(1_099_511_628_211).wrapping_add(sum)
+    })
+}
+
+/// The recorded hash of a block, out of the contents of `unary-hashes.u64`; `None` if the data is too
+/// short.
+pub fn recorded(data: &[u8], operation: usize, block: usize) -> Option<u64> {
+    let at = operation.checked_mul(BLOCKS)?.checked_add(block)?.checked_mul(8)?;
+    let bytes = data.get(at..at.checked_add(8)?)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+macro_rules! operations {
+    ($($name:literal, $exact:literal, $apply:expr;)*) => {
+        /// The operations in the order of the recorded data.
+        pub const OPERATIONS: [Operation; 32] = [$(
+            Operation { name: $name, hash: |block| hash_block(block, $apply), apply: $apply, exact: $exact },
+        )*];
+    };
+}
+
+/// The dividend of the three divisions and the bound of the minimum: pi in `.f32`.
+const PI: u32 = 0x4049_0fdb;
+
+operations! {
+    "ex2.approx.f32", true, |u| approx::ex2_f32(u, false);
+    "ex2.approx.ftz.f32", true, |u| approx::ex2_f32(u, true);
+    "lg2.approx.f32", true, |u| approx::lg2_f32(u, false);
+    "lg2.approx.ftz.f32", true, |u| approx::lg2_f32(u, true);
+    "rcp.approx.f32", true, |u| approx::rcp_f32(u, false);
+    "rcp.approx.ftz.f32", true, |u| approx::rcp_f32(u, true);
+    "rsqrt.approx.f32", true, |u| approx::rsqrt_f32(u, false);
+    "rsqrt.approx.ftz.f32", true, |u| approx::rsqrt_f32(u, true);
+    "sqrt.approx.f32", false, |u| approx::sqrt_f32(u, false);
+    "sqrt.approx.ftz.f32", false, |u| approx::sqrt_f32(u, true);
+    "sin.approx.f32", true, |u| approx::sin_f32(u, false);
+    "sin.approx.ftz.f32", true, |u| approx::sin_f32(u, true);
+    "cos.approx.f32", true, |u| approx::cos_f32(u, false);
+    "cos.approx.ftz.f32", true, |u| approx::cos_f32(u, true);
+    "tanh.approx.f32", false, approx::tanh_f32;
+    "rcp.rn.f32", true, |u| single::rcp(u, Rounding::Rn, false);
+    "sqrt.rn.f32", true, |u| single::sqrt(u, Rounding::Rn, false);
+    "cvt.rn.f16.f32", true, |u| u32::from(cvt::f16_f32(u, Rounding::Rn, false));
+    "cvt.rn.bf16.f32", true, |u| u32::from(cvt::bf16_f32(u, Rounding::Rn, false));
+    "cvt.rna.tf32.f32", true, cvt::tf32_f32_rna;
+    "cvt.rni.s32.f32", true, |u| cvt::s32_f32(u, IntRounding::Rni, false);
+    "cvt.rn.satfinite.e4m3x2.f32", true, |u| u32::from(cvt::e4m3x2_f32(u, u, false));
+    "cvt.rn.satfinite.e5m2x2.f32", true, |u| u32::from(cvt::e5m2x2_f32(u, u, false));
+    "ex2.approx.ftz.bf16x2", false, approx::ex2_bf16x2;
+    "ex2.approx.f16x2", false, approx::ex2_f16x2;
+    "tanh.approx.f16x2", false, approx::tanh_f16x2;
+    "tanh.approx.bf16x2", false, approx::tanh_bf16x2;
+    "add.f32", true, |u| single::add(u, u, Rounding::Rn, false);
+    "min.f32", true, |u| single::min(u, PI, false, false);
+    "div.approx.f32", true, |u| approx::div_f32(PI, u, false);
+    "div.full.f32", true, |u| approx::div_full_f32(PI, u, false);
+    "div.rn.f32", true, |u| single::div(PI, u, Rounding::Rn, false);
+}

@@ -1,0 +1,93 @@
+//! The first two kernels that ever ran: SAXPY and a tiled matrix product, from what nvcc wrote.
+
+use std::sync::Arc;
+
+use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
+
+fn module(path: &str) -> Arc<ptx_frontend::Module> {
+    let path = format!("{}/../testdata/ptx/{path}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let parsed = ptx_frontend::parse(ptx_frontend::Source::new(path, text));
+    let messages: Vec<_> = parsed.diagnostics.iter().map(|d| &d.message).collect();
+    Arc::new(parsed.module.unwrap_or_else(|| panic!("{messages:?}")))
+}
+
+fn upload(simulator: &Simulator, name: &str, values: &[f32]) -> u64 {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let pointer = simulator.alloc(bytes.len() as u64, name).unwrap();
+    simulator.write(pointer, &bytes).unwrap();
+    pointer
+}
+
+fn download(simulator: &Simulator, pointer: u64, count: usize) -> Vec<f32> {
+    let mut bytes = vec![0; count * 4];
+    simulator.read(pointer, &mut bytes).unwrap();
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+#[test]
+fn saxpy() {
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let id = simulator.load(module("sm_90/saxpy.ptx")).unwrap();
+    let n = 1000;
+    let x: Vec<f32> = (0..n).map(|i| i as f32).collect();
+    let y: Vec<f32> = (0..n).map(|i| 0.5 * i as f32 + 1.0).collect();
+    let (dx, dy) = (upload(&simulator, "x", &x), upload(&simulator, "y", &y));
+    let mut params = Vec::new();
+    params.extend((n as i32).to_le_bytes());
+    params.extend(2.0f32.to_le_bytes());
+    params.extend(dx.to_le_bytes());
+    params.extend(dy.to_le_bytes());
+    let launch = Launch {
+        kernel: "saxpy".into(),
+        grid: Dim3::new(4, 1, 1),
+        cluster: None,
+        block: Dim3::new(256, 1, 1),
+        shared_bytes: 0,
+        params,
+        cooperative: false,
+    };
+    let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
+    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
+    let result = download(&simulator, dy, n);
+    for i in 0..n {
+        assert_eq!(result[i], 2.0f32.mul_add(x[i], y[i]), "element {i}");
+    }
+}
+
+#[test]
+fn tiled_matrix_product() {
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let id = simulator.load(module("perf/sgemm_tiled.ptx")).unwrap();
+    let n = 64;
+    let a: Vec<f32> = (0..n * n).map(|i| (i % 7) as f32 - 3.0).collect();
+    let b: Vec<f32> = (0..n * n).map(|i| (i % 5) as f32 * 0.25).collect();
+    let (da, db, dc) = (
+        upload(&simulator, "a", &a),
+        upload(&simulator, "b", &b),
+        upload(&simulator, "c", &vec![0.0; n * n]),
+    );
+    let mut params = Vec::new();
+    for pointer in [da, db, dc] {
+        params.extend(pointer.to_le_bytes());
+    }
+    params.extend((n as i32).to_le_bytes());
+    let launch = Launch {
+        kernel: "sgemm_tiled".into(),
+        grid: Dim3::new(n as u32 / 16, n as u32 / 16, 1),
+        cluster: None,
+        block: Dim3::new(16, 16, 1),
+        shared_bytes: 0,
+        params,
+        cooperative: false,
+    };
+    let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
+    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
+    let c = download(&simulator, dc, n * n);
+    for row in 0..n {
+        for column in 0..n {
+            let expected = (0..n).fold(0.0f32, |sum, k| a[row * n + k].mul_add(b[k * n + column], sum));
+            assert_eq!(c[row * n + column], expected, "element ({row}, {column})");
+        }
+    }
+}
