@@ -493,6 +493,13 @@ fn register_part(text: &str) -> Option<RegisterPart> {
         (b'b', 4) => {
             Some(RegisterPart::BytePermutation([digit(3, 8)?, digit(2, 8)?, digit(1, 8)?, digit(0, 8)?]))
         }
+        // Two or three bytes of a destination, highest first.
+        (b'b', 2 | 3) => {
+            let ascending = digits.windows(2).any(|pair| pair[0] <= pair[1]);
+            let mask =
+                (0..digits.len()).map(|at| digit(at, 4)).try_fold(0, |mask, byte| Some(mask | 1 << byte?))?;
+            (!ascending).then_some(RegisterPart::ByteMask(mask))
+        }
         _ => None,
     }
 }
