@@ -18,6 +18,8 @@ mod lexer;
 mod module;
 mod opcode;
 mod parser;
+#[cfg(feature = "render")]
+pub mod render;
 mod report;
 mod span;
 mod table;

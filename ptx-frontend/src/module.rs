@@ -559,8 +559,6 @@ pub enum RegisterPart {
     HalfPair(u8, u8),
     /// `.b3210` and the like: four selected bytes, low first (values 0 to 7 over both sources).
     BytePermutation([u8; 4]),
-    /// `.b20`, `.b321` and the like: the bytes of a destination that are written, bit 0 the lowest.
-    ByteMask(u8),
 }
 
 /// A component of a special register or vector.

@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
     }
 
     fn begins_function(&self) -> bool {
-        matches!(self.word(), ".visible" | ".entry" | ".func" | ".weak" | ".extern" | ".version")
+        matches!(self.word(), ".visible" | ".entry" | ".func" | ".weak" | ".extern")
             && self.first_on_line(self.at)
     }
 
@@ -218,11 +218,14 @@ impl<'a> Parser<'a> {
 
     /// After an error: goes past the `;` that ends the statement, or to a brace that does.
     fn skip_statement(&mut self, start: usize) {
+        if self.statement_consumed(start) {
+            return;
+        }
         let stuck = self.at == start && !matches!(self.kind(), TokenKind::CloseBrace | TokenKind::End);
         if stuck && self.bump().kind == TokenKind::Semicolon {
             return;
         }
-        let mut depth = 0u32;
+        let mut depth = self.open_braces(start);
         loop {
             match self.kind() {
                 TokenKind::End => return,
@@ -411,7 +414,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-const BODY_DIRECTIVES: &[&str] = &[
+pub(super) const BODY_DIRECTIVES: &[&str] = &[
     ".reg",
     ".param",
     ".local",

@@ -313,6 +313,7 @@ pub(super) fn literal(word: &str) -> Result<Constant, &'static str> {
             (&digits[1..], 8, "not an octal number: digits after a leading 0 go from 0 to 7")
         }
         list if list.iter().all(u8::is_ascii_digit) => (digits, 10, "not a number"),
+        [.., b'u'] => return Err("not a number: the suffix of unsigned numbers is a capital `U`"),
         _ if unsigned => return Err("only integers take the suffix `U`"),
         _ => return decimal(word),
     };

@@ -468,7 +468,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-const TUNING: &[&str] = &[
+pub(super) const TUNING: &[&str] = &[
     ".maxntid",
     ".reqntid",
     ".minnctapersm",

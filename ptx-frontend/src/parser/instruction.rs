@@ -1,6 +1,6 @@
 //! Instruction statements.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::body::Patch;
@@ -21,6 +21,8 @@ pub(super) struct Ops<'a> {
     by_text: FxHashMap<&'a str, u32>,
     /// Opcodes that were written with blanks between their parts.
     by_joined: FxHashMap<Box<str>, u32>,
+    /// Texts that the table does not have.
+    unknown: FxHashSet<&'a str>,
     entries: Vec<Entry>,
 }
 
@@ -165,7 +167,8 @@ impl<'a> Parser<'a> {
                 Diagnostic::error(codes::SYNTAX, at.to(name.span), "a guard cannot apply to a block")
                     .help("guard each instruction, or branch around the block"),
             );
-            return Ok(Err(()));
+            self.resume_here = true;
+            return Err(Stop);
         }
         let Some(register) = self.scalar_register(name) else { return Ok(Err(())) };
         let ty = self.names.registers[register.index()].ty;
@@ -197,6 +200,9 @@ impl<'a> Parser<'a> {
         if let Some(&entry) = self.ops.by_text.get(text) {
             return Ok(Some(entry));
         }
+        if self.ops.unknown.contains(text) && self.report.overflows() {
+            return Ok(None);
+        }
         let mut words: SmallVec<[(&str, Span); 8]> = SmallVec::new();
         let mut at = span.start;
         for part in text.split('.') {
@@ -205,8 +211,9 @@ impl<'a> Parser<'a> {
             at = end + 1;
         }
         let entry = self.resolve(words[0], &words[1..]);
-        if let Some(entry) = entry {
-            self.ops.by_text.insert(text, entry);
+        match entry {
+            Some(entry) => drop(self.ops.by_text.insert(text, entry)),
+            None => drop(self.ops.unknown.insert(text)),
         }
         Ok(entry)
     }

@@ -327,6 +327,12 @@ impl<'a> Parser<'a> {
 
     fn unknown_directive<T>(&mut self, known: &[&'static str]) -> Done<T> {
         let (span, word) = (self.span(), self.word());
+        let lists = [MODULE_DIRECTIVES, body::BODY_DIRECTIVES, function::TUNING];
+        if lists.iter().any(|list| list.contains(&word)) {
+            let message = format!("`{word}` is not allowed here");
+            self.error(Diagnostic::error(codes::MISPLACED, span, message));
+            return Err(Stop);
+        }
         let mut error =
             Diagnostic::error(codes::UNKNOWN_DIRECTIVE, span, format!("unknown directive `{word}`"));
         match closest(word, known.iter().copied()) {
@@ -340,6 +346,9 @@ impl<'a> Parser<'a> {
     /// After an error outside of functions: goes to where the next declaration seems to begin.
     fn skip_module_statement(&mut self, start: usize) {
         self.at = self.at.max(start);
+        if self.statement_consumed(start) {
+            return;
+        }
         if self.at == start && self.kind() != TokenKind::End {
             if self.kind() == TokenKind::Semicolon {
                 self.bump();
@@ -349,7 +358,7 @@ impl<'a> Parser<'a> {
                 self.bump();
             }
         }
-        let mut depth = 0u32;
+        let mut depth = self.open_braces(start);
         loop {
             match self.kind() {
                 TokenKind::End => return,
@@ -360,6 +369,7 @@ impl<'a> Parser<'a> {
                 TokenKind::OpenBrace => depth += 1,
                 TokenKind::CloseBrace if depth <= 1 => {
                     self.bump();
+                    self.eat(TokenKind::Semicolon);
                     return;
                 }
                 TokenKind::CloseBrace => depth -= 1,
@@ -368,6 +378,20 @@ impl<'a> Parser<'a> {
             }
             self.bump();
         }
+    }
+
+    /// How many braces the tokens from `start` on open and do not close.
+    fn open_braces(&self, start: usize) -> u32 {
+        self.tokens[start..self.at].iter().fold(0u32, |depth, token| match token.kind {
+            TokenKind::OpenBrace => depth + 1,
+            TokenKind::CloseBrace => depth.saturating_sub(1),
+            _ => depth,
+        })
+    }
+
+    /// Whether the statement that began at `start` was read to its `;` before it was given up.
+    fn statement_consumed(&self, start: usize) -> bool {
+        self.at > start && self.tokens[self.at - 1].kind == TokenKind::Semicolon
     }
 
     /// Whether the next token is a directive that begins a line and belongs to module scope.
@@ -398,12 +422,24 @@ impl<'a> Parser<'a> {
                 .label(span, format!("{count} are declared here"));
         } else {
             error = error.caption("not found in this scope");
-            let candidates = self.names.candidates().chain(special::NAMES.iter().copied());
-            if let Some(near) = closest(name.text, candidates) {
+            if let Some(near) = self.suggestion(name.text) {
                 error = error.help(format!("did you mean `{near}`?"));
             }
         }
         self.error(error);
+    }
+
+    /// A declared or predefined name that an undefined one may be a misspelling of.
+    fn suggestion(&self, name: &str) -> Option<String> {
+        let known = self.names.candidates().chain(special::NAMES.iter().copied());
+        if let Some(near) = closest(name, known) {
+            return Some(near.to_owned());
+        }
+        // A register of a range: the prefix may be wrong.
+        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number = &name[prefix.len()..];
+        let ranges = self.names.ranges_with(number.parse().ok()?);
+        closest(prefix, ranges).map(|near| format!("{near}{number}"))
     }
 
     /// For `%r12` where only `%r<10>` is declared: that range.
@@ -471,7 +507,7 @@ fn closest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<
     if word.len() > 100 {
         return None;
     }
-    let limit = (word.chars().count() / 3).clamp(1, 4);
+    let limit = (word.chars().count() / 3).min(4);
     candidates
         .filter(|candidate| candidate.len().abs_diff(word.len()) <= limit)
         .take(100_000)

@@ -312,9 +312,15 @@ impl<'a> Names<'a> {
 
     /// Names that could be meant by an undefined one.
     pub(super) fn candidates(&self) -> impl Iterator<Item = &str> {
-        let ranges = self.ranges_by_prefix.keys().copied();
-        let bound = self.bound.iter().filter(|(_, bound)| bound.entity != Entity::Unknown);
-        bound.map(|(&name, _)| name).chain(ranges)
+        self.bound.iter().filter(|(_, bound)| bound.entity != Entity::Unknown).map(|(&name, _)| name)
+    }
+
+    /// The prefixes of ranges in force that have this number.
+    pub(super) fn ranges_with(&self, number: u64) -> impl Iterator<Item = &str> {
+        let ranges = self.ranges_by_prefix.iter();
+        ranges
+            .filter(move |(_, (id, ..))| self.ranges[*id as usize].count > number)
+            .map(|(&prefix, _)| prefix)
     }
 
     /// The range with this prefix in force here, as its count.

@@ -368,15 +368,15 @@ impl<'a> Parser<'a> {
             if self.kind() == TokenKind::CloseBracket {
                 return self.expected("an address");
             }
-            let start = self.span().start;
-            let offset = self.rule(integer)? as i64;
-            if self.kind() == TokenKind::Word {
-                let span = self.since(start);
+            if self.kind_at(1) == TokenKind::Plus && self.kind_at(2) == TokenKind::Word {
+                let (number, base) = (self.word(), self.slice(self.tokens[self.at + 2].span));
+                let span = self.span();
                 return self.stop(
                     Diagnostic::error(codes::ADDRESS, span, "the register or variable must come first")
-                        .help(format!("write `[{}+{offset}]`", self.word())),
+                        .help(format!("write `[{base}+{number}]`")),
                 );
             }
+            let offset = self.rule(integer)? as i64;
             return Ok((Address { base: AddressBase::Absolute, offset }, false));
         }
         let name = Name { text: self.word(), span: self.span() };
@@ -492,13 +492,6 @@ fn register_part(text: &str) -> Option<RegisterPart> {
         (b'h', 2) => Some(RegisterPart::HalfPair(digit(1, 4)?, digit(0, 4)?)),
         (b'b', 4) => {
             Some(RegisterPart::BytePermutation([digit(3, 8)?, digit(2, 8)?, digit(1, 8)?, digit(0, 8)?]))
-        }
-        // Two or three bytes of a destination, highest first.
-        (b'b', 2 | 3) => {
-            let ascending = digits.windows(2).any(|pair| pair[0] <= pair[1]);
-            let mask =
-                (0..digits.len()).map(|at| digit(at, 4)).try_fold(0, |mask, byte| Some(mask | 1 << byte?))?;
-            (!ascending).then_some(RegisterPart::ByteMask(mask))
         }
         _ => None,
     }

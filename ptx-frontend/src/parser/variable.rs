@@ -167,15 +167,22 @@ impl<'a> Parser<'a> {
 
     fn declare_variable(&mut self, head: &Head, declarator: Declarator<'a>, linkage: Linkage) -> Done {
         let owner = self.inside().then_some(self.function);
+        let errors = self.report.errors();
         let mut variable = self.layout(head, &declarator, linkage, owner);
+        let sound = self.report.errors() == errors;
         let name = declarator.name;
         if name.text == "WARP_SZ" || super::special::special(name.text).is_some() {
             self.reserved(name);
         }
         if self.kind() == TokenKind::Assign {
             self.bump();
-            self.initial_value(head, &declarator, &mut variable)?;
-        } else if variable.size == 0 && linkage != Linkage::Extern {
+            let initialized = self.initial_value(head, &declarator, &mut variable);
+            if initialized.is_err() {
+                // The name is known all the same.
+                self.add_variable(name.text, name, variable);
+                return initialized;
+            }
+        } else if sound && variable.size == 0 && linkage != Linkage::Extern {
             self.error(
                 Diagnostic::error(
                     codes::INVALID_TYPE,
