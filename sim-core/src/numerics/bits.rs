@@ -242,10 +242,9 @@ counted_bit_type!(b32, u32, 32, "b32", {
     /// sign-extended.
     #[inline(always)]
     pub fn dp4a(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool) -> u32 {
-        (0..4).fold(c, |sum, i| {
-            let x = super::byte(a, i, a_signed);
-            sum.wrapping_add(x.wrapping_mul(super::byte(b, i, b_signed)))
-        })
+        let product = |i| super::byte(a, i, a_signed).wrapping_mul(super::byte(b, i, b_signed));
+        let (low, high) = (product(0).wrapping_add(product(1)), product(2).wrapping_add(product(3)));
+        c.wrapping_add(low).wrapping_add(high)
     }
 
     /// `dp2a` (manual 9.7.1.24): `c` plus two products of a half-word of `a` and a byte of `b`, taken

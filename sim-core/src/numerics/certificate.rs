@@ -93,8 +93,8 @@ operations! {
     "cvt.rni.s32.f32", true, |u| cvt::s32_f32(u, IntRounding::Rni, false);
     "cvt.rn.satfinite.e4m3x2.f32", true, |u| u32::from(cvt::e4m3x2_f32(u, u, false));
     "cvt.rn.satfinite.e5m2x2.f32", true, |u| u32::from(cvt::e5m2x2_f32(u, u, false));
-    "ex2.approx.ftz.bf16x2", false, approx::ex2_bf16x2;
-    "ex2.approx.f16x2", false, approx::ex2_f16x2;
+    "ex2.approx.ftz.bf16x2", true, approx::ex2_bf16x2;
+    "ex2.approx.f16x2", true, approx::ex2_f16x2;
     "tanh.approx.f16x2", false, approx::tanh_f16x2;
     "tanh.approx.bf16x2", false, approx::tanh_bf16x2;
     "add.f32", true, |u| single::add(u, u, Rounding::Rn, false);

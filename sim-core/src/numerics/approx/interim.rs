@@ -3,9 +3,8 @@
 //! Each is a natural derivation, not the device's bits; the hash certificate says how far off it is.
 //! A measured model replaces the body of one function here and nothing else.
 
-use super::unit;
 use crate::numerics::modes::Rounding;
-use crate::numerics::{bf16, cvt, f16, f32 as single};
+use crate::numerics::{cvt, f32 as single};
 
 const SIGN: u32 = 0x8000_0000;
 const INFINITY: u32 = 0x7f80_0000;
@@ -28,28 +27,16 @@ pub fn tanh_unit(a: u32) -> u32 {
     }
 }
 
-/// MUFU.EX2.F16. Stand-in: the `.f32` primitive, with subnormal results, rounded to nearest.
-#[inline]
-pub fn ex2_unit_f16(a: u16) -> u16 {
-    cvt::f16_f32(unit::ex2(cvt::f32_f16(a)), Rounding::Rn, false)
-}
-
-/// MUFU.EX2.BF16. Stand-in: the `.f32` primitive rounded to nearest, subnormals flushed.
-#[inline]
-pub fn ex2_unit_bf16(a: u16) -> u16 {
-    bf16::flush(cvt::bf16_f32(unit::ex2(cvt::f32_bf16(bf16::flush(a), false)), Rounding::Rn, false))
-}
-
-/// MUFU.TANH.F16. Stand-in: [`tanh_unit`] rounded to nearest.
+/// MUFU.TANH.F16. Stand-in: [`tanh_unit`] truncated, as the device forms EX2.F16 from EX2.
 #[inline]
 pub fn tanh_unit_f16(a: u16) -> u16 {
-    f16::narrow(f32::from_bits(tanh_unit(cvt::f32_f16(a))), false)
+    cvt::f16_f32(tanh_unit(cvt::f32_f16(a)), Rounding::Rz, false)
 }
 
-/// MUFU.TANH.BF16. Stand-in: [`tanh_unit`] rounded to nearest.
+/// MUFU.TANH.BF16. Stand-in: [`tanh_unit`] truncated, as the device forms EX2.BF16 from EX2.
 #[inline]
 pub fn tanh_unit_bf16(a: u16) -> u16 {
-    bf16::narrow(f32::from_bits(tanh_unit(cvt::f32_bf16(a, false))), false)
+    (tanh_unit(cvt::f32_bf16(a, false)) >> 16) as u16
 }
 
 /// The upper word of an `f64`, rounded to nearest (ties to even) at 20 fraction bits, subnormals

@@ -2,8 +2,9 @@
 //!
 //! On `sm_90` each is a short fixed sequence of multiplications around a primitive of the
 //! special-function unit; the sequences are those that ptxas emits. The primitives RCP, RSQ, EX2,
-//! LG2, SIN and COS are modelled exactly ([`unit`]). SQRT, TANH, the 16-bit EX2 and TANH, RCP64H and
-//! RSQ64H have no public model: [`interim`] holds documented stand-ins for them, one function each.
+//! LG2, SIN and COS are modelled exactly (`unit`), and the 16-bit EX2 are truncations of EX2. SQRT,
+//! TANH, RCP64H and RSQ64H have no public model: [`interim`] holds documented stand-ins for them, one
+//! function each.
 //!
 //! ```
 //! use sim_core::numerics::approx;
@@ -16,7 +17,7 @@ mod tables;
 mod unit;
 
 use super::modes::{FloatCmp, Rounding};
-use super::{f32 as single, f64 as double};
+use super::{cvt, f32 as single, f64 as double};
 
 const SIGN: u32 = 0x8000_0000;
 const MIN_NORMAL: u32 = 0x0080_0000;
@@ -48,7 +49,7 @@ fn huge(a: u32) -> bool {
 }
 
 /// `ex2.approx{.ftz}.f32` (manual 9.7.3.21).
-#[inline]
+#[inline(always)]
 pub fn ex2_f32(a: u32, ftz: bool) -> u32 {
     // Below -126 (and for NaN) the plain form squares the result of half the exponent.
     let direct = ftz || single::cmp(a, 0xc2fc_0000, FloatCmp::Geu, false);
@@ -57,7 +58,7 @@ pub fn ex2_f32(a: u32, ftz: bool) -> u32 {
 }
 
 /// `lg2.approx{.ftz}.f32` (manual 9.7.3.20).
-#[inline]
+#[inline(always)]
 pub fn lg2_f32(a: u32, ftz: bool) -> u32 {
     let scaled = !ftz && below_normal(a);
     let r = unit::lg2(if scaled { mul(a, TWO_POW_24) } else { a });
@@ -65,7 +66,7 @@ pub fn lg2_f32(a: u32, ftz: bool) -> u32 {
 }
 
 /// `rcp.approx{.ftz}.f32` (manual 9.7.3.13).
-#[inline]
+#[inline(always)]
 pub fn rcp_f32(a: u32, ftz: bool) -> u32 {
     if ftz {
         return unit::rcp(a);
@@ -76,7 +77,7 @@ pub fn rcp_f32(a: u32, ftz: bool) -> u32 {
 }
 
 /// `rsqrt.approx{.ftz}.f32` (manual 9.7.3.16).
-#[inline]
+#[inline(always)]
 pub fn rsqrt_f32(a: u32, ftz: bool) -> u32 {
     let scaled = !ftz && below_normal(a);
     let r = unit::rsq(if scaled { mul(a, TWO_POW_24) } else { a });
@@ -84,7 +85,7 @@ pub fn rsqrt_f32(a: u32, ftz: bool) -> u32 {
 }
 
 /// `sqrt.approx{.ftz}.f32` (manual 9.7.3.15), around [`interim::sqrt_unit`].
-#[inline]
+#[inline(always)]
 pub fn sqrt_f32(a: u32, ftz: bool) -> u32 {
     let scaled = !ftz && below_normal(a);
     let r = interim::sqrt_unit(if scaled { mul(a, TWO_POW_24) } else { a });
@@ -92,25 +93,25 @@ pub fn sqrt_f32(a: u32, ftz: bool) -> u32 {
 }
 
 /// `sin.approx{.ftz}.f32` (manual 9.7.3.18); `.ftz` changes nothing.
-#[inline]
+#[inline(always)]
 pub fn sin_f32(a: u32, _ftz: bool) -> u32 {
     unit::sin(single::mul(a, TURNS, Rounding::Rz, false))
 }
 
 /// `cos.approx{.ftz}.f32` (manual 9.7.3.19); `.ftz` changes nothing.
-#[inline]
+#[inline(always)]
 pub fn cos_f32(a: u32, _ftz: bool) -> u32 {
     unit::cos(single::mul(a, TURNS, Rounding::Rz, false))
 }
 
 /// `tanh.approx.f32` (manual 9.7.3.22): [`interim::tanh_unit`].
-#[inline]
+#[inline(always)]
 pub fn tanh_f32(a: u32) -> u32 {
     interim::tanh_unit(a)
 }
 
 /// `div.approx{.ftz}.f32` (manual 9.7.3.8).
-#[inline]
+#[inline(always)]
 pub fn div_f32(a: u32, b: u32, ftz: bool) -> u32 {
     if ftz {
         return single::mul(a, unit::rcp(b), Rounding::Rn, true);
@@ -120,7 +121,7 @@ pub fn div_f32(a: u32, b: u32, ftz: bool) -> u32 {
 }
 
 /// `div.full{.ftz}.f32` (manual 9.7.3.8).
-#[inline]
+#[inline(always)]
 pub fn div_full_f32(a: u32, b: u32, ftz: bool) -> u32 {
     let scale = if !ftz && below_normal(b) { TWO_POW_24 } else { ONE };
     let scale = if huge(b) { QUARTER } else { scale };
@@ -131,26 +132,29 @@ pub fn div_full_f32(a: u32, b: u32, ftz: bool) -> u32 {
     single::mul(unit::rcp(b), a, Rounding::Rn, ftz)
 }
 
-/// `ex2.approx.f16` (manual 9.7.4.10): [`interim::ex2_unit_f16`].
-#[inline]
+/// `ex2.approx.f16` (manual 9.7.4.10): EX2 truncated to `.f16`, subnormals kept, infinite from 2^16 on.
+#[inline(always)]
 pub fn ex2_f16(a: u16) -> u16 {
-    interim::ex2_unit_f16(a)
+    const TWO_POW_16: u32 = 0x4780_0000;
+    let r = unit::ex2(cvt::f32_f16(a));
+    let truncated = cvt::f16_f32(r, Rounding::Rz, false);
+    if (TWO_POW_16..single::NAN).contains(&r) { 0x7c00 } else { truncated }
 }
 
-/// `ex2.approx.ftz.bf16` (manual 9.7.4.10): [`interim::ex2_unit_bf16`].
-#[inline]
+/// `ex2.approx.ftz.bf16` (manual 9.7.4.10): EX2 truncated to `.bf16`.
+#[inline(always)]
 pub fn ex2_bf16(a: u16) -> u16 {
-    interim::ex2_unit_bf16(a)
+    (unit::ex2(cvt::f32_bf16(a, false)) >> 16) as u16
 }
 
 /// `tanh.approx.f16` (manual 9.7.4.9): [`interim::tanh_unit_f16`].
-#[inline]
+#[inline(always)]
 pub fn tanh_f16(a: u16) -> u16 {
     interim::tanh_unit_f16(a)
 }
 
 /// `tanh.approx.bf16` (manual 9.7.4.9): [`interim::tanh_unit_bf16`].
-#[inline]
+#[inline(always)]
 pub fn tanh_bf16(a: u16) -> u16 {
     interim::tanh_unit_bf16(a)
 }
@@ -158,7 +162,7 @@ pub fn tanh_bf16(a: u16) -> u16 {
 macro_rules! pairs {
     ($($pair:ident, $one:ident, $ptx:literal;)*) => {$(
         #[doc = concat!("`", $ptx, "`: both halves on their own.")]
-        #[inline]
+        #[inline(always)]
         pub fn $pair(a: u32) -> u32 {
             super::packed::map2x16(a, $one)
         }
@@ -173,13 +177,13 @@ pairs! {
 }
 
 /// `rcp.approx.ftz.f64` (manual 9.7.3.14): [`interim::rcp64h_unit`] of the upper word, lower word 0.
-#[inline]
+#[inline(always)]
 pub fn rcp_f64(a: u64) -> u64 {
     u64::from(interim::rcp64h_unit((a >> 32) as u32)) << 32
 }
 
 /// `rsqrt.approx.ftz.f64` (manual 9.7.3.17): [`interim::rsq64h_unit`] of the upper word, lower word 0.
-#[inline]
+#[inline(always)]
 pub fn rsqrt_ftz_f64(a: u64) -> u64 {
     u64::from(interim::rsq64h_unit((a >> 32) as u32)) << 32
 }

@@ -13,15 +13,19 @@ const INFINITY: u32 = 0x7f80_0000;
 
 /// The unit's truncated square of a 17-bit number: the partial products of `x * x / 2^18`, each
 /// truncated, summed and halved.
+///
+/// With `x = 2^9 h + l` the products inside `h * h` lose nothing, those inside `l * l` vanish, and
+/// the mixed ones occur twice, which leaves one sum over the bits of `h`.
 #[inline(always)]
 fn square(x: u32) -> i64 {
-    let mut sum = 0;
-    let mut bit = 0;
-    while bit < 17 {
-        sum += if x >> bit & 1 != 0 { x >> (18 - bit) } else { 0 };
+    let (h, l) = (x >> 9, x & 0x1ff);
+    let mut sum = (h * h) >> 1;
+    let mut bit = 1;
+    while bit < 8 {
+        sum += if h >> bit & 1 != 0 { l >> (9 - bit) } else { 0 };
         bit += 1;
     }
-    i64::from(sum >> 1)
+    i64::from(sum)
 }
 
 /// `c0 * 2^shift0 + c1 * x + c2 * square * 2^shift2 + bias`.
@@ -142,4 +146,17 @@ pub(crate) fn sin(t: u32) -> u32 {
 #[inline(always)]
 pub(crate) fn cos(t: u32) -> u32 {
     trigonometric(t, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::square;
+
+    #[test]
+    fn the_square_is_the_halved_sum_of_truncated_partial_products() {
+        for x in 0..1u32 << 17 {
+            let sum: u32 = (0..17).filter(|&bit| x >> bit & 1 == 1).map(|bit| x >> (18 - bit)).sum();
+            assert_eq!(square(x), i64::from(sum >> 1), "{x:#x}");
+        }
+    }
 }

@@ -26,7 +26,7 @@ fn modelled_operations_equal_the_device_on_a_sample_of_blocks() {
         .enumerate()
         .filter(|(_, operation)| operation.exact)
         .flat_map_iter(|(index, operation)| {
-            let spread = (0..8).map(move |i| (i * 521 + index * 131) % BLOCKS);
+            let spread = (0..4).map(move |i| (i * 521 + index * 131) % BLOCKS);
             fixed.into_iter().chain(spread).map(move |block| (index, operation, block))
         })
         .filter(|&(index, operation, block)| {
