@@ -559,6 +559,8 @@ pub enum RegisterPart {
     HalfPair(u8, u8),
     /// `.b3210` and the like: four selected bytes, low first (values 0 to 7 over both sources).
     BytePermutation([u8; 4]),
+    /// `.b20`, `.b310` and the like, for destinations: bit *i* stands for byte *i*.
+    ByteMask(u8),
 }
 
 /// A component of a special register or vector.

@@ -490,6 +490,13 @@ fn register_part(text: &str) -> Option<RegisterPart> {
         (b'b', 1) => Some(RegisterPart::Byte(digit(0, 4)?)),
         (b'h', 1) => Some(RegisterPart::Half(digit(0, 2)?)),
         (b'h', 2) => Some(RegisterPart::HalfPair(digit(1, 4)?, digit(0, 4)?)),
+        (b'b', 2 | 3) if digits.windows(2).all(|pair| pair[0] > pair[1]) => {
+            let mut mask = 0;
+            for at in 0..digits.len() {
+                mask |= 1 << digit(at, 4)?;
+            }
+            Some(RegisterPart::ByteMask(mask))
+        }
         (b'b', 4) => {
             Some(RegisterPart::BytePermutation([digit(3, 8)?, digit(2, 8)?, digit(1, 8)?, digit(0, 8)?]))
         }

@@ -144,6 +144,9 @@ impl Checker<'_> {
             Operand::Register(id) => self.register((self.view.register_type)(id), expect),
             Operand::Negated(id) if flags.negatable => self.register((self.view.register_type)(id), expect),
             Operand::Part(id, _) if flags.part => self.register((self.view.register_type)(id), expect),
+            Operand::NegatedPart(id, _) if flags.negatable && flags.part => {
+                self.register((self.view.register_type)(id), expect)
+            }
             Operand::Integer(_) if source && !flags.register_only => constant(Constant::Integer, expect.ty),
             Operand::F32(_) if source && !flags.register_only => constant(Constant::Single, expect.ty),
             Operand::F64(_) if source && !flags.register_only => constant(Constant::Double, expect.ty),

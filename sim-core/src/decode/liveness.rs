@@ -74,9 +74,10 @@ impl Uses {
         match *operand {
             Operand::Register(register) if written => self.writes.push(register),
             Operand::Part(register, _) if written => self.writes.push(register),
-            Operand::Register(register) | Operand::Negated(register) | Operand::Part(register, _) => {
-                self.reads.push(register)
-            }
+            Operand::Register(register)
+            | Operand::Negated(register)
+            | Operand::Part(register, _)
+            | Operand::NegatedPart(register, _) => self.reads.push(register),
             Operand::Address(address) => {
                 if let ptx_frontend::AddressBase::Register(register) = address.base {
                     self.reads.push(register)
