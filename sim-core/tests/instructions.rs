@@ -4,7 +4,11 @@
 mod case;
 
 use case::{Case, Param, Role, Want};
+use ptx_frontend::{Module, Source};
+use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/instructions")
@@ -155,4 +159,103 @@ fn mistakes_are_named_with_their_line() {
     ] {
         assert_eq!(case::parse(text).unwrap_err(), message, "{text}");
     }
+}
+
+fn module(name: &str, text: &str) -> Result<Arc<Module>, String> {
+    let parsed = ptx_frontend::parse(Source::new(name, text.as_bytes().into()));
+    let messages: Vec<String> = parsed.diagnostics.iter().map(|d| d.message.clone()).collect();
+    parsed.module.map(Arc::new).ok_or_else(|| format!("rejected: {}", messages.join("; ")))
+}
+
+/// Runs a case on a backend with the module freshly loaded.
+fn run(backend: &dyn Backend, module: Arc<Module>, case: &Case, options: &RunOptions) -> Result<(), String> {
+    let refused = |e: sim_core::Error| e.to_string();
+    let id = backend.load(module).map_err(refused)?;
+    let mut buffers = Vec::new();
+    for param in &case.params {
+        if let Role::Buffer { before, .. } = &param.role {
+            let pointer = backend.alloc(before.len() as u64, &param.name).map_err(refused)?;
+            backend.write(pointer, before).map_err(refused)?;
+            buffers.push((pointer, param, before.len()));
+        }
+    }
+    let addresses: Vec<u64> = buffers.iter().map(|b| b.0).collect();
+    let launch = Launch {
+        kernel: case.entry.as_str().into(),
+        grid: Dim3::new(case.grid[0], case.grid[1], case.grid[2]),
+        cluster: None,
+        block: Dim3::new(case.block[0], case.block[1], case.block[2]),
+        shared_bytes: case.shared,
+        params: case.param_bytes(&addresses),
+        cooperative: case.cooperative,
+    };
+    let options = RunOptions { max_instructions: case.limit, ..options.clone() };
+    let report = backend.launch(id, &launch, &options).map_err(refused)?;
+    let findings: Vec<String> =
+        report.findings.iter().map(|f| format!("{}: {}", f.kind.name(), f.message)).collect();
+    match &case.fault {
+        Some(kind) if !report.findings.iter().any(|f| f.kind.name() == kind) => {
+            return Err(format!("no {kind}, but {:?} {findings:?}", report.outcome));
+        }
+        None if report.outcome != Outcome::Completed || !findings.is_empty() => {
+            return Err(format!("{:?} {findings:?}", report.outcome));
+        }
+        _ => {}
+    }
+    for (pointer, param, size) in buffers {
+        let mut bytes = vec![0; size];
+        backend.read(pointer, &mut bytes).map_err(refused)?;
+        case.compare(param, &bytes)?;
+        backend.free(pointer).map_err(refused)?;
+    }
+    match &case.prints {
+        Some(text) if *text != report.output => {
+            Err(format!("printed {:?}", String::from_utf8_lossy(&report.output)))
+        }
+        _ => backend.unload(id).map_err(refused),
+    }
+}
+
+/// Runs every case and returns how many passed, and those that failed, with why.
+fn run_all(options: &RunOptions) -> (usize, Vec<(String, String)>) {
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let (mut passed, mut failures) = (0, Vec::new());
+    for (name, text) in files() {
+        let module = module(&name, &text);
+        for case in case::parse(&text).unwrap() {
+            match module.clone().and_then(|module| run(&simulator, module, &case, options)) {
+                Ok(()) => passed += 1,
+                Err(message) => failures.push((format!("{name} {}", case.entry), message)),
+            }
+        }
+    }
+    (passed, failures)
+}
+
+/// Cases that pass at least; what is refused by name as not supported yet is not wrong.
+const PASSING: usize = 157;
+
+fn check(options: &RunOptions) {
+    let (passed, failures) = run_all(options);
+    let wrong: Vec<String> = failures
+        .iter()
+        .filter(|(_, message)| !message.contains("not supported yet"))
+        .map(|(name, message)| format!("{name}\n  {message}"))
+        .collect();
+    assert!(wrong.is_empty(), "{} cases fail:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(passed >= PASSING, "only {passed} cases pass");
+}
+
+fn options() -> RunOptions {
+    RunOptions { timeout: Some(Duration::from_secs(20)), ..RunOptions::default() }
+}
+
+#[test]
+fn the_simulator_agrees() {
+    check(&options());
+}
+
+#[test]
+fn the_simulator_agrees_with_one_job_and_a_random_schedule() {
+    check(&RunOptions { jobs: 1, seed: 7, ..options() });
 }

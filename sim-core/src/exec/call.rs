@@ -10,6 +10,9 @@ use crate::lanes::{LaneMask, Registers};
 use crate::observer::Observer;
 use ptx_frontend::SpecialRegister;
 
+/// `%globaltimer` when a kernel starts: nanoseconds of the Unix time, a day in 2026.
+const EPOCH: u64 = 1_767_225_600_000_000_000;
+
 impl<O: Observer> Machine<'_, '_, O> {
     /// Moves a group into a function and its arguments with it.
     pub(super) fn call(&mut self, group: &mut Group, function: u32, site: u32) -> Checked {
@@ -177,11 +180,12 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
     }
 
-    /// Special registers that change while a warp runs. Time is the warp's own instruction count, so
-    /// that it never runs backwards and does not depend on the host.
-    pub(super) fn changing_special(&mut self, special: SpecialRegister) -> u64 {
-        let clock = self.warp().clock + self.worker.stats.warp_instructions;
-        let nanoseconds = clock * 1_000_000 / u64::from(self.worker.grid.config.clock_khz);
+    /// Special registers that change while a warp runs; `ran` instructions of this turn are not yet in
+    /// the warp's clock. Time is the warp's own instruction count, so that it never runs backwards and
+    /// does not depend on the host.
+    pub(super) fn changing_special(&mut self, special: SpecialRegister, ran: u64) -> u64 {
+        let clock = self.warp().clock + ran;
+        let nanoseconds = EPOCH + clock * 1_000_000 / u64::from(self.worker.grid.config.clock_khz);
         // Reading the time is how a program waits without touching memory.
         self.worker.waits += 1;
         match special {

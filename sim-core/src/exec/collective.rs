@@ -154,11 +154,16 @@ fn shuffle_source(mode: ShuffleMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
 }
 
 impl<O: Observer> Machine<'_, '_, O> {
-    /// A group reaches a warp-level operation; `Some` when it may go on itself.
-    pub(super) fn collective(&mut self, group: &Group, active: LaneMask, op: &WarpOp) -> Checked<bool> {
+    /// A group whose lanes have the same member mask reaches a warp-level operation; true when it
+    /// may go on itself.
+    pub(super) fn collective(
+        &mut self,
+        group: &Group,
+        active: LaneMask,
+        members: LaneMask,
+        op: &WarpOp,
+    ) -> Checked<bool> {
         let mut registers = self.registers(group.frame);
-        let first = active.trailing_zeros() as usize & 31;
-        let members = op.members.map_or(active, |slot| registers.lane::<u32>(slot, first));
         let exited = self.warp().exited;
         if active & !members != 0 {
             let text = format!(

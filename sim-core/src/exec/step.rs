@@ -99,6 +99,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         while left > 0 {
             let chosen = match self.worker.random.as_mut().map(|random| (random.below(4), random.next())) {
                 Some((0, pick)) => {
+                    // It runs on from where it stands, also behind others.
+                    fair = true;
                     let ready = |(_, group): &(usize, &Group)| group.wait == Wait::Ready;
                     let groups = &self.warp().groups;
                     let count = groups.iter().enumerate().filter(ready).count();
@@ -261,19 +263,25 @@ impl<O: Observer> Machine<'_, '_, O> {
                 Action::Barrier(barrier) => break Event::Barrier(*barrier, active),
                 Action::Warp(op) => {
                     split_rest!();
-                    match self.collective(group, active, op) {
+                    let members = op.members.map_or([active; 32], |slot| registers.read::<u32>(slot));
+                    let first = members[active.trailing_zeros() as usize & 31];
+                    let others = active & !lanes_with(&members, first);
+                    if others != 0 {
+                        // Lanes with another mask are another operation, as in tiles of a warp.
+                        let warp = self.warp_mut();
+                        warp.hold(group.frame);
+                        warp.put(Group { lanes: others, ..*group });
+                        lanes &= !others;
+                        group.lanes = lanes;
+                    }
+                    match self.collective(group, lanes, first, op) {
                         Ok(true) => {
                             position += 1;
                             // The rest stands right behind and joins at once.
                             stop = self.warp().next_stop(group.frame);
                             continue;
                         }
-                        Ok(false) => {
-                            let first = active.trailing_zeros() as usize;
-                            let members =
-                                op.members.map_or(active, |slot| registers.lane::<u32>(slot, first));
-                            break Event::Members(members);
-                        }
+                        Ok(false) => break Event::Members(first),
                         Err(fault) => break Event::Fault(fault),
                     }
                 }
@@ -283,7 +291,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     write_uniform(&mut registers, *to, active, u64::from(address));
                 }
                 Action::ReadSpecial(special, to) => {
-                    let value = self.changing_special(*special);
+                    let value = self.changing_special(*special, ran);
                     write_uniform(&mut registers, *to, active, value);
                 }
                 Action::Alloca(to, size, align) => {
@@ -306,8 +314,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     let mut outside = 0;
                     while rest != 0 {
                         let first = index[rest.trailing_zeros() as usize];
-                        let same =
-                            (0..32).fold(0, |m, lane| m | u32::from(index[lane] == first) << lane) & rest;
+                        let same = lanes_with(&index, first) & rest;
                         rest &= !same;
                         match table.get(first as usize) {
                             Some(&target) => {
@@ -341,8 +348,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     split_rest!();
                     let targets = registers.read::<u64>(*target);
                     let first = targets[active.trailing_zeros() as usize];
-                    let same =
-                        (0..32).fold(0, |m, lane| m | u32::from(targets[lane] == first) << lane) & active;
+                    let same = lanes_with(&targets, first) & active;
                     let others = active & !same;
                     if others != 0 {
                         // Each callee is called by its own group.
@@ -432,6 +438,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         stats.thread_instructions += threads;
         (ran, event)
     }
+}
+
+/// The lanes that hold a value.
+fn lanes_with<T: PartialEq>(values: &[T; 32], value: T) -> LaneMask {
+    (0..32).fold(0, |lanes, lane| lanes | u32::from(values[lane] == value) << lane)
 }
 
 /// Writes the same value to the lanes of a register of 1 or 2 rows.

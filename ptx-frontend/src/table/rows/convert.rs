@@ -39,6 +39,7 @@ pub(super) static GROUP: Group = Group {
                     "cvt.rs{.relu}{.satfinite}.{f16x2,bf16x2}.f32 d:1, a:2, b:2, rbits:b32",
                     "8.7 sm_100a|sm_103a|sm_107a",
                 ),
+                row("cvt.rnd{.ftz}.bf16.f32 d:1, a:2", "7.0 sm_80"),
                 row("cvt.{rn,rz}{.relu}{.satfinite<8.1>}.bf16.f32 d:1, a:2", "7.0 sm_80"),
                 row("cvt.{rn,rz}{.relu}{.satfinite<8.1>}.bf16x2.f32 d:1, a:2, b:2", "7.0 sm_80"),
                 row("cvt.rna{.satfinite<8.1>}.tf32.f32 d:1, a:2", "7.0 sm_80"),
