@@ -41,9 +41,9 @@ pub mod f32;
 pub mod f64;
 mod half;
 mod int;
+pub mod mma;
 mod modes;
 mod packed;
-#[allow(dead_code)]
 mod soft;
 pub mod video;
 mod wide;

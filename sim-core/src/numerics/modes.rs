@@ -40,6 +40,18 @@ impl IntRounding {
         [IntRounding::Rni, IntRounding::Rzi, IntRounding::Rmi, IntRounding::Rpi];
 }
 
+impl From<IntRounding> for Rounding {
+    /// The same direction.
+    fn from(r: IntRounding) -> Rounding {
+        match r {
+            IntRounding::Rni => Rounding::Rn,
+            IntRounding::Rzi => Rounding::Rz,
+            IntRounding::Rmi => Rounding::Rm,
+            IntRounding::Rpi => Rounding::Rp,
+        }
+    }
+}
+
 /// Comparison of floating-point values (manual 9.7.6.1): the ordered forms are false and the
 /// unordered forms (trailing `u`) true as soon as one operand is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,9 @@
 //! Binary floating point in integers: exact values, one final rounding.
 //!
-//! The slow, general path under the formats' own modules: directed roundings of `f64`, integers
-//! to and from every format, conversions between formats, and the narrow formats.
+//! The slow, general path under the formats' own modules: directed roundings of `f64`, 64-bit integers
+//! to the float formats, and the decoding of matrix operands.
 
-use super::modes::{IntRounding, Rounding};
+use super::modes::Rounding;
 
 /// A binary interchange format: sign, biased exponent, fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,16 +12,13 @@ pub(super) struct Format {
     pub exponent_bits: u32,
     /// Width of the fraction field in bits.
     pub fraction_bits: u32,
-    /// True if the largest exponent field holds infinity and NaN, as in IEEE 754.
+    /// True if the largest exponent field holds infinity and NaN, as in IEEE 754; otherwise only the
+    /// all-ones pattern is NaN and there is no infinity.
     pub ieee_specials: bool,
 }
 
 const fn ieee(exponent_bits: u32, fraction_bits: u32) -> Format {
     Format { exponent_bits, fraction_bits, ieee_specials: true }
-}
-
-const fn finite(exponent_bits: u32, fraction_bits: u32) -> Format {
-    Format { exponent_bits, fraction_bits, ieee_specials: false }
 }
 
 pub(super) const F64: Format = ieee(11, 52);
@@ -31,10 +28,7 @@ pub(super) const F16: Format = ieee(5, 10);
 pub(super) const BF16: Format = ieee(8, 7);
 pub(super) const E5M2: Format = ieee(5, 2);
 /// No infinity; the all-ones pattern is NaN, so 448 (`0x7e`) is the largest value.
-pub(super) const E4M3: Format = finite(4, 3);
-pub(super) const E3M2: Format = finite(3, 2);
-pub(super) const E2M3: Format = finite(2, 3);
-pub(super) const E2M1: Format = finite(2, 1);
+pub(super) const E4M3: Format = Format { exponent_bits: 4, fraction_bits: 3, ieee_specials: false };
 
 impl Format {
     pub(super) const fn bias(self) -> i32 {
@@ -54,10 +48,8 @@ impl Format {
     pub(super) const fn end(self) -> u64 {
         if self.ieee_specials {
             ((1 << self.exponent_bits) - 1) << self.fraction_bits
-        } else if self.exponent_bits == 4 {
-            self.sign_bit() - 1
         } else {
-            self.sign_bit()
+            self.sign_bit() - 1
         }
     }
 }
@@ -106,7 +98,7 @@ fn round_up(sign: bool, odd: bool, rest: std::cmp::Ordering, rounding: Rounding)
 }
 
 /// `significand >> shift` rounded; `sign` steers the directed modes. `shift` may be any size.
-pub(super) fn shift_right_rounded(significand: u128, shift: u32, sign: bool, rounding: Rounding) -> u128 {
+fn shift_right_rounded(significand: u128, shift: u32, sign: bool, rounding: Rounding) -> u128 {
     if shift == 0 || significand == 0 {
         return significand;
     }
@@ -253,32 +245,6 @@ pub(super) fn sqrt64(a: u64, rounding: Rounding) -> Option<u64> {
             let root = radicand.isqrt();
             let jammed = root << 1 | u128::from(root * root != radicand);
             Some(finish(false, (exponent - up) / 2 - 1, jammed, rounding))
-        }
-    }
-}
-
-/// The integer nearest to a finite value in the direction of `rounding`, as sign and magnitude;
-/// magnitudes beyond `u128` saturate.
-pub(super) fn to_integer(sign: bool, exponent: i32, significand: u128, rounding: IntRounding) -> u128 {
-    if exponent >= 0 {
-        if significand == 0 {
-            return 0;
-        }
-        if exponent as u32 > significand.leading_zeros() {
-            return u128::MAX;
-        }
-        return significand << exponent;
-    }
-    shift_right_rounded(significand, exponent.unsigned_abs(), sign, rounding.into())
-}
-
-impl From<IntRounding> for Rounding {
-    fn from(r: IntRounding) -> Rounding {
-        match r {
-            IntRounding::Rni => Rounding::Rn,
-            IntRounding::Rzi => Rounding::Rz,
-            IntRounding::Rmi => Rounding::Rm,
-            IntRounding::Rpi => Rounding::Rp,
         }
     }
 }
