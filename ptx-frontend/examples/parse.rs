@@ -1,16 +1,22 @@
 //! Parses PTX files and says how long it took: `cargo run --release --example parse -- FILE…`.
 //!
-//! With `--repeat N` each file is parsed N times and the best time counts.
+//! With `--repeat N` each file is parsed N times and the best time counts; with `--print` the modules are
+//! printed as PTX again, to standard output.
 
 use ptx_frontend::{Source, parse};
 use std::time::Instant;
 
 fn main() {
     let mut repeat = 1;
+    let mut print = false;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         if argument == "--repeat" {
             repeat = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(1);
+            continue;
+        }
+        if argument == "--print" {
+            print = true;
             continue;
         }
         let text = match std::fs::read(&argument) {
@@ -28,10 +34,13 @@ fn main() {
             parsed = parse(source.clone());
             best = best.min(start.elapsed().as_secs_f64());
         }
+        if print {
+            parsed.module.iter().for_each(|module| println!("{}", module.to_ptx()));
+        }
         for diagnostic in &parsed.diagnostics {
             let (line, column) = parsed.source.line_column(diagnostic.span.start);
             let place = parsed.source.slice(diagnostic.span);
-            println!(
+            eprintln!(
                 "{argument}:{line}:{column}: {} {} `{place}` {} {:?}",
                 diagnostic.code, diagnostic.message, diagnostic.caption, diagnostic.help
             );
@@ -44,7 +53,7 @@ fn main() {
             .filter_map(|function| function.body.as_ref())
             .map(|body| body.instructions.len())
             .sum();
-        println!(
+        eprintln!(
             "{argument}: {megabytes:.2} MB, {count} instructions, {:.1} MB/s{}",
             megabytes / best,
             if parsed.module.is_some() { "" } else { ", rejected" }

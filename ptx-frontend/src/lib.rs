@@ -18,6 +18,7 @@ mod lexer;
 mod module;
 mod opcode;
 mod parser;
+mod print;
 #[cfg(feature = "render")]
 pub mod render;
 mod report;
