@@ -46,7 +46,7 @@ macro_rules! put {
         let _ = write!($out, $($args)*);
     };
 }
-pub(self) use put;
+use put;
 
 impl<'m> Printer<'m> {
     fn print(mut self) -> String {
