@@ -138,10 +138,10 @@ pub fn prepare(simulator: &Simulator, name: &'static str, size: Size) -> Prepare
             expected = vec![(x.iter().map(|&x| f64::from(x)).sum::<f64>() as f32).to_bits()];
         }
         "alu" => {
-            let (n, steps) = if short { (4096usize, 100) } else { (65536, 1000) };
+            let (n, steps): (usize, i32) = if short { (4096, 100) } else { (65536, 1000) };
             let out = upload("out", &vec![0; n]);
             params.extend(out.to_le_bytes());
-            params.extend((steps as i32).to_le_bytes());
+            params.extend(steps.to_le_bytes());
             (grid, block) = (Dim3::from(n as u32 / 256), Dim3::from(256));
             output = (out, n);
             expected = (0..n as u32)

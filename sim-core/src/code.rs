@@ -5,6 +5,7 @@
 use ptx_frontend::{FuncId, MemOrder, Module, Scope, SpecialRegister, VarId};
 use std::sync::Arc;
 
+pub use crate::exec::Simple;
 use crate::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
 
 /// A decoded kernel with every function it can reach.
@@ -277,6 +278,8 @@ pub struct Access {
     pub elements: SlotList,
     /// For stores and loads of one element: its register, to spare the table.
     pub element: RegisterSlot,
+    /// Whether the common case can be done without looking further.
+    pub simple: Simple,
 }
 
 impl Access {

@@ -37,6 +37,16 @@ impl Dim3 {
         Dim3::new((at % x) as u32, (at / x % y) as u32, (at / x / y) as u32)
     }
 
+    /// One component; `.w` is always zero.
+    pub const fn component(self, component: ptx_frontend::Component) -> u32 {
+        match component {
+            ptx_frontend::Component::X => self.x,
+            ptx_frontend::Component::Y => self.y,
+            ptx_frontend::Component::Z => self.z,
+            ptx_frontend::Component::W => 0,
+        }
+    }
+
     /// The linear index of a position.
     pub const fn index(self, at: Dim3) -> u64 {
         (at.z as u64 * self.y as u64 + at.y as u64) * self.x as u64 + at.x as u64

@@ -25,6 +25,9 @@ struct Arguments {
     /// Only kernels whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
+    /// Leave the native times out.
+    #[arg(long)]
+    no_native: bool,
     /// Count memory traffic while running.
     #[arg(long)]
     count_memory: bool,
@@ -73,7 +76,7 @@ fn native() -> HashMap<String, f64> {
 fn main() {
     let arguments = Arguments::parse();
     let size = if arguments.short { Size::Short } else { Size::Full };
-    let native = if arguments.short { HashMap::new() } else { native() };
+    let native = if arguments.short || arguments.no_native { HashMap::new() } else { native() };
     println!(
         "{:<12} {:>10} {:>10} {:>9} {:>12} {:>12}",
         "kernel", "native s", "cpu s", "slowdown", "warp instr", "thread/s"

@@ -112,17 +112,19 @@ impl Decoder<'_> {
         let place = self.place(op, address)?;
         let elements = self.elements(guard, value, ty, store)?;
         let order = op.order().unwrap_or(MemOrder::Weak);
+        let strong = order != MemOrder::Weak;
         Ok(Access {
             space: place.space,
             size: ty.bytes() as u8,
             signed: ty.is_signed(),
-            strong: order != MemOrder::Weak,
+            strong,
             order,
             address_rows: place.address_rows,
             address: place.address,
             offset: place.offset,
             elements,
             element: self.code.slots[elements.start as usize],
+            simple: simple(ty, elements, self.code.slots[elements.start as usize], strong),
         })
     }
 
@@ -225,9 +227,20 @@ impl Decoder<'_> {
             offset: place.offset,
             elements,
             element,
+            simple: Simple::No,
         };
         let scope = op.scope().unwrap_or(Scope::Gpu);
         self.emit(guard, Action::Atomic(Atomic { access, op: kind, ty, returns, scope }));
         Ok(())
+    }
+}
+
+/// Whether an access is one scalar into a register of its own size. Wide strong accesses must not
+/// tear, which the fast way does not promise.
+fn simple(ty: ScalarType, elements: SlotList, element: RegisterSlot, strong: bool) -> Simple {
+    match (ty.bytes(), element.rows, elements.len) {
+        (4, 1, 1) => Simple::Four,
+        (8, 2, 1) if !strong => Simple::Eight,
+        _ => Simple::No,
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use ptx_frontend::MemOrder;
 
+use super::fast::Hint;
 use super::fault::Fault;
 use super::step::Machine;
 use super::view::{ByteView, GlobalView, LocalView, View};
@@ -226,7 +227,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         if at.access.strong {
             self.worker.waits += 1;
         }
-        self.move_elements(registers, at)?;
+        if !self.fast::<false>(registers, at) {
+            self.move_elements(registers, at)?;
+        }
         if matches!(at.access.order, MemOrder::Acquire) {
             fence(Ordering::Acquire);
         }
@@ -237,6 +240,9 @@ impl<O: Observer> Machine<'_, '_, O> {
     pub(super) fn store(&mut self, registers: &mut Registers, at: At<'_>) -> Checked {
         if matches!(at.access.order, MemOrder::Release) {
             fence(Ordering::Release);
+        }
+        if self.fast::<true>(registers, at) {
+            return Ok(());
         }
         self.move_elements(registers, at)
     }
@@ -321,17 +327,13 @@ impl<O: Observer> Machine<'_, '_, O> {
         if bits & (bytes.next_power_of_two() - 1) == 0
             && !self.worker.grid.memory.is_stale(&self.worker.snapshot)
         {
-            let hint = self.worker.hints[at.position as usize] as usize;
-            if let Some(allocation) = self.worker.snapshot.table.list.get(hint)
-                && low >= allocation.base
-                && high - allocation.base <= allocation.size.wrapping_sub(bytes)
-                && allocation.size >= bytes
-                && allocation.state == State::Live
-                && (allocation.kind == AllocationKind::Buffer
-                    || allocation.kind == AllocationKind::Global
-                    || allocation.kind == AllocationKind::Const && at.direction == Direction::Load)
+            let index = self.worker.indices[at.position as usize] as usize;
+            let hint = &self.worker.hints[at.position as usize];
+            if low >= hint.base
+                && high.wrapping_sub(hint.base).saturating_add(bytes) <= hint.size
+                && (hint.writable || at.direction == Direction::Load)
             {
-                return Ok((hint, at.lanes));
+                return Ok((index, at.lanes));
             }
         }
         self.locate_slowly(at, addresses)
@@ -344,6 +346,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         self.aligned(at, addresses, "")?;
         if self.worker.grid.memory.is_stale(&self.worker.snapshot) {
             self.worker.snapshot = self.worker.grid.memory.snapshot();
+            self.worker.hints.fill(Hint::NONE);
         }
         let table = self.worker.snapshot.table.clone();
         let first = addresses[at.lanes.trailing_zeros() as usize];
@@ -371,7 +374,16 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             let mut lanes = 0;
             each_lane(at.lanes, |lane| lanes |= u32::from(allowed(addresses[lane])) << lane);
-            self.worker.hints[at.position as usize] = index as u32;
+            self.worker.indices[at.position as usize] = index as u32;
+            // Blocks of the device heap come and go inside their allocation: no hint for them.
+            if !heap {
+                self.worker.hints[at.position as usize] = Hint {
+                    base: allocation.base,
+                    size: allocation.size,
+                    words: allocation.cells.words().as_ptr(),
+                    writable: allocation.kind != AllocationKind::Const,
+                };
+            }
             return Ok((index, lanes));
         }
         let mut bad = 0;
@@ -452,7 +464,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn shared(&mut self, registers: &mut Registers, at: At<'_>, addresses: &mut Addresses) -> Checked {
         self.check_shared(at, addresses)?;
         self.observe(Memory::Shared, at, addresses)?;
-        let mut view = ByteView { bytes: &mut self.cta.shared };
+        let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
         transfer(&mut view, registers, &self.worker.grid.code.slots, at, addresses);
         Ok(())
     }

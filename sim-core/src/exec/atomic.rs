@@ -209,7 +209,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         self.observe(Memory::Shared, at, addresses)?;
         let slots = &self.worker.grid.code.slots[at.access.elements.start as usize..];
         let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
-        let mut view = ByteView { bytes: &mut self.cta.shared };
+        let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
         run(&mut view, registers, &slots[..count], at, atomic, false, addresses);
         Ok(())
     }

@@ -181,10 +181,11 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     /// Special registers that change while a warp runs; `ran` instructions of this turn are not yet in
-    /// the warp's clock. Time is the warp's own instruction count, so that it never runs backwards and
-    /// does not depend on the host.
+    /// the block's clock. Time is the block's own instruction count, so that it never runs backwards and
+    /// does not depend on the host. A reading costs some cycles.
     pub(super) fn changing_special(&mut self, special: SpecialRegister, ran: u64) -> u64 {
-        let clock = self.warp().clock + ran;
+        self.cta.clock += 16;
+        let clock = self.cta.clock + ran;
         let nanoseconds = EPOCH + clock * 1_000_000 / u64::from(self.worker.grid.config.clock_khz);
         // Reading the time is how a program waits without touching memory.
         self.worker.waits += 1;

@@ -3,6 +3,8 @@
 use super::barrier::BlockBarrier;
 use super::grid::{Grid, lanes_of};
 use super::warp::{Wait, Warp};
+use crate::code::Code;
+use crate::lanes::Row;
 use crate::launch::Dim3;
 use crate::memory::window;
 
@@ -17,10 +19,12 @@ pub(crate) struct Cta {
     pub position: Dim3,
     pub warps: Vec<Warp>,
     /// Shared memory from the start of the window.
-    pub shared: Vec<u8>,
+    pub shared: SharedMemory,
     pub barriers: [BlockBarrier; BARRIERS],
     /// A thread of it faulted: what happens to the others is only a consequence.
     pub faulted: bool,
+    /// Time: warp instructions run, and what reading the clock costs.
+    pub clock: u64,
     /// Warp to run next.
     pub next_warp: usize,
     /// What its threads printed.
@@ -30,10 +34,53 @@ pub(crate) struct Cta {
     pub cluster_position: Dim3,
 }
 
+/// Shared memory of a block: bytes at a well aligned place.
+#[derive(Debug, Default)]
+pub(crate) struct SharedMemory {
+    rows: Vec<Row>,
+    bytes: usize,
+}
+
+impl SharedMemory {
+    /// So many zeros.
+    fn reset(&mut self, bytes: u32) {
+        self.bytes = bytes as usize;
+        self.rows.clear();
+        self.rows.resize(self.bytes.div_ceil(size_of::<Row>()), Row::ZERO);
+    }
+
+    /// Bytes, from the start of the shared window.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: rows are plain words without padding, and `bytes` is at most their size.
+        unsafe { std::slice::from_raw_parts(self.rows.as_ptr().cast(), self.bytes) }
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`; any bytes are valid words.
+        unsafe { std::slice::from_raw_parts_mut(self.rows.as_mut_ptr().cast(), self.bytes) }
+    }
+}
+
 impl Default for Dim3 {
     fn default() -> Self {
         Dim3::ONE
     }
+}
+
+/// Special registers that depend on the warp's place in its block only, for each warp.
+pub(crate) fn warp_rows(code: &Code, block: Dim3) -> Vec<Row> {
+    use ptx_frontend::SpecialRegister as R;
+    let warps = (block.count() as u64).div_ceil(32);
+    let row = |warp: u64, special: R| match special {
+        R::Tid(c) => Row(std::array::from_fn(|lane| block.position(warp * 32 + lane as u64).component(c))),
+        R::Warpid => Row::splat(warp as u32),
+        _ => Row::ZERO,
+    };
+    (0..warps).flat_map(|warp| code.warp_specials.iter().map(move |&special| row(warp, special))).collect()
 }
 
 impl Cta {
@@ -57,48 +104,35 @@ impl Cta {
         for at in 0..warps {
             self.fill_specials(grid, at);
         }
-        self.shared.clear();
-        self.shared.resize(grid.shared_bytes as usize, 0);
+        self.shared.reset(grid.shared_bytes);
         for barrier in &mut self.barriers {
             barrier.reset();
         }
         self.faulted = false;
+        self.clock = 0;
         self.next_warp = 0;
         self.output.clear();
     }
 
-    /// Sets the special registers that differ between warps.
+    /// Sets the special registers: those of the warp's place in any block, then the block's own.
     fn fill_specials(&mut self, grid: &Grid<'_>, warp: usize) {
-        use ptx_frontend::{Component as C, SpecialRegister as R};
-        let block = grid.launch.block;
-        let part = |dim: Dim3, component: C| match component {
-            C::X => dim.x,
-            C::Y => dim.y,
-            C::Z => dim.z,
-            C::W => 0,
-        };
-        for (row, special) in grid.code.warp_specials.iter().enumerate() {
+        use ptx_frontend::SpecialRegister as R;
+        let specials = &grid.code.warp_specials;
+        let rows = &mut self.warps[warp].rows[..specials.len()];
+        rows.copy_from_slice(&grid.warp_rows[warp * specials.len()..][..specials.len()]);
+        for (row, special) in rows.iter_mut().zip(specials) {
             let value = match *special {
-                R::Ctaid(c) => part(self.position, c),
+                R::Ctaid(c) => self.position.component(c),
                 R::Clusterid(c) => {
-                    let p = self.position;
-                    let cluster = grid.cluster;
-                    part(Dim3::new(p.x / cluster.x, p.y / cluster.y, p.z / cluster.z), c)
+                    let (p, cluster) = (self.position, grid.cluster);
+                    Dim3::new(p.x / cluster.x, p.y / cluster.y, p.z / cluster.z).component(c)
                 }
-                R::ClusterCtaid(c) => part(self.cluster_position, c),
+                R::ClusterCtaid(c) => self.cluster_position.component(c),
                 R::ClusterCtarank => grid.cluster.index(self.cluster_position) as u32,
-                R::Warpid => warp as u32,
                 R::Smid => self.multiprocessor,
-                _ => 0,
+                _ => continue,
             };
-            let lanes = &mut self.warps[warp].rows[row].0;
-            *lanes = [value; 32];
-            if let R::Tid(component) = *special {
-                let first = warp as u64 * 32;
-                for (lane, word) in lanes.iter_mut().enumerate() {
-                    *word = part(block.position(first + lane as u64), component);
-                }
-            }
+            *row = Row::splat(value);
         }
     }
 

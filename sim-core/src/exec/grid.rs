@@ -20,6 +20,8 @@ use crate::observer::Observer;
 pub(crate) struct Grid<'a> {
     pub code: &'a Code,
     pub constants: Vec<Row>,
+    /// See [`super::cta::warp_rows`].
+    pub warp_rows: Vec<Row>,
     pub memory: &'a GlobalMemory,
     pub heap: &'a super::heap::DeviceHeap,
     pub locks: LockTable,
@@ -34,6 +36,7 @@ pub(crate) struct Grid<'a> {
     /// Only one worker runs: accesses need no atomic read-modify-write.
     pub exclusive: bool,
     pub jobs: usize,
+    pub level: crate::lanes::SimdLevel,
     /// Blocks that may be resident at once.
     pub resident_limit: u64,
     pub started: Instant,
@@ -81,6 +84,7 @@ impl<'a> Grid<'a> {
         launch: &'a Launch,
         cluster: Dim3,
         resident_limit: u64,
+        level: crate::lanes::SimdLevel,
     ) -> Grid<'a> {
         let jobs = match options.jobs {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
@@ -97,6 +101,7 @@ impl<'a> Grid<'a> {
         Grid {
             code,
             constants,
+            warp_rows: super::cta::warp_rows(code, launch.block),
             memory,
             heap,
             locks: LockTable::new(),
@@ -108,6 +113,7 @@ impl<'a> Grid<'a> {
             shared_bytes: code.shared.static_end + launch.shared_bytes,
             exclusive: jobs == 1,
             jobs,
+            level,
             resident_limit,
             started: Instant::now(),
             fuel: AtomicU64::new(options.max_instructions.unwrap_or(u64::MAX)),

@@ -6,6 +6,7 @@ mod barrier;
 mod call;
 mod collective;
 mod cta;
+mod fast;
 mod fault;
 mod grid;
 mod heap;
@@ -30,6 +31,7 @@ use crate::lanes::SimdLevel;
 use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, RunOptions};
 use crate::memory::{AllocationKind, GlobalMemory, window};
 use crate::observer::{NoObserver, Tools};
+pub use fast::Simple;
 use grid::{Grid, constant_rows};
 use heap::DeviceHeap;
 
@@ -255,14 +257,7 @@ impl Simulator {
     /// The value of a special register that is the same for a whole launch.
     fn special(&self, code: &Code, launch: &Launch, cluster: Dim3, special: SpecialRegister) -> u64 {
         use SpecialRegister as R;
-        let part = |dim: Dim3, component: Component| {
-            u64::from(match component {
-                Component::X => dim.x,
-                Component::Y => dim.y,
-                Component::Z => dim.z,
-                Component::W => 0,
-            })
-        };
+        let part = |dim: Dim3, component: Component| u64::from(dim.component(component));
         let grid = launch.grid;
         match special {
             R::Ntid(c) => part(launch.block, c),
@@ -371,6 +366,7 @@ impl Backend for Simulator {
             launch,
             cluster,
             resident,
+            self.level,
         );
         Ok(if options.initcheck || options.count_memory {
             grid.run(Tools::default)

@@ -183,7 +183,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let allocation = self.worker.snapshot.table.find(address, 1)?;
                 Some(allocation.cells.load(address - allocation.base, 1) as u8)
             }
-            window::Window::Shared(offset) => self.cta.shared.get(offset as usize).copied(),
+            window::Window::Shared(offset) => self.cta.shared.bytes().get(offset as usize).copied(),
             window::Window::Local(offset) => {
                 let row = self.warp().local.get(offset as usize / 4)?;
                 Some((row.0[lane] >> (8 * (offset & 3))) as u8)

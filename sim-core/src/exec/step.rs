@@ -120,6 +120,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             let warp = self.warp_mut();
             warp.clock += ran;
             group.last_run = warp.clock;
+            self.cta.clock += ran;
             // A group that used its slice gives way to others: at once if it may wait for them.
             busy += ran;
             let used = matches!(event, Event::Switch) && ran >= most && !alone;

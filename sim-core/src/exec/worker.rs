@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::cta::Cta;
+use super::fast::Hint;
 use super::fault::place;
 use super::grid::{Grid, Task};
 use super::random::Random;
@@ -20,8 +21,9 @@ pub(crate) struct Worker<'g, O> {
     pub observer: O,
     /// Allocations as last seen.
     pub snapshot: Snapshot,
-    /// By instruction: index of the allocation it accessed last.
-    pub hints: Vec<u32>,
+    /// By instruction: the allocation it accessed last, and its index in the snapshot.
+    pub hints: Vec<Hint>,
+    pub indices: Vec<u32>,
     pub stats: Stats,
     /// Instructions executed that a thread may use to wait for another: strong accesses, atomics,
     /// `nanosleep`.
@@ -57,7 +59,8 @@ impl<'g, O: Observer> Worker<'g, O> {
             grid,
             observer,
             snapshot: grid.memory.snapshot(),
-            hints: vec![0; grid.code.insts.len()],
+            hints: vec![Hint::NONE; grid.code.insts.len()],
+            indices: vec![0; grid.code.insts.len()],
             stats: Stats::default(),
             waits: 0,
             params: grid.launch.params.clone(),

@@ -141,6 +141,12 @@ impl Registers {
         unsafe { (*self.bases.get_unchecked((slot.0 >> 30) as usize)).add(slot.row() as usize) }
     }
 
+    /// The words of a register, to be moved as they are.
+    #[inline(always)]
+    pub(crate) fn words(&mut self, slot: Slot) -> *mut u32 {
+        self.row(slot).cast()
+    }
+
     /// All lanes of an operand.
     #[inline(always)]
     pub fn read<T: Lane>(&self, slot: Slot) -> [T; WARP_SIZE] {
