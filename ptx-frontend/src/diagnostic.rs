@@ -1,6 +1,6 @@
 //! What the front end has to say about a text: data only, rendering is the caller's.
 
-use crate::Span;
+use crate::{Source, Span};
 
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -24,6 +24,17 @@ impl std::fmt::Display for Code {
 /// A further place that explains the finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// What is to be seen there.
+    pub text: String,
+}
+
+/// A place in another text than the finding's own, as linking has them.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// The other text.
+    pub source: Source,
     /// The place.
     pub span: Span,
     /// What is to be seen there.

@@ -15,6 +15,7 @@
 pub mod codes;
 mod diagnostic;
 mod lexer;
+mod link;
 mod module;
 mod opcode;
 mod parser;
@@ -26,7 +27,8 @@ mod span;
 mod table;
 mod types;
 
-pub use diagnostic::{Code, Diagnostic, Label, Severity};
+pub use diagnostic::{Code, Diagnostic, Elsewhere, Label, Severity};
+pub use link::{LinkError, is_device_runtime, link};
 pub use module::*;
 pub use opcode::{Modifier, Modifiers, Opcode};
 pub use span::{Source, SourceId, Span};

@@ -130,6 +130,23 @@ pub struct Module {
 }
 
 impl Module {
+    /// A module without content: the newest version, `sm_90`, 64-bit addresses.
+    pub(crate) fn empty() -> Self {
+        Self {
+            sources: Vec::new(),
+            version: PtxVersion::NEWEST,
+            target: Target { sm: 90, kind: TargetKind::Portable },
+            target_options: Vec::new(),
+            address_size: 64,
+            variables: Vec::new(),
+            functions: Vec::new(),
+            symbols: IndexMap::default(),
+            ops: Vec::new(),
+            files: Vec::new(),
+            pragmas: Vec::new(),
+        }
+    }
+
     /// The function or variable with this module-scope name.
     pub fn symbol(&self, name: &str) -> Option<Symbol> {
         self.symbols.get(name).copied()

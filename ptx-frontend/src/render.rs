@@ -6,7 +6,7 @@
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Elsewhere, Severity};
 use crate::span::{Source, Span};
 
 /// Lines longer than this many bytes are shown in part.
@@ -15,17 +15,6 @@ const LONG_LINE: usize = 10_000;
 const WINDOW: usize = 60;
 /// Places that are at most this many lines apart are shown in one excerpt.
 const NEAR: u32 = 12;
-
-/// A place in another text than the finding's own, as linking has them.
-#[derive(Clone, Debug)]
-pub struct Elsewhere {
-    /// The other text.
-    pub source: Source,
-    /// The place.
-    pub span: Span,
-    /// What is to be seen there.
-    pub text: String,
-}
 
 /// One finding as text without a final newline; `color` adds ANSI escapes.
 ///

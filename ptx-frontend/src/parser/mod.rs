@@ -27,7 +27,7 @@ use std::ops::Range;
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::{Token, TokenKind, lex};
-use crate::module::{FuncId, Linkage, Module, PtxVersion, Target, TargetKind};
+use crate::module::{FuncId, Linkage, Module};
 use crate::report::Report;
 use crate::span::{Source, SourceId, Span};
 use crate::table::Context;
@@ -90,8 +90,9 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, tokens: &'a [Token], report: Report) -> Self {
-        let target = Target { sm: 90, kind: TargetKind::Portable };
-        let version = PtxVersion::NEWEST;
+        let module = Module::empty();
+        let context =
+            Context { version: module.version, target: module.target, address_size: module.address_size };
         Self {
             text,
             tokens,
@@ -99,20 +100,8 @@ impl<'a> Parser<'a> {
             resume_here: false,
             report,
             names: Names::default(),
-            module: Module {
-                sources: Vec::new(),
-                version,
-                target,
-                target_options: Vec::new(),
-                address_size: 64,
-                variables: Vec::new(),
-                functions: Vec::new(),
-                symbols: Default::default(),
-                ops: Vec::new(),
-                files: Vec::new(),
-                pragmas: Vec::new(),
-            },
-            context: Context { version, target, address_size: 64 },
+            module,
+            context,
             ops: Ops::default(),
             debug: DebugData::default(),
             state: BodyState::default(),
