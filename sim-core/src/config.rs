@@ -29,6 +29,8 @@ pub struct DeviceConfig {
     pub grid_x: u32,
     /// Bytes of the heap that kernels allocate from.
     pub heap: u64,
+    /// Remembers which bytes of memory were written, for [`crate::RunOptions::initcheck`].
+    pub track_initialization: bool,
     /// Clock in kHz, for `%clock` and `%globaltimer`.
     pub clock_khz: u32,
 }
@@ -50,6 +52,7 @@ impl DeviceConfig {
             threads_per_block: 1024,
             grid_x: i32::MAX as u32,
             heap: 8 << 20,
+            track_initialization: false,
             clock_khz: 1_980_000,
         }
     }

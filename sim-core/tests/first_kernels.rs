@@ -91,3 +91,50 @@ fn tiled_matrix_product() {
         }
     }
 }
+
+/// A kernel that reads one element past what the host wrote.
+const COPY: &str = ".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry copy(.param .u64 from, .param .u64 to)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %d<6>;
+    .shared .align 4 .b8 buffer[256];
+    ld.param.u64 %d0, [from];
+    ld.param.u64 %d1, [to];
+    mov.u32 %r0, %tid.x;
+    mul.wide.u32 %d2, %r0, 4;
+    add.u64 %d3, %d0, %d2;
+    add.u64 %d4, %d1, %d2;
+    ld.global.u32 %r1, [%d3];
+    ld.shared.u32 %r2, [buffer];
+    st.global.u32 [%d4], %r1;
+    ld.global.u32 %r3, [%d4];
+    ret;
+}";
+
+#[test]
+fn initcheck_finds_reads_of_unwritten_bytes() {
+    let config = DeviceConfig { track_initialization: true, ..DeviceConfig::h200() };
+    let simulator = Simulator::new(config);
+    let parsed = ptx_frontend::parse(ptx_frontend::Source::new("copy.ptx", COPY.into()));
+    let id = simulator.load(Arc::new(parsed.module.expect("valid PTX"))).unwrap();
+    let (from, to) = (simulator.alloc(128, "from").unwrap(), simulator.alloc(128, "to").unwrap());
+    simulator.write(from, &[7; 124]).unwrap();
+    let launch = Launch {
+        kernel: "copy".into(),
+        grid: Dim3::ONE,
+        cluster: None,
+        block: Dim3::from(32),
+        shared_bytes: 0,
+        params: [from.to_le_bytes(), to.to_le_bytes()].concat(),
+        cooperative: false,
+    };
+    let options = RunOptions { initcheck: true, ..RunOptions::default() };
+    let report = simulator.launch(id, &launch, &options).unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    let found: Vec<_> = report.findings.iter().map(|f| (f.kind.name(), f.count)).collect();
+    assert_eq!(found, [("uninitialized-read", 1), ("uninitialized-read", 32)], "{:#?}", report.findings);
+    assert!(report.findings[0].notes[0].starts_with("124 bytes into buffer `from`"));
+}

@@ -685,6 +685,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let fault = Fault::new(FindingKind::UninitializedRead, lanes, text);
                 self.worker.grid.report(self.cta, self.index, at.frame, at.position, fault);
             }
+            if self.worker.grid.options.initcheck {
+                self.initcheck(memory, at, addresses);
+            }
         }
         Ok(())
     }

@@ -71,6 +71,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         to: ParamSlot,
         lanes: LaneMask,
     ) {
+        self.mark_written(to_frame, to, lanes);
         match (from, to) {
             (ParamSlot::Local { offset: a, size: n }, ParamSlot::Local { offset: b, size: m }) => {
                 let warp = self.warp_mut();
@@ -106,6 +107,21 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
                 self.write_register(to_frame, b, lanes, &words);
             }
+        }
+    }
+
+    /// Notes for initcheck that a parameter was given its value.
+    #[inline(always)]
+    pub(super) fn mark_written(&mut self, to_frame: FrameId, to: ParamSlot, lanes: LaneMask) {
+        if O::ACTIVE
+            && self.worker.grid.options.initcheck
+            && let ParamSlot::Local { offset, size } = to
+        {
+            let warp = self.warp_mut();
+            let start = (warp.frame(to_frame).local_start + offset) as usize;
+            let end = warp.local_written.len().max(start + size as usize);
+            warp.local_written.resize(end, 0);
+            warp.local_written[start..start + size as usize].iter_mut().for_each(|written| *written |= lanes);
         }
     }
 

@@ -6,7 +6,7 @@ use super::warp::{Wait, Warp};
 use crate::code::Code;
 use crate::lanes::Row;
 use crate::launch::Dim3;
-use crate::memory::window;
+use crate::memory::{Written, window};
 
 /// Barriers a block has (ISA 9.7.13.1).
 pub(crate) const BARRIERS: usize = 16;
@@ -21,6 +21,8 @@ pub(crate) struct Cta {
     /// Shared memory from the start of the window.
     pub shared: SharedMemory,
     pub barriers: [BlockBarrier; BARRIERS],
+    /// Which bytes of shared memory were written; empty without initcheck.
+    pub shared_written: Written,
     /// A thread of it faulted: what happens to the others is only a consequence.
     pub faulted: bool,
     /// Time: warp instructions run, and what reading the clock costs.
@@ -105,6 +107,9 @@ impl Cta {
             self.fill_specials(grid, at);
         }
         self.shared.reset(grid.shared_bytes);
+        if grid.options.initcheck {
+            self.shared_written = Written::none(u64::from(grid.shared_bytes));
+        }
         for barrier in &mut self.barriers {
             barrier.reset();
         }

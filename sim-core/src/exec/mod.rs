@@ -10,6 +10,7 @@ mod fast;
 mod fault;
 mod grid;
 mod heap;
+mod initcheck;
 mod printf;
 mod random;
 mod runtime;
@@ -78,7 +79,7 @@ impl Simulator {
 
     /// The same, with lane loops of a certain SIMD level (at most what the CPU has).
     pub fn with_level(config: DeviceConfig, level: SimdLevel) -> Simulator {
-        let memory = GlobalMemory::new(config.global_memory);
+        let memory = GlobalMemory::new(config.global_memory, config.track_initialization);
         Simulator {
             config,
             level: level.min(SimdLevel::detect()),
@@ -320,8 +321,12 @@ impl Backend for Simulator {
     }
 
     fn write(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), Error> {
-        self.memory
-            .with_range(to, bytes.len() as u64, "write", |allocation, at| allocation.cells.write(at, bytes))
+        self.memory.with_range(to, bytes.len() as u64, "write", |allocation, at| {
+            if let Some(written) = &allocation.written {
+                written.set(at, bytes.len() as u64);
+            }
+            allocation.cells.write(at, bytes);
+        })
     }
 
     fn read(&self, from: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
@@ -331,6 +336,9 @@ impl Backend for Simulator {
 
     fn fill(&self, to: DevicePtr, bytes: u64, pattern: &[u8]) -> Result<(), Error> {
         self.memory.with_range(to, bytes, "fill", |allocation, at| {
+            if let Some(written) = &allocation.written {
+                written.set(at, bytes);
+            }
             let chunk: Vec<u8> = pattern.iter().copied().cycle().take(4096.min(bytes as usize)).collect();
             let mut done = 0;
             while done < bytes {
@@ -345,6 +353,11 @@ impl Backend for Simulator {
         let loaded = self.loaded(module)?;
         let code = self.code(module, &launch.kernel)?;
         let (cluster, resident) = self.check(&code, launch)?;
+        if options.initcheck && !self.config.track_initialization {
+            return Err(Error::Unsupported(
+                "initcheck on a simulator that was made without `track_initialization`".into(),
+            ));
+        }
         let constants = constant_rows(&code, |constant| match constant {
             Constant::Bits(bits, _) => bits,
             Constant::Param(offset, size, signed, _) => parameter(&launch.params, offset, size, signed),

@@ -77,6 +77,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 self.place_heap();
                 let heap = self.worker.grid.heap;
                 each_lane(lanes, |lane| results[lane] = heap.malloc(sizes[lane]).unwrap_or(0));
+                if O::ACTIVE && self.worker.grid.options.initcheck {
+                    each_lane(lanes, |lane| self.forget(results[lane], sizes[lane]));
+                }
             }
             RuntimeFunction::Free => {
                 let mut addresses = [0; 32];
@@ -147,6 +150,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         lanes: LaneMask,
         values: &[u64; 32],
     ) {
+        self.mark_written(frame, to, lanes);
         match to {
             ParamSlot::Register(register) if register.rows == 2 => {
                 registers.write(register.slot, lanes, values)

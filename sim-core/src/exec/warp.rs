@@ -67,6 +67,8 @@ pub(crate) struct Warp {
     pub predicates: Vec<LaneMask>,
     /// Local memory: word `w` of lane `l` is `local[w].0[l]`.
     pub local: Vec<Row>,
+    /// For each byte of local memory, lanes that wrote it; empty without initcheck.
+    pub local_written: Vec<LaneMask>,
     pub frames: Vec<Frame>,
     pub groups: Vec<Group>,
     /// Lanes that exist.
@@ -96,6 +98,7 @@ impl Warp {
         self.predicates.resize(kernel.predicates as usize, 0);
         self.predicates[0] = LaneMask::MAX;
         self.local.clear();
+        self.local_written.clear();
         self.frames.clear();
         self.frames.push(Frame {
             function: 0,

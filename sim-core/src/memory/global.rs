@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Cells, window};
+use super::{Cells, Written, window};
 use crate::backend::Error;
 
 /// What an allocation is for.
@@ -36,6 +36,8 @@ pub(crate) struct Allocation {
     /// Its name in findings.
     pub label: Arc<str>,
     pub cells: Arc<Cells>,
+    /// Which bytes were written; only when initialisation is tracked.
+    pub written: Option<Arc<Written>>,
 }
 
 impl Allocation {
@@ -124,6 +126,7 @@ pub(crate) struct GlobalMemory {
     inner: Mutex<Inner>,
     generation: AtomicU64,
     total: u64,
+    track_initialization: bool,
 }
 
 /// Freed allocations that are remembered, to tell a use after free from a wild access.
@@ -134,14 +137,14 @@ const ALIGNMENT: u64 = 512;
 const GAP: u64 = 512;
 
 impl GlobalMemory {
-    pub(crate) fn new(total: u64) -> GlobalMemory {
+    pub(crate) fn new(total: u64, track_initialization: bool) -> GlobalMemory {
         let inner = Inner {
             table: Arc::default(),
             next: window::GLOBAL.start + (1 << 24),
             used: 0,
             freed: Default::default(),
         };
-        GlobalMemory { inner: Mutex::new(inner), generation: AtomicU64::new(0), total }
+        GlobalMemory { inner: Mutex::new(inner), generation: AtomicU64::new(0), total, track_initialization }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -177,7 +180,11 @@ impl GlobalMemory {
         let base = inner.next;
         inner.next = (base + size + GAP).next_multiple_of(ALIGNMENT);
         inner.used += size;
-        let allocation = Allocation { base, size, kind, state: State::Live, label: label.into(), cells };
+        // Variables without an initial value are zeros, so only these start out unwritten.
+        let unwritten = matches!(kind, AllocationKind::Buffer | AllocationKind::Heap);
+        let written = (self.track_initialization && unwritten).then(|| Arc::new(Written::none(size)));
+        let allocation =
+            Allocation { base, size, kind, state: State::Live, label: label.into(), cells, written };
         // Addresses only grow, so the new one is the last.
         Arc::make_mut(&mut inner.table).list.push(allocation);
         self.generation.fetch_add(1, Ordering::Relaxed);
@@ -204,6 +211,7 @@ impl GlobalMemory {
         let size = allocation.size;
         if let Some(cells) = Cells::zeroed(0) {
             allocation.cells = Arc::new(cells);
+            allocation.written = None;
         }
         inner.used -= size;
         inner.freed.push_back(address);
@@ -244,7 +252,7 @@ mod tests {
 
     #[test]
     fn addresses_outside_are_explained() {
-        let memory = GlobalMemory::new(1 << 20);
+        let memory = GlobalMemory::new(1 << 20, false);
         let a = memory.alloc(100, "a", AllocationKind::Buffer).unwrap();
         let b = memory.alloc(8, "b", AllocationKind::Buffer).unwrap();
         let table = memory.snapshot().table;

@@ -3,6 +3,8 @@
 mod cell;
 mod global;
 pub mod window;
+mod written;
 
 pub(crate) use cell::{Cells, LockTable};
 pub(crate) use global::{AllocationKind, GlobalMemory, Snapshot, State};
+pub(crate) use written::Written;

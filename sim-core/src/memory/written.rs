@@ -1,0 +1,64 @@
+//! Which bytes of a memory were ever written: the shadow of `--tool initcheck`.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// One bit a byte.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    bits: Vec<AtomicU64>,
+}
+
+impl Written {
+    /// Nothing written of so many bytes.
+    pub(crate) fn none(bytes: u64) -> Written {
+        Written { bits: (0..bytes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Calls `body` with each word of a range and the bits of the range in it.
+    fn words(&self, at: u64, bytes: u64, mut body: impl FnMut(&AtomicU64, u64)) {
+        let (mut at, end) = (at, at.saturating_add(bytes));
+        while at < end {
+            let Some(word) = self.bits.get((at / 64) as usize) else { return };
+            let from = at % 64;
+            let count = (64 - from).min(end - at);
+            let ones = if count == 64 { u64::MAX } else { (1 << count) - 1 };
+            body(word, ones << from);
+            at += count;
+        }
+    }
+
+    /// Marks a range as written.
+    pub(crate) fn set(&self, at: u64, bytes: u64) {
+        self.words(at, bytes, |word, mask| {
+            word.fetch_or(mask, Relaxed);
+        });
+    }
+
+    /// Marks a range as not written.
+    pub(crate) fn clear(&self, at: u64, bytes: u64) {
+        self.words(at, bytes, |word, mask| {
+            word.fetch_and(!mask, Relaxed);
+        });
+    }
+
+    /// Whether all bytes of a range were written.
+    pub(crate) fn all(&self, at: u64, bytes: u64) -> bool {
+        let mut all = true;
+        self.words(at, bytes, |word, mask| all &= word.load(Relaxed) & mask == mask);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_cross_words() {
+        let written = Written::none(200);
+        written.set(60, 70);
+        assert!(written.all(60, 70) && !written.all(59, 2) && !written.all(129, 2));
+        written.clear(64, 1);
+        assert!(!written.all(60, 70) && written.all(65, 65));
+    }
+}
