@@ -255,6 +255,23 @@ impl Simulator {
         Ok((cluster, resident))
     }
 
+    /// Memory in which the blocks of a cooperative launch synchronise, for kernels that ask for it: its
+    /// size and a barrier word (the layout that cooperative groups expect of the driver).
+    fn grid_workspace(&self, code: &Code, launch: &Launch) -> Result<Option<u64>, Error> {
+        const BYTES: u64 = 64;
+        let asks = code
+            .constants
+            .iter()
+            .any(|constant| matches!(constant, Constant::Special(SpecialRegister::Envreg(1 | 2), _)));
+        if !launch.cooperative || !asks {
+            return Ok(None);
+        }
+        let address = self.alloc(BYTES, "grid workspace")?;
+        self.write(address, &[0; BYTES as usize])?;
+        self.write(address, &(BYTES as u32).to_le_bytes())?;
+        Ok(Some(address))
+    }
+
     /// The value of a special register that is the same for a whole launch.
     fn special(&self, code: &Code, launch: &Launch, cluster: Dim3, special: SpecialRegister) -> u64 {
         use SpecialRegister as R;
@@ -358,7 +375,11 @@ impl Backend for Simulator {
                 "initcheck on a simulator that was made without `track_initialization`".into(),
             ));
         }
+        let workspace = self.grid_workspace(&code, launch)?;
         let constants = constant_rows(&code, |constant| match constant {
+            // The driver's workspace for grid-wide synchronisation: high and low half of its address.
+            Constant::Special(SpecialRegister::Envreg(1), _) => u128::from(workspace.unwrap_or(0) >> 32),
+            Constant::Special(SpecialRegister::Envreg(2), _) => u128::from(workspace.unwrap_or(0) as u32),
             Constant::Bits(bits, _) => bits,
             Constant::Param(offset, size, signed, _) => parameter(&launch.params, offset, size, signed),
             Constant::Special(special, _) => u128::from(self.special(&code, launch, cluster, special)),
@@ -381,11 +402,15 @@ impl Backend for Simulator {
             resident,
             self.level,
         );
-        Ok(if options.initcheck || options.count_memory {
+        let report = if options.initcheck || options.count_memory {
             grid.run(Tools::default)
         } else {
             grid.run(|| NoObserver)
-        })
+        };
+        if let Some(workspace) = workspace {
+            self.memory.free(workspace)?;
+        }
+        Ok(report)
     }
 }
 
