@@ -1,4 +1,12 @@
 //! Untyped bit operations (manual 9.7.1, 9.7.6, 9.7.8): PTX `.b16`, `.b32`, `.b64`.
+//!
+//! ```
+//! use sim_core::numerics::{Bound, b32};
+//! assert_eq!(b32::shl(1, 40), 0);
+//! assert_eq!(b32::shf_l(0x8000_0000, 1, 1, Bound::Wrap), 3);
+//! assert_eq!(b32::prmt(0x3322_1100, 0x7766_5544, 0x5410), 0x5544_1100);
+//! assert_eq!(b32::lop3(0b1100, 0b1010, 0b1111, 0x96), 0b1001);
+//! ```
 
 macro_rules! bit_type {
     ($name:ident, $bits:ty, $width:literal, $ptx:literal, { $($extra:item)* }) => {

@@ -3,6 +3,14 @@
 //!
 //! Division by zero has a fixed result on the device, all bits one for the quotient *and* the
 //! remainder (read from ptxas output for every width); see each `div` and `rem`.
+//!
+//! ```
+//! use sim_core::numerics::{s32, u32};
+//! assert_eq!(s32::mul_hi(0xffff_fffe, 3), 0xffff_ffff); // -2 * 3 = -6
+//! assert_eq!(u32::rem(7, 0), 0xffff_ffff);
+//! assert_eq!(u32::addc_cc(0xffff_ffff, 0, true), (0, true));
+//! assert_eq!(s32::bfe(0xff00, 8, 8), 0xffff_ffff);
+//! ```
 
 macro_rules! integer_type {
     ($name:ident, $bits:ty, $value:ty, $double:ty, $width:literal, $ptx:literal, { $($extra:item)* }) => {

@@ -30,41 +30,39 @@ pub const ZERO_C_EXPONENT: i32 = -126;
 /// Fraction bits of an [`Element`]'s significand: enough for every operand type.
 const ELEMENT_FRACTION: u32 = 10;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    Finite,
-    Infinite,
-    Nan,
-}
+/// Exponent of a zero: whatever it is multiplied by, the product does not reach an alignment.
+const ZERO: i32 = -0x2000;
+/// Exponents from here on mark infinities and NaN, also after adding any other exponent.
+const SPECIAL: i32 = 0x1000;
+const INFINITE: i32 = 0x8000;
+const NAN: i32 = 0x1_0000;
 
 /// A decoded operand of a matrix instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
     /// Signed, with [`ELEMENT_FRACTION`] fraction bits; for an infinity 1 or -1.
     significand: i32,
+    /// Of the significand, or one of the markers above.
     exponent: i32,
-    class: Class,
 }
 
 impl Element {
     /// Zero, for padding.
-    pub const ZERO: Element = Element { significand: 0, exponent: 0, class: Class::Finite };
+    pub const ZERO: Element = Element { significand: 0, exponent: ZERO };
 
-    fn infinite(negative: bool) -> Element {
-        Element { significand: if negative { -1 } else { 1 }, exponent: 0, class: Class::Infinite }
-    }
-
+    /// Decodes to `fraction` fraction bits, at least the format's own.
     #[inline]
-    fn decode(bits: u64, format: Format) -> Element {
+    fn decode(bits: u64, format: Format, fraction: u32) -> Element {
         match soft::unpack(bits, format) {
-            Value::Nan => Element { class: Class::Nan, ..Element::ZERO },
-            Value::Infinite(negative) => Element::infinite(negative),
+            Value::Nan => Element { significand: 0, exponent: NAN },
+            Value::Infinite(true) => Element { significand: -1, exponent: INFINITE },
+            Value::Infinite(false) => Element { significand: 1, exponent: INFINITE },
+            Value::Finite { significand: 0, .. } => Element::ZERO,
             Value::Finite { sign, exponent, significand } => {
-                let magnitude = (significand as i32) << (ELEMENT_FRACTION - format.fraction_bits);
+                let magnitude = (significand as i32) << (fraction - format.fraction_bits);
                 Element {
                     significand: if sign { -magnitude } else { magnitude },
                     exponent: exponent + format.fraction_bits as i32,
-                    class: Class::Finite,
                 }
             }
         }
@@ -73,13 +71,13 @@ impl Element {
     /// An `.f16` operand.
     #[inline]
     pub fn f16(bits: u16) -> Element {
-        Element::decode(bits.into(), F16)
+        Element::decode(bits.into(), F16, ELEMENT_FRACTION)
     }
 
     /// A `.bf16` operand.
     #[inline]
     pub fn bf16(bits: u16) -> Element {
-        Element::decode(bits.into(), BF16)
+        Element::decode(bits.into(), BF16, ELEMENT_FRACTION)
     }
 
     /// A `.tf32` operand: the low 13 bits of the register are ignored.
@@ -87,19 +85,19 @@ impl Element {
     pub fn tf32(bits: u32) -> Element {
         // A NaN keeps being one even if its payload lies in the ignored bits.
         let nan = u64::from(single::is_nan(bits));
-        Element::decode(u64::from(bits >> 13) | nan, TF32)
+        Element::decode(u64::from(bits >> 13) | nan, TF32, ELEMENT_FRACTION)
     }
 
     /// An `.e4m3` operand.
     #[inline]
     pub fn e4m3(bits: u8) -> Element {
-        Element::decode(bits.into(), E4M3)
+        Element::decode(bits.into(), E4M3, ELEMENT_FRACTION)
     }
 
     /// An `.e5m2` operand.
     #[inline]
     pub fn e5m2(bits: u8) -> Element {
-        Element::decode(bits.into(), E5M2)
+        Element::decode(bits.into(), E5M2, ELEMENT_FRACTION)
     }
 }
 
@@ -114,78 +112,68 @@ enum Sum {
     },
 }
 
-/// Aligns one addend: `significand * 2^(exponent - from)` in units of `2^(top - to)`, truncated.
+/// Significands of addends are brought to this many fraction bits before they are aligned; the
+/// largest, a product below 4, then has 27 bits.
+const ADDEND_FRACTION: u32 = MMA_FRACTION;
+
+/// One addend in units of `2^(top - fraction)`, truncated toward zero; `drop` is
+/// `ADDEND_FRACTION - fraction`.
 #[inline(always)]
-fn align(significand: i64, exponent: i32, from: u32, top: i32, to: u32) -> i64 {
-    let up = significand.unsigned_abs() << to;
-    let down = from + (top.wrapping_sub(exponent) as u32).min(127 - from);
-    let magnitude = if down > 63 { 0 } else { up >> down } as i64;
+fn align(significand: i32, exponent: i32, top: i32, drop: u32) -> i32 {
+    let down = drop + (top - exponent).clamp(0, 31) as u32;
+    let magnitude = (significand.unsigned_abs() >> down.min(31)) as i32;
     if significand < 0 { -magnitude } else { magnitude }
 }
 
-/// An exponent below all others: the alignment of an addend that has none.
-const NO_EXPONENT: i32 = -1000;
-
-fn fused(a: &[Element], b: &[Element], c: Element, c_fraction: u32, fraction: u32) -> Sum {
-    let pairs = || a.iter().zip(b);
-    let special = |e: &Element| e.class != Class::Finite;
-    if special(&c) || pairs().any(|(x, y)| special(x) || special(y)) {
+/// The fused sum; `c` has [`ADDEND_FRACTION`] fraction bits.
+#[inline(always)]
+fn fused(a: &[Element], b: &[Element], c: Element, fraction: u32) -> Sum {
+    let start = if c.significand == 0 && c.exponent == ZERO { ZERO_C_EXPONENT } else { c.exponent };
+    let top = a.iter().zip(b).fold(start, |top, (x, y)| top.max(x.exponent + y.exponent));
+    if top >= SPECIAL {
         return fused_special(a, b, c);
     }
-    let product = |x: &Element, y: &Element| i64::from(x.significand) * i64::from(y.significand);
-    let top = pairs().fold(c.exponent, |top, (x, y)| {
-        let exponent = if product(x, y) == 0 { NO_EXPONENT } else { x.exponent + y.exponent };
-        top.max(exponent)
-    });
-    let start = align(c.significand.into(), c.exponent, c_fraction, top, fraction);
-    let value = pairs().fold(start, |sum, (x, y)| {
-        sum + align(product(x, y), x.exponent + y.exponent, 2 * ELEMENT_FRACTION, top, fraction)
+    let drop = ADDEND_FRACTION - fraction;
+    let first = i64::from(align(c.significand, c.exponent, top, drop));
+    let value = a.iter().zip(b).fold(first, |sum, (x, y)| {
+        let product = (x.significand * y.significand) << (ADDEND_FRACTION - 2 * ELEMENT_FRACTION);
+        sum + i64::from(align(product, x.exponent + y.exponent, top, drop))
     });
     Sum::Finite { value, exponent: top - fraction as i32 }
 }
 
 /// The sum when an operand is NaN or infinite.
 #[cold]
+#[inline(never)]
 fn fused_special(a: &[Element], b: &[Element], c: Element) -> Sum {
     let (mut plus, mut minus) = (false, false);
     let mut infinite = |negative: bool| if negative { minus = true } else { plus = true };
-    match c.class {
-        Class::Nan => return Sum::Nan,
-        Class::Infinite => infinite(c.significand < 0),
-        Class::Finite => {}
+    if c.exponent == NAN {
+        return Sum::Nan;
+    }
+    if c.exponent == INFINITE {
+        infinite(c.significand < 0);
     }
     for (x, y) in a.iter().zip(b) {
-        match (x.class, y.class) {
-            (Class::Finite, Class::Finite) => {}
-            (Class::Nan, _) | (_, Class::Nan) => return Sum::Nan,
-            // Infinity times zero.
-            _ if x.significand == 0 || y.significand == 0 => return Sum::Nan,
-            _ => infinite((x.significand < 0) != (y.significand < 0)),
+        if x.exponent == NAN || y.exponent == NAN {
+            return Sum::Nan;
+        }
+        if x.exponent == INFINITE || y.exponent == INFINITE {
+            if x.significand == 0 || y.significand == 0 {
+                return Sum::Nan;
+            }
+            infinite((x.significand < 0) != (y.significand < 0));
         }
     }
     if plus && minus { Sum::Nan } else { Sum::Infinite(minus) }
 }
 
-/// C with its own number of fraction bits, and the exponent of a zero.
-fn accumulator(bits: u64, format: Format) -> Element {
-    match soft::unpack(bits, format) {
-        Value::Nan => Element { class: Class::Nan, ..Element::ZERO },
-        Value::Infinite(negative) => Element::infinite(negative),
-        Value::Finite { significand: 0, .. } => Element { exponent: ZERO_C_EXPONENT, ..Element::ZERO },
-        Value::Finite { sign, exponent, significand } => Element {
-            significand: if sign { -(significand as i32) } else { significand as i32 },
-            exponent: exponent + format.fraction_bits as i32,
-            class: Class::Finite,
-        },
-    }
-}
-
 /// One element of a block of K with an `.f32` accumulator: `c` and the result are `.f32` bits, the
 /// result is rounded toward zero. `a` is a row, `b` a column; surplus elements of the longer one are
 /// ignored. `fraction` is at most [`MMA_FRACTION`].
-#[inline]
+#[inline(always)]
 pub fn dot(a: &[Element], b: &[Element], c: u32, fraction: u32) -> u32 {
-    match fused(a, b, accumulator(c.into(), F32), F32.fraction_bits, fraction.min(MMA_FRACTION)) {
+    match fused(a, b, Element::decode(c.into(), F32, ADDEND_FRACTION), fraction.min(MMA_FRACTION)) {
         Sum::Nan => single::NAN,
         Sum::Infinite(negative) => 0x7f80_0000 | u32::from(negative) << 31,
         Sum::Finite { value, exponent } => {
@@ -201,9 +189,9 @@ pub fn dot(a: &[Element], b: &[Element], c: u32, fraction: u32) -> u32 {
 
 /// One element of a block of K with an `.f16` accumulator: `c` and the result are `.f16` bits, the
 /// result is rounded to nearest even.
-#[inline]
+#[inline(always)]
 pub fn dot_f16(a: &[Element], b: &[Element], c: u16) -> u16 {
-    match fused(a, b, accumulator(c.into(), F16), F16.fraction_bits, MMA_FRACTION) {
+    match fused(a, b, Element::decode(c.into(), F16, ADDEND_FRACTION), MMA_FRACTION) {
         Sum::Nan => super::f16::NAN,
         Sum::Infinite(negative) => 0x7c00 | u16::from(negative) << 15,
         Sum::Finite { value, exponent } => {

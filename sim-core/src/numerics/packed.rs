@@ -1,5 +1,11 @@
 //! Packed forms: the scalar operation on each element of a 32- or 64-bit word, element 0 in the
 //! low bits.
+//!
+//! ```
+//! use sim_core::numerics::{f16x2, s16x2};
+//! assert_eq!(f16x2::add(0x3c00_4000, 0x3c00_c000, false), 0x4000_0000); // {1, 2} + {1, -2}
+//! assert_eq!(s16x2::relu(s16x2::max(0xffff_0001, 0xfffe_0002)), 0x0000_0002);
+//! ```
 
 /// Applies a unary operation to both 16-bit halves.
 #[inline(always)]
