@@ -12,6 +12,8 @@ use std::sync::Arc;
 use ptx_frontend::{Module, Source};
 use sim_core::{Backend, DevicePtr, Dim3, Launch, LaunchReport, Outcome, RunOptions, Simulator};
 
+pub mod large;
+
 /// A kernel with its data on the device.
 pub struct Prepared {
     /// Name of the kernel.
