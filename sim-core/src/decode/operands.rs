@@ -45,12 +45,12 @@ impl Decoder<'_> {
     }
 
     /// `d = f(a)` into a slot.
-    pub(super) fn unary(&mut self, guard: Pred, fns: LaneFns, dst: Slot, a: Slot, imm: u32) {
-        self.lanes(guard, fns, Operands { dst, src: [a, a, a], imm, ..Operands::default() });
+    pub(super) fn unary(&mut self, guard: Pred, fns: LaneFns, dst: Slot, a: Slot, imm: u64) {
+        self.lanes(guard, fns, Operands { dst, src: [a; 4], imm, ..Operands::default() });
     }
 
     pub(super) fn binary(&mut self, guard: Pred, fns: LaneFns, dst: Slot, a: Slot, b: Slot) {
-        self.lanes(guard, fns, Operands { dst, src: [a, b, b], ..Operands::default() });
+        self.lanes(guard, fns, Operands { dst, src: [a, b, b, b], ..Operands::default() });
     }
 
     /// The slot of a source operand read as `ty`.
@@ -241,51 +241,43 @@ impl Decoder<'_> {
         operands: &[Operand],
     ) -> Result<(), Refusal> {
         let pair = matches!(operands.first(), Some(Operand::Pair(_)));
-        let bound = semantics::bind(op, Written { operands: operands.len(), pair })
-            .ok_or_else(|| format!("`{op}`"))?;
         let flat = self.flat(operands);
+        let bound =
+            semantics::bind(op, Written { operands: &flat, pair }).ok_or_else(|| format!("`{op}`"))?;
         let mut operands = Operands { imm: bound.imm, ..Operands::default() };
-        let (mut next, mut source, mut predicate) = (0, 0, 0);
+        let mut written = flat.iter();
+        // Source predicates fill their places from the back.
+        let (mut source, mut predicate, mut source_predicate) = (0, 0, operands.pred.len());
         let mut widen = smallvec::SmallVec::<[Widen; 2]>::new();
         for &role in &bound.roles {
-            if let Role::Carry | Role::NoPred = role {
-                operands.pred[predicate] = if role == Role::Carry { CARRY } else { Pred::TRUE };
-                predicate += 1;
-                continue;
-            }
-            let Some(&operand) = flat.get(next) else {
-                return Err(format!("`{op}` with {} operands", flat.len()));
+            let operand = match role {
+                Role::CarryIn | Role::CarryOut => Operand::Sink,
+                _ => *written.next().ok_or_else(|| format!("`{op}` with {} operands", flat.len()))?,
             };
-            next += 1;
             match role {
                 Role::Dst(ty) => {
-                    let (slot, rest) = self.destination(operand, ty)?;
+                    let (slot, rest) = self.destination(whole(operand), ty)?;
                     operands.dst = slot;
                     widen.push(rest);
                 }
-                Role::Extra(ty) => {
-                    let (slot, rest) = self.destination(operand, ty)?;
-                    operands.src[source] = slot;
-                    source += 1;
-                    widen.push(rest);
-                }
                 Role::Src(ty) => {
-                    operands.src[source] = self.source(guard, operand, ty)?;
+                    operands.src[source] = self.source(guard, whole(operand), ty)?;
                     source += 1;
                 }
-                Role::PredSrc => {
-                    operands.pred[predicate] = self.predicate_source(operand)?;
-                    predicate += 1;
+                Role::PredSrc | Role::CarryIn => {
+                    source_predicate -= 1;
+                    operands.pred[source_predicate] =
+                        if role == Role::CarryIn { CARRY } else { self.predicate_source(operand)? };
                 }
-                Role::PredDst => {
-                    operands.pred[predicate] = self.predicate_destination(operand)?;
+                Role::PredDst | Role::CarryOut => {
+                    operands.pred[predicate] =
+                        if role == Role::CarryOut { CARRY } else { self.predicate_destination(operand)? };
                     predicate += 1;
                 }
                 Role::Imm(shift) => match operand {
-                    Operand::Integer(value) => operands.imm |= (value as u32) << shift,
+                    Operand::Integer(value) => operands.imm |= value << shift,
                     other => return Err(format!("a constant operand of this kind: {other:?}")),
                 },
-                Role::Ignored | Role::Carry | Role::NoPred => {}
             }
         }
         self.lanes(guard, bound.fns, operands);
@@ -331,7 +323,7 @@ impl Decoder<'_> {
                     }
                     let element = bits_type(width).ok_or("`mov` into elements of this size")?;
                     let (slot, rest) = self.destination(operand, element)?;
-                    let shift = at as u32 * width;
+                    let shift = u64::from(at as u32 * width);
                     let fns = match (ty.bits(), width) {
                         (_, 8) if ty.bits() <= 32 => map1!(|a: u32, imm| -> u8 { (a >> imm) as u8 }),
                         (_, 16) if ty.bits() <= 32 => map1!(|a: u32, imm| -> u16 { (a >> imm) as u16 }),
@@ -398,8 +390,16 @@ impl Decoder<'_> {
         let fns = crate::lanes::test2!(|a: u32, b: u32| { a != b });
         let zero = self.bits(0, 1);
         let pred = [self.predicate_destination(to)?, Pred::TRUE, Pred::TRUE];
-        self.lanes(guard, fns, Operands { src: [source, zero, zero], pred, ..Operands::default() });
+        self.lanes(guard, fns, Operands { src: [source, zero, zero, zero], pred, ..Operands::default() });
         Ok(true)
+    }
+}
+
+/// The register that a video instruction selects a part of.
+fn whole(operand: Operand) -> Operand {
+    match operand {
+        Operand::Part(id, _) | Operand::Negated(id) | Operand::NegatedPart(id, _) => Operand::Register(id),
+        other => other,
     }
 }
 

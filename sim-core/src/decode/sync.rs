@@ -233,7 +233,7 @@ impl Decoder<'_> {
                         (0..32).fold(0, |m, at| m | ((a[at].wrapping_sub(start) < size) as u32) << at);
                     r.set_predicate(o.pred[0], mask, inside);
                 });
-                self.lanes(guard, fns, Operands { src: [a, start, size], pred, ..Operands::default() });
+                self.lanes(guard, fns, Operands { src: [a, start, size, size], pred, ..Operands::default() });
             }
             Opcode::Alloca => {
                 let &[dst, size, ref rest @ ..] = operands else {

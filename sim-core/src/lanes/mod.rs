@@ -8,11 +8,15 @@
 //! Invariants: bits of a word above a narrow value are unspecified and never read; lanes outside
 //! the mask keep their value; semantics never see whether other lanes are active.
 
+mod levels;
 mod shapes;
+mod types;
 
+pub use levels::{LaneFn, LaneFns, SimdLevel};
 pub(crate) use shapes::combine;
-pub use shapes::{Lane, Map1, Map2, Map3, MapRows, Test2};
-pub(crate) use shapes::{map_rows, map1, map2, map3, test2};
+pub use shapes::{LaneOp, RowOp, Tests};
+pub(crate) use shapes::{flag2, flag3, lane_op, map_rows, map1, map2, map3, map4, select2, test1, test2};
+pub use types::Lane;
 
 /// One bit a lane.
 pub type LaneMask = u32;
@@ -179,21 +183,20 @@ impl Registers {
     #[inline(always)]
     pub fn write<T: Lane>(&mut self, slot: Slot, mask: LaneMask, lanes: &[T; WARP_SIZE]) {
         debug_assert!(!slot.is_constant());
-        let to = self.row(slot).cast::<T::Word>();
-        if mask == FULL {
-            for (at, lane) in lanes.iter().enumerate() {
-                // SAFETY: as in `read`; destinations are never constants.
-                unsafe { *to.add(at) = lane.to_word() };
-            }
-        } else {
-            for (at, lane) in lanes.iter().enumerate() {
-                // SAFETY: as above.
-                unsafe {
-                    let old = *to.add(at);
-                    *to.add(at) = if mask >> at & 1 != 0 { lane.to_word() } else { old };
-                }
+        let to = self.row(slot).cast::<[T::Word; WARP_SIZE]>();
+        let mut words = [T::default().to_word(); WARP_SIZE];
+        for (word, lane) in words.iter_mut().zip(lanes) {
+            *word = lane.to_word();
+        }
+        if mask != FULL {
+            // SAFETY: as in `read`.
+            let old = unsafe { *to };
+            for at in 0..WARP_SIZE {
+                words[at] = if mask & 1 << at != 0 { words[at] } else { old[at] };
             }
         }
+        // SAFETY: as in `read`; destinations are never constants.
+        unsafe { *to = words };
     }
 
     /// Value of a predicate in all lanes.
@@ -217,96 +220,22 @@ impl Registers {
     }
 }
 
-/// The operands of a lane operation. Which are used is the shape's business.
+/// The operands of a lane operation. Which are used is the operation's business.
 #[derive(Clone, Copy, Debug)]
 pub struct Operands {
     /// Destination.
     pub dst: Slot,
-    /// Sources; destinations of further results come after them.
-    pub src: [Slot; 3],
-    /// Predicates: sources first, then destinations.
+    /// Sources.
+    pub src: [Slot; 4],
+    /// Predicates: destinations from the front, sources from the back. [`Pred::TRUE`] as a
+    /// destination is none.
     pub pred: [Pred; 3],
-    /// Immediate flags or values of the form.
-    pub imm: u32,
+    /// Immediate values and modifiers of the form.
+    pub imm: u64,
 }
 
 impl Default for Operands {
     fn default() -> Self {
-        Self { dst: Slot::frame(0), src: [Slot::frame(0); 3], pred: [Pred::TRUE; 3], imm: 0 }
-    }
-}
-
-/// A lane operation compiled for one SIMD level.
-///
-/// # Safety
-/// The CPU must support the level it was compiled for.
-pub type LaneFn = unsafe fn(&mut Registers, &Operands, LaneMask);
-
-/// A lane operation compiled for every SIMD level.
-#[derive(Clone, Copy)]
-pub struct LaneFns {
-    levels: [LaneFn; 3],
-}
-
-impl std::fmt::Debug for LaneFns {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("LaneFns")
-    }
-}
-
-impl LaneFns {
-    /// The version for `level`.
-    pub fn at(self, level: SimdLevel) -> LaneFn {
-        self.levels[level as usize]
-    }
-}
-
-/// Instruction set extensions that lane loops are compiled for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum SimdLevel {
-    /// What the target guarantees.
-    Baseline,
-    /// AVX2, FMA, F16C, BMI.
-    Avx2,
-    /// AVX-512 F, BW, DQ, VL, CD on top.
-    Avx512,
-}
-
-impl SimdLevel {
-    /// The best level of this CPU, or the one named by `WARPGRIND_SIMD` if the CPU has it.
-    pub fn detect() -> SimdLevel {
-        let best = Self::supported();
-        let wanted = match std::env::var("WARPGRIND_SIMD").as_deref() {
-            Ok("baseline") => SimdLevel::Baseline,
-            Ok("avx2") => SimdLevel::Avx2,
-            _ => best,
-        };
-        wanted.min(best)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    fn supported() -> SimdLevel {
-        let avx2 = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("f16c")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt");
-        let avx512 = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512cd");
-        match (avx2, avx512) {
-            (true, true) => SimdLevel::Avx512,
-            (true, false) => SimdLevel::Avx2,
-            _ => SimdLevel::Baseline,
-        }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn supported() -> SimdLevel {
-        SimdLevel::Baseline
+        Self { dst: Slot::frame(0), src: [Slot::frame(0); 4], pred: [Pred::TRUE; 3], imm: 0 }
     }
 }

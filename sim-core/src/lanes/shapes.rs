@@ -1,291 +1,211 @@
-//! Shapes: how a per-lane function becomes a loop over a warp.
+//! How a function of one lane becomes a loop over a warp.
 //!
-//! The macros [`map1!`], [`map2!`], [`map3!`], [`test2!`] and [`map_rows!`] take a closure-like body
-//! and give [`LaneFns`]; the body is inlined into one loop a SIMD level.
+//! Everything is a [`LaneOp`]: up to four sources and a source predicate in, a result and up to two
+//! flags out; what is absent is `()`. The macros write one from a closure-like body:
+//!
+//! | macro | body |
+//! |---|---|
+//! | `map1!` to `map4!` | sources to a result |
+//! | `select2!` | sources and a predicate to a result |
+//! | `test1!`, `test2!` | sources to one flag, or a pair of flags |
+//! | `flag2!`, `flag3!` | sources and a predicate to a result and a flag |
+//! | `map_rows!` | whole rows, for what is no function of one lane |
+//!
+//! Every body may name one more, untyped argument at the end: [`Operands::imm`].
 
-use super::{LaneFns, LaneMask, Operands, Registers, Row, WARP_SIZE};
+use super::levels::Level;
+use super::{Lane, LaneMask, Operands, Registers, WARP_SIZE};
 
-/// A type that register lanes are read and written as.
-pub trait Lane: Copy + Default {
-    /// The word of the row it is stored in.
-    type Word: Copy;
-    /// Rows a register of this type takes.
-    const ROWS: u32;
-    /// Reads a lane; bits above a narrow type are ignored.
-    fn from_word(word: Self::Word) -> Self;
-    /// Writes a lane; narrow types are extended by their signedness.
-    fn to_word(self) -> Self::Word;
-}
-
-macro_rules! lane {
-    ($($ty:ty: $word:ty, $rows:literal, $from:expr, $to:expr;)*) => {$(
-        impl Lane for $ty {
-            type Word = $word;
-            const ROWS: u32 = $rows;
-            #[inline(always)]
-            fn from_word(word: $word) -> Self {
-                let from: fn($word) -> $ty = $from;
-                from(word)
-            }
-            #[inline(always)]
-            fn to_word(self) -> $word {
-                let to: fn($ty) -> $word = $to;
-                to(self)
-            }
-        }
-    )*};
-}
-
-lane! {
-    u8: u32, 1, |w| w as u8, |v| v as u32;
-    i8: u32, 1, |w| w as i8, |v| v as u32;
-    u16: u32, 1, |w| w as u16, |v| v as u32;
-    i16: u32, 1, |w| w as i16, |v| v as u32;
-    u32: u32, 1, |w| w, |v| v;
-    i32: u32, 1, |w| w as i32, |v| v as u32;
-    f32: u32, 1, f32::from_bits, f32::to_bits;
-    u64: u64, 2, |w| w, |v| v;
-    i64: u64, 2, |w| w as i64, |v| v as u64;
-    f64: u64, 2, f64::from_bits, f64::to_bits;
-    u128: u128, 4, |w| w, |v| v;
-}
-
-const _: () = assert!(size_of::<Row>() == 4 * WARP_SIZE);
-
-/// `d = f(a)`; the last argument of every `eval` is [`Operands::imm`].
-pub trait Map1 {
-    /// Source.
-    type A: Lane;
-    /// Result.
-    type D: Lane;
-    /// One lane.
-    fn eval(a: Self::A, imm: u32) -> Self::D;
-}
-
-/// `d = f(a, b)`
-pub trait Map2 {
-    /// First source.
-    type A: Lane;
-    /// Second source.
-    type B: Lane;
-    /// Result.
-    type D: Lane;
-    /// One lane.
-    fn eval(a: Self::A, b: Self::B, imm: u32) -> Self::D;
-}
-
-/// `d = f(a, b, c)`
-pub trait Map3 {
+/// A function of one lane.
+pub trait LaneOp {
     /// First source.
     type A: Lane;
     /// Second source.
     type B: Lane;
     /// Third source.
     type C: Lane;
+    /// Fourth source.
+    type E: Lane;
     /// Result.
     type D: Lane;
-    /// One lane.
-    fn eval(a: Self::A, b: Self::B, c: Self::C, imm: u32) -> Self::D;
-}
-
-/// `mask of f(a, b)`, combined with a predicate by the code in `imm` (see [`combine`]).
-pub trait Test2 {
-    /// First source.
-    type A: Lane;
-    /// Second source.
-    type B: Lane;
-    /// One lane.
-    fn eval(a: Self::A, b: Self::B) -> bool;
+    /// Flags.
+    type Q: Tests;
+    /// One lane; `p` is the source predicate, `imm` is [`Operands::imm`].
+    fn eval(a: Self::A, b: Self::B, c: Self::C, e: Self::E, p: bool, imm: u64) -> (Self::D, Self::Q);
 }
 
 /// A function of whole rows and predicates, for what fits no other shape.
-pub trait MapRows {
+pub trait RowOp {
     /// The whole instruction.
     fn eval(registers: &mut Registers, operands: &Operands, mask: LaneMask);
 }
 
-#[inline(always)]
-fn map1_body<O: Map1>(r: &mut Registers, o: &Operands, mask: LaneMask) {
-    let a = r.read::<O::A>(o.src[0]);
-    let mut d = [O::D::default(); WARP_SIZE];
-    for at in 0..WARP_SIZE {
-        d[at] = O::eval(a[at], o.imm);
-    }
-    r.write(o.dst, mask, &d);
+/// The flags that a lane gives: none, one, or the pair of a packed comparison.
+pub trait Tests: Copy + Default {
+    /// How many.
+    const COUNT: usize;
+    /// The flags.
+    fn get(self, which: usize) -> bool;
 }
 
-#[inline(always)]
-fn map2_body<O: Map2>(r: &mut Registers, o: &Operands, mask: LaneMask) {
-    let a = r.read::<O::A>(o.src[0]);
-    let b = r.read::<O::B>(o.src[1]);
-    let mut d = [O::D::default(); WARP_SIZE];
-    for at in 0..WARP_SIZE {
-        d[at] = O::eval(a[at], b[at], o.imm);
+impl Tests for () {
+    const COUNT: usize = 0;
+    #[inline(always)]
+    fn get(self, _: usize) -> bool {
+        false
     }
-    r.write(o.dst, mask, &d);
 }
 
+impl Tests for bool {
+    const COUNT: usize = 1;
+    #[inline(always)]
+    fn get(self, _: usize) -> bool {
+        self
+    }
+}
+
+impl Tests for (bool, bool) {
+    const COUNT: usize = 2;
+    #[inline(always)]
+    fn get(self, which: usize) -> bool {
+        if which == 0 { self.0 } else { self.1 }
+    }
+}
+
+/// How flags are combined with the source predicate: the low two bits of [`Operands::imm`] where a
+/// form has a boolean operator.
+pub(crate) mod combine {
+    pub(crate) const NONE: u64 = 0;
+    pub(crate) const AND: u64 = 1;
+    pub(crate) const OR: u64 = 2;
+    pub(crate) const XOR: u64 = 3;
+
+    /// Applies the operator to each bit.
+    #[inline(always)]
+    pub(crate) fn apply(imm: u64, value: u32, c: u32) -> u32 {
+        match imm & 3 {
+            AND => value & c,
+            OR => value | c,
+            XOR => value ^ c,
+            _ => value,
+        }
+    }
+}
+
+/// The loop over a warp.
+///
+/// Predicate 0 gets the flag and predicate 1 the second flag or, where there is only one, the
+/// complement of the first, each after [`combine`] with predicate 2, the source.
 #[inline(always)]
-fn map3_body<O: Map3>(r: &mut Registers, o: &Operands, mask: LaneMask) {
+pub(super) fn run<O: LaneOp, L: Level>(r: &mut Registers, o: &Operands, mask: LaneMask) {
     let a = r.read::<O::A>(o.src[0]);
     let b = r.read::<O::B>(o.src[1]);
     let c = r.read::<O::C>(o.src[2]);
+    let e = r.read::<O::E>(o.src[3]);
+    let p = r.predicate(o.pred[2]);
     let mut d = [O::D::default(); WARP_SIZE];
+    let mut q = [[0u32; WARP_SIZE]; 2];
     for at in 0..WARP_SIZE {
-        d[at] = O::eval(a[at], b[at], c[at], o.imm);
+        let (result, flags) = O::eval(a[at], b[at], c[at], e[at], p & 1 << at != 0, o.imm);
+        d[at] = result;
+        for (which, lanes) in q.iter_mut().enumerate().take(O::Q::COUNT) {
+            lanes[at] = 0u32.wrapping_sub(flags.get(which).into());
+        }
     }
     r.write(o.dst, mask, &d);
-}
-
-/// [`Operands::imm`] of a [`Test2`]: the result alone, or combined with the source predicate.
-pub(crate) mod combine {
-    pub(crate) const NONE: u32 = 0;
-    pub(crate) const AND: u32 = 1;
-    pub(crate) const OR: u32 = 2;
-    pub(crate) const XOR: u32 = 3;
-}
-
-/// Predicates of a test: 0 gets the result, 1 its complement, each combined with 2. A destination
-/// with index 0 is not written.
-#[inline(always)]
-fn test2_body<O: Test2>(r: &mut Registers, o: &Operands, mask: LaneMask) {
-    let a = r.read::<O::A>(o.src[0]);
-    let b = r.read::<O::B>(o.src[1]);
-    let mut lanes = [0u32; WARP_SIZE];
-    for at in 0..WARP_SIZE {
-        lanes[at] = (O::eval(a[at], b[at]) as u32) << at;
-    }
-    let result = lanes.iter().fold(0, |mask, lane| mask | lane);
-    let c = r.predicate(o.pred[2]);
-    let with = |value: LaneMask| match o.imm {
-        combine::AND => value & c,
-        combine::OR => value | c,
-        combine::XOR => value ^ c,
-        _ => value,
-    };
-    r.set_predicate(o.pred[0], mask, with(result));
-    if o.pred[1].index() != 0 {
-        r.set_predicate(o.pred[1], mask, with(!result));
+    if O::Q::COUNT > 0 {
+        let first = L::sign_mask(&q[0]);
+        let second = if O::Q::COUNT > 1 { L::sign_mask(&q[1]) } else { !first };
+        r.set_predicate(o.pred[0], mask, combine::apply(o.imm, first, p));
+        r.set_predicate(o.pred[1], mask, combine::apply(o.imm, second, p));
     }
 }
 
 #[inline(always)]
-fn map_rows_body<O: MapRows>(r: &mut Registers, o: &Operands, mask: LaneMask) {
+pub(super) fn run_rows<O: RowOp, L: Level>(r: &mut Registers, o: &Operands, mask: LaneMask) {
     O::eval(r, o, mask);
 }
 
-macro_rules! levels {
-    ($($make:ident $body:ident $shape:ident;)*) => {
-        impl LaneFns {
-            $(
-                /// Compiles a semantic function for every SIMD level.
-                pub fn $make<O: $shape>() -> LaneFns {
-                    // SAFETY (of the function pointers): no requirement beyond the level's features,
-                    // which `LaneFns::at` callers establish by `SimdLevel::detect`.
-                    unsafe fn baseline<O: $shape>(r: &mut Registers, o: &Operands, mask: LaneMask) {
-                        $body::<O>(r, o, mask);
-                    }
-                    #[cfg(target_arch = "x86_64")]
-                    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-                    unsafe fn avx2<O: $shape>(r: &mut Registers, o: &Operands, mask: LaneMask) {
-                        $body::<O>(r, o, mask);
-                    }
-                    #[cfg(target_arch = "x86_64")]
-                    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-                    unsafe fn avx512<O: $shape>(r: &mut Registers, o: &Operands, mask: LaneMask) {
-                        $body::<O>(r, o, mask);
-                    }
-                    #[cfg(target_arch = "x86_64")]
-                    let levels = [baseline::<O> as super::LaneFn, avx2::<O>, avx512::<O>];
-                    #[cfg(not(target_arch = "x86_64"))]
-                    let levels = [baseline::<O> as super::LaneFn; 3];
-                    LaneFns { levels }
-                }
-            )*
-        }
-    };
-}
-
-levels! {
-    map1 map1_body Map1;
-    map2 map2_body Map2;
-    map3 map3_body Map3;
-    test2 test2_body Test2;
-    map_rows map_rows_body MapRows;
-}
-
-/// `map1!(|a: u32| -> u32 { … })`, with an optional last untyped argument for the immediate.
-macro_rules! map1 {
-    (|$a:ident: $A:ty| -> $D:ty $body:block) => { $crate::lanes::map1!(|$a: $A, _imm| -> $D $body) };
-    (|$a:ident: $A:ty, $imm:ident| -> $D:ty $body:block) => {{
+/// A [`LaneOp`] with all its parts named.
+macro_rules! lane_op {
+    ([$a:ident: $A:ty] $($rest:tt)*) => { $crate::lanes::lane_op!([$a: $A, _b: ()] $($rest)*) };
+    ([$a:ident: $A:ty, $b:ident: $B:ty] $($rest:tt)*) => { $crate::lanes::lane_op!([$a: $A, $b: $B, _c: ()] $($rest)*) };
+    ([$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty] $($rest:tt)*) => { $crate::lanes::lane_op!([$a: $A, $b: $B, $c: $C, _e: ()] $($rest)*) };
+    ([$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty, $e:ident: $E:ty] $p:ident $imm:ident -> $D:ty, $Q:ty: $body:expr) => {{
         struct Op;
-        impl $crate::lanes::Map1 for Op {
-            type A = $A;
-            type D = $D;
-            #[inline(always)]
-            fn eval($a: $A, $imm: u32) -> $D $body
-        }
-        $crate::lanes::LaneFns::map1::<Op>()
-    }};
-}
-
-/// `map2!(|a: u32, b: u32| -> u32 { … })`, with an optional last untyped argument for the immediate.
-macro_rules! map2 {
-    (|$a:ident: $A:ty, $b:ident: $B:ty| -> $D:ty $body:block) => { $crate::lanes::map2!(|$a: $A, $b: $B, _imm| -> $D $body) };
-    (|$a:ident: $A:ty, $b:ident: $B:ty, $imm:ident| -> $D:ty $body:block) => {{
-        struct Op;
-        impl $crate::lanes::Map2 for Op {
-            type A = $A;
-            type B = $B;
-            type D = $D;
-            #[inline(always)]
-            fn eval($a: $A, $b: $B, $imm: u32) -> $D $body
-        }
-        $crate::lanes::LaneFns::map2::<Op>()
-    }};
-}
-
-/// `map3!(|a: u32, b: u32, c: u32| -> u32 { … })`, with an optional last untyped argument for the immediate.
-macro_rules! map3 {
-    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $D:ty $body:block) => { $crate::lanes::map3!(|$a: $A, $b: $B, $c: $C, _imm| -> $D $body) };
-    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty, $imm:ident| -> $D:ty $body:block) => {{
-        struct Op;
-        impl $crate::lanes::Map3 for Op {
+        impl $crate::lanes::LaneOp for Op {
             type A = $A;
             type B = $B;
             type C = $C;
+            type E = $E;
             type D = $D;
+            type Q = $Q;
             #[inline(always)]
-            fn eval($a: $A, $b: $B, $c: $C, $imm: u32) -> $D $body
+            fn eval($a: $A, $b: $B, $c: $C, $e: $E, $p: bool, $imm: u64) -> ($D, $Q) { $body }
         }
-        $crate::lanes::LaneFns::map3::<Op>()
+        $crate::lanes::LaneFns::lanes::<Op>()
     }};
 }
 
-/// `test2!(|a: u32, b: u32| { a < b })`: a comparison that sets predicates.
+/// `map1!(|a: u32| -> u32 { … })`
+macro_rules! map1 {
+    (|$a:ident: $A:ty| -> $D:ty $body:block) => { $crate::lanes::map1!(|$a: $A, _imm| -> $D $body) };
+    (|$a:ident: $A:ty, $imm:ident| -> $D:ty $body:block) => { $crate::lanes::lane_op!([$a: $A] _p $imm -> $D, (): ($body, ())) };
+}
+
+/// `map2!(|a: u32, b: u32| -> u32 { … })`
+macro_rules! map2 {
+    (|$a:ident: $A:ty, $b:ident: $B:ty| -> $D:ty $body:block) => { $crate::lanes::map2!(|$a: $A, $b: $B, _imm| -> $D $body) };
+    (|$a:ident: $A:ty, $b:ident: $B:ty, $imm:ident| -> $D:ty $body:block) => { $crate::lanes::lane_op!([$a: $A, $b: $B] _p $imm -> $D, (): ($body, ())) };
+}
+
+/// `map3!(|a: u32, b: u32, c: u32| -> u32 { … })`
+macro_rules! map3 {
+    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $D:ty $body:block) => { $crate::lanes::map3!(|$a: $A, $b: $B, $c: $C, _imm| -> $D $body) };
+    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty, $imm:ident| -> $D:ty $body:block) => { $crate::lanes::lane_op!([$a: $A, $b: $B, $c: $C] _p $imm -> $D, (): ($body, ())) };
+}
+
+/// `map4!(|a: u32, b: u32, c: u32, e: u32| -> u32 { … })`
+macro_rules! map4 {
+    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty, $e:ident: $E:ty| -> $D:ty $body:block) => { $crate::lanes::lane_op!([$a: $A, $b: $B, $c: $C, $e: $E] _p _imm -> $D, (): ($body, ())) };
+}
+
+/// `select2!(|a: u32, b: u32, p, imm| -> u32 { … })`: with the source predicate.
+macro_rules! select2 {
+    (|$a:ident: $A:ty, $b:ident: $B:ty, $p:ident, $imm:ident| -> $D:ty $body:block) => { $crate::lanes::lane_op!([$a: $A, $b: $B] $p $imm -> $D, (): ($body, ())) };
+}
+
+/// `test1!(|a: u32, imm| { a == 0 })`: sets a predicate.
+macro_rules! test1 {
+    (|$a:ident: $A:ty, $imm:ident| $body:block) => { $crate::lanes::lane_op!([$a: $A] _p $imm -> (), bool: ((), $body)) };
+}
+
+/// `test2!(|a: u32, b: u32| { a < b })`: sets predicates; `-> (bool, bool)` for two flags.
 macro_rules! test2 {
-    (|$a:ident: $A:ty, $b:ident: $B:ty| $body:block) => {{
-        struct Op;
-        impl $crate::lanes::Test2 for Op {
-            type A = $A;
-            type B = $B;
-            #[inline(always)]
-            fn eval($a: $A, $b: $B) -> bool $body
-        }
-        $crate::lanes::LaneFns::test2::<Op>()
-    }};
+    (|$a:ident: $A:ty, $b:ident: $B:ty| $body:block) => { $crate::lanes::test2!(|$a: $A, $b: $B, _imm| -> bool $body) };
+    (|$a:ident: $A:ty, $b:ident: $B:ty, $imm:ident| -> $Q:ty $body:block) => { $crate::lanes::lane_op!([$a: $A, $b: $B] _p $imm -> (), $Q: ((), $body)) };
+}
+
+/// `flag2!(|a: u32, b: u32, p| -> u32 { (result, flag) })`
+macro_rules! flag2 {
+    (|$a:ident: $A:ty, $b:ident: $B:ty, $p:ident| -> $D:ty $body:block) => { $crate::lanes::lane_op!([$a: $A, $b: $B] $p _imm -> $D, bool: $body) };
+}
+
+/// `flag3!(|a: u32, b: u32, c: u32, p, imm| -> u32 { (result, flag) })`
+macro_rules! flag3 {
+    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty, $p:ident, $imm:ident| -> $D:ty $body:block) => { $crate::lanes::lane_op!([$a: $A, $b: $B, $c: $C] $p $imm -> $D, bool: $body) };
 }
 
 /// `map_rows!(|registers, operands, mask| { … })`: whole rows.
 macro_rules! map_rows {
     (|$r:ident, $o:ident, $mask:ident| $body:block) => {{
         struct Op;
-        impl $crate::lanes::MapRows for Op {
+        impl $crate::lanes::RowOp for Op {
             #[inline(always)]
             fn eval($r: &mut $crate::lanes::Registers, $o: &$crate::lanes::Operands, $mask: $crate::lanes::LaneMask) $body
         }
-        $crate::lanes::LaneFns::map_rows::<Op>()
+        $crate::lanes::LaneFns::rows::<Op>()
     }};
 }
 
-pub(crate) use {map_rows, map1, map2, map3, test2};
+pub(crate) use {flag2, flag3, lane_op, map_rows, map1, map2, map3, map4, select2, test1, test2};

@@ -1,4 +1,7 @@
-"""The video instructions: scalar ones on selected bytes and halves, packed ones on two halves or four bytes."""
+"""The video instructions: scalar ones on selected bytes and halves, packed ones on two halves or four bytes.
+
+sm_90 has no video unit. Where the manual's pseudocode and what ptxas expands differ, these follow ptxas: see
+`sim-core/src/numerics/video.rs`, which lists the differences."""
 
 from emit import case, write
 from reference import clamp, mask, signed
@@ -42,10 +45,17 @@ def scalar(op, d, a, b, asel="", bsel="", dsel="", sat=False, second="", functio
 
     def evaluate(x, y, z):
         t = function(part(x, a, asel), part(y, b, bsel))
-        if sat:
-            t = saturate(t, d, dsel)
-        if second:
+        if sat and extra and dsel:
+            t = saturate(signed(t & mask(34), 34), d)
+        elif sat and dsel:
+            t = saturate(t if t >= 0 else 1 << 32, d, dsel)
+        elif sat:
+            t = saturate(t, d)
+        if second in ("min", "max"):
+            t = signed(t & mask(32), 32) if op in ("vadd", "vsub") else t
             z = signed(z, 32) if d == "s32" else z
+            t = t if d == "s32" else t & mask(64)
+        if second:
             return {"add": t + z, "min": min(t, z), "max": max(t, z)}[second]
         return merge(dsel, t, z) if dsel else t
     return case(name, "a:b32 b:b32 c:b32", "d:b32", text, ROWS, evaluate)
@@ -83,8 +93,9 @@ def scalars():
         """negate: letters of the negated operands."""
         flip = ("a" in negate) != ("b" in negate)
         final_signed = "s32" in (at, bt) or flip or "c" in negate
-        t = part(a, at, asel) * part(b, bt, bsel)
-        c = signed(c, 32) if final_signed else c
+        word = lambda v, t, select: part(v, t if select else "s32", select)
+        t = word(a, at, asel) * word(b, bt, bsel)
+        c = signed(c, 32)
         t = -t if flip else t
         t += -c if "c" in negate and not flip else c
         t = t + po >> scale
