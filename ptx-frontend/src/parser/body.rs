@@ -272,8 +272,10 @@ impl<'a> Parser<'a> {
                 pragmas.extend(list);
                 Ok(())
             }
-            ".section" => self.section(),
-            ".loc_intermediate" => self.location_intermediate(),
+            ".loc_intermediate" => {
+                self.require(".loc_intermediate", start);
+                self.location_intermediate()
+            }
             ".branchtargets" | ".calltargets" | ".callprototype" => {
                 let message = format!("`{}` needs a label", self.word());
                 self.error(
@@ -282,7 +284,7 @@ impl<'a> Parser<'a> {
                 );
                 Err(Stop)
             }
-            ".file" | ".version" | ".target" | ".address_size" | ".alias" => {
+            ".file" | ".section" | ".version" | ".target" | ".address_size" | ".alias" => {
                 let message = format!("`{}` inside a function", self.word());
                 self.error(
                     Diagnostic::error(codes::MISPLACED, start, message).caption("belongs to module scope"),
@@ -301,6 +303,9 @@ impl<'a> Parser<'a> {
             self.error(Diagnostic::error(codes::SYNTAX, name.span, message));
         }
         self.at += 2;
+        if self.kind() == TokenKind::Directive {
+            self.require(self.word(), self.span());
+        }
         let entity = match self.kind() {
             TokenKind::Directive if self.word() == ".branchtargets" => self.branch_targets()?,
             TokenKind::Directive if self.word() == ".callprototype" => {
@@ -426,5 +431,4 @@ pub(super) const BODY_DIRECTIVES: &[&str] = &[
     ".branchtargets",
     ".calltargets",
     ".callprototype",
-    ".section",
 ];

@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
                 if variable.space != StateSpace::Param {
                     return Some(format!("is a `.{}` variable, not a `.param` one", variable.space));
                 }
-                if formal.size != 0 && variable.align != formal.align && !variable.dimensions.is_empty() {
+                if variable.align != formal.align && !variable.dimensions.is_empty() {
                     let (has, wanted) = (variable.align, formal.align);
                     return Some(format!("is aligned to {has} bytes where {wanted} are declared"));
                 }

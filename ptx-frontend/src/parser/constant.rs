@@ -328,10 +328,18 @@ pub(super) fn literal(word: &str) -> Result<Constant, &'static str> {
 fn decimal(word: &str) -> Result<Constant, &'static str> {
     let plain = word.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     match word.parse::<f64>() {
-        Ok(value) if plain && value.is_finite() => Ok(Constant::Double(value)),
+        Ok(value) if plain && value.is_finite() && (value != 0.0 || zero(word)) => {
+            Ok(Constant::Double(value))
+        }
         Ok(_) if plain => Err("this number does not fit a 64-bit floating-point number"),
         _ => Err("not a number"),
     }
+}
+
+/// Whether all digits before the exponent are 0.
+fn zero(word: &str) -> bool {
+    let digits = word.split(['e', 'E']).next().unwrap_or(word);
+    digits.bytes().all(|b| matches!(b, b'0' | b'.'))
 }
 
 #[cfg(test)]

@@ -105,7 +105,11 @@ impl<'a> Parser<'a> {
 
     /// `.loc`
     pub(super) fn location(&mut self) -> Done {
+        let start = self.span();
         let Loc { place, function, inlined_at } = self.rule(loc)?;
+        if inlined_at.is_some() {
+            self.require("inlined_at", start);
+        }
         let inlined_at = inlined_at.map(|outer| self.location_at(outer));
         let (file, line, column) = place;
         let id = LocationId(self.debug.locations.len() as u32);

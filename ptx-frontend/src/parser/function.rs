@@ -375,12 +375,11 @@ impl<'a> Parser<'a> {
                     format!("`{word}` is for {place} only"),
                 ));
             }
+            self.require(word, span);
             match word {
                 ".maxntid" => (tuning.max_threads, max) = (Some(self.extent()?), Some(span)),
                 ".reqntid" => (tuning.required_threads, required) = (Some(self.extent()?), Some(span)),
-                ".minnctapersm" | ".maxnctapersm" => {
-                    tuning.min_ctas_per_sm = Some(self.number()?);
-                }
+                ".minnctapersm" => tuning.min_ctas_per_sm = Some(self.number()?),
                 ".maxnreg" => tuning.max_registers = Some(self.number()?),
                 ".reqnctapercluster" => tuning.required_cluster = Some(self.extent()?),
                 ".maxclusterrank" => {
@@ -395,10 +394,8 @@ impl<'a> Parser<'a> {
                     self.bump();
                     tuning.blocks_are_clusters = true;
                 }
-                ".minperctamemory" => {
-                    self.number()?;
-                }
-                ".abi_preserve" | ".abi_preserve_control" => {
+                // What only tells the backend how to spend registers and memory is not kept.
+                ".maxnctapersm" | ".minperctamemory" | ".abi_preserve" | ".abi_preserve_control" => {
                     self.number()?;
                 }
                 ".language" => self.language()?,

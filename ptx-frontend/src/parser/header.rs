@@ -132,6 +132,10 @@ impl<'a> Parser<'a> {
         self.bump();
         let list = self.rule(separated_list1(token(TokenKind::Comma), name))?;
         for item in list {
+            if item.text == "map_f64_to_f32" && self.module.target.sm >= 13 {
+                let message = "`map_f64_to_f32` is for sm_10 to sm_12 only";
+                self.error(Diagnostic::error(codes::TARGET, item.span, message));
+            }
             if OPTIONS.contains(&item.text) {
                 self.module.target_options.push(item.text.into());
                 continue;
@@ -178,7 +182,8 @@ impl<'a> Parser<'a> {
     }
 
     fn address_size(&mut self) -> Done {
-        self.bump();
+        let start = self.bump().span;
+        self.require(".address_size", start);
         let (size, span) = self.rule(count)?;
         if size != 32 && size != 64 {
             self.error(
@@ -186,6 +191,10 @@ impl<'a> Parser<'a> {
                     .caption("must be 32 or 64"),
             );
             return Ok(());
+        }
+        if size == 32 && self.module.target.sm >= 90 {
+            let message = format!("{} has no 32-bit addresses", self.module.target);
+            self.error(Diagnostic::error(codes::TARGET, span, message).help("write `.address_size 64`"));
         }
         self.module.address_size = size as u32;
         self.context.address_size = size as u32;

@@ -197,6 +197,7 @@ impl<'a> Parser<'a> {
                 0
             }
             Value::Masked(mask, mask_span, inner) => {
+                self.require("a mask", mask_span);
                 let byte = mask.trailing_zeros() / 8;
                 if mask.checked_shr(byte * 8) != Some(0xff) {
                     let message = format!("{mask:#x} does not select one byte");

@@ -39,6 +39,8 @@ pub(super) struct Operands<'a> {
     pub(super) spans: SmallVec<[Span; 8]>,
     /// Labels to be settled: operand and name.
     pub(super) labels: SmallVec<[(u32, Name<'a>); 1]>,
+    /// Whether `array[1]` is the address itself.
+    pub(super) value: bool,
     /// Something was wrong and has been reported.
     pub(super) bad: bool,
 }
@@ -51,6 +53,7 @@ impl<'a> Parser<'a> {
         let entry = self.opcode()?;
         let mut operands = Operands { bad: guard.is_err() || entry.is_none(), ..Operands::default() };
         let opcode = entry.map(|entry| self.ops.entries[entry as usize].resolved.op.opcode);
+        operands.value = opcode == Some(Opcode::Mov);
         match opcode {
             Some(Opcode::Call) => self.call_operands(&mut operands)?,
             _ => self.operands(opcode, &mut operands)?,

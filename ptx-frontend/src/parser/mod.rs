@@ -16,6 +16,7 @@ mod initializer;
 mod instruction;
 mod names;
 mod operand;
+mod require;
 mod special;
 mod tokens;
 mod variable;
@@ -264,6 +265,7 @@ impl<'a> Parser<'a> {
     fn module_directive(&mut self) -> Done {
         let start = self.span();
         let linkage = if matches!(self.word(), ".extern" | ".visible" | ".weak" | ".common") {
+            self.require(self.word(), start);
             let (linkage, _) = self.rule(declaration::linkage)?;
             if let ".extern" | ".visible" | ".weak" | ".common" = self.word() {
                 let (_, again) = self.rule(declaration::linkage)?;
@@ -277,13 +279,16 @@ impl<'a> Parser<'a> {
         } else {
             Linkage::Internal
         };
+        if linkage == Linkage::Internal {
+            self.require(self.word(), start);
+        }
         match self.word() {
             ".entry" | ".func" => self.function(linkage, start),
             word if declaration::space(word).is_some() => self.variables(linkage, start),
             _ if linkage != Linkage::Internal => {
                 self.expected("`.entry`, `.func` or a state space after a linking directive")
             }
-            ".version" | ".address_size" => {
+            ".version" | ".target" | ".address_size" => {
                 let word = self.word();
                 self.error(
                     Diagnostic::error(codes::MISPLACED, start, format!("`{word}` must stand at the top"))
@@ -291,7 +296,6 @@ impl<'a> Parser<'a> {
                 );
                 Err(Stop)
             }
-            ".target" => self.target(),
             ".pragma" => {
                 let list = self.pragma()?;
                 self.module.pragmas.extend(list);

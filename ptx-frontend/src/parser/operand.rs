@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
                     let message = "only registers have components";
                     return self.stop(Diagnostic::error(codes::COMPONENT, suffix.span, message));
                 }
-                self.variable_operand(id)
+                self.variable_operand(id, operands)
             }
             Entity::Function(id) => {
                 self.bump();
@@ -255,7 +255,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `sym`, `sym+4`, `sym[1]`: its name is consumed.
-    fn variable_operand(&mut self, id: crate::VarId) -> Done<Operand> {
+    fn variable_operand(&mut self, id: crate::VarId, operands: &Operands<'a>) -> Done<Operand> {
         match self.kind() {
             TokenKind::Plus => {
                 self.bump();
@@ -279,7 +279,11 @@ impl<'a> Parser<'a> {
                 self.expect(TokenKind::CloseBracket)?;
                 let variable = &self.module.variables[id.index()];
                 let offset = index.wrapping_mul(i64::from(variable.ty.bytes() * variable.vector));
-                Ok(Operand::Address(Address { base: AddressBase::Variable(id), offset }))
+                // `mov` takes the address, memory instructions what is there.
+                Ok(match operands.value {
+                    true => Operand::Variable(id, offset),
+                    false => Operand::Address(Address { base: AddressBase::Variable(id), offset }),
+                })
             }
             TokenKind::Minus => {
                 let span = self.span();
@@ -475,7 +479,7 @@ fn minus_offset(span: Span) -> Diagnostic {
 
 /// A word as the name before its first dot and what follows it.
 fn split(name: Name<'_>) -> (Name<'_>, Option<Name<'_>>) {
-    let Some(dot) = name.text.find('.') else { return (name, None) };
+    let Some(dot) = name.text.bytes().position(|byte| byte == b'.') else { return (name, None) };
     let middle = name.span.start + dot as u32;
     let base = Name { text: &name.text[..dot], span: Span::new(name.span.start, middle) };
     let suffix = Name { text: &name.text[dot + 1..], span: Span::new(middle + 1, name.span.end) };

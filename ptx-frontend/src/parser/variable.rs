@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::declaration::{Declarator, Head, declarator, head};
+use super::declaration::{Attributes, Declarator, Head, declarator, head};
 use super::names::Entity;
 use super::tokens::Name;
 use super::{Done, Parser, SOURCE};
@@ -70,6 +70,15 @@ impl<'a> Parser<'a> {
             self.error(Diagnostic::error(codes::LINKAGE, start, "`.common` is for `.global` variables only"));
         }
         self.check_type(head);
+        if let Some(span) = head.attributes.span {
+            let Attributes { managed, unified, .. } = head.attributes;
+            if managed {
+                self.require(".managed", span);
+            }
+            if unified.is_some() {
+                self.require(".unified", span);
+            }
+        }
         if let Some(span) = head.attributes.span
             && space != StateSpace::Global
         {
