@@ -172,18 +172,19 @@ macro_rules! integer_type {
                 (s, c0 | c1)
             }
 
-            /// `sub.cc`: the difference and the borrow out (manual 9.7.2.3).
+            /// `sub.cc`: the difference and the carry out of `a + !b + 1` (manual 9.7.2.3). The device
+            /// keeps this carry, the complement of the borrow, so a mixed `sub.cc`, `addc` adds 1
+            /// exactly when there was no borrow.
             #[inline(always)]
             pub fn sub_cc(a: Bits, b: Bits) -> (Bits, bool) {
-                a.overflowing_sub(b)
+                (a.wrapping_sub(b), a >= b)
             }
 
-            /// `subc.cc`: the difference with borrow in, and the borrow out (manual 9.7.2.4).
+            /// `subc.cc`: `a + !b + carry` and its carry out (manual 9.7.2.4); the carry is that of
+            /// [`sub_cc`].
             #[inline(always)]
-            pub fn subc_cc(a: Bits, b: Bits, borrow: bool) -> (Bits, bool) {
-                let (d, b0) = a.overflowing_sub(b);
-                let (d, b1) = d.overflowing_sub(Bits::from(borrow));
-                (d, b0 | b1)
+            pub fn subc_cc(a: Bits, b: Bits, carry: bool) -> (Bits, bool) {
+                addc_cc(a, !b, carry)
             }
 
             /// `madc.lo.cc` (with `carry` false: `mad.lo.cc`): result and carry out of the addition

@@ -22,7 +22,8 @@
 //!   no function here. Nothing relies on the host's NaN bits.
 //! * **`.ftz`** replaces subnormal operands by zeros of their sign, and results that are tiny (below
 //!   the smallest normal after rounding with an unbounded exponent) likewise.
-//! * Carries: `*_cc` functions return `(result, carry)`; for subtraction the flag is the borrow.
+//! * Carries: `*_cc` functions return `(result, carry)`. The flag is the adder's carry, also for
+//!   subtraction (1 means no borrow), as ptxas builds it: opaque to the caller, right in mixed chains.
 //!
 //! # Speed classes
 //!

@@ -160,8 +160,10 @@ fn arithmetic_agrees_with_wide_integers() {
         let carry = rng.below(2) == 1;
         let sum = wa + wb + u128::from(carry);
         assert_eq!(u64::addc_cc(a, b, carry), (sum as D, sum >> 64 != 0));
-        let difference = wa.wrapping_sub(wb).wrapping_sub(u128::from(carry));
-        assert_eq!(u64::subc_cc(a, b, carry), (difference as D, difference >> 64 != 0));
+        // The flag of a subtraction is "no borrow".
+        let difference = wa.wrapping_sub(wb).wrapping_sub(u128::from(!carry));
+        assert_eq!(u64::subc_cc(a, b, carry), (difference as D, difference >> 64 == 0));
+        assert_eq!(u64::sub_cc(a, b), u64::subc_cc(a, b, true));
         let sum = ((wa * wb) >> 64) + u128::from(c) + u128::from(carry);
         assert_eq!(u64::madc_hi_cc(a, b, c, carry), (sum as D, sum >> 64 != 0));
         let sum = u128::from((sa * sb) as D) + u128::from(c) + u128::from(carry);
