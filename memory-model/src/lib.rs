@@ -1,1 +1,61 @@
-//! x
+//! The PTX memory consistency model: what a program may do, decided exactly, with the reason.
+//!
+//! A litmus test is a small program of several threads with a question about its final state. [`parse`] reads
+//! it, [`check`] answers: under the newest text of the PTX ISA, under the two published `.cat` models, or under
+//! sequential consistency ([`model::ModelName`]).
+//!
+//! ```
+//! use memory_model::{Options, check, parse};
+//!
+//! let text = r#"PTX MP
+//! { data=0; flag=0; }
+//!  P0@cta 0,gpu 0          | P1@cta 1,gpu 0           ;
+//!  st.weak data, 1         | ld.acquire.gpu r0, flag  ;
+//!  st.release.gpu flag, 1  | ld.weak r1, data         ;
+//! exists (1:r0 == 1 /\ 1:r1 == 0)
+//! "#;
+//! let litmus = parse(text).expect("a well-formed test");
+//! let verdict = check(&litmus, &Options { explain: true, ..Options::default() });
+//! assert_eq!((verdict.holds, verdict.verdict), (Some(false), "forbidden"));
+//! // The axiom that forbids it, as a cycle in the lines of the test.
+//! assert_eq!(verdict.cuts[0].axiom, "Causality");
+//! ```
+//!
+//! # How it works
+//! * [`litmus`] parses, [`program`] is the result: threads with their placement in CTAs, clusters and devices.
+//! * [`skeleton`] unrolls each thread into the tree of its paths; values stay symbolic.
+//! * [`event`] and [`relation`] are executions as the manual speaks of them: events, and relations on them.
+//! * [`model`] holds the models. Each relation and axiom is one definition beside its section number, in a
+//!   small language of relations ([`model::algebra`]).
+//! * [`explore`] searches: a SAT solver proposes executions, the model judges them, and the derivation of each
+//!   violation becomes a clause ([`explore::engine`]). A slow enumerator ([`explore::oracle`]) is the yardstick
+//!   in the tests.
+//! * [`explain`] shows executions as tables and graphs, and violations as cycles of program lines.
+//!
+//! # What can be asked
+//! The assertion as written, termination under fair scheduling, freedom from races, and barrier divergence
+//! ([`Property`]).
+//!
+//! # Limits
+//! At most 1024 events after unrolling, at most 4096 possible values of one register, and a loop bound. What a
+//! limit leaves undecided is answered `unknown` with the limit's name, never with a guess. A program with a
+//! mixed-size race is `undefined`, as the manual has it.
+//!
+//! The crate has no I/O and does not panic on any input.
+#![forbid(unsafe_code)]
+
+pub mod assembly;
+mod check;
+pub mod event;
+pub mod explain;
+pub mod explore;
+pub mod litmus;
+pub mod model;
+pub mod program;
+pub mod relation;
+pub mod skeleton;
+
+pub use check::{Limits, Options, Outcome, Property, Race, RaceClass, Verdict, check};
+pub use explore::engine::Effort;
+pub use litmus::{Diagnostic, parse};
+pub use program::Litmus;

@@ -1,0 +1,193 @@
+//! What follows at once for cells that only atomics change, and for threads that are alike.
+//!
+//! Solvers are slow at counting, so two facts that every model here implies are given to them directly.
+//! * Morally strong atomics on one cell read from one another in a chain: atomicity (8.10.3) leaves nothing
+//!   between a write and the atomic that reads it, and coherence follows observation. If all writes to a cell
+//!   are such atomics with one commuting operation, the final value takes all of them in, and what one reads
+//!   is the initial value with some of the others applied.
+//! * Threads with the same code that no condition tells apart and that stand alike in the placement can be
+//!   permuted; only executions in which their first atomics come in a fixed order need be looked at.
+
+use super::encode::{Encoding, OneHot, Universe};
+use crate::event::{Edge, Kind};
+use crate::program::{BinOp, Instr, Litmus, Observable};
+use crate::skeleton::{Skeleton, Value};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
+
+/// A cell that only atomics with one commuting operation change, all pairwise ordered.
+pub(super) struct Chain {
+    pub(super) cell: usize,
+    /// Write halves, with operation and constant operand.
+    pub(super) writes: Vec<(usize, BinOp, i64)>,
+}
+
+/// Whether applying `a` and `b` in either order is the same, for any operands.
+fn commute(a: BinOp, b: BinOp) -> bool {
+    match (a, b) {
+        (BinOp::Add | BinOp::Sub, BinOp::Add | BinOp::Sub) => true,
+        (BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Min | BinOp::Max, _) => a == b,
+        _ => false,
+    }
+}
+
+/// The chains of a program.
+pub(super) fn chains(skeleton: &Skeleton, universe: &Universe) -> Vec<Chain> {
+    let ordered: FxHashSet<Edge> = universe.writes.iter().copied().collect();
+    let mut out = Vec::new();
+    'cells: for cell in 0..skeleton.cells.len() {
+        let mut writes = Vec::new();
+        for (event, template) in skeleton.events.iter().enumerate() {
+            if template.event.kind != Kind::Write || skeleton.cell_of(event) != Some(cell) {
+                continue;
+            }
+            let (Some(read), Value::Bin(op, old, operand)) =
+                (template.rmw_read, skeleton.values[template.value])
+            else {
+                continue 'cells;
+            };
+            let (Value::Read(from), Value::Const(operand)) = (skeleton.values[old], skeleton.values[operand])
+            else {
+                continue 'cells;
+            };
+            if from != read {
+                continue 'cells;
+            }
+            writes.push((event, op, operand));
+        }
+        let linked = writes.iter().enumerate().all(|(i, &(a, op_a, _))| {
+            writes[i + 1..].iter().all(|&(b, op_b, _)| {
+                commute(op_a, op_b) && (ordered.contains(&(a, b)) || !skeleton.compatible(a, b))
+            }) && commute(op_a, op_a)
+        });
+        if linked && !writes.is_empty() {
+            out.push(Chain { cell, writes });
+        }
+    }
+    out
+}
+
+impl Chain {
+    /// What the atomic with this write half can read: the initial value with some of the others applied.
+    pub(super) fn readable(&self, initial: i64, write: usize) -> BTreeSet<i64> {
+        let mut values = BTreeSet::from([initial]);
+        for &(other, op, operand) in &self.writes {
+            if other != write {
+                let more: Vec<i64> = values.iter().map(|&v| op.eval(v, operand)).collect();
+                values.extend(more);
+            }
+        }
+        values
+    }
+}
+
+impl Encoding<'_> {
+    /// The final value of a chain, with every atomic that happens applied.
+    pub(super) fn chain_total(&mut self, chain: &Chain, output: &OneHot) {
+        let initial = self.skeleton.events[self.skeleton.cells[chain.cell].init].value;
+        let mut total = self.values[initial].clone();
+        for &(write, op, operand) in &chain.writes {
+            let happens = self.happens(write);
+            let applied: BTreeSet<i64> = total.domain.iter().map(|&v| op.eval(v, operand)).collect();
+            let domain: BTreeSet<i64> = match happens == self.sat.yes() {
+                true => applied,
+                false => applied.into_iter().chain(total.domain.iter().copied()).collect(),
+            };
+            let next = self.fresh_value(domain);
+            for (v, is_v) in total.pairs() {
+                if let Some(l) = next.literal(op.eval(v, operand)) {
+                    self.sat.implies(&[is_v, happens], l);
+                }
+                if let Some(l) = next.literal(v) {
+                    self.sat.implies(&[is_v, !happens], l);
+                }
+            }
+            total = next;
+        }
+        for (v, is_v) in total.pairs() {
+            match output.literal(v) {
+                Some(l) => self.sat.implies(&[is_v], l),
+                None => self.sat.clause(&[!is_v]),
+            }
+        }
+    }
+
+    /// The chosen order of writes is transitive where it relates all three pairs.
+    pub(super) fn transitive_order(&mut self, universe: &Universe) {
+        let mut after: Vec<Vec<usize>> = vec![Vec::new(); self.skeleton.events.len()];
+        for &(a, b) in &universe.writes {
+            after[a].push(b);
+        }
+        for &(a, b) in &universe.writes {
+            for &c in &after[b] {
+                if !self.co.contains_key(&(a, c)) {
+                    continue;
+                }
+                let happens = [self.happens(a), self.happens(b), self.happens(c)];
+                for (x, y, z) in [(a, b, c), (c, b, a)] {
+                    // A cycle of three in one direction is excluded; the two directions make all cases.
+                    let edges = [(x, y), (y, z), (z, x)]
+                        .map(|(p, q)| Self::before(&self.co, p, q).unwrap_or(self.sat.no()));
+                    let clause: Vec<_> = edges.iter().chain(&happens).map(|&l| !l).collect();
+                    self.sat.clause(&clause);
+                }
+            }
+        }
+    }
+
+    /// Orders the first atomics of interchangeable threads.
+    pub(super) fn symmetry(&mut self, litmus: &Litmus) {
+        let skeleton = self.skeleton;
+        let threads = litmus.program.threads.len();
+        let mentioned: BTreeSet<usize> = litmus
+            .observables()
+            .into_iter()
+            .filter_map(|v| match v {
+                Observable::Reg(t, _) => Some(t),
+                Observable::Mem(..) => None,
+            })
+            .collect();
+        let same_code =
+            |a: &[Instr], b: &[Instr]| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.op == y.op);
+        let alike = |a: usize, b: usize| {
+            let (x, y) = (&litmus.program.threads[a], &litmus.program.threads[b]);
+            x.initial == y.initial
+                && x.registers == y.registers
+                && same_code(&x.code, &y.code)
+                && (0..threads)
+                    .all(|t| t == a || t == b || skeleton.common_scope[a][t] == skeleton.common_scope[b][t])
+        };
+        let mut classes: Vec<Vec<usize>> = Vec::new();
+        for t in (0..threads).filter(|t| !mentioned.contains(t)) {
+            match classes.iter_mut().find(|class| class.iter().all(|&c| alike(c, t))) {
+                Some(class) => class.push(t),
+                None => classes.push(vec![t]),
+            }
+        }
+        for class in classes {
+            // The first write that all of them make whatever happens and that is ordered between them.
+            let candidates: Vec<Vec<usize>> = class
+                .iter()
+                .map(|&t| {
+                    let root = &skeleton.trees[t].nodes[0];
+                    root.events
+                        .iter()
+                        .copied()
+                        .filter(|&e| skeleton.events[e].event.kind == Kind::Write)
+                        .collect()
+                })
+                .collect();
+            for position in 0..candidates.first().map_or(0, Vec::len) {
+                let writes: Option<Vec<usize>> =
+                    candidates.iter().map(|c| c.get(position).copied()).collect();
+                let Some(writes) = writes else { break };
+                let orders: Option<Vec<_>> =
+                    writes.windows(2).map(|w| Self::before(&self.co, w[0], w[1])).collect();
+                if let Some(orders) = orders {
+                    orders.into_iter().for_each(|l| self.sat.clause(&[l]));
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,630 @@
+//! The choices of an execution as Boolean variables: paths, values, reads-from, orders, final values.
+//!
+//! What the clauses say is everything except the axioms: which paths the values lead along, that every read
+//! returns the value of the write it reads from, how barriers open, and what the final state is. The axioms
+//! are added by [`super::engine`] as they turn out to be needed.
+
+use super::chains::{Chain, chains};
+use super::sat::{Lit, Sat};
+use super::search::Search;
+use crate::assembly::{barrier_groups, may_read_from};
+use crate::event::{Edge, Execution, Kind};
+use crate::model::{Compiled, Evaluation, Model};
+use crate::program::{Cmp, Cond, Litmus, Observable, Term};
+use crate::skeleton::{Compare, Guard, Leaf, Skeleton, TooLarge, Value, ValueId};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// Most values that one symbolic value may have, and most pairs of operand values of an operation.
+const MAX_DOMAIN: usize = 4096;
+const MAX_PAIRS: usize = 1 << 18;
+
+/// A value as literals: `literals[i]` says that it is `domain[i]`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OneHot {
+    pub(super) domain: Vec<i64>,
+    pub(super) literals: Vec<Lit>,
+}
+
+impl OneHot {
+    pub(super) fn literal(&self, value: i64) -> Option<Lit> {
+        self.domain.binary_search(&value).ok().map(|i| self.literals[i])
+    }
+
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (i64, Lit)> + '_ {
+        self.domain.iter().copied().zip(self.literals.iter().copied())
+    }
+}
+
+/// Static relations between all events that can happen.
+pub(super) struct Universe {
+    /// Pairs of writes that an execution orders, `a < b`.
+    pub(super) writes: Vec<Edge>,
+    /// Pairs of `fence.sc` that an execution orders, `a < b`.
+    pub(super) fences: Vec<Edge>,
+    /// Pairs that race unless causality orders them, `a < b`.
+    pub(super) conflicts: Vec<Edge>,
+}
+
+impl Universe {
+    pub(super) fn new(skeleton: &Skeleton, model: &Model) -> Result<Self, TooLarge> {
+        match skeleton.events.len() {
+            0..=64 => Ok(Self::with_words::<1>(skeleton, model)),
+            65..=256 => Ok(Self::with_words::<4>(skeleton, model)),
+            257..=1024 => Ok(Self::with_words::<16>(skeleton, model)),
+            n => Err(TooLarge(format!("{n} events; at most 1024 can be explored"))),
+        }
+    }
+
+    fn with_words<const W: usize>(skeleton: &Skeleton, model: &Model) -> Self {
+        let nothing = Model { axioms: Vec::new(), ..model.clone() };
+        let conflicts = super::search::conflicts(model);
+        let (compiled, ids) =
+            Compiled::new(&nothing, &[], &[&model.ordered_writes, &model.ordered_fences, &conflicts]);
+        let execution = Execution {
+            events: skeleton.events.iter().map(|t| t.event.clone()).collect(),
+            common_scope: skeleton.common_scope.clone(),
+            ..Execution::default()
+        };
+        let mut evaluation = Evaluation::<W>::new();
+        evaluation.load(&compiled, &execution, false);
+        let pairs = |id: usize| -> Vec<Edge> {
+            evaluation.relation(id).pairs().filter(|&(a, b)| a < b && skeleton.compatible(a, b)).collect()
+        };
+        Self { writes: pairs(ids[0]), fences: pairs(ids[1]), conflicts: pairs(ids[2]) }
+    }
+}
+
+/// The encoding of one search over one program.
+pub(super) struct Encoding<'a> {
+    pub(super) sat: Sat,
+    pub(super) skeleton: &'a Skeleton,
+    litmus: &'a Litmus,
+    search: Search,
+    /// By thread and node: the path passes through the node.
+    pub(super) reach: Vec<Vec<Lit>>,
+    /// By symbolic value.
+    pub(super) values: Vec<OneHot>,
+    /// By read: the writes it may read from.
+    pub(super) sources: FxHashMap<usize, Vec<(usize, Lit)>>,
+    /// By pair of writes `a < b`: `a` comes first.
+    pub(super) co: FxHashMap<Edge, Lit>,
+    /// By pair of fences `a < b`: `a` comes first.
+    pub(super) sc: FxHashMap<Edge, Lit>,
+    /// Barrier synchronisation edges.
+    pub(super) bar: FxHashMap<Edge, Lit>,
+    /// Edges between barrier phases.
+    pub(super) bar_order: FxHashMap<Edge, Lit>,
+    /// By observed cell: the writes that may be last.
+    pub(super) finals: Vec<Vec<(usize, Lit)>>,
+    /// Pairs asked to race.
+    pub(super) races: Vec<(Edge, Lit)>,
+    /// By observable.
+    pub(super) outputs: Vec<OneHot>,
+    /// By waiting barrier event: it opens.
+    pub(super) opens: FxHashMap<usize, Lit>,
+    /// Writes whose happening is more than their node being reached.
+    pub(super) dropped: FxHashMap<usize, Lit>,
+    compares: FxHashMap<(Cmp, ValueId, ValueId), Lit>,
+}
+
+impl<'a> Encoding<'a> {
+    pub(super) fn new(
+        sat: Sat,
+        litmus: &'a Litmus,
+        skeleton: &'a Skeleton,
+        model: &Model,
+        universe: &Universe,
+        search: Search,
+    ) -> Result<Self, TooLarge> {
+        let mut encoding = Self {
+            sat,
+            skeleton,
+            litmus,
+            search,
+            reach: Vec::new(),
+            values: Vec::new(),
+            sources: FxHashMap::default(),
+            co: FxHashMap::default(),
+            sc: FxHashMap::default(),
+            bar: FxHashMap::default(),
+            bar_order: FxHashMap::default(),
+            finals: Vec::new(),
+            races: Vec::new(),
+            outputs: Vec::new(),
+            opens: FxHashMap::default(),
+            dropped: FxHashMap::default(),
+            compares: FxHashMap::default(),
+        };
+        let sources = encoding.possible_sources();
+        let chains = chains(skeleton, universe);
+        encoding.domains(&sources, &chains)?;
+        encoding.paths();
+        encoding.droppable();
+        encoding.reads_from(&sources);
+        encoding.operations();
+        encoding.orders(universe);
+        encoding.transitive_order(universe);
+        for group in barrier_groups(skeleton, model.barriers) {
+            encoding.barrier(&group);
+        }
+        match search {
+            Search::Complete => encoding.final_state(&chains)?,
+            Search::Race => encoding.race(universe),
+            Search::Stuck | Search::Divergence => {
+                encoding.some_leaf(|leaf| matches!(leaf, Leaf::Spin { .. } | Leaf::Blocked));
+            }
+            Search::Cut => encoding.some_leaf(|leaf| *leaf == Leaf::Cut),
+            Search::Fault => encoding.some_leaf(|leaf| *leaf == Leaf::Fault),
+        }
+        Ok(encoding)
+    }
+
+    /// The literal of an event: it happens.
+    pub(super) fn happens(&self, event: usize) -> Lit {
+        match (self.dropped.get(&event), self.skeleton.events[event].node) {
+            (Some(&literal), _) => literal,
+            (None, Some((thread, node))) => self.reach[thread][node],
+            (None, None) => self.sat.yes(),
+        }
+    }
+
+    /// Writes that lie on a path but do not happen if it ends in certain leaves.
+    fn droppable(&mut self) {
+        for (&write, leaves) in &self.skeleton.droppers {
+            if let Some((thread, node)) = self.skeleton.events[write].node {
+                let mut parts = vec![self.reach[thread][node]];
+                parts.extend(leaves.iter().map(|&leaf| !self.reach[thread][leaf]));
+                let literal = self.sat.and(&parts);
+                self.dropped.insert(write, literal);
+            }
+        }
+    }
+
+    fn possible_sources(&self) -> Vec<Vec<usize>> {
+        let events = &self.skeleton.events;
+        let writes: Vec<usize> = (0..events.len()).filter(|&e| events[e].event.is_write()).collect();
+        (0..events.len())
+            .map(|r| {
+                if events[r].event.kind != Kind::Read {
+                    return Vec::new();
+                }
+                writes.iter().copied().filter(|&w| may_read_from(self.skeleton, w, r)).collect()
+            })
+            .collect()
+    }
+
+    /// The values that every symbolic value can have: the least sets closed under reads-from, cut off after
+    /// as many rounds as there are writes. No chain of reads-from and dependencies is longer in an execution
+    /// without values out of thin air, so no possible value is lost.
+    fn domains(&mut self, sources: &[Vec<usize>], chains: &[Chain]) -> Result<(), TooLarge> {
+        let skeleton = self.skeleton;
+        let mut readable: FxHashMap<usize, BTreeSet<i64>> = FxHashMap::default();
+        for chain in chains {
+            let initial = skeleton.events[skeleton.cells[chain.cell].init].value;
+            if let Value::Const(initial) = skeleton.values[initial] {
+                for &(write, ..) in &chain.writes {
+                    if let Some(read) = skeleton.events[write].rmw_read {
+                        readable.insert(read, chain.readable(initial, write));
+                    }
+                }
+            }
+        }
+        let mut sets: Vec<BTreeSet<i64>> = vec![BTreeSet::new(); skeleton.values.len()];
+        let rounds = skeleton.events.iter().filter(|t| t.event.kind == Kind::Write).count() + 2;
+        for _ in 0..rounds {
+            let mut changed = false;
+            for (id, value) in skeleton.values.iter().enumerate() {
+                let before = sets[id].len();
+                match *value {
+                    Value::Const(c) => {
+                        sets[id].insert(c);
+                    }
+                    Value::Read(event) => {
+                        let mut union = std::mem::take(&mut sets[id]);
+                        match readable.get(&event) {
+                            Some(values) => union.extend(values),
+                            None => {
+                                for &w in &sources[event] {
+                                    union.extend(&sets[skeleton.events[w].value]);
+                                }
+                            }
+                        }
+                        sets[id] = union;
+                    }
+                    Value::Bin(op, a, b) => {
+                        let results: BTreeSet<i64> =
+                            operand_pairs(&sets[a], &sets[b], a == b)?.map(|(x, y)| op.eval(x, y)).collect();
+                        sets[id].extend(results);
+                    }
+                }
+                if sets[id].len() > MAX_DOMAIN {
+                    return Err(TooLarge(format!("a value with more than {MAX_DOMAIN} possibilities")));
+                }
+                changed |= sets[id].len() != before;
+            }
+            if !changed {
+                break;
+            }
+        }
+        for set in sets {
+            let domain: Vec<i64> = set.into_iter().collect();
+            let literals = match domain.len() {
+                1 => vec![self.sat.yes()],
+                n => (0..n).map(|_| self.sat.fresh()).collect(),
+            };
+            self.values.push(OneHot { domain, literals });
+        }
+        // A read that may not happen has no value then, which matters to barrier numbers.
+        for (id, value) in skeleton.values.iter().enumerate() {
+            if let Value::Read(_) = value
+                && self.values[id].domain.len() == 1
+            {
+                self.values[id].literals[0] = self.sat.fresh();
+            }
+        }
+        Ok(())
+    }
+
+    fn paths(&mut self) {
+        for (thread, tree) in self.skeleton.trees.iter().enumerate() {
+            self.reach.push(Vec::with_capacity(tree.nodes.len()));
+            for node in &tree.nodes {
+                let guard = match &node.guard {
+                    Guard::True => self.sat.yes(),
+                    Guard::Compare(compares) => {
+                        let literals: Vec<Lit> = compares.iter().map(|&c| self.compare(c)).collect();
+                        self.sat.and(&literals)
+                    }
+                    Guard::Opens(event) => self.opens(*event),
+                    Guard::Blocked(event) => !self.opens(*event),
+                };
+                let parent = node.parent.map_or(self.sat.yes(), |p| self.reach[thread][p]);
+                let reach = self.sat.and(&[parent, guard]);
+                self.reach[thread].push(reach);
+                let allowed = match (&node.leaf, self.search) {
+                    (None | Some(Leaf::Done(_)), _) => true,
+                    (Some(Leaf::Spin { .. }), Search::Stuck) => true,
+                    (Some(Leaf::Blocked), Search::Stuck | Search::Divergence) => true,
+                    (Some(Leaf::Cut), Search::Cut) | (Some(Leaf::Fault), Search::Fault) => true,
+                    (Some(_), Search::Cut | Search::Fault) => {
+                        // Other threads may stop anywhere when one is cut short.
+                        !matches!(node.leaf, Some(Leaf::Discard))
+                    }
+                    _ => false,
+                };
+                if !allowed {
+                    self.sat.clause(&[!reach]);
+                }
+            }
+        }
+    }
+
+    pub(super) fn opens(&mut self, event: usize) -> Lit {
+        if let Some(&known) = self.opens.get(&event) {
+            return known;
+        }
+        let literal = self.sat.fresh();
+        self.opens.insert(event, literal);
+        literal
+    }
+
+    /// The literal of a comparison, right whenever both values are known.
+    fn compare(&mut self, compare: Compare) -> Lit {
+        let Compare { cmp, a, b, holds } = compare;
+        let literal = match self.compares.get(&(cmp, a, b)) {
+            Some(&known) => known,
+            None => {
+                let literal = {
+                    let (x, y) = (self.values[a].clone(), self.values[b].clone());
+                    self.comparison(cmp, &x, &y)
+                };
+                self.compares.insert((cmp, a, b), literal);
+                literal
+            }
+        };
+        if holds { literal } else { !literal }
+    }
+
+    fn comparison(&mut self, cmp: Cmp, x: &OneHot, y: &OneHot) -> Lit {
+        let outcomes: BTreeSet<bool> =
+            x.domain.iter().flat_map(|&v| y.domain.iter().map(move |&w| cmp.eval(v, w))).collect();
+        if outcomes.len() == 1 {
+            return self.sat.constant(outcomes.contains(&true));
+        }
+        let literal = self.sat.fresh();
+        for (v, is_v) in x.pairs() {
+            for (w, is_w) in y.pairs() {
+                let result = if cmp.eval(v, w) { literal } else { !literal };
+                self.sat.implies(&[is_v, is_w], result);
+            }
+        }
+        literal
+    }
+
+    fn reads_from(&mut self, sources: &[Vec<usize>]) {
+        for (read, writes) in sources.iter().enumerate() {
+            if self.skeleton.events[read].event.kind != Kind::Read {
+                continue;
+            }
+            let happens = self.happens(read);
+            let value = self.values[self.skeleton.events[read].value].clone();
+            for &l in &value.literals {
+                self.sat.clause(&[!l, happens]);
+            }
+            self.sat.at_most_one(&value.literals);
+            let mut choices = Vec::with_capacity(writes.len());
+            for &write in writes {
+                let from = self.sat.fresh();
+                self.sat.clause(&[!from, happens]);
+                let source_happens = self.happens(write);
+                self.sat.clause(&[!from, source_happens]);
+                let written = self.values[self.skeleton.events[write].value].clone();
+                for (v, is_v) in written.pairs() {
+                    match value.literal(v) {
+                        Some(l) => self.sat.implies(&[from, is_v], l),
+                        None => self.sat.clause(&[!from, !is_v]),
+                    }
+                }
+                choices.push((write, from));
+            }
+            let literals: Vec<Lit> = choices.iter().map(|c| c.1).collect();
+            self.sat.at_most_one(&literals);
+            let some: Vec<Lit> = literals.into_iter().chain([!happens]).collect();
+            self.sat.clause(&some);
+            let known: Vec<Lit> = value.literals.iter().copied().chain([!happens]).collect();
+            self.sat.clause(&known);
+            self.sources.insert(read, choices);
+        }
+    }
+
+    /// Results of operations follow from their operands, and need them.
+    fn operations(&mut self) {
+        for (id, value) in self.skeleton.values.iter().enumerate() {
+            let Value::Bin(op, a, b) = *value else { continue };
+            let (x, y, out) = (self.values[a].clone(), self.values[b].clone(), self.values[id].clone());
+            if out.domain.len() > 1 {
+                self.sat.at_most_one(&out.literals);
+            }
+            let mut supports: Vec<(BTreeSet<Lit>, BTreeSet<Lit>)> =
+                vec![Default::default(); out.domain.len()];
+            for (i, (v, is_v)) in x.pairs().enumerate() {
+                for (j, (w, is_w)) in y.pairs().enumerate() {
+                    if a == b && i != j {
+                        continue;
+                    }
+                    let Ok(k) = out.domain.binary_search(&op.eval(v, w)) else {
+                        // Only reachable through values out of thin air.
+                        self.sat.clause(&[!is_v, !is_w]);
+                        continue;
+                    };
+                    self.sat.implies(&[is_v, is_w], out.literals[k]);
+                    supports[k].0.insert(is_v);
+                    supports[k].1.insert(is_w);
+                }
+            }
+            if out.domain.len() > 1 {
+                for (&result, (left, right)) in out.literals.iter().zip(&supports) {
+                    for support in [left, right] {
+                        let clause: Vec<Lit> = support.iter().copied().chain([!result]).collect();
+                        self.sat.clause(&clause);
+                    }
+                }
+            }
+        }
+    }
+
+    fn orders(&mut self, universe: &Universe) {
+        for &pair in &universe.writes {
+            let literal = self.sat.fresh();
+            self.co.insert(pair, literal);
+        }
+        for &pair in &universe.fences {
+            let literal = self.sat.fresh();
+            self.sc.insert(pair, literal);
+        }
+    }
+
+    /// The literal of "`a` before `b`" in an order of pairs.
+    pub(super) fn before(order: &FxHashMap<Edge, Lit>, a: usize, b: usize) -> Option<Lit> {
+        if a < b { order.get(&(a, b)).copied() } else { order.get(&(b, a)).map(|&l| !l) }
+    }
+
+    fn race(&mut self, universe: &Universe) {
+        for &(a, b) in &universe.conflicts {
+            let literal = self.sat.fresh();
+            for event in [a, b] {
+                let happens = self.happens(event);
+                self.sat.clause(&[!literal, happens]);
+            }
+            self.races.push(((a, b), literal));
+        }
+        let literals: Vec<Lit> = self.races.iter().map(|r| r.1).collect();
+        self.sat.clause(&literals);
+        self.sat.at_most_one(&literals);
+    }
+
+    /// Some thread's path ends in such a leaf.
+    fn some_leaf(&mut self, which: fn(&Leaf) -> bool) {
+        let mut ends = Vec::new();
+        for (thread, tree) in self.skeleton.trees.iter().enumerate() {
+            for (node, literal) in tree.nodes.iter().zip(&self.reach[thread]) {
+                if node.leaf.as_ref().is_some_and(which) {
+                    ends.push(*literal);
+                }
+            }
+        }
+        self.sat.clause(&ends);
+    }
+
+    // ---- final state --------------------------------------------------------------------------------------
+
+    fn final_state(&mut self, chains: &[Chain]) -> Result<(), TooLarge> {
+        self.finals = vec![Vec::new(); self.skeleton.cells.len()];
+        let mut cells: FxHashMap<usize, OneHot> = FxHashMap::default();
+        for v in self.litmus.observables() {
+            let output = match v {
+                Observable::Reg(thread, register) => self.final_register(thread, usize::from(register.0)),
+                Observable::Mem(loc, index) => {
+                    let parts = self.skeleton.observed_cells(&self.litmus.program, loc, index);
+                    let mut whole: Option<OneHot> = None;
+                    for (cell, shift) in parts {
+                        let part = match cells.get(&cell) {
+                            Some(known) => known.clone(),
+                            None => {
+                                let value = self.final_cell(cell);
+                                if let Some(chain) = chains.iter().find(|c| c.cell == cell) {
+                                    self.chain_total(chain, &value);
+                                }
+                                cells.insert(cell, value.clone());
+                                value
+                            }
+                        };
+                        whole = Some(match whole {
+                            None => part,
+                            Some(low) => self.joined(&low, &part, shift)?,
+                        });
+                    }
+                    whole.unwrap_or(OneHot { domain: vec![0], literals: vec![self.sat.yes()] })
+                }
+            };
+            self.outputs.push(output);
+        }
+        if let Some(filter) = &self.litmus.filter {
+            let literal = self.condition(filter)?;
+            self.sat.clause(&[literal]);
+        }
+        Ok(())
+    }
+
+    pub(super) fn fresh_value(&mut self, domain: BTreeSet<i64>) -> OneHot {
+        let domain: Vec<i64> = domain.into_iter().collect();
+        let literals: Vec<Lit> = match domain.len() {
+            1 => vec![self.sat.yes()],
+            n => (0..n).map(|_| self.sat.fresh()).collect(),
+        };
+        self.sat.at_most_one(&literals);
+        self.sat.clause(&literals);
+        OneHot { domain, literals }
+    }
+
+    fn final_register(&mut self, thread: usize, register: usize) -> OneHot {
+        let leaves: Vec<(Lit, ValueId)> = self.skeleton.trees[thread]
+            .nodes
+            .iter()
+            .zip(&self.reach[thread])
+            .filter_map(|(node, &reach)| match &node.leaf {
+                Some(Leaf::Done(registers)) => Some((reach, registers[register])),
+                _ => None,
+            })
+            .collect();
+        let domain: BTreeSet<i64> =
+            leaves.iter().flat_map(|&(_, value)| self.values[value].domain.iter().copied()).collect();
+        let output = self.fresh_value(if domain.is_empty() { BTreeSet::from([0]) } else { domain });
+        for (reach, value) in leaves {
+            for (v, is_v) in self.values[value].clone().pairs() {
+                if let Some(l) = output.literal(v) {
+                    self.sat.implies(&[reach, is_v], l);
+                }
+            }
+        }
+        output
+    }
+
+    fn final_cell(&mut self, cell: usize) -> OneHot {
+        let writes: Vec<usize> = (0..self.skeleton.events.len())
+            .filter(|&e| self.skeleton.events[e].event.is_write() && self.skeleton.cell_of(e) == Some(cell))
+            .collect();
+        let domain: BTreeSet<i64> = writes
+            .iter()
+            .flat_map(|&w| self.values[self.skeleton.events[w].value].domain.iter().copied())
+            .collect();
+        let output = self.fresh_value(domain);
+        let mut last = Vec::new();
+        for &write in &writes {
+            let is_last = self.sat.fresh();
+            let happens = self.happens(write);
+            self.sat.clause(&[!is_last, happens]);
+            for (v, is_v) in self.values[self.skeleton.events[write].value].clone().pairs() {
+                if let Some(l) = output.literal(v) {
+                    self.sat.implies(&[is_last, is_v], l);
+                }
+            }
+            for &other in &writes {
+                if let Some(after) = Self::before(&self.co, write, other) {
+                    let happens = self.happens(other);
+                    self.sat.clause(&[!is_last, !happens, !after]);
+                }
+            }
+            last.push((write, is_last));
+        }
+        let literals: Vec<Lit> = last.iter().map(|l| l.1).collect();
+        self.sat.clause(&literals);
+        self.sat.at_most_one(&literals);
+        self.finals[cell] = last;
+        output
+    }
+
+    /// `low | high << 8 * shift`.
+    fn joined(&mut self, low: &OneHot, high: &OneHot, shift: u32) -> Result<OneHot, TooLarge> {
+        let join = |l: i64, h: i64| l | (h << (8 * shift));
+        let low_set: BTreeSet<i64> = low.domain.iter().copied().collect();
+        let high_set: BTreeSet<i64> = high.domain.iter().copied().collect();
+        let domain = operand_pairs(&low_set, &high_set, false)?.map(|(l, h)| join(l, h)).collect();
+        let output = self.fresh_value(domain);
+        for (l, is_l) in low.pairs() {
+            for (h, is_h) in high.pairs() {
+                if let Some(o) = output.literal(join(l, h)) {
+                    self.sat.implies(&[is_l, is_h], o);
+                }
+            }
+        }
+        Ok(output)
+    }
+
+    /// The literal of a condition on the final state.
+    pub(super) fn condition(&mut self, cond: &Cond) -> Result<Lit, TooLarge> {
+        Ok(match cond {
+            Cond::Not(c) => !self.condition(c)?,
+            Cond::And(a, b) => {
+                let parts = [self.condition(a)?, self.condition(b)?];
+                self.sat.and(&parts)
+            }
+            Cond::Or(a, b) => {
+                let parts = [self.condition(a)?, self.condition(b)?];
+                self.sat.or(&parts)
+            }
+            Cond::Cmp(cmp, a, b) => {
+                let (x, y) = (self.term(a), self.term(b));
+                if x.domain.len() * y.domain.len() > MAX_PAIRS {
+                    return Err(TooLarge("a comparison of values with too many possibilities".to_owned()));
+                }
+                self.comparison(*cmp, &x, &y)
+            }
+        })
+    }
+
+    fn term(&self, term: &Term) -> OneHot {
+        match *term {
+            Term::Const(c) => OneHot { domain: vec![c], literals: vec![self.sat.yes()] },
+            Term::Var(v) => {
+                let index = self.litmus.observables().iter().position(|&o| o == v);
+                index.map(|i| self.outputs[i].clone()).unwrap_or_default()
+            }
+        }
+    }
+}
+
+fn operand_pairs<'s>(
+    a: &'s BTreeSet<i64>,
+    b: &'s BTreeSet<i64>,
+    same: bool,
+) -> Result<Box<dyn Iterator<Item = (i64, i64)> + 's>, TooLarge> {
+    if same {
+        return Ok(Box::new(a.iter().map(|&v| (v, v))));
+    }
+    if a.len() * b.len() > MAX_PAIRS {
+        return Err(TooLarge("an operation on values with too many possibilities".to_owned()));
+    }
+    Ok(Box::new(a.iter().flat_map(move |&x| b.iter().map(move |&y| (x, y)))))
+}

@@ -1,0 +1,11 @@
+//! Exploration: which executions of a program a model allows.
+
+mod barriers;
+mod chains;
+mod encode;
+pub mod engine;
+pub mod oracle;
+mod sat;
+mod search;
+
+pub use search::{Search, conflicts, search_axioms};

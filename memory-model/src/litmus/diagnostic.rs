@@ -1,0 +1,130 @@
+//! Diagnostics with source spans, and the helper that turns an offset into a line and a column.
+
+use std::fmt;
+
+/// A half-open range of byte offsets into the text that was parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset one past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The span of `start..end`; offsets above 4 GiB saturate.
+    pub fn new(start: usize, end: usize) -> Self {
+        let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self { start: clamp(start), end: clamp(end) }
+    }
+
+    /// The smallest span that covers both.
+    pub fn to(self, other: Span) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// One-based line and column (in characters) of the first byte of the span in `text`.
+    pub fn line_column(self, text: &str) -> (u32, u32) {
+        let mut end = (self.start as usize).min(text.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let before = &text[..end];
+        let line = before.bytes().filter(|&b| b == b'\n').count() as u32 + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() as u32 + 1;
+        (line, column)
+    }
+}
+
+/// What kind of mistake a diagnostic reports. The code is stable across releases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// A character or a token that has no place here.
+    Syntax,
+    /// The file does not begin with a known litmus header.
+    Header,
+    /// A name (location, register, thread, label) that nothing declares.
+    Undeclared,
+    /// A name or thread declared twice.
+    Duplicate,
+    /// An instruction that the dialect does not have.
+    UnknownInstruction,
+    /// A qualifier that is missing, or that the instruction does not take.
+    Qualifier,
+    /// A number that does not fit.
+    Range,
+    /// A limit of this implementation.
+    Limit,
+}
+
+impl Code {
+    /// The stable identifier, such as `L003`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Code::Syntax => "L001",
+            Code::Header => "L002",
+            Code::Undeclared => "L003",
+            Code::Duplicate => "L004",
+            Code::UnknownInstruction => "L005",
+            Code::Qualifier => "L006",
+            Code::Range => "L007",
+            Code::Limit => "L008",
+        }
+    }
+}
+
+/// One mistake in a litmus file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What kind of mistake.
+    pub code: Code,
+    /// Where.
+    pub span: Span,
+    /// What is wrong, in one sentence without a final period.
+    pub message: String,
+    /// How to put it right, where that is known.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic without help.
+    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
+        Self { code, span, message: message.into(), help: None }
+    }
+
+    /// Adds the help line.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// One to four lines: position, message, the source line with a marker, help.
+    pub fn render(&self, file: &str, text: &str) -> String {
+        let (line, column) = self.span.line_column(text);
+        let source = text.lines().nth(line as usize - 1).unwrap_or("");
+        let width = text
+            .get(self.span.start as usize..self.span.end as usize)
+            .map_or(1, |s| s.chars().take_while(|&c| c != '\n').count().max(1));
+        let pad: String =
+            source.chars().take(column as usize - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let mut out = format!("{file}:{line}:{column}: error[{}]: {}\n", self.code.as_str(), self.message);
+        out.push_str(&format!("  {source}\n  {pad}{}", "^".repeat(width)));
+        if let Some(help) = &self.help {
+            out.push_str(&format!("\n  help: {help}"));
+        }
+        out
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}: {}: {}", self.span.start, self.span.end, self.code.as_str(), self.message)?;
+        match &self.help {
+            Some(help) => write!(f, " ({help})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Diagnostic {}

@@ -1,0 +1,154 @@
+//! The fast engine against the slow enumerator, on random programs.
+
+mod common;
+
+use common::{FLAVOURS, Flavour, litmus};
+use memory_model::explore::engine::{Engine, Found};
+use memory_model::explore::{Search, oracle};
+use memory_model::model::{Model, ModelName};
+use memory_model::program::Litmus;
+use memory_model::skeleton::{Skeleton, Unrolling};
+use std::collections::BTreeSet;
+
+/// Programs a flavour and model; `WARPGRIND_FUZZ=n` multiplies it.
+const PROGRAMS: u64 = 150;
+
+fn programs() -> u64 {
+    PROGRAMS * std::env::var("WARPGRIND_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
+}
+
+fn unrolling(model: &Model, bound: u32, idle_iterations: u32) -> Unrolling {
+    Unrolling {
+        bound,
+        idle_iterations,
+        failed_cas_writes: model.failed_cas_writes,
+        max_events: 1000,
+        max_nodes: 10_000,
+    }
+}
+
+/// All outcomes according to the engine.
+fn fast(litmus: &Litmus, model: &Model, unrolling: Unrolling, search: Search) -> BTreeSet<Vec<i64>> {
+    let skeleton = Skeleton::new(&litmus.program, &litmus.observables(), unrolling).expect("small");
+    let mut engine = Engine::new(litmus, &skeleton, model, search, None).expect("small");
+    let mut out = BTreeSet::new();
+    loop {
+        match engine.find() {
+            Found::Witness(witness) => {
+                assert!(out.insert(witness.outcome.clone()), "the engine repeats an outcome");
+                if search != Search::Complete || witness.outcome.is_empty() {
+                    return out;
+                }
+                engine.exclude_outcome(&witness.outcome);
+            }
+            Found::Nothing => return out,
+            Found::TimeOut => panic!("there is no time limit"),
+        }
+    }
+}
+
+/// Whether the oracle can be expected to finish: a product of the choices that it makes.
+fn small(litmus: &Litmus, model: &Model, unrolling: Unrolling) -> bool {
+    let Ok(skeleton) = Skeleton::new(&litmus.program, &litmus.observables(), unrolling) else { return false };
+    let paths: usize =
+        skeleton.trees.iter().map(|t| t.nodes.iter().filter(|n| n.leaf.is_some()).count().max(1)).product();
+    let reads = skeleton.events.iter().filter(|t| t.event.kind == memory_model::event::Kind::Read).count();
+    let writes = skeleton.events.iter().filter(|t| t.event.is_write()).count();
+    let barriers = skeleton.events.iter().filter(|t| t.barrier.is_some()).count();
+    let _ = model;
+    paths <= 60 && reads <= 7 && writes <= 9 && barriers <= 5
+}
+
+fn compare(seed: u64, flavour: Flavour, name: ModelName, search: Search) -> bool {
+    let text = litmus(seed, flavour);
+    let litmus = memory_model::parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    let model = name.model();
+    let exact = unrolling(&model, 1, 0);
+    if !small(&litmus, &model, exact) {
+        return false;
+    }
+    let slow = oracle::outcomes(&litmus, &model, exact, search);
+    let fast = fast(&litmus, &model, exact, search);
+    assert_eq!(fast, slow, "{name} {search:?} seed {seed} {flavour:?}\n{text}");
+    true
+}
+
+fn run(search: Search, flavours: &[Flavour]) {
+    let mut compared = 0;
+    for &flavour in flavours {
+        for name in ModelName::ALL {
+            for seed in 0..programs() {
+                compared += u64::from(compare(seed, flavour, name, search));
+            }
+        }
+    }
+    let expected = programs() * flavours.len() as u64 * ModelName::ALL.len() as u64;
+    assert!(compared * 2 > expected, "only {compared} of {expected} programs were small enough");
+}
+
+#[test]
+fn outcomes_of_plain_programs() {
+    run(Search::Complete, &[Flavour::Plain]);
+}
+
+#[test]
+fn outcomes_of_programs_with_barriers() {
+    run(Search::Complete, &[Flavour::Barriers, Flavour::Clusters]);
+}
+
+#[test]
+fn outcomes_of_programs_with_proxies_and_sizes() {
+    run(Search::Complete, &[Flavour::Proxies, Flavour::Sizes]);
+}
+
+#[test]
+fn outcomes_of_programs_with_control() {
+    run(Search::Complete, &[Flavour::Control]);
+}
+
+#[test]
+fn threads_that_never_end() {
+    run(Search::Stuck, &[Flavour::Barriers, Flavour::Control, Flavour::Clusters]);
+}
+
+#[test]
+fn races() {
+    run(Search::Race, &FLAVOURS);
+}
+
+/// Iterations that change nothing can be left out: allowing two of them gives no new outcome.
+#[test]
+fn idle_iterations_add_no_outcome() {
+    let mut compared = 0;
+    for name in ModelName::ALL {
+        let model = name.model();
+        for seed in 0..programs() {
+            let text = litmus(seed, Flavour::Control);
+            let litmus = memory_model::parse(&text).expect("generated");
+            let short = fast(&litmus, &model, unrolling(&model, 1, 0), Search::Complete);
+            let long = fast(&litmus, &model, unrolling(&model, 1, 2), Search::Complete);
+            assert_eq!(short, long, "{name} seed {seed}\n{text}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 0);
+}
+
+/// Whatever sequential consistency allows, the ISA model allows.
+#[test]
+fn sc_is_inside_isa() {
+    let (sc, isa) = (ModelName::Sc.model(), ModelName::Isa.model());
+    let mut weaker = 0;
+    for flavour in FLAVOURS {
+        for seed in 0..programs() {
+            let text = litmus(seed, flavour);
+            let litmus = memory_model::parse(&text).expect("generated");
+            let unrolling = unrolling(&isa, 1, 0);
+            let inside = fast(&litmus, &sc, unrolling, Search::Complete);
+            let all = fast(&litmus, &isa, unrolling, Search::Complete);
+            assert!(inside.is_subset(&all), "seed {seed} {flavour:?}\n{text}");
+            weaker += usize::from(inside.len() < all.len());
+        }
+    }
+    assert!(weaker > 20, "the ISA model must be weaker somewhere");
+}

@@ -1,0 +1,160 @@
+//! The parser: what it accepts, what it reports, and that nothing makes it panic.
+
+mod common;
+
+use common::{FLAVOURS, litmus};
+use memory_model::litmus::Code;
+use memory_model::program::{BarMode, Base, Op, Operand, Order, Proxy, Quantifier, Scope};
+use memory_model::{Litmus, Options, check, parse};
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn ok(text: &str) -> Litmus {
+    parse(text).unwrap_or_else(|e| panic!("{}", e[0].render("test", text)))
+}
+
+fn errors(text: &str) -> Vec<(Code, &str)> {
+    let found = parse(text).expect_err("mistakes");
+    found.iter().map(|d| (d.code, &text[d.span.start as usize..d.span.end as usize])).collect()
+}
+
+#[test]
+fn everything_around_the_program() {
+    let text = "PTX everything \"first note with { a brace }\"\n\"second\nnote\"\n(* a comment (with) { braces } *)\n\
+        {\nx = 0; [y] = 5; z = x; P1:r3 = &y; 0:r9=-1; w @ generic aliases x;\n t @ texture aliases w;\n};\n\
+        P0@cta 0, gpu 0 | P1 @ gpu 1, cluster 2, cta 3 ;\n\
+        (* nothing *) st.weak x, 1 | LC00: ;\n | ld.relaxed.sys r1, y ;\nLC01: | beq r1, 1, LC00 ;\n\
+        goto LC01 ;\n | tld.weak r2, t ;\n<< ignored >>\nlocations [ x; 1:r2; y ]\nfilter (1:r1 > 0);\n\
+        forall (1:r1 = 1 \\/ ~(x != 0x10) /\\ [y] <= 3);\n";
+    let litmus = ok(text);
+    assert_eq!(litmus.name, "everything");
+    let [p0, p1] = litmus.program.threads.as_slice() else { panic!("two threads") };
+    assert_eq!((p1.placement.gpu, p1.placement.cluster, p1.placement.cta), (1, Some(2), 3));
+    assert_eq!(p0.code.len(), 2);
+    assert_eq!(p1.code.len(), 3);
+    assert_eq!(p0.code[1].op, Op::Goto { target: 1 });
+    assert!(matches!(p1.code[1].op, Op::Branch { target: 0, .. }));
+    assert_eq!(p1.code[0].text, "ld.relaxed.sys r1, y");
+    assert_eq!(p1.code[0].line, 11);
+    assert_eq!(p1.initial[0], Operand::Address(memory_model::program::LocId(1)));
+    let locations = &litmus.program.locations;
+    let names: Vec<&str> = locations.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(names, ["x", "y", "z", "w", "t"]);
+    // `w` is another address of `x`; `t` is the address of `w` through another proxy.
+    assert_eq!((locations[3].physical.0, locations[3].address.0), (0, 3));
+    assert_eq!((locations[4].physical.0, locations[4].address.0), (0, 3));
+    assert_eq!(litmus.locations.len(), 3);
+    assert!(litmus.filter.is_some());
+    assert_eq!(litmus.assertion.expect("an assertion").quantifier, Quantifier::Forall);
+}
+
+#[test]
+fn instructions() {
+    let cell = |cell: &str| {
+        let text =
+            format!("PTX one\n{{ x=0; b = mbarrier 2; }}\nP0@cta 0,gpu 0 ;\n{cell} ;\nexists (x == 0)\n");
+        ok(&text).program.threads[0].code[0].op.clone()
+    };
+    let Op::Load { access, dst } = cell("ld.volatile.global.v2.u32 {r0, r1}, [x+4]") else {
+        panic!("a load")
+    };
+    assert_eq!((access.order, access.scope), (Order::Relaxed, Some(Scope::Sys)));
+    assert_eq!((access.offset, access.bytes, dst.len()), (4, Some(4), 2));
+    let Op::Rmw { access, dst: None, .. } = cell("red.add [x], 1") else { panic!("a reduction") };
+    assert_eq!((access.order, access.scope), (Order::Relaxed, Some(Scope::Gpu)));
+    assert_eq!(cell("membar.gl"), Op::Fence { order: Order::Sc, scope: Scope::Gpu });
+    assert_eq!(cell("fence.cluster"), Op::Fence { order: Order::AcqRel, scope: Scope::Cluster });
+    assert_eq!(cell("fence.acquire.sys"), Op::Fence { order: Order::Acquire, scope: Scope::Sys });
+    let Op::Store { access, .. } = cell("sust.weak x, 1") else { panic!("a store") };
+    assert_eq!(access.proxy, Proxy::Surface);
+    let Op::Load { access, .. } = cell("ld.weak r0, [r1]") else { panic!("a load") };
+    assert!(matches!(access.base, Base::Reg(_)));
+    assert!(matches!(cell("ld r0, 7"), Op::Mov { src: Operand::Const(7), .. }));
+    assert!(matches!(cell("ld r0, x"), Op::Load { .. }));
+    assert!(matches!(
+        cell("bar.cta.arrive 1, r2, 3"),
+        Op::Bar { mode: BarMode::Arrive, instance: 1, id: Some(_), count: Some(Operand::Const(3)) }
+    ));
+    assert!(matches!(
+        cell("barrier.sync 2, 64"),
+        Op::Bar { mode: BarMode::Sync, id: Some(Operand::Const(2)), count: Some(Operand::Const(64)), .. }
+    ));
+    assert_eq!(cell("barrier.cluster.arrive.relaxed"), Op::ClusterArrive { relaxed: true });
+    assert!(matches!(cell("mbarrier.arrive.release.cluster b"), Op::Rmw { dst: None, .. }));
+    assert!(matches!(cell("mbarrier.test_wait.acquire r0, b, 0"), Op::MbarrierTest { .. }));
+}
+
+#[test]
+fn mistakes_are_reported_where_they_are() {
+    let one = |cell: &str| format!("PTX one\n{{ x=0; }}\nP0@cta 0,gpu 0 ;\n{cell} ;\nexists (x == 0)\n");
+    assert_eq!(errors("C one\n{}"), [(Code::Header, "C")]);
+    assert_eq!(errors("PTX one\nx=0"), [(Code::Header, "PTX")]);
+    assert_eq!(errors(&one("ld.weak.gpu r0, x")), [(Code::Qualifier, "ld.weak.gpu")]);
+    assert_eq!(errors(&one("ld.relaxed r0, x")), [(Code::Qualifier, "ld.relaxed")]);
+    assert_eq!(errors(&one("st.acquire.gpu x, 1")), [(Code::Qualifier, "st.acquire.gpu")]);
+    assert_eq!(errors(&one("ld.weak.sparkling r0, x")), [(Code::Qualifier, "ld.weak.sparkling")]);
+    assert_eq!(errors(&one("fence.sc")), [(Code::Qualifier, "fence.sc")]);
+    assert_eq!(errors(&one("frob r0")), [(Code::UnknownInstruction, "frob")]);
+    assert_eq!(errors(&one("goto LC9")), [(Code::Undeclared, "LC9")]);
+    assert_eq!(errors(&one("ld.weak r0 x")), [(Code::Syntax, "x")]);
+    assert_eq!(errors(&one("ld.weak r0, x | st.weak x, 1")), [(Code::Syntax, "st")]);
+    assert_eq!(errors(&one("ld.weak r0, x").replace("(x ==", "(0:r1 ==")), [(Code::Undeclared, "r1")]);
+    assert_eq!(errors(&one("ld.weak r0, x").replace("(x ==", "(4:r0 ==")), [(Code::Undeclared, "4")]);
+    // Several at once.
+    assert_eq!(errors(&one("frob r0 ;\n ld.weak.gpu r0, x")).len(), 2);
+    let text = one("ld.weak.gpu r0, x");
+    let rendered = parse(&text).expect_err("a mistake")[0].render("one.litmus", &text);
+    assert_eq!(
+        rendered,
+        "one.litmus:4:1: error[L006]: a weak access takes no scope\n  ld.weak.gpu r0, x ;\n  ^^^^^^^^^^^"
+    );
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    let text = format!(
+        "PTX deep\n{{ x=0; }}\nP0@cta 0,gpu 0 ;\nst.weak x, 1 ;\nexists {}x == 1{}\n",
+        "(".repeat(100_000),
+        ")".repeat(100_000)
+    );
+    assert_eq!(errors(&text)[0].0, Code::Limit);
+}
+
+fn quick() -> Options {
+    let mut options = Options { bound: Some(1), ..Options::default() };
+    options.limits.time = Some(Duration::from_millis(200));
+    options.limits.events = 200;
+    options
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC{0,200}") {
+        let _ = parse(&text);
+        let _ = parse(&format!("PTX x\n{{{text}"));
+    }
+
+    /// Damaged tests: whatever still parses is also checked.
+    #[test]
+    fn no_damage_makes_a_check_panic(
+        seed in 0u64..1000,
+        flavour in 0usize..6,
+        cut in 0usize..600,
+        length in 0usize..12,
+        insert in "[a-z0-9.,;|:{}@=&\\[\\] rRxLC+-]{0,8}",
+    ) {
+        let mut text = litmus(seed, FLAVOURS[flavour]);
+        let start = cut.min(text.len());
+        let end = (start + length).min(text.len());
+        text.replace_range(start..end, &insert);
+        if let Ok(litmus) = parse(&text) {
+            let _ = check(&litmus, &quick());
+        }
+    }
+
+    #[test]
+    fn generated_tests_parse(seed in 0u64..100_000, flavour in 0usize..6) {
+        let text = litmus(seed, FLAVOURS[flavour]);
+        prop_assert!(parse(&text).is_ok(), "{}", text);
+    }
+}
