@@ -18,6 +18,8 @@ pub(super) enum Misfit {
     Value(i64),
     /// A vector of this many elements.
     Elements(u32),
+    /// Registers of different sizes in one vector.
+    Mixed,
     /// A scalar where a vector is wanted.
     NotVector,
     /// A variable of this space.
@@ -68,14 +70,7 @@ impl Checker<'_> {
                     }
                     _ => Err(Misfit::Form),
                 },
-                _ if *optional => {
-                    // Alone it must go somewhere.
-                    if matches!(operand, Operand::Sink) {
-                        Err(Misfit::Form)
-                    } else {
-                        self.value(expect, operand)
-                    }
-                }
+                _ if *optional => self.value(expect, operand),
                 _ => Err(Misfit::Form),
             },
             Kind::Constant { low, high, list } => match operand {
@@ -143,16 +138,26 @@ impl Checker<'_> {
         match *operand {
             Operand::Register(id) => self.register((self.view.register_type)(id), expect),
             Operand::Negated(id) if flags.negatable => self.register((self.view.register_type)(id), expect),
-            Operand::Part(id, _) if flags.part => self.register((self.view.register_type)(id), expect),
-            Operand::NegatedPart(id, _) if flags.negatable && flags.part => {
+            Operand::NegatedPart(id, _) if flags.part && flags.negatable => {
                 self.register((self.view.register_type)(id), expect)
             }
-            Operand::Integer(_) if source && !flags.register_only => constant(Constant::Integer, expect.ty),
+            Operand::Part(id, _) if flags.part => self.register((self.view.register_type)(id), expect),
+            Operand::Integer(value) if source && !flags.register_only => {
+                constant(Constant::Integer, expect.ty)?;
+                let value = value as i64;
+                if expect.limit.admits(value) { Ok(()) } else { Err(Misfit::Value(value)) }
+            }
             Operand::F32(_) if source && !flags.register_only => constant(Constant::Single, expect.ty),
             Operand::F64(_) if source && !flags.register_only => constant(Constant::Double, expect.ty),
             Operand::Special(register) if flags.special => self.special(register, expect.ty, flags.wider),
-            Operand::Variable(..) if flags.symbol => symbol(expect.ty),
-            Operand::Function(_) if flags.symbol => symbol(expect.ty),
+            Operand::Variable(id, _) if flags.symbol => {
+                let (space, _) = (self.view.variable)(id);
+                match expect.symbol_space {
+                    Some(wanted) if wanted != space => Err(Misfit::Space(space)),
+                    _ => symbol(expect.ty),
+                }
+            }
+            Operand::Function(_) if flags.symbol && !flags.own_space => symbol(expect.ty),
             Operand::Sink if flags.sink => Ok(()),
             _ => Err(Misfit::Form),
         }
@@ -186,6 +191,14 @@ impl Checker<'_> {
         }
         if expect.flags.special && elements.iter().all(|e| matches!(e, Operand::Special(_))) {
             return form(expect.ty.is_integer() || expect.ty.class() == TypeClass::Bits);
+        }
+        let mut sizes = elements.iter().filter_map(|element| match element {
+            Operand::Register(id) => Some((self.view.register_type)(*id).bits()),
+            _ => None,
+        });
+        let first = sizes.next();
+        if sizes.any(|size| Some(size) != first) {
+            return Err(Misfit::Mixed);
         }
         // ptxas types the whole vector by its elements: untyped ones make it untyped.
         let untyped = elements.iter().any(|element| {

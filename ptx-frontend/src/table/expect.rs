@@ -5,7 +5,7 @@ use crate::types::{ScalarType, StateSpace, TypeClass};
 
 use super::Context;
 use super::counts;
-use super::model::{Count, Flags, OperandSpec, Shape, Signature, SpaceRule, TypeRule};
+use super::model::{Count, Flags, Limit, OperandSpec, Shape, Signature, SpaceRule, TypeRule};
 
 /// One operand: its row's words with types and counts filled in.
 #[derive(Clone, Debug)]
@@ -20,6 +20,9 @@ pub(super) struct Expect {
     /// How `count` is meant.
     pub(super) counting: Counting,
     pub(super) flags: Flags,
+    pub(super) limit: Limit,
+    /// Where a symbol must be, if it matters.
+    pub(super) symbol_space: Option<StateSpace>,
 }
 
 /// How the number of elements is matched.
@@ -119,7 +122,21 @@ fn expect(context: &Context, opcode: Opcode, modifiers: &[Modifier], spec: &'sta
         Count::Geometry | Count::Offset => Counting::AtLeast,
         _ => Counting::Exact,
     };
-    Expect { name: spec.name, kind, ty, by_instruction, count, counting, flags: spec.flags }
+    let symbol_space = spec.flags.own_space.then(|| match modifiers.space() {
+        StateSpace::Generic | StateSpace::SharedCluster => StateSpace::Shared,
+        space => space,
+    });
+    Expect {
+        name: spec.name,
+        kind,
+        ty,
+        by_instruction,
+        count,
+        counting,
+        flags: spec.flags,
+        limit: spec.limit,
+        symbol_space,
+    }
 }
 
 /// The integer type of twice the width.

@@ -34,7 +34,7 @@ pub(super) fn fit(variant: &Variant, modifiers: &[Modifier]) -> Option<Assignmen
     place(variant, modifiers, 0, &mut assignment, false).then_some(assignment)
 }
 
-/// Whether all would fit if only the order were another.
+/// Whether all would fit if only the order were another; types keep theirs.
 pub(super) fn fits_in_other_order(variant: &Variant, modifiers: &[Modifier]) -> bool {
     modifiers.len() <= variant.slots.len() && place(variant, modifiers, 0, &mut Assignment::new(), true)
 }
@@ -55,9 +55,9 @@ fn place(
         return complete(variant, used);
     };
     let class = order_class(modifier);
-    let first = if any_order {
+    let first = if any_order && class != Some(0) {
         0
-    } else if at < variant.anchored {
+    } else if !any_order && at < variant.anchored {
         return holds(&variant.slots[at], modifier) && {
             assignment.push(at as u8);
             let fits = place(variant, modifiers, used | 1 << at, assignment, false);
@@ -70,7 +70,8 @@ fn place(
         // After the last one of its class.
         let mut before = modifiers[..at].iter().zip(assignment.iter()).rev();
         let last = before.find(|(m, _)| class.is_some() && order_class(**m) == class);
-        last.map_or(variant.anchored, |(_, &slot)| usize::from(slot) + 1).max(variant.anchored)
+        let anchored = if any_order { 0 } else { variant.anchored };
+        last.map_or(anchored, |(_, &slot)| usize::from(slot) + 1).max(anchored)
     };
     for (slot, candidate) in variant.slots.iter().enumerate().skip(first) {
         if used & 1 << slot == 0 && holds(candidate, modifier) {
@@ -129,15 +130,19 @@ pub(super) struct Distance {
 }
 
 impl Distance {
-    /// Greedy: each modifier takes the first free slot that holds it.
+    /// Greedy: each modifier takes the first free slot that holds it, types in their order.
     pub(super) fn between(variant: &Variant, modifiers: &[Modifier]) -> Self {
         let mut this = Self { unplaced: SmallVec::new(), missing: SmallVec::new(), placed: SmallVec::new() };
-        let mut used = 0u32;
+        let (mut used, mut next_type) = (0u32, 0);
         for (at, &modifier) in modifiers.iter().enumerate() {
+            let first = if matches!(modifier, Modifier::Type(_)) { next_type } else { 0 };
             let free =
                 |&(slot, candidate): &(usize, &Slot)| used & 1 << slot == 0 && holds(candidate, modifier);
-            match variant.slots.iter().enumerate().find(free) {
+            match variant.slots.iter().enumerate().skip(first).find(free) {
                 Some((slot, _)) => {
+                    if matches!(modifier, Modifier::Type(_)) {
+                        next_type = slot + 1;
+                    }
                     used |= 1 << slot;
                     this.placed.push((at, slot));
                 }

@@ -55,10 +55,20 @@ pub(super) fn no_form(
     if variants().any(|variant| matcher::fits_in_other_order(variant, modifiers)) {
         return wrong_order(opcode, span, words, modifiers, variants());
     }
-    let nearest = variants()
-        .map(|variant| (Distance::between(variant, modifiers), variant))
-        .min_by_key(|(distance, variant)| distance.weight(variant, modifiers));
-    let Some((distance, variant)) = nearest else {
+    let mut nearest: Vec<(Distance, &Variant)> = Vec::new();
+    let mut least = usize::MAX;
+    for variant in variants() {
+        let distance = Distance::between(variant, modifiers);
+        let weight = distance.weight(variant, modifiers);
+        if weight < least {
+            nearest.clear();
+            least = weight;
+        }
+        if weight == least {
+            nearest.push((distance, variant));
+        }
+    }
+    let Some((distance, variant)) = nearest.first() else {
         // The opcode has no rows.
         return Diagnostic::error(
             codes::UNKNOWN_OPCODE,
@@ -67,8 +77,8 @@ pub(super) fn no_form(
         );
     };
     match distance.unplaced.first() {
-        Some(&at) => misplaced(opcode, words, modifiers, &distance, variant, at),
-        None => missing(opcode, span, words, modifiers, &distance, variant),
+        Some(&at) => misplaced(opcode, words, modifiers, distance, variant, at),
+        None => missing(opcode, span, words, modifiers, &nearest),
     }
 }
 
@@ -162,22 +172,26 @@ fn misplaced(
     }
 }
 
-/// A modifier that must be there.
+/// A modifier that must be there, of any of the nearest variants.
 fn missing(
     opcode: Opcode,
     span: Span,
     words: &[(&str, Span)],
     modifiers: &[Modifier],
-    distance: &Distance,
-    variant: &Variant,
+    nearest: &[(Distance, &Variant)],
 ) -> Diagnostic {
     let end = words.last().map_or(span, |word| span.to(word.1));
     let name = format!("{}{}", opcode.text(), modifiers.iter().map(ToString::to_string).collect::<String>());
-    let choices: Vec<Modifier> = distance
-        .missing
-        .first()
-        .map(|&slot| variant.slots[slot].alternatives.iter().map(|a| a.modifier).collect())
-        .unwrap_or_default();
+    let mut choices: Vec<Modifier> = Vec::new();
+    for (distance, variant) in nearest {
+        let slots = distance.missing.first().into_iter();
+        let alternatives = slots.flat_map(|&slot| &variant.slots[slot].alternatives);
+        for modifier in alternatives.map(|alternative| alternative.modifier) {
+            if !choices.contains(&modifier) {
+                choices.push(modifier);
+            }
+        }
+    }
     let what = match choices.as_slice() {
         [] => "is not complete".to_owned(),
         [one] => format!("lacks `{one}`"),

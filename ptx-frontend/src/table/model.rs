@@ -124,6 +124,8 @@ pub(super) struct Flags {
     pub(super) sink: bool,
     pub(super) special: bool,
     pub(super) symbol: bool,
+    /// The symbol is in the space that the instruction names, else in `.shared`.
+    pub(super) own_space: bool,
     pub(super) part: bool,
 }
 
@@ -135,6 +137,27 @@ pub(super) struct OperandSpec {
     pub(super) ty: TypeRule,
     pub(super) count: Count,
     pub(super) flags: Flags,
+    /// What a constant in its place must be.
+    pub(super) limit: Limit,
+}
+
+/// The constants that an operand admits beside registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Limit {
+    pub(super) low: i64,
+    pub(super) high: i64,
+    /// They are multiples of this.
+    pub(super) multiple: i64,
+}
+
+impl Limit {
+    /// All constants.
+    pub(super) const NONE: Self = Self { low: i64::MIN, high: i64::MAX, multiple: 1 };
+
+    /// Whether the constant is admitted.
+    pub(super) fn admits(self, value: i64) -> bool {
+        (self.low..=self.high).contains(&value) && value % self.multiple == 0
+    }
 }
 
 /// One list of operands, all present.
@@ -143,6 +166,8 @@ pub(super) struct Signature {
     pub(super) operands: Vec<OperandSpec>,
     /// Modifiers that must be there (`true`) or must not.
     pub(super) conditions: Vec<(Modifier, bool)>,
+    /// What its optional operands need beyond the row.
+    pub(super) needs: Vec<Need>,
 }
 
 /// A parsed row.

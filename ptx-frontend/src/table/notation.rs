@@ -4,11 +4,14 @@
 //!
 //! * `.{a,b}` one of these; `.(.a.b|.c)` one of these sequences; `.m64n8*k16` every multiple of 8;
 //! * `a|b` as opcode: one row each;
-//! * `.x<7.8 sm_90>` this alternative needs more than its row (see [`Need`]);
+//! * `.x<7.8 sm_90>` this alternative needs more than its row (see [`Need`]), after `}` this
+//!   optional operand;
 //! * after an operand's name its constraint: `:2` has the second type of the instruction (`:1` is
 //!   the default), `:u32` this type, `:1w` twice as wide, `:size` the address size; then `+` may be
-//!   wider, `_` may be a sink, `$` may be a special register, `&` may be an address of a symbol,
-//!   `.` may select part of a register, `*n` a vector of n (`*vec`, `*num`, `*dim`: by modifier);
+//!   wider, `_` may be a sink, `$` may be a special register, `&` may be an address of a symbol (`^`
+//!   in the instruction's space),
+//!   `.` may select part of a register, `=0..15` and `/32` range and multiple of a constant in its
+//!   place, `*n` a vector of n (`*vec`, `*num`, `*dim`: by modifier);
 //!   `:A` to `:D` the fragment of that matrix; `:pack` a register or the vector that makes it up;
 //! * `%a` must be a register, `#n:0..255` and `#n:4/8/16` must be a constant;
 //! * `[a:2]` address in the second space named, `[a:shared]` in this one, `!` with a base register
@@ -23,7 +26,8 @@ use crate::opcode::{Modifier, Opcode};
 use crate::types::{ScalarType, StateSpace};
 
 use super::model::{
-    Alternative, Count, Flags, Notation, OperandSpec, Shape, Signature, Slot, SpaceRule, TypeRule, Variant,
+    Alternative, Count, Flags, Limit, Notation, OperandSpec, Shape, Signature, Slot, SpaceRule, TypeRule,
+    Variant,
 };
 use super::need::Need;
 use super::words::WORDS;
@@ -206,13 +210,7 @@ impl Cursor<'_> {
 
     fn alternative(&mut self, out: &mut SmallVec<[Alternative; 2]>) -> Result<(), String> {
         let name = self.until(|c| ".{}()|<, ".contains(c));
-        let need = if self.eat("<") {
-            let text = self.until(|c| c == '>');
-            self.expect(">")?;
-            Some(Need::parse(text).ok_or_else(|| self.error("bad requirement"))?)
-        } else {
-            None
-        };
+        let need = self.need()?;
         if let Some((before, after)) = name.split_once('*') {
             // `m64n8*k16`: every multiple of 8; `m64n16*k32`: 8, 24 and every multiple of 16.
             let step: u16 = if before.ends_with("16") { 16 } else { 8 };
@@ -226,6 +224,16 @@ impl Cursor<'_> {
             Modifier::from_text(name).ok_or_else(|| self.error(&format!("unknown modifier `{name}`")))?;
         out.push(Alternative { modifier, need });
         Ok(())
+    }
+
+    /// `<7.8 sm_90>`, if there is one.
+    fn need(&mut self) -> Result<Option<Need>, String> {
+        if !self.eat("<") {
+            return Ok(None);
+        }
+        let text = self.until(|c| c == '>');
+        self.expect(">")?;
+        Need::parse(text).map(Some).ok_or_else(|| self.error("bad requirement"))
     }
 
     fn operands(&mut self, signatures: &mut Vec<Signature>) -> Result<(), String> {
@@ -247,6 +255,9 @@ impl Cursor<'_> {
                     signatures.iter_mut().for_each(|s| s.conditions.push((condition, false)));
                 }
                 self.expect("}")?;
+                if let Some(need) = self.need()? {
+                    with.iter_mut().for_each(|s| s.needs.push(need.clone()));
+                }
                 signatures.append(&mut with);
                 continue;
             }
@@ -256,6 +267,19 @@ impl Cursor<'_> {
             let operand = self.operand()?;
             if self.rest.len() == before {
                 return Err(self.error("expected an operand"));
+            }
+            // An optional second destination that needs more makes a list of its own.
+            if let (Shape::Pair { sink, .. }, Some(need)) = (&operand.shape, self.need()?) {
+                let mut with = signatures.clone();
+                let pair = Shape::Pair { optional: false, sink: *sink };
+                let alone = OperandSpec { shape: Shape::Value, ..operand.clone() };
+                signatures.iter_mut().for_each(|s| s.operands.push(alone.clone()));
+                with.iter_mut().for_each(|s| {
+                    s.operands.push(OperandSpec { shape: pair.clone(), ..operand.clone() });
+                    s.needs.push(need.clone());
+                });
+                signatures.append(&mut with);
+                continue;
             }
             signatures.iter_mut().for_each(|s| s.operands.push(operand.clone()));
         }
@@ -268,6 +292,7 @@ impl Cursor<'_> {
             ty: TypeRule::Nth(0),
             count: Count::One,
             flags: Flags::default(),
+            limit: Limit::NONE,
         };
         if self.eat("[") {
             let inner = self.bracket()?;
@@ -337,6 +362,7 @@ impl Cursor<'_> {
             ty: TypeRule::Address,
             count: Count::One,
             flags: Flags { register_only: true, ..Flags::default() },
+            limit: Limit::NONE,
         };
         if self.eat("]") {
             return Ok(match handle {
@@ -405,10 +431,21 @@ impl Cursor<'_> {
                 Some('_') => flags.sink = true,
                 Some('$') => flags.special = true,
                 Some('&') => flags.symbol = true,
+                Some('^') => (flags.symbol, flags.own_space) = (true, true),
                 Some('.') => flags.part = true,
                 _ => break,
             }
             self.rest = &self.rest[1..];
+        }
+        if self.eat("=") {
+            let range = self.until(|c| !(c.is_ascii_digit() || ".-".contains(c)));
+            let bounds = range.split_once("..");
+            let bounds = bounds.and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
+            (spec.limit.low, spec.limit.high) = bounds.ok_or_else(|| self.error("bad range"))?;
+        }
+        if self.eat("/") {
+            let multiple = self.until(|c| !c.is_ascii_digit()).parse().ok().filter(|n| *n > 0);
+            spec.limit.multiple = multiple.ok_or_else(|| self.error("bad multiple"))?;
         }
         if self.eat("*") {
             spec.count = match self.until(|c| !c.is_ascii_alphanumeric()) {

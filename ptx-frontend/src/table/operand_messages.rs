@@ -5,15 +5,15 @@ use crate::diagnostic::Diagnostic;
 use crate::types::{ScalarType, StateSpace, TypeClass};
 
 use super::check::{self, Misfit};
-use super::compiled::INDEX;
 use super::expect::{Constant, Counting, Expect, Kind};
+use super::model::Limit;
 use super::{Context, OperandView, Resolved};
 
 /// No row takes these operands: says what is wrong with the row that comes nearest.
 pub(super) fn misfit(context: &Context, resolved: &Resolved, view: &OperandView<'_>) -> Diagnostic {
     let usable = resolved.candidates.iter().filter(|candidate| candidate.unmet.is_none());
     let signatures: Vec<&[Expect]> =
-        usable.clone().flat_map(|candidate| candidate.signatures.iter().map(|s| &**s)).collect();
+        usable.clone().flat_map(|candidate| candidate.signatures.iter().map(|(s, _)| &**s)).collect();
     let given = view.operands.len();
     let mut nearest: Option<(usize, Misfit, &[Expect])> = None;
     for signature in signatures.iter().filter(|signature| signature.len() == given) {
@@ -27,8 +27,43 @@ pub(super) fn misfit(context: &Context, resolved: &Resolved, view: &OperandView<
         Some((at, misfit, signature)) => wrong(resolved, view, at, &misfit, &signature[at]),
         None => count(resolved, view, &signatures),
     };
-    let rows = usable.filter_map(|candidate| INDEX.entries.get(usize::from(candidate.form.0)));
-    rows.take(3).fold(error, |error, row| error.help(format!("the form is `{}`", row.compiled().display)))
+    let mut forms: Vec<String> = signatures.iter().map(|signature| form(resolved, signature)).collect();
+    forms.dedup();
+    forms.truncate(3);
+    forms.into_iter().fold(error, |error, form| error.help(format!("the form is `{form}`")))
+}
+
+/// The instruction with the names of its operands.
+fn form(resolved: &Resolved, signature: &[Expect]) -> String {
+    let operands: Vec<String> = signature.iter().map(operand).collect();
+    format!("{} {}", resolved.op, operands.join(", "))
+}
+
+fn operand(expect: &Expect) -> String {
+    let name = expect.name;
+    match &expect.kind {
+        Kind::Pair { optional: false, .. } => format!("{name}|p"),
+        Kind::Pair { optional: true, .. } => format!("{name}{{|p}}"),
+        Kind::Address { .. } | Kind::TensorAddress => format!("[{name}]"),
+        Kind::List(inner) => {
+            let inner: Vec<String> = inner
+                .iter()
+                .map(|inner| match inner.kind {
+                    Kind::Address { .. } => inner.name.to_owned(),
+                    _ => operand(inner),
+                })
+                .collect();
+            format!("[{}]", inner.join(", "))
+        }
+        Kind::Arguments => format!("({name})"),
+        _ if expect.count > 4 => format!("{{{name}0, …, {name}{}}}", expect.count - 1),
+        _ if expect.count > 0 => {
+            let elements: Vec<String> = (0..expect.count).map(|at| format!("{name}{at}")).collect();
+            format!("{{{}}}", elements.join(", "))
+        }
+        _ if expect.flags.negatable => format!("{{!}}{name}"),
+        _ => name.to_owned(),
+    }
 }
 
 fn count(resolved: &Resolved, view: &OperandView<'_>, signatures: &[&[Expect]]) -> Diagnostic {
@@ -64,6 +99,7 @@ fn wrong(
         }
         Misfit::Value(value) => (codes::CONSTANT_VALUE, value.to_string()),
         Misfit::Elements(len) => (codes::VECTOR, format!("a vector of {len}")),
+        Misfit::Mixed => (codes::VECTOR, "registers of different sizes".to_owned()),
         Misfit::NotVector => (codes::VECTOR, "a single value".to_owned()),
         Misfit::Space(space) => (codes::SPACE, format!("a variable in `.{space}`")),
         Misfit::Base(ty) => (codes::ADDRESS_BASE, format!("a base register of type `{ty}`")),
@@ -137,7 +173,13 @@ fn type_text(expect: &Expect) -> String {
     let article = if size.starts_with('8') { "an" } else { "a" };
     let article = if register.starts_with('r') { "a" } else { article };
     let constant = !expect.flags.destination && !expect.flags.register_only && ty.lanes() == 1;
-    format!("{article} {register}{}", if constant { ", or a constant" } else { "" })
+    let constant = match (constant, expect.limit) {
+        (false, _) => String::new(),
+        (true, Limit { multiple, .. }) if multiple > 1 => format!(", or a constant multiple of {multiple}"),
+        (true, Limit { low, high, .. }) if low > i64::MIN => format!(", or a constant from {low} to {high}"),
+        _ => ", or a constant".to_owned(),
+    };
+    format!("{article} {register}{constant}")
 }
 
 fn plural(count: usize, what: &str) -> String {

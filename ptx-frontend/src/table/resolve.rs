@@ -19,9 +19,9 @@ use super::{Context, OperandView, Resolved, messages, operand_messages};
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) form: Form,
-    /// The lists of operands it takes.
-    pub(super) signatures: Vec<Box<[Expect]>>,
-    /// What the module lacks for it.
+    /// The lists of operands it takes, each with what the module lacks for it.
+    pub(super) signatures: Vec<(Box<[Expect]>, Option<Box<Unmet>>)>,
+    /// What the module lacks for the row itself.
     pub(super) unmet: Option<Box<Unmet>>,
 }
 
@@ -98,7 +98,11 @@ fn candidates(
         let Some(unmet) = best else { continue };
         let signatures = compiled.notation.signatures.iter();
         let signatures: Vec<_> = signatures
-            .filter_map(|signature| expect::signature(context, opcode, modifiers, signature))
+            .filter_map(|signature| {
+                let needs = signature.needs.iter().map(|need| (None, need));
+                let lacking = lacking(context, opcode, span, words, needs);
+                Some((expect::signature(context, opcode, modifiers, signature)?, lacking))
+            })
             .collect();
         candidates.push(Candidate { form: Form(at), signatures, unmet });
     }
@@ -167,13 +171,14 @@ pub(super) fn check(
 ) -> Option<Form> {
     let mut refused = None;
     for candidate in &resolved.candidates {
-        let fitting = candidate.signatures.iter().any(|signature| {
-            signature.len() == view.operands.len() && check::fits(context, signature, view).is_ok()
-        });
-        match (&candidate.unmet, fitting) {
-            (None, true) => return Some(candidate.form),
-            (Some(unmet), true) if refused.is_none() => refused = Some(unmet),
-            _ => {}
+        for (signature, lacking) in &candidate.signatures {
+            if signature.len() != view.operands.len() || check::fits(context, signature, view).is_err() {
+                continue;
+            }
+            match candidate.unmet.as_ref().or(lacking.as_ref()) {
+                None => return Some(candidate.form),
+                unmet => refused = refused.or(unmet),
+            }
         }
     }
     diagnostics.push(match refused {

@@ -2,6 +2,7 @@
 
 use super::{Group, row, section};
 
+#[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
     name: "mbarrier",
     sets: &[
@@ -11,93 +12,41 @@ pub(super) static GROUP: Group = Group {
         ("waitsem", ".acquire<8.0> .relaxed<8.6 sm_90>"),
     ],
     sections: &[
-        section("9.7.13.15.9", &[row("mbarrier.init{.sharedcta}.b64 [addr:shared], count:u32", "7.0 sm_80")]),
-        section("9.7.13.15.10", &[row("mbarrier.inval{.sharedcta}.b64 [addr:shared]", "7.0 sm_80")]),
-        section(
-            "9.7.13.15.11",
-            &[
-                row(
-                    "mbarrier.expect_tx{.relaxed.scopes}{.anyshared}.b64 [addr:shared], txCount:u32",
-                    "8.0 sm_90",
-                ),
-                row(
-                    "mbarrier.complete_tx{.relaxed.scopes}{.anyshared}.b64 [addr:shared], txCount:u32",
-                    "8.0 sm_90",
-                ),
-            ],
-        ),
-        section(
-            "9.7.13.15.13",
-            &[
-                row(
-                    "mbarrier.{arrive,arrive_drop}{.arrivesem.scopes}{.sharedcta}.b64 d:1_, [addr:shared]",
-                    "7.0 sm_80",
-                ),
-                row(
-                    "mbarrier.{arrive,arrive_drop}{.arrivesem.scopes}{.sharedcta}.b64 d:1_, [addr:shared], count:u32",
-                    "7.8 sm_90",
-                ),
-                row(
-                    "mbarrier.{arrive,arrive_drop}{.arrivesem.scopes}.shared::cluster.b64 _, [addr:shared]{, count:u32}",
-                    "8.0 sm_90",
-                ),
-                row(
-                    "mbarrier.{arrive,arrive_drop}.expect_tx{.arrivesem.scopes}{.sharedcta}.b64 d:1_, [addr:shared], txCount:u32",
-                    "8.0 sm_90",
-                ),
-                row(
-                    "mbarrier.{arrive,arrive_drop}.expect_tx{.arrivesem.scopes}.shared::cluster.b64 _, [addr:shared], txCount:u32",
-                    "8.0 sm_90",
-                ),
-                row(
-                    "mbarrier.{arrive,arrive_drop}.noComplete{.release<8.0>.cta}{.sharedcta}.b64 d:1_, [addr:shared], count:u32",
-                    "7.0 sm_80",
-                ),
-            ],
-        ),
-        section(
-            "9.7.13.15.15",
-            &[row("cp.async.mbarrier.arrive{.noinc}{.sharedcta}.b64 [addr:shared]", "7.0 sm_80")],
-        ),
-        section(
-            "9.7.13.15.16",
-            &[
-                row(
-                    "mbarrier.test_wait{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], state",
-                    "7.0 sm_80",
-                ),
-                row(
-                    "mbarrier.test_wait.parity{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], phaseParity:u32",
-                    "7.1 sm_80",
-                ),
-                row(
-                    "mbarrier.try_wait{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], state{, timeHint:u32}",
-                    "7.8 sm_90",
-                ),
-                row(
-                    "mbarrier.try_wait.parity{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], phaseParity:u32{, timeHint:u32}",
-                    "7.8 sm_90",
-                ),
-            ],
-        ),
-        section("9.7.13.15.17", &[row("mbarrier.pending_count.b64 d:u32, state", "7.0 sm_80")]),
-        section(
-            "9.7.13.17",
-            &[
-                row(
-                    "clusterlaunchcontrol.try_cancel.async{.shared::cta}.bytes{.multicast::cluster::all<8.6 sm_100f|sm_110f|sm_120f>}.b128 [addr:shared], [mbar:shared]",
-                    "8.6 sm_100",
-                ),
-                row("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p:pred, a:b128", "8.6 sm_100"),
-                row(
-                    "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d:b32_*4, a:b128",
-                    "8.6 sm_100",
-                ),
-                row(
-                    "clusterlaunchcontrol.query_cancel.{get_first_ctaid::x,get_first_ctaid::y,get_first_ctaid::z}.b32.b128 d:b32, a:b128",
-                    "8.6 sm_100",
-                ),
-            ],
-        ),
+        section("9.7.13.15.9", &[
+            row("mbarrier.init{.sharedcta}.b64 [addr:shared], count:u32=1..1048575", "7.0 sm_80"),
+        ]),
+        section("9.7.13.15.10", &[
+            row("mbarrier.inval{.sharedcta}.b64 [addr:shared]", "7.0 sm_80"),
+        ]),
+        section("9.7.13.15.11", &[
+            row("mbarrier.expect_tx{.relaxed.scopes}{.anyshared}.b64 [addr:shared], txCount:u32", "8.0 sm_90"),
+            row("mbarrier.complete_tx{.relaxed.scopes}{.anyshared}.b64 [addr:shared], txCount:u32", "8.0 sm_90"),
+        ]),
+        section("9.7.13.15.13", &[
+            row("mbarrier.{arrive,arrive_drop}{.arrivesem.scopes}{.sharedcta}.b64 d:u64_, [addr:shared]", "7.0 sm_80"),
+            row("mbarrier.{arrive,arrive_drop}{.arrivesem.scopes}{.sharedcta}.b64 d:u64_, [addr:shared], count:u32=1..1048575", "7.8 sm_90"),
+            row("mbarrier.{arrive,arrive_drop}{.arrivesem.scopes}.shared::cluster.b64 _, [addr:shared]{, count:u32=1..1048575}", "8.0 sm_90"),
+            row("mbarrier.{arrive,arrive_drop}.expect_tx{.arrivesem.scopes}{.sharedcta}.b64 d:u64_, [addr:shared], txCount:u32", "8.0 sm_90"),
+            row("mbarrier.{arrive,arrive_drop}.expect_tx{.arrivesem.scopes}.shared::cluster.b64 _, [addr:shared], txCount:u32", "8.0 sm_90"),
+            row("mbarrier.{arrive,arrive_drop}.noComplete{.release<8.0>.cta}{.sharedcta}.b64 d:u64_, [addr:shared], count:u32=1..1048575", "7.0 sm_80"),
+        ]),
+        section("9.7.13.15.15", &[
+            row("cp.async.mbarrier.arrive{.noinc}{.sharedcta}.b64 [addr]", "7.0 sm_80"),
+        ]),
+        section("9.7.13.15.16", &[
+            row("mbarrier.test_wait{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], state:u64", "7.0 sm_80"),
+            row("mbarrier.test_wait.parity{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], phaseParity:u32=0..1", "7.1 sm_80"),
+            row("mbarrier.try_wait{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], state:u64{, timeHint:u32}", "7.8 sm_90"),
+            row("mbarrier.try_wait.parity{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], phaseParity:u32=0..1{, timeHint:u32}", "7.8 sm_90"),
+        ]),
+        section("9.7.13.15.17", &[
+            row("mbarrier.pending_count.b64 d:u32, state:u64", "7.0 sm_80"),
+        ]),
+        section("9.7.13.17", &[
+            row("clusterlaunchcontrol.try_cancel.async{.shared::cta}.bytes{.multicast::cluster::all<8.6 sm_100f|sm_110f|sm_120f>}.b128 [addr], [mbar:shared]", "8.6 sm_100"),
+            row("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p:pred, a:b128", "8.6 sm_100"),
+            row("clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d:b32_*4, a:b128", "8.6 sm_100"),
+            row("clusterlaunchcontrol.query_cancel.{get_first_ctaid::x,get_first_ctaid::y,get_first_ctaid::z}.b32.b128 d:b32, a:b128", "8.6 sm_100"),
+        ]),
     ],
 };

@@ -2,6 +2,7 @@
 
 use super::{Group, row, section};
 
+#[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
     name: "texture",
     sets: &[
@@ -24,107 +25,50 @@ pub(super) static GROUP: Group = Group {
         ("formatted", ".b32"),
     ],
     sections: &[
-        section(
-            "9.7.10.3",
-            &[
-                row("tex.flats.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom]{, e:s32*off}{, f:f32}", "1.0"),
-                row("tex.3d.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom]{, e:s32*off}", "1.0"),
-                row("tex.geom.dtype.s32 d:1_*vec{|p}, [a:texref, c:2*geom]{, e:s32*off}", "1.0"),
-                row("tex.cubes.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom]{, f:f32}", "3.0"),
-                row("tex.ms.dtype.s32 d:1_*vec{|p}, [a:texref, c:2*geom]{, e:s32*off}", "3.2 sm_30"),
-                row(
-                    "tex.base.flats.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom]{, e:s32*off}{, f:f32}",
-                    "3.1 sm_20",
-                ),
-                row("tex.base.3d.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom]{, e:s32*off}", "3.1 sm_20"),
-                row("tex.base.geom.dtype.s32 d:1_*vec{|p}, [a:texref, c:2*geom]{, e:s32*off}", "3.1 sm_20"),
-                row("tex.base.cubes.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom]{, f:f32}", "3.1 sm_20"),
-                row("tex.base.ms.dtype.s32 d:1_*vec{|p}, [a:texref, c:2*geom]{, e:s32*off}", "3.2 sm_30"),
-                row(
-                    "tex.level.flats.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom], lod:2{, e:s32*off}{, f:f32}",
-                    "3.1 sm_20",
-                ),
-                row(
-                    "tex.level.3d.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom], lod:2{, e:s32*off}",
-                    "3.1 sm_20",
-                ),
-                row(
-                    "tex.level.geom.dtype.s32 d:1_*vec{|p}, [a:texref, c:2*geom], lod:2{, e:s32*off}",
-                    "3.1 sm_20",
-                ),
-                row(
-                    "tex.level.cubes.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom], lod:2{, f:f32}",
-                    "3.1 sm_20",
-                ),
-                row(
-                    "tex.grad.flats.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom], dPdx:f32*grad, dPdy:f32*grad{, e:s32*off}{, f:f32}",
-                    "3.1 sm_20",
-                ),
-                row(
-                    "tex.grad.3d.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom], dPdx:f32*grad, dPdy:f32*grad{, e:s32*off}",
-                    "3.1 sm_20",
-                ),
-                row(
-                    "tex.grad.gradcubes.dtype.f32 d:1_*vec{|p}, [a:texref, c:2*geom], dPdx:f32*grad, dPdy:f32*grad{, f:f32}",
-                    "4.3 sm_20",
-                ),
-            ],
-        ),
-        section(
-            "9.7.10.4",
-            &[
-                row(
-                    "tld4.comp.flat.v4.{u32,s32,f32}.f32 d:1_*vec{|p}, [a:texref, c:2*geom]{, e:s32*off}{, f:f32}",
-                    "2.2 sm_20",
-                ),
-                row(
-                    "tld4.comp.gathercubes.v4.{u32,s32,f32}.f32 d:1_*vec{|p}, [a:texref, c:2*geom]{, f:f32}",
-                    "4.3 sm_30",
-                ),
-            ],
-        ),
-        section(
-            "9.7.10.5",
-            &[
-                row(
-                    "txq.{width,height,depth,channel_data_type<2.1>,channel_order<2.1>,normalized_coords,array_size<4.1>,num_mipmap_levels<4.1 sm_20>,num_samples<4.1 sm_30>}.b32 d, [a:texref]",
-                    "1.5",
-                ),
-                row("txq.level.{width,height,depth}.b32 d, [a:texref], lod:u32", "4.3 sm_30"),
-                row(
-                    "txq.{force_unnormalized_coords<2.2>,filter_mode,addr_mode_0,addr_mode_1,addr_mode_2}.b32 d, [a:samplerref]",
-                    "1.5",
-                ),
-            ],
-        ),
-        section("9.7.10.6", &[row("istypep.{texref,samplerref,surfref} p:pred, a:b64", "4.0 sm_30")]),
-        section(
-            "9.7.11.1",
-            &[row("suld.b.sgeom{.ldcop}.units.clamping d:1+_*vec, [a:surfref, c:b32*geom]", "1.5")],
-        ),
-        section(
-            "9.7.11.2",
-            &[
-                row("sust.b.sgeom{.stcop}.units.clamping [a:surfref, c:b32*geom], b:1+*vec", "1.5"),
-                row(
-                    "sust.p.sgeom{.{v2,v4}}.formatted.clamping [a:surfref, c:b32*geom], b:1+*vec",
-                    "2.0 sm_20",
-                ),
-            ],
-        ),
-        section(
-            "9.7.11.3",
-            &[
-                row("sured.b.surfred.{1d,2d,3d}.clamping [a:surfref, c:b32*geom], b:1+", "2.0 sm_20"),
-                row("sured.p.samplered.{1d,2d,3d}.clamping [a:surfref, c:b32*geom], b:1+", "2.0 sm_20"),
-            ],
-        ),
-        section(
-            "9.7.11.4",
-            &[row(
-                "suq.{width,height,depth,channel_data_type<2.1>,channel_order<2.1>,array_size<4.1>,memory_layout<4.2>}.b32 d, [a:surfref]",
-                "1.5",
-            )],
-        ),
+        section("9.7.10.3", &[
+            row("tex.flats.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, e:s32*off}<4.3 sm_30>{, f:f32}<4.3 sm_30>", "1.0"),
+            row("tex.3d.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, e:s32*off}<4.3 sm_30>", "1.0"),
+            row("tex.geom.dtype.s32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, e:s32*off}<4.3 sm_30>", "1.0"),
+            row("tex.cubes.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, f:f32}<4.3 sm_30>", "3.0"),
+            row("tex.ms.dtype.s32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, e:s32*off}<4.3 sm_30>", "3.2 sm_30"),
+            row("tex.base.flats.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, e:s32*off}<4.3 sm_30>{, f:f32}<4.3 sm_30>", "3.1 sm_20"),
+            row("tex.base.3d.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, e:s32*off}<4.3 sm_30>", "3.1 sm_20"),
+            row("tex.base.geom.dtype.s32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, e:s32*off}<4.3 sm_30>", "3.1 sm_20"),
+            row("tex.base.cubes.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, f:f32}<4.3 sm_30>", "3.1 sm_20"),
+            row("tex.base.ms.dtype.s32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, e:s32*off}<4.3 sm_30>", "3.2 sm_30"),
+            row("tex.level.flats.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom], lod:2{, e:s32*off}<4.3 sm_30>{, f:f32}<4.3 sm_30>", "3.1 sm_20"),
+            row("tex.level.3d.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom], lod:2{, e:s32*off}<4.3 sm_30>", "3.1 sm_20"),
+            row("tex.level.geom.dtype.s32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom], lod:2{, e:s32*off}<4.3 sm_30>", "3.1 sm_20"),
+            row("tex.level.cubes.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom], lod:2{, f:f32}<4.3 sm_30>", "3.1 sm_20"),
+            row("tex.grad.flats.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom], dPdx:f32*grad, dPdy:f32*grad{, e:s32*off}<4.3 sm_30>{, f:f32}<4.3 sm_30>", "3.1 sm_20"),
+            row("tex.grad.3d.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom], dPdx:f32*grad, dPdy:f32*grad{, e:s32*off}<4.3 sm_30>", "3.1 sm_20"),
+            row("tex.grad.gradcubes.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom], dPdx:f32*grad, dPdy:f32*grad{, f:f32}<4.3 sm_30>", "4.3 sm_20"),
+        ]),
+        section("9.7.10.4", &[
+            row("tld4.comp.flat.v4.{u32,s32,f32}.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, e:s32*off}<4.3 sm_30>{, f:f32}<4.3 sm_30>", "2.2 sm_20"),
+            row("tld4.comp.gathercubes.v4.{u32,s32,f32}.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, f:f32}<4.3 sm_30>", "4.3 sm_30"),
+        ]),
+        section("9.7.10.5", &[
+            row("txq.{width,height,depth,channel_data_type<2.1>,channel_order<2.1>,normalized_coords,array_size<4.1>,num_mipmap_levels<4.1 sm_20>,num_samples<4.1 sm_30>}.b32 d, [a:texref]", "1.5"),
+            row("txq.level.{width,height,depth}.b32 d, [a:texref], lod:u32", "4.3 sm_30"),
+            row("txq.{force_unnormalized_coords<2.2>,filter_mode,addr_mode_0,addr_mode_1,addr_mode_2}.b32 d, [a:samplerref]", "1.5"),
+        ]),
+        section("9.7.10.6", &[
+            row("istypep.{texref,samplerref,surfref} p:pred, a:u64", "4.0 sm_30"),
+        ]),
+        section("9.7.11.1", &[
+            row("suld.b.sgeom{.ldcop}.units.clamping d:1+_*vec, [a:surfref, c:b32*geom]", "1.5"),
+        ]),
+        section("9.7.11.2", &[
+            row("sust.b.sgeom{.stcop}.units.clamping [a:surfref, c:b32*geom], b:1+*vec", "1.5"),
+            row("sust.p.{1d,2d,3d,a1d<4.1>,a2d<4.1>}{.stcop}{.{v2,v4}}.formatted.clamping [a:surfref, c:b32*geom], b:1+*vec", "2.0 sm_20"),
+        ]),
+        section("9.7.11.3", &[
+            row("sured.b.surfred.{1d,2d,3d}.clamping [a:surfref, c:b32*geom], b:1+", "2.0 sm_20"),
+            row("sured.p.samplered.{1d,2d,3d}.clamping [a:surfref, c:b32*geom], b:1+", "2.0 sm_20"),
+        ]),
+        section("9.7.11.4", &[
+            row("suq.{width,height,depth,channel_data_type<2.1>,channel_order<2.1>,array_size<4.1>,memory_layout<4.2>}.b32 d, [a:surfref]", "1.5"),
+        ]),
     ],
 };
