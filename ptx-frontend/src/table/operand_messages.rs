@@ -13,7 +13,7 @@ use super::{Context, OperandView, Resolved};
 pub(super) fn misfit(context: &Context, resolved: &Resolved, view: &OperandView<'_>) -> Diagnostic {
     let usable = resolved.candidates.iter().filter(|candidate| candidate.unmet.is_none());
     let signatures: Vec<&[Expect]> =
-        usable.clone().flat_map(|candidate| candidate.signatures.iter().map(|(s, _)| &**s)).collect();
+        usable.clone().flat_map(|candidate| candidate.signatures.iter().map(|s| &*s.expected)).collect();
     let given = view.operands.len();
     let mut nearest: Option<(usize, Misfit, &[Expect])> = None;
     for signature in signatures.iter().filter(|signature| signature.len() == given) {

@@ -19,9 +19,17 @@ use super::{Context, OperandView, Resolved, messages, operand_messages};
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) form: Form,
-    /// The lists of operands it takes, each with what the module lacks for it.
-    pub(super) signatures: Vec<(Box<[Expect]>, Option<Box<Unmet>>)>,
+    /// The lists of operands it takes.
+    pub(super) signatures: Vec<Operands>,
     /// What the module lacks for the row itself.
+    pub(super) unmet: Option<Box<Unmet>>,
+}
+
+/// One list of operands that a row takes.
+#[derive(Clone, Debug)]
+pub(super) struct Operands {
+    pub(super) expected: Box<[Expect]>,
+    /// What the module lacks for it beyond the row.
     pub(super) unmet: Option<Box<Unmet>>,
 }
 
@@ -100,8 +108,9 @@ fn candidates(
         let signatures: Vec<_> = signatures
             .filter_map(|signature| {
                 let needs = signature.needs.iter().map(|need| (None, need));
-                let lacking = lacking(context, opcode, span, words, needs);
-                Some((expect::signature(context, opcode, modifiers, signature)?, lacking))
+                let unmet = lacking(context, opcode, span, words, needs);
+                let expected = expect::signature(context, opcode, modifiers, signature)?;
+                Some(Operands { expected, unmet })
             })
             .collect();
         candidates.push(Candidate { form: Form(at), signatures, unmet });
@@ -171,11 +180,12 @@ pub(super) fn check(
 ) -> Option<Form> {
     let mut refused = None;
     for candidate in &resolved.candidates {
-        for (signature, lacking) in &candidate.signatures {
-            if signature.len() != view.operands.len() || check::fits(context, signature, view).is_err() {
+        for signature in &candidate.signatures {
+            let expected = &signature.expected;
+            if expected.len() != view.operands.len() || check::fits(context, expected, view).is_err() {
                 continue;
             }
-            match candidate.unmet.as_ref().or(lacking.as_ref()) {
+            match candidate.unmet.as_ref().or(signature.unmet.as_ref()) {
                 None => return Some(candidate.form),
                 unmet => refused = refused.or(unmet),
             }

@@ -65,6 +65,7 @@ pub(super) const WORDS: &[&str] = &[
     "mbarrier.expect_tx",
     "mbarrier.complete_tx",
     "mbarrier.arrive",
+    "mbarrier.arrive.expect_tx",
     "mbarrier.arrive_drop",
     "mbarrier.test_wait",
     "mbarrier.test_wait.parity",

@@ -13,7 +13,6 @@ pub(super) static GROUP: Group = Group {
         ("group", ".cta_group::1<8.6 sm_100f|sm_110f> .cta_group::2<8.6 sm_100f|sm_110f>"),
         ("redop", ".and .or .xor .add .inc .dec .min .max"),
         ("w", ".im2col::w .im2col::w::128"),
-        ("field32", ".rank .elemtype .interleave_layout .swizzle_mode .fill_mode"),
         ("globalred", ".{and,or,xor}.{b32,b64} .add.{u32,s32,u64,f32,f64} .add.noftz.{f16,bf16} .{inc,dec}.u32 .{min,max}.{u32,s32,u64,s64,f16,bf16}"),
     ],
     sections: &[
@@ -80,8 +79,11 @@ pub(super) static GROUP: Group = Group {
             row("tensormap.replace.tile.rank{.{global,shared::cta}}.b1024.b32 [addr], new-val:s32", "8.3 sm_90a|sm_100f|sm_110f|sm_120f"),
             row("tensormap.replace.tile.{box_dim,global_dim,element_stride}{.{global,shared::cta}}.b1024.b32 [addr], #ord:0..4, new-val:s32", "8.3 sm_90a|sm_100f|sm_110f|sm_120f"),
             row("tensormap.replace.tile.global_stride{.{global,shared::cta}}.b1024.b64 [addr], #ord:0..4, new-val:b64", "8.3 sm_90a|sm_100f|sm_110f|sm_120f"),
-            row("tensormap.replace.tile.{elemtype,interleave_layout,swizzle_mode,fill_mode}{.{global,shared::cta}}.b1024.b32 [addr], #new-val", "8.3 sm_90a|sm_100f|sm_110f|sm_120f"),
-            row("tensormap.replace.tile.swizzle_atomicity{.{global,shared::cta}}.b1024.b32 [addr], #new-val", "8.6 sm_100f|sm_110f|sm_120f"),
+            row("tensormap.replace.tile.elemtype{.{global,shared::cta}}.b1024.b32 [addr], #new-val:0..15", "8.3 sm_90a|sm_100f|sm_110f|sm_120f"),
+            row("tensormap.replace.tile.interleave_layout{.{global,shared::cta}}.b1024.b32 [addr], #new-val:0..2", "8.3 sm_90a|sm_100f|sm_110f|sm_120f"),
+            row("tensormap.replace.tile.swizzle_mode{.{global,shared::cta}}.b1024.b32 [addr], #new-val:0..4", "8.3 sm_90a|sm_100f|sm_110f|sm_120f"),
+            row("tensormap.replace.tile.fill_mode{.{global,shared::cta}}.b1024.b32 [addr], #new-val:0..1", "8.3 sm_90a|sm_100f|sm_110f|sm_120f"),
+            row("tensormap.replace.tile.swizzle_atomicity{.{global,shared::cta}}.b1024.b32 [addr], #new-val:0..3", "8.6 sm_100f|sm_110f|sm_120f"),
         ]),
         section("9.7.13.16", &[
             row("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [d:1], [a:2], #size:128", "8.3 sm_90"),

@@ -10,6 +10,7 @@ pub(super) static GROUP: Group = Group {
         ("wshape", ".m16n16k16 .m8n32k16<6.1> .m32n8k16<6.1>"),
         ("ishape", ".m16n16k16 .m8n32k16 .m32n8k16"),
         ("ss", ".global .shared .shared::cta<7.8>"),
+        ("oldss", ".global .shared"),
         ("byte", ".u8 .s8"),
         ("nibble", ".u4 .s4"),
         ("float", ".f16 .f32"),
@@ -24,9 +25,9 @@ pub(super) static GROUP: Group = Group {
     sections: &[
         section("9.7.14.4.3", &[
             row("wmma.load.{a,b}.sync.aligned<6.3>.layout.wshape{.ss}.f16 d:A, [p]{, stride:s32}", "6.0 sm_70"),
-            row("wmma.load.{a,b}.sync.layout.wshape{.ss}.f16 d:A, [p]{, stride:s32}", "6.0 sm_70 !6.3:sm_10"),
+            row("wmma.load.{a,b}.sync.layout.wshape{.oldss}.f16 d:A, [p]{, stride:s32}", "6.0 sm_70 !6.3:sm_10"),
             row("wmma.load.c.sync.aligned<6.3>.layout.wshape{.ss}.float d:C, [p]{, stride:s32}", "6.0 sm_70"),
-            row("wmma.load.c.sync.layout.wshape{.ss}.float d:C, [p]{, stride:s32}", "6.0 sm_70 !6.3:sm_10"),
+            row("wmma.load.c.sync.layout.wshape{.oldss}.float d:C, [p]{, stride:s32}", "6.0 sm_70 !6.3:sm_10"),
             row("wmma.load.a.sync.aligned.layout.ishape{.ss}.byte d:A, [p]{, stride:s32}", "6.3 sm_72"),
             row("wmma.load.b.sync.aligned.layout.ishape{.ss}.byte d:B, [p]{, stride:s32}", "6.3 sm_72"),
             row("wmma.load.c.sync.aligned.layout.ishape{.ss}.s32 d:C, [p]{, stride:s32}", "6.3 sm_72"),
@@ -44,7 +45,7 @@ pub(super) static GROUP: Group = Group {
         ]),
         section("9.7.14.4.4", &[
             row("wmma.store.d.sync.aligned<6.3>.layout.wshape{.ss}.float [p], r:D{, stride:s32}", "6.0 sm_70"),
-            row("wmma.store.d.sync.layout.wshape{.ss}.float [p], r:D{, stride:s32}", "6.0 sm_70 !6.3:sm_10"),
+            row("wmma.store.d.sync.layout.wshape{.oldss}.float [p], r:D{, stride:s32}", "6.0 sm_70 !6.3:sm_10"),
             row("wmma.store.d.sync.aligned.layout.ishape{.ss}.s32 [p], r:D{, stride:s32}", "6.3 sm_72"),
             row("wmma.store.d.sync.aligned.layout.{m8n8k32,m8n8k128}{.ss}.s32 [p], r:D{, stride:s32}", "6.3 sm_75"),
             row("wmma.store.d.sync.aligned.layout.m16n16k8{.ss}.f32 [p], r:D{, stride:s32}", "7.0 sm_80"),

@@ -73,7 +73,7 @@ pub(super) static GROUP: Group = Group {
             row("st.async{.{weak,cluster}}{.shared::cluster}.bytes{.{v2,v4}}.{b32,u32,s32,f32} [a], b:1*vec, [mbar:1]", "8.1 sm_90"),
             row("st.async{.{weak,cluster}}{.shared::cluster}.bytes{.v2}.{b64,u64,s64,f64} [a], b:1*vec, [mbar:1]", "8.1 sm_90"),
             row("st.async{.{weak,cluster}}{.shared::cluster}.bytes.b128 [a], b, [mbar:1]", "9.2 sm_90"),
-            row("st.async{.mmio}.release.{gpu,sys}{.global}.memory [a], b:1+", "8.7 sm_100"),
+            row("st.async{.mmio}.release.{gpu,sys}{.global}.memory [a], b", "8.7 sm_100"),
         ]),
         section("9.7.9.13", &[
             row("st.bulk{.weak}{.shared::cta} [a], size:u64/8, #initval:0", "8.6 sm_100"),
@@ -87,8 +87,8 @@ pub(super) static GROUP: Group = Group {
             row("multimem.st{.storesem}{.global}.floatstore [a], b:1*vec", "8.1 sm_90"),
             row("multimem.st.weak{.global}.memory32 [a], b", "8.1 sm_90"),
             row("multimem.st.weak{.global}.floatstore [a], b:1*vec", "8.1 sm_90"),
-            row("multimem.red{.storesem}{.global}.intred [a], b", "8.1 sm_90"),
-            row("multimem.red{.storesem}{.global}.floatred [a], b:1*vec", "8.1 sm_90"),
+            row("multimem.red{.storesem}{.global}.intred [a:1!], b", "8.1 sm_90"),
+            row("multimem.red{.storesem}{.global}.floatred [a:1!], b:1*vec", "8.1 sm_90"),
         ]),
         section("9.7.9.15", &[
             row("prefetch{.{global,local}}.{L1,L2} [a]", "2.0 sm_20"),
