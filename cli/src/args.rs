@@ -1,0 +1,278 @@
+//! The command line, as clap sees it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::Styles;
+use clap::builder::styling::{AnsiColor, Effects};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sim_core::Dim3;
+
+use crate::element::parse_integer;
+use crate::exit::Exit;
+
+/// Runs CUDA kernels from their PTX with no GPU and finds their memory errors.
+#[derive(Parser, Debug)]
+#[command(name = "warpgrind", version, max_term_width = 100, styles = STYLES, after_help = exit_codes())]
+#[command(arg_required_else_help = true, infer_subcommands = false)]
+pub(crate) struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .literal(AnsiColor::Cyan.on_default().effects(Effects::BOLD))
+    .placeholder(AnsiColor::Cyan.on_default());
+
+fn exit_codes() -> String {
+    let lines = Exit::ALL.iter().map(|(exit, meaning)| format!("\n  {}  {meaning}", exit.code()));
+    format!("Exit codes:{}", lines.collect::<String>())
+}
+
+/// Options of every command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Global {
+    /// How results and findings are written; JSON goes to standard output as one object
+    #[arg(long, global = true, value_enum, default_value_t = Format::Human, hide_possible_values = true, value_name = "human|json")]
+    pub(crate) format: Format,
+    /// Whether to colour the output
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, hide_possible_values = true, value_name = "auto|always|never")]
+    pub(crate) color: Color,
+    /// Worker threads; 0 takes one a core
+    #[arg(
+        short,
+        long,
+        global = true,
+        env = "WARPGRIND_JOBS",
+        default_value_t = 0,
+        value_name = "N",
+        hide_default_value = true
+    )]
+    pub(crate) jobs: usize,
+}
+
+/// How output is written.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    /// For people.
+    Human,
+    /// For programs; `cli/REPORT.md` describes it.
+    Json,
+}
+
+/// Whether output is coloured.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The verbs.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run a kernel of PTX files, or what a launch file says
+    #[command(after_long_help = ARG_HELP)]
+    Run(Box<RunArgs>),
+    /// Say whether PTX files are valid and can be run
+    Check(CheckArgs),
+    /// Explain the code of a diagnostic or the kind of a finding
+    Explain(ExplainArgs),
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+/// `warpgrind run`
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// PTX files, linked by name (`-` is standard input), or one launch file (`.toml`)
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// The kernel, by its PTX or its C++ name; may be left out if there is only one
+    #[arg(short, long, visible_alias = "kernel", value_name = "KERNEL", help_heading = LAUNCH)]
+    pub(crate) entry: Option<String>,
+    /// Blocks in the grid
+    #[arg(short, long, value_name = "X[,Y[,Z]]", value_parser = parse_dim3, help_heading = LAUNCH)]
+    pub(crate) grid: Option<Dim3>,
+    /// Threads in a block
+    #[arg(short, long, value_name = "X[,Y[,Z]]", value_parser = parse_dim3, help_heading = LAUNCH)]
+    pub(crate) block: Option<Dim3>,
+    /// Blocks in a cluster
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dim3, help_heading = LAUNCH)]
+    pub(crate) cluster: Option<Dim3>,
+    /// Dynamic shared memory in bytes
+    #[arg(short, long, value_name = "BYTES", value_parser = parse_u32, help_heading = LAUNCH)]
+    pub(crate) shared: Option<u32>,
+    /// All blocks must be resident at once, as in cudaLaunchCooperativeKernel
+    #[arg(long, help_heading = LAUNCH)]
+    pub(crate) cooperative: bool,
+    /// An argument, in order of the kernel's parameters; --help explains the forms
+    #[arg(short, long = "arg", value_name = "ARG", allow_hyphen_values = true, help_heading = LAUNCH)]
+    pub(crate) args: Vec<String>,
+
+    /// Print the first N elements (16 if not said) of a buffer or module variable afterwards
+    #[arg(short, long, value_name = "NAME[:N]", help_heading = REPORT)]
+    pub(crate) print: Vec<String>,
+    /// Print what was executed: instructions, active lanes, divergence, memory traffic, time
+    #[arg(long, help_heading = REPORT)]
+    pub(crate) stats: bool,
+    /// Where sources named in .file directives are looked for
+    #[arg(long, value_name = "DIR", help_heading = REPORT)]
+    pub(crate) source_root: Option<PathBuf>,
+
+    /// Further checks: initcheck (reads of memory that was never written). memcheck is always on
+    #[arg(short, long, value_enum, value_delimiter = ',', value_name = "TOOL", help_heading = CHECKS)]
+    pub(crate) tool: Vec<Tool>,
+    /// Chooses the schedule; 0 is round robin. With --jobs 1 one seed gives one schedule
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u64, help_heading = CHECKS)]
+    pub(crate) seed: u64,
+    /// End a launch after this many warp instructions
+    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = CHECKS)]
+    pub(crate) max_instructions: Option<u64>,
+    /// End a launch after this time: 30s, 500ms, 2m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = CHECKS)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+const LAUNCH: &str = "Launch";
+const REPORT: &str = "Report";
+const CHECKS: &str = "Checks and limits";
+
+/// A checker.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tool {
+    /// Out of bounds, misaligned, freed, read-only: always on.
+    Memcheck,
+    /// Reads of memory that was never written.
+    Initcheck,
+    /// Data races.
+    Racecheck,
+    /// Wrong use of barriers.
+    Synccheck,
+}
+
+/// `warpgrind check`
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// PTX files; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print nothing but errors that concern the command itself
+    #[arg(short, long, conflicts_with = "list")]
+    pub(crate) quiet: bool,
+    /// List the kernels with their parameters, registers, shared and local memory
+    #[arg(short, long)]
+    pub(crate) list: bool,
+}
+
+/// `warpgrind explain`
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// A code such as E0203 or a kind such as out-of-bounds; without it, all are listed
+    pub(crate) code: Option<String>,
+}
+
+const ARG_HELP: &str = "\
+Arguments are given in the order of the kernel's parameters (`warpgrind check --list FILE` shows them):
+
+  Numbers       42  -1  1.5f  0x10  f32:1.5  u64:0x10  i8:-1  bf16:0.1  0f3F800000
+                Without a type they take the parameter's. Types: u8 u16 u32 u64 i8 i16 i32 i64
+                f16 bf16 f32 f64 e4m3 e5m2.
+  Buffers       TYPE[SHAPE]=CONTENTS>OUTPUT, of which CONTENTS and OUTPUT may be left out
+                'f32[1024]=0'             1024 zeros
+                'f32[64,32]=random:7:-1..1'  random values with seed 7 between -1 and 1
+                'f32[64]=randint:-8..8'   random whole numbers
+                'i32[1024]=seq'           0, 1, 2, ...; seq:START:STEP
+                'i32=1,2,3'               these; 'i32[99]=cycle:1,2,3' repeats them
+                '@x.npy'                  a .npy file with its type and shape
+                'f32=@x.raw'              raw little-endian bytes
+                'f32[1024]>y.npy'         saved afterwards; '>y.raw' raw; '>-' printed
+  Names         'y=f32[1024]=0' names a buffer for --print and for findings
+  References    '&y' or '&y+16' passes the address of a buffer again, plus bytes
+  Structs       hex:0100000002000000 or bytes:@FILE
+
+Examples:
+  warpgrind run a.ptx -e saxpy -g 4 -b 256 -a 1024 -a 2.0 -a 'f32[1024]=seq' -a 'f32[1024]=1>-'
+  warpgrind run a.ptx -e sum -g 64 -b 256 -a @in.npy -a 'total=f32[1]=0' -a 16384 -p total
+  warpgrind run launch.toml --stats --tool initcheck
+
+Exit codes: 0 clean, 1 findings or wrong values, 2 usage, 3 invalid PTX, 4 unsupported, 5 the kernel
+did not finish, 6 no device.";
+
+fn parse_dim3(text: &str) -> Result<Dim3, String> {
+    let extents = text.split([',', 'x']).map(|part| parse_u32(part.trim())).collect::<Result<Vec<_>, _>>()?;
+    match extents[..] {
+        [x] => Ok(x.into()),
+        [x, y] => Ok((x, y).into()),
+        [x, y, z] => Ok((x, y, z).into()),
+        _ => Err("at most three extents".into()),
+    }
+}
+
+fn parse_u64(text: &str) -> Result<u64, String> {
+    let value = parse_integer(text).ok_or_else(|| format!("`{text}` is not a whole number"))?;
+    u64::try_from(value).map_err(|_| format!("{text} is not between 0 and {}", u64::MAX))
+}
+
+fn parse_u32(text: &str) -> Result<u32, String> {
+    parse_u64(text)?.try_into().map_err(|_| format!("{text} is more than {}", u32::MAX))
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("`{unit}` is not a unit of time: ms, s, m or h")),
+    };
+    let number: f64 = number.parse().map_err(|_| format!("`{text}` is not a time such as 30s"))?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn extents_and_times_are_parsed() {
+        assert_eq!(parse_dim3("4"), Ok(Dim3::new(4, 1, 1)));
+        assert_eq!(parse_dim3("4,5x6"), Ok(Dim3::new(4, 5, 6)));
+        assert!(parse_dim3("1,2,3,4").is_err());
+        assert!(parse_dim3("-1").is_err());
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert!(parse_duration("5 years").is_err());
+        assert_eq!(parse_u64("1_000"), Ok(1000));
+    }
+
+    #[test]
+    fn arguments_may_start_with_a_hyphen() {
+        let cli = Cli::try_parse_from(["warpgrind", "run", "a.ptx", "--arg", "-1", "-a", "2"]).unwrap();
+        let Command::Run(run) = cli.command else { panic!("run expected") };
+        assert_eq!(run.args, ["-1", "2"]);
+    }
+}

@@ -1,0 +1,165 @@
+//! Exit codes, and the error that ends a command.
+
+use std::ops::Range;
+
+use ptx_frontend::Source;
+
+/// How the process ends; the numbers are part of the interface.
+///
+/// A panic, which is an internal error, ends with Rust's own code 101.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Everything ran and nothing was found.
+    Clean = 0,
+    /// Findings that let the kernel finish, values that differ from the expected ones, or a failed
+    /// `assert` in the kernel.
+    Findings = 1,
+    /// The command line, a launch file or an input file is wrong.
+    Usage = 2,
+    /// The PTX is not valid.
+    Rejected = 3,
+    /// Something was needed that is not supported.
+    Unsupported = 4,
+    /// The kernel did not run to its end: a fault, a trap, a deadlock or a limit.
+    Faulted = 5,
+    /// A device was asked for and there is none.
+    NoDevice = 6,
+}
+
+impl Exit {
+    /// All codes with a line of explanation, for `--help` and the man page.
+    pub(crate) const ALL: &'static [(Exit, &'static str)] = &[
+        (Exit::Clean, "everything ran and nothing was found"),
+        (Exit::Findings, "findings, values that differ from the expected ones, or a failed assert"),
+        (Exit::Usage, "wrong command line, launch file or input file"),
+        (Exit::Rejected, "the PTX is not valid"),
+        (Exit::Unsupported, "something needed is not supported"),
+        (Exit::Faulted, "the kernel did not finish: a fault, a trap, a deadlock or a limit"),
+        (Exit::NoDevice, "a device was asked for and there is none"),
+    ];
+
+    /// The number.
+    pub(crate) const fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// A part of a text that an error is about.
+#[derive(Clone, Debug)]
+pub(crate) struct TextPlace {
+    /// The text.
+    pub(crate) source: Source,
+    /// Bytes in it.
+    pub(crate) span: Range<usize>,
+}
+
+/// Why a command ended without doing all of its work.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    /// The exit code it leads to.
+    pub(crate) exit: Exit,
+    /// One sentence without a full stop.
+    pub(crate) message: String,
+    /// What is known about it.
+    pub(crate) notes: Vec<String>,
+    /// What would be accepted instead.
+    pub(crate) help: Vec<String>,
+    /// Where, if it is about a launch file.
+    pub(crate) place: Option<Box<TextPlace>>,
+}
+
+impl Failure {
+    /// A failure with this exit code.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), notes: Vec::new(), help: Vec::new(), place: None }
+    }
+
+    /// Something that the user asked for in a wrong way.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Adds what is known.
+    pub(crate) fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Adds what would be accepted.
+    pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
+        self.help.push(text.into());
+        self
+    }
+
+    /// Adds a "did you mean" if one of `candidates` is close to `wrong`.
+    pub(crate) fn suggest<'a>(self, wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
+        match closest(wrong, candidates) {
+            Some(name) => self.help(format!("did you mean `{name}`?")),
+            None => self,
+        }
+    }
+
+    /// Says which part of a text it is about, unless that is known already.
+    pub(crate) fn at(mut self, source: Option<&Source>, span: &Option<Range<usize>>) -> Self {
+        if let (None, Some(source), Some(span)) = (&self.place, source, span) {
+            self.place = Some(Box::new(TextPlace { source: source.clone(), span: span.clone() }));
+        }
+        self
+    }
+
+    /// Puts the words of what was being done before the message.
+    pub(crate) fn context(mut self, what: impl std::fmt::Display) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Failure::usage(message)
+    }
+}
+
+impl From<sim_core::Error> for Failure {
+    fn from(error: sim_core::Error) -> Self {
+        let exit = match &error {
+            sim_core::Error::Unsupported(_) | sim_core::Error::UndefinedSymbol(_) => Exit::Unsupported,
+            _ => Exit::Usage,
+        };
+        Failure::new(exit, error.to_string())
+    }
+}
+
+/// The candidate that `wrong` most likely stands for.
+pub(crate) fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
+        .filter(|&(score, _)| score > 0.78)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// `a`, `b` and `c`, in quotes and with commas.
+pub(crate) fn quoted_list(names: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
+    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_the_documented_ones() {
+        let codes: Vec<u8> = Exit::ALL.iter().map(|(exit, _)| exit.code()).collect();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn suggestions_are_close() {
+        assert_eq!(closest("saxpi", ["gemm", "saxpy"]), Some("saxpy"));
+        assert_eq!(closest("zzz", ["gemm", "saxpy"]), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! `warpgrind explain`: what codes of diagnostics and kinds of findings mean.
+
+use ptx_frontend::codes;
+use sim_core::FindingKind;
+
+use crate::exit::{Exit, Failure};
+use crate::report::Console;
+
+macro_rules! kinds {
+    ($($kind:ident $text:literal)*) => {
+        /// All kinds of findings.
+        const KINDS: &[FindingKind] = &[$(FindingKind::$kind),*];
+
+        fn kind_text(kind: FindingKind) -> &'static str {
+            match kind { $(FindingKind::$kind => $text,)* }
+        }
+    };
+}
+
+kinds! {
+    OutOfBounds "A thread accessed memory that belongs to no allocation or variable, or that \
+lies partly behind the end of one. The finding names the nearest allocation and how far away the \
+access was. On a GPU such an access often goes unnoticed, because allocations lie side by side; it \
+reads or destroys somebody else's data. Usual causes: a missing `if (i < n)` for the last, ragged \
+block, a size in elements where bytes are meant, an index that overflowed 32 bits."
+    Misaligned "The address of an access must be a multiple of its size: of 4 for a float, of 16 \
+for a float4 or `ld.v4.f32`. Usual causes: a pointer cast to a wider type, an odd offset into a \
+byte buffer, dynamic shared memory cut into arrays of different types."
+    NullPointer "A thread accessed an address near zero. The pointer was probably never set, or \
+an allocation failed and its result was not checked."
+    UseAfterFree "A thread accessed memory that had been freed before, by the host or by `free` in \
+a kernel."
+    DoubleFree "`free` was called for memory that had been freed before."
+    InvalidFree "`free` was called with an address that `malloc` did not return in a kernel. Memory \
+that the host allocated can only be freed by the host."
+    WriteToReadOnly "A thread wrote to `.const` memory or to a kernel parameter. Neither can be \
+written by a kernel."
+    WrongSpace "An address belongs to another state space than the one that the instruction \
+accesses, for example a generic address of shared memory in `ld.global`. The address was probably \
+converted with the wrong `cvta`, or not at all."
+    BarrierMismatch "A barrier can never complete as it was meant: some threads of the block wait \
+at it while others have exited or wait at another one, or the thread counts at one barrier \
+disagree. Usual cause: `__syncthreads()` inside a condition that is not the same for all threads."
+    WarpSyncMismatch "A warp-wide operation (`shfl.sync`, `vote.sync`, `bar.warp.sync` and the \
+like) names lanes in its mask that have exited or that never arrive. All lanes of the mask must \
+execute the same operation. Usual cause: a full mask (0xffffffff) inside a divergent branch."
+    Deadlock "No thread of the launch can go on: all that have not exited wait for something that \
+will never happen. The notes say who waits where and for what."
+    LimitReached "The launch reached the limit set with `--max-instructions` or `--timeout` and \
+was ended. It may be in an endless loop, or it only needs more time."
+    Trap "A thread executed `trap`, which ends the kernel. In CUDA that is `__trap()` or a check \
+that the compiler inserted."
+    Breakpoint "A thread executed `brkpt` and no debugger is attached."
+    AssertionFailed "A condition in `assert()` was false. The message has the condition, the file \
+and the line."
+    StackOverflow "The local memory of a thread or the depth of calls is exhausted, probably by a \
+recursion that does not end, or by an `alloca` of a size that was not meant."
+    InvalidTarget "An indirect call or branch went to a place that is no function, or no label of \
+the list it belongs to. The function pointer was probably never set, or is one of the host's."
+    Unsupported "The kernel reached an instruction or feature that is not supported. `warpgrind \
+check` lists all of them before anything runs."
+    UninitializedRead "A thread read bytes that nothing had written: neither the host nor a \
+kernel. Their value is undefined on a GPU. Reported with `--tool initcheck`."
+    UndefinedBehavior "An instruction was used in a way that the PTX manual leaves undefined, so \
+that its result may differ from one device to the next."
+}
+
+/// Runs the command.
+pub(crate) fn explain(code: Option<&str>, console: &Console) -> Result<Exit, Failure> {
+    match code {
+        Some(code) => console.out(format!("{}\n", find(code)?)),
+        None => {
+            console.out("Findings:\n");
+            for kind in KINDS {
+                console.out(format!("  {:20} {}\n", kind.name(), first_sentence(kind_text(*kind))));
+            }
+            console.out("\nDiagnostics:\n");
+            for (code, text) in codes::ALL {
+                console.out(format!("  {code}  {}\n", first_sentence(text)));
+            }
+        }
+    }
+    Ok(Exit::Clean)
+}
+
+fn find(code: &str) -> Result<String, Failure> {
+    let lower = code.to_lowercase();
+    if let Some(kind) = KINDS.iter().find(|kind| kind.name() == lower) {
+        return Ok(wrap(kind_text(*kind)));
+    }
+    if let Some(text) = codes::explain(&code.to_uppercase()) {
+        return Ok(wrap(text));
+    }
+    let names = KINDS.iter().map(|kind| kind.name()).chain(codes::ALL.iter().map(|(code, _)| code.0));
+    Err(Failure::usage(format!("there is no code or finding `{code}`"))
+        .suggest(code, names)
+        .help("`warpgrind explain` lists all"))
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split_inclusive(". ").next().unwrap_or(text).trim_end().trim_end_matches('.')
+}
+
+/// Breaks a paragraph into lines of at most 90 characters.
+fn wrap(text: &str) -> String {
+    let mut out = String::new();
+    let mut width = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > 90 {
+            out.push('\n');
+            width = 0;
+        } else if width > 0 {
+            out.push(' ');
+            width += 1;
+        }
+        out.push_str(word);
+        width += length;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_and_code_is_found() {
+        for kind in KINDS {
+            assert!(find(kind.name()).unwrap().len() > 40);
+        }
+        for (code, _) in codes::ALL {
+            assert!(find(code.0).is_ok());
+        }
+        assert!(find("e0001").is_ok());
+    }
+
+    #[test]
+    fn unknown_codes_are_helped() {
+        assert_eq!(find("out-of-bound").unwrap_err().help[0], "did you mean `out-of-bounds`?");
+    }
+
+    #[test]
+    fn lines_are_short() {
+        assert!(wrap(kind_text(FindingKind::OutOfBounds)).lines().all(|line| line.chars().count() <= 90));
+    }
+}

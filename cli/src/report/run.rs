@@ -1,0 +1,266 @@
+//! What `warpgrind run` shows: at once for people, as one document at the end for programs.
+
+use std::path::Path;
+
+use ptx_frontend::{Diagnostic, Elsewhere, Module, Severity, Source};
+use sim_core::{Dim3, Launch, LaunchReport, Outcome, RunOptions};
+
+use super::finding::{self, Sources};
+use super::json::{
+    BufferJson, ComparisonJson, DiagnosticJson, FailureJson, FindingJson, LaunchJson, RunReport, SavedJson,
+    StatsJson, outcome_name,
+};
+use super::snippet::Message;
+use super::{Console, SCHEMA, plural, stats};
+use crate::array::Array;
+use crate::compare::{Comparison, Mismatch};
+use crate::element::Element;
+use crate::exit::{Exit, Failure};
+
+/// Collects or prints what a run has to say.
+#[derive(Debug)]
+pub(crate) struct RunReporter<'a> {
+    console: &'a Console,
+    document: RunReport,
+    show_stats: bool,
+}
+
+impl<'a> RunReporter<'a> {
+    /// A reporter that has said nothing yet.
+    pub(crate) fn new(console: &'a Console, show_stats: bool) -> Self {
+        let document = RunReport { schema: SCHEMA, command: "run", ..RunReport::default() };
+        Self { console, document, show_stats }
+    }
+
+    /// A diagnostic of the front end.
+    pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic, source: &Source, elsewhere: &[Elsewhere]) {
+        match self.console.is_human() {
+            true => self.console.diagnostic(diagnostic, source, elsewhere),
+            false => self.document.diagnostics.push(DiagnosticJson::new(diagnostic, source, elsewhere)),
+        }
+    }
+
+    /// A launch that ended.
+    pub(crate) fn launch(
+        &mut self,
+        module: &Module,
+        launch: &Launch,
+        options: &RunOptions,
+        report: &LaunchReport,
+    ) {
+        let sources = Sources { module, root: options.source_root.as_deref() };
+        if !self.console.is_human() {
+            self.document.launches.push(launch_json(launch, options, report, &sources));
+            return;
+        }
+        self.console.out_bytes(&report.output);
+        for finding in &report.findings {
+            self.console.err(format!("{}\n", finding::message(finding, &sources).render()));
+        }
+        self.console.err(summary(launch, options, report));
+        if self.show_stats {
+            self.console.out(stats::table(&launch.kernel, report));
+        }
+    }
+
+    /// Elements of a buffer that were asked for.
+    pub(crate) fn values(&mut self, name: &str, array: &Array, count: u64) {
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(array.len());
+        match self.console.is_human() {
+            true => self.console.out(values_line(name, array, count)),
+            false => self.document.buffers.push(BufferJson::new(name, array, count)),
+        }
+    }
+
+    /// A buffer against its expected values.
+    pub(crate) fn comparison(&mut self, name: &str, got: &Array, comparison: &Comparison) {
+        if !self.console.is_human() {
+            self.document.comparisons.push(ComparisonJson::new(name, got, comparison));
+            return;
+        }
+        match &comparison.first {
+            None => self.console.out(matches_line(name, got, comparison)),
+            Some(first) => self.console.err(format!("{}\n", mismatch(name, got, comparison, first).render())),
+        }
+    }
+
+    /// A buffer that was written to a file.
+    pub(crate) fn saved(&mut self, name: &str, path: &Path) {
+        match self.console.is_human() {
+            true => self.console.err(format!("{name}: written to {}\n", path.display())),
+            false => {
+                let path = path.display().to_string();
+                self.document.files.push(SavedJson { name: name.to_string(), path });
+            }
+        }
+    }
+
+    /// Why the run ended early, if it did, and the exit code.
+    pub(crate) fn finish(mut self, result: Result<Exit, Failure>) -> Exit {
+        let exit = match &result {
+            Ok(exit) => *exit,
+            Err(failure) => failure.exit,
+        };
+        match (self.console.is_human(), result) {
+            (true, Ok(_)) => {}
+            (true, Err(failure)) => self.console.failure(&failure),
+            (false, result) => {
+                self.document.exit_code = exit.code();
+                self.document.error = result.err().as_ref().map(FailureJson::from);
+                self.console.json(&self.document);
+            }
+        }
+        exit
+    }
+}
+
+fn launch_json(
+    launch: &Launch,
+    options: &RunOptions,
+    report: &LaunchReport,
+    sources: &Sources<'_>,
+) -> LaunchJson {
+    let extents = |dim: Dim3| [dim.x, dim.y, dim.z];
+    LaunchJson {
+        kernel: launch.kernel.to_string(),
+        grid: extents(launch.grid),
+        block: extents(launch.block),
+        cluster: launch.cluster.map(extents),
+        shared_bytes: launch.shared_bytes,
+        seed: options.seed,
+        jobs: options.jobs,
+        outcome: outcome_name(report.outcome),
+        findings: report.findings.iter().map(|finding| FindingJson::new(finding, sources)).collect(),
+        dropped_findings: report.dropped_findings,
+        output: String::from_utf8_lossy(&report.output).into_owned(),
+        stats: StatsJson::new(report, options.count_memory),
+    }
+}
+
+/// One line on how a launch ended, and how to have its schedule again if something was found.
+fn summary(launch: &Launch, options: &RunOptions, report: &LaunchReport) -> String {
+    let found = report.findings.len() as u64 + report.dropped_findings;
+    let ended = match report.outcome {
+        Outcome::Completed => "completed",
+        Outcome::Faulted => "stopped by a fault",
+        Outcome::Deadlock => "stopped: no thread can go on",
+        Outcome::LimitReached => "stopped at its limit",
+        Outcome::Unsupported => "stopped at something unsupported",
+    };
+    let mut line = format!("{}: grid {}, block {}: {ended}", launch.kernel, launch.grid, launch.block);
+    if found > 0 {
+        line.push_str(&format!(" with {}", plural(found, "finding")));
+        if report.dropped_findings > 0 {
+            line.push_str(&format!(" ({} not shown)", report.dropped_findings));
+        }
+        line.push_str(&format!("; one schedule that repeats: --seed {} --jobs 1", options.seed));
+    }
+    line.push('\n');
+    line
+}
+
+/// `y: f32[4] = 1.0 2.0 3.0 4.0`
+fn values_line(name: &str, array: &Array, count: usize) -> String {
+    let shape: Vec<String> = array.shape.iter().map(u64::to_string).collect();
+    let mut line = format!("{name}: {}[{}] =", array.element.name(), shape.join(","));
+    for at in 0..count {
+        line.push(' ');
+        line.push_str(&array.show(at));
+    }
+    match array.len() - count {
+        0 => {}
+        more => line.push_str(&format!(" … {more} more")),
+    }
+    line.push('\n');
+    line
+}
+
+fn apart(element: Element, distance: u64) -> String {
+    match (distance, element.is_float()) {
+        (u64::MAX, true) => "a NaN against a number".to_string(),
+        (distance, true) => format!("{distance} ulp"),
+        (distance, false) => distance.to_string(),
+    }
+}
+
+fn matches_line(name: &str, got: &Array, comparison: &Comparison) -> String {
+    let (distance, at) = comparison.largest;
+    let off = match distance {
+        0 => String::new(),
+        _ => format!(", the largest difference {} at {}", apart(got.element, distance), index(got, at)),
+    };
+    let count = plural(comparison.elements as u64, "value");
+    format!("{name}: {count} of {} as expected{off}\n", got.element.name())
+}
+
+/// `[17]`, or `[1, 1] (index 17)` for several dimensions.
+fn index(array: &Array, at: usize) -> String {
+    match array.position(at)[..] {
+        [] => format!("[{at}]"),
+        ref position => format!("{position:?} (index {at})"),
+    }
+}
+
+fn mismatch(name: &str, got: &Array, comparison: &Comparison, first: &Mismatch) -> Message {
+    let element = got.element;
+    let (largest, at) = comparison.largest;
+    let shown = |bits: u64| format!("{} ({})", element.show(bits), element.hex(bits));
+    Message {
+        severity: Severity::Error,
+        id: Some("mismatch".to_string()),
+        title: format!("`{name}` is not as expected"),
+        excerpts: Vec::new(),
+        notes: vec![
+            format!(
+                "first at {}: got {}, expected {}, difference {}",
+                index(got, first.index),
+                shown(first.got),
+                shown(first.expected),
+                apart(element, first.distance)
+            ),
+            format!(
+                "{} of {} differ too much; the largest difference is {} at {}",
+                comparison.mismatches,
+                plural(comparison.elements as u64, "value"),
+                apart(element, largest),
+                index(got, at)
+            ),
+        ],
+        help: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Tolerance, compare};
+
+    fn array(values: &[f32]) -> Array {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Array { element: Element::F32, shape: vec![2, values.len() as u64 / 2], bytes }
+    }
+
+    #[test]
+    fn a_mismatch_names_index_values_and_largest_difference() {
+        let got = array(&[1.0, 2.0, 3.0, 4.0]);
+        let comparison = compare(&got, &array(&[1.0, 2.0, 3.0, 8.0]), &Tolerance::default());
+        let text = mismatch("y", &got, &comparison, &comparison.first.unwrap()).render();
+        assert_eq!(
+            anstream::adapter::strip_str(&text).to_string(),
+            "\
+error[mismatch]: `y` is not as expected
+ |
+ = note: first at [1, 1] (index 3): got 4.0 (0x40800000), expected 8.0 (0x41000000), difference 8388608 ulp
+ = note: 1 of 4 values differ too much; the largest difference is 8388608 ulp at [1, 1] (index 3)
+"
+        );
+    }
+
+    #[test]
+    fn lines_for_values_and_matches() {
+        let got = array(&[1.0, 2.0]);
+        assert_eq!(values_line("y", &got, 1), "y: f32[2,1] = 1.0 … 1 more\n");
+        let comparison = compare(&got, &got, &Tolerance::default());
+        assert_eq!(matches_line("y", &got, &comparison), "y: 2 values of f32 as expected\n");
+    }
+}

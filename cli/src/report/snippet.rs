@@ -1,0 +1,206 @@
+//! Messages with the lines of text they are about, in rustc's manner.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use ptx_frontend::{Severity, Source, Span};
+
+use crate::exit::Failure;
+
+/// A few lines of a text with one marked range.
+#[derive(Clone, Debug)]
+pub(crate) struct Excerpt {
+    /// File name shown.
+    pub(crate) path: String,
+    /// Whole lines.
+    pub(crate) text: String,
+    /// 1-based number of the first of them.
+    pub(crate) line: u32,
+    /// The marked bytes of `text`.
+    pub(crate) range: Range<usize>,
+    /// Text beside the mark, or empty.
+    pub(crate) label: String,
+    /// Whether it is the place of the message, not one that helps to understand it.
+    pub(crate) primary: bool,
+}
+
+impl Excerpt {
+    /// Lines shown at most.
+    const LINES: u32 = 6;
+
+    /// The lines under a span.
+    pub(crate) fn of(source: &Source, span: Span, label: &str, primary: bool) -> Self {
+        let first = source.line_column(span.start).0;
+        let last = source.line_column(span.end.max(span.start + 1) - 1).0;
+        let last = last.clamp(first, first + Self::LINES - 1);
+        let text = (first..=last).map(|line| source.line(line)).collect::<Vec<_>>().join("\n");
+        let start = (source.line_column(span.start).1 as usize - 1).min(text.len());
+        let length = source.slice(span).trim_end().len().max(1);
+        let end = (start + length).min(text.len()).max(start);
+        Self {
+            path: source.name.to_string(),
+            range: floor(&text, start)..floor(&text, end),
+            text,
+            line: first,
+            label: label.to_string(),
+            primary,
+        }
+    }
+
+    /// One line of a file that is not a [`Source`], marked from a 1-based column to the end of the
+    /// word there; column 0 marks the whole line.
+    pub(crate) fn of_line(path: &str, line: u32, text: &str, column: u32, label: &str) -> Self {
+        let indent = text.len() - text.trim_start().len();
+        let start = floor(text, if column == 0 { indent } else { column as usize - 1 });
+        let rest = &text[start..];
+        let end = match column {
+            0 => text.trim_end().len(),
+            _ => {
+                let word = |c: char| c.is_alphanumeric() || c == '_';
+                start
+                    + rest
+                        .find(|c| !word(c))
+                        .unwrap_or(rest.len())
+                        .max(rest.chars().next().map_or(0, char::len_utf8))
+            }
+        };
+        Self {
+            path: path.to_string(),
+            text: text.to_string(),
+            line,
+            range: start..end.max(start),
+            label: label.to_string(),
+            primary: false,
+        }
+    }
+}
+
+/// The greatest character boundary at or below `at`.
+fn floor(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// A message to be rendered.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    /// Error or warning.
+    pub(crate) severity: Severity,
+    /// Code or kind, shown in brackets.
+    pub(crate) id: Option<String>,
+    /// The sentence.
+    pub(crate) title: String,
+    /// Places, the primary one first.
+    pub(crate) excerpts: Vec<Excerpt>,
+    /// `= note:` lines.
+    pub(crate) notes: Vec<String>,
+    /// `= help:` lines.
+    pub(crate) help: Vec<String>,
+}
+
+impl Message {
+    /// The message with colours in ANSI codes, ending in a line end.
+    pub(crate) fn render(&self) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let mut title = level.primary_title(self.title.as_str());
+        if let Some(id) = &self.id {
+            title = title.id(id.as_str());
+        }
+        let mut group = Group::with_title(title);
+        for excerpt in &self.excerpts {
+            let kind = if excerpt.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
+            let mut mark = kind.span(excerpt.range.clone());
+            if !excerpt.label.is_empty() {
+                mark = mark.label(excerpt.label.as_str());
+            }
+            group = group.element(
+                Snippet::source(excerpt.text.as_str())
+                    .line_start(excerpt.line as usize)
+                    .path(excerpt.path.as_str())
+                    .annotation(mark),
+            );
+        }
+        group = group.elements(self.notes.iter().map(|note| Level::NOTE.message(note.as_str())));
+        group = group.elements(self.help.iter().map(|help| Level::HELP.message(help.as_str())));
+        format!("{}\n", Renderer::styled().render(&[group]))
+    }
+}
+
+impl From<&Failure> for Message {
+    fn from(failure: &Failure) -> Self {
+        let excerpts = failure.place.iter().map(|place| {
+            let span = Span::new(place.span.start as u32, place.span.end as u32);
+            Excerpt::of(&place.source, span, "", true)
+        });
+        Self {
+            severity: Severity::Error,
+            id: None,
+            title: failure.message.clone(),
+            excerpts: excerpts.collect(),
+            notes: failure.notes.clone(),
+            help: failure.help.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn plain(message: &Message) -> String {
+        anstream::adapter::strip_str(&message.render()).to_string()
+    }
+
+    fn message(excerpts: Vec<Excerpt>) -> Message {
+        Message {
+            severity: Severity::Error,
+            id: Some("out-of-bounds".into()),
+            title: "title".into(),
+            excerpts,
+            notes: vec!["a note".into()],
+            help: vec!["some help".into()],
+        }
+    }
+
+    #[test]
+    fn the_line_is_shown_and_marked() {
+        let source = Source::new("a.ptx", b"first\n\tld.global.f32 %f1, [%rd1];\nlast".to_vec());
+        let excerpt = Excerpt::of(&source, Span::new(7, 34), "here", true);
+        assert_eq!(
+            plain(&message(vec![excerpt])),
+            "\
+error[out-of-bounds]: title
+ --> a.ptx:2:2
+  |
+2 |     ld.global.f32 %f1, [%rd1];
+  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^ here
+  |
+  = note: a note
+  = help: some help
+"
+        );
+    }
+
+    #[test]
+    fn a_column_marks_a_word() {
+        let excerpt = Excerpt::of_line("a.cu", 7, "    y[i] = x[i];", 5, "");
+        assert_eq!(excerpt.range, 4..5);
+        assert_eq!(Excerpt::of_line("a.cu", 7, "    y[i] = x[i];", 0, "").range, 4..16);
+        assert_eq!(Excerpt::of_line("a.cu", 7, "ab", 99, "").range, 2..2);
+    }
+
+    proptest! {
+        #[test]
+        fn no_span_panics(text: String, start in 0u32..200, length in 0u32..200, column in 0u32..300) {
+            let source = Source::new("a.ptx", text.clone().into_bytes());
+            let excerpt = Excerpt::of(&source, Span::new(start, start + length), "x", true);
+            let _ = message(vec![excerpt]).render();
+            let line = text.lines().next().unwrap_or_default();
+            let _ = message(vec![Excerpt::of_line("a", 1, line, column, "")]).render();
+        }
+    }
+}
