@@ -5,7 +5,8 @@ mod same;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ptx_frontend::{Module, Source, parse, render::render_all};
+use proptest::prelude::*;
+use ptx_frontend::{Module, Source, link, parse, render::render_all};
 
 fn parsed(name: &str, text: Vec<u8>) -> Module {
     let parsed = parse(Source::new(name, text));
@@ -68,6 +69,37 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
             collect(&path, files);
         } else if path.extension().is_some_and(|extension| extension == "ptx") {
             files.push(path);
+        }
+    }
+}
+
+const SAMPLE: &str = include_str!("sample.ptx");
+
+/// How many cases are tried; `PROPTEST_CASES` sets it.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(1500)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Lines of the sample lost, moved and doubled: what is still accepted survives, and links with itself
+    /// or is refused.
+    #[test]
+    fn changed_samples_survive(edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3u8), 1..5)) {
+        let mut lines: Vec<&str> = SAMPLE.lines().collect();
+        for (from, to, kind) in edits {
+            let (from, to) = (from.index(lines.len()), to.index(lines.len()));
+            match kind {
+                0 => drop(lines.remove(from)),
+                1 => lines.insert(to, lines[from]),
+                _ => lines.swap(from, to),
+            }
+        }
+        let text = lines.join("\n").into_bytes();
+        if let Some(module) = parse(Source::new("changed.ptx", text.clone())).module {
+            check("changed.ptx", text);
+            let _ = link(vec![module.clone(), module]);
         }
     }
 }

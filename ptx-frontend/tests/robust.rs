@@ -70,6 +70,14 @@ fn every_missing_token_of_the_sample_ends() {
     }
 }
 
+/// A register of module scope, which is an error, outlives the functions after it.
+#[test]
+fn module_scope_registers() {
+    let text = ".version 9.0\n.target sm_90\n.reg .b32 r; .reg .b32 q<3>;\n.func f { mov.b32 r, 1; ret; }\n\
+        .func g { .reg .b32 r<2>; mov.b32 r1, r; mov.b32 q1, r; ret; }";
+    assert!(check(text).module.is_none());
+}
+
 #[test]
 fn deep_nesting() {
     const N: usize = 200_000;
@@ -154,8 +162,13 @@ fn long_and_repeated_things() {
     assert!(quick(in_kernel(&labels)).module.is_some());
 }
 
+/// How many cases each property is tried with; `PROPTEST_CASES` sets it.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(400)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {

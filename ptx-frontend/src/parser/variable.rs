@@ -155,6 +155,11 @@ impl<'a> Parser<'a> {
             self.reserved(name);
             return;
         }
+        if !self.inside() {
+            // Reported already; its uses need not be.
+            self.names.bind(name.text, Entity::Unknown, name.span);
+            return;
+        }
         let declared = match declarator.count {
             Some((count, span)) if count > u64::from(u32::MAX) => {
                 let error = Diagnostic::error(codes::TOO_LARGE, span, "more than 4294967295 registers");

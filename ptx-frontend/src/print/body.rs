@@ -25,7 +25,7 @@ impl<'m> Printer<'m> {
             self.out.push('\t');
             let variable_data = &self.module.variables[variable.index()];
             debug_assert_eq!(variable_data.owner, Some(id));
-            self.variable(variable_data, names.variable(variable, variable_data));
+            self.variable(variable_data, names.variable(variable, variable_data), Some(names));
         }
         for (at, prototype) in body.prototypes.iter().enumerate() {
             self.prototype(prototype, names.prototype(at));

@@ -121,19 +121,20 @@ impl<'m> Printer<'m> {
                     let target = &self.module.variables[target.index()];
                     let declaration =
                         Variable { linkage: Linkage::Extern, initializer: None, ..target.clone() };
-                    self.variable(&declaration, &target.name);
+                    self.variable(&declaration, &target.name, None);
                 }
             }
-            self.variable(variable, &variable.name);
+            self.variable(variable, &variable.name, None);
         }
     }
 
-    fn variable(&mut self, variable: &Variable, name: &str) {
+    /// `names` are those of the function that the variable belongs to.
+    fn variable(&mut self, variable: &Variable, name: &str, names: Option<&Names<'_>>) {
         self.out.push_str(linkage(variable.linkage));
         self.declarator(variable, name);
         if let Some(initializer) = &variable.initializer {
             self.out.push_str(" = ");
-            self.initializer(variable, initializer);
+            self.initializer(variable, initializer, names);
         }
         self.out.push_str(";\n");
     }
@@ -177,7 +178,7 @@ impl<'m> Printer<'m> {
     }
 
     /// The values, in braces that nest as the dimensions do; trailing zeros are left to the default.
-    fn initializer(&mut self, variable: &Variable, initializer: &Initializer) {
+    fn initializer(&mut self, variable: &Variable, initializer: &Initializer, names: Option<&Names<'_>>) {
         let width = variable.ty.bytes() as usize;
         let mut shape: Vec<u64> = variable.dimensions.to_vec();
         if variable.vector > 1 {
@@ -206,7 +207,7 @@ impl<'m> Printer<'m> {
             self.out.extend(std::iter::repeat_n('{', opened));
             let start = at as usize * width;
             match relocations.next_if(|relocation| relocation.offset == start as u64) {
-                Some(relocation) => self.relocation(relocation),
+                Some(relocation) => self.relocation(relocation, names),
                 None => {
                     let mut bytes = [0u8; 16];
                     let given = initializer.bytes.get(start..).unwrap_or(&[]);
@@ -234,9 +235,12 @@ impl<'m> Printer<'m> {
         };
     }
 
-    fn relocation(&mut self, relocation: &Relocation) {
+    fn relocation(&mut self, relocation: &Relocation, names: Option<&Names<'_>>) {
         let name = match relocation.target {
-            Symbol::Variable(id) => &self.module.variables[id.index()].name,
+            Symbol::Variable(id) => {
+                let variable = &self.module.variables[id.index()];
+                names.map_or(&*variable.name, |names| names.variable(id, variable))
+            }
             Symbol::Function(id) => &self.module.functions[id.index()].name,
         };
         if let Some(byte) = relocation.byte {
