@@ -23,7 +23,7 @@ codes! {
     UNBALANCED "E0102" "Braces do not match: a `{` is never closed, or a `}` closes nothing. If the body of a function is not closed, the next function or the end of the text is where it is noticed."
     MISPLACED "E0103" "This statement is legal PTX, but not at this place: some directives belong to module scope, some into functions, some to kernels and some to device functions only."
     UNKNOWN_DIRECTIVE "E0104" "There is no such directive, or none that may stand here. Directives begin with a dot."
-    TOO_DEEP "E0105" "Parentheses, unary operators or `?:` in a constant expression are nested deeper than 200 levels."
+    TOO_DEEP "E0105" "Parentheses, unary operators or `?:` in a constant expression are nested deeper than 200 levels, or blocks deeper than 1000."
     HEADER "E0106" "A module begins with `.version major.minor`, then `.target`, then optionally `.address_size`, in this order."
     VERSION "E0107" "The module was written in a newer version of the PTX language than this tool knows. Compile with an older CUDA toolkit, or update the tool."
     TARGET "E0108" "The target is not one that the PTX manual names, or the PTX version of the module is older than the target."

@@ -81,7 +81,9 @@ fn module_scope_registers() {
 #[test]
 fn deep_nesting() {
     const N: usize = 200_000;
-    assert!(quick(in_kernel(&format!("{}{}", "{".repeat(N), "}".repeat(N)))).module.is_some());
+    let nested = |n: usize| in_kernel(&format!("{}{}", "{".repeat(n), "}".repeat(n)));
+    assert!(quick(nested(900)).module.is_some());
+    assert_eq!(quick(nested(N)).diagnostics.len(), 1);
     for (open, close) in
         [("{", ""), ("(", ")"), ("[", "]"), ("-", ""), ("1?", ""), ("{ .reg .b32 a<3>; bra L;", "}")]
     {

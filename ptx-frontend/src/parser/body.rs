@@ -15,6 +15,9 @@ use crate::module::{
 };
 use crate::span::Span;
 
+/// How deep blocks may nest.
+const DEPTH: usize = 1000;
+
 /// Where a label is to be put once it is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Patch {
@@ -62,7 +65,7 @@ impl<'a> Parser<'a> {
                 }
                 TokenKind::OpenBrace => {
                     self.bump();
-                    self.open_block();
+                    self.open_inner_block();
                 }
                 TokenKind::CloseBrace => {
                     self.bump();
@@ -131,6 +134,17 @@ impl<'a> Parser<'a> {
             error = error.label(self.span(), "something else begins here");
         }
         self.error(error);
+    }
+
+    /// A block in a block; one that is nested too deeply is read over.
+    fn open_inner_block(&mut self) {
+        if self.state.blocks.len() < DEPTH {
+            return self.open_block();
+        }
+        let span = self.tokens[self.at - 1].span;
+        let message = format!("blocks are nested deeper than {DEPTH} levels");
+        self.error(Diagnostic::error(codes::TOO_DEEP, span, message));
+        self.skip_block();
     }
 
     fn open_block(&mut self) {

@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads to the `}` of the block whose `{` was just consumed.
-    fn skip_block(&mut self) {
+    pub(super) fn skip_block(&mut self) {
         let mut depth = 1u32;
         while depth > 0 && self.kind() != TokenKind::End {
             match self.bump().kind {

@@ -5,7 +5,7 @@ use nom::combinator::opt;
 use nom::multi::separated_list0;
 use nom::sequence::{delimited, preceded, separated_pair};
 
-use super::constant::{Constant, constant, integer};
+use super::constant::{Constant, constant, integer, literal};
 use super::names::Entity;
 use super::tokens::{Name, Step, Tokens, keyword, name, token};
 use super::{Done, Parser};
@@ -181,7 +181,17 @@ impl<'a> Parser<'a> {
 
     fn initial_scalar(&mut self, ty: ScalarType, offset: u64, into: &mut Initializer) -> Done {
         let start = self.span().start;
-        let value = self.rule(value)?;
+        // Most values are plain numbers.
+        let plain =
+            matches!(self.kind_at(1), TokenKind::Comma | TokenKind::CloseBrace | TokenKind::Semicolon)
+                && self.kind() == TokenKind::Number;
+        let value = match plain.then(|| literal(self.word())) {
+            Some(Ok(constant)) => {
+                self.bump();
+                Value::Constant(constant)
+            }
+            _ => self.rule(value)?,
+        };
         let span = self.since(start);
         let width = ty.bytes() as usize;
         let bits: u128 = match value {
