@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use sim_core::{DeviceConfig, Simulator};
 
-use args::{Cli, Command};
+use args::{Cli, Command, Tool};
 use exit::{Exit, Failure};
 use report::Console;
 
@@ -64,7 +64,11 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
     match &cli.command {
-        Command::Run(args) => Ok(run::run(args, &cli.global, console, &Simulator::new(DeviceConfig::h200()))),
+        Command::Run(args) => {
+            let track_initialization = args.tool.contains(&Tool::Initcheck);
+            let config = DeviceConfig { track_initialization, ..DeviceConfig::h200() };
+            Ok(run::run(args, &cli.global, console, &Simulator::new(config)))
+        }
         Command::Check(args) => check::check(args, &cli.global, console),
         Command::Explain(args) => explain::explain(args.code.as_deref(), console),
         Command::Completions { shell } => {

@@ -7,14 +7,14 @@ use ptx_frontend::{Severity, Source, Span};
 
 use crate::exit::Failure;
 
-/// A few lines of a text with one marked range.
+/// A line of a text with one marked range.
 #[derive(Clone, Debug)]
 pub(crate) struct Excerpt {
     /// File name shown.
     pub(crate) path: String,
-    /// Whole lines.
+    /// The line.
     pub(crate) text: String,
-    /// 1-based number of the first of them.
+    /// Its 1-based number.
     pub(crate) line: u32,
     /// The marked bytes of `text`.
     pub(crate) range: Range<usize>,
@@ -25,26 +25,21 @@ pub(crate) struct Excerpt {
 }
 
 impl Excerpt {
-    /// Lines shown at most.
-    const LINES: u32 = 6;
-
-    /// The lines under a span.
+    /// The line that a span begins on, marked to the end of the span or of the line.
     pub(crate) fn of(source: &Source, span: Span, label: &str, primary: bool) -> Self {
-        let first = source.line_column(span.start).0;
-        let last = source.line_column(span.end.max(span.start + 1) - 1).0;
-        let last = last.clamp(first, first + Self::LINES - 1);
-        let text = (first..=last).map(|line| source.line(line)).collect::<Vec<_>>().join("\n");
-        let start = (source.line_column(span.start).1 as usize - 1).min(text.len());
-        let length = source.slice(span).trim_end().len().max(1);
-        let end = (start + length).min(text.len()).max(start);
+        let (line, column) = source.line_column(span.start);
+        let text = source.line(line);
+        let start = (column as usize - 1).min(text.len());
+        let end = (start + source.slice(span).trim_end().len().max(1)).min(text.len());
         Self {
             path: source.name.to_string(),
-            range: floor(&text, start)..floor(&text, end),
-            text,
-            line: first,
+            range: floor(text, start)..floor(text, end).max(floor(text, start)),
+            text: text.trim_end().to_string(),
+            line,
             label: label.to_string(),
             primary,
         }
+        .within_text()
     }
 
     /// One line of a file that is not a [`Source`], marked from a 1-based column to the end of the
@@ -72,6 +67,13 @@ impl Excerpt {
             label: label.to_string(),
             primary: false,
         }
+    }
+
+    /// Moves the mark into the text, which may have lost blanks at its end.
+    fn within_text(mut self) -> Self {
+        let length = self.text.len();
+        self.range = self.range.start.min(length)..self.range.end.min(length);
+        self
     }
 }
 

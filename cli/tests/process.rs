@@ -1,0 +1,158 @@
+//! The process as other programs see it: streams, exit codes, files.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn warpgrind(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).args(args);
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    warpgrind(args).output().unwrap()
+}
+
+#[test]
+fn json_is_all_there_is() {
+    for (args, exit) in [
+        (&["run", "--format", "json", "testdata/launches/gemm_tiled.toml", "--stats"][..], 0),
+        (&["run", "--format", "json", "testdata/launches/saxpy_out_of_bounds.toml"], 5),
+        (&["run", "--format", "json", "cli/tests/data/mismatch.toml"], 1),
+        (&["run", "--format", "json", "cli/tests/data/invalid.ptx"], 3),
+        (&["run", "--format", "json", "no/such.ptx"], 2),
+        (&["check", "--format", "json", "cli/tests/data/invalid.ptx", "no/such.ptx"], 2),
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(exit), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["exit_code"], exit, "{args:?}");
+        assert_eq!(document["schema"], 1);
+    }
+}
+
+#[test]
+fn what_a_kernel_prints_and_results_go_to_standard_output() {
+    let output = run(&[
+        "run",
+        "testdata/ptx/sm_90/saxpy.ptx",
+        "-e",
+        "saxpy",
+        "-b",
+        "2",
+        "-a",
+        "2",
+        "-a",
+        "2",
+        "-a",
+        "f32=1,2",
+        "-a",
+        "y=f32[2]=0>-",
+    ]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "y: f32[2] = 2.0 4.0\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("completed"));
+}
+
+#[test]
+fn files_are_written_and_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["y.npy", "y.raw"] {
+        let path = directory.path().join(name).display().to_string();
+        let output = run(&[
+            "run",
+            "testdata/ptx/sm_90/saxpy.ptx",
+            "-e",
+            "saxpy",
+            "-b",
+            "4",
+            "-a",
+            "4",
+            "-a",
+            "3",
+            "-a",
+            "f32[4]=seq",
+            "-a",
+            &format!("f32[4]=1>{path}"),
+        ]);
+        assert_eq!(output.status.code(), Some(0));
+        let source = if name == "y.npy" { format!("y=@{path}") } else { format!("y=f32=@{path}") };
+        let output = run(&[
+            "run",
+            "testdata/ptx/sm_90/saxpy.ptx",
+            "-e",
+            "saxpy",
+            "-b",
+            "4",
+            "-a",
+            "4",
+            "-a",
+            "0",
+            "-a",
+            "f32[4]=seq",
+            "-a",
+            &source,
+            "-p",
+            "y",
+        ]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "y: f32[4] = 1.0 4.0 7.0 10.0\n");
+    }
+}
+
+#[test]
+fn ptx_may_come_from_standard_input() {
+    let mut child = warpgrind(&["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b".version 9.0\n.target sm_90\n.entry k() { ret; }").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("-: runs"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = warpgrind(&["man"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_jobs() {
+    let with = |jobs: &str| {
+        let launch = "testdata/launches/histogram.toml";
+        let output =
+            warpgrind(&["run", "--print", "shared:256", launch]).env("WARPGRIND_JOBS", jobs).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    assert_eq!(with("1"), with("4"));
+    let wrong = warpgrind(&["run", "x.ptx"]).env("WARPGRIND_JOBS", "many").output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn colours_are_used_when_asked_for() {
+    let escape = |color| {
+        let output = run(&["--color", color, "check", "cli/tests/data/invalid.ptx"]);
+        output.stderr.contains(&0x1b)
+    };
+    assert!(escape("always"));
+    assert!(!escape("never"));
+    assert!(!escape("auto"), "standard error is no terminal here");
+}
+
+#[test]
+fn completions_and_manual_are_written() {
+    for (args, part) in [
+        (&["completions", "bash"][..], "_warpgrind()"),
+        (&["completions", "zsh"], "#compdef warpgrind"),
+        (&["man"], ".TH warpgrind"),
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(String::from_utf8_lossy(&output.stdout).contains(part));
+    }
+}
