@@ -19,7 +19,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let code = self.worker.grid.code;
         let caller = group.frame;
         let return_to = group.position + 1;
-        let Some(frame) = self.warp_mut().enter(code, caller, function, return_to, site) else {
+        let Some(frame) = self.warp_mut().enter(code, caller, function, return_to, site, group.lanes) else {
             let depth = self.warp().frame(caller).depth;
             let text = format!(
                 "the call chain is {depth} calls deep and needs more local memory or registers than a thread may have"

@@ -140,8 +140,11 @@ impl Warp {
         self.lanes & !self.exited
     }
 
-    /// Enters a function: the frame of the callee, shared with groups that made the same call.
-    /// `None` when the call chain or local memory is too deep.
+    /// Enters a function with some lanes: the frame of the callee, shared with groups that made the
+    /// same call. `None` when the call chain or local memory is too deep.
+    ///
+    /// Frames of other call chains may lie in the same rows and predicates, for other lanes: only
+    /// what belongs to these lanes may be set.
     pub(crate) fn enter(
         &mut self,
         code: &Code,
@@ -149,6 +152,7 @@ impl Warp {
         function: u32,
         return_to: u32,
         site: u32,
+        lanes: LaneMask,
     ) -> Option<FrameId> {
         let callee = &code.functions[function as usize];
         let parent = *self.frame(caller);
@@ -162,6 +166,7 @@ impl Warp {
                 && frame.local_start == local_start
                 && frame.depth == parent.depth + 1
         }) {
+            self.predicates[self.frames[at].predicates as usize] |= lanes;
             return Some(FrameId(at as u32));
         }
         let frame = Frame {
@@ -169,7 +174,7 @@ impl Warp {
             return_to,
             site,
             parent: caller,
-            rows: parent.rows + above.rows,
+            rows: self.free_rows(code, function, parent.rows + above.rows),
             predicates: parent.predicates + above.predicates,
             local_start,
             local_end: local_start.checked_add(callee.local_bytes)?,
@@ -187,7 +192,7 @@ impl Warp {
         if self.predicates.len() < predicates {
             self.predicates.resize(predicates, 0);
         }
-        self.predicates[frame.predicates as usize] = LaneMask::MAX;
+        self.predicates[frame.predicates as usize] |= lanes;
         self.reserve_local(frame.local_end);
         self.frames[caller.0 as usize].references += 1;
         match self.frames.iter().position(|frame| frame.references == 0) {
@@ -198,6 +203,26 @@ impl Warp {
             None => {
                 self.frames.push(frame);
                 Some(FrameId(self.frames.len() as u32 - 1))
+            }
+        }
+    }
+
+    /// The first rows from `rows` on for a frame of a function. Wide registers mix the lanes of
+    /// their rows, so lanes of other call chains are only safe from a frame in the same rows if it
+    /// is of the same function.
+    fn free_rows(&self, code: &Code, function: u32, mut rows: u32) -> u32 {
+        let size = |function: u32| code.functions[function as usize].rows;
+        let need = size(function);
+        loop {
+            let taken = self.frames.iter().filter(|other| {
+                other.references > 0
+                    && other.rows < rows + need
+                    && rows < other.rows + size(other.function)
+                    && (other.rows, other.function) != (rows, function)
+            });
+            match taken.map(|other| other.rows + size(other.function)).max() {
+                Some(end) => rows = end,
+                None => return rows,
             }
         }
     }
