@@ -1,7 +1,10 @@
 //! PTX text to a checked, typed [`Module`].
 //!
 //! The way of a text: [`Source`] → lexer → tokens → nom → statements → resolved and checked against
-//! the instruction table → [`Module`] plus *all* [`Diagnostic`]s.
+//! the instruction table → [`Module`] plus *all* [`Diagnostic`]s. That is [`parse`].
+//!
+//! [`link`] joins modules by name, [`Module::to_ptx`] writes one as text again, [`render`] shows
+//! diagnostics in rustc's manner, [`codes`] explains them.
 //!
 //! # Invariants
 //! * No bytes make it panic, hang or overflow the stack.
@@ -40,7 +43,8 @@ pub use types::{CmpOp, MemOrder, Rounding, ScalarType, Scope, StateSpace, TypeCl
 pub struct Parsed {
     /// The module; `None` when there is at least one error.
     pub module: Option<Module>,
-    /// Everything there is to say, in order of the text.
+    /// Everything there is to say, in order of the text: at most a hundred errors and a hundred warnings,
+    /// then a last one that counts the rest.
     pub diagnostics: Vec<Diagnostic>,
     /// The text, for rendering.
     pub source: Source,
