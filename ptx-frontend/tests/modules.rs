@@ -125,6 +125,16 @@ fn labels_belong_to_their_block() {
 }
 
 #[test]
+fn branch_targets_may_be_ranges() {
+    let m = kernel("L0: L1:\nts: .branchtargets L<3>, M;\nbrx.idx %r1, ts;\nL2: mov.b32 %r1, 0;\nM:");
+    let Operand::BranchTargets(id) = operands(&m, 0)[1] else { panic!() };
+    let k = body(&m, "k");
+    let targets: Vec<u32> =
+        k.branch_targets[id.index()].iter().map(|label| k.labels[label.index()].target).collect();
+    assert_eq!(targets, [0, 0, 1, 2]);
+}
+
+#[test]
 fn addresses_and_constants() {
     let m = kernel(
         "ld.global.u32 %r1, [%rd1+-4];\nld.global.u32 %r1, table[2];\nmov.u64 %rd2, table[2];\nmov.u64 %rd2, table+4;\n\

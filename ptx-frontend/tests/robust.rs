@@ -109,6 +109,9 @@ fn hostile_counts_cost_nothing() {
     quick(format!(".version 9.0\n.target sm_90\n.global .b8 x[{0}][{0}];", u64::MAX));
     quick(".version 9.0\n.target sm_90\n.global .b8 x[][1000000000] = {{1},{2},{3}};".to_owned());
     quick(in_kernel("L0: t: .branchtargets L<18446744073709551615>;"));
+    let lists: String = (0..10_000).map(|at| format!("t{at}: .branchtargets L<60000>;\n")).collect();
+    quick(in_kernel(&lists));
+    quick(in_kernel(&".global .u32 g<60000>; { }".repeat(10_000)));
 }
 
 #[test]

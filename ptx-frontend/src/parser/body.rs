@@ -1,6 +1,7 @@
 //! Function bodies: blocks, labels and the statements that are no instructions.
 
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 use super::declaration::space;
 use super::function::{Formal, name_list, prototype};
@@ -39,7 +40,7 @@ struct Pending {
 #[derive(Default)]
 pub(super) struct BodyState<'a> {
     pub(super) body: Body,
-    pending: FxHashMap<&'a str, Vec<Pending>>,
+    pending: FxHashMap<Cow<'a, str>, Vec<Pending>>,
     serial: u32,
     /// Labels defined in the open blocks.
     defined: Vec<&'a str>,
@@ -177,9 +178,6 @@ impl<'a> Parser<'a> {
                 let operand = &mut body.operand_pool[at as usize];
                 match (*operand, entity) {
                     (Operand::Label(_), Entity::Label(id)) => *operand = Operand::Label(id),
-                    (Operand::BranchTargets(_), Entity::BranchTargets(id)) => {
-                        *operand = Operand::BranchTargets(id)
-                    }
                     _ => self.wrong_label(pending.span, text, entity),
                 }
             }
@@ -199,11 +197,11 @@ impl<'a> Parser<'a> {
     }
 
     fn undefined_labels(&mut self) {
-        let mut left: Vec<(Span, &'a str)> = self
+        let mut left: Vec<(Span, Cow<'a, str>)> = self
             .state
             .pending
             .iter()
-            .filter_map(|(&text, list)| list.first().map(|pending| (pending.span, text)))
+            .filter_map(|(text, list)| list.first().map(|pending| (pending.span, text.clone())))
             .collect();
         left.sort_by_key(|(span, _)| span.start);
         for (span, text) in left {
@@ -214,9 +212,9 @@ impl<'a> Parser<'a> {
             let mut error =
                 Diagnostic::error(codes::UNDEFINED, span, format!("the label `{text}` is not defined"))
                     .caption("not in this block or one around it");
-            if labels.iter().any(|label| &*label.name == text) {
+            if labels.iter().any(|label| *label.name == *text) {
                 error = error.help("a label inside another block cannot be reached from here");
-            } else if let Some(near) = super::closest(text, labels.iter().map(|label| &*label.name)) {
+            } else if let Some(near) = super::closest(&text, labels.iter().map(|label| &*label.name)) {
                 error = error.help(format!("did you mean `{near}`?"));
             }
             self.error(error);
@@ -224,10 +222,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Remembers a use of a label that is not defined yet.
-    pub(super) fn pend(&mut self, name: Name<'a>, patch: Patch) {
+    pub(super) fn pend(&mut self, text: Cow<'a, str>, span: Span, patch: Patch) {
         let serial = self.state.serial;
         self.state.serial += 1;
-        self.state.pending.entry(name.text).or_default().push(Pending { serial, span: name.span, patch });
+        self.state.pending.entry(text).or_default().push(Pending { serial, span, patch });
     }
 
     /// After an error: goes past the `;` that ends the statement, or to a brace that does.
@@ -362,41 +360,33 @@ impl<'a> Parser<'a> {
         self.state.body.branch_targets.push(Vec::new());
         for (name, count) in names {
             if let Some(count) = count {
-                self.label_range(list, name, count)?;
+                self.label_range(list, name, count);
                 continue;
             }
-            self.target_label(list, name);
+            self.target_label(list, name.text.into(), name.span);
         }
         Ok(Entity::BranchTargets(list))
     }
 
-    fn target_label(&mut self, list: BranchTargetsId, name: Name<'a>) {
-        let at = self.state.body.branch_targets[list.index()].len() as u32;
-        if let Some(Entity::Label(id)) = self.names.find_here(name.text) {
-            self.state.body.branch_targets[list.index()].push(id);
+    fn target_label(&mut self, list: BranchTargetsId, text: Cow<'a, str>, span: Span) {
+        let targets = &mut self.state.body.branch_targets[list.index()];
+        if let Some(Entity::Label(id)) = self.names.find_here(&text) {
+            targets.push(id);
             return;
         }
-        self.state.body.branch_targets[list.index()].push(LabelId(u32::MAX));
-        self.pend(name, Patch::Target(list, at));
+        let at = targets.len() as u32;
+        targets.push(LabelId(u32::MAX));
+        self.pend(text, span, Patch::Target(list, at));
     }
 
-    /// `L<3>` in a list of branch targets: the labels `L0` to `L2`, which must be defined before.
-    fn label_range(&mut self, list: BranchTargetsId, name: Name<'a>, count: u64) -> Done {
-        for number in 0..count {
-            let text = format!("{}{number}", name.text);
-            match self.names.find_bound(&text) {
-                Some((Entity::Label(id), _)) => self.state.body.branch_targets[list.index()].push(id),
-                _ => {
-                    let message = format!("the label `{text}` is not defined before this list");
-                    self.error(
-                        Diagnostic::error(codes::UNDEFINED, name.span, message)
-                            .help("list the labels one by one if they follow later"),
-                    );
-                    return Ok(());
-                }
-            }
+    /// `L<3>` in a list of branch targets: the labels `L0` to `L2`.
+    fn label_range(&mut self, list: BranchTargetsId, name: Name<'a>, count: u64) {
+        if !self.afford_range(name, count) {
+            return;
         }
-        Ok(())
+        for number in 0..count {
+            self.target_label(list, format!("{}{number}", name.text).into(), name.span);
+        }
     }
 
     fn call_targets(&mut self, label: Name<'a>) -> Done<Entity> {

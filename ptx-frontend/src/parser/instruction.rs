@@ -4,12 +4,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::body::Patch;
+use super::names::Entity;
 use super::tokens::Name;
 use super::{Done, Parser, Stop};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
-use crate::module::{Address, AddressBase, Guard, Instruction, OpId, Operand, OperandList};
+use crate::module::{Address, AddressBase, Guard, Instruction, LabelId, OpId, Operand, OperandList};
 use crate::opcode::Opcode;
 use crate::span::Span;
 use crate::table::{Form, OperandView, Resolved, check_operands, resolve_op};
@@ -23,10 +24,10 @@ pub(super) struct Ops<'a> {
     by_joined: FxHashMap<Box<str>, u32>,
     /// Texts that the table does not have.
     unknown: FxHashSet<&'a str>,
-    entries: Vec<Entry>,
+    entries: Vec<OpEntry>,
 }
 
-struct Entry {
+struct OpEntry {
     resolved: Resolved,
     /// Operands decide which of the rows fits: an op for each row met.
     forms: SmallVec<[(Form, OpId); 2]>,
@@ -76,7 +77,7 @@ impl<'a> Parser<'a> {
         let start = self.state.body.operand_pool.len() as u32;
         self.state.body.operand_pool.extend_from_slice(&operands.list);
         for &(at, name) in &operands.labels {
-            self.pend(name, Patch::Operand(start + at));
+            self.pend(name.text.into(), name.span, Patch::Operand(start + at));
         }
         self.state.body.instructions.push(Instruction {
             op,
@@ -248,7 +249,7 @@ impl<'a> Parser<'a> {
     fn resolve(&mut self, opcode: (&str, Span), words: &[(&str, Span)]) -> Option<u32> {
         let resolved = resolve_op(&self.context, opcode, words, &mut self.report.list);
         self.report.settle();
-        self.ops.entries.push(Entry { resolved: resolved?, forms: SmallVec::new() });
+        self.ops.entries.push(OpEntry { resolved: resolved?, forms: SmallVec::new() });
         Some(self.ops.entries.len() as u32 - 1)
     }
 
@@ -260,12 +261,8 @@ impl<'a> Parser<'a> {
         loop {
             let start = self.span().start;
             let operand = match opcode {
-                Some(Opcode::Bra) => {
-                    self.label_operand(operands, Operand::Label(crate::LabelId(u32::MAX)))?
-                }
-                Some(Opcode::Brx) if operands.list.len() == 1 => {
-                    self.label_operand(operands, Operand::BranchTargets(crate::BranchTargetsId(u32::MAX)))?
-                }
+                Some(Opcode::Bra) => self.label_operand(operands)?,
+                Some(Opcode::Brx) if operands.list.len() == 1 => self.targets_operand(operands)?,
                 _ => self.operand(operands)?,
             };
             operands.list.push(operand);
@@ -276,29 +273,42 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A name in a position that takes a label of the kind of `wanted`.
-    pub(super) fn label_operand(&mut self, operands: &mut Operands<'a>, wanted: Operand) -> Done<Operand> {
+    /// The label of a branch, which may follow later.
+    fn label_operand(&mut self, operands: &mut Operands<'a>) -> Done<Operand> {
         if self.kind() != TokenKind::Word {
             return self.expected("a label");
         }
         let name = Name { text: self.word(), span: self.span() };
         self.bump();
-        use super::names::Entity;
         // A label of an outer block may yet be shadowed by one that follows in this block.
-        let found = self.names.find_here(name.text);
-        match (wanted, found) {
-            (Operand::Label(_), Some(Entity::Label(id))) => Ok(Operand::Label(id)),
-            (Operand::BranchTargets(_), Some(Entity::BranchTargets(id))) => Ok(Operand::BranchTargets(id)),
-            (_, Some(entity @ (Entity::Label(_) | Entity::BranchTargets(_) | Entity::Prototype(_)))) => {
+        match self.names.find_here(name.text) {
+            Some(Entity::Label(id)) => Ok(Operand::Label(id)),
+            Some(entity @ (Entity::BranchTargets(_) | Entity::Prototype(_))) => {
                 self.wrong_label(name.span, name.text, entity);
                 operands.bad = true;
                 Ok(Operand::Sink)
             }
             _ => {
                 operands.labels.push((operands.list.len() as u32, name));
-                Ok(wanted)
+                Ok(Operand::Label(LabelId(u32::MAX)))
             }
         }
+    }
+
+    /// The list of branch targets of a `brx.idx`, which must stand before it.
+    fn targets_operand(&mut self, operands: &mut Operands<'a>) -> Done<Operand> {
+        if self.kind() != TokenKind::Word {
+            return self.expected("a list of branch targets");
+        }
+        let name = Name { text: self.word(), span: self.span() };
+        self.bump();
+        match self.names.find_bound(name.text) {
+            Some((Entity::BranchTargets(id), _)) => return Ok(Operand::BranchTargets(id)),
+            Some((entity, _)) => self.wrong_label(name.span, name.text, entity),
+            None => self.undefined(name, "the list of branch targets"),
+        }
+        operands.bad = true;
+        Ok(Operand::Sink)
     }
 
     /// Gives up an instruction for a reason that was reported.

@@ -85,6 +85,8 @@ struct Parser<'a> {
     formals: [Range<u32>; 2],
     /// `.alias` directives: alias and function.
     aliases: Vec<(FuncId, FuncId)>,
+    /// How many more variables and labels ranges may stand for.
+    ranges_left: u64,
     /// Undefined names that were reported in this function.
     unknown: FxHashSet<&'a str>,
 }
@@ -109,6 +111,7 @@ impl<'a> Parser<'a> {
             function: FuncId(0),
             formals: [0..0, 0..0],
             aliases: Vec::new(),
+            ranges_left: 65536 + text.len() as u64 / 8,
             unknown: FxHashSet::default(),
         }
     }
@@ -439,6 +442,22 @@ impl<'a> Parser<'a> {
     fn outside_range(&self, name: &str) -> Option<(u64, Span)> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
         if prefix.len() < name.len() { self.names.range_count(prefix) } else { None }
+    }
+
+    /// Counts the variables or labels that a range `name<count>` stands for; refuses what a short text could
+    /// fill the memory with.
+    fn afford_range(&mut self, name: Name<'a>, count: u64) -> bool {
+        if count <= self.ranges_left {
+            self.ranges_left -= count;
+            return true;
+        }
+        let message = format!("`{}<{count}>` names too many variables or labels", name.text);
+        let left = self.ranges_left;
+        self.error(
+            Diagnostic::error(codes::TOO_LARGE, name.span, message)
+                .help(format!("ranges can name {left} more in this text")),
+        );
+        false
     }
 
     /// Reports a second declaration of a name.

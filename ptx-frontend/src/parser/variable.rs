@@ -18,9 +18,6 @@ pub(super) fn align_up(offset: u64, align: u64) -> u64 {
     offset.checked_next_multiple_of(align.max(1)).unwrap_or(u64::MAX)
 }
 
-/// Most names one `name<count>` of a variable may stand for.
-const MAX_VARIABLE_RANGE: u64 = 65536;
-
 impl<'a> Parser<'a> {
     /// A declaration in any state space, at module scope or in a function.
     pub(super) fn variables(&mut self, linkage: Linkage, start: Span) -> Done {
@@ -207,17 +204,11 @@ impl<'a> Parser<'a> {
                 .help("give it a length or an initialiser, or declare it `.extern`"),
             );
         }
-        let Some((count, span)) = declarator.count else {
+        let Some((count, _)) = declarator.count else {
             self.add_variable(name.text, name, variable);
             return Ok(());
         };
-        if count > MAX_VARIABLE_RANGE {
-            let message = format!("`{}<{count}>` declares too many variables", name.text);
-            self.error(
-                Diagnostic::error(codes::TOO_LARGE, span, message).help(format!(
-                    "at most {MAX_VARIABLE_RANGE} variables are made by one range; use an array"
-                )),
-            );
+        if !self.afford_range(name, count) {
             return Ok(());
         }
         // Names of ranges do not stand in the text, so that lookups need the range's prefix.
