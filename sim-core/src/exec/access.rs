@@ -223,12 +223,13 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     /// `ld`
-    pub(super) fn load(&mut self, registers: &mut Registers, at: At<'_>) -> Checked {
+    #[inline(always)]
+    pub(super) fn load(&mut self, registers: &mut Registers, at: &At<'_>) -> Checked {
         if at.access.strong {
             self.worker.waits += 1;
         }
         if !self.fast::<false>(registers, at) {
-            self.move_elements(registers, at)?;
+            self.move_elements(registers, *at)?;
         }
         if matches!(at.access.order, MemOrder::Acquire) {
             fence(Ordering::Acquire);
@@ -237,16 +238,18 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     /// `st`
-    pub(super) fn store(&mut self, registers: &mut Registers, at: At<'_>) -> Checked {
+    #[inline(always)]
+    pub(super) fn store(&mut self, registers: &mut Registers, at: &At<'_>) -> Checked {
         if matches!(at.access.order, MemOrder::Release) {
             fence(Ordering::Release);
         }
         if self.fast::<true>(registers, at) {
             return Ok(());
         }
-        self.move_elements(registers, at)
+        self.move_elements(registers, *at)
     }
 
+    #[inline(never)]
     fn move_elements(&mut self, registers: &mut Registers, at: At<'_>) -> Checked {
         let access = at.access;
         if access.space == AccessSpace::Frame {

@@ -287,7 +287,7 @@ fn bounds<const SIZE: u64>(pattern: &Pattern, lanes: LaneMask) -> (u64, u64) {
 fn body<O: Observer, const STORE: bool, const SIZE: u64, const LEVEL: u8>(
     machine: &mut Machine<'_, '_, O>,
     registers: &mut Registers,
-    at: At<'_>,
+    at: &At<'_>,
 ) -> bool {
     let access = at.access;
     let offset = access.offset as u64;
@@ -388,7 +388,7 @@ macro_rules! levels {
         unsafe fn $name<O: Observer, const STORE: bool>(
             machine: &mut Machine<'_, '_, O>,
             registers: &mut Registers,
-            at: At<'_>,
+            at: &At<'_>,
         ) -> bool {
             match at.access.simple {
                 Simple::Four => body::<O, STORE, 4, { $level as u8 }>(machine, registers, at),
@@ -408,7 +408,7 @@ levels! {
 impl<O: Observer> Machine<'_, '_, O> {
     /// Does an access the fast way if it can; false if nothing was done.
     #[inline(always)]
-    pub(super) fn fast<const STORE: bool>(&mut self, registers: &mut Registers, at: At<'_>) -> bool {
+    pub(super) fn fast<const STORE: bool>(&mut self, registers: &mut Registers, at: &At<'_>) -> bool {
         if O::ACTIVE || at.access.simple == Simple::No {
             return false;
         }

@@ -239,12 +239,12 @@ impl<O: Observer> Machine<'_, '_, O> {
                     continue;
                 }
                 Action::Load(access) => {
-                    if let Err(fault) = self.load(&mut registers, at(Direction::Load, access)) {
+                    if let Err(fault) = self.load(&mut registers, &at(Direction::Load, access)) {
                         break Event::Fault(fault);
                     }
                 }
                 Action::Store(access) => {
-                    if let Err(fault) = self.store(&mut registers, at(Direction::Store, access)) {
+                    if let Err(fault) = self.store(&mut registers, &at(Direction::Store, access)) {
                         break Event::Fault(fault);
                     }
                 }
