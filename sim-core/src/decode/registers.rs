@@ -22,6 +22,8 @@ pub(crate) struct Allocation {
     pub rows: u32,
     /// Predicates of the frame.
     pub predicates: u32,
+    /// Rows of registers that are live where the function starts.
+    pub exposed_rows: Vec<u32>,
     /// The most 32-bit registers that live at once.
     pub pressure: u32,
 }
@@ -73,6 +75,7 @@ impl Allocation {
         let mut allocation = Allocation {
             places: vec![Place::Predicate(0); count],
             rows: 0,
+            exposed_rows: Vec::new(),
             predicates: FIRST_PREDICATE,
             pressure: 0,
         };
@@ -96,6 +99,9 @@ impl Allocation {
                     *next += u32::from(rows);
                     *next - u32::from(rows)
                 });
+                if interval.start == 0 {
+                    allocation.exposed_rows.extend(row..row + u32::from(rows));
+                }
                 Place::Rows(RegisterSlot { slot: Slot::frame(row), rows })
             };
         }

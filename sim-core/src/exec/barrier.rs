@@ -76,8 +76,9 @@ impl BlockBarrier {
 }
 
 impl<O: Observer> Machine<'_, '_, O> {
-    /// A group arrives at a barrier. It is put among the warp's groups, waiting or not.
-    pub(super) fn arrive(&mut self, mut group: Group, active: LaneMask, barrier: &Barrier) -> Checked {
+    /// A group arrives at a barrier. It is put among the warp's groups, waiting or not; only if
+    /// something is wrong it stays with the caller.
+    pub(super) fn arrive(&mut self, group: &mut Group, active: LaneMask, barrier: &Barrier) -> Checked {
         let registers = self.registers(group.frame);
         let first = active.trailing_zeros() as usize & 31;
         let id = registers.lane::<u32>(barrier.id, first);
@@ -87,19 +88,17 @@ impl<O: Observer> Machine<'_, '_, O> {
         let rest = group.lanes & !active;
         if rest != 0 {
             self.warp_mut().hold(group.frame);
-            self.warp_mut().put(Group { lanes: rest, position: position + 1, ..group });
+            self.warp_mut().put(Group { lanes: rest, position: position + 1, ..*group });
             group.lanes = active;
         }
         let wrong = |text: String| Err(Box::new(Fault::new(FindingKind::BarrierMismatch, active, text)));
         let threads = self.cta.warps.len() as u32 * 32;
         if id >= 16 {
-            self.warp_mut().put(group);
             return wrong(format!("barrier {id}: a block has barriers 0 to 15"));
         }
         if let Some(count) = expected
             && (count == 0 || count % 32 != 0 || count > threads)
         {
-            self.warp_mut().put(group);
             let why = if count == 0 || count % 32 != 0 {
                 "the count must be a multiple of the warp size and not zero".to_string()
             } else {
@@ -119,15 +118,12 @@ impl<O: Observer> Machine<'_, '_, O> {
                 text(expected),
                 text(state.expected)
             );
-            self.warp_mut().put(group);
             return wrong(message);
         }
         if state.active && state.reduction != is_reduction {
-            self.warp_mut().put(group);
             return wrong(format!("barrier {id} mixes a reduction with `sync` or `arrive`"));
         }
         if !state.active {
-            state.reset();
             state.active = true;
             state.expected = expected;
             state.reduction = is_reduction;
@@ -142,10 +138,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         state.or |= values != 0;
         if barrier.kind == BarrierKind::Arrive {
             group.position += 1;
-            self.warp_mut().put(group);
+            self.warp_mut().put(*group);
         } else {
             group.wait = Wait::Barrier(id as u8);
-            self.warp_mut().groups.push(group);
+            self.warp_mut().groups.push(*group);
         }
         self.complete_barrier(id as usize);
         Ok(())
@@ -157,10 +153,18 @@ impl<O: Observer> Machine<'_, '_, O> {
             return;
         }
         self.worker.stats.barriers += 1;
-        let BlockBarrier { popc, and, or, .. } = self.cta.barriers[id];
+        let BlockBarrier { popc, and, or, reduction, .. } = self.cta.barriers[id];
         self.cta.barriers[id].reset();
         let code = self.worker.grid.code;
         for index in 0..self.cta.warps.len() {
+            if let [group] = &mut self.cta.warps[index].groups[..]
+                && group.wait == Wait::Barrier(id as u8)
+                && !reduction
+            {
+                group.position += 1;
+                group.wait = Wait::Ready;
+                continue;
+            }
             let mut released: smallvec::SmallVec<[Group; 4]> = smallvec::SmallVec::new();
             self.cta.warps[index].groups.retain(|group| {
                 let here = group.wait == Wait::Barrier(id as u8);

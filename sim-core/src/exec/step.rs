@@ -136,10 +136,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     self.recheck_barriers();
                 }
                 Event::Barrier(barrier, active) => {
-                    if let Err(fault) = self.arrive(group, active, &barrier) {
-                        // `arrive` put the group back.
-                        let at = self.warp().groups.len() - 1;
-                        let group = self.warp_mut().groups.swap_remove(at);
+                    if let Err(fault) = self.arrive(&mut group, active, &barrier) {
                         self.fault(&group, *fault);
                     }
                 }
@@ -187,7 +184,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             let inst = &insts[position as usize];
             let active = lanes & registers.predicate(inst.guard);
             ran += 1;
-            threads += u64::from(active.count_ones());
+            // Counting bits is slow on the baseline; nearly always all are set.
+            threads += if active == LaneMask::MAX { 32 } else { u64::from(active.count_ones()) };
             if let Action::Lanes(run, operands) = &inst.action {
                 // SAFETY: decoding took the function for a SIMD level that this CPU was found to have,
                 // and numbered its slots within this frame.

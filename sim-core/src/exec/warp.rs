@@ -91,9 +91,12 @@ impl Warp {
     /// Puts the warp at the kernel's start; keeps its buffers.
     pub(crate) fn reset(&mut self, code: &Code, index: u32, lanes: LaneMask, local_start: u32) {
         let kernel = &code.functions[0];
-        let rows = code.warp_specials.len() + kernel.rows as usize;
-        self.rows.clear();
-        self.rows.resize(rows, Row::ZERO);
+        let specials = code.warp_specials.len();
+        self.rows.resize(specials + kernel.rows as usize, Row::ZERO);
+        // Only registers that may be read before they are written need a defined value.
+        for &row in &kernel.exposed_rows {
+            self.rows[specials + row as usize] = Row::ZERO;
+        }
         self.predicates.clear();
         self.predicates.resize(kernel.predicates as usize, 0);
         self.predicates[0] = LaneMask::MAX;
@@ -254,6 +257,9 @@ impl Warp {
 
     /// The ready group to run: by place, or the one that waited longest.
     pub(crate) fn choose(&self, fair: bool) -> Option<usize> {
+        if let [group] = &self.groups[..] {
+            return (group.wait == Wait::Ready).then_some(0);
+        }
         let ready = self.groups.iter().enumerate().filter(|(_, group)| group.wait == Wait::Ready);
         if fair {
             ready.min_by_key(|(_, group)| group.last_run).map(|(at, _)| at)
@@ -266,6 +272,7 @@ impl Warp {
 
     /// The lowest position at which a ready group of this frame stands, which the running group
     /// must not pass.
+    #[inline]
     pub(crate) fn next_stop(&self, frame: FrameId) -> u32 {
         self.groups
             .iter()
