@@ -76,9 +76,15 @@ impl BlockBarrier {
 }
 
 impl<O: Observer> Machine<'_, '_, O> {
-    /// A group arrives at a barrier. It is put among the warp's groups, waiting or not; only if
-    /// something is wrong it stays with the caller.
-    pub(super) fn arrive(&mut self, group: &mut Group, active: LaneMask, barrier: &Barrier) -> Checked {
+    /// A group arrives at a barrier. Its entry `at` becomes ready or waits; only if something
+    /// is wrong it stays with the caller.
+    pub(super) fn arrive(
+        &mut self,
+        at: usize,
+        group: &mut Group,
+        active: LaneMask,
+        barrier: &Barrier,
+    ) -> Checked {
         let registers = self.registers(group.frame);
         let first = active.trailing_zeros() as usize & 31;
         let id = registers.lane::<u32>(barrier.id, first);
@@ -87,8 +93,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         // Lanes whose guard is false go on at once.
         let rest = group.lanes & !active;
         if rest != 0 {
-            self.warp_mut().hold(group.frame);
-            self.warp_mut().put(Group { lanes: rest, position: position + 1, ..*group });
+            self.warp_mut().fork(group, position + 1, rest);
             group.lanes = active;
         }
         let wrong = |text: String| Err(Box::new(Fault::new(FindingKind::BarrierMismatch, active, text)));
@@ -138,10 +143,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         state.or |= values != 0;
         if barrier.kind == BarrierKind::Arrive {
             group.position += 1;
-            self.warp_mut().put(*group);
+            self.warp_mut().stop(at, group, Wait::Ready);
         } else {
-            group.wait = Wait::Barrier(id as u8);
-            self.warp_mut().groups.push(*group);
+            self.warp_mut().stop(at, group, Wait::Barrier(id as u8));
         }
         self.complete_barrier(id as usize);
         Ok(())

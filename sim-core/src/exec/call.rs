@@ -3,7 +3,7 @@
 use super::access::{Checked, each_lane};
 use super::fault::Fault;
 use super::step::Machine;
-use super::warp::{FrameId, Group, MAX_LOCAL_BYTES};
+use super::warp::{FrameId, Group, MAX_LOCAL_BYTES, Wait};
 use crate::code::{ParamSlot, RegisterSlot};
 use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers};
@@ -187,7 +187,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         };
         let mut most = 0;
         each_lane(lanes, |lane| most = values[lane].max(most));
-        let alone = self.warp().groups.iter().all(|other| other.frame != group.frame);
+        let alone =
+            self.warp().groups.iter().all(|other| other.wait == Wait::Running || other.frame != group.frame);
         let code = self.worker.grid.code;
         let frame = &mut self.warp_mut().frames[group.frame.0 as usize];
         let least = frame.local_start + code.functions[frame.function as usize].local_bytes;

@@ -36,8 +36,33 @@ enum Pattern {
     Unit(u64),
     /// All lanes at this address.
     Same(u64),
+    /// Each half of the warp at consecutive elements, or at one address: blocks 16 threads wide.
+    Halves([Half; 2]),
     /// Anything else: lowest and highest address.
     Scattered(u64, u64),
+}
+
+/// Half a warp: whether its addresses are consecutive, and the first.
+#[derive(Clone, Copy)]
+struct Half {
+    unit: bool,
+    first: u64,
+}
+
+/// Lanes of half a warp.
+const HALF: usize = WARP_SIZE / 2;
+
+/// Finds the pattern of 16 lanes.
+#[inline(always)]
+fn half<const SIZE: u64>(at: &[u64]) -> Option<Half> {
+    let first = at[0];
+    let (mut unit, mut same) = (0, 0);
+    for (lane, &address) in at.iter().enumerate() {
+        unit |= address.wrapping_sub(first) ^ (lane as u64 * SIZE);
+        same |= address ^ first;
+    }
+    let aligned = first & (SIZE - 1) == 0;
+    (aligned && (unit == 0 || same == 0)).then_some(Half { unit: unit == 0, first })
 }
 
 /// Finds the pattern of the active lanes; `None` if an address is no multiple of the size.
@@ -57,6 +82,11 @@ fn pattern<const SIZE: u64>(at: &[u64; WARP_SIZE], lanes: LaneMask) -> Option<Pa
     }
     if same == 0 {
         return (first & (SIZE - 1) == 0).then_some(Pattern::Same(first));
+    }
+    if lanes == FULL
+        && let (Some(low), Some(high)) = (half::<SIZE>(&at[..HALF]), half::<SIZE>(&at[HALF..]))
+    {
+        return Some(Pattern::Halves([low, high]));
     }
     let (mut low, mut high) = (first, first);
     for (lane, &address) in at.iter().enumerate() {
@@ -236,6 +266,25 @@ unsafe fn transfer<W: Words, const STORE: bool, const SIZE: u64, const LEVEL: u8
                     registers.write(slot, lanes, &[value; WARP_SIZE]);
                 }
             }
+            Pattern::Halves(halves) if !STORE || halves.iter().all(|half| half.unit) => {
+                for (at, half) in halves.iter().enumerate() {
+                    let index = (half.first >> 2) as usize;
+                    let row = row.add(at * HALF * words);
+                    match (half.unit, STORE, SIZE) {
+                        (true, false, 4) => memory.copy_out::<LEVEL, 16>(index, row),
+                        (true, false, _) => memory.copy_out::<LEVEL, 32>(index, row),
+                        (true, true, 4) => memory.copy_in::<LEVEL, 16>(index, row),
+                        (true, true, _) => memory.copy_in::<LEVEL, 32>(index, row),
+                        (false, ..) => {
+                            for lane in 0..HALF {
+                                for word in 0..words {
+                                    *row.add(lane * words + word) = memory.get(index + word);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
             _ if lanes == FULL => {
                 for (lane, offset) in at.iter().enumerate() {
                     let index = (offset >> 2) as usize;
@@ -279,6 +328,12 @@ fn bounds<const SIZE: u64>(pattern: &Pattern, lanes: LaneMask) -> (u64, u64) {
             (start.wrapping_add(first * SIZE), start.wrapping_add(last * SIZE))
         }
         Pattern::Same(address) => (address, address),
+        Pattern::Halves([a, b]) => {
+            let last =
+                |half: Half| half.first.wrapping_add(if half.unit { (HALF as u64 - 1) * SIZE } else { 0 });
+            // Firsts count for the upper bound too: addresses may wrap around.
+            (a.first.min(b.first), a.first.max(b.first).max(last(a)).max(last(b)))
+        }
         Pattern::Scattered(low, high) => (low, high),
     }
 }
@@ -338,20 +393,21 @@ fn body<O: Observer, const STORE: bool, const SIZE: u64, const LEVEL: u8>(
     }
     match &mut pattern {
         Pattern::Unit(start) | Pattern::Same(start) => *start = start.wrapping_sub(hint.base),
-        Pattern::Scattered(..) => {
-            for address in &mut addresses {
-                *address = address.wrapping_sub(hint.base);
+        Pattern::Halves(halves) => {
+            for half in halves {
+                half.first = half.first.wrapping_sub(hint.base);
             }
         }
+        Pattern::Scattered(..) => {}
     }
-    if let Pattern::Unit(_) = pattern
-        && at.lanes != FULL
-    {
-        for address in &mut addresses {
-            *address = address.wrapping_sub(hint.base);
-        }
-    }
-    if let (Pattern::Same(_), true) = (&pattern, STORE) {
+    // Only lanes that are moved one by one need their own offsets.
+    let together = match pattern {
+        Pattern::Unit(_) => at.lanes == FULL,
+        Pattern::Same(_) => !STORE,
+        Pattern::Halves(halves) => !STORE || halves.iter().all(|half| half.unit),
+        Pattern::Scattered(..) => false,
+    };
+    if !together {
         for address in &mut addresses {
             *address = address.wrapping_sub(hint.base);
         }

@@ -37,6 +37,8 @@ pub(super) enum Pause {
 enum Event {
     /// It stands where it should wait for others, or its slice is over.
     Switch,
+    /// It asked to let others run.
+    GiveWay,
     /// Its lanes exited or faulted.
     Gone,
     /// It arrived at a barrier with these active lanes.
@@ -111,8 +113,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             };
             let Some(chosen) = chosen else { return Pause::Blocked };
             let warp = self.warp_mut();
-            let mut group = warp.groups.swap_remove(chosen);
-            let alone = warp.groups.is_empty();
+            let mut group = warp.start(chosen);
+            let alone = warp.groups.len() == 1;
             let waits = self.worker.waits;
             let most = if alone { left as u64 } else { (left as u64).min(GROUP_SLICE) };
             let (ran, event) = self.run_group(&mut group, most, fair);
@@ -123,30 +125,35 @@ impl<O: Observer> Machine<'_, '_, O> {
             self.cta.clock += ran;
             // A group that used its slice gives way to others: at once if it may wait for them.
             busy += ran;
-            let used = matches!(event, Event::Switch) && ran >= most && !alone;
+            let used = match event {
+                Event::Switch => ran >= most && !alone,
+                Event::GiveWay => !alone,
+                _ => false,
+            };
             fair = used && (self.worker.waits > waits || busy > BUSY_GROUP_SLICE);
             if fair {
                 busy = 0;
             }
             match event {
-                Event::Switch => self.warp_mut().put(group),
+                Event::Switch | Event::GiveWay => self.warp_mut().stop(chosen, &group, Wait::Ready),
                 Event::Gone => {
-                    self.warp_mut().release(group.frame);
+                    let warp = self.warp_mut();
+                    warp.groups.swap_remove(chosen);
+                    warp.release(group.frame);
                     self.complete_collectives();
                     self.recheck_barriers();
                 }
                 Event::Barrier(barrier, active) => {
-                    if let Err(fault) = self.arrive(&mut group, active, &barrier) {
-                        self.fault(&group, *fault);
+                    if let Err(fault) = self.arrive(chosen, &mut group, active, &barrier) {
+                        self.fault(chosen, &group, *fault);
                     }
                 }
                 Event::Members(members) => {
-                    group.wait = Wait::Members(members);
-                    self.warp_mut().groups.push(group);
+                    self.warp_mut().stop(chosen, &group, Wait::Members(members));
                     self.complete_collectives();
                 }
                 Event::Fault(fault) => {
-                    self.fault(&group, *fault);
+                    self.fault(chosen, &group, *fault);
                     self.complete_collectives();
                     self.recheck_barriers();
                 }
@@ -159,10 +166,11 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     /// Ends a group that faulted: the lanes at fault are reported, the others go with them.
-    fn fault(&mut self, group: &Group, fault: Fault) {
+    fn fault(&mut self, at: usize, group: &Group, fault: Fault) {
         self.note(group, fault);
         self.cta.faulted = true;
         let warp = self.warp_mut();
+        warp.groups.swap_remove(at);
         warp.exited |= group.lanes;
         warp.faulted |= group.lanes;
         warp.release(group.frame);
@@ -207,8 +215,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     let rest = lanes & !active;
                     if rest != 0 {
                         let warp = self.warp_mut();
-                        warp.hold(group.frame);
-                        warp.put(Group { position: position + 1, lanes: rest, ..*group });
+                        warp.fork(group, position + 1, rest);
                         group.lanes = active;
                         lanes = active;
                     }
@@ -230,8 +237,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                         ((position + 1, rest), (*target, active))
                     };
                     let warp = self.warp_mut();
-                    warp.hold(group.frame);
-                    warp.put(Group { position: high.0, lanes: high.1, ..*group });
+                    warp.fork(group, high.0, high.1);
                     (position, lanes) = low;
                     stop = stop.min(high.0);
                     continue;
@@ -268,8 +274,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     if others != 0 {
                         // Lanes with another mask are another operation, as in tiles of a warp.
                         let warp = self.warp_mut();
-                        warp.hold(group.frame);
-                        warp.put(Group { lanes: others, ..*group });
+                        warp.fork(group, position, others);
                         lanes &= !others;
                         group.lanes = lanes;
                     }
@@ -318,8 +323,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                         match table.get(first as usize) {
                             Some(&target) => {
                                 let warp = self.warp_mut();
-                                warp.hold(group.frame);
-                                warp.put(Group { position: target, lanes: same, ..*group });
+                                warp.fork(group, target, same);
                             }
                             None => outside |= same,
                         }
@@ -352,8 +356,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     if others != 0 {
                         // Each callee is called by its own group.
                         let warp = self.warp_mut();
-                        warp.hold(group.frame);
-                        warp.put(Group { lanes: others, ..*group });
+                        warp.fork(group, position, others);
                         group.lanes = same;
                         lanes = same;
                     }
@@ -382,7 +385,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     registers = self.registers(group.frame);
                     position = group.position;
                     // Others may be deeper: let the scheduler look.
-                    if !self.warp().groups.is_empty() {
+                    if self.warp().groups.len() > 1 {
                         break Event::Switch;
                     }
                     stop = u32::MAX;
@@ -395,12 +398,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
                 Action::Sleep => {
                     self.worker.waits += 1;
-                    group.position += 1;
                     position += 1;
-                    if ran < most && !self.warp().groups.is_empty() {
-                        // Let the others of the warp run now.
-                        ran = most;
-                        break Event::Switch;
+                    if self.warp().groups.len() > 1 {
+                        break Event::GiveWay;
                     }
                     continue;
                 }

@@ -13,6 +13,8 @@ use crate::lanes::{LaneMask, Row};
 pub(crate) enum Wait {
     /// Nothing: it can run.
     Ready,
+    /// Nothing: it runs. What its entry says besides is out of date.
+    Running,
     /// A block barrier, by number.
     Barrier(u8),
     /// A warp-level operation: the lanes of this member mask.
@@ -280,6 +282,42 @@ impl Warp {
             .map(|group| group.position)
             .min()
             .unwrap_or(u32::MAX)
+    }
+
+    /// Takes a group out to run it; its entry stays, marked. Field by field: the entry was written so,
+    /// and a copy as a whole would wait for those writes.
+    #[inline(always)]
+    pub(crate) fn start(&mut self, at: usize) -> Group {
+        let entry = &mut self.groups[at];
+        entry.wait = Wait::Running;
+        Group {
+            position: entry.position,
+            lanes: entry.lanes,
+            frame: entry.frame,
+            wait: Wait::Ready,
+            last_run: entry.last_run,
+        }
+    }
+
+    /// Puts a group back into its entry.
+    #[inline(always)]
+    pub(crate) fn stop(&mut self, at: usize, group: &Group, wait: Wait) {
+        let entry = &mut self.groups[at];
+        entry.position = group.position;
+        entry.lanes = group.lanes;
+        entry.frame = group.frame;
+        entry.last_run = group.last_run;
+        entry.wait = wait;
+        if wait == Wait::Ready && self.groups.len() > 1 {
+            let group = self.groups.swap_remove(at);
+            self.put(group);
+        }
+    }
+
+    /// Some lanes of a running group go on elsewhere in the same frame.
+    pub(crate) fn fork(&mut self, group: &Group, position: u32, lanes: LaneMask) {
+        self.hold(group.frame);
+        self.put(Group { position, lanes, frame: group.frame, wait: Wait::Ready, last_run: group.last_run });
     }
 
     /// Adds a group, merging it with one that stands at the same place.

@@ -212,7 +212,7 @@ impl<'g, O: Observer> Worker<'g, O> {
                             );
                             (FindingKind::WarpSyncMismatch, text)
                         }
-                        Wait::Ready => continue,
+                        Wait::Ready | Wait::Running => continue,
                     };
                     let threads =
                         super::fault::threads(cta.position, grid.launch.block, warp.index, group.lanes);
