@@ -151,16 +151,17 @@ impl Registers {
         self.row(slot).cast()
     }
 
+    /// All lanes of an operand, as they are stored.
+    #[inline(always)]
+    pub(crate) fn load<T: Lane>(&self, slot: Slot) -> [T::Word; WARP_SIZE] {
+        // SAFETY: a slot of type T has T::ROWS rows, that is 32 words of T::Word, suitably aligned.
+        unsafe { *self.row(slot).cast() }
+    }
+
     /// All lanes of an operand.
     #[inline(always)]
     pub fn read<T: Lane>(&self, slot: Slot) -> [T; WARP_SIZE] {
-        let from = self.row(slot).cast::<T::Word>();
-        let mut lanes = [T::default(); WARP_SIZE];
-        for (at, lane) in lanes.iter_mut().enumerate() {
-            // SAFETY: a slot of type T has T::ROWS rows, that is 32 words of T::Word, suitably aligned.
-            *lane = T::from_word(unsafe { *from.add(at) });
-        }
-        lanes
+        self.load::<T>(slot).map(T::from_word)
     }
 
     /// One lane of an operand.
@@ -179,24 +180,29 @@ impl Registers {
         unsafe { *self.row(slot).cast::<T::Word>().add(lane & (WARP_SIZE - 1)) = value.to_word() }
     }
 
+    /// Sets the lanes of `mask` to words as they are stored.
+    #[inline(always)]
+    pub(crate) fn store<T: Lane>(&mut self, slot: Slot, mask: LaneMask, mut words: [T::Word; WARP_SIZE]) {
+        debug_assert!(!slot.is_constant());
+        let to = self.row(slot).cast::<[T::Word; WARP_SIZE]>();
+        if mask != FULL {
+            // Whole arrays at a time: a loop of conditional stores would not vectorise.
+            // SAFETY: as in `load`.
+            let old = unsafe { *to };
+            let mut at = 0;
+            while at < WARP_SIZE {
+                words[at] = if mask & 1 << at != 0 { words[at] } else { old[at] };
+                at += 1;
+            }
+        }
+        // SAFETY: as in `load`; destinations are never constants.
+        unsafe { *to = words };
+    }
+
     /// Sets the lanes of `mask`.
     #[inline(always)]
     pub fn write<T: Lane>(&mut self, slot: Slot, mask: LaneMask, lanes: &[T; WARP_SIZE]) {
-        debug_assert!(!slot.is_constant());
-        let to = self.row(slot).cast::<[T::Word; WARP_SIZE]>();
-        let mut words = [T::default().to_word(); WARP_SIZE];
-        for (word, lane) in words.iter_mut().zip(lanes) {
-            *word = lane.to_word();
-        }
-        if mask != FULL {
-            // SAFETY: as in `read`.
-            let old = unsafe { *to };
-            for at in 0..WARP_SIZE {
-                words[at] = if mask & 1 << at != 0 { words[at] } else { old[at] };
-            }
-        }
-        // SAFETY: as in `read`; destinations are never constants.
-        unsafe { *to = words };
+        self.store::<T>(slot, mask, lanes.map(T::to_word));
     }
 
     /// Value of a predicate in all lanes.

@@ -98,21 +98,36 @@ pub(crate) mod combine {
 /// complement of the first, each after [`combine`] with predicate 2, the source.
 #[inline(always)]
 pub(super) fn run<O: LaneOp, L: Level>(r: &mut Registers, o: &Operands, mask: LaneMask) {
-    let a = r.read::<O::A>(o.src[0]);
-    let b = r.read::<O::B>(o.src[1]);
-    let c = r.read::<O::C>(o.src[2]);
-    let e = r.read::<O::E>(o.src[3]);
+    let a = r.load::<O::A>(o.src[0]);
+    let b = r.load::<O::B>(o.src[1]);
+    let c = r.load::<O::C>(o.src[2]);
+    let e = r.load::<O::E>(o.src[3]);
     let p = r.predicate(o.pred[2]);
-    let mut d = [O::D::default(); WARP_SIZE];
+    let mut d = [O::D::default().to_word(); WARP_SIZE];
     let mut q = [[0u32; WARP_SIZE]; 2];
-    for at in 0..WARP_SIZE {
-        let (result, flags) = O::eval(a[at], b[at], c[at], e[at], p & 1 << at != 0, o.imm);
-        d[at] = result;
-        for (which, lanes) in q.iter_mut().enumerate().take(O::Q::COUNT) {
-            lanes[at] = 0u32.wrapping_sub(flags.get(which).into());
+    // A plain loop: it is compiled for every operation and level, so that its size matters.
+    let mut at = 0;
+    while at < WARP_SIZE {
+        let (result, flags) = O::eval(
+            O::A::from_word(a[at]),
+            O::B::from_word(b[at]),
+            O::C::from_word(c[at]),
+            O::E::from_word(e[at]),
+            p & 1 << at != 0,
+            o.imm,
+        );
+        d[at] = result.to_word();
+        if O::Q::COUNT > 0 {
+            q[0][at] = 0u32.wrapping_sub(flags.get(0).into());
         }
+        if O::Q::COUNT > 1 {
+            q[1][at] = 0u32.wrapping_sub(flags.get(1).into());
+        }
+        at += 1;
     }
-    r.write(o.dst, mask, &d);
+    if O::D::ROWS > 0 {
+        r.store::<O::D>(o.dst, mask, d);
+    }
     if O::Q::COUNT > 0 {
         let first = L::sign_mask(&q[0]);
         let second = if O::Q::COUNT > 1 { L::sign_mask(&q[1]) } else { !first };
