@@ -3,74 +3,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ptx_frontend::{
-    Form, OperandKind, OperandRole, PtxVersion, ScalarType, Severity, Source, StateSpace, forms, parse,
-};
+#[path = "support/samples.rs"]
+mod support;
+
+use ptx_frontend::{Form, Severity, Source, forms, parse};
+use support::{sm, version, wrap};
 
 const SAMPLES: &str = include_str!("../../testdata/coverage/samples.csv");
 const VERDICTS: &str = include_str!("../../testdata/coverage/ptxas-verdicts.txt");
 const DISAGREEMENTS: &str = include_str!("../../testdata/coverage/ptxas-disagreements.txt");
 
-/// A module that declares everything the recorded instructions name, with one instruction a line.
-struct Wrapped {
-    text: String,
-    first_line: u32,
-}
-
-fn version(text: &str) -> PtxVersion {
-    let (major, minor) = text.split_once('.').expect("major.minor");
-    PtxVersion::new(major.parse().expect("a number"), minor.parse().expect("a number"))
-}
-
-fn sm(target: &str) -> u32 {
-    let digits = target.trim_start_matches("sm_").trim_end_matches(['a', 'f']);
-    digits.parse().expect("a target such as sm_90a")
-}
-
-fn wrap(lines: &[&str], ptx: &str, target: &str) -> Wrapped {
-    let at = version(ptx);
-    let mut text = format!(".version {ptx}\n.target {target}\n");
-    if at >= PtxVersion::new(2, 3) {
-        text.push_str(".address_size 64\n");
-    }
-    text.push_str(
-        ".global .align 128 .b8 gbuf[256];\n.shared .align 128 .b8 sbuf[256];\n\
-         .const .align 16 .b8 cbuf[64];\n.global .texref txr;\n.global .surfref sfr;\n\
-         .visible .entry k(.param .u64 parm, .param .b32 parm32) {\n\
-         .reg .pred %p<9>;\n.reg .b8 %xb<4>;\n.reg .u8 %xu<4>;\n.reg .s8 %xs<4>;\n\
-         .reg .b16 %h<9>;\n.reg .u16 %hu<9>;\n.reg .s16 %hs<9>;\n.reg .b32 %r<300>;\n\
-         .reg .u32 %ru<9>;\n.reg .s32 %rs<9>;\n.reg .f32 %f<300>;\n.reg .b64 %d<40>;\n\
-         .reg .u64 %du<9>;\n.reg .s64 %ds<9>;\n.reg .f64 %fd<9>;\n",
-    );
-    if at >= PtxVersion::new(4, 2) && sm(target) >= 53 {
-        text.push_str(".reg .f16 %hf<9>;\n.reg .f16x2 %hh<9>;\n");
-    }
-    if at >= PtxVersion::new(8, 3) && sm(target) >= 70 {
-        text.push_str(".reg .b128 %q<9>;\n");
-    }
-    text.push_str(".local .align 16 .b8 lbuf[64];\n");
-    let first_line = text.lines().count() as u32 + 1;
-    for line in lines {
-        if line.starts_with("ts:") {
-            text.push_str(&format!("{line};\n"));
-        } else {
-            text.push_str(&format!("{{ {line}; }}\n"));
-        }
-    }
-    text.push_str("L0: ret;\n}\n");
-    Wrapped { text, first_line }
-}
-
 /// For each line the codes of its errors; the module is split so that no error is cut off.
 fn judge(lines: &[&str], ptx: &str, target: &str) -> Vec<Vec<String>> {
     let mut judged = Vec::new();
     for part in lines.chunks(60) {
-        let wrapped = wrap(part, ptx, target);
-        let parsed = parse(Source::new("coverage.ptx", wrapped.text.into_bytes()));
+        let (text, first_line) = wrap(part, ptx, target);
+        let parsed = parse(Source::new("coverage.ptx", text.into_bytes()));
         let mut codes = vec![Vec::new(); part.len()];
         for error in parsed.diagnostics.iter().filter(|d| d.severity == Severity::Error) {
             let (line, _) = parsed.source.line_column(error.span.start);
-            let at = line.wrapping_sub(wrapped.first_line) as usize;
+            let at = line.wrapping_sub(first_line) as usize;
             let Some(codes) = codes.get_mut(at) else {
                 panic!("{ptx} {target}: error outside the instructions: {} {}", error.code, error.message);
             };
@@ -253,94 +205,18 @@ fn verdicts_are_those_of_ptxas_but_for_the_listed_ones() {
     assert!(known.len() * 250 < total, "{} of {total}", known.len());
 }
 
-/// Operands that fit an [`OperandKind`], from the names that [`wrap`] declares.
-fn operand(kind: &OperandKind, at: &mut usize) -> String {
-    *at += 1;
-    let register = |at: usize| match (kind.ty, kind.ty.bits().next_multiple_of(8)) {
-        (ScalarType::Pred, _) => format!("%p{}", at % 8 + 1),
-        (_, 8) => format!("%xb{}", at % 4),
-        (_, 16) => format!("%h{}", at % 8 + 1),
-        (_, 32) => format!("%r{}", at % 250),
-        (_, 64) => format!("%d{}", at % 39),
-        _ => format!("%q{}", at % 8),
-    };
-    match &kind.role {
-        OperandRole::Destination | OperandRole::Source { .. } => {
-            let value = if kind.elements == 0 {
-                register(*at)
-            } else {
-                let elements: Vec<String> = (0..kind.elements as usize).map(|n| register(*at + n)).collect();
-                format!("{{{}}}", elements.join(","))
-            };
-            if kind.paired { format!("{value}|%p7") } else { value }
-        }
-        OperandRole::Constant { low, high } => {
-            if *low == i64::MIN { 0 } else { *high.min(&128).max(low) }.to_string()
-        }
-        OperandRole::Address(StateSpace::Shared | StateSpace::SharedCluster) => "[%r0]".to_owned(),
-        OperandRole::Address(_) => "[%d0]".to_owned(),
-        OperandRole::TensorAddress => "[%r0]".to_owned(),
-        OperandRole::Handle => "%d0".to_owned(),
-        OperandRole::List(inner) => {
-            let inner: Vec<String> = inner.iter().map(|kind| operand(kind, at)).collect();
-            let inner: Vec<&str> = inner.iter().map(|text| text.trim_matches(['[', ']'])).collect();
-            format!("[{}]", inner.join(","))
-        }
-        OperandRole::Label => "L0".to_owned(),
-        OperandRole::Sink => "_".to_owned(),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// A target that has the form.
-fn target(form: Form) -> &'static str {
-    let targets = form.minimum().targets;
-    let has = |start: &str| targets.iter().any(|target| target.starts_with(start));
-    if targets.is_empty() || has("sm_100") {
-        "sm_100a"
-    } else if has("sm_103") {
-        "sm_103a"
-    } else if has("sm_12") {
-        "sm_120a"
-    } else if has("sm_90a") {
-        "sm_90a"
-    } else {
-        "sm_100a"
-    }
-}
-
 #[test]
 fn forms_accept_what_they_enumerate() {
-    let mut modules: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
-    let mut seen = 0;
-    for form in forms() {
-        let opcode = form.opcode().text();
-        if matches!(opcode, "call" | "brx") {
-            continue;
-        }
-        seen += 1;
-        let old = matches!(opcode, "shfl" | "vote") || form.notation().starts_with("wmma");
-        for modifiers in form.samples() {
-            let words: String = modifiers.iter().map(ToString::to_string).collect();
-            let module = match opcode {
-                "shfl" | "vote" if !words.contains(".sync") => ("6.3", "sm_62"),
-                "wmma" if old && !words.contains(".aligned") => ("6.2", "sm_70"),
-                _ => ("9.4", target(form)),
-            };
-            let lists = form.operand_kinds(&modifiers);
-            assert!(!lists.is_empty(), "{}: {words}", form.notation());
-            for kinds in lists {
-                let mut at = 0;
-                let operands: Vec<String> = kinds.iter().map(|kind| operand(kind, &mut at)).collect();
-                modules.entry(module).or_default().push(format!("{opcode}{words} {}", operands.join(",")));
-            }
-        }
+    let instructions = support::instructions();
+    let forms: BTreeSet<Form> = instructions.iter().map(|instruction| instruction.form).collect();
+    assert!(forms.len() > 600, "{}", forms.len());
+    let mut modules: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for instruction in &instructions {
+        modules.entry((instruction.version, instruction.target)).or_default().push(&instruction.text);
     }
-    assert!(seen > 600, "{seen}");
     let mut wrong = Vec::new();
-    for ((ptx, target), lines) in &modules {
-        let texts: Vec<&str> = lines.iter().map(String::as_str).collect();
-        for (text, codes) in texts.iter().zip(judge(&texts, ptx, target)) {
+    for ((ptx, target), texts) in &modules {
+        for (text, codes) in texts.iter().zip(judge(texts, ptx, target)) {
             if !codes.is_empty() {
                 wrong.push(format!("{ptx} {target}: {text}: {codes:?}"));
             }

@@ -199,6 +199,8 @@ impl Decoder<'_> {
             | Opcode::Prefetchu
             | Opcode::Applypriority
             | Opcode::Discard
+            // Grids run one after the other: what they wait for is done.
+            | Opcode::Griddepcontrol
             | Opcode::Pmevent
             | Opcode::Setmaxnreg => {
                 self.emit(guard, Action::Nothing);

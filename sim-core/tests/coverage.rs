@@ -1,0 +1,87 @@
+//! Every instruction that the front end accepts is either supported or named in
+//! `unsupported-forms.txt`, so that what the simulator runs is a reviewed list.
+
+#[path = "../../ptx-frontend/tests/support/samples.rs"]
+mod samples;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ptx_frontend::{Form, Source, parse};
+use samples::{Instruction, instructions, wrap};
+use sim_core::SimdLevel;
+use sim_core::code::Action;
+
+const UNSUPPORTED: &str = include_str!("unsupported-forms.txt");
+
+/// Opcode and modifiers.
+fn op(instruction: &Instruction) -> &str {
+    instruction.text.split(' ').next().unwrap_or_default()
+}
+
+/// The instructions that decoding refuses, by index.
+fn refused(list: &[Instruction]) -> BTreeSet<usize> {
+    // What follows an end or a jump is never reached and never decoded: those stand alone.
+    let ends = |op: &str| matches!(op.split('.').next(), Some("bra" | "ret" | "exit" | "trap"));
+    let mut modules: BTreeMap<(&str, &str, usize), Vec<usize>> = BTreeMap::new();
+    for (at, instruction) in list.iter().enumerate() {
+        let alone = if ends(op(instruction)) { at + 1 } else { 0 };
+        modules.entry((instruction.version, instruction.target, alone)).or_default().push(at);
+    }
+    let mut refused = BTreeSet::new();
+    for ((version, target, _), indices) in modules {
+        let texts: Vec<&str> = indices.iter().map(|&at| list[at].text.as_str()).collect();
+        let (text, _) = wrap(&texts, version, target);
+        let parsed = parse(Source::new("coverage.ptx", text.into_bytes()));
+        let module = parsed.module.unwrap_or_else(|| panic!("{version} {target}: {:?}", parsed.diagnostics));
+        let kernel = module.kernel("k").unwrap();
+        let code = sim_core::decode(&module.into(), kernel, SimdLevel::Baseline);
+        let mut decoded = BTreeSet::new();
+        for (inst, meta) in code.insts.iter().zip(&code.meta) {
+            // The last instruction is the module's own `ret`.
+            let Some(&index) = indices.get(meta.instruction as usize) else { continue };
+            decoded.insert(index);
+            if matches!(inst.action, Action::Unsupported(_)) {
+                refused.insert(index);
+            }
+        }
+        let missing: Vec<&str> =
+            indices.iter().filter(|at| !decoded.contains(at)).map(|&at| list[at].text.as_str()).collect();
+        assert!(missing.is_empty(), "decoding gives nothing for {missing:#?}");
+    }
+    refused
+}
+
+/// A form's notation where all of it is refused, else the refused combinations of modifiers.
+fn summary(list: &[Instruction], refused: &BTreeSet<usize>) -> BTreeSet<String> {
+    let mut forms: BTreeMap<Form, Vec<usize>> = BTreeMap::new();
+    for (at, instruction) in list.iter().enumerate() {
+        forms.entry(instruction.form).or_default().push(at);
+    }
+    let mut lines = BTreeSet::new();
+    for (form, indices) in forms {
+        if indices.iter().all(|at| refused.contains(at)) {
+            lines.insert(form.notation().to_owned());
+        } else {
+            lines
+                .extend(indices.iter().filter(|at| refused.contains(at)).map(|&at| op(&list[at]).to_owned()));
+        }
+    }
+    lines
+}
+
+#[test]
+fn what_is_not_supported_is_listed() {
+    let list = instructions();
+    let actual = summary(&list, &refused(&list));
+    let listed: BTreeSet<String> = UNSUPPORTED
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect();
+    let new: Vec<&String> = actual.difference(&listed).collect();
+    let gone: Vec<&String> = listed.difference(&actual).collect();
+    assert!(
+        new.is_empty() && gone.is_empty(),
+        "refused, but not in unsupported-forms.txt: {new:#?}\nlisted there, but supported: {gone:#?}"
+    );
+}
