@@ -36,16 +36,17 @@ out = here / "ptx" / "triton"
 out.mkdir(parents=True, exist_ok=True)
 ptxas = pathlib.Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas-blackwell"
 
-for name, kernel, arguments, constants, warps in kernels.VARIANTS:
+for name, kernel, arguments, constants, warps, *target in kernels.VARIANTS:
     signature = {k: t.split(":")[0] for k, t in arguments.items()} | {k: "constexpr" for k in constants}
     aligned = {(i,): [["tt.divisibility", 16]] for i, t in enumerate(arguments.values()) if t[0] == "*" or t[-3:] == ":16"}
     source = ASTSource(kernel, signature, constants, aligned)
-    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+    sm = target[0] if target else 90
+    compiled = triton.compile(source, target=GPUTarget("cuda", sm, 32), options={"num_warps": warps})
     ptx = compiled.asm["ptx"].rstrip("\0")
     ptx = ptx.replace(f'"{scratch.parent}/', '"').replace(f'"{pathlib.Path(triton.__file__).parent.parent}/', '"')
     path = out / f"{name}.ptx"
     head = (f"// Triton {triton.__version__}: {kernel.fn.__name__}, {', '.join(f'{k}={v}' for k, v in constants.items())}, "
             f"block {32 * warps}, dynamic shared memory {compiled.metadata.shared} bytes\n")
     path.write_text(head + ptx)
-    subprocess.run([ptxas, "-arch=sm_90a", "-o", "/dev/null", path], check=True)
+    subprocess.run([ptxas, f"-arch=sm_{sm}" + "a" * (sm == 90), "-o", "/dev/null", path], check=True)
     print(path.relative_to(here))

@@ -73,7 +73,7 @@ def matmul_ieee(a, b, c, n, N: tl.constexpr):
 
 
 # Name of the PTX file, kernel, argument types (all pointers, and integers
-# written i32:16, are multiples of 16), constants, warps.
+# written i32:16, are multiples of 16), constants, warps, target if not sm_90.
 VARIANTS = [
     ("vector_add", vector_add, dict(x="*fp32", y="*fp32", out="*fp32", n="i32:16"), dict(BLOCK=1024), 4),
     ("vector_add_masked", vector_add, dict(x="*fp64", y="*fp64", out="*fp64", n="i32"), dict(BLOCK=256), 8),
@@ -82,7 +82,7 @@ VARIANTS = [
     ("layer_norm", layer_norm,
      dict(x="*fp16", weight="*fp32", bias="*fp32", out="*fp16", columns="i32:16", epsilon="fp32"), dict(BLOCK=512), 4),
     ("cumulative", cumulative, dict(x="*i32", out="*i32", n="i32:16"), dict(BLOCK=512), 2),
-    ("matmul_ieee", matmul_ieee, dict(a="*fp32", b="*fp32", c="*fp32", n="i32"), dict(N=32), 4),
+    ("matmul_ieee", matmul_ieee, dict(a="*fp32", b="*fp32", c="*fp32", n="i32"), dict(N=32), 4, 80),
     ("matmul_f16", matmul,
      dict(a="*fp16", b="*fp16", c="*fp32", m="i32", n="i32:16", k="i32:16"), dict(M=64, N=64, K=32), 4),
 ]

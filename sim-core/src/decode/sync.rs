@@ -222,9 +222,8 @@ impl Decoder<'_> {
                     StateSpace::SharedCluster => (window::SHARED, window::SHARED_SIZE),
                     StateSpace::Local => (window::LOCAL, window::LOCAL_SIZE),
                     StateSpace::Param => (window::PARAM, window::PARAM_SIZE),
-                    StateSpace::Global => (window::GLOBAL.start, window::GLOBAL.end - window::GLOBAL.start),
-                    // Constant memory is part of the generic space only through its window; ours lies
-                    // among global addresses, and which ones is the allocation table's business.
+                    StateSpace::Const => (window::CONST.start, window::CONST.end - window::CONST.start),
+                    StateSpace::Global => (window::PARAM, window::GLOBAL.end - window::PARAM),
                     _ => return Err(format!("`{op}`")),
                 };
                 let (start, size) = (self.bits(start.into(), 2), self.bits(size.into(), 2));

@@ -114,6 +114,8 @@ pub(crate) struct Snapshot {
 #[derive(Debug)]
 struct Inner {
     table: Arc<AllocationTable>,
+    /// Next address of constants, and of everything else.
+    next_const: u64,
     next: u64,
     used: u64,
     /// Freed allocations in order of freeing, so that the oldest is forgotten first.
@@ -140,6 +142,7 @@ impl GlobalMemory {
     pub(crate) fn new(total: u64, track_initialization: bool) -> GlobalMemory {
         let inner = Inner {
             table: Arc::default(),
+            next_const: window::CONST.start,
             next: window::GLOBAL.start + (1 << 24),
             used: 0,
             freed: Default::default(),
@@ -173,20 +176,24 @@ impl GlobalMemory {
         let mut inner = self.lock();
         let available = self.total - inner.used;
         let out_of_memory = Error::OutOfMemory { requested: size, available, total: self.total };
-        if size > available || size > window::GLOBAL.end - inner.next {
+        let (next, end) = match kind {
+            AllocationKind::Const => (&mut inner.next_const, window::CONST.end),
+            _ => (&mut inner.next, window::GLOBAL.end),
+        };
+        if size > available || size.saturating_add(GAP + ALIGNMENT) > end - *next {
             return Err(out_of_memory);
         }
         let cells = Arc::new(Cells::zeroed(size).ok_or(out_of_memory)?);
-        let base = inner.next;
-        inner.next = (base + size + GAP).next_multiple_of(ALIGNMENT);
+        let base = *next;
+        *next = (base + size + GAP).next_multiple_of(ALIGNMENT);
         inner.used += size;
         // Variables without an initial value are zeros, so only these start out unwritten.
         let unwritten = matches!(kind, AllocationKind::Buffer | AllocationKind::Heap);
         let written = (self.track_initialization && unwritten).then(|| Arc::new(Written::none(size)));
         let allocation =
             Allocation { base, size, kind, state: State::Live, label: label.into(), cells, written };
-        // Addresses only grow, so the new one is the last.
-        Arc::make_mut(&mut inner.table).list.push(allocation);
+        let at = inner.table.list.partition_point(|other| other.base < base);
+        Arc::make_mut(&mut inner.table).list.insert(at, allocation);
         self.generation.fetch_add(1, Ordering::Relaxed);
         Ok(base)
     }

@@ -22,11 +22,13 @@ pub const LOCAL: u64 = 0x7e80_0000_0000;
 pub const LOCAL_SIZE: u64 = 1 << 32;
 /// First offset in local memory that is used, so that offset 0 is a null pointer.
 pub const LOCAL_START: u32 = 64;
-/// Start of the window of kernel parameters.
+/// Addresses of `.const` variables.
+pub const CONST: Range<u64> = 0x7ea0_0000_0000..0x7ea1_0000_0000;
+/// Start of the window of kernel parameters, which counts as global (ISA 9.7.9.18).
 pub const PARAM: u64 = 0x7ec0_0000_0000;
 /// Bytes of the window of kernel parameters.
 pub const PARAM_SIZE: u64 = 1 << 16;
-/// Addresses handed out for global memory, module variables and the device heap.
+/// Addresses handed out for global memory, `.global` variables and the device heap.
 pub const GLOBAL: Range<u64> = 0x7f00_0000_0000..0x7fff_0000_0000;
 /// Addresses of functions: a code pointer is `CODE + 16 * (function + 1)`.
 pub const CODE: u64 = 0x10_0000;
