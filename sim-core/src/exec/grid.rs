@@ -44,6 +44,8 @@ pub(crate) struct Grid<'a> {
     pub fuel: AtomicU64,
     /// All workers stop as soon as they see it.
     pub stop: AtomicBool,
+    /// A limit was the reason to stop.
+    pub limited: AtomicBool,
     pub findings: Mutex<Findings>,
     /// Output of `printf` by block.
     pub output: Mutex<Vec<(u64, Vec<u8>)>>,
@@ -118,6 +120,7 @@ impl<'a> Grid<'a> {
             started: Instant::now(),
             fuel: AtomicU64::new(options.max_instructions.unwrap_or(u64::MAX)),
             stop: AtomicBool::new(false),
+            limited: AtomicBool::new(false),
             findings: Mutex::default(),
             output: Mutex::default(),
             queue: Mutex::new(Queue { blocks, ..Queue::default() }),
@@ -189,6 +192,7 @@ impl<'a> Grid<'a> {
     /// Ends the launch because of a limit.
     pub(crate) fn limit(&self, message: String) {
         if !self.stop.swap(true, Relaxed) {
+            self.limited.store(true, Relaxed);
             self.add(Finding {
                 kind: FindingKind::LimitReached,
                 message,

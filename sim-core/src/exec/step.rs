@@ -202,6 +202,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 continue;
             }
             if active == 0 {
+                self.worker.stats.branches += u64::from(matches!(inst.action, Action::Branch(_)));
                 position += 1;
                 continue;
             }

@@ -9,7 +9,7 @@ use super::fault::place;
 use super::grid::{Grid, Task};
 use super::random::Random;
 use super::step::{Machine, Pause};
-use super::warp::Wait;
+use super::warp::{Group, Wait, Warp};
 use crate::finding::{Finding, FindingKind};
 use crate::launch::Stats;
 use crate::memory::Snapshot;
@@ -99,7 +99,12 @@ impl<'g, O: Observer> Worker<'g, O> {
                     self.grid.finished();
                 }
                 End::GaveWay => self.grid.put_back(cta),
-                End::Stopped => self.keep_output(&mut cta),
+                End::Stopped => {
+                    if self.grid.limited.load(Relaxed) {
+                        self.interrupted(&cta);
+                    }
+                    self.keep_output(&mut cta);
+                }
             }
         }
     }
@@ -193,44 +198,65 @@ impl<'g, O: Observer> Worker<'g, O> {
 
     /// Reports a block in which nothing can run: who waits where for what.
     fn deadlock(&mut self, cta: &mut Cta) {
-        let grid = self.grid;
         // Threads that wait for one that faulted are only a consequence.
         if !cta.faulted {
-            for index in 0..cta.warps.len() {
-                let warp = &cta.warps[index];
-                for group in &warp.groups {
-                    let (kind, message) = match group.wait {
-                        Wait::Barrier(id) => {
-                            (FindingKind::BarrierMismatch, cta.barriers[usize::from(id)].explain(cta, id))
-                        }
-                        Wait::Members(members) => {
-                            let missing = members & !group.lanes & !warp.exited;
-                            let text = format!(
-                                "lanes {} wait for lanes {} of member mask {members:#010x}, which never come",
-                                crate::code::lanes_text(group.lanes),
-                                crate::code::lanes_text(missing),
-                            );
-                            (FindingKind::WarpSyncMismatch, text)
-                        }
-                        Wait::Ready | Wait::Running => continue,
-                    };
-                    let threads =
-                        super::fault::threads(cta.position, grid.launch.block, warp.index, group.lanes);
-                    grid.add(Finding {
-                        kind,
-                        message,
-                        notes: vec!["no thread of the block can make progress any more".into()],
-                        kernel: grid.launch.kernel.clone(),
-                        place: Some(place(grid.code, Some((warp, group.frame)), group.position)),
-                        other_place: None,
-                        count: threads.len() as u64,
-                        threads,
-                    });
+            let note = "no thread of the block can make progress any more";
+            self.report_groups(cta, note, |cta, warp, group| match group.wait {
+                Wait::Barrier(id) => {
+                    Some((FindingKind::BarrierMismatch, cta.barriers[usize::from(id)].explain(cta, id)))
                 }
-            }
+                Wait::Members(members) => {
+                    let missing = members & !group.lanes & !warp.exited;
+                    let text = format!(
+                        "lanes {} wait for lanes {} of member mask {members:#010x}, which never come",
+                        crate::code::lanes_text(group.lanes),
+                        crate::code::lanes_text(missing),
+                    );
+                    Some((FindingKind::WarpSyncMismatch, text))
+                }
+                Wait::Ready | Wait::Running => None,
+            });
         }
         for warp in &mut cta.warps {
             warp.groups.clear();
+        }
+    }
+
+    /// Reports where the threads of a block stand when a limit ends the launch.
+    fn interrupted(&mut self, cta: &Cta) {
+        let note = "threads stood here when the limit was reached";
+        self.report_groups(cta, note, |cta, _, group| {
+            let what = match group.wait {
+                Wait::Ready | Wait::Running => "still running".to_string(),
+                Wait::Barrier(id) => cta.barriers[usize::from(id)].explain(cta, id),
+                Wait::Members(members) => format!("waiting for the lanes of member mask {members:#010x}"),
+            };
+            Some((FindingKind::LimitReached, what))
+        });
+    }
+
+    fn report_groups(
+        &self,
+        cta: &Cta,
+        note: &str,
+        what: impl Fn(&Cta, &Warp, &Group) -> Option<(FindingKind, String)>,
+    ) {
+        let grid = self.grid;
+        for warp in &cta.warps {
+            for group in &warp.groups {
+                let Some((kind, message)) = what(cta, warp, group) else { continue };
+                let threads = super::fault::threads(cta.position, grid.launch.block, warp.index, group.lanes);
+                grid.add(Finding {
+                    kind,
+                    message,
+                    notes: vec![note.into()],
+                    kernel: grid.launch.kernel.clone(),
+                    place: Some(place(grid.code, Some((warp, group.frame)), group.position)),
+                    other_place: None,
+                    count: threads.len() as u64,
+                    threads,
+                });
+            }
         }
     }
 }
