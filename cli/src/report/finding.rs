@@ -35,9 +35,9 @@ impl Sources<'_> {
         }
     }
 
-    /// The text of a line of a CUDA source, if the file can be found: where `.file` says, under the
-    /// root, in the directories above the PTX, or beside it.
-    fn cuda_line(&self, place: &CudaPlace, ptx: SourceId) -> Option<String> {
+    /// Path and text of a line of a CUDA source, if the file can be found: where `.file` says, under
+    /// the root, in the directories above the PTX, or beside it.
+    fn cuda_line(&self, place: &CudaPlace, ptx: SourceId) -> Option<(String, String)> {
         let named = Path::new(&*place.file);
         let above = self.ptx(ptx).into_iter().flat_map(|source| Path::new(&*source.name).ancestors().skip(1));
         let beside = above.clone().next();
@@ -49,9 +49,10 @@ impl Sources<'_> {
             candidates.extend(named.file_name().map(|name| directory.join(name)));
         }
         let path: PathBuf = candidates.into_iter().find(|path| path.is_file())?;
-        let text = std::fs::read(path).ok()?;
+        let text = std::fs::read(&path).ok()?;
         let text = String::from_utf8_lossy(&text);
-        Some(text.lines().nth(place.line.checked_sub(1)? as usize)?.to_string())
+        let line = text.lines().nth(place.line.checked_sub(1)? as usize)?;
+        Some((path.display().to_string(), line.to_string()))
     }
 }
 
@@ -97,7 +98,9 @@ fn add_place(
     for cuda in &place.cuda {
         let label = cuda.function.as_ref().map(|name| format!("inlined from `{name}`")).unwrap_or_default();
         match sources.cuda_line(cuda, place.source) {
-            Some(text) => excerpts.push(Excerpt::of_line(&cuda.file, cuda.line, &text, cuda.column, &label)),
+            Some((path, text)) => {
+                excerpts.push(Excerpt::of_line(&path, cuda.line, &text, cuda.column, &label));
+            }
             None => notes.push(format!("CUDA source: {}:{}", cuda.file, cuda.line)),
         }
     }
@@ -178,7 +181,7 @@ error[out-of-bounds]: write of 4 bytes at 0x1000, 0 bytes past the end of `x`
 2 |     st.global.f32 [%rd1], %f1;
   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^
   |
- ::: /gone/a.cu:2:5
+ ::: a.cu:2:5
   |
 2 |     y[i] = 1;
   |     -

@@ -216,7 +216,11 @@ fn after(
     if wanted.print.is_none() && wanted.save.is_empty() && (wanted.expect.is_none() || !completed) {
         return Ok(true);
     }
-    let mut bytes = vec![0; byte_size(resident.element, &resident.shape)? as usize];
+    let size = byte_size(resident.element, &resident.shape)?;
+    let mut bytes = Vec::new();
+    let reserved = usize::try_from(size).ok().and_then(|size| bytes.try_reserve_exact(size).ok());
+    reserved.ok_or_else(|| Failure::usage(format!("no memory for {size} bytes on this machine")))?;
+    bytes.resize(size as usize, 0);
     if !bytes.is_empty() {
         backend.read(resident.pointer, &mut bytes)?;
     }

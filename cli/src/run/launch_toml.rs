@@ -361,6 +361,17 @@ mod tests {
         assert!(read("modules = [").is_err());
     }
 
+    proptest::proptest! {
+        /// Whatever stands in the place of a piece of a launch file, there is an answer.
+        #[test]
+        fn no_text_panics(at in 0usize..400, length in 0usize..20, text in "[\\PC\n]{0,12}") {
+            let mut bytes = SAXPY.as_bytes().to_vec();
+            let end = (at + length).min(bytes.len());
+            bytes.splice(at.min(end)..end, text.into_bytes());
+            let _ = parse(Path::new("launch.toml"), bytes);
+        }
+    }
+
     #[test]
     fn nested_lists_are_flattened() {
         let text = SAXPY.replace("init = \"seq\"", "init = [[1, 2], [3, 4]]");
