@@ -1,7 +1,7 @@
 //! The fast search: a SAT solver proposes executions, the model judges them.
 //!
 //! The solver knows the choices of an execution and everything about them but the axioms (see
-//! [`super::encode`]). Each execution that it proposes is evaluated; where an axiom is violated, the derivation
+//! `super::encode`). Each execution that it proposes is evaluated; where an axiom is violated, the derivation
 //! of the violation names the choices that were needed for it (some reads-from edges, some orientations, some
 //! paths), and since every axiom only forbids, no execution with those choices is consistent: that is the
 //! clause which the solver learns. The search ends with a consistent execution or with the proof that there
