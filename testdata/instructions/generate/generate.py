@@ -2,7 +2,7 @@
 """Writes the instruction tests that are tables of values; the others are written by hand.
 
 Run it here with no arguments. --check ASSEMBLER assembles every test, these and the hand-written ones, with that
-ptxas for sm_90 (the files with `// target sm_90a` in their .target for that).
+ptxas, for the target that each names.
 """
 
 import pathlib
