@@ -188,6 +188,16 @@ impl Decoder<'_> {
         .find(|&(modifier, _)| op.has(modifier))
         .map(|(_, kind)| kind)
         .ok_or_else(|| format!("`{op}`"))?;
+        let computes = match ty {
+            ScalarType::F32 | ScalarType::F64 => kind == AtomicOp::Add,
+            ScalarType::F16 | ScalarType::Bf16 | ScalarType::F16x2 | ScalarType::Bf16x2 => {
+                matches!(kind, AtomicOp::Add | AtomicOp::Min | AtomicOp::Max)
+            }
+            ty => !ty.is_float(),
+        };
+        if !computes {
+            return Err(format!("`{op}`"));
+        }
         let (destination, rest) = match operands {
             [d, rest @ ..] if returns => (*d, rest),
             rest => (Operand::Sink, rest),

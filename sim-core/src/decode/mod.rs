@@ -4,8 +4,8 @@
 //! the interpreter does not support becomes [`Action::Unsupported`]: refused when reached, by name.
 
 use ptx_frontend::{
-    Body, FuncId, Function, FunctionKind, Instruction, Module, Opcode, Operand, Param, ScalarType,
-    StateSpace, Symbol, VarId, Variable,
+    Body, FuncId, Function, FunctionKind, Instruction, Modifier, Modifiers, Module, Opcode, Operand, Param,
+    ScalarType, StateSpace, Symbol, VarId, Variable,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -375,6 +375,10 @@ impl<'a> Decoder<'a> {
             Opcode::Ld | Opcode::Ldu => self.load(guard, op, operands),
             Opcode::St => self.store(guard, op, operands),
             Opcode::Atom | Opcode::Red => self.atomic(guard, op, operands),
+            // A multicast group of one device has one replica: reducing over it is reading it.
+            Opcode::Multimem if op.has(Modifier::LdReduce) => self.load(guard, op, operands),
+            Opcode::Multimem if op.has(Modifier::St) => self.store(guard, op, operands),
+            Opcode::Multimem if op.has(Modifier::Red) => self.atomic(guard, op, operands),
             Opcode::Bra
             | Opcode::Brx
             | Opcode::Call
