@@ -5,7 +5,7 @@
 
 use ptx_frontend::{Modifier, Modifiers, Op, ScalarType as S};
 
-use super::{Bound, Modes, Written, int_rounding, rounding, with_rounding};
+use super::{Bound, Modes, Written, int_rounding, rounding, with_int_rounding, with_rounding};
 use crate::lanes::{LaneFns, map1};
 use crate::numerics as n;
 use crate::numerics::cvt;
@@ -18,7 +18,7 @@ pub(super) fn cvt(op: &Op, _: Written<'_>) -> Option<Bound> {
     let fns = match (to.is_float(), from.is_float()) {
         (false, false) if op.has(Modifier::Sat) => saturated_integer(to, from)?,
         (false, false) => integer(to, from)?,
-        (false, true) => float_to_integer(to, from)?,
+        (false, true) => float_to_integer(to, from, int_rounding(op)?)?,
         (true, false) => integer_to_float(to, from, rounding(op)?)?,
         (true, true) => float(op, to, from)?,
     };
@@ -91,18 +91,17 @@ fn saturated_integer(to: S, from: S) -> Option<LaneFns> {
     })
 }
 
-fn float_to_integer(to: S, from: S) -> Option<LaneFns> {
+fn float_to_integer(to: S, from: S, rounding: n::IntRounding) -> Option<LaneFns> {
     macro_rules! table {
         ($($S:ident $V:ident $f32:ident $f64:ident $f16:ident $bf16:ident;)*) => {
             match (to, from) {
                 $(
-                    (S::$S, S::F32) => map1!(|a: u32, imm| -> $V {
-                        let modes = Modes::from_bits(imm);
-                        cvt::$f32(a, modes.int_rounding(), modes.ftz()) as $V
-                    }),
-                    (S::$S, S::F64) => map1!(|a: u64, imm| -> $V {
-                        cvt::$f64(a, Modes::from_bits(imm).int_rounding()) as $V
-                    }),
+                    (S::$S, S::F32) => with_int_rounding!(rounding, R => map1!(|a: u32, imm| -> $V {
+                        cvt::$f32(a, R, Modes::from_bits(imm).ftz()) as $V
+                    })),
+                    (S::$S, S::F64) => {
+                        with_int_rounding!(rounding, R => map1!(|a: u64| -> $V { cvt::$f64(a, R) as $V }))
+                    }
                     (S::$S, S::F16) => map1!(|a: u16, imm| -> $V {
                         cvt::$f16(a, Modes::from_bits(imm).int_rounding()) as $V
                     }),
@@ -176,7 +175,10 @@ fn integer_to_float(to: S, from: S, rounding: n::Rounding) -> Option<LaneFns> {
 /// Between float types, and to an integral value in the same one.
 fn float(op: &Op, to: S, from: S) -> Option<LaneFns> {
     if to == from {
-        return if int_rounding(op).is_some() { integral(to) } else { same(to) };
+        return match int_rounding(op) {
+            Some(rounding) => integral(to, rounding),
+            None => same(to),
+        };
     }
     Some(match (to, from) {
         (S::F32, S::F64) => with_rounding!(rounding(op)?, R => map1!(|a: u64, imm| -> u32 {
@@ -232,16 +234,16 @@ fn float(op: &Op, to: S, from: S) -> Option<LaneFns> {
 }
 
 /// The nearest integral value in the same type.
-fn integral(ty: S) -> Option<LaneFns> {
+fn integral(ty: S, rounding: n::IntRounding) -> Option<LaneFns> {
     Some(match ty {
-        S::F32 => map1!(|a: u32, imm| -> u32 {
+        S::F32 => with_int_rounding!(rounding, R => map1!(|a: u32, imm| -> u32 {
             let modes = Modes::from_bits(imm);
-            finished!(f32, modes, cvt::round_f32(a, modes.int_rounding(), modes.ftz()))
-        }),
-        S::F64 => map1!(|a: u64, imm| -> u64 {
+            finished!(f32, modes, cvt::round_f32(a, R, modes.ftz()))
+        })),
+        S::F64 => with_int_rounding!(rounding, R => map1!(|a: u64, imm| -> u64 {
             let modes = Modes::from_bits(imm);
-            finished!(f64, modes, cvt::round_f64(a, modes.int_rounding()))
-        }),
+            finished!(f64, modes, cvt::round_f64(a, R))
+        })),
         S::F16 => map1!(|a: u16, imm| -> u16 {
             let modes = Modes::from_bits(imm);
             finished!(f16, modes, cvt::round_f16(a, modes.int_rounding()))

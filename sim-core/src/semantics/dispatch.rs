@@ -78,6 +78,15 @@ macro_rules! with_rounding {
     };
 }
 
+/// Roundings to integers.
+macro_rules! with_int_rounding {
+    ($value:expr, $R:ident => $body:expr) => {
+        $crate::semantics::dispatch::with_variants!(
+            $value, $R: $crate::numerics::IntRounding => $body; Rni Rzi Rmi Rpi
+        )
+    };
+}
+
 /// Comparisons of integers.
 macro_rules! with_int_cmp {
     ($value:expr, $C:ident => $body:expr) => {
@@ -111,6 +120,6 @@ macro_rules! with_flag {
 }
 
 pub(super) use {
-    with_bits, with_flag, with_float_cmp, with_half, with_int, with_int_cmp, with_packed_int, with_rounding,
-    with_types, with_variants,
+    with_bits, with_flag, with_float_cmp, with_half, with_int, with_int_cmp, with_int_rounding,
+    with_packed_int, with_rounding, with_types, with_variants,
 };

@@ -35,7 +35,8 @@ mod video;
 pub(crate) use movement::copy;
 
 use dispatch::{
-    with_bits, with_flag, with_float_cmp, with_half, with_int, with_int_cmp, with_packed_int, with_rounding,
+    with_bits, with_flag, with_float_cmp, with_half, with_int, with_int_cmp, with_int_rounding,
+    with_packed_int, with_rounding,
 };
 use modes::Modes;
 

@@ -7,14 +7,45 @@ use super::float::{integral32, integral64};
 use crate::numerics::modes::{IntRounding, Rounding};
 use crate::numerics::{bf16, f16, f32 as single, soft, wide};
 
+/// An integer type that integral floats are limited to.
+trait Limited {
+    /// `x` limited to the type's range; `x` is integral, infinite or NaN, and NaN gives anything.
+    fn from_integral(x: f64) -> Self;
+}
+
+macro_rules! limited {
+    (small: $($small:ty)*; large: $($large:ty)*) => {
+        $(impl Limited for $small {
+            /// Without a conversion instruction, which would clamp and not vectorise: the last bit of
+            /// a number near 1.5 * 2^52 is 1, so that its low word is the integer.
+            #[inline(always)]
+            fn from_integral(x: f64) -> Self {
+                const LOW: f64 = <$small>::MIN as f64;
+                const HIGH: f64 = <$small>::MAX as f64;
+                let x = if x < LOW { LOW } else { x };
+                let x = if x > HIGH { HIGH } else { x };
+                (x + 6_755_399_441_055_744.0).to_bits() as $small
+            }
+        })*
+        $(impl Limited for $large {
+            /// Rust's `as` clamps.
+            #[inline(always)]
+            fn from_integral(x: f64) -> Self {
+                x as $large
+            }
+        })*
+    };
+}
+
+limited!(small: u8 i8 u16 i16 u32 i32; large: u64 i64);
+
 macro_rules! to_integer {
     ($(($dst:ident, $bits:ty, $value:ty, $from32:ident, $from64:ident, $from16:ident, $frombf:ident, $nan32:expr, $nan64:expr)),* $(,)?) => {$(
         #[doc = concat!("`cvt.irnd{.ftz}.", stringify!($dst), ".f32`.")]
         #[inline(always)]
         pub fn $from32(a: u32, rounding: IntRounding, ftz: bool) -> $bits {
             let x = f32::from_bits(if ftz { single::flush(a) } else { a });
-            // Rust's `as` clamps and takes NaN to zero.
-            let r = integral32(x, rounding) as $value as $bits;
+            let r = <$value>::from_integral(integral32(x, rounding).into()) as $bits;
             if x.is_nan() { $nan32 } else { r }
         }
 
@@ -22,7 +53,7 @@ macro_rules! to_integer {
         #[inline(always)]
         pub fn $from64(a: u64, rounding: IntRounding) -> $bits {
             let x = f64::from_bits(a);
-            let r = integral64(x, rounding) as $value as $bits;
+            let r = <$value>::from_integral(integral64(x, rounding)) as $bits;
             if x.is_nan() { $nan64 } else { r }
         }
 

@@ -330,3 +330,27 @@ fn carryless_products_distribute() {
         assert_eq!(b64::clmad_hi(a, b, c), hi);
     }
 }
+
+#[test]
+fn quotients_next_to_integers_are_exact() {
+    let mut rng = Rng(90);
+    for _ in 0..200_000 {
+        let b = (rng.next() as u32) >> rng.below(32);
+        let k = (rng.next() as u32) >> rng.below(32);
+        for a in [k.wrapping_mul(b), k.wrapping_mul(b).wrapping_sub(1), k.wrapping_mul(b).wrapping_add(1), k]
+        {
+            assert_eq!(u32::div(a, b), a.checked_div(b).unwrap_or(u32::MAX), "{a} / {b}");
+            assert_eq!(u32::rem(a, b), a.checked_rem(b).unwrap_or(u32::MAX), "{a} % {b}");
+            let (x, y) = (a as i32, b as i32);
+            let (quotient, remainder) = match y {
+                0 => (-1, -1),
+                _ => (x.wrapping_div(y), x.wrapping_rem(y)),
+            };
+            assert_eq!(s32::div(a, b), quotient as u32, "{x} / {y}");
+            assert_eq!(s32::rem(a, b), remainder as u32, "{x} % {y}");
+            let (a, b) = (a as u16, b as u16);
+            let expected = if b == 0 { -1 } else { (a as i16).wrapping_div(b as i16) };
+            assert_eq!(s16::div(a, b), expected as u16, "{a} / {b}");
+        }
+    }
+}
