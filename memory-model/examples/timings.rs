@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example timings -- [--model M] [--property P] [--bound N] [--explain] [--outcomes] FILE…`
 
-use memory_model::{Options, check, parse};
+use memory_model::{Options, check, parse, parse_nvlitmus};
 use std::time::Instant;
 
 fn main() {
@@ -28,39 +28,46 @@ fn main() {
     for file in &files {
         let text = std::fs::read_to_string(file).unwrap_or_else(|e| fail(&format!("{file}: {e}")));
         let start = Instant::now();
-        let litmus = match parse(&text) {
-            Ok(litmus) => litmus,
-            Err(errors) => {
-                errors.iter().for_each(|e| println!("{}", e.render(file, &text)));
-                continue;
-            }
+        let parsed = match file.ends_with(".test") {
+            true => parse_nvlitmus(&text),
+            false => parse(&text).map(|litmus| vec![litmus]),
         };
-        let verdict = check(&litmus, &options);
-        let seconds = start.elapsed().as_secs_f64();
-        total += seconds;
-        if seconds > slowest.0 {
-            slowest = (seconds, file.clone());
+        let tests = parsed.unwrap_or_else(|errors| {
+            errors.iter().for_each(|e| println!("{}", e.render(file, &text)));
+            Vec::new()
+        });
+        for litmus in tests {
+            let verdict = check(&litmus, &options);
+            let seconds = start.elapsed().as_secs_f64();
+            total += seconds;
+            if seconds > slowest.0 {
+                slowest = (seconds, file.clone());
+            }
+            let holds = verdict.holds.map_or("null", |h| if h { "true" } else { "false" });
+            let reason = verdict.reason.as_deref().unwrap_or("");
+            println!(
+                "{file},{holds},{},{seconds:.6},{},{},{reason}",
+                verdict.verdict, verdict.effort.candidates, verdict.effort.lemmas
+            );
+            if let Some(race) = &verdict.race {
+                println!("  {} race: {:?}", race.class.as_str(), race.accesses);
+            }
+            for outcome in &verdict.outcomes {
+                let values: Vec<String> = verdict
+                    .observables
+                    .iter()
+                    .zip(&outcome.values)
+                    .map(|(n, v)| format!("{n}={v}"))
+                    .collect();
+                let mark = if outcome.satisfies { "*" } else { " " };
+                let count = outcome.executions.map_or_else(String::new, |n| format!("  ({n})"));
+                println!("  {mark} {}{count}", values.join(" "));
+            }
+            if let Some(witness) = &verdict.witness {
+                println!("{}\n{}", witness.table(), witness.dot(&litmus.name));
+            }
+            verdict.cuts.iter().for_each(|cut| print!("{}", cut.text()));
         }
-        let holds = verdict.holds.map_or("null", |h| if h { "true" } else { "false" });
-        let reason = verdict.reason.as_deref().unwrap_or("");
-        println!(
-            "{file},{holds},{},{seconds:.6},{},{},{reason}",
-            verdict.verdict, verdict.effort.candidates, verdict.effort.lemmas
-        );
-        if let Some(race) = &verdict.race {
-            println!("  {} race: {:?}", race.class.as_str(), race.accesses);
-        }
-        for outcome in &verdict.outcomes {
-            let values: Vec<String> =
-                verdict.observables.iter().zip(&outcome.values).map(|(n, v)| format!("{n}={v}")).collect();
-            let mark = if outcome.satisfies { "*" } else { " " };
-            let count = outcome.executions.map_or_else(String::new, |n| format!("  ({n})"));
-            println!("  {mark} {}{count}", values.join(" "));
-        }
-        if let Some(witness) = &verdict.witness {
-            println!("{}\n{}", witness.table(), witness.dot(&litmus.name));
-        }
-        verdict.cuts.iter().for_each(|cut| print!("{}", cut.text()));
     }
     eprintln!("{} tests in {total:.4} s, slowest {:.4} s {}", files.len(), slowest.0, slowest.1);
 }

@@ -57,5 +57,5 @@ pub mod skeleton;
 
 pub use check::{Limits, Options, Outcome, Property, Race, RaceClass, Verdict, check};
 pub use explore::engine::Effort;
-pub use litmus::{Diagnostic, parse};
+pub use litmus::{Diagnostic, parse, parse_nvlitmus};
 pub use program::Litmus;

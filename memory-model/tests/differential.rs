@@ -10,11 +10,9 @@ use memory_model::program::Litmus;
 use memory_model::skeleton::{Skeleton, Unrolling};
 use std::collections::BTreeSet;
 
-/// Programs a flavour and model; `WARPGRIND_FUZZ=n` multiplies it.
-const PROGRAMS: u64 = 150;
-
-fn programs() -> u64 {
-    PROGRAMS * std::env::var("WARPGRIND_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
+/// How many programs of a flavour are tried under each model; `WARPGRIND_FUZZ=n` multiplies it.
+fn programs(usual: u64) -> u64 {
+    usual * std::env::var("WARPGRIND_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
 fn unrolling(model: &Model, bound: u32, idle_iterations: u32) -> Unrolling {
@@ -48,15 +46,15 @@ fn fast(litmus: &Litmus, model: &Model, unrolling: Unrolling, search: Search) ->
 }
 
 /// Whether the oracle can be expected to finish: a product of the choices that it makes.
-fn small(litmus: &Litmus, model: &Model, unrolling: Unrolling) -> bool {
+fn small(litmus: &Litmus, unrolling: Unrolling) -> bool {
     let Ok(skeleton) = Skeleton::new(&litmus.program, &litmus.observables(), unrolling) else { return false };
     let paths: usize =
         skeleton.trees.iter().map(|t| t.nodes.iter().filter(|n| n.leaf.is_some()).count().max(1)).product();
     let reads = skeleton.events.iter().filter(|t| t.event.kind == memory_model::event::Kind::Read).count();
     let writes = skeleton.events.iter().filter(|t| t.event.is_write()).count();
     let barriers = skeleton.events.iter().filter(|t| t.barrier.is_some()).count();
-    let _ = model;
-    paths <= 60 && reads <= 7 && writes <= 9 && barriers <= 5
+    let reordered = skeleton.events.iter().filter(|t| t.event.is_write() && t.node.is_some()).count();
+    paths <= 60 && reads <= 6 && writes <= 8 && reordered <= 6 && barriers <= 5
 }
 
 fn compare(seed: u64, flavour: Flavour, name: ModelName, search: Search) -> bool {
@@ -64,7 +62,7 @@ fn compare(seed: u64, flavour: Flavour, name: ModelName, search: Search) -> bool
     let litmus = memory_model::parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let model = name.model();
     let exact = unrolling(&model, 1, 0);
-    if !small(&litmus, &model, exact) {
+    if !small(&litmus, exact) {
         return false;
     }
     let slow = oracle::outcomes(&litmus, &model, exact, search);
@@ -73,47 +71,48 @@ fn compare(seed: u64, flavour: Flavour, name: ModelName, search: Search) -> bool
     true
 }
 
-fn run(search: Search, flavours: &[Flavour]) {
+fn run(search: Search, usual: u64, flavours: &[Flavour]) {
+    let programs = programs(usual);
     let mut compared = 0;
     for &flavour in flavours {
         for name in ModelName::ALL {
-            for seed in 0..programs() {
+            for seed in 0..programs {
                 compared += u64::from(compare(seed, flavour, name, search));
             }
         }
     }
-    let expected = programs() * flavours.len() as u64 * ModelName::ALL.len() as u64;
-    assert!(compared * 2 > expected, "only {compared} of {expected} programs were small enough");
+    let expected = programs * flavours.len() as u64 * ModelName::ALL.len() as u64;
+    assert!(compared * 3 > expected, "only {compared} of {expected} programs were small enough");
 }
 
 #[test]
 fn outcomes_of_plain_programs() {
-    run(Search::Complete, &[Flavour::Plain]);
+    run(Search::Complete, 250, &[Flavour::Plain]);
 }
 
 #[test]
 fn outcomes_of_programs_with_barriers() {
-    run(Search::Complete, &[Flavour::Barriers, Flavour::Clusters]);
+    run(Search::Complete, 120, &[Flavour::Barriers, Flavour::Clusters]);
 }
 
 #[test]
 fn outcomes_of_programs_with_proxies_and_sizes() {
-    run(Search::Complete, &[Flavour::Proxies, Flavour::Sizes]);
+    run(Search::Complete, 80, &[Flavour::Proxies, Flavour::Sizes]);
 }
 
 #[test]
 fn outcomes_of_programs_with_control() {
-    run(Search::Complete, &[Flavour::Control]);
+    run(Search::Complete, 150, &[Flavour::Control]);
 }
 
 #[test]
 fn threads_that_never_end() {
-    run(Search::Stuck, &[Flavour::Barriers, Flavour::Control, Flavour::Clusters]);
+    run(Search::Stuck, 80, &[Flavour::Barriers, Flavour::Control, Flavour::Clusters]);
 }
 
 #[test]
 fn races() {
-    run(Search::Race, &FLAVOURS);
+    run(Search::Race, 30, &FLAVOURS);
 }
 
 /// Iterations that change nothing can be left out: allowing two of them gives no new outcome.
@@ -122,7 +121,7 @@ fn idle_iterations_add_no_outcome() {
     let mut compared = 0;
     for name in ModelName::ALL {
         let model = name.model();
-        for seed in 0..programs() {
+        for seed in 0..programs(150) {
             let text = litmus(seed, Flavour::Control);
             let litmus = memory_model::parse(&text).expect("generated");
             let short = fast(&litmus, &model, unrolling(&model, 1, 0), Search::Complete);
@@ -140,7 +139,7 @@ fn sc_is_inside_isa() {
     let (sc, isa) = (ModelName::Sc.model(), ModelName::Isa.model());
     let mut weaker = 0;
     for flavour in FLAVOURS {
-        for seed in 0..programs() {
+        for seed in 0..programs(150) {
             let text = litmus(seed, flavour);
             let litmus = memory_model::parse(&text).expect("generated");
             let unrolling = unrolling(&isa, 1, 0);

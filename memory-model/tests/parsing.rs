@@ -3,7 +3,7 @@
 mod common;
 
 use common::{FLAVOURS, litmus};
-use memory_model::litmus::Code;
+use memory_model::litmus::{Code, parse_nvlitmus};
 use memory_model::program::{BarMode, Base, Op, Operand, Order, Proxy, Quantifier, Scope};
 use memory_model::{Litmus, Options, check, parse};
 use proptest::prelude::*;
@@ -120,6 +120,40 @@ fn deep_nesting_is_refused() {
     assert_eq!(errors(&text)[0].0, Code::Limit);
 }
 
+const TEMPLATE: &str = ".global x;\n.global y physically aliases x;\n.surfref s virtually aliases x;\n.global flag;\n\
+    // a comment\nd0.b0.t0 {\n  $0, 2;\n  $1\n  st.release.gpu [flag], 1;\n}\n\
+    d0.b1.t0 {\n  ld.acquire.gpu r0, [flag] == 1;\n  $2\n  $3 r1, $4;\n}\n$5(r1 $6 2) as seen;\n$$\n";
+
+#[test]
+fn nvlitmus_templates() {
+    let rows = "st [x] | | | ld | [x] | assert | ==\n\nst [x] | | | ld | [y] | permit | !=\n\
+        st [x] | fence.proxy.alias; | | ld | [y] | assert | ==\nsust [s] | | | ld | [x] | permit | != // no fence\n\
+        sust [s] | fence.proxy.surface; | | ld | [x] | assert | ==\n\
+        st [x] | fence.proxy.surface; | | suld | [s] | permit | !=\n\
+        st [x] | | fence.proxy.surface; | suld | [s] | assert | ==\n";
+    let tests = parse_nvlitmus(&format!("{TEMPLATE}{rows}")).expect("well-formed");
+    assert_eq!(tests.len(), 7);
+    assert_eq!(tests[6].name, "seen-7");
+    for test in &tests {
+        assert_eq!(check(test, &Options::default()).holds, Some(true), "{}", test.name);
+    }
+}
+
+#[test]
+fn nvlitmus_without_a_table() {
+    let text = ".global x;\n.global y;\nd0.b0.t0 { atom.add.acq_rel.gpu r1, [x], 1; atom.add.acq_rel.gpu r2, [y], 1; }\n\
+        d0.b1.t0 { atom.add.acq_rel.gpu r3, [y], 1; atom.add.acq_rel.gpu r4, [x], 1; }\n\
+        assert (r2 != 0 || r4 != 0) as a; permit (not (r2 == 0 && r4 == 1)) as b;";
+    let tests = parse_nvlitmus(text).expect("well-formed");
+    let verdicts: Vec<_> = tests.iter().map(|t| check(t, &Options::default()).verdict).collect();
+    assert_eq!(verdicts, ["always", "allowed"]);
+    let twice = text.replace("r3", "r1").replace("r2 != 0", "r1 != 0");
+    assert_eq!(parse_nvlitmus(&twice).expect_err("ambiguous")[0].code, Code::Duplicate);
+    let short = format!("{TEMPLATE}st [x] | | | ld\n");
+    let error = &parse_nvlitmus(&short).expect_err("a short row")[0];
+    assert_eq!(&short[error.span.start as usize..error.span.end as usize], "st [x] | | | ld");
+}
+
 fn quick() -> Options {
     let mut options = Options { bound: Some(1), ..Options::default() };
     options.limits.time = Some(Duration::from_millis(200));
@@ -132,6 +166,8 @@ proptest! {
     fn no_text_makes_the_parser_panic(text in "\\PC{0,200}") {
         let _ = parse(&text);
         let _ = parse(&format!("PTX x\n{{{text}"));
+        let _ = parse_nvlitmus(&text);
+        let _ = parse_nvlitmus(&format!("{TEMPLATE}{text}"));
     }
 
     /// Damaged tests: whatever still parses is also checked.

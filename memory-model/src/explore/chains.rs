@@ -135,6 +135,39 @@ impl Encoding<'_> {
         }
     }
 
+    /// An atomic comes right after the write that it reads from, among the writes ordered with both.
+    pub(super) fn atomicity(&mut self) {
+        let skeleton = self.skeleton;
+        for (write, template) in skeleton.events.iter().enumerate() {
+            let Some(read) = template.rmw_read else { continue };
+            let Some(sources) = self.sources.get(&read).cloned() else { continue };
+            let happens = self.happens(write);
+            for &(source, from) in &sources {
+                let initial = skeleton.events[source].event.kind == Kind::Init;
+                if !initial {
+                    let Some(first) = Self::before(&self.co, source, write) else { continue };
+                    self.sat.clause(&[!from, !happens, first]);
+                }
+                let cell = skeleton.cell_of(source);
+                for other in (0..skeleton.events.len()).filter(|&o| o != source && o != write) {
+                    if skeleton.events[other].event.kind != Kind::Write || skeleton.cell_of(other) != cell {
+                        continue;
+                    }
+                    let after_source = match initial {
+                        true => Some(self.sat.yes()),
+                        false => Self::before(&self.co, source, other),
+                    };
+                    if let (Some(after_source), Some(after)) =
+                        (after_source, Self::before(&self.co, write, other))
+                    {
+                        let other_happens = self.happens(other);
+                        self.sat.clause(&[!from, !happens, !other_happens, !after_source, after]);
+                    }
+                }
+            }
+        }
+    }
+
     /// Orders the first atomics of interchangeable threads.
     pub(super) fn symmetry(&mut self, litmus: &Litmus) {
         let skeleton = self.skeleton;

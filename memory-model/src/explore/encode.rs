@@ -145,6 +145,7 @@ impl<'a> Encoding<'a> {
         encoding.operations();
         encoding.orders(universe);
         encoding.transitive_order(universe);
+        encoding.atomicity();
         for group in barrier_groups(skeleton, model.barriers) {
             encoding.barrier(&group);
         }

@@ -98,7 +98,7 @@ impl<'a> Parser<'a> {
     pub(super) fn instruction(&mut self, thread: usize) -> Parse<Op> {
         let mut name = self.dotted_name()?;
         let op = match name.base {
-            "ld" | "tld" | "suld" | "cold" | "ald" => self.load(thread, &mut name)?,
+            "ld" | "tld" | "suld" | "cold" | "ldc" | "ald" => self.load(thread, &mut name)?,
             "st" | "sust" | "ast" => self.store(thread, &mut name)?,
             "atom" | "suatom" | "red" | "sured" => self.rmw(thread, &mut name)?,
             "fence" | "membar" => fence(&mut name)?,
@@ -275,7 +275,7 @@ impl<'a> Parser<'a> {
         access.proxy = match name.base {
             "tld" => Proxy::Texture,
             "suld" => Proxy::Surface,
-            "cold" => Proxy::Constant,
+            "cold" | "ldc" => Proxy::Constant,
             "ald" => Proxy::Async,
             _ => Proxy::Generic,
         };
@@ -466,7 +466,7 @@ fn access_qualifiers(name: &mut Name<'_>, default: Order) -> Parse<(Access, usiz
 }
 
 fn fence(name: &mut Name<'_>) -> Parse<Op> {
-    if name.flag("proxy") {
+    if name.flag("proxy") || name.qualifiers == ["alias"] {
         return proxy_fence(name);
     }
     if name.base == "membar" {

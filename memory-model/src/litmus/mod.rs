@@ -8,12 +8,16 @@
 //! offset, addresses held by registers, scalar types (`.u8` to `.b64`), vectors (`.v2`, `.v4`), and
 //! `ald`/`ast` for accesses through the async proxy.
 //!
+//! [`parse_nvlitmus`] reads the `.test` files of NVIDIA's mixed-proxy study.
+//!
 //! Parsing never panics, and reports as many mistakes as it can in one go.
 
 mod diagnostic;
 mod instruction;
 mod lexer;
+mod nvlitmus;
 mod parser;
 
 pub use diagnostic::{Code, Diagnostic, Span};
+pub use nvlitmus::parse_nvlitmus;
 pub use parser::parse;

@@ -25,17 +25,7 @@ pub(super) type Parse<T> = Result<T, Diagnostic>;
 pub fn parse(text: &str) -> Result<Litmus, Vec<Diagnostic>> {
     let (name, body) = header(text).map_err(|d| vec![d])?;
     let tokens = lex(text, body).map_err(|d| vec![d])?;
-    let mut parser = Parser {
-        text,
-        tokens,
-        at: 0,
-        program: Program::default(),
-        names: FxHashMap::default(),
-        labels: Vec::new(),
-        jumps: Vec::new(),
-        errors: Vec::new(),
-        terms: 0,
-    };
+    let mut parser = Parser::new(text, tokens);
     let spec = parser.file();
     if let Err(error) = spec {
         parser.errors.push(error);
@@ -101,6 +91,20 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, tokens: Vec<Token>) -> Self {
+        Self {
+            text,
+            tokens,
+            at: 0,
+            program: Program::default(),
+            names: FxHashMap::default(),
+            labels: Vec::new(),
+            jumps: Vec::new(),
+            errors: Vec::new(),
+            terms: 0,
+        }
+    }
+
     // ---- tokens -------------------------------------------------------------------------------------------
 
     pub(super) fn peek(&self) -> Token {
@@ -119,6 +123,11 @@ impl<'a> Parser<'a> {
         let token = self.peek();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
+    }
+
+    /// Where the token before the next one ends.
+    pub(super) fn previous_end(&self) -> u32 {
+        self.tokens[self.at.saturating_sub(1)].span.end
     }
 
     pub(super) fn slice(&self, span: Span) -> &'a str {
@@ -204,7 +213,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Adds a location; `alias` gives its physical location and virtual address (`None` for its own).
-    fn declare(
+    pub(super) fn declare(
         &mut self,
         name: &str,
         span: Span,
@@ -371,7 +380,7 @@ impl<'a> Parser<'a> {
         Ok(Operand::Const(self.integer()?.0))
     }
 
-    fn known_location(&self, name: &str, span: Span) -> Parse<LocId> {
+    pub(super) fn known_location(&self, name: &str, span: Span) -> Parse<LocId> {
         self.names.get(name).copied().ok_or_else(|| {
             Diagnostic::new(Code::Undeclared, span, format!("location `{name}` is not declared"))
                 .with_help("declare it in the initial state, before it is used there")
@@ -523,7 +532,7 @@ impl<'a> Parser<'a> {
             self.jumps.truncate(jumps);
             return Err(self.unexpected("the end of the instruction"));
         }
-        let span = start.to(self.tokens[self.at - 1].span);
+        let span = Span { end: self.previous_end(), ..start };
         let text = self.slice(span).split_whitespace().collect::<Vec<_>>().join(" ");
         let (line, _) = span.line_column(self.text);
         let code = &mut self.program.threads[thread].code;
