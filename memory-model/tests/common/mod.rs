@@ -45,15 +45,18 @@ pub(crate) enum Flavour {
     Clusters,
     /// Accesses of several sizes, and vectors.
     Sizes,
+    /// Threads with the same code, of which only memory is observed.
+    Alike,
 }
 
-pub(crate) const FLAVOURS: [Flavour; 6] = [
+pub(crate) const FLAVOURS: [Flavour; 7] = [
     Flavour::Plain,
     Flavour::Barriers,
     Flavour::Proxies,
     Flavour::Control,
     Flavour::Clusters,
     Flavour::Sizes,
+    Flavour::Alike,
 ];
 
 const SCOPES: [&str; 3] = ["cta", "gpu", "sys"];
@@ -143,7 +146,12 @@ impl Program<'_> {
                         1 => format!("atom.acquire.{}.exch {register}, {location}, 1", self.scope()),
                         _ => format!("atom.acquire.{}.cas {register}, {location}, 0, 1", self.scope()),
                     };
-                    out.extend([format!("{label}:"), read, format!("bne {register}, 0, {label}")]);
+                    out.extend([format!("{label}:"), read]);
+                    if self.random.chance(30) {
+                        let counter = self.register();
+                        out.push(format!("add {counter}, {counter}, 1"));
+                    }
+                    out.push(format!("bne {register}, 0, {label}"));
                 } else {
                     let other = self.location();
                     out.extend([
@@ -227,16 +235,20 @@ pub(crate) fn litmus(seed: u64, flavour: Flavour) -> String {
     let mut random = Random::new(seed);
     let threads = 2 + usize::from(random.chance(40));
     let lines = if threads == 3 { 2 } else { 3 };
-    let mut columns = Vec::new();
+    let mut columns: Vec<Vec<String>> = Vec::new();
     let mut observed = vec!["x".to_owned(), "y".to_owned()];
     for t in 0..threads {
+        if flavour == Flavour::Alike && t > 0 && (t == 1 || random.chance(70)) {
+            columns.push(columns[0].clone());
+            continue;
+        }
         let mut program = Program { random: &mut random, flavour, labels: t * 10, registers: 0, reads: 0 };
         let mut column = Vec::new();
         let length = 1 + program.random.below(lines);
         for _ in 0..length {
             program.instruction(&mut column);
         }
-        let registers = program.registers;
+        let registers = if flavour == Flavour::Alike { 0 } else { program.registers };
         observed.extend((0..registers).map(|r| format!("{t}:r{r}")));
         columns.push(column);
     }
