@@ -109,7 +109,9 @@ fn main() {
         }
         let seconds = best.as_secs_f64().min(wall.as_secs_f64() * arguments.jobs as f64);
         let baseline = baselines.iter().filter_map(|name| native.get(*name)).copied().reduce(f64::min);
-        let rate = stats.thread_instructions as f64 / wall.as_secs_f64();
+        // With one worker, other programs on the machine do not count.
+        let elapsed = if arguments.jobs == 1 { seconds } else { wall.as_secs_f64() };
+        let rate = stats.thread_instructions as f64 / elapsed;
         product += rate.ln();
         count += 1;
         println!(
