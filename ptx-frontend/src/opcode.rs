@@ -375,6 +375,8 @@ modifiers! {
     NoComplete "noComplete",
     PendingCount "pending_count",
     CheckLayout "check_layout",
+    LayoutV0 "layout::v0",
+    LayoutV1 "layout::v1",
     IgnoreOob "ignore_oob",
     ScaledN2Ue8m0 "scaled::n2::ue8m0",
     All "all",

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::span::Span;
 
 /// Errors and warnings each are kept up to this number; the rest is only counted.
-const LIMIT: usize = 100;
+pub(crate) const LIMIT: usize = 100;
 
 /// The diagnostics of one text.
 #[derive(Default, Debug)]

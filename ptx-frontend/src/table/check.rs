@@ -1,6 +1,6 @@
 //! Checks the operands of one instruction against a list of expectations.
 
-use crate::module::{AddressBase, Operand, OperandList, PtxVersion, SpecialRegister};
+use crate::module::{AddressBase, Operand, OperandList, SpecialRegister};
 use crate::types::{ScalarType, StateSpace, TypeClass};
 
 use super::expect::{Constant, Counting, Expect, Kind, constant_fits, register_fits};
@@ -29,7 +29,7 @@ pub(super) enum Misfit {
     /// An absolute address outside `.local`.
     Absolute,
     /// A special register that needs more than the module says.
-    Special(PtxVersion, u16),
+    Special(SpecialRegister),
     /// Something else altogether.
     Form,
 }
@@ -174,7 +174,7 @@ impl Checker<'_> {
     fn special(&self, register: SpecialRegister, want: ScalarType, wider: bool) -> Result<(), Misfit> {
         let about = special::about(register);
         if self.context.version < about.version || self.context.target.sm < about.sm {
-            return Err(Misfit::Special(about.version, about.sm));
+            return Err(Misfit::Special(register));
         }
         form(special::fits(register, want) || (wider && want.is_integer() && about.ty.bits() >= want.bits()))
     }

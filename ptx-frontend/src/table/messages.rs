@@ -1,4 +1,5 @@
-//! What is said of opcodes and modifiers that do not fit.
+//! What is said of opcodes and modifiers that do not fit. A `brief` message is one that will not be
+//! shown, as there are too many: no suggestions are looked for.
 
 use crate::codes;
 use crate::diagnostic::Diagnostic;
@@ -13,9 +14,12 @@ use super::model::Variant;
 use super::resolve::Unmet;
 
 /// No instruction has this name.
-pub(super) fn unknown_opcode((text, span): (&str, Span)) -> Diagnostic {
+pub(super) fn unknown_opcode((text, span): (&str, Span), brief: bool) -> Diagnostic {
     let error = Diagnostic::error(codes::UNKNOWN_OPCODE, span, format!("unknown instruction `{text}`"))
         .caption("not an instruction of PTX");
+    if brief {
+        return error;
+    }
     match nearest(text, Opcode::ALL.iter().map(|opcode| opcode.text().to_owned())) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => error,
@@ -23,9 +27,12 @@ pub(super) fn unknown_opcode((text, span): (&str, Span)) -> Diagnostic {
 }
 
 /// No instruction has this modifier.
-pub(super) fn unknown_modifier(opcode: Opcode, word: &str, span: Span) -> Diagnostic {
+pub(super) fn unknown_modifier(opcode: Opcode, word: &str, span: Span, brief: bool) -> Diagnostic {
     let error = Diagnostic::error(codes::UNKNOWN_MODIFIER, span, format!("unknown modifier `.{word}`"))
         .caption("not a modifier of PTX");
+    if brief {
+        return error;
+    }
     let known = modifiers_of(opcode);
     let near = nearest(word, known.iter().map(bare)).or_else(|| {
         let named = Modifier::NAMED.iter().map(bare);
@@ -37,13 +44,25 @@ pub(super) fn unknown_modifier(opcode: Opcode, word: &str, span: Span) -> Diagno
     }
 }
 
+/// More modifiers than any instruction has.
+pub(super) fn too_many(opcode: Opcode, words: &[(&str, Span)]) -> Diagnostic {
+    let span = words.first().map_or(Span::default(), |first| first.1.to(words[words.len() - 1].1));
+    let message = format!("`{}` with {} modifiers", opcode.text(), words.len());
+    Diagnostic::error(codes::COMBINATION, span, message).caption("no instruction takes so many")
+}
+
 /// The modifiers are known, but no row has this combination.
 pub(super) fn no_form(
     opcode: Opcode,
     span: Span,
     words: &[(&str, Span)],
     modifiers: &[Modifier],
+    brief: bool,
 ) -> Diagnostic {
+    if brief {
+        let message = format!("`{}` has no such form", opcode.text());
+        return Diagnostic::error(codes::COMBINATION, span, message);
+    }
     let known = modifiers_of(opcode);
     if let Some(at) = modifiers.iter().position(|modifier| !known.contains(modifier)) {
         let message = format!("`{}` has no modifier `{}`", opcode.text(), modifiers[at]);
@@ -206,7 +225,7 @@ fn missing(
 /// The module is too old, or for a target that lacks it.
 pub(super) fn unmet(context: &Context, opcode: Opcode, unmet: &Unmet) -> Diagnostic {
     let mut named = unmet.clone();
-    if named.culprit != opcode.text() {
+    if named.culprit.starts_with('.') {
         named.culprit = format!("{}` with `{}", opcode.text(), unmet.culprit);
     }
     named.culprit.push('`');

@@ -13,6 +13,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::module::{Op, Operand, PtxVersion, RegId, Target, VarId};
 use crate::opcode::Opcode;
+use crate::report;
 use crate::span::Span;
 use crate::types::{ScalarType, StateSpace};
 
@@ -82,7 +83,8 @@ pub(crate) fn resolve_op(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Resolved> {
     let Some(code) = Opcode::from_text(opcode.0) else {
-        diagnostics.push(messages::unknown_opcode(opcode));
+        let brief = diagnostics.len() >= report::LIMIT;
+        diagnostics.push(messages::unknown_opcode(opcode, brief));
         return None;
     };
     resolve::resolve(context, code, opcode.1, words, diagnostics)

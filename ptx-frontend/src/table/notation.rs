@@ -18,7 +18,7 @@
 //!   of the address size;
 //! * `{, x if .m}` present exactly when the modifier is.
 //!
-//! Destinations are the operands named `d`, `p` and `q`.
+//! Destinations are the operands named `d`, `p`, `q` and `redval`.
 
 use smallvec::SmallVec;
 
@@ -309,7 +309,7 @@ impl Cursor<'_> {
             spec.name = "_";
             return Ok(spec);
         }
-        spec.flags.destination = matches!(spec.name, "d" | "p" | "q");
+        spec.flags.destination = matches!(spec.name, "d" | "p" | "q" | "redval");
         if constant {
             spec.shape = self.constant()?;
             return Ok(spec);

@@ -2,11 +2,14 @@
 
 use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::module::{Operand, SpecialRegister};
+use crate::span::Span;
 use crate::types::{ScalarType, StateSpace, TypeClass};
 
 use super::check::{self, Misfit};
 use super::expect::{Constant, Counting, Expect, Kind};
 use super::model::Limit;
+use super::special;
 use super::{Context, OperandView, Resolved};
 
 /// No row takes these operands: says what is wrong with the row that comes nearest.
@@ -24,13 +27,19 @@ pub(super) fn misfit(context: &Context, resolved: &Resolved, view: &OperandView<
         }
     }
     let error = match nearest {
-        Some((at, misfit, signature)) => wrong(resolved, view, at, &misfit, &signature[at]),
+        Some((at, misfit, signature)) => wrong(context, resolved, view, at, &misfit, &signature[at]),
         None => count(resolved, view, &signatures),
     };
     let mut forms: Vec<String> = signatures.iter().map(|signature| form(resolved, signature)).collect();
     forms.dedup();
     forms.truncate(3);
     forms.into_iter().fold(error, |error, form| error.help(format!("the form is `{form}`")))
+}
+
+/// One that will not be shown, as there are too many.
+pub(super) fn brief(resolved: &Resolved, view: &OperandView<'_>) -> Diagnostic {
+    let message = format!("the operands do not fit `{}`", resolved.op.opcode.text());
+    Diagnostic::error(codes::REGISTER_TYPE, view.span, message)
 }
 
 /// The instruction with the names of its operands.
@@ -78,6 +87,7 @@ fn count(resolved: &Resolved, view: &OperandView<'_>, signatures: &[&[Expect]]) 
 }
 
 fn wrong(
+    context: &Context,
     resolved: &Resolved,
     view: &OperandView<'_>,
     at: usize,
@@ -104,14 +114,67 @@ fn wrong(
         Misfit::Space(space) => (codes::SPACE, format!("a variable in `.{space}`")),
         Misfit::Base(ty) => (codes::ADDRESS_BASE, format!("a base register of type `{ty}`")),
         Misfit::Absolute => (codes::ADDRESS_BASE, "an absolute address, which only `.local` has".to_owned()),
-        Misfit::Special(version, sm) => {
-            let message = format!("this special register needs PTX {version} and sm_{sm}");
-            return Diagnostic::error(codes::TOO_OLD, span, message).caption("too new for the module");
-        }
-        Misfit::Form => (codes::OPERAND_FORM, "something else".to_owned()),
+        Misfit::Special(register) => return special(context, *register, span),
+        Misfit::Form => (codes::OPERAND_FORM, form_found(view.operands.get(at), expect)),
     };
     let message = format!("operand `{name}` of `{}` must be {wanted}, found {found}", resolved.op);
-    Diagnostic::error(code, span, message).caption(format!("expected {wanted}"))
+    let error = Diagnostic::error(code, span, message).caption(format!("expected {wanted}"));
+    match (misfit, view.operands.get(at)) {
+        (Misfit::Form, Some(Operand::Special(_))) if !expect.flags.special => {
+            error.help("read the special register with `mov` first")
+        }
+        _ => error,
+    }
+}
+
+/// A special register that the module is too old for, or its target.
+fn special(context: &Context, register: SpecialRegister, span: Span) -> Diagnostic {
+    let about = special::about(register);
+    let (old, below) = (context.version < about.version, context.target.sm < about.sm);
+    let (code, needs) = match (old, below) {
+        (true, false) => (codes::TOO_OLD, format!("PTX {}", about.version)),
+        (false, _) => (codes::WRONG_TARGET, format!("sm_{}", about.sm)),
+        (true, true) => (codes::TOO_OLD, format!("PTX {} and sm_{}", about.version, about.sm)),
+    };
+    let module = format!("the module says {} and {}", context.version, context.target);
+    Diagnostic::error(code, span, format!("`{register}` needs {needs}, {module}"))
+        .caption(format!("needs {needs}"))
+}
+
+/// What kind of operand was found where another kind is wanted.
+fn form_found(operand: Option<&Operand>, expect: &Expect) -> String {
+    let text = match operand {
+        Some(Operand::Register(_)) => match expect.kind {
+            Kind::Address { .. } | Kind::TensorAddress | Kind::List(_) => "a register without `[ ]`",
+            _ => "a register",
+        },
+        Some(Operand::Negated(_) | Operand::NegatedPart(..)) => "a negated register",
+        Some(Operand::Part(..)) => "a part of a register",
+        Some(Operand::Integer(_) | Operand::F32(_) | Operand::F64(_)) => "a constant",
+        Some(Operand::Special(register)) => {
+            let ty = special::about(*register).ty;
+            return format!("the special register `{register}` of type `{ty}`");
+        }
+        Some(Operand::Variable(..)) => match expect.kind {
+            Kind::Address { .. } | Kind::List(_) => "a variable without `[ ]`",
+            _ => "the address of a variable",
+        },
+        Some(Operand::Function(_)) => "a function",
+        Some(Operand::Vector(_)) if expect.count > 0 => "an element of another kind",
+        Some(Operand::Vector(_)) => "a list in `{ }`",
+        Some(Operand::Pair(_)) => "a pair `d|p`",
+        Some(Operand::Address(_)) => "an address in `[ ]`",
+        Some(Operand::AddressList(_)) => match expect.kind {
+            Kind::List(_) => "an element of another kind",
+            _ => "an address with coordinates",
+        },
+        Some(Operand::Sink) => "`_`",
+        Some(Operand::Label(_)) => "a label",
+        Some(Operand::BranchTargets(_)) => "a `.branchtargets` list",
+        Some(Operand::Prototype(_)) => "a prototype",
+        None => "nothing",
+    };
+    text.to_owned()
 }
 
 /// What an operand must be, in words.
@@ -177,7 +240,11 @@ fn type_text(expect: &Expect) -> String {
         (false, _) => String::new(),
         (true, Limit { multiple, .. }) if multiple > 1 => format!(", or a constant multiple of {multiple}"),
         (true, Limit { low, high, .. }) if low > i64::MIN => format!(", or a constant from {low} to {high}"),
-        _ => ", or a constant".to_owned(),
+        _ => match ty.class() {
+            TypeClass::Float => ", or a floating-point constant".to_owned(),
+            TypeClass::Signed | TypeClass::Unsigned => ", or an integer constant".to_owned(),
+            _ => ", or a constant".to_owned(),
+        },
     };
     format!("{article} {register}{constant}")
 }

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use crate::diagnostic::Diagnostic;
 use crate::module::{Op, PtxVersion};
 use crate::opcode::{Modifier, Opcode};
+use crate::report;
 use crate::span::Span;
 
 use super::check;
@@ -14,6 +15,9 @@ use super::form::Form;
 use super::matcher;
 use super::need::Need;
 use super::{Context, OperandView, Resolved, messages, operand_messages};
+
+/// More modifiers than any instruction takes; bounds the work on hostile input.
+const MAX_WORDS: usize = 32;
 
 /// A row that the modifiers fit.
 #[derive(Clone, Debug)]
@@ -56,11 +60,18 @@ pub(super) fn resolve(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Resolved> {
     let before = diagnostics.len();
+    if words.len() > MAX_WORDS {
+        diagnostics.push(messages::too_many(opcode, words));
+        return None;
+    }
     let mut modifiers = SmallVec::<[Modifier; 6]>::new();
     for &(word, at) in words {
         match Modifier::from_text(word) {
             Some(modifier) => modifiers.push(modifier),
-            None => diagnostics.push(messages::unknown_modifier(opcode, word, at)),
+            None => {
+                let brief = diagnostics.len() >= report::LIMIT;
+                diagnostics.push(messages::unknown_modifier(opcode, word, at, brief));
+            }
         }
     }
     if diagnostics.len() > before {
@@ -69,7 +80,8 @@ pub(super) fn resolve(
     let mut candidates = candidates(context, opcode, span, words, &modifiers);
     candidates.shrink_to_fit();
     let Some(first) = candidates.first() else {
-        diagnostics.push(messages::no_form(opcode, span, words, &modifiers));
+        let brief = diagnostics.len() >= report::LIMIT;
+        diagnostics.push(messages::no_form(opcode, span, words, &modifiers, brief));
         return None;
     };
     if let Some(unmet) = &first.unmet {
@@ -126,6 +138,16 @@ fn rank(unmet: &Option<Box<Unmet>>) -> (bool, bool, PtxVersion) {
     }
 }
 
+/// The instruction as it is written.
+fn whole(opcode: Opcode, span: Span, words: &[(&str, Span)]) -> (String, Span) {
+    let mut text = opcode.text().to_owned();
+    for (word, _) in words {
+        text.push('.');
+        text.push_str(word);
+    }
+    (text, words.last().map_or(span, |last| span.to(last.1)))
+}
+
 /// The first need that is not met, with the newest version of all.
 fn lacking<'a>(
     context: &Context,
@@ -142,7 +164,7 @@ fn lacking<'a>(
         let word = at.and_then(|at| words.get(at));
         let (culprit, span) = match word {
             Some((word, span)) => (format!(".{word}"), *span),
-            None => (opcode.text().to_owned(), span),
+            None => whole(opcode, span, words),
         };
         let (version_met, target_met) = (need.version_met(context), need.target_met(context));
         match &mut found {
@@ -198,6 +220,7 @@ pub(super) fn check(
             unmet.span = view.span;
             messages::unmet_form(context, &unmet)
         }
+        None if diagnostics.len() >= report::LIMIT => operand_messages::brief(resolved, view),
         None => operand_messages::misfit(context, resolved, view),
     });
     None

@@ -13,7 +13,7 @@ pub(super) static GROUP: Group = Group {
         ("group", ".cta_group::1<8.6 sm_100f|sm_110f> .cta_group::2<8.6 sm_100f|sm_110f>"),
         ("redop", ".and .or .xor .add .inc .dec .min .max"),
         ("w", ".im2col::w .im2col::w::128"),
-        ("globalred", ".{and,or,xor}.{b32,b64} .add.{u32,s32,u64,f32,f64} .add.noftz.{f16,bf16} .{inc,dec}.u32 .{min,max}.{u32,s32,u64,s64,f16,bf16}"),
+        ("globalred", ".{and,or,xor}.{b32,b64} .add.{u32,s32,u64,f64} .add{.noftz<9.4>}.f32 .add.noftz.{f16,bf16} .{inc,dec}.u32 .{min,max}.{u32,s32,u64,s64,f16,bf16}"),
     ],
     sections: &[
         section("9.7.9.25.3", &[

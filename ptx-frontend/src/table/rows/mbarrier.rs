@@ -6,6 +6,7 @@ use super::{Group, row, section};
 pub(super) static GROUP: Group = Group {
     name: "mbarrier",
     sets: &[
+        ("layout", ".layout::v0 .layout::v1"),
         ("anyshared", ".shared .shared::cta<7.8> .shared::cluster<8.0 sm_90>"),
         ("scopes", ".cta .cluster<8.0 sm_90>"),
         ("arrivesem", ".release<8.0> .relaxed<8.6 sm_90>"),
@@ -13,7 +14,7 @@ pub(super) static GROUP: Group = Group {
     ],
     sections: &[
         section("9.7.13.15.9", &[
-            row("mbarrier.init{.sharedcta}.b64 [addr:shared], count:u32=1..1048575", "7.0 sm_80"),
+            row("mbarrier.init{.{layout::v0<9.3 sm_90>,layout::v1<9.3 sm_90>}}{.sharedcta}.b64 [addr:shared], count:u32=1..1048575", "7.0 sm_80"),
         ]),
         section("9.7.13.15.10", &[
             row("mbarrier.inval{.sharedcta}.b64 [addr:shared]", "7.0 sm_80"),
@@ -41,6 +42,9 @@ pub(super) static GROUP: Group = Group {
         ]),
         section("9.7.13.15.17", &[
             row("mbarrier.pending_count.b64 d:u32, state:u64", "7.0 sm_80"),
+        ]),
+        section("9.7.13.15", &[
+            row("mbarrier.check_layout.layout{.sharedcta}.b64 p:pred, [addr:shared]", "9.3 sm_90"),
         ]),
         section("9.7.13.17", &[
             row("clusterlaunchcontrol.try_cancel.async{.shared::cta}.bytes{.multicast::cluster::all<8.6 sm_100f|sm_110f|sm_120f>}.b128 [addr], [mbar:shared]", "8.6 sm_100"),

@@ -10,7 +10,8 @@ pub(super) static GROUP: Group = Group {
         ("ldspace", ".const .local .param .param::entry<8.3> .param::func<8.3> .near"),
         ("stspace", ".local .param .param::func<8.3> .near"),
         ("word", ".b8 .b16 .b32 .u8 .u16 .u32 .s8 .s16 .s32 .f32"),
-        ("access", ".memory .v2.memory .v4.word"),
+        ("short", ".b8 .b16 .u8 .u16 .s8 .s16"),
+        ("access", ".memory .v2.memory .v4.word .v8.short"),
         ("plain", ".access .b128<8.3 sm_70>"),
         ("scope128", ".cta .cluster<7.8 sm_90> .gpu .sys<8.4>"),
         ("loadsem128", ".relaxed.scope128 .acquire.scope128"),
@@ -55,7 +56,7 @@ pub(super) static GROUP: Group = Group {
             row("ld.global.nc{.hint}{.fetch}.evicting128 d:1+*vec, [a]{, policy:u64 if .L2::cache_hint}", "3.1 sm_32"),
         ]),
         section("9.7.9.10", &[
-            row("ldu{.global}.plain d:1+*vec, [a]", "2.0 sm_20"),
+            row("ldu{.global}.(.memory|.v2.memory|.v4.word|.b128<8.3 sm_70>) d:1+*vec, [a]", "2.0 sm_20"),
         ]),
         section("9.7.9.11", &[
             row("st{.weak<6.0 sm_70>}.stspace{.stcop}.plain [a], b:1+*vec", "1.0"),
