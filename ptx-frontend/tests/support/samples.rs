@@ -116,7 +116,11 @@ pub(crate) struct Instruction {
     pub(crate) text: String,
 }
 
-/// For every form but calls and indexed branches a few instructions, with each modifier in one.
+/// Groups of the table in which few modifiers go together, so that all combinations can be tried.
+const SMALL: [&str; 7] = ["integer", "float", "half", "compare", "logic", "convert", "video"];
+
+/// For every form but calls and indexed branches all combinations of modifiers, or, where they are
+/// too many, a few with each modifier in one.
 pub(crate) fn instructions() -> Vec<Instruction> {
     let mut list = Vec::new();
     for form in forms() {
@@ -124,7 +128,8 @@ pub(crate) fn instructions() -> Vec<Instruction> {
         if matches!(opcode, "call" | "brx") {
             continue;
         }
-        for modifiers in form.samples() {
+        let all = SMALL.contains(&form.group());
+        for modifiers in if all { form.instances() } else { form.samples() } {
             let op = modifiers.iter().fold(opcode.to_owned(), |op, modifier| op + &modifier.to_string());
             let (version, target) = match opcode {
                 "shfl" | "vote" if !op.contains(".sync") => ("6.3", "sm_62"),
