@@ -15,8 +15,18 @@ use crate::memory::window;
 use crate::numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64};
 use crate::observer::{Memory, Observer};
 
-/// The new value of an element. `flush`: `.add.f32` in global memory flushes subnormals.
-fn combine(op: AtomicOp, ty: S, flush: bool, old: u64, b: u64, c: u64) -> u64 {
+/// `.add.f64`, with the device's choice among NaN: in global memory the operand before the old value,
+/// unchanged; elsewhere (a loop on the processor) the sum `b + old`.
+fn add_f64(global: bool, old: u64, b: u64) -> u64 {
+    match (global, f64::is_nan(b), f64::is_nan(old)) {
+        (true, true, _) => b,
+        (true, false, true) => old,
+        _ => f64::add(b, old, Rounding::Rn),
+    }
+}
+
+/// The new value of an element. `global`: in global memory, where `.add.f32` flushes subnormals.
+fn combine(op: AtomicOp, ty: S, global: bool, old: u64, b: u64, c: u64) -> u64 {
     let (old32, b32) = (old as u32, b as u32);
     match (op, ty) {
         (AtomicOp::Exch, _) => b,
@@ -32,8 +42,8 @@ fn combine(op: AtomicOp, ty: S, flush: bool, old: u64, b: u64, c: u64) -> u64 {
         (AtomicOp::Xor, _) => old ^ b,
         (AtomicOp::Inc, _) => u64::from(if old32 >= b32 { 0 } else { old32 + 1 }),
         (AtomicOp::Dec, _) => u64::from(if old32 == 0 || old32 > b32 { b32 } else { old32 - 1 }),
-        (AtomicOp::Add, S::F32) => u64::from(f32::add(old32, b32, Rounding::Rn, flush)),
-        (AtomicOp::Add, S::F64) => f64::add(old, b, Rounding::Rn),
+        (AtomicOp::Add, S::F32) => u64::from(f32::add(old32, b32, Rounding::Rn, global)),
+        (AtomicOp::Add, S::F64) => add_f64(global, old, b),
         (AtomicOp::Add, S::F16) => u64::from(f16::add(old as u16, b as u16, false)),
         (AtomicOp::Add, S::Bf16) => u64::from(bf16::add(old as u16, b as u16, false)),
         (AtomicOp::Add, S::F16x2) => u64::from(f16x2::add(old32, b32, false)),
@@ -71,7 +81,7 @@ fn run<V: View>(
     slots: &[RegisterSlot],
     at: At<'_>,
     atomic: &Atomic,
-    flush: bool,
+    global: bool,
     addresses: &[u64; WARP_SIZE],
 ) {
     let count = at.access.elements.len as usize;
@@ -109,7 +119,7 @@ fn run<V: View>(
             each_lane(at.lanes, |lane| {
                 let (b, c) = (b[lane] & ones, c[lane] & ones);
                 old[lane] = view.update(lane, addresses[lane] + skip, size, |old| {
-                    combine(atomic.op, atomic.ty, flush, old, b, c)
+                    combine(atomic.op, atomic.ty, global, old, b, c)
                 });
             });
         }

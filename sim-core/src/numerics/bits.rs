@@ -108,11 +108,12 @@ macro_rules! counted_bit_type {
                 a.reverse_bits()
             }
 
-            /// `bfi` (manual 9.7.1.20): the low `d & 255` bits of `a` replace those of `b` from bit
-            /// `c & 255` on; what does not fit is dropped.
+            /// `bfi` (manual 9.7.1.20): the low `d` bits of `a` replace those of `b` from bit `c` on;
+            /// what does not fit is dropped. The 32-bit form takes both modulo 256, the emulated
+            /// 64-bit form as they are.
             #[inline(always)]
             pub fn bfi(a: Bits, b: Bits, c: u32, d: u32) -> Bits {
-                let (position, length) = (c & 0xff, d & 0xff);
+                let (position, length) = if $width == 64 { (c, d) } else { (c & 0xff, d & 0xff) };
                 let field = !shl(Bits::MAX, length);
                 let mask = shl(field, position);
                 (shl(a, position) & mask) | (b & !mask)
@@ -184,9 +185,12 @@ counted_bit_type!(b32, u32, 32, "b32", {
 
     /// `fns` (manual 9.7.1.17): position of the `offset`-th set bit of `mask` counted from `base`,
     /// upwards or (negative offset) downwards; `0xffffffff` if there is none. A base above 31 finds
-    /// nothing.
+    /// nothing. The offset -2^31, whose magnitude overflows in the device's sequence, gives 0.
     #[inline]
     pub fn fns(mask: u32, base: u32, offset: u32) -> u32 {
+        if offset == 1 << 31 {
+            return 0;
+        }
         if base > 31 {
             return u32::MAX;
         }

@@ -28,24 +28,23 @@ pub struct Operation {
     pub hash: fn(u32) -> u64,
     /// One result.
     pub apply: fn(u32) -> u32,
-    /// False where the device's function is not modelled yet (`approx::interim`).
-    pub exact: bool,
 }
 
-/// The hash of the 2^20 results for the inputs with `u >> 20 == block`.
-///
-/// For each of the 16 runs of 65,536 inputs: the sum of `(r ^ (u * 0x9E3779B9)) * (2 (u & 0xffff) + 1)`
-/// modulo 2^64, the inner product modulo 2^32. The sums are folded in ascending order by
-/// `t * 1099511628211 + sum` from 0.
+/// The hash of the results for the 65,536 inputs from `first` on, a multiple of 65,536: the sum of
+/// `(r ^ (u * 0x9E3779B9)) * (2 (u & 0xffff) + 1)` modulo 2^64, the inner product modulo 2^32.
+pub fn hash_run(first: u32, apply: impl Fn(u32) -> u32) -> u64 {
+    (0..0x1_0000u32).fold(0u64, |sum, low| {
+        let u = first | low;
+        let mixed = u64::from(apply(u) ^ u.wrapping_mul(0x9e37_79b9));
+        sum.wrapping_add(mixed.wrapping_mul(u64::from(2 * low + 1)))
+    })
+}
+
+/// The hash of the 2^20 results for the inputs with `u >> 20 == block`: the hashes of its 16 runs
+/// ([`hash_run`]) folded in ascending order by `t * 1099511628211 + hash` from 0.
 pub fn hash_block(block: u32, apply: impl Fn(u32) -> u32) -> u64 {
     (0..16u32).fold(0u64, |folded, run| {
-        let base = block << 20 | run << 16;
-        let sum = (0..0x1_0000u32).fold(0u64, |sum, low| {
-            let u = base | low;
-            let mixed = u64::from(apply(u) ^ u.wrapping_mul(0x9e37_79b9));
-            sum.wrapping_add(mixed.wrapping_mul(u64::from(2 * low + 1)))
-        });
-        folded.wrapping_mul(1_099_511_628_211).wrapping_add(sum)
+        folded.wrapping_mul(1_099_511_628_211).wrapping_add(hash_run(block << 20 | run << 16, &apply))
     })
 }
 
@@ -58,10 +57,10 @@ pub fn recorded(data: &[u8], operation: usize, block: usize) -> Option<u64> {
 }
 
 macro_rules! operations {
-    ($($name:literal, $exact:literal, $apply:expr;)*) => {
+    ($($name:literal, $apply:expr;)*) => {
         /// The operations in the order of the recorded data.
         pub const OPERATIONS: [Operation; 32] = [$(
-            Operation { name: $name, hash: |block| hash_block(block, $apply), apply: $apply, exact: $exact },
+            Operation { name: $name, hash: |block| hash_block(block, $apply), apply: $apply },
         )*];
     };
 }
@@ -70,36 +69,36 @@ macro_rules! operations {
 const PI: u32 = 0x4049_0fdb;
 
 operations! {
-    "ex2.approx.f32", true, |u| approx::ex2_f32(u, false);
-    "ex2.approx.ftz.f32", true, |u| approx::ex2_f32(u, true);
-    "lg2.approx.f32", true, |u| approx::lg2_f32(u, false);
-    "lg2.approx.ftz.f32", true, |u| approx::lg2_f32(u, true);
-    "rcp.approx.f32", true, |u| approx::rcp_f32(u, false);
-    "rcp.approx.ftz.f32", true, |u| approx::rcp_f32(u, true);
-    "rsqrt.approx.f32", true, |u| approx::rsqrt_f32(u, false);
-    "rsqrt.approx.ftz.f32", true, |u| approx::rsqrt_f32(u, true);
-    "sqrt.approx.f32", false, |u| approx::sqrt_f32(u, false);
-    "sqrt.approx.ftz.f32", false, |u| approx::sqrt_f32(u, true);
-    "sin.approx.f32", true, |u| approx::sin_f32(u, false);
-    "sin.approx.ftz.f32", true, |u| approx::sin_f32(u, true);
-    "cos.approx.f32", true, |u| approx::cos_f32(u, false);
-    "cos.approx.ftz.f32", true, |u| approx::cos_f32(u, true);
-    "tanh.approx.f32", false, approx::tanh_f32;
-    "rcp.rn.f32", true, |u| single::rcp(u, Rounding::Rn, false);
-    "sqrt.rn.f32", true, |u| single::sqrt(u, Rounding::Rn, false);
-    "cvt.rn.f16.f32", true, |u| u32::from(cvt::f16_f32(u, Rounding::Rn, false));
-    "cvt.rn.bf16.f32", true, |u| u32::from(cvt::bf16_f32(u, Rounding::Rn, false));
-    "cvt.rna.tf32.f32", true, cvt::tf32_f32_rna;
-    "cvt.rni.s32.f32", true, |u| cvt::s32_f32(u, IntRounding::Rni, false);
-    "cvt.rn.satfinite.e4m3x2.f32", true, |u| u32::from(cvt::e4m3x2_f32(u, u, false));
-    "cvt.rn.satfinite.e5m2x2.f32", true, |u| u32::from(cvt::e5m2x2_f32(u, u, false));
-    "ex2.approx.ftz.bf16x2", true, approx::ex2_bf16x2;
-    "ex2.approx.f16x2", true, approx::ex2_f16x2;
-    "tanh.approx.f16x2", false, approx::tanh_f16x2;
-    "tanh.approx.bf16x2", false, approx::tanh_bf16x2;
-    "add.f32", true, |u| single::add(u, u, Rounding::Rn, false);
-    "min.f32", true, |u| single::min(u, PI, false, false);
-    "div.approx.f32", true, |u| approx::div_f32(PI, u, false);
-    "div.full.f32", true, |u| approx::div_full_f32(PI, u, false);
-    "div.rn.f32", true, |u| single::div(PI, u, Rounding::Rn, false);
+    "ex2.approx.f32", |u| approx::ex2_f32(u, false);
+    "ex2.approx.ftz.f32", |u| approx::ex2_f32(u, true);
+    "lg2.approx.f32", |u| approx::lg2_f32(u, false);
+    "lg2.approx.ftz.f32", |u| approx::lg2_f32(u, true);
+    "rcp.approx.f32", |u| approx::rcp_f32(u, false);
+    "rcp.approx.ftz.f32", |u| approx::rcp_f32(u, true);
+    "rsqrt.approx.f32", |u| approx::rsqrt_f32(u, false);
+    "rsqrt.approx.ftz.f32", |u| approx::rsqrt_f32(u, true);
+    "sqrt.approx.f32", |u| approx::sqrt_f32(u, false);
+    "sqrt.approx.ftz.f32", |u| approx::sqrt_f32(u, true);
+    "sin.approx.f32", |u| approx::sin_f32(u, false);
+    "sin.approx.ftz.f32", |u| approx::sin_f32(u, true);
+    "cos.approx.f32", |u| approx::cos_f32(u, false);
+    "cos.approx.ftz.f32", |u| approx::cos_f32(u, true);
+    "tanh.approx.f32", approx::tanh_f32;
+    "rcp.rn.f32", |u| single::rcp(u, Rounding::Rn, false);
+    "sqrt.rn.f32", |u| single::sqrt(u, Rounding::Rn, false);
+    "cvt.rn.f16.f32", |u| u32::from(cvt::f16_f32(u, Rounding::Rn, false));
+    "cvt.rn.bf16.f32", |u| u32::from(cvt::bf16_f32(u, Rounding::Rn, false));
+    "cvt.rna.tf32.f32", cvt::tf32_f32_rna;
+    "cvt.rni.s32.f32", |u| cvt::s32_f32(u, IntRounding::Rni, false);
+    "cvt.rn.satfinite.e4m3x2.f32", |u| u32::from(cvt::e4m3x2_f32(u, u, false));
+    "cvt.rn.satfinite.e5m2x2.f32", |u| u32::from(cvt::e5m2x2_f32(u, u, false));
+    "ex2.approx.ftz.bf16x2", approx::ex2_bf16x2;
+    "ex2.approx.f16x2", approx::ex2_f16x2;
+    "tanh.approx.f16x2", approx::tanh_f16x2;
+    "tanh.approx.bf16x2", approx::tanh_bf16x2;
+    "add.f32", |u| single::add(u, u, Rounding::Rn, false);
+    "min.f32", |u| single::min(u, PI, false, false);
+    "div.approx.f32", |u| approx::div_f32(PI, u, false);
+    "div.full.f32", |u| approx::div_full_f32(PI, u, false);
+    "div.rn.f32", |u| single::div(PI, u, Rounding::Rn, false);
 }

@@ -29,51 +29,51 @@ pub fn is_nan(a: u64) -> bool {
     a & !SIGN > EXPONENT
 }
 
-/// The NaN result of an operation: the first NaN operand made quiet, or [`NAN`] if there is none.
-///
-/// The emulated division takes its first operand first (read from ptxas output); that the adder
-/// and multiplier do the same is an assumption to be settled on the device.
+/// The NaN result of a sum or product in any rounding: of the operands of `a * b + c` that are NaN the
+/// first in the order `b`, `c`, `a`, made quiet, or [`NAN`] if there is none. `add` is `a * 1 + b` and
+/// `mul` is `a * b`, so both prefer their second operand. A negation does not reach the sign of a NaN.
 #[inline(always)]
 pub fn propagate(a: u64, b: u64, c: u64) -> u64 {
-    let r = if is_nan(c) { c | QUIET } else { NAN };
-    let r = if is_nan(b) { b | QUIET } else { r };
-    if is_nan(a) { a | QUIET } else { r }
+    let r = if is_nan(a) { a | QUIET } else { NAN };
+    let r = if is_nan(c) { c | QUIET } else { r };
+    if is_nan(b) { b | QUIET } else { r }
+}
+
+/// The NaN result of `div`, `rcp` and `sqrt`, which are emulated: the first NaN operand, made quiet.
+#[inline(always)]
+fn propagate_first(a: u64, b: u64) -> u64 {
+    propagate(b, a, 0)
 }
 
 #[inline(always)]
-fn output(x: f64, a: u64, b: u64, c: u64) -> u64 {
-    if x.is_nan() { propagate(a, b, c) } else { x.to_bits() }
-}
-
-#[inline(always)]
-fn soft_output(r: Option<u64>, a: u64, b: u64, c: u64) -> u64 {
-    r.unwrap_or_else(|| propagate(a, b, c))
+fn output(x: f64, nan: u64) -> u64 {
+    if x.is_nan() { nan } else { x.to_bits() }
 }
 
 /// `add{.rnd}.f64` (manual 9.7.3.3).
 #[inline(always)]
 pub fn add(a: u64, b: u64, rounding: Rounding) -> u64 {
     match rounding {
-        Rounding::Rn => output(f64::from_bits(a) + f64::from_bits(b), a, b, 0),
-        _ => soft_output(soft::fma64(a, ONE, b, rounding), a, b, 0),
+        Rounding::Rn => output(f64::from_bits(a) + f64::from_bits(b), propagate(a, b, 0)),
+        _ => soft::fma64(a, ONE, b, rounding).unwrap_or_else(|| propagate(a, b, 0)),
     }
 }
 
-/// `sub{.rnd}.f64` (manual 9.7.3.4): `a + -b`, so a propagated NaN of `b` has its sign flipped.
+/// `sub{.rnd}.f64` (manual 9.7.3.4): `a + -b`, where a NaN keeps its sign.
 #[inline(always)]
 pub fn sub(a: u64, b: u64, rounding: Rounding) -> u64 {
-    add(a, b ^ SIGN, rounding)
+    add(a, if is_nan(b) { b } else { b ^ SIGN }, rounding)
 }
 
 /// `mul{.rnd}.f64` (manual 9.7.3.5).
 #[inline(always)]
 pub fn mul(a: u64, b: u64, rounding: Rounding) -> u64 {
     match rounding {
-        Rounding::Rn => output(f64::from_bits(a) * f64::from_bits(b), a, b, 0),
+        Rounding::Rn => output(f64::from_bits(a) * f64::from_bits(b), propagate(a, b, 0)),
         _ => {
             // An addend of the product's sign keeps the sign of a zero product.
             let zero = (a ^ b) & SIGN;
-            soft_output(soft::fma64(a, b, zero, rounding), a, b, 0)
+            soft::fma64(a, b, zero, rounding).unwrap_or_else(|| propagate(a, b, 0))
         }
     }
 }
@@ -85,7 +85,7 @@ pub fn fma(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
     match rounding {
         Rounding::Rn => {
             let r = f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c));
-            output(r, a, b, c)
+            output(r, propagate(a, b, c))
         }
         _ => fma_portable(a, b, c, rounding),
     }
@@ -94,15 +94,15 @@ pub fn fma(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
 /// [`fma`] in integers: the same bits without an FMA instruction or a library call.
 #[inline]
 pub fn fma_portable(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
-    soft_output(soft::fma64(a, b, c, rounding), a, b, c)
+    soft::fma64(a, b, c, rounding).unwrap_or_else(|| propagate(a, b, c))
 }
 
 /// `div.rnd.f64` (manual 9.7.3.8), correctly rounded.
 #[inline(always)]
 pub fn div(a: u64, b: u64, rounding: Rounding) -> u64 {
     match rounding {
-        Rounding::Rn => output(f64::from_bits(a) / f64::from_bits(b), a, b, 0),
-        _ => soft_output(soft::div64(a, b, rounding), a, b, 0),
+        Rounding::Rn => output(f64::from_bits(a) / f64::from_bits(b), propagate_first(a, b)),
+        _ => soft::div64(a, b, rounding).unwrap_or_else(|| propagate_first(a, b)),
     }
 }
 
@@ -116,23 +116,21 @@ pub fn rcp(a: u64, rounding: Rounding) -> u64 {
 #[inline(always)]
 pub fn sqrt(a: u64, rounding: Rounding) -> u64 {
     match rounding {
-        Rounding::Rn => output(f64::from_bits(a).sqrt(), a, 0, 0),
-        _ => soft_output(soft::sqrt64(a, rounding), a, 0, 0),
+        Rounding::Rn => output(f64::from_bits(a).sqrt(), propagate_first(a, 0)),
+        _ => soft::sqrt64(a, rounding).unwrap_or_else(|| propagate_first(a, 0)),
     }
 }
 
-/// `neg.f64` (manual 9.7.3.10): `-0.0 + -a` on the device, so a NaN becomes quiet.
+/// `neg.f64` (manual 9.7.3.10): `-0.0 + -a` on the device, so a NaN becomes quiet and keeps its sign.
 #[inline(always)]
 pub fn neg(a: u64) -> u64 {
-    let r = a ^ SIGN;
-    if is_nan(a) { r | QUIET } else { r }
+    if is_nan(a) { a | QUIET } else { a ^ SIGN }
 }
 
-/// `abs.f64` (manual 9.7.3.9): `-0.0 + |a|` on the device, so a NaN becomes quiet.
+/// `abs.f64` (manual 9.7.3.9): `-0.0 + |a|` on the device, so a NaN becomes quiet and keeps its sign.
 #[inline(always)]
 pub fn abs(a: u64) -> u64 {
-    let r = a & !SIGN;
-    if is_nan(a) { r | QUIET } else { r }
+    if is_nan(a) { a | QUIET } else { a & !SIGN }
 }
 
 /// `copysign.f64` (manual 9.7.3.2): the sign of `a` on the magnitude of `b`.

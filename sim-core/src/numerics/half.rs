@@ -126,11 +126,11 @@ macro_rules! bitwise_ops {
             if p { ONE } else { 0 }
         }
 
-        /// `.oob` of `fma` (manual 9.7.4.4): +0.0 instead of `result` if one of the three operands
-        /// is [`OOB_NAN`](super::OOB_NAN).
+        /// `.oob` of `fma` (manual 9.7.4.4): +0.0 instead of `result` if a factor is
+        /// [`OOB_NAN`](super::OOB_NAN) of either sign. The addend is not looked at.
         #[inline(always)]
-        pub fn oob(result: u16, a: u16, b: u16, c: u16) -> u16 {
-            let hit = (a == super::OOB_NAN) | (b == super::OOB_NAN) | (c == super::OOB_NAN);
+        pub fn oob(result: u16, a: u16, b: u16) -> u16 {
+            let hit = (a & !SIGN == super::OOB_NAN) | (b & !SIGN == super::OOB_NAN);
             if hit { 0 } else { result }
         }
 

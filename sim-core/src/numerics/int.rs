@@ -135,12 +135,12 @@ macro_rules! integer_type {
                 (((a as Value) >> (n - n / $width)) >> (n / $width)) as Bits
             }
 
-            /// `bfe` (manual 9.7.1.19): the field of length `c & 255` at bit `b & 255`, extended to
-            /// the whole register.
+            /// `bfe` (manual 9.7.1.19): the field of length `c` at bit `b`, extended to the whole
+            /// register. The 32-bit form takes both modulo 256, the emulated 64-bit form as they are.
             #[inline(always)]
             pub fn bfe(a: Bits, b: u32, c: u32) -> Bits {
-                let shifted = shr(a, b & 0xff);
-                extend(shifted, (c & 0xff).min($width))
+                let (b, c) = if $width == 64 { (b, c) } else { (b & 0xff, c & 0xff) };
+                extend(shr(a, b), c.min($width))
             }
 
             /// Keeps the low `n` bits (`n` at most the width) and extends them.

@@ -65,14 +65,9 @@ macro_rules! packed_half {
 
             /// `.oob` of `fma`, decided for each half on its own.
             #[inline(always)]
-            pub fn oob(result: u32, a: u32, b: u32, c: u32) -> u32 {
-                let low = scalar::oob(result as u16, a as u16, b as u16, c as u16);
-                let high = scalar::oob(
-                    (result >> 16) as u16,
-                    (a >> 16) as u16,
-                    (b >> 16) as u16,
-                    (c >> 16) as u16,
-                );
+            pub fn oob(result: u32, a: u32, b: u32) -> u32 {
+                let low = scalar::oob(result as u16, a as u16, b as u16);
+                let high = scalar::oob((result >> 16) as u16, (a >> 16) as u16, (b >> 16) as u16);
                 u32::from(low) | u32::from(high) << 16
             }
 

@@ -2,8 +2,9 @@
 //! SIMD operations on two half-words or four bytes.
 //!
 //! `sm_90` has no video unit: ptxas expands every form, and what the device computes is that
-//! expansion. Where the expansion of ptxas 13.0 departs from the manual's pseudocode the functions
-//! here follow the expansion, and say so.
+//! expansion. Where it departs from the manual's pseudocode the functions here follow the device, and
+//! say so. All 5,440 combinations of the scalar forms' types, modifiers and kinds of selectors were
+//! compared with an H200 (driver 580.159) on 64 operand triples each.
 //!
 //! ```
 //! use sim_core::numerics::video::{Finish, Scalar, ScalarForm, Select, scalar};
@@ -124,20 +125,24 @@ fn extract(a: u32, select: Select, signed: bool) -> i64 {
     if signed { (up as i64) >> (64 - width) } else { (up >> (64 - width)) as i64 }
 }
 
+/// Puts the low bits of `value` into a part of `c`; into the upper half-word, the upper half of
+/// `value`, as the device does.
 #[inline(always)]
 fn merge(value: u32, select: Select, c: u32) -> u32 {
     let (position, width) = select.field();
     let mask = (u32::MAX >> (32 - width)) << position;
-    ((value << position) & mask) | (c & !mask)
+    let moved = if select == Select::H1 { value } else { value << position };
+    (moved & mask) | (c & !mask)
 }
 
 /// `vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax`, `vshl`, `vshr`, `vset` (manual 9.7.18.1).
 ///
-/// As ptxas expands them, unlike the manual: saturation to a merged byte or half-word takes negative
-/// values to the *largest* number, and for the shifts only to a word; the intermediate result of
-/// `vadd`, `vsub` and saturated shifts is cut to a signed word before `.min` and `.max`, which
-/// compare as unsigned 64-bit numbers when the destination is unsigned; a saturated shift works on
-/// 34 bits.
+/// On the device, unlike the manual: saturation to a merged byte or half-word takes negative values to
+/// the *largest* number, and for the shifts only to a word; saturation to an unsigned word takes
+/// negative values to 0 and has no upper limit, except for the shifts; a merge into the upper half-word
+/// takes bits 31 to 16 of the result; the intermediate result of `vadd`, `vsub` and saturated shifts is
+/// cut to a signed word before `.min` and `.max`, which compare as unsigned 64-bit numbers when the
+/// destination is unsigned; a saturated shift works on 34 bits.
 #[inline]
 pub fn scalar(operation: Scalar, form: ScalarForm, a: u32, b: u32, c: u32) -> u32 {
     let ta = extract(a, form.a_select, form.a_signed);
@@ -169,6 +174,8 @@ pub fn scalar(operation: Scalar, form: ScalarForm, a: u32, b: u32, c: u32) -> u3
     } else if merged < 32 && !shift {
         let top = if signed { (1 << (merged - 1)) - 1 } else { (1 << merged) - 1 };
         (exact as u64).min(top) as i64
+    } else if !signed && !shift {
+        exact.max(0)
     } else {
         let exact = if shift { (exact << 30) >> 30 } else { exact };
         let (low, high) = if signed { (i32::MIN.into(), i32::MAX.into()) } else { (0, u32::MAX.into()) };

@@ -41,8 +41,8 @@ pub(super) fn sum_to_odd(p: f64, c: f64, rounding: Rounding) -> f64 {
 /// Rounds an exact or rounded-to-odd `x` to `f32` bits; NaN becomes `0x7fffffff`.
 ///
 /// With `ftz` a result that is tiny, that is below 2^-126 after rounding to 24 bits with an
-/// unbounded exponent, becomes a zero of the same sign. This is the rule ptxas builds where it
-/// emulates the flush (`div.*.ftz`).
+/// unbounded exponent, becomes a zero of the same sign: the device's rule, also where the flush is
+/// emulated (`div.*.ftz`, `cvt.*.ftz.f32.f64`).
 #[inline(always)]
 pub(super) fn narrow(x: f64, rounding: Rounding, ftz: bool) -> u32 {
     let nearest = x as f32;
@@ -87,18 +87,6 @@ pub(super) fn tiny(x: f64, rounding: Rounding) -> bool {
         Rounding::Rz => m < MIN_NORMAL,
         Rounding::Rm => m < MIN_NORMAL && (x > 0.0 || m <= TINY_AWAY),
         Rounding::Rp => m < MIN_NORMAL && (x < 0.0 || m <= TINY_AWAY),
-    }
-}
-
-/// The flush rule of `cvt.*.ftz.f32.f64`, as ptxas emulates it. It differs from [`tiny`] in one
-/// value a sign: what lies exactly on the border of a rounding away from zero is kept.
-#[inline(always)]
-pub(super) fn tiny_cvt(x: f64, rounding: Rounding) -> bool {
-    let m = x.abs();
-    match rounding {
-        Rounding::Rm if x < 0.0 => m < TINY_AWAY,
-        Rounding::Rp if x > 0.0 => m < TINY_AWAY,
-        _ => tiny(x, rounding),
     }
 }
 

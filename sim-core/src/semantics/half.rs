@@ -28,7 +28,7 @@ pub(super) fn fma(op: &Op, _: Written<'_>) -> Option<Bound> {
         with_half!(ty, m, T => map3!(|a: T, b: T, c: T, imm| -> T {
             let modes = Modes::from_bits(imm);
             let r = m::fma(a, b, c, false);
-            m::oob(if modes.relu() { m::relu(r) } else { r }, a, b, c)
+            m::oob(if modes.relu() { m::relu(r) } else { r }, a, b)
         }))
     } else {
         with_half!(ty, m, T => map3!(|a: T, b: T, c: T, imm| -> T {

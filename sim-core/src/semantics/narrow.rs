@@ -60,7 +60,7 @@ fn tf32(op: &Op) -> Option<LaneFns> {
         let modes = Modes::from_bits(imm);
         let r = cvt::tf32_f32(a, modes.rounding());
         let r = if modes.satfinite() { cvt::tf32_satfinite(r) } else { r };
-        if modes.relu() { n::f32::relu(r) } else { r }
+        if modes.relu() { cvt::tf32_relu(r) } else { r }
     }))
 }
 

@@ -83,7 +83,7 @@ fn conversions_of_floats() {
             n::bf16x2::satfinite(n::bf16x2::relu(r)).into()
         });
         bench.check(&format!("cvt{word}.relu.tf32.f32"), "b32 f32", |v| {
-            n::f32::relu(cvt::tf32_f32(v[0] as u32, *r)).into()
+            cvt::tf32_relu(cvt::tf32_f32(v[0] as u32, *r)).into()
         });
     }
     bench.check("cvt.rna.satfinite.tf32.f32", "b32 f32", |v| cvt::tf32_f32_rna_satfinite(v[0] as u32).into());

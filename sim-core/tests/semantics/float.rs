@@ -153,7 +153,7 @@ fn half_precision() {
             }
             bench.check(concat!("fma.rn.oob.relu.", $ty), four, |v| {
                 let (x, y, z) = (a(v, 0), a(v, 1), a(v, 2));
-                n::$m::oob(n::$m::relu(n::$m::fma(x, y, z, false)), x, y, z).into()
+                n::$m::oob(n::$m::relu(n::$m::fma(x, y, z, false)), x, y).into()
             });
         };
     }

@@ -26,13 +26,15 @@ fn bits_and_logic() {
     for width in [32u32, 64] {
         let ty = format!("b{width}");
         let mask = (1 << width) - 1;
+        // Positions and lengths of fields count modulo 256 in 32 bits only.
+        let field = if width == 32 { 0xff } else { u32::MAX.into() };
         bench.check(&format!("popc.{ty}"), &format!("u32 {ty}"), |v| v[0].count_ones().into());
         bench.check(&format!("clz.{ty}"), &format!("u32 {ty}"), |v| {
             (v[0].leading_zeros() - (128 - width)).into()
         });
         bench.check(&format!("brev.{ty}"), &format!("{ty} {ty}"), |v| v[0].reverse_bits() >> (128 - width));
         bench.check(&format!("bfi.{ty}"), &format!("{ty} {ty} {ty} u32 u32"), |v| {
-            let (at, length) = (v[2] & 255, v[3] & 255);
+            let (at, length) = (v[2] & field, v[3] & field);
             (0..u128::from(width)).fold(v[1], |word, bit| {
                 if bit < at || bit - at >= length {
                     return word;
@@ -43,7 +45,7 @@ fn bits_and_logic() {
         for sign in ["u", "s"] {
             let ty = format!("{sign}{width}");
             bench.check(&format!("bfe.{ty}"), &format!("{ty} {ty} u32 u32"), |v| {
-                let (at, length) = (v[1] & 255, v[2] & 255);
+                let (at, length) = (v[1] & field, v[2] & field);
                 let last = (at + length).min(width.into()).saturating_sub(1);
                 let fill = sign == "s" && length > 0 && v[0] >> last & 1 != 0;
                 (0..u128::from(width)).fold(0, |word, bit| {

@@ -169,8 +169,13 @@ def bits_():
     fields = [(0, 0), (0, 1), (0, 8), (4, 8), (8, 0), (24, 8), (24, 16), (31, 1), (31, 5), (32, 4), (40, 3), (0, 32), (0, 64),
               (60, 8), (63, 1), (64, 1), (255, 255), (0, 255), (3, 61), (16, 16), (0x104, 0x208)]
 
+    def field(w, pos, n):
+        """Position and length count modulo 256 in 32 bits only (checked on an H200)."""
+        return (pos, n) if w == 64 else (pos & 0xFF, n & 0xFF)
+
     def bfe(t, a, pos, n):
-        w, pos, n = width(t), pos & 0xFF, n & 0xFF
+        w = width(t)
+        pos, n = field(w, pos, n)
         sign = 0 if n == 0 or t[0] == "u" else a >> min(pos + n - 1, w - 1) & 1
         return sum((a >> pos + i & 1 if i < n and pos + i < w else sign) << i for i in range(w))
     write("integer/bfe", *[
@@ -179,8 +184,8 @@ def bits_():
              lambda a, p, n, t=t: bfe(t, a, p, n)) for t in ("u32", "s32", "u64", "s64")])
 
     def bfi(w, a, b, pos, n):
-        pos, n = pos & 0xFF, n & 0xFF
-        for i in range(n):
+        pos, n = field(w, pos, n)
+        for i in range(min(n, w)):
             if pos + i < w:
                 b = b & ~(1 << pos + i) | (a >> i & 1) << pos + i
         return b

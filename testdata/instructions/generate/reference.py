@@ -310,7 +310,11 @@ def int_to_float(f, type_, bits, mode):
 def float_to_float(to, from_, u, mode="rn", ftz=False, sat=False, relu=False, satfinite=False):
     if ftz:
         u = from_.flush(u) if from_ is F32 else u
-    if from_.is_nan(u):
+    if from_.is_nan(u) and from_ is F64:
+        # Quiet, with its sign and the upper part of its payload.
+        sign = to.sign if from_.negative(u) else 0
+        r = sign | to.infinity | 1 << to.f - 1 | (u & mask(52)) >> 52 - to.f
+    elif from_.is_nan(u):
         r = to.nan
     elif from_.is_inf(u):
         negative = to.sign if from_.negative(u) else 0

@@ -1,6 +1,6 @@
 """The video instructions: scalar ones on selected bytes and halves, packed ones on two halves or four bytes.
 
-sm_90 has no video unit. Where the manual's pseudocode and what ptxas expands differ, these follow ptxas: see
+sm_90 has no video unit. Where the manual's pseudocode and what an H200 does differ, these follow the device: see
 `sim-core/src/numerics/video.rs`, which lists the differences."""
 
 from emit import case, write
@@ -24,6 +24,8 @@ def part(v, t, select):
 def merge(select, value, c):
     w = {"b": 8, "h": 16}[select[0]]
     at = w * int(select[1:])
+    if select == "h1":
+        value >>= 16  # the upper half of the result, not the lower
     return (value & mask(w)) << at | c & ~(mask(w) << at)
 
 
@@ -49,6 +51,8 @@ def scalar(op, d, a, b, asel="", bsel="", dsel="", sat=False, second="", functio
             t = saturate(signed(t & mask(34), 34), d)
         elif sat and dsel:
             t = saturate(t if t >= 0 else 1 << 32, d, dsel)
+        elif sat and d == "u32" and not extra:
+            t = max(t, 0)
         elif sat:
             t = saturate(t, d)
         if second in ("min", "max"):

@@ -1,10 +1,9 @@
 //! Approximate functions: PTX `.approx` and `div.full` (manual 9.7.3).
 //!
 //! On `sm_90` each is a short fixed sequence of multiplications around a primitive of the
-//! special-function unit; the sequences are those that ptxas emits. The primitives RCP, RSQ, EX2,
-//! LG2, SIN and COS are modelled exactly (`unit`), and the 16-bit EX2 are truncations of EX2. SQRT,
-//! TANH, RCP64H and RSQ64H have no public model: [`interim`] holds documented stand-ins for them, one
-//! function each.
+//! special-function unit; the sequences are those that ptxas emits. The primitives RCP, RSQ, SQRT,
+//! EX2, LG2, SIN, COS and TANH are modelled exactly (`unit`); EX2 and TANH in 16 bits are truncations of
+//! those in 32, RCP64H and RSQ64H truncations of RCP and RSQ.
 //!
 //! ```
 //! use sim_core::numerics::approx;
@@ -12,7 +11,6 @@
 //! assert_eq!(approx::ex2_f32((-0.0_f32).to_bits(), true), 1.0_f32.to_bits());
 //! ```
 
-pub mod interim;
 mod tables;
 mod unit;
 
@@ -84,11 +82,11 @@ pub fn rsqrt_f32(a: u32, ftz: bool) -> u32 {
     if scaled { mul(r, TWO_POW_12) } else { r }
 }
 
-/// `sqrt.approx{.ftz}.f32` (manual 9.7.3.15), around [`interim::sqrt_unit`].
+/// `sqrt.approx{.ftz}.f32` (manual 9.7.3.15).
 #[inline(always)]
 pub fn sqrt_f32(a: u32, ftz: bool) -> u32 {
     let scaled = !ftz && below_normal(a);
-    let r = interim::sqrt_unit(if scaled { mul(a, TWO_POW_24) } else { a });
+    let r = unit::sqrt(if scaled { mul(a, TWO_POW_24) } else { a });
     if scaled { mul(r, TWO_POW_MINUS_12) } else { r }
 }
 
@@ -104,10 +102,10 @@ pub fn cos_f32(a: u32, _ftz: bool) -> u32 {
     unit::cos(single::mul(a, TURNS, Rounding::Rz, false))
 }
 
-/// `tanh.approx.f32` (manual 9.7.3.22): [`interim::tanh_unit`].
+/// `tanh.approx.f32` (manual 9.7.3.22): TANH itself.
 #[inline(always)]
 pub fn tanh_f32(a: u32) -> u32 {
-    interim::tanh_unit(a)
+    unit::tanh(a)
 }
 
 /// `div.approx{.ftz}.f32` (manual 9.7.3.8).
@@ -147,16 +145,16 @@ pub fn ex2_bf16(a: u16) -> u16 {
     (unit::ex2(cvt::f32_bf16(a, false)) >> 16) as u16
 }
 
-/// `tanh.approx.f16` (manual 9.7.4.9): [`interim::tanh_unit_f16`].
+/// `tanh.approx.f16` (manual 9.7.4.9): TANH truncated to `.f16`, subnormals kept.
 #[inline(always)]
 pub fn tanh_f16(a: u16) -> u16 {
-    interim::tanh_unit_f16(a)
+    cvt::f16_f32(unit::tanh(cvt::f32_f16(a)), Rounding::Rz, false)
 }
 
-/// `tanh.approx.bf16` (manual 9.7.4.9): [`interim::tanh_unit_bf16`].
+/// `tanh.approx.bf16` (manual 9.7.4.9): TANH truncated to `.bf16`.
 #[inline(always)]
 pub fn tanh_bf16(a: u16) -> u16 {
-    interim::tanh_unit_bf16(a)
+    (unit::tanh(cvt::f32_bf16(a, false)) >> 16) as u16
 }
 
 macro_rules! pairs {
@@ -176,20 +174,20 @@ pairs! {
     tanh_bf16x2, tanh_bf16, "tanh.approx.bf16x2";
 }
 
-/// `rcp.approx.ftz.f64` (manual 9.7.3.14): [`interim::rcp64h_unit`] of the upper word, lower word 0.
+/// `rcp.approx.ftz.f64` (manual 9.7.3.14): RCP64H of the upper word, lower word 0.
 #[inline(always)]
 pub fn rcp_f64(a: u64) -> u64 {
-    u64::from(interim::rcp64h_unit((a >> 32) as u32)) << 32
+    u64::from(unit::rcp64h((a >> 32) as u32)) << 32
 }
 
-/// `rsqrt.approx.ftz.f64` (manual 9.7.3.17): [`interim::rsq64h_unit`] of the upper word, lower word 0.
+/// `rsqrt.approx.ftz.f64` (manual 9.7.3.17): RSQ64H of the upper word, lower word 0.
 #[inline(always)]
 pub fn rsqrt_ftz_f64(a: u64) -> u64 {
-    u64::from(interim::rsq64h_unit((a >> 32) as u32)) << 32
+    u64::from(unit::rsq64h((a >> 32) as u32)) << 32
 }
 
 /// `rsqrt.approx.f64` (manual 9.7.3.16): the sequence that ptxas emits, one step of third order from
-/// [`interim::rsq64h_unit`]. Subnormals are scaled by 2^54.
+/// RSQ64H. Subnormals are scaled by 2^54.
 #[inline]
 pub fn rsqrt_f64(a: u64) -> u64 {
     let high = (a >> 32) as u32;

@@ -1,15 +1,17 @@
-//! The special-function unit's primitives on `.f32` bits: piecewise quadratic interpolation in exact
-//! integers.
+//! The special-function unit's primitives: piecewise quadratic interpolation in exact integers, on
+//! `.f32` bits or (RCP64H, RSQ64H) on the upper word of an `.f64`.
 //!
-//! Common to all: a subnormal operand counts as a zero of its sign, a subnormal result becomes such
-//! a zero, and NaN is `0x7fffffff`. `m` is the 23-bit fraction, `e` the biased exponent, `x` the low
-//! fraction bits inside a segment.
+//! Common to all but TANH, which passes subnormals through: a subnormal operand counts as a zero of
+//! its sign, a subnormal result becomes such a zero. NaN is `0x7fffffff`. `m` is the fraction, `e` the
+//! biased exponent, `x` the fraction bits inside a segment.
 
-use super::tables::{EX2, LG2, RCP, RSQRT, SIN};
+use super::tables::{EX2, LG2, RCP, RSQRT, SIN, SQRT, TANH, TANH_SEGMENTS};
 use crate::numerics::f32 as single;
 
 const SIGN: u32 = 0x8000_0000;
 const INFINITY: u32 = 0x7f80_0000;
+/// The upper word of an infinite `.f64`.
+const INFINITY_64H: u32 = 0x7ff0_0000;
 
 /// The unit's truncated square of a 17-bit number: the partial products of `x * x / 2^18`, each
 /// truncated, summed and halved.
@@ -41,15 +43,29 @@ fn row<const N: usize>(table: &[[i32; 3]; N], index: u32) -> [i32; 3] {
     table[index as usize & (N - 1)]
 }
 
+/// Fraction of 1 / (1 + m / 2^23), in 23 bits; 0 for `m == 0`, where the quotient is 1 itself.
+#[inline(always)]
+fn rcp_fraction(m: u32) -> u32 {
+    let x = m & 0xffff;
+    let significand = quadratic(row(&RCP, m >> 16), 13, x, square(x << 1), 0, 0x47e7) >> 15;
+    if m == 0 { 0 } else { significand as u32 & 0x007f_ffff }
+}
+
+/// Fraction of 1 / sqrt(1 + t / 2^23), in 23 bits, for a `t` whose bit 23 makes the radicand
+/// 2 + 2 (t - 2^23) / 2^23; 0 for `t == 0`, where the root is 1 itself.
+#[inline(always)]
+fn rsq_fraction(t: u32) -> u32 {
+    let x = t & 0x1_ffff;
+    let significand = quadratic(row(&RSQRT, t >> 17), 14, x, square(x), 2, 0x7fff) >> 16;
+    if t == 0 { 0 } else { significand as u32 & 0x007f_ffff }
+}
+
 /// RCP: 1 / a.
 #[inline(always)]
 pub(crate) fn rcp(a: u32) -> u32 {
     let (sign, e, m) = (a & SIGN, (a >> 23 & 0xff) as i32, a & 0x007f_ffff);
-    let x = m & 0xffff;
-    let significand = quadratic(row(&RCP, m >> 16), 13, x, square(x << 1), 0, 0x47e7) >> 15;
     let exponent = 253 - e + i32::from(m == 0);
-    let fraction = if m == 0 { 0 } else { significand as u32 & 0x007f_ffff };
-    let r = if exponent <= 0 { 0 } else { (exponent as u32) << 23 | fraction };
+    let r = if exponent <= 0 { 0 } else { (exponent as u32) << 23 | rcp_fraction(m) };
     let r = if e == 0 { INFINITY } else { r };
     let r = if e == 255 { 0 } else { r };
     if single::is_nan(a) { single::NAN } else { r | sign }
@@ -61,14 +77,53 @@ pub(crate) fn rsq(a: u32) -> u32 {
     let (sign, e, m) = (a & SIGN, (a >> 23 & 0xff) as i32, a & 0x007f_ffff);
     let unbiased = e - 127;
     let t = (unbiased as u32 & 1) << 23 | m;
-    let x = t & 0x1_ffff;
-    let significand = quadratic(row(&RSQRT, t >> 17), 14, x, square(x), 2, 0x7fff) >> 16;
     let exponent = 126 - (unbiased >> 1) + i32::from(t == 0);
-    let fraction = if t == 0 { 0 } else { significand as u32 & 0x007f_ffff };
-    let r = (exponent as u32) << 23 | fraction;
+    let r = (exponent as u32) << 23 | rsq_fraction(t);
     let r = if e == 255 { 0 } else { r };
     let r = if sign != 0 { single::NAN } else { r };
     let r = if e == 0 { INFINITY | sign } else { r };
+    if single::is_nan(a) { single::NAN } else { r }
+}
+
+/// RCP64H: the upper word of 1 / a from the upper word of a. The fraction is that of RCP, truncated
+/// to 20 bits.
+#[inline(always)]
+pub(crate) fn rcp64h(a: u32) -> u32 {
+    let (sign, e, m) = (a & SIGN, (a >> 20 & 0x7ff) as i32, a & 0x000f_ffff);
+    let exponent = 2045 - e + i32::from(m == 0);
+    let r = if exponent <= 0 { 0 } else { (exponent as u32) << 20 | rcp_fraction(m << 3) >> 3 };
+    let r = if e == 0 { INFINITY_64H } else { r };
+    let r = if e == 0x7ff { 0 } else { r };
+    if a & !SIGN > INFINITY_64H { single::NAN } else { r | sign }
+}
+
+/// RSQ64H: the upper word of 1 / sqrt(a) from the upper word of a. The fraction is that of RSQ,
+/// truncated to 20 bits.
+#[inline(always)]
+pub(crate) fn rsq64h(a: u32) -> u32 {
+    let (sign, e, m) = (a & SIGN, (a >> 20 & 0x7ff) as i32, a & 0x000f_ffff);
+    let unbiased = e - 1023;
+    let t = (unbiased as u32 & 1) << 23 | m << 3;
+    let exponent = 1022 - (unbiased >> 1) + i32::from(t == 0);
+    let r = (exponent as u32) << 20 | rsq_fraction(t) >> 3;
+    let r = if e == 0x7ff { 0 } else { r };
+    let r = if sign != 0 { single::NAN } else { r };
+    let r = if e == 0 { INFINITY_64H | sign } else { r };
+    if a & !SIGN > INFINITY_64H { single::NAN } else { r }
+}
+
+/// SQRT: sqrt(a), a primitive of its own.
+#[inline(always)]
+pub(crate) fn sqrt(a: u32) -> u32 {
+    let (sign, e, m) = (a & SIGN, (a >> 23 & 0xff) as i32, a & 0x007f_ffff);
+    let unbiased = e - 127;
+    let t = (unbiased as u32 & 1) << 23 | m;
+    let x = t & 0x1_ffff;
+    let significand = quadratic(row(&SQRT, t >> 17), 15, x, square(x), 1, 0x7fff) >> 17;
+    let r = ((127 + (unbiased >> 1)) as u32) << 23 | (significand as u32 & 0x007f_ffff);
+    let r = if e == 255 { INFINITY } else { r };
+    let r = if sign != 0 { single::NAN } else { r };
+    let r = if e == 0 { sign } else { r };
     if single::is_nan(a) { single::NAN } else { r }
 }
 
@@ -116,6 +171,20 @@ pub(crate) fn lg2(a: u32) -> u32 {
     let r = if sign != 0 { single::NAN } else { r };
     let r = if e == 0 { INFINITY | SIGN } else { r };
     if single::is_nan(a) { single::NAN } else { r }
+}
+
+/// TANH: below 2^-8 the operand itself (subnormals too), from 2^3 on 1. A segment has 2^17 arguments,
+/// so that up to six of the last fraction bits count for nothing.
+#[inline(always)]
+pub(crate) fn tanh(a: u32) -> u32 {
+    const FIRST: u32 = 119;
+    let (sign, e, m) = (a & SIGN, a >> 23 & 0xff, a & 0x007f_ffff);
+    let (bits, base) = TANH_SEGMENTS[(e.saturating_sub(FIRST)).min(15) as usize];
+    let x = (m >> (6 - bits)) & 0x1_ffff;
+    let value = quadratic(row(&TANH, base + (m >> (23 - bits))), 15, x, square(x), 0, 0);
+    let r = truncate_to_f32(value as u64, 39);
+    let r = if e < FIRST { a & !SIGN } else { r };
+    if single::is_nan(a) { single::NAN } else { r | sign }
 }
 
 /// SIN (`cosine` false) and COS of `t` quarter turns times 4, that is of `t` turns.

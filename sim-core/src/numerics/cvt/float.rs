@@ -33,12 +33,17 @@ pub fn f32_bf16(a: u16, ftz: bool) -> u32 {
     f32_f32(u32::from(a) << 16, ftz)
 }
 
-/// `cvt.rnd{.ftz}.f32.f64`. The flush follows the sequence that ptxas builds.
+/// An `.f64` NaN as an `.f32` NaN: quiet, with its sign and the upper part of its payload.
+#[inline(always)]
+fn narrow_nan(a: u64) -> u32 {
+    (a >> 32) as u32 & 0x8000_0000 | 0x7fc0_0000 | (a >> 29) as u32 & 0x003f_ffff
+}
+
+/// `cvt.rnd{.ftz}.f32.f64`. A NaN becomes quiet and keeps its sign and the upper part of its payload.
 #[inline(always)]
 pub fn f32_f64(a: u64, rounding: Rounding, ftz: bool) -> u32 {
-    let x = f64::from_bits(a);
-    let r = wide::narrow(x, rounding, false);
-    if ftz & wide::tiny_cvt(x, rounding) { r & 0x8000_0000 } else { r }
+    let r = wide::narrow(f64::from_bits(a), rounding, ftz);
+    if double::is_nan(a) { narrow_nan(a) } else { r }
 }
 
 /// `cvt{.ftz}.f64.f32`, exact. A NaN keeps its sign and payload and becomes quiet; with `ftz`, where
@@ -83,16 +88,19 @@ pub fn bf16_f32(a: u32, rounding: Rounding, ftz: bool) -> u16 {
     bf16::narrow_to(f32::from_bits(a), rounding)
 }
 
-/// `cvt.rnd.f16.f64`.
+/// `cvt.rnd.f16.f64`; NaN as for [`f32_f64`].
 #[inline(always)]
 pub fn f16_f64(a: u64, rounding: Rounding) -> u16 {
-    f16::narrow_to(wide::odd_f32(f64::from_bits(a)), rounding)
+    let nan = narrow_nan(a);
+    let r = f16::narrow_to(wide::odd_f32(f64::from_bits(a)), rounding);
+    if double::is_nan(a) { (nan >> 16 & 0x8000 | 0x7c00 | nan >> 13 & 0x3ff) as u16 } else { r }
 }
 
-/// `cvt.rnd.bf16.f64`.
+/// `cvt.rnd.bf16.f64`; NaN as for [`f32_f64`].
 #[inline(always)]
 pub fn bf16_f64(a: u64, rounding: Rounding) -> u16 {
-    bf16::narrow_to(wide::odd_f32(f64::from_bits(a)), rounding)
+    let r = bf16::narrow_to(wide::odd_f32(f64::from_bits(a)), rounding);
+    if double::is_nan(a) { (narrow_nan(a) >> 16) as u16 } else { r }
 }
 
 /// `cvt.rnd.f16.bf16`.

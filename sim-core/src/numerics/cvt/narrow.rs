@@ -23,7 +23,10 @@ pub fn tf32_f32_rna_satfinite(a: u32) -> u32 {
     if r & !SIGN >= INFINITY { r.wrapping_sub(0x2000) } else { r }
 }
 
-/// `cvt.rn.tf32.f32` and `cvt.rz.tf32.f32`; NaN becomes canonical. `.relu` is `f32::relu`.
+/// The NaN of `cvt.{rn,rz}.tf32.f32`.
+pub const TF32_NAN: u32 = 0x7fff_e000;
+
+/// `cvt.rn.tf32.f32` and `cvt.rz.tf32.f32`; NaN becomes [`TF32_NAN`].
 #[inline(always)]
 pub fn tf32_f32(a: u32, rounding: Rounding) -> u32 {
     let magnitude = a & !SIGN;
@@ -34,7 +37,13 @@ pub fn tf32_f32(a: u32, rounding: Rounding) -> u32 {
         Rounding::Rp => (1 - (a >> 31)) * 0x1fff,
     };
     let r = if magnitude < INFINITY { a.wrapping_add(up) } else { a } & 0xffff_e000;
-    if single::is_nan(a) { single::NAN } else { r }
+    if single::is_nan(a) { TF32_NAN } else { r }
+}
+
+/// `.relu` of `cvt.{rn,rz}.tf32.f32`: what has a sign becomes +0.0.
+#[inline(always)]
+pub fn tf32_relu(a: u32) -> u32 {
+    if a & SIGN != 0 { 0 } else { a }
 }
 
 /// `.satfinite` of `cvt.{rn,rz}.tf32.f32`: an infinity becomes the largest number of its sign.

@@ -41,9 +41,15 @@ fn float_to_float() {
         let tie = (s & 0xffff_e000) | 0x1000 | rng.below(2) as u32;
         let tx = Single::from_bits(tie.into());
         for r in Rounding::ALL {
-            same(cvt::f32_f64(d, r, false).into(), narrowed::<_, Single>(dx, r, nan32), "f32.f64", &[d]);
-            same(cvt::f16_f64(d, r).into(), narrowed::<_, Half>(dx, r, 0x7fff), "f16.f64", &[d]);
-            same(cvt::bf16_f64(d, r).into(), narrowed::<_, BFloat>(dx, r, 0x7fff), "bf16.f64", &[d]);
+            // A NaN keeps its sign and the upper bits of its payload, and becomes quiet.
+            let nan = |exponent: u32, fraction: u32| {
+                let quiet = ((2 << exponent) - 1) << (fraction - 1);
+                d >> 63 << (exponent + fraction) | quiet | d << 12 >> (64 - fraction)
+            };
+            let f32_f64 = cvt::f32_f64(d, r, false);
+            same(f32_f64.into(), narrowed::<_, Single>(dx, r, nan(8, 23)), "f32.f64", &[d]);
+            same(cvt::f16_f64(d, r).into(), narrowed::<_, Half>(dx, r, nan(5, 10)), "f16.f64", &[d]);
+            same(cvt::bf16_f64(d, r).into(), narrowed::<_, BFloat>(dx, r, nan(8, 7)), "bf16.f64", &[d]);
             for (a, x) in [(s, sx), (tie, tx)] {
                 let operands = [u64::from(a)];
                 same(
@@ -82,14 +88,14 @@ fn float_to_float() {
 }
 
 #[test]
-fn the_flush_of_f32_f64_has_the_borders_of_the_emulation() {
+fn the_flush_of_f32_f64_has_its_borders() {
     let cases = [
         // Below, at and above 2^-126 - 2^-151 to nearest.
         (0x380f_ffff_efff_ffff, Rounding::Rn, 0),
         (0x380f_ffff_f000_0000, Rounding::Rn, 0x0080_0000),
-        // 2^-126 - 2^-150 and just below it, upward.
-        (0x380f_ffff_dfff_ffff, Rounding::Rp, 0),
-        (0x380f_ffff_e000_0000, Rounding::Rp, 0x0080_0000),
+        // 2^-126 - 2^-150 and just above it, upward.
+        (0x380f_ffff_e000_0000, Rounding::Rp, 0),
+        (0x380f_ffff_e000_0001, Rounding::Rp, 0x0080_0000),
         (0x380f_ffff_ffff_ffff, Rounding::Rm, 0),
         (0x380f_ffff_ffff_ffff, Rounding::Rz, 0),
         (0x3810_0000_0000_0000, Rounding::Rz, 0x0080_0000),
@@ -235,7 +241,7 @@ fn tf32() {
         let a = rng.f32();
         let x = f64::from(f32::from_bits(a & 0x7fff_ffff));
         if single::is_nan(a) {
-            assert_eq!(cvt::tf32_f32(a, Rounding::Rn), single::NAN);
+            assert_eq!(cvt::tf32_f32(a, Rounding::Rn), cvt::TF32_NAN);
             continue;
         }
         let r = cvt::tf32_f32(a, Rounding::Rn) & 0x7fff_ffff;

@@ -12,9 +12,15 @@ fn bit(x: D, i: W) -> D {
     if i > 63 { 0 } else { x >> i & 1 }
 }
 
+/// Position and length of a bit field: modulo 256 only in 32 bits.
+fn field(position: W, length: W, width: W) -> (W, W) {
+    let limit = |x: W| if width == 64 { x.min(0x100) } else { x & 0xff };
+    (limit(position), limit(length))
+}
+
 /// The manual's loop for `bfe`.
 fn bfe_reference(a: D, b: W, c: W, width: W, signed: bool) -> D {
-    let (msb, position, length) = (width - 1, b & 0xff, c & 0xff);
+    let (msb, (position, length)) = (width - 1, field(b, c, width));
     let sign = if !signed || length == 0 { 0 } else { bit(a, (position + length - 1).min(msb)) };
     (0..width).fold(0, |d, i| {
         let x = if i < length && position + i <= msb { bit(a, position + i) } else { sign };
@@ -24,7 +30,7 @@ fn bfe_reference(a: D, b: W, c: W, width: W, signed: bool) -> D {
 
 /// The manual's loop for `bfi`.
 fn bfi_reference(a: D, b: D, c: W, d: W, width: W) -> D {
-    let (position, length) = (c & 0xff, d & 0xff);
+    let (position, length) = field(c, d, width);
     (0..length.min(width)).filter(|i| position + i < width).fold(b, |f, i| {
         let at = position + i;
         f & !(1 << at) | bit(a, i) << at
@@ -122,7 +128,7 @@ fn nth_set_bit_follows_the_pseudocode() {
         assert_eq!(b32::fns(mask, base, offset as W), wanted, "{mask:#x} {base} {offset}");
     }
     assert_eq!(b32::fns(0xaaaa_aaaa, 2, -1i32 as W), 1);
-    assert_eq!(b32::fns(W::MAX, 31, i32::MIN as W), W::MAX);
+    assert_eq!(b32::fns(W::MAX, 31, i32::MIN as W), 0);
 }
 
 #[test]

@@ -44,8 +44,10 @@ fn fused_sums_of_f16() {
         let want = cvt::f32_f64(if exact == 0.0 { 0 } else { exact.to_bits() }, Rounding::Rz, false);
         assert_eq!(dot(&ea, &eb, c, MMA_FRACTION), want, "{a:x?} {b:x?} {c:#x}");
         let narrow = cvt::f16_f32(c, Rounding::Rn, false);
-        let want = cvt::f16_f64(if exact == 0.0 { 0 } else { exact.to_bits() }, Rounding::Rn);
-        assert_eq!(dot_f16(&ea, &eb, narrow), want, "{a:x?} {b:x?} {narrow:#x}");
+        // A result of zero is +0.0, also where a negative sum was rounded to it.
+        let want = cvt::f16_f64(exact.to_bits(), Rounding::Rn);
+        let want = if want << 1 == 0 { 0 } else { want };
+        assert_eq!(dot_f16(&ea, &eb, narrow, MMA_FRACTION), want, "{a:x?} {b:x?} {narrow:#x}");
         let exact = reference(&products, f32::from_bits(c), 13);
         let want = cvt::f32_f64(if exact == 0.0 { 0 } else { exact.to_bits() }, Rounding::Rz, false);
         assert_eq!(dot(&ea, &eb, c, WGMMA_FP8_FRACTION), want);
@@ -96,16 +98,24 @@ fn truncation_and_specials() {
     assert_eq!(dot(&h(0x3c00), &h(0x7e00), 0, MMA_FRACTION), single::NAN);
     assert_eq!(dot(&h(0x3c00), &h(0x3c00), 0x7fc0_0001, MMA_FRACTION), single::NAN);
     assert_eq!(dot(&h(0x3c00), &h(0x3c00), 0xff80_0000, MMA_FRACTION), 0xff80_0000);
-    assert_eq!(dot_f16(&h(0x7bff), &h(0x4000), 0), 0x7c00);
-    assert_eq!(dot_f16(&h(0x7c00), &h(0x8000), 0), 0x7fff);
+    assert_eq!(dot_f16(&h(0x7bff), &h(0x4000), 0, MMA_FRACTION), 0x7c00);
+    assert_eq!(dot_f16(&h(0x7c00), &h(0x8000), 0, MMA_FRACTION), 0x7fff);
     assert_eq!(dot(&h(0x3c00), &h(0xbc00), 0x3f80_0000, MMA_FRACTION), 0);
-    assert_eq!(dot(&[Element::tf32(0x7f80_0001)], &[one], 0, MMA_FRACTION), single::NAN);
+    assert_eq!(dot(&[Element::tf32(0x7f80_0001)], &[one], 0, MMA_FRACTION), 0x7f80_0000);
+    assert_eq!(dot(&[Element::tf32(0x7f80_2000)], &[one], 0, MMA_FRACTION), single::NAN);
     // The largest bf16 squared leaves the range.
     let big = [Element::bf16(0x7f7f)];
     assert_eq!(dot(&big, &big, 0, MMA_FRACTION), 0x7f80_0000);
-    // Tiny products keep their subnormal sum only down to the alignment of a zero C.
-    let tiny = [Element::bf16(0x19c0), Element::bf16(0x1980)];
-    assert_eq!(dot(&tiny[..1], &tiny[1..], 0, MMA_FRACTION), 0);
+    // Products of 2^-159: truncated away where a zero C sets the alignment (2^-133 / 2^25), and alike
+    // with a subnormal C; a smaller alignment would see 2^-149 in 1,024 of them.
+    let (x, y) = ([Element::bf16(0x1780); 1024], [Element::bf16(0x1800); 1024]);
+    assert_eq!(dot(&x, &y, 0, MMA_FRACTION), 0);
+    assert_eq!(dot(&x, &y, 1, MMA_FRACTION), 1);
+    let y = [Element::bf16(0x1880); 1024];
+    assert_eq!(dot(&x, &y, 0, MMA_FRACTION), 2);
+    // The sign of a zero result is lost.
+    assert_eq!(dot(&[Element::bf16(0x9980)], &[Element::bf16(0x1980)], 0x8000_0000, MMA_FRACTION), 0);
+    assert_eq!(dot_f16(&h(0x8001), &h(0x0001), 0x8000, MMA_FRACTION), 0);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod certificate;
 mod convert;
 mod float;
 mod integer;
+mod matrices;
 mod mma;
 mod video;
 

@@ -52,7 +52,11 @@ fn scalar_operations_follow_the_pseudocode() {
             (Scalar::Max, x.max(y)),
         ] {
             let range = if form.signed { (-0x8000_0000, 0x7fff_ffff) } else { (0, 0xffff_ffff) };
-            let value = if form.sat { exact.clamp(range.0, range.1) } else { exact };
+            let value = match form {
+                ScalarForm { sat: true, signed: true, .. } => exact.clamp(range.0, range.1),
+                ScalarForm { sat: true, signed: false, .. } => exact.max(0),
+                _ => exact,
+            };
             let want = match form.finish {
                 Finish::Add => (value as u32).wrapping_add(c),
                 _ => value as u32,
@@ -69,7 +73,7 @@ fn scalar_operations_follow_the_pseudocode() {
                 scalar(operation, ScalarForm { sat: false, finish: Finish::Merge(select), ..form }, a, b, c)
             };
             assert_eq!(merge(Select::B2), c & 0xff00_ffff | (exact as u32 & 0xff) << 16);
-            assert_eq!(merge(Select::H1), c & 0xffff | (exact as u32) << 16);
+            assert_eq!(merge(Select::H0), c & 0xffff_0000 | exact as u32 & 0xffff);
         }
         let set = scalar(Scalar::Set(IntCmp::Le), ScalarForm { finish: Finish::Plain, ..form }, a, b, c);
         assert_eq!(set, u32::from(x <= y));
@@ -83,6 +87,13 @@ fn scalar_operations_follow_the_pseudocode() {
 #[test]
 fn scalar_expansions_that_depart_from_the_pseudocode() {
     let words = |signed, a, b, sat, finish| ScalarForm { sat, finish, ..ScalarForm::words(signed, a, b) };
+    // vadd.u32.u32.u32.sat has no upper limit.
+    let form = words(false, false, false, true, Finish::Plain);
+    assert_eq!(scalar(Scalar::Add, form, u32::MAX, 1, 0), 0);
+    assert_eq!(scalar(Scalar::Sub, form, 1, 2, 0), 0);
+    // vadd.s32.s32.s32 d.h1: the upper half of the sum.
+    let form = words(true, true, true, false, Finish::Merge(Select::H1));
+    assert_eq!(scalar(Scalar::Add, form, 0x1234_5678, 1, 0xabcd), 0x1234_abcd);
     // vsub.u32.u32.u32.sat d.b0: -1 becomes 255.
     let form = words(false, false, false, true, Finish::Merge(Select::B0));
     assert_eq!(scalar(Scalar::Sub, form, 1, 2, 0x1111_1111), 0x1111_11ff);
