@@ -37,4 +37,4 @@ pub use inspect::{KernelInfo, Unsupported, inspect};
 pub use lanes::SimdLevel;
 pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, RunOptions, Stats};
 pub use memory::window;
-pub use observer::{AccessKind, Memory, NoObserver, Observer, Tools, WarpAccess};
+pub use observer::{AccessKind, Memory, NoObserver, Observer, Shape, Tools, WarpAccess};

@@ -13,7 +13,7 @@ use crate::code::{Access, AccessSpace, RegisterSlot};
 use crate::finding::FindingKind;
 use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
 use crate::memory::{AllocationKind, State, window};
-use crate::observer::{AccessKind, Memory, Observer, WarpAccess};
+use crate::observer::{AccessKind, Memory, Observer, Shape, WarpAccess};
 
 pub(super) type Addresses = [u64; WARP_SIZE];
 pub(super) type Checked<T = ()> = Result<T, Box<Fault>>;
@@ -302,7 +302,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         while rest.lanes != 0 {
             let (index, lanes) = self.locate(rest, addresses)?;
             let now = At { lanes, ..at };
-            self.observe(Memory::Global, now, addresses)?;
+            self.observe(Memory::Global, now, addresses, Shape::Any);
             let table = &self.worker.snapshot.table;
             let allocation = &table.list[index];
             let base = allocation.base;
@@ -466,7 +466,7 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     fn shared(&mut self, registers: &mut Registers, at: At<'_>, addresses: &mut Addresses) -> Checked {
         self.check_shared(at, addresses)?;
-        self.observe(Memory::Shared, at, addresses)?;
+        self.observe(Memory::Shared, at, addresses, Shape::Any);
         let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
         transfer(&mut view, registers, &self.worker.grid.code.slots, at, addresses);
         Ok(())
@@ -543,7 +543,7 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     fn local(&mut self, registers: &mut Registers, at: At<'_>, addresses: &Addresses) -> Checked {
         self.check_local(at, addresses)?;
-        self.observe(Memory::Local, at, addresses)?;
+        self.observe(Memory::Local, at, addresses, Shape::Any);
         let index = self.index;
         let mut view = LocalView { rows: &mut self.cta.warps[index].local };
         transfer(&mut view, registers, &self.worker.grid.code.slots, at, addresses);
@@ -672,12 +672,13 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     /// Tells the observer of an access that may happen.
     #[inline(always)]
-    pub(super) fn observe(&mut self, memory: Memory, at: At<'_>, addresses: &Addresses) -> Checked {
+    pub(super) fn observe(&mut self, memory: Memory, at: At<'_>, addresses: &Addresses, shape: Shape) {
         if O::ACTIVE {
             let event = WarpAccess {
                 memory,
                 kind: at.direction.kind(),
                 addresses,
+                shape,
                 lanes: at.lanes,
                 bytes: at.access.bytes(),
                 position: at.position,
@@ -692,6 +693,5 @@ impl<O: Observer> Machine<'_, '_, O> {
                 self.initcheck(memory, at, addresses);
             }
         }
-        Ok(())
     }
 }

@@ -13,7 +13,7 @@ use crate::finding::FindingKind;
 use crate::lanes::{Registers, WARP_SIZE};
 use crate::memory::window;
 use crate::numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64};
-use crate::observer::{Memory, Observer};
+use crate::observer::{Memory, Observer, Shape};
 
 /// `.add.f64`, with the device's choice among NaN: in global memory the operand before the old value,
 /// unchanged; elsewhere (a loop on the processor) the sum `b + old`.
@@ -190,7 +190,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         while rest.lanes != 0 {
             let (index, lanes) = self.locate(rest, addresses)?;
             let now = At { lanes, ..at };
-            self.observe(Memory::Global, now, addresses)?;
+            self.observe(Memory::Global, now, addresses, Shape::Any);
             let grid = self.worker.grid;
             let allocation = &self.worker.snapshot.table.list[index];
             let mut view = GlobalView {
@@ -216,7 +216,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         addresses: &mut [u64; 32],
     ) -> Checked {
         self.check_shared(at, addresses)?;
-        self.observe(Memory::Shared, at, addresses)?;
+        self.observe(Memory::Shared, at, addresses, Shape::Any);
         let slots = &self.worker.grid.code.slots[at.access.elements.start as usize..];
         let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
         let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
@@ -232,7 +232,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         addresses: &[u64; 32],
     ) -> Checked {
         self.check_local(at, addresses)?;
-        self.observe(Memory::Local, at, addresses)?;
+        self.observe(Memory::Local, at, addresses, Shape::Any);
         let slots = &self.worker.grid.code.slots[at.access.elements.start as usize..];
         let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
         let index = self.index;

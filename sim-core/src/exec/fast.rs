@@ -11,7 +11,7 @@ use super::step::Machine;
 use crate::code::AccessSpace;
 use crate::lanes::{FULL, LaneMask, Registers, SimdLevel, Slot, WARP_SIZE};
 use crate::memory::window;
-use crate::observer::Observer;
+use crate::observer::{Memory, Observer, Shape};
 
 /// The allocation that an instruction accessed last.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,19 @@ enum Pattern {
     Halves([Half; 2]),
     /// Anything else: lowest and highest address.
     Scattered(u64, u64),
+}
+
+impl Pattern {
+    /// What an observer is told.
+    #[inline(always)]
+    fn shape(&self) -> Shape {
+        match self {
+            Pattern::Unit(_) => Shape::Unit,
+            Pattern::Same(_) => Shape::Same,
+            Pattern::Halves([a, b]) => Shape::Halves(a.unit, b.unit),
+            Pattern::Scattered(..) => Shape::Any,
+        }
+    }
 }
 
 /// Half a warp: whether its addresses are consecutive, and the first.
@@ -361,6 +374,7 @@ fn body<O: Observer, const STORE: bool, const SIZE: u64, const LEVEL: u8>(
         if low < u64::from(window::SHARED_START) || high.saturating_add(SIZE) > size {
             return false;
         }
+        machine.observe(Memory::Shared, *at, &addresses, pattern.shape());
         let memory = Private(machine.cta.shared.bytes_mut().as_mut_ptr().cast());
         // SAFETY: offsets were checked; shared memory starts at an aligned address; decoding set
         // `simple` only for registers of SIZE bytes.
@@ -391,6 +405,7 @@ fn body<O: Observer, const STORE: bool, const SIZE: u64, const LEVEL: u8>(
     if !inside || !fresh || low > high || STORE && !hint.writable {
         return false;
     }
+    machine.observe(Memory::Global, *at, &addresses, pattern.shape());
     match &mut pattern {
         Pattern::Unit(start) | Pattern::Same(start) => *start = start.wrapping_sub(hint.base),
         Pattern::Halves(halves) => {
@@ -465,7 +480,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// Does an access the fast way if it can; false if nothing was done.
     #[inline(always)]
     pub(super) fn fast<const STORE: bool>(&mut self, registers: &mut Registers, at: &At<'_>) -> bool {
-        if O::ACTIVE || at.access.simple == Simple::No {
+        if at.access.simple == Simple::No {
             return false;
         }
         // SAFETY: the level is at most what this CPU was found to have.

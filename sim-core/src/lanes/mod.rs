@@ -161,7 +161,15 @@ impl Registers {
     /// All lanes of an operand.
     #[inline(always)]
     pub fn read<T: Lane>(&self, slot: Slot) -> [T; WARP_SIZE] {
-        self.load::<T>(slot).map(T::from_word)
+        // A plain loop: `map` of arrays is not always inlined, and then not compiled for the level.
+        let words = self.load::<T>(slot);
+        let mut lanes = [T::default(); WARP_SIZE];
+        let mut at = 0;
+        while at < WARP_SIZE {
+            lanes[at] = T::from_word(words[at]);
+            at += 1;
+        }
+        lanes
     }
 
     /// One lane of an operand.
@@ -202,7 +210,13 @@ impl Registers {
     /// Sets the lanes of `mask`.
     #[inline(always)]
     pub fn write<T: Lane>(&mut self, slot: Slot, mask: LaneMask, lanes: &[T; WARP_SIZE]) {
-        self.store::<T>(slot, mask, lanes.map(T::to_word));
+        let mut words = [T::default().to_word(); WARP_SIZE];
+        let mut at = 0;
+        while at < WARP_SIZE {
+            words[at] = lanes[at].to_word();
+            at += 1;
+        }
+        self.store::<T>(slot, mask, words);
     }
 
     /// Value of a predicate in all lanes.
