@@ -176,10 +176,10 @@ fn scattered_sectors(access: &WarpAccess<'_>) -> u64 {
     let mut touched = [access.addresses[first] / SECTOR; 32];
     let (mut ascending, mut wide, mut distinct) = (true, false, 1);
     let mut last = touched[0];
-    for lane in 0..32 {
+    for (lane, touched) in touched.iter_mut().enumerate() {
         if access.lanes >> lane & 1 != 0 {
             let sector = access.addresses[lane] / SECTOR;
-            touched[lane] = sector;
+            *touched = sector;
             wide |= (access.addresses[lane] + reach) / SECTOR != sector;
             ascending &= sector >= last;
             distinct += u64::from(sector != last);
