@@ -215,6 +215,32 @@ fn declarations_and_definitions_are_one() {
     assert_eq!((g.linkage, g.initializer.is_some()), (Linkage::Visible, true));
 }
 
+/// Compilers up to CUDA 4 wrote declarations with no `;`, and ptxas takes them in any version.
+#[test]
+fn a_declaration_needs_no_semicolon() {
+    let m = module(
+        ".visible .func f(.param .b64 a)\n.visible .func (.param .b32 r) g\n.func h() .noreturn\n.file 1 \"a.cu\"\n.entry k() { ret; }\n.extern .func last",
+    );
+    let names: Vec<&str> = m.functions.iter().map(|f| &*f.name).collect();
+    assert_eq!(names, ["f", "g", "h", "k", "last"]);
+    assert_eq!(m.functions.iter().filter(|f| f.body.is_some()).count(), 1);
+    assert!(function(&m, "h").noreturn);
+}
+
+/// `mad` had a default rounding up to PTX 3.1 (ISA 9.7.3.7).
+#[test]
+fn an_old_mad_needs_no_rounding() {
+    let valid = |version: &str, opcode: &str| {
+        let text = format!(
+            ".version {version}\n.target sm_30\n.entry k() {{ .reg .f32 %f; .reg .f64 %d; {opcode}; ret; }}"
+        );
+        parse(Source::new("mad.ptx", text.into_bytes())).module.is_some()
+    };
+    assert!(valid("3.1", "mad.ftz.f32 %f, %f, %f, %f"));
+    assert!(!valid("3.2", "mad.ftz.f32 %f, %f, %f, %f"));
+    assert!(!valid("3.1", "mad.f64 %d, %d, %d, %d"));
+}
+
 #[test]
 fn source_positions() {
     let m = module(

@@ -10,7 +10,7 @@ use super::declaration::{Declarator, Head, attributes, count, declarator, dimens
 use super::names::Entity;
 use super::tokens::{Name, Step, Tokens, directive, name, token};
 use super::variable::align_up;
-use super::{Done, Parser, SOURCE, Stop};
+use super::{Done, MODULE_DIRECTIVES, Parser, SOURCE, Stop};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
@@ -88,6 +88,8 @@ impl<'a> Parser<'a> {
         let has_body = match self.kind() {
             TokenKind::OpenBrace => true,
             TokenKind::Semicolon => false,
+            // ptxas takes a declaration that no `;` ends; compilers up to CUDA 4 wrote them so.
+            TokenKind::Directive | TokenKind::End if kind == FunctionKind::Func => false,
             _ => return self.expected("`{`, `;` or a directive of the function"),
         };
         if has_body && linkage == Linkage::Extern && kind == FunctionKind::Func {
@@ -99,15 +101,19 @@ impl<'a> Parser<'a> {
         let span = start.to(signature.span);
         let Some(id) = self.declare_function(kind, linkage, span, &signature, tuning, noreturn, has_body)
         else {
-            self.bump();
             if has_body {
                 // The body of a function that cannot be: read over it.
+                self.bump();
                 self.skip_block();
+            } else {
+                self.eat(TokenKind::Semicolon);
             }
             return Ok(());
         };
-        self.bump();
-        if has_body {
+        if !has_body {
+            self.eat(TokenKind::Semicolon);
+        } else {
+            self.bump();
             self.body(id, &signature.returns, &signature.params);
         }
         Ok(())
@@ -365,6 +371,9 @@ impl<'a> Parser<'a> {
         let (mut max, mut required, mut rank) = (None, None, None);
         while self.kind() == TokenKind::Directive {
             let (word, span) = (self.word(), self.span());
+            if !entry && !TUNING.contains(&word) && MODULE_DIRECTIVES.contains(&word) {
+                break;
+            }
             let for_entry = !matches!(word, ".noreturn" | ".abi_preserve" | ".abi_preserve_control");
             let both = matches!(word, ".pragma" | ".language");
             if TUNING.contains(&word) && !both && for_entry != entry {

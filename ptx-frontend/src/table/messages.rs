@@ -248,7 +248,12 @@ fn lacking(context: &Context, unmet: &Unmet) -> Diagnostic {
             format!("`{culprit} is gone from PTX {since} on sm_{sm} and later; {module}"),
         )
         .caption("no longer there")
-        .help("use the form with `.sync`");
+        // What Volta removed are the forms without a mask of threads; before, a default rounding.
+        .help(if sm >= 70 {
+            "use the form with `.sync`"
+        } else {
+            "state the rounding, such as `.rn`"
+        });
     }
     let (code, needs) = match (unmet.version_met, unmet.target_met) {
         (false, true) => (codes::TOO_OLD, format!("PTX {}", unmet.version)),

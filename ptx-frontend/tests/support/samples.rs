@@ -133,6 +133,7 @@ pub(crate) fn instructions() -> Vec<Instruction> {
             let op = modifiers.iter().fold(opcode.to_owned(), |op, modifier| op + &modifier.to_string());
             let (version, target) = match opcode {
                 "shfl" | "vote" if !op.contains(".sync") => ("6.3", "sm_62"),
+                "mad" if op.ends_with("f32") && !op.contains(".r") => ("3.1", "sm_30"),
                 "wmma" if !op.contains(".aligned") => ("6.2", "sm_70"),
                 _ => ("9.4", target(form)),
             };

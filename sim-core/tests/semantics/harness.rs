@@ -99,9 +99,9 @@ impl Instruction {
     }
 
     /// The kernel.
-    fn kernel(&self, target: &str) -> String {
+    fn kernel(&self, version: &str, target: &str) -> String {
         let mut text = format!(
-            ".version 9.4\n.target {target}\n.address_size 64\n\
+            ".version {version}\n.target {target}\n.address_size 64\n\
              .visible .entry k(.param .u64 in, .param .u64 out)\n{{\n\
              .reg .pred %g;\n.reg .b32 %i, %j, %n, %t;\n.reg .b64 %in, %out, %at;\n\
              ld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n\
@@ -175,8 +175,9 @@ impl Instruction {
     /// The module, for the first target that has the instruction.
     pub(crate) fn module(&self) -> Arc<Module> {
         let mut messages = Vec::new();
-        for target in ["sm_100a", "sm_90a", "sm_120a", "sm_103a", "sm_107a"] {
-            let parsed = parse(Source::new("instruction.ptx", self.kernel(target).into_bytes()));
+        let newest = ["sm_100a", "sm_90a", "sm_120a", "sm_103a", "sm_107a"].map(|target| ("9.4", target));
+        for (version, target) in newest.into_iter().chain([("3.1", "sm_30")]) {
+            let parsed = parse(Source::new("instruction.ptx", self.kernel(version, target).into_bytes()));
             if let Some(module) = parsed.module {
                 return module.into();
             }

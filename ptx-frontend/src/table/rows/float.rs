@@ -27,6 +27,7 @@ pub(super) static GROUP: Group = Group {
         ]),
         section("9.7.3.7", &[
             row("mad.rnd{.ftz}{.sat}.f32 d, a, b, c", "1.4"),
+            row("mad{.ftz}{.sat}.f32 d, a, b, c", "1.0 !3.2:sm_10"),
             row("mad.rnd.f64 d, a, b, c", "1.4 sm_13"),
         ]),
         section("9.7.3.8", &[
