@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
+use clap::builder::{PossibleValuesParser, Styles, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use memory_model::Property;
+use memory_model::model::ModelName;
 use sim_core::Dim3;
 
 use crate::element::parse_integer;
@@ -85,6 +87,9 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Say whether PTX files are valid and can be run
     Check(CheckArgs),
+    /// Decide what the PTX memory model allows litmus tests to do
+    #[command(after_long_help = LITMUS_HELP)]
+    Litmus(Box<LitmusArgs>),
     /// Explain the code of a diagnostic or the kind of a finding
     Explain(ExplainArgs),
     /// Print the completions of a shell
@@ -179,6 +184,64 @@ pub(crate) struct CheckArgs {
     #[arg(short, long)]
     pub(crate) list: bool,
 }
+
+/// `warpgrind litmus`
+#[derive(Args, Debug)]
+pub(crate) struct LitmusArgs {
+    /// Litmus tests: .litmus, NVIDIA's .test, .ptx with a `//@ litmus` header, or folders of them
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// The memory model: isa (the newest text), cat-7.5 and cat-6.0 (the published models), sc
+    #[arg(short, long, value_parser = names(ModelName::ALL.map(ModelName::as_str), str::parse::<ModelName>), default_value = "isa", hide_possible_values = true, value_name = "MODEL")]
+    pub(crate) model: ModelName,
+    /// What is asked: assertion, termination, races, barrier-divergence
+    #[arg(short, long, value_parser = names(Property::ALL.map(Property::as_str), str::parse::<Property>), default_value = "assertion", hide_possible_values = true, value_name = "PROPERTY")]
+    pub(crate) property: Property,
+    /// How often a loop is entered; without it 1, 2, 4 and 8 are tried until the verdict is settled
+    #[arg(short, long, value_name = "N", value_parser = parse_u32)]
+    pub(crate) bound: Option<u32>,
+    /// Give up on a test after this time: 30s, 500ms, 2m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Show an execution for what is possible, and what cuts each candidate for what is not
+    #[arg(short, long, help_heading = REPORT)]
+    pub(crate) explain: bool,
+    /// Write the execution, or the first candidate that is cut, as a DOT graph; for several tests a folder
+    #[arg(long, value_name = "PATH", help_heading = REPORT)]
+    pub(crate) dot: Option<PathBuf>,
+    /// List the outcomes: what the observed registers and locations can hold together
+    #[arg(short, long, help_heading = REPORT)]
+    pub(crate) outcomes: bool,
+    /// Count the executions behind each outcome
+    #[arg(long, requires = "outcomes", help_heading = REPORT)]
+    pub(crate) count: bool,
+}
+
+/// A parser of one of these names.
+fn names<T: Clone + Send + Sync + 'static, const N: usize>(
+    names: [&'static str; N],
+    parse: fn(&str) -> Result<T, String>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(move |name| parse(&name))
+}
+
+const LITMUS_HELP: &str = "\
+A test asks a question about the final state of a small program, such as `exists (1:r0 == 1 /\\ 1:r1 == 0)`.
+The verdict says what the model allows; whether the assertion as written is true decides the exit code.
+
+  exists c     some execution ends with c        allowed: true      forbidden: false
+  ~exists c    none does                         allowed: false     forbidden: true
+  forall c     every execution ends with c       always: true       not always: false
+
+Examples:
+  warpgrind litmus MP.litmus --explain
+  warpgrind litmus tests/ --model cat-7.5 --format json
+  warpgrind litmus lock.litmus --property termination --bound 3
+
+Exit codes: 0 every assertion or property holds, 1 one does not or the model leaves the program undefined,
+2 usage, 3 a test is not well formed, 4 unsupported, 5 a limit left a verdict unknown.";
 
 /// `warpgrind explain`
 #[derive(Args, Debug)]

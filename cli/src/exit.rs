@@ -12,8 +12,8 @@ use ptx_frontend::Source;
 pub(crate) enum Exit {
     /// Everything ran and nothing was found.
     Clean = 0,
-    /// Findings that let the kernel finish, values that differ from the expected ones, or a failed
-    /// `assert` in the kernel.
+    /// Findings that let the kernel finish, values that differ from the expected ones, a failed
+    /// `assert` in the kernel, or an assertion of a litmus test that does not hold.
     Findings = 1,
     /// The command line, a launch file or an input file is wrong.
     Usage = 2,

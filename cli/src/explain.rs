@@ -1,5 +1,6 @@
 //! `warpgrind explain`: what codes of diagnostics and kinds of findings mean.
 
+use memory_model::litmus::Code as LitmusCode;
 use ptx_frontend::codes;
 use sim_core::FindingKind;
 
@@ -78,6 +79,10 @@ pub(crate) fn explain(code: Option<&str>, console: &Console) -> Result<Exit, Fai
             for (code, text) in codes::ALL {
                 console.out(format!("  {code}  {}\n", first_sentence(text)));
             }
+            console.out("\nLitmus tests:\n");
+            for code in LitmusCode::ALL {
+                console.out(format!("  {}  {}\n", code.as_str(), first_sentence(code.explanation())));
+            }
         }
     }
     Ok(Exit::Clean)
@@ -90,6 +95,9 @@ fn find(code: &str) -> Result<String, Failure> {
     }
     if let Some(text) = codes::explain(&code.to_uppercase()) {
         return Ok(wrap(text));
+    }
+    if let Some(code) = LitmusCode::ALL.into_iter().find(|known| known.as_str() == code.to_uppercase()) {
+        return Ok(wrap(code.explanation()));
     }
     let names = KINDS.iter().map(|kind| kind.name()).chain(codes::ALL.iter().map(|(code, _)| code.0));
     Err(Failure::usage(format!("there is no code or finding `{code}`"))

@@ -1,6 +1,6 @@
 //! The command line tool `warpgrind`: runs CUDA kernels from their PTX with no GPU.
 //!
-//! One file for each verb ([`run`], [`check`], [`explain`]); [`args`] is the command line,
+//! One file for each verb ([`run`], [`check`], [`litmus`], [`explain`]); [`args`] is the command line,
 //! [`value`] the language of arguments, [`report`] everything that is shown, [`exit`] the exit
 //! codes.
 //!
@@ -10,7 +10,7 @@
 //! * Every way to end has its exit code in [`exit::Exit`].
 //!
 //! # What it must not know
-//! How PTX is parsed or executed.
+//! How PTX is parsed or executed, and what a memory model allows.
 
 mod args;
 mod array;
@@ -19,6 +19,7 @@ mod compare;
 mod element;
 mod exit;
 mod explain;
+mod litmus;
 mod modules;
 mod npy;
 mod progress;
@@ -70,6 +71,7 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
             Ok(run::run(args, &cli.global, console, &Simulator::new(config)))
         }
         Command::Check(args) => check::check(args, &cli.global, console),
+        Command::Litmus(args) => litmus::litmus(args, &cli.global, console),
         Command::Explain(args) => explain::explain(args.code.as_deref(), console),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -10,6 +10,7 @@ fn transcripts() {
         .register_bin("warpgrind", trycmd::cargo::cargo_bin!("warpgrind"))
         .case("cli/tests/cmd/*.trycmd")
         .case("cli/LAUNCH.md")
+        .case("cli/LITMUS.md")
         .case("cli/REPORT.md")
         .case("README.md");
 }

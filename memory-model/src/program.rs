@@ -607,6 +607,15 @@ impl Litmus {
         out
     }
 
+    /// The assertion in a notation that litmus files have, such as `exists (1:r0 == 1 && 1:r1 == 0)`.
+    pub fn question(&self) -> Option<String> {
+        let Assertion { quantifier, cond } = self.assertion.as_ref()?;
+        let cond = DisplayCond(self, cond).to_string();
+        let bare = !cond.starts_with(['(', '!']);
+        let cond = if bare { format!("({cond})") } else { cond };
+        Some(format!("{} {cond}", quantifier.as_str()))
+    }
+
     /// How an observable is written: `1:r0`, `x`, `x[2]`.
     pub fn observable_name(&self, v: Observable) -> String {
         match v {
@@ -623,8 +632,34 @@ impl Litmus {
     }
 }
 
-/// A condition in the notation of litmus files, for messages.
+impl Quantifier {
+    /// The spelling in litmus files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Quantifier::Exists => "exists",
+            Quantifier::NotExists => "~exists",
+            Quantifier::Forall => "forall",
+        }
+    }
+}
+
+/// A condition in a notation that litmus files have, for messages.
 pub struct DisplayCond<'a>(pub &'a Litmus, pub &'a Cond);
+
+/// The operands of nested conjunctions, or of nested disjunctions.
+fn chain<'a>(cond: &'a Cond, and: bool, out: &mut Vec<&'a Cond>) {
+    match cond {
+        Cond::And(a, b) if and => {
+            chain(a, and, out);
+            chain(b, and, out);
+        }
+        Cond::Or(a, b) if !and => {
+            chain(a, and, out);
+            chain(b, and, out);
+        }
+        other => out.push(other),
+    }
+}
 
 impl fmt::Display for DisplayCond<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -635,9 +670,15 @@ impl fmt::Display for DisplayCond<'_> {
         };
         match cond {
             Cond::Cmp(cmp, a, b) => write!(f, "{} {} {}", term(a), cmp.as_str(), term(b)),
-            Cond::Not(c) => write!(f, "~({})", DisplayCond(litmus, c)),
-            Cond::And(a, b) => write!(f, "({} /\\ {})", DisplayCond(litmus, a), DisplayCond(litmus, b)),
-            Cond::Or(a, b) => write!(f, "({} \\/ {})", DisplayCond(litmus, a), DisplayCond(litmus, b)),
+            Cond::Not(c) => write!(f, "!({})", DisplayCond(litmus, c)),
+            Cond::And(..) | Cond::Or(..) => {
+                let and = matches!(cond, Cond::And(..));
+                let mut operands = Vec::new();
+                chain(cond, and, &mut operands);
+                let operands: Vec<String> =
+                    operands.into_iter().map(|c| DisplayCond(litmus, c).to_string()).collect();
+                write!(f, "({})", operands.join(if and { " && " } else { " || " }))
+            }
         }
     }
 }

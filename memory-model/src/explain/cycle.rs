@@ -84,6 +84,11 @@ impl Cut {
         out
     }
 
+    /// The candidate as a graph in the DOT language, with the cycle in bold.
+    pub fn dot(&self, title: &str) -> String {
+        super::dot::cut_graph(self, title)
+    }
+
     fn step(&self, out: &mut String, step: &Step, indent: usize) {
         let _ = writeln!(
             out,

@@ -58,6 +58,49 @@ pub enum Code {
 }
 
 impl Code {
+    /// All of them.
+    pub const ALL: [Code; 8] = [
+        Code::Syntax,
+        Code::Header,
+        Code::Undeclared,
+        Code::Duplicate,
+        Code::UnknownInstruction,
+        Code::Qualifier,
+        Code::Range,
+        Code::Limit,
+    ];
+
+    /// What it means and what to do about it, in a few sentences.
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Code::Syntax => {
+                "A character or a word of a litmus test has no place where it stands. A test is a line `PTX \
+                 name`, the initial state in braces, a row with the threads, rows of instructions separated by \
+                 `|` and ended by `;`, and a condition."
+            }
+            Code::Header => {
+                "A litmus test does not begin as one. The first line is `PTX` and the name of the test; the \
+                 initial state in braces follows, `{ x=0; y=0; }`."
+            }
+            Code::Undeclared => {
+                "A litmus test uses a thread, a label or, in its condition, a register or a location that \
+                 it does not have. Locations and registers need no declaration to be used by an instruction; \
+                 they begin as 0."
+            }
+            Code::Duplicate => "A litmus test declares a thread, a location or a label twice.",
+            Code::UnknownInstruction => {
+                "The dialect of litmus tests has no such instruction. It has ld, st, atom, red, fence, membar, \
+                 bar, barrier.cluster, mbarrier, mov, arithmetic, branches that compare two values, and goto."
+            }
+            Code::Qualifier => {
+                "An instruction of a litmus test lacks a qualifier, or has one that it does not take. Relaxed, \
+                 acquire and release accesses need a scope, weak ones take none."
+            }
+            Code::Range => "A number in a litmus test is too small or too large for its place.",
+            Code::Limit => "A litmus test is larger than this implementation reads.",
+        }
+    }
+
     /// The stable identifier, such as `L003`.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,0 +1,233 @@
+//! Verdicts for programs; `cli/REPORT.md` describes the fields.
+
+use indexmap::IndexMap;
+use memory_model::explain::{Cut, Shown, ShownEvent, Step};
+use memory_model::{Outcome, Race};
+use serde::Serialize;
+
+use super::load::Loaded;
+use super::{Checked, CheckedFile};
+use crate::args::LitmusArgs;
+use crate::report::{DiagnosticJson, FailureJson};
+
+/// The document of `warpgrind litmus`.
+#[derive(Serialize, Debug)]
+pub(super) struct LitmusReport {
+    pub(super) schema: u32,
+    pub(super) command: &'static str,
+    pub(super) exit_code: u8,
+    pub(super) tests: Vec<TestJson>,
+}
+
+/// One test, or a file that holds none.
+#[derive(Serialize, Debug)]
+pub(super) struct TestJson {
+    file: String,
+    name: Option<String>,
+    model: &'static str,
+    property: &'static str,
+    /// The assertion in the notation of litmus files.
+    assertion: Option<String>,
+    holds: Option<bool>,
+    verdict: &'static str,
+    reason: Option<String>,
+    /// Seconds that the check took.
+    seconds: f64,
+    bound: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcomes: Option<OutcomesJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    race: Option<RaceJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution: Option<ExecutionJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cuts: Vec<CutJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<FailureJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    diagnostics: Vec<DiagnosticJson>,
+}
+
+impl TestJson {
+    /// The tests of a file.
+    pub(super) fn of_file(file: &CheckedFile, args: &LitmusArgs) -> Vec<Self> {
+        let blank = || Self {
+            file: file.name.clone(),
+            name: None,
+            model: args.model.as_str(),
+            property: args.property.as_str(),
+            assertion: None,
+            holds: None,
+            verdict: "error",
+            reason: None,
+            seconds: 0.0,
+            bound: None,
+            outcomes: None,
+            race: None,
+            execution: None,
+            cuts: Vec::new(),
+            error: None,
+            diagnostics: Vec::new(),
+        };
+        match &file.tests {
+            Ok(tests) => tests.iter().map(|test| blank().with(test, args)).collect(),
+            Err(Loaded::Failed(failure)) => vec![Self {
+                reason: Some(failure.message.clone()),
+                error: Some(FailureJson::from(failure)),
+                ..blank()
+            }],
+            Err(Loaded::Malformed(source, diagnostics)) => vec![Self {
+                reason: diagnostics.first().map(|d| d.message.clone()),
+                diagnostics: diagnostics.iter().map(|d| DiagnosticJson::new(d, source, &[])).collect(),
+                ..blank()
+            }],
+            Err(Loaded::Tests(_)) => Vec::new(),
+        }
+    }
+
+    fn with(self, test: &Checked, args: &LitmusArgs) -> Self {
+        let verdict = &test.verdict;
+        Self {
+            name: Some(test.litmus.name.clone()),
+            assertion: test.litmus.question(),
+            holds: verdict.holds,
+            verdict: verdict.verdict,
+            reason: verdict.reason.clone(),
+            seconds: test.time.as_secs_f64(),
+            bound: Some(verdict.bound),
+            outcomes: args.outcomes.then(|| OutcomesJson {
+                complete: verdict.outcomes_complete,
+                list: verdict.outcomes.iter().map(|o| OutcomeJson::new(&verdict.observables, o)).collect(),
+            }),
+            race: verdict.race.as_ref().map(RaceJson::from),
+            execution: verdict.witness.as_ref().filter(|_| args.explain).map(ExecutionJson::from),
+            cuts: verdict.cuts.iter().filter(|_| args.explain).map(CutJson::from).collect(),
+            ..self
+        }
+    }
+}
+
+#[derive(Serialize, Debug)]
+struct OutcomesJson {
+    complete: bool,
+    list: Vec<OutcomeJson>,
+}
+
+#[derive(Serialize, Debug)]
+struct OutcomeJson {
+    values: IndexMap<String, i64>,
+    satisfies: bool,
+    executions: Option<u64>,
+}
+
+impl OutcomeJson {
+    fn new(names: &[String], outcome: &Outcome) -> Self {
+        Self {
+            values: names.iter().cloned().zip(outcome.values.iter().copied()).collect(),
+            satisfies: outcome.satisfies,
+            executions: outcome.executions,
+        }
+    }
+}
+
+#[derive(Serialize, Debug)]
+struct RaceJson {
+    class: &'static str,
+    accesses: Vec<AccessJson>,
+}
+
+#[derive(Serialize, Debug)]
+struct AccessJson {
+    thread: u32,
+    line: u32,
+    text: String,
+}
+
+impl From<&Race> for RaceJson {
+    fn from(race: &Race) -> Self {
+        let access = |(thread, line, text): &(u32, u32, String)| AccessJson {
+            thread: *thread,
+            line: *line,
+            text: text.clone(),
+        };
+        Self { class: race.class.as_str(), accesses: race.accesses.iter().map(access).collect() }
+    }
+}
+
+#[derive(Serialize, Debug)]
+struct EventJson {
+    label: String,
+    thread: Option<u32>,
+    line: u32,
+    text: String,
+    action: String,
+}
+
+impl From<&ShownEvent> for EventJson {
+    fn from(event: &ShownEvent) -> Self {
+        Self {
+            label: event.label.clone(),
+            thread: event.thread,
+            line: event.line,
+            text: event.text.clone(),
+            action: event.action.clone(),
+        }
+    }
+}
+
+/// Events, and relations as pairs of their indices.
+#[derive(Serialize, Debug)]
+struct ExecutionJson {
+    events: Vec<EventJson>,
+    relations: IndexMap<&'static str, Vec<(usize, usize)>>,
+}
+
+impl From<&Shown> for ExecutionJson {
+    fn from(shown: &Shown) -> Self {
+        Self {
+            events: shown.events.iter().map(EventJson::from).collect(),
+            relations: shown.relations.iter().cloned().collect(),
+        }
+    }
+}
+
+#[derive(Serialize, Debug)]
+struct CutJson {
+    axiom: &'static str,
+    section: &'static str,
+    events: Vec<EventJson>,
+    /// Reads with the writes they read from.
+    reads_from: Vec<(usize, usize)>,
+    cycle: Vec<StepJson>,
+}
+
+#[derive(Serialize, Debug)]
+struct StepJson {
+    from: usize,
+    relation: String,
+    to: usize,
+    because: Vec<StepJson>,
+}
+
+impl From<&Step> for StepJson {
+    fn from(step: &Step) -> Self {
+        Self {
+            from: step.from,
+            relation: step.relation.clone(),
+            to: step.to,
+            because: step.because.iter().map(StepJson::from).collect(),
+        }
+    }
+}
+
+impl From<&Cut> for CutJson {
+    fn from(cut: &Cut) -> Self {
+        Self {
+            axiom: cut.axiom,
+            section: cut.section,
+            events: cut.events.iter().map(EventJson::from).collect(),
+            reads_from: cut.reads_from.clone(),
+            cycle: cut.cycle.iter().map(StepJson::from).collect(),
+        }
+    }
+}
