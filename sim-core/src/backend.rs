@@ -49,9 +49,32 @@ pub enum Error {
     /// The simulator does not support something that is needed before the launch starts.
     #[error("not supported: {0}")]
     Unsupported(String),
+    /// The device's driver is older than the module needs.
+    #[error("the device's driver supports {driver}, which is too old for {needs}; a newer driver takes it{}", lines(.log))]
+    DriverTooOld {
+        /// What the driver supports.
+        driver: String,
+        /// What the module needs.
+        needs: String,
+        /// What the driver's compiler says.
+        log: String,
+    },
+    /// The device's driver does not accept the module; its words.
+    #[error("the device's driver refuses the PTX: {0}")]
+    ModuleRefused(String),
+    /// The device lacks something that the module or launch needs.
+    #[error("the device lacks a capability: {0}")]
+    MissingCapability(String),
+    /// The contents of the device, or the device itself, were lost earlier.
+    #[error("{0}")]
+    Lost(String),
     /// A failure of the backend itself, with its own words.
     #[error("{0}")]
     Backend(String),
+}
+
+fn lines(log: &str) -> String {
+    if log.is_empty() { String::new() } else { format!("\n{log}") }
 }
 
 fn suggestion(candidates: &[String]) -> String {

@@ -1,0 +1,242 @@
+//! The device as a [`Backend`].
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use ptx_frontend::Module;
+use sim_core::{Backend, DevicePtr, Error, Launch, LaunchReport, ModuleId, Outcome, RunOptions, Stats};
+
+use crate::capture;
+use crate::context::Context;
+use crate::driver::{Driver, Properties};
+use crate::error::{CallError, OpenError};
+use crate::fault;
+use crate::jit::Loaded;
+use crate::launch::{self, End};
+use crate::memory::Memory;
+
+/// Which device, and how to use it.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The driver's library; `None` takes `WARPGRIND_LIBCUDA` or looks in the usual places.
+    pub library: Option<PathBuf>,
+    /// The device's number, from 0.
+    pub index: u32,
+    /// Where buffers lie.
+    pub placement: Placement,
+}
+
+/// Where buffers lie in the device's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Placement {
+    /// Side by side, as `cuMemAlloc` places them, aligned to 256 bytes. An access behind the end of a buffer goes
+    /// unnoticed if there is another one.
+    #[default]
+    Packed,
+    /// Each ends where nothing is mapped, so that an access behind its end faults: exactly if its size is a
+    /// multiple of 16 bytes, else up to 15 bytes are between. Aligned to 16 bytes; takes 2 MiB at the least.
+    Guarded,
+}
+
+/// A device in use by this process.
+///
+/// A fault of a kernel makes the driver useless to the whole process: every later call, a new context included,
+/// fails with the same error. So does, in effect, a kernel that exceeds [`RunOptions::timeout`], since only the end
+/// of the process ends it. Afterwards all requests are answered with [`Error::Lost`].
+#[derive(Debug)]
+pub struct Device {
+    driver: Driver,
+    properties: Properties,
+    placement: Placement,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    context: Context,
+    modules: HashMap<ModuleId, Loaded>,
+    memory: Memory,
+    next_module: u32,
+    /// Why the device cannot be used any more.
+    lost: Option<String>,
+}
+
+impl Device {
+    /// Opens the driver and a context on a device.
+    pub fn open(options: &Options) -> Result<Self, OpenError> {
+        Self::with_driver(Driver::open(options.library.as_deref())?, options)
+    }
+
+    /// The same with a driver that is open already; `options.library` is not used.
+    pub fn with_driver(driver: Driver, options: &Options) -> Result<Self, OpenError> {
+        let (device, properties) = driver.properties(options.index)?;
+        let context = Context::new(driver.api.clone(), device)
+            .map_err(|error| OpenError::Call { error, version: Some(driver.version()) })?;
+        let state =
+            State { context, modules: HashMap::new(), memory: Memory::default(), next_module: 0, lost: None };
+        Ok(Self { driver, properties, placement: options.placement, state: Mutex::new(state) })
+    }
+
+    /// The driver.
+    pub fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    /// What device it is.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// The state, with the context current on this thread.
+    fn enter(&self) -> Result<MutexGuard<'_, State>, Error> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &state.lost {
+            Some(why) => Err(Error::Lost(format!("this process cannot use the device any more: {why}"))),
+            None => state.context.enter().map(|()| state).map_err(backend),
+        }
+    }
+}
+
+fn backend(error: CallError) -> Error {
+    Error::Backend(error.to_string())
+}
+
+impl State {
+    fn module(&mut self, module: ModuleId) -> Result<&mut Loaded, Error> {
+        self.modules.get_mut(&module).ok_or_else(|| unknown(module))
+    }
+}
+
+fn unknown(module: ModuleId) -> Error {
+    Error::Backend(format!("module {} is not loaded", module.0))
+}
+
+impl Backend for Device {
+    fn name(&self) -> String {
+        self.properties.name.clone()
+    }
+
+    fn load(&self, module: Arc<Module>) -> Result<ModuleId, Error> {
+        let mut state = self.enter()?;
+        let loaded = Loaded::new(&state.context, &module, &self.properties, self.driver.version())?;
+        for &(pointer, bytes) in loaded.variables.values() {
+            state.memory.add_variable(pointer, bytes);
+        }
+        let id = ModuleId(state.next_module);
+        state.next_module += 1;
+        state.modules.insert(id, loaded);
+        Ok(id)
+    }
+
+    fn unload(&self, module: ModuleId) -> Result<(), Error> {
+        let mut state = self.enter()?;
+        let loaded = state.modules.remove(&module).ok_or_else(|| unknown(module))?;
+        for &(pointer, _) in loaded.variables.values() {
+            state.memory.remove_variable(pointer);
+        }
+        loaded.unload(&state.context);
+        Ok(())
+    }
+
+    fn variable(&self, module: ModuleId, name: &str) -> Result<(DevicePtr, u64), Error> {
+        let mut state = self.enter()?;
+        let found = state.module(module)?.variables.get(name).copied();
+        found.ok_or_else(|| Error::NoSuchVariable(name.into()))
+    }
+
+    fn alloc(&self, bytes: u64, _label: &str) -> Result<DevicePtr, Error> {
+        let State { context, memory, .. } = &mut *self.enter()?;
+        memory.alloc(context, bytes, self.placement)
+    }
+
+    fn free(&self, pointer: DevicePtr) -> Result<(), Error> {
+        let State { context, memory, .. } = &mut *self.enter()?;
+        memory.free(context, pointer)
+    }
+
+    fn write(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), Error> {
+        let state = self.enter()?;
+        state.memory.check(to, bytes.len() as u64)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the device's range was checked, the host's is that of the slice.
+        unsafe { state.context.api.copy_to_device(to, bytes.as_ptr().cast(), bytes.len()) }.map_err(backend)
+    }
+
+    fn read(&self, from: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
+        let state = self.enter()?;
+        state.memory.check(from, bytes.len() as u64)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the device's range was checked, the host's is that of the slice.
+        unsafe { state.context.api.copy_to_host(bytes.as_mut_ptr().cast(), from, bytes.len()) }
+            .map_err(backend)
+    }
+
+    fn fill(&self, to: DevicePtr, bytes: u64, pattern: &[u8]) -> Result<(), Error> {
+        let state = self.enter()?;
+        state.memory.check(to, bytes)?;
+        let count = bytes as usize / pattern.len().max(1);
+        let api = &state.context.api;
+        if count == 0 {
+            return Ok(());
+        }
+        // SAFETY: the device's range was checked; the driver refuses addresses that are not aligned.
+        let filled = unsafe {
+            match *pattern {
+                [a] => api.fill_8(to, a, count),
+                [a, b] => api.fill_16(to, u16::from_le_bytes([a, b]), count),
+                [a, b, c, d] => api.fill_32(to, u32::from_le_bytes([a, b, c, d]), count),
+                _ => return Err(Error::Backend(format!("a pattern of {} bytes", pattern.len()))),
+            }
+        };
+        filled.map_err(backend)
+    }
+
+    /// Runs a launch. Schedule, instruction limit and checks of `options` are the simulator's; the time limit holds
+    /// here too, see [`Device`].
+    fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error> {
+        let state = &mut *self.enter()?;
+        let loaded = state.modules.get_mut(&module).ok_or_else(|| unknown(module))?;
+        let context = &mut state.context;
+        let function = loaded.function(context, &launch.kernel)?;
+        let start = Instant::now();
+        let run =
+            || launch::start(context, function, launch).map(|()| launch::wait(context, options.timeout));
+        let (end, output, errors) =
+            if loaded.prints { capture::during(run) } else { (run(), Vec::new(), Vec::new()) };
+        let mut report = LaunchReport {
+            outcome: Outcome::Completed,
+            findings: Vec::new(),
+            dropped_findings: 0,
+            stats: Stats {
+                blocks: u64::try_from(launch.grid.count()).unwrap_or(u64::MAX),
+                time: start.elapsed(),
+                ..Stats::default()
+            },
+            output,
+        };
+        match end? {
+            End::Completed => {}
+            End::TimedOut(limit) => {
+                context.stuck = true;
+                state.lost = Some("a kernel that did not end in time still runs".into());
+                report.outcome = Outcome::LimitReached;
+                report.findings.push(fault::timed_out(&launch.kernel, limit));
+            }
+            End::Failed(error) => {
+                state.lost = Some(format!("a kernel faulted with {}", error.name));
+                let kind = fault::kind_of(error.code).ok_or_else(|| backend(error.clone()))?;
+                let said = String::from_utf8_lossy(&errors);
+                let (outcome, finding) = fault::finding(&launch.kernel, kind, &error, &said);
+                report.outcome = outcome;
+                report.findings.push(finding);
+            }
+        }
+        Ok(report)
+    }
+}

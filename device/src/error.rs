@@ -1,0 +1,109 @@
+//! Errors of opening a device, and of single calls of the driver.
+
+use std::path::PathBuf;
+
+use crate::driver::DriverVersion;
+
+/// The result code of a driver call: `CUresult`, whose numbers NVIDIA keeps stable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Code(pub(crate) u32);
+
+#[allow(missing_docs, reason = "the driver's own names")]
+impl Code {
+    pub(crate) const SUCCESS: Code = Code(0);
+    pub(crate) const INVALID_VALUE: Code = Code(1);
+    pub(crate) const OUT_OF_MEMORY: Code = Code(2);
+    pub(crate) const STUB_LIBRARY: Code = Code(34);
+    pub(crate) const NO_DEVICE: Code = Code(100);
+    pub(crate) const NO_BINARY_FOR_GPU: Code = Code(209);
+    pub(crate) const INVALID_PTX: Code = Code(218);
+    pub(crate) const JIT_COMPILER_NOT_FOUND: Code = Code(221);
+    pub(crate) const UNSUPPORTED_PTX_VERSION: Code = Code(222);
+    pub(crate) const NOT_FOUND: Code = Code(500);
+    pub(crate) const NOT_READY: Code = Code(600);
+    pub(crate) const LAUNCH_OUT_OF_RESOURCES: Code = Code(701);
+    pub(crate) const COOPERATIVE_LAUNCH_TOO_LARGE: Code = Code(720);
+    pub(crate) const INVALID_CLUSTER_SIZE: Code = Code(912);
+
+    /// The number.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// A call of the driver that failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{function} failed: {name} ({}): {text}", code.0)]
+pub struct CallError {
+    /// The function of the driver.
+    pub function: &'static str,
+    /// The code it returned.
+    pub code: Code,
+    /// The driver's name of the code.
+    pub name: String,
+    /// The driver's description of the code.
+    pub text: String,
+}
+
+/// Why there is no device to work with.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// No driver library could be opened.
+    #[error("the CUDA driver was not found: {}", tried(.0))]
+    LibraryNotFound(Vec<(PathBuf, String)>),
+    /// The library is Warpgrind's own replacement of the driver.
+    #[error("{} is Warpgrind's own stand-in for the CUDA driver, not the driver of a device", .0.display())]
+    DropIn(PathBuf),
+    /// The library lacks a function, because it is older than CUDA 12.0 or no CUDA driver.
+    #[error("the CUDA driver {path} is too old: it lacks {function}, which CUDA 12.0 brought", path = .path.display())]
+    DriverTooOld {
+        /// The library.
+        path: PathBuf,
+        /// What it lacks.
+        function: &'static str,
+    },
+    /// The driver sees no device.
+    #[error("the CUDA driver {driver} found no device{}", if *.stub { " (it is the stub that programs are linked with)" } else { "" }, driver = .path.display())]
+    NoDevice {
+        /// The library.
+        path: PathBuf,
+        /// The library is the stub for linking.
+        stub: bool,
+    },
+    /// There are devices, but not that many.
+    #[error("there is no device {index}: the driver found {count}, numbered from 0")]
+    NoSuchDevice {
+        /// The number asked for.
+        index: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// The device lacks something.
+    #[error("{device} lacks {what}")]
+    MissingCapability {
+        /// Name and compute capability.
+        device: String,
+        /// What is missing.
+        what: String,
+    },
+    /// Some other failure.
+    #[error("{error} (driver {})", version.map_or("of unknown version".to_string(), |v| v.to_string()))]
+    Call {
+        /// The call.
+        error: CallError,
+        /// The driver's version, if it says.
+        version: Option<DriverVersion>,
+    },
+}
+
+fn tried(list: &[(PathBuf, String)]) -> String {
+    match list {
+        [] => "no place is known for it on this system".into(),
+        list => list
+            .iter()
+            .map(|(path, why)| format!("{} ({why})", path.display()))
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+}

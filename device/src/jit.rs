@@ -1,0 +1,223 @@
+//! PTX to a loaded module, by the driver's own compiler and linker.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_uint, c_void};
+
+use ptx_frontend::{Module, StateSpace, TargetKind};
+use sim_core::Error;
+
+use crate::api::Handle;
+use crate::context::Context;
+use crate::driver::{DriverVersion, Properties};
+use crate::error::{CallError, Code};
+
+/// `CU_JIT_ERROR_LOG_BUFFER`
+const ERROR_LOG: c_uint = 5;
+/// `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`
+const ERROR_LOG_SIZE: c_uint = 6;
+/// `CU_JIT_INPUT_PTX`
+const INPUT_PTX: c_int = 1;
+const LOG_BYTES: usize = 16 << 10;
+
+/// A module on the device.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    handle: Handle,
+    functions: HashMap<String, Handle>,
+    /// Address and size in bytes of `.global` and `.const` variables of module scope.
+    pub(crate) variables: HashMap<String, (u64, u64)>,
+    /// Names of kernels, for messages.
+    kernels: Vec<String>,
+    /// The kernels may write to the standard streams.
+    pub(crate) prints: bool,
+}
+
+// SAFETY: the handles are names to the driver, which any thread may use.
+unsafe impl Send for Loaded {}
+
+impl Loaded {
+    /// Compiles and loads a module into the context, which is current.
+    pub(crate) fn new(
+        context: &Context,
+        module: &Module,
+        properties: &Properties,
+        version: DriverVersion,
+    ) -> Result<Self, Error> {
+        let target = module.target;
+        let fits = match target.kind {
+            TargetKind::Portable => target.sm <= properties.sm,
+            TargetKind::Family => target.sm / 10 == properties.sm / 10 && target.sm <= properties.sm,
+            TargetKind::Architecture => target.sm == properties.sm,
+        };
+        if !fits {
+            return Err(Error::MissingCapability(format!(
+                "the PTX is for {target}; {} has compute capability {}",
+                properties.name,
+                properties.capability()
+            )));
+        }
+        let mut log = Log::new();
+        let texts = module
+            .sources
+            .iter()
+            .map(|source| {
+                CString::new(&*source.text).map_err(|_| Error::ModuleRefused("a zero byte in the PTX".into()))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let handle = match &texts[..] {
+            [text] => load_one(context, text, &mut log),
+            texts => link(context, texts, &mut log),
+        };
+        let handle = handle.map_err(|error| refused(error, module, version, &log.text()))?;
+        let mut loaded = Self {
+            handle,
+            functions: HashMap::new(),
+            variables: HashMap::new(),
+            kernels: module.kernels().map(|(_, kernel)| kernel.name.to_string()).collect(),
+            prints: ["vprintf", "__assertfail"].iter().any(|name| module.symbol(name).is_some()),
+        };
+        match loaded.find_variables(context, module) {
+            Ok(()) => Ok(loaded),
+            Err(error) => {
+                loaded.unload(context);
+                Err(error)
+            }
+        }
+    }
+
+    fn find_variables(&mut self, context: &Context, module: &Module) -> Result<(), Error> {
+        let names = module.symbols.iter().filter_map(|(name, symbol)| match symbol {
+            ptx_frontend::Symbol::Variable(id) => {
+                let space = module.variables[id.index()].space;
+                matches!(space, StateSpace::Global | StateSpace::Const).then_some(name)
+            }
+            ptx_frontend::Symbol::Function(_) => None,
+        });
+        for name in names {
+            let text = CString::new(&**name).map_err(|_| Error::NoSuchVariable(name.to_string()))?;
+            let (mut pointer, mut bytes) = (0, 0);
+            // SAFETY: the module is loaded, the name ends with zero, and both results are written.
+            match unsafe { context.api.module_global(&mut pointer, &mut bytes, self.handle, text.as_ptr()) } {
+                Ok(()) => self.variables.insert(name.to_string(), (pointer, bytes as u64)),
+                // Variables that no kernel uses, and those without `.visible`, may be left out.
+                Err(error) if error.code == Code::NOT_FOUND => None,
+                Err(error) => return Err(Error::Backend(error.to_string())),
+            };
+        }
+        Ok(())
+    }
+
+    /// The kernel of this name.
+    pub(crate) fn function(&mut self, context: &Context, name: &str) -> Result<Handle, Error> {
+        if let Some(&function) = self.functions.get(name) {
+            return Ok(function);
+        }
+        let missing = || Error::NoSuchKernel { name: name.into(), candidates: self.kernels.clone() };
+        let text = CString::new(name).map_err(|_| missing())?;
+        let mut function = std::ptr::null_mut();
+        // SAFETY: the module is loaded, the name ends with zero, and the result is written.
+        match unsafe { context.api.module_function(&mut function, self.handle, text.as_ptr()) } {
+            Ok(()) => Ok(*self.functions.entry(name.into()).or_insert(function)),
+            Err(error) if error.code == Code::NOT_FOUND => Err(missing()),
+            Err(error) => Err(Error::Backend(error.to_string())),
+        }
+    }
+
+    /// Unloads it from the context, which is current.
+    pub(crate) fn unload(self, context: &Context) {
+        // SAFETY: the module is loaded, and nobody has its handle any more.
+        let _ = unsafe { context.api.module_unload(self.handle) };
+    }
+}
+
+/// What the compiler has to say.
+struct Log {
+    bytes: Vec<u8>,
+}
+
+impl Log {
+    fn new() -> Self {
+        Self { bytes: vec![0; LOG_BYTES] }
+    }
+
+    /// Options that make the driver write here, and their values.
+    fn options(&mut self) -> ([c_uint; 2], [*mut c_void; 2]) {
+        ([ERROR_LOG, ERROR_LOG_SIZE], [self.bytes.as_mut_ptr().cast(), LOG_BYTES as *mut c_void])
+    }
+
+    fn text(&self) -> String {
+        let end = self.bytes.iter().position(|&byte| byte == 0).unwrap_or(self.bytes.len());
+        String::from_utf8_lossy(&self.bytes[..end]).trim_end().to_string()
+    }
+}
+
+fn load_one(context: &Context, text: &CString, log: &mut Log) -> Result<Handle, CallError> {
+    let mut handle = std::ptr::null_mut();
+    let (mut options, mut values) = log.options();
+    // SAFETY: the image is a text that ends with zero; there are two options, whose values are a buffer that
+    // outlives the call and its size.
+    unsafe {
+        context.api.module_load(
+            &mut handle,
+            text.as_ptr().cast(),
+            2,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    }?;
+    Ok(handle)
+}
+
+fn link(context: &Context, texts: &[CString], log: &mut Log) -> Result<Handle, CallError> {
+    let api = &context.api;
+    let mut state = std::ptr::null_mut();
+    let (mut options, mut values) = log.options();
+    // SAFETY: as for a single text; the log's buffer outlives the link state, which ends below.
+    unsafe { api.link_create(2, options.as_mut_ptr(), values.as_mut_ptr(), &mut state) }?;
+    let add = |text: &CString| {
+        let bytes = text.as_bytes_with_nul();
+        // SAFETY: the data are only read, and the size is theirs; no further options.
+        unsafe {
+            api.link_add(
+                state,
+                INPUT_PTX,
+                bytes.as_ptr().cast_mut().cast(),
+                bytes.len(),
+                std::ptr::null(),
+                0,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+            )
+        }
+    };
+    let (mut image, mut size) = (std::ptr::null_mut(), 0);
+    let mut handle = std::ptr::null_mut();
+    let result = texts
+        .iter()
+        .try_for_each(add)
+        // SAFETY: the image is written, and belongs to the link state.
+        .and_then(|()| unsafe { api.link_complete(state, &mut image, &mut size) })
+        // SAFETY: the image is one that the linker made, and the state that owns it is still there.
+        .and_then(|()| unsafe {
+            api.module_load(&mut handle, image, 0, std::ptr::null_mut(), std::ptr::null_mut())
+        });
+    // SAFETY: the state was created above and is not used again.
+    let _ = unsafe { api.link_destroy(state) };
+    result.map(|()| handle)
+}
+
+fn refused(error: CallError, module: &Module, version: DriverVersion, log: &str) -> Error {
+    let words = if log.is_empty() { error.to_string() } else { format!("{error}\n{log}") };
+    match error.code {
+        Code::UNSUPPORTED_PTX_VERSION => Error::DriverTooOld {
+            driver: version.to_string(),
+            needs: format!("PTX {}", module.version),
+            log: log.into(),
+        },
+        Code::NO_BINARY_FOR_GPU => Error::MissingCapability(words),
+        Code::JIT_COMPILER_NOT_FOUND => Error::Backend(format!("the driver has no PTX compiler: {words}")),
+        Code::INVALID_PTX => Error::ModuleRefused(words),
+        Code::OUT_OF_MEMORY => Error::Backend(format!("no device memory for the module: {words}")),
+        _ => Error::ModuleRefused(words),
+    }
+}

@@ -1,0 +1,121 @@
+//! Launching a kernel and waiting for its end.
+
+use std::ffi::c_void;
+use std::time::{Duration, Instant};
+
+use sim_core::{Error, Launch};
+
+use crate::api::{Handle, LaunchAttribute, LaunchConfig};
+use crate::context::Context;
+use crate::error::{CallError, Code};
+
+/// How a launch that started has ended.
+pub(crate) enum End {
+    /// All threads exited.
+    Completed,
+    /// The driver's error; the context is unusable.
+    Failed(CallError),
+    /// It still runs.
+    TimedOut(Duration),
+}
+
+/// Starts a kernel in the context, which is current. `Err` means that nothing was started.
+pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Result<(), Error> {
+    /// `CU_FUNC_ATTRIBUTE_…`
+    const MAX_DYNAMIC_SHARED: i32 = 8;
+    const NON_PORTABLE_CLUSTER: i32 = 14;
+    /// `CU_LAUNCH_ATTRIBUTE_…`
+    const COOPERATIVE: u32 = 2;
+    const CLUSTER: u32 = 4;
+    /// What may be asked for without saying so before.
+    const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
+    const PORTABLE_CLUSTER: u128 = 8;
+
+    let api = &context.api;
+    let rejected = |error: CallError| rejected(&error, launch);
+    if launch.shared_bytes > SHARED_WITHOUT_ASKING {
+        let bytes = i32::try_from(launch.shared_bytes).unwrap_or(i32::MAX);
+        // SAFETY: the function belongs to a loaded module.
+        unsafe { api.function_set(function, MAX_DYNAMIC_SHARED, bytes) }.map_err(rejected)?;
+    }
+    let mut attributes = Vec::new();
+    let mut attribute = |id, words: &[u32]| {
+        let mut value = [0; 16];
+        value[..words.len()].copy_from_slice(words);
+        attributes.push(LaunchAttribute { id, pad: 0, value });
+    };
+    if launch.cooperative {
+        attribute(COOPERATIVE, &[1]);
+    }
+    if let Some(cluster) = launch.cluster {
+        attribute(CLUSTER, &[cluster.x, cluster.y, cluster.z]);
+        if cluster.count() > PORTABLE_CLUSTER {
+            // SAFETY: as above.
+            unsafe { api.function_set(function, NON_PORTABLE_CLUSTER, 1) }.map_err(rejected)?;
+        }
+    }
+    let config = LaunchConfig {
+        grid: [launch.grid.x, launch.grid.y, launch.grid.z],
+        block: [launch.block.x, launch.block.y, launch.block.z],
+        shared_bytes: launch.shared_bytes,
+        stream: std::ptr::null_mut(),
+        attributes: attributes.as_mut_ptr(),
+        attribute_count: attributes.len() as u32,
+    };
+    // Markers of `cuLaunchKernel`'s `extra`: a parameter buffer, its size, the end.
+    let mut params = launch.params.clone();
+    let mut size = params.len();
+    let mut extra: [*mut c_void; 5] = [
+        std::ptr::without_provenance_mut(1),
+        params.as_mut_ptr().cast(),
+        std::ptr::without_provenance_mut(2),
+        (&raw mut size).cast(),
+        std::ptr::null_mut(),
+    ];
+    let extra = if params.is_empty() { std::ptr::null_mut() } else { extra.as_mut_ptr() };
+    // SAFETY: the configuration has as many attributes as it says, the parameters are copied before the call
+    // returns, and the driver checks their size against the kernel's.
+    unsafe { api.launch(&config, function, std::ptr::null_mut(), extra) }.map_err(rejected)
+}
+
+fn rejected(error: &CallError, launch: &Launch) -> Error {
+    let what = format!(
+        "the device refuses `{}` with grid {}, block {} and {} bytes of dynamic shared memory: {error}",
+        launch.kernel, launch.grid, launch.block, launch.shared_bytes
+    );
+    match error.code {
+        Code::INVALID_VALUE
+        | Code::LAUNCH_OUT_OF_RESOURCES
+        | Code::COOPERATIVE_LAUNCH_TOO_LARGE
+        | Code::INVALID_CLUSTER_SIZE => Error::InvalidLaunch(what),
+        _ => Error::Backend(what),
+    }
+}
+
+/// Waits for the end of everything that was started, for `limit` at the most.
+pub(crate) fn wait(context: &Context, limit: Option<Duration>) -> End {
+    let Some(limit) = limit else {
+        return match context.synchronize() {
+            Ok(()) => End::Completed,
+            Err(error) => End::Failed(error),
+        };
+    };
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(10);
+    loop {
+        // SAFETY: the context is current; null is its default stream.
+        match unsafe { context.api.stream_query(std::ptr::null_mut()) } {
+            // What kernels print is written when the host synchronises.
+            Ok(()) => {
+                return match context.synchronize() {
+                    Ok(()) => End::Completed,
+                    Err(error) => End::Failed(error),
+                };
+            }
+            Err(error) if error.code != Code::NOT_READY => return End::Failed(error),
+            Err(_) if start.elapsed() >= limit => return End::TimedOut(limit),
+            Err(_) => std::thread::sleep(pause),
+        }
+        pause = (pause * 2).min(Duration::from_millis(5));
+    }
+}
