@@ -53,7 +53,7 @@ out="$here/ptx"
 [ $check = 0 ] || { out="$scratch/ptx"; rm -rf "$out"; }
 rm -rf "$scratch/src"
 mkdir -p "$scratch/src"
-cp -R "$here/kernels" "$here/perf" "$scratch/src/"
+cp -R "$here/kernels" "$here/perf" "$here/rates" "$scratch/src/"
 cd "$scratch/src"
 
 # compile FLAVOUR ARCH SOURCE [nvcc options]
@@ -86,6 +86,9 @@ for source in kernels/later/*.cu; do
 done
 for source in perf/*.cu; do
     compile perf sm_90 "$source"
+done
+for source in rates/*.cu; do
+    compile rates sm_90 "$source"
 done
 
 if grep -rl "$scratch" "$out" --include='*.ptx'; then

@@ -13,6 +13,7 @@ use ptx_frontend::{Module, Source};
 use sim_core::{Backend, DevicePtr, Dim3, Launch, LaunchReport, Outcome, RunOptions, Simulator};
 
 pub mod large;
+pub mod rates;
 
 /// A kernel with its data on the device.
 pub struct Prepared {

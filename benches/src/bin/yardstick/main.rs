@@ -1,4 +1,7 @@
-//! Prints the yardstick's table: every kernel natively and on the simulator, in one run.
+//! Prints the yardstick's table: every kernel natively and on the simulator, in one run. With `--rates`
+//! a second table instead: rates by kind of instruction, and the cost of observers.
+
+mod rates;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,6 +28,9 @@ struct Arguments {
     /// Only kernels whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
+    /// Rates by kind of instruction, and the cost of observers, instead; one worker.
+    #[arg(long)]
+    rates: bool,
     /// Leave the native times out.
     #[arg(long)]
     no_native: bool,
@@ -76,6 +82,12 @@ fn native() -> HashMap<String, f64> {
 fn main() {
     let arguments = Arguments::parse();
     let size = if arguments.short { Size::Short } else { Size::Full };
+    if arguments.rates {
+        if !rates::print(size, arguments.runs, &arguments.only) {
+            std::process::exit(1);
+        }
+        return;
+    }
     let native = if arguments.short || arguments.no_native { HashMap::new() } else { native() };
     println!(
         "{:<12} {:>10} {:>10} {:>9} {:>12} {:>12}",

@@ -1,0 +1,111 @@
+//! The second table: rates by kind of instruction, and the cost of observers.
+
+use std::time::{Duration, Instant};
+
+use benches::rates::{Group, Target, cases};
+use benches::{NAMES, Size, prepare};
+use cpu_time::ProcessTime;
+use sim_core::{DeviceConfig, RunOptions, Simulator};
+
+/// The best CPU time of some runs with one worker, each after `before`.
+fn best(runs: u32, mut before: impl FnMut(), mut run: impl FnMut()) -> f64 {
+    let mut best = Duration::MAX;
+    for _ in 0..runs {
+        before();
+        let (cpu, start) = (ProcessTime::now(), Instant::now());
+        run();
+        best = best.min(start.elapsed()).min(cpu.elapsed());
+    }
+    best.as_secs_f64()
+}
+
+/// Prints the rates; false if a result was wrong.
+pub(crate) fn print(size: Size, runs: u32, only: &str) -> bool {
+    let options = RunOptions { jobs: 1, ..RunOptions::default() };
+    let mut right = true;
+    let mut group: Option<Group> = None;
+    let mut last = 0.0;
+    for case in cases() {
+        if !case.name.contains(only) && !format!("{:?}", case.group).to_lowercase().contains(only) {
+            continue;
+        }
+        if group != Some(case.group) {
+            group = Some(case.group);
+            println!(
+                "\n{:<24} {:>9} {:>9} {:>14}   target",
+                format!("{:?}", case.group),
+                "cpu s",
+                "ns/warp",
+                "rate"
+            );
+        }
+        let simulator = Simulator::new(DeviceConfig::h200());
+        let loaded = case.load(&simulator, size);
+        let mut stats = sim_core::Stats::default();
+        let seconds =
+            best(runs, || loaded.reset(&simulator), || stats = loaded.run(&simulator, &options).stats);
+        if let Err(message) = loaded.check(&simulator) {
+            eprintln!("error: {}: {message}", case.name);
+            right = false;
+        }
+        let rate = loaded.lanes.unwrap_or(stats.thread_instructions) as f64 / seconds / 1e6;
+        let unit = if loaded.lanes.is_some() { "M lanes/s" } else { "M/s" };
+        let verdict = |met: bool| if met { "met" } else { "MISSED" };
+        let target = match case.target {
+            Target::None => String::new(),
+            Target::Rate(least) => format!("{least:.0}: {}", verdict(rate >= least)),
+            Target::Part(part) => {
+                let share = rate / last;
+                format!("{part:.2} of the one above: {share:.2} {}", verdict(share >= part))
+            }
+        };
+        let each = seconds * 1e9 / stats.warp_instructions as f64;
+        println!(
+            "{:<24} {seconds:>9.4} {each:>9.1} {:>14}   {target}",
+            case.name,
+            format!("{rate:.0} {unit}")
+        );
+        last = rate;
+    }
+    if "observers".contains(only) {
+        right &= observers(size, runs);
+    }
+    right
+}
+
+/// Prints what watching costs on the yardstick's kernels.
+fn observers(size: Size, runs: u32) -> bool {
+    println!("\n{:<24} {:>9} {:>12} {:>12}", "Observers", "plain s", "--stats", "initcheck");
+    let mut right = true;
+    for name in NAMES {
+        let time = |options: &RunOptions| {
+            let config = DeviceConfig { track_initialization: options.initcheck, ..DeviceConfig::h200() };
+            let simulator = Simulator::new(config);
+            let prepared = prepare(&simulator, name, size);
+            let seconds = best(
+                runs,
+                || prepared.clear(&simulator),
+                || {
+                    let report = prepared.run(&simulator, options);
+                    assert!(report.findings.is_empty(), "{name}: {:#?}", report.findings);
+                },
+            );
+            (seconds, prepared.mismatch(&simulator).is_none())
+        };
+        let plain = RunOptions { jobs: 1, ..RunOptions::default() };
+        let counting = RunOptions { count_memory: true, ..plain.clone() };
+        let checking = RunOptions { initcheck: true, ..plain.clone() };
+        let [(plain, a), (counting, b), (checking, c)] =
+            [plain, counting, checking].map(|options| time(&options));
+        if !(a && b && c) {
+            eprintln!("error: {name}: wrong results");
+            right = false;
+        }
+        println!(
+            "{name:<24} {plain:>9.4} {:>12} {:>12}",
+            format!("{:.2}x", counting / plain),
+            format!("{:.2}x", checking / plain)
+        );
+    }
+    right
+}
