@@ -57,6 +57,9 @@ pub struct Case {
     make: fn(&Simulator, Case, Size) -> Loaded,
 }
 
+/// Says what is wrong with the results of a run.
+type Check = dyn Fn(&Simulator) -> Result<(), String>;
+
 /// A case on a simulator.
 pub struct Loaded {
     module: sim_core::ModuleId,
@@ -65,7 +68,7 @@ pub struct Loaded {
     before: Vec<(DevicePtr, Vec<u8>)>,
     /// Lanes that do what is counted; `None` counts thread instructions.
     pub lanes: Option<u64>,
-    check: Box<dyn Fn(&Simulator) -> Result<(), String>>,
+    check: Box<Check>,
 }
 
 impl Case {
@@ -99,7 +102,7 @@ impl Loaded {
         }
     }
 
-    /// Says what is wrong with the results of the run before.
+    /// Says what is wrong with the results of the last run.
     pub fn check(&self, simulator: &Simulator) -> Result<(), String> {
         (self.check)(simulator)
     }
