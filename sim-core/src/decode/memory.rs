@@ -35,7 +35,11 @@ impl Decoder<'_> {
             StateSpace::Generic => AccessSpace::Generic,
             StateSpace::Reg => return Err("memory access to register space".into()),
         };
-        let none = Slot::frame(0);
+        // A register of zeros, for accesses that take the address of lanes without asking for `rows`.
+        let none = match base {
+            AddressBase::Register(_) => Slot::frame(0),
+            _ => self.bits(0, 2),
+        };
         Ok(match base {
             AddressBase::Register(id) => {
                 let register = self.allocation.slot(id);

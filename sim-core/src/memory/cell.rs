@@ -10,13 +10,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 /// Zero-initialised words.
 #[derive(Debug)]
 pub(crate) struct Cells {
-    words: Box<[AtomicU32]>,
+    all: Box<[AtomicU32]>,
+    /// The first word in use: it starts a cache line, as addresses of allocations do.
+    start: usize,
 }
+
+/// Words of a cache line.
+const LINE: usize = 16;
 
 impl Cells {
     /// At least `bytes` bytes of zeros; `None` when the host has no memory for them.
     pub(crate) fn zeroed(bytes: u64) -> Option<Cells> {
-        let count = usize::try_from(bytes.div_ceil(4)).ok()?;
+        let count = usize::try_from(bytes.div_ceil(4)).ok()?.checked_add(LINE)?;
         let mut words: Vec<u32> = Vec::new();
         words.try_reserve_exact(count).ok()?;
         drop(words);
@@ -24,23 +29,25 @@ impl Cells {
         let words = vec![0u32; count].into_boxed_slice();
         let raw = Box::into_raw(words);
         // SAFETY: AtomicU32 has the size, alignment and bit validity of u32, and the box was owned.
-        Some(Cells { words: unsafe { Box::from_raw(raw as *mut [AtomicU32]) } })
+        let all = unsafe { Box::from_raw(raw as *mut [AtomicU32]) };
+        let start = all.as_ptr().align_offset(size_of::<[u32; LINE]>()).min(LINE);
+        Some(Cells { all, start })
     }
 
     /// The words.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[AtomicU32] {
-        &self.words
+        &self.all[self.start..]
     }
 
     /// Reads 1 to 8 bytes at a multiple of their number.
     #[inline(always)]
     pub(crate) fn load(&self, at: u64, size: u32) -> u64 {
         let word = (at >> 2) as usize;
-        let low = self.words[word].load(Relaxed);
+        let low = self.words()[word].load(Relaxed);
         match size {
             4 => u64::from(low),
-            8 => u64::from(low) | u64::from(self.words[word + 1].load(Relaxed)) << 32,
+            8 => u64::from(low) | u64::from(self.words()[word + 1].load(Relaxed)) << 32,
             2 => u64::from((low >> (8 * (at & 2))) as u16),
             _ => u64::from((low >> (8 * (at & 3))) as u8),
         }
@@ -51,10 +58,10 @@ impl Cells {
     pub(crate) fn store(&self, at: u64, size: u32, value: u64, exclusive: bool) {
         let word = (at >> 2) as usize;
         match size {
-            4 => self.words[word].store(value as u32, Relaxed),
+            4 => self.words()[word].store(value as u32, Relaxed),
             8 => {
-                self.words[word].store(value as u32, Relaxed);
-                self.words[word + 1].store((value >> 32) as u32, Relaxed);
+                self.words()[word].store(value as u32, Relaxed);
+                self.words()[word + 1].store((value >> 32) as u32, Relaxed);
             }
             _ => {
                 let (shift, ones) = if size == 2 { (8 * (at & 2), 0xffff) } else { (8 * (at & 3), 0xff) };
@@ -68,7 +75,7 @@ impl Cells {
     /// Replaces a word by a function of it, atomically; returns the old word.
     #[inline(always)]
     pub(crate) fn update(&self, word: usize, exclusive: bool, new: impl Fn(u32) -> u32) -> u32 {
-        let cell = &self.words[word];
+        let cell = &self.words()[word];
         let mut old = cell.load(Relaxed);
         if exclusive {
             cell.store(new(old), Relaxed);
@@ -87,7 +94,7 @@ impl Cells {
         let (at, words) = split(at, bytes.len());
         let mut done = 0;
         for index in words {
-            let word = self.words[index].load(Relaxed).to_le_bytes();
+            let word = self.words()[index].load(Relaxed).to_le_bytes();
             let from = if done == 0 { at } else { 0 };
             let count = (4 - from).min(bytes.len() - done);
             bytes[done..done + count].copy_from_slice(&word[from..from + count]);
@@ -104,7 +111,7 @@ impl Cells {
             let count = (4 - from).min(bytes.len() - done);
             let piece = &bytes[done..done + count];
             if let Ok(word) = piece.try_into() {
-                self.words[index].store(u32::from_le_bytes(word), Relaxed);
+                self.words()[index].store(u32::from_le_bytes(word), Relaxed);
             } else {
                 self.update(index, false, |old| {
                     let mut word = old.to_le_bytes();
