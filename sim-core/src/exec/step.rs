@@ -120,6 +120,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             let (ran, event) = self.run_group(&mut group, most, fair);
             left -= ran as i64;
             let warp = self.warp_mut();
+            let chosen = warp.running();
             warp.clock += ran;
             group.last_run = warp.clock;
             self.cta.clock += ran;
@@ -177,7 +178,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     /// Runs a group until it must stop; returns the instructions run.
-    fn run_group(&mut self, group: &mut Group, most: u64, fair: bool) -> (u64, Event) {
+    fn run_group(&mut self, group: &mut Group, mut most: u64, fair: bool) -> (u64, Event) {
         let code = self.worker.grid.code;
         let insts = &code.insts[..];
         let mut registers = self.registers(group.frame);
@@ -187,6 +188,16 @@ impl<O: Observer> Machine<'_, '_, O> {
         let (mut ran, mut threads) = (0u64, 0u64);
         let event = loop {
             if position >= stop && (!fair || position == stop) || ran >= most {
+                // Groups that meet in order need no scheduler; what it would do for one alone ends here.
+                if ran < most && !fair && self.worker.random.is_none() {
+                    let warp = self.warp_mut();
+                    let now = warp.clock + ran;
+                    if let Some(next) = warp.meet(position, lanes, group.frame, now) {
+                        (position, lanes, stop) = next;
+                        most = most.min(ran + GROUP_SLICE);
+                        continue;
+                    }
+                }
                 break Event::Switch;
             }
             let inst = &insts[position as usize];

@@ -314,6 +314,67 @@ impl Warp {
         }
     }
 
+    /// The entry of the group that runs.
+    #[inline]
+    pub(crate) fn running(&self) -> usize {
+        self.groups.iter().position(|group| group.wait == Wait::Running).unwrap_or(0)
+    }
+
+    /// The running group reached the next ready one of its frame, or passed it: merges them, or lets
+    /// that one run on instead, as [`Warp::stop`] and [`Warp::choose`] would. Position, lanes and next
+    /// stop of what runs then; `None` when groups of other frames are ready too.
+    #[inline]
+    pub(crate) fn meet(
+        &mut self,
+        position: u32,
+        lanes: LaneMask,
+        frame: FrameId,
+        now: u64,
+    ) -> Option<(u32, LaneMask, u32)> {
+        let (mut lowest, mut twin) = (usize::MAX, usize::MAX);
+        let (mut first, mut second) = (u32::MAX, u32::MAX);
+        for (at, group) in self.groups.iter().enumerate() {
+            if group.wait != Wait::Ready {
+                continue;
+            }
+            if group.frame != frame {
+                if self.frame(group.frame).depth >= self.frame(frame).depth {
+                    return None;
+                }
+                // The deepest go first.
+                continue;
+            }
+            if group.position == position {
+                twin = at;
+            }
+            if group.position < first {
+                (lowest, first, second) = (at, group.position, first);
+            } else {
+                second = second.min(group.position);
+            }
+        }
+        if first > position {
+            return None;
+        }
+        let taken = self.groups[lowest].lanes;
+        if first == position {
+            self.groups.swap_remove(lowest);
+            self.frames[frame.0 as usize].references -= 1;
+            return Some((position, lanes | taken, second));
+        }
+        if twin != usize::MAX {
+            self.groups[twin].lanes |= lanes;
+            self.groups.swap_remove(lowest);
+            self.frames[frame.0 as usize].references -= 1;
+        } else {
+            let entry = &mut self.groups[lowest];
+            entry.position = position;
+            entry.lanes = lanes;
+            entry.last_run = now;
+        }
+        Some((first, taken, second.min(position)))
+    }
+
     /// Some lanes of a running group go on elsewhere in the same frame.
     pub(crate) fn fork(&mut self, group: &Group, position: u32, lanes: LaneMask) {
         self.hold(group.frame);
