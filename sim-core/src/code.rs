@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 pub use crate::exec::Simple;
 use crate::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
+pub use crate::numerics::mbarrier::MbarrierOp;
 
 /// A decoded kernel with every function it can reach.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct Code {
     pub slots: Vec<RegisterSlot>,
     /// What calls pass.
     pub call_sites: Vec<CallSite>,
+    /// Copies of a size known when they run, by [`Action::Copy`].
+    pub copies: Vec<AsyncCopy>,
     /// `.branchtargets` lists: positions.
     pub branch_tables: Vec<Vec<u32>>,
     /// Names of unsupported operations, by [`Action::Unsupported`].
@@ -183,6 +186,8 @@ pub enum Action {
     Store(Access),
     /// `atom`, `red`
     Atomic(Atomic),
+    /// `cp.async` with a source size and `cp.async.bulk`: index into [`Code::copies`].
+    Copy(u32),
     /// `fence`, `membar`
     Fence(MemOrder, Scope),
     /// `bar`, `barrier`
@@ -291,7 +296,22 @@ impl Access {
     }
 }
 
-/// The operation of an `atom` or `red`.
+/// A copy of a size known when it runs, in units of the size of `from`.
+#[derive(Clone, Copy, Debug)]
+pub struct AsyncCopy {
+    /// Loads a unit.
+    pub from: Access,
+    /// Stores it.
+    pub to: Access,
+    /// The same for one byte.
+    pub byte: [Access; 2],
+    /// Bytes.
+    pub size: Slot,
+    /// Writes one unit and no more: zeros where the size is less (`cp.async`).
+    pub fill: bool,
+}
+
+/// The operation of an `atom` or `red`, or of an mbarrier object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "the manual's mnemonics")]
 pub enum AtomicOp {
@@ -305,6 +325,7 @@ pub enum AtomicOp {
     Xor,
     Exch,
     Cas,
+    Mbarrier(MbarrierOp),
 }
 
 /// An `atom` or `red`.

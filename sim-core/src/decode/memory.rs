@@ -11,20 +11,25 @@ use crate::lanes::{Pred, Slot};
 use crate::semantics;
 
 /// Base, offset and space of an address operand.
-struct Place {
-    space: AccessSpace,
-    address: Slot,
-    address_rows: u8,
-    offset: i64,
+pub(super) struct Place {
+    pub space: AccessSpace,
+    pub address: Slot,
+    pub address_rows: u8,
+    pub offset: i64,
 }
 
 impl Decoder<'_> {
     fn place(&mut self, op: &Op, operand: Operand) -> Result<Place, Refusal> {
+        self.place_in(op.space(), operand)
+    }
+
+    /// Where an address operand points, if the instruction names `space`.
+    pub(super) fn place_in(&mut self, space: StateSpace, operand: Operand) -> Result<Place, Refusal> {
         let Operand::Address(Address { base, offset }) = operand else {
             return Err(format!("an address operand of this kind: {operand:?}"));
         };
         let is_entry = self.function.kind == FunctionKind::Entry;
-        let space = match op.space() {
+        let space = match space {
             StateSpace::Global => AccessSpace::Global,
             StateSpace::Const => AccessSpace::Const,
             StateSpace::Shared | StateSpace::SharedCluster => AccessSpace::Shared,
@@ -158,9 +163,6 @@ impl Decoder<'_> {
     }
 
     pub(super) fn store(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
-        if op.has(Modifier::Async) || op.has(Modifier::Bulk) {
-            return Err(format!("`{op}`"));
-        }
         let &[address, value, ..] = operands else { return Err(format!("`{op}` with these operands")) };
         let mut access = self.access(guard, op, address, value, true)?;
         if op.has(Modifier::Mmio) && op.has(Modifier::Release) {
@@ -171,9 +173,6 @@ impl Decoder<'_> {
     }
 
     pub(super) fn atomic(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
-        if op.has(Modifier::Async) {
-            return Err(format!("`{op}`"));
-        }
         let ty = op.ty(0).ok_or("an atomic without a type")?;
         let returns = op.opcode == Opcode::Atom;
         let kind = [
@@ -251,7 +250,7 @@ impl Decoder<'_> {
 
 /// Whether an access is one scalar into a register of its own size. Wide strong accesses must not
 /// tear, which the fast way does not promise.
-fn simple(ty: ScalarType, elements: SlotList, element: RegisterSlot, strong: bool) -> Simple {
+pub(super) fn simple(ty: ScalarType, elements: SlotList, element: RegisterSlot, strong: bool) -> Simple {
     match (ty.bytes(), element.rows, elements.len) {
         (4, 1, 1) => Simple::Four,
         (8, 2, 1) if !strong => Simple::Eight,

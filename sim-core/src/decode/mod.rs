@@ -14,6 +14,7 @@ use crate::code::*;
 use crate::lanes::{Pred, SimdLevel, Slot};
 use crate::memory::window;
 
+mod asynchronous;
 mod control;
 mod flow;
 mod liveness;
@@ -48,6 +49,7 @@ pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel) -> Code {
         warp_specials: Vec::new(),
         slots: Vec::new(),
         call_sites: Vec::new(),
+        copies: Vec::new(),
         branch_tables: Vec::new(),
         unsupported: Vec::new(),
         shared,
@@ -371,6 +373,9 @@ impl<'a> Decoder<'a> {
         let op = &self.module.ops[inst.op.index()];
         let operands = self.body.operands(inst);
         let guard = self.guard(inst);
+        if self.asynchronous(guard, op, operands)? {
+            return Ok(());
+        }
         match op.opcode {
             Opcode::Ld | Opcode::Ldu => self.load(guard, op, operands),
             Opcode::St => self.store(guard, op, operands),

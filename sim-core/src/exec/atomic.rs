@@ -12,7 +12,7 @@ use crate::code::{AccessSpace, Atomic, AtomicOp, RegisterSlot};
 use crate::finding::FindingKind;
 use crate::lanes::{Registers, WARP_SIZE};
 use crate::memory::window;
-use crate::numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64};
+use crate::numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64, mbarrier};
 use crate::observer::{Memory, Observer, Shape};
 
 /// `.add.f64`, with the device's choice among NaN: in global memory the operand before the old value,
@@ -37,6 +37,7 @@ fn combine(op: AtomicOp, ty: S, global: bool, old: u64, b: u64, c: u64) -> u64 {
                 old
             }
         }
+        (AtomicOp::Mbarrier(op), _) => mbarrier::apply(op, old, b32),
         (AtomicOp::And, _) => old & b,
         (AtomicOp::Or, _) => old | b,
         (AtomicOp::Xor, _) => old ^ b,

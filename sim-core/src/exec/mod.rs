@@ -5,6 +5,7 @@ mod atomic;
 mod barrier;
 mod call;
 mod collective;
+mod copy;
 mod cta;
 mod fast;
 mod fault;

@@ -271,6 +271,13 @@ impl<O: Observer> Machine<'_, '_, O> {
                         break Event::Fault(fault);
                     }
                 }
+                Action::Copy(index) => {
+                    let copy = &code.copies[*index as usize];
+                    let at = at(Direction::Load, &copy.from);
+                    if let Err(fault) = self.copy(&mut registers, at, copy) {
+                        break Event::Fault(fault);
+                    }
+                }
                 Action::Fence(order, _) => fence(match order {
                     MemOrder::Sc => Ordering::SeqCst,
                     MemOrder::Acquire => Ordering::Acquire,

@@ -55,6 +55,7 @@ pub mod f32;
 pub mod f64;
 mod half;
 mod int;
+pub mod mbarrier;
 pub mod mma;
 mod modes;
 mod packed;

@@ -1,0 +1,77 @@
+//! Copies whose size is known when they run (`cp.async` with a source size, `cp.async.bulk`), as loads and
+//! stores of one unit after the other.
+
+use super::access::{At, Checked, Direction};
+use super::step::{Machine, write_uniform};
+use crate::code::{Access, AsyncCopy};
+use crate::lanes::{LaneMask, Registers};
+use crate::observer::Observer;
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// `at`: the lanes and the place; its access and direction do not matter.
+    pub(super) fn copy(&mut self, registers: &mut Registers, at: At<'_>, copy: &AsyncCopy) -> Checked {
+        let sizes = registers.read::<u32>(copy.size);
+        let unit = u32::from(copy.from.size);
+        let lanes_with = |wanted: &dyn Fn(u32) -> bool| {
+            (0..32).fold(0, |m: LaneMask, lane| m | u32::from(wanted(sizes[lane])) << lane) & at.lanes
+        };
+        if copy.fill {
+            let whole = lanes_with(&|size| size >= unit);
+            self.unit(registers, at, whole, [copy.from, copy.to], 0)?;
+            let part = at.lanes & !whole;
+            if part != 0 {
+                let value = copy.from.element;
+                match value.rows {
+                    4 => registers.write(value.slot, part, &[0u128; 32]),
+                    _ => write_uniform(registers, value, part, 0),
+                }
+                self.one(registers, at, part, copy.to, 0, Direction::Store)?;
+            }
+            for byte in 0..unit - 1 {
+                let lanes = lanes_with(&|size| size < unit && size > byte);
+                self.unit(registers, at, lanes, copy.byte, i64::from(byte))?;
+            }
+            return Ok(());
+        }
+        let most = sizes.iter().enumerate().filter(|&(lane, _)| at.lanes >> lane & 1 != 0);
+        let most = most.map(|(_, &size)| size).max().unwrap_or(0);
+        for done in (0..most).step_by(unit as usize) {
+            let lanes = lanes_with(&|size| size > done);
+            self.unit(registers, at, lanes, [copy.from, copy.to], i64::from(done))?;
+        }
+        Ok(())
+    }
+
+    /// Loads and stores one unit.
+    fn unit(
+        &mut self,
+        registers: &mut Registers,
+        at: At<'_>,
+        lanes: LaneMask,
+        [from, to]: [Access; 2],
+        skip: i64,
+    ) -> Checked {
+        if lanes == 0 {
+            return Ok(());
+        }
+        self.one(registers, at, lanes, from, skip, Direction::Load)?;
+        self.one(registers, at, lanes, to, skip, Direction::Store)
+    }
+
+    fn one(
+        &mut self,
+        registers: &mut Registers,
+        at: At<'_>,
+        lanes: LaneMask,
+        mut access: Access,
+        skip: i64,
+        direction: Direction,
+    ) -> Checked {
+        access.offset = access.offset.wrapping_add(skip);
+        let at = At { access: &access, direction, lanes, ..at };
+        match direction {
+            Direction::Load => self.load(registers, &at),
+            _ => self.store(registers, &at),
+        }
+    }
+}

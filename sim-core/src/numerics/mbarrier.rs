@@ -1,0 +1,157 @@
+//! The mbarrier object (ISA 9.7.13.15): how its 64 bits change. What they mean is opaque to programs.
+//!
+//! Bits 0 to 19 hold the pending arrivals, 20 to 39 the arrivals that each phase expects, 40 to 60 the
+//! transaction count as a signed number, bit 62 marks a valid object, bit 63 is the phase's parity.
+
+/// What an operation does to the object; its operand is a number of arrivals or of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MbarrierOp {
+    /// `init`: the expected arrivals of each phase.
+    Init,
+    /// `inval`
+    Invalidate,
+    /// `arrive`
+    Arrive,
+    /// `arrive_drop`: also expects that many fewer from the next phase on.
+    Drop,
+    /// `arrive.expect_tx`: bytes, then one arrival.
+    ArriveExpectTx,
+    /// `arrive_drop.expect_tx`
+    DropExpectTx,
+    /// One more pending arrival in this phase (`cp.async.mbarrier.arrive` without `.noinc`).
+    Expect,
+    /// `expect_tx`
+    ExpectTx,
+    /// `complete_tx`
+    CompleteTx,
+}
+
+const COUNT: u64 = 0xf_ffff;
+const EXPECTED: u32 = 20;
+const TRANSACTIONS: u32 = 40;
+const VALID: u64 = 1 << 62;
+const PHASE: u64 = 1 << 63;
+
+#[derive(Clone, Copy)]
+struct Object {
+    pending: u64,
+    expected: u64,
+    transactions: i64,
+    phase: u64,
+}
+
+impl Object {
+    fn new(bits: u64) -> Self {
+        Self {
+            pending: bits & COUNT,
+            expected: bits >> EXPECTED & COUNT,
+            transactions: (bits << (64 - TRANSACTIONS - 21)) as i64 >> (64 - 21),
+            phase: bits & PHASE,
+        }
+    }
+
+    fn bits(self) -> u64 {
+        self.pending & COUNT
+            | (self.expected & COUNT) << EXPECTED
+            | (self.transactions as u64 & 0x1f_ffff) << TRANSACTIONS
+            | VALID
+            | self.phase
+    }
+
+    /// A phase is complete when no arrivals and no transactions are pending; the next one begins.
+    fn complete(&mut self) {
+        if self.pending == 0 && self.transactions == 0 {
+            self.phase ^= PHASE;
+            self.pending = self.expected;
+        }
+    }
+}
+
+/// The object after an operation.
+pub fn apply(op: MbarrierOp, bits: u64, operand: u32) -> u64 {
+    use MbarrierOp as M;
+    let mut object = Object::new(bits);
+    let n = u64::from(operand);
+    let bytes = i64::from(operand as i32);
+    let (arrivals, dropped) = match op {
+        M::Arrive => (n, 0),
+        M::Drop => (n, n),
+        M::ArriveExpectTx => (1, 0),
+        M::DropExpectTx => (1, 1),
+        M::Init => return Object { pending: n, expected: n, transactions: 0, phase: 0 }.bits(),
+        M::Invalidate => return 0,
+        M::Expect => {
+            object.pending += n;
+            return object.bits();
+        }
+        M::ExpectTx => {
+            object.transactions += bytes;
+            return object.bits();
+        }
+        M::CompleteTx => {
+            object.transactions -= bytes;
+            object.complete();
+            return object.bits();
+        }
+    };
+    if matches!(op, M::ArriveExpectTx | M::DropExpectTx) {
+        object.transactions += bytes;
+    }
+    object.expected = object.expected.saturating_sub(dropped);
+    object.pending = object.pending.saturating_sub(arrivals);
+    object.complete();
+    object.bits()
+}
+
+/// `pending_count` of a state that an arrival returned.
+pub fn pending(state: u64) -> u32 {
+    Object::new(state).pending as u32
+}
+
+/// Whether the phase of a state that an arrival returned is complete in the object as it is now.
+pub fn phase_complete(now: u64, state: u64) -> bool {
+    (now ^ state) & PHASE != 0
+}
+
+/// Whether the current or previous phase of this parity is complete in the object as it is now.
+pub fn parity_complete(now: u64, parity: u32) -> bool {
+    now >> 63 != u64::from(parity & 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_completes_with_the_last_arrival() {
+        let start = apply(MbarrierOp::Init, 0xdead_beef, 3);
+        assert_eq!((pending(start), start >> 63), (3, 0));
+        assert!(parity_complete(start, 1) && !parity_complete(start, 0));
+        let one = apply(MbarrierOp::Arrive, start, 2);
+        assert_eq!(pending(one), 1);
+        assert!(!phase_complete(one, start));
+        let two = apply(MbarrierOp::Drop, one, 1);
+        assert!(phase_complete(two, start) && parity_complete(two, 0));
+        assert_eq!(pending(two), 2, "the dropped arrival is not expected again");
+    }
+
+    #[test]
+    fn a_phase_waits_for_its_bytes() {
+        let start = apply(MbarrierOp::Init, 0, 1);
+        let early = apply(MbarrierOp::CompleteTx, start, 64);
+        let armed = apply(MbarrierOp::ArriveExpectTx, early, 128);
+        assert!(!phase_complete(armed, start));
+        let done = apply(MbarrierOp::CompleteTx, armed, 64);
+        assert!(phase_complete(done, start));
+        assert_eq!(pending(done), 1);
+    }
+
+    #[test]
+    fn an_expected_arrival_keeps_the_phase_open() {
+        let start = apply(MbarrierOp::Init, 0, 1);
+        let more = apply(MbarrierOp::Expect, start, 1);
+        let one = apply(MbarrierOp::Arrive, more, 1);
+        assert!(!phase_complete(one, start));
+        assert!(phase_complete(apply(MbarrierOp::Arrive, one, 1), start));
+    }
+}
