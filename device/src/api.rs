@@ -179,7 +179,10 @@ impl Api {
     pub(crate) fn open(path: &Path) -> Result<Self, Refusal> {
         // SAFETY: a library's initialisers run when it is opened. That of a CUDA driver asks nothing of its
         // user; that another library is named as the driver is the responsibility of who names it.
-        let library = unsafe { Library::new(path) }.map_err(|error| Refusal::NotThere(error.to_string()))?;
+        let library = unsafe { Library::new(path) }.map_err(|error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            Refusal::NotThere(cause.unwrap_or_else(|| error.to_string()))
+        })?;
         // SAFETY: the symbol is looked up only; what it points to is not used.
         if unsafe { library.get::<*const c_void>("warpgrind_dropin") }.is_ok() {
             return Err(Refusal::DropIn);
@@ -201,7 +204,7 @@ impl Api {
             }
         };
         Err(CallError {
-            function,
+            function: function.into(),
             code,
             name: words(self.error_name).unwrap_or_else(|| "unknown code".into()),
             text: words(self.error_text).unwrap_or_else(|| "no description".into()),

@@ -30,6 +30,28 @@ pub(crate) fn during<T>(work: impl FnOnce() -> T) -> (T, Vec<u8>, Vec<u8>) {
     (work(), Vec::new(), Vec::new())
 }
 
+/// What standard output leads to; from now on it leads where standard error does.
+#[cfg(unix)]
+pub(crate) fn take_stdout() -> std::io::Result<std::fs::File> {
+    use std::os::fd::FromRawFd;
+
+    flush_c_streams();
+    // SAFETY: duplicating descriptors has no preconditions; the new one is ours alone.
+    unsafe {
+        let copy = libc::dup(libc::STDOUT_FILENO);
+        if copy < 0 || libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(std::fs::File::from_raw_fd(copy))
+    }
+}
+
+/// Standard output cannot be kept apart from what kernels print.
+#[cfg(not(unix))]
+pub(crate) fn take_stdout() -> std::io::Result<std::fs::File> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(unix)]
 fn flush_c_streams() {
     // SAFETY: null stands for all streams of the C library.

@@ -3,22 +3,22 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ptx_frontend::Module;
-use sim_core::{Backend, DevicePtr, Error, Launch, LaunchReport, ModuleId, Outcome, RunOptions, Stats};
+use sim_core::{Backend, DevicePtr, Error, Launch, LaunchReport, ModuleId, RunOptions};
 
 use crate::capture;
 use crate::context::Context;
 use crate::driver::{Driver, Properties};
 use crate::error::{CallError, OpenError};
-use crate::fault;
-use crate::jit::Loaded;
-use crate::launch::{self, End};
+use crate::fault::{Ended, Stop};
+use crate::jit::{Image, Loaded};
+use crate::launch;
 use crate::memory::Memory;
 
 /// Which device, and how to use it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Options {
     /// The driver's library; `None` takes `WARPGRIND_LIBCUDA` or looks in the usual places.
     pub library: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub struct Options {
 }
 
 /// Where buffers lie in the device's memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub enum Placement {
     /// Side by side, as `cuMemAlloc` places them, aligned to 256 bytes. An access behind the end of a buffer goes
     /// unnoticed if there is another one.
@@ -44,7 +44,8 @@ pub enum Placement {
 ///
 /// A fault of a kernel makes the driver useless to the whole process: every later call, a new context included,
 /// fails with the same error. So does, in effect, a kernel that exceeds [`RunOptions::timeout`], since only the end
-/// of the process ends it. Afterwards all requests are answered with [`Error::Lost`].
+/// of the process ends it. Afterwards all requests are answered with [`Error::Lost`]; [`crate::DeviceProcess`]
+/// goes on.
 #[derive(Debug)]
 pub struct Device {
     driver: Driver,
@@ -89,6 +90,50 @@ impl Device {
         &self.properties
     }
 
+    pub(crate) fn load_image(&self, image: &Image) -> Result<ModuleId, Error> {
+        let mut state = self.enter()?;
+        let loaded = Loaded::new(&state.context, image, &self.properties, self.driver.version())?;
+        for &(pointer, bytes) in loaded.variables.values() {
+            state.memory.add_variable(pointer, bytes);
+        }
+        let id = ModuleId(state.next_module);
+        state.next_module += 1;
+        state.modules.insert(id, loaded);
+        Ok(id)
+    }
+
+    /// Whether the range lies in one allocation or variable.
+    pub(crate) fn check(&self, at: DevicePtr, bytes: u64) -> Result<(), Error> {
+        self.enter()?.memory.check(at, bytes)
+    }
+
+    /// Launches and waits, for `limit` at the most.
+    pub(crate) fn run(
+        &self,
+        module: ModuleId,
+        launch: &Launch,
+        limit: Option<Duration>,
+    ) -> Result<Ended, Error> {
+        let state = &mut *self.enter()?;
+        let loaded = state.modules.get_mut(&module).ok_or_else(|| unknown(module))?;
+        let context = &mut state.context;
+        let function = loaded.function(context, &launch.kernel)?;
+        let start = Instant::now();
+        let run = || launch::start(context, function, launch).map(|()| launch::wait(context, limit));
+        let (stop, output, errors) =
+            if loaded.prints { capture::during(run) } else { (run(), Vec::new(), Vec::new()) };
+        let ended = Ended { stop: stop?, output, errors, time: start.elapsed() };
+        match &ended.stop {
+            None => {}
+            Some(Stop::TimedOut(_)) => {
+                context.stuck = true;
+                state.lost = Some("a kernel that did not end in time still runs".into());
+            }
+            Some(Stop::Failed(error)) => state.lost = Some(format!("a kernel faulted with {}", error.name)),
+        }
+        Ok(ended)
+    }
+
     /// The state, with the context current on this thread.
     fn enter(&self) -> Result<MutexGuard<'_, State>, Error> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,15 +164,7 @@ impl Backend for Device {
     }
 
     fn load(&self, module: Arc<Module>) -> Result<ModuleId, Error> {
-        let mut state = self.enter()?;
-        let loaded = Loaded::new(&state.context, &module, &self.properties, self.driver.version())?;
-        for &(pointer, bytes) in loaded.variables.values() {
-            state.memory.add_variable(pointer, bytes);
-        }
-        let id = ModuleId(state.next_module);
-        state.next_module += 1;
-        state.modules.insert(id, loaded);
-        Ok(id)
+        self.load_image(&Image::of(&module))
     }
 
     fn unload(&self, module: ModuleId) -> Result<(), Error> {
@@ -200,43 +237,6 @@ impl Backend for Device {
     /// Runs a launch. Schedule, instruction limit and checks of `options` are the simulator's; the time limit holds
     /// here too, see [`Device`].
     fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error> {
-        let state = &mut *self.enter()?;
-        let loaded = state.modules.get_mut(&module).ok_or_else(|| unknown(module))?;
-        let context = &mut state.context;
-        let function = loaded.function(context, &launch.kernel)?;
-        let start = Instant::now();
-        let run =
-            || launch::start(context, function, launch).map(|()| launch::wait(context, options.timeout));
-        let (end, output, errors) =
-            if loaded.prints { capture::during(run) } else { (run(), Vec::new(), Vec::new()) };
-        let mut report = LaunchReport {
-            outcome: Outcome::Completed,
-            findings: Vec::new(),
-            dropped_findings: 0,
-            stats: Stats {
-                blocks: u64::try_from(launch.grid.count()).unwrap_or(u64::MAX),
-                time: start.elapsed(),
-                ..Stats::default()
-            },
-            output,
-        };
-        match end? {
-            End::Completed => {}
-            End::TimedOut(limit) => {
-                context.stuck = true;
-                state.lost = Some("a kernel that did not end in time still runs".into());
-                report.outcome = Outcome::LimitReached;
-                report.findings.push(fault::timed_out(&launch.kernel, limit));
-            }
-            End::Failed(error) => {
-                state.lost = Some(format!("a kernel faulted with {}", error.name));
-                let kind = fault::kind_of(error.code).ok_or_else(|| backend(error.clone()))?;
-                let said = String::from_utf8_lossy(&errors);
-                let (outcome, finding) = fault::finding(&launch.kernel, kind, &error, &said);
-                report.outcome = outcome;
-                report.findings.push(finding);
-            }
-        }
-        Ok(report)
+        self.run(module, launch, options.timeout)?.report(launch)
     }
 }

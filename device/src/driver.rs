@@ -4,6 +4,8 @@ use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::api::{Api, RawDevice, Refusal};
 use crate::error::{CallError, Code, OpenError};
 
@@ -31,7 +33,7 @@ const USUAL_PLACES: &[&str] = if cfg!(windows) {
 };
 
 /// The CUDA version that a driver supports.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct DriverVersion {
     /// 13 of 13.0.
     pub major: u32,
@@ -46,7 +48,7 @@ impl std::fmt::Display for DriverVersion {
 }
 
 /// What a device is.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Properties {
     /// Its number, from 0.
     pub index: u32,
@@ -94,10 +96,10 @@ impl Driver {
             match Api::open(&path) {
                 Ok(api) => return Self::start(api, path),
                 Err(Refusal::DropIn) => dropin = Some(path),
-                Err(Refusal::Lacks(function)) => return Err(OpenError::DriverTooOld { path, function }),
-                // Absent files of a search are no news.
-                Err(Refusal::NotThere(why)) if path.is_absolute() && !path.exists() => {
-                    let _ = why;
+                Err(Refusal::Lacks(function)) => {
+                    return Err(OpenError::DriverTooOld { path, function: function.into() });
+                }
+                Err(Refusal::NotThere(_)) if path.is_absolute() && !path.exists() => {
                     tried.push((path, "no such file".into()));
                 }
                 Err(Refusal::NotThere(why)) => tried.push((path, why)),

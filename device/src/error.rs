@@ -1,11 +1,14 @@
 //! Errors of opening a device, and of single calls of the driver.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 
 use crate::driver::DriverVersion;
 
 /// The result code of a driver call: `CUresult`, whose numbers NVIDIA keeps stable.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Code(pub(crate) u32);
 
 #[allow(missing_docs, reason = "the driver's own names")]
@@ -32,11 +35,11 @@ impl Code {
 }
 
 /// A call of the driver that failed.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
 #[error("{function} failed: {name} ({}): {text}", code.0)]
 pub struct CallError {
     /// The function of the driver.
-    pub function: &'static str,
+    pub function: Cow<'static, str>,
     /// The code it returned.
     pub code: Code,
     /// The driver's name of the code.
@@ -46,7 +49,7 @@ pub struct CallError {
 }
 
 /// Why there is no device to work with.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum OpenError {
     /// No driver library could be opened.
@@ -61,7 +64,7 @@ pub enum OpenError {
         /// The library.
         path: PathBuf,
         /// What it lacks.
-        function: &'static str,
+        function: Cow<'static, str>,
     },
     /// The driver sees no device.
     #[error("the CUDA driver {driver} found no device{}", if *.stub { " (it is the stub that programs are linked with)" } else { "" }, driver = .path.display())]
@@ -79,14 +82,9 @@ pub enum OpenError {
         /// How many there are.
         count: u32,
     },
-    /// The device lacks something.
-    #[error("{device} lacks {what}")]
-    MissingCapability {
-        /// Name and compute capability.
-        device: String,
-        /// What is missing.
-        what: String,
-    },
+    /// The process that was to use the device did not start.
+    #[error("the process for the device {0}")]
+    Process(String),
     /// Some other failure.
     #[error("{error} (driver {})", version.map_or("of unknown version".to_string(), |v| v.to_string()))]
     Call {
@@ -98,12 +96,16 @@ pub enum OpenError {
 }
 
 fn tried(list: &[(PathBuf, String)]) -> String {
-    match list {
-        [] => "no place is known for it on this system".into(),
-        list => list
-            .iter()
-            .map(|(path, why)| format!("{} ({why})", path.display()))
-            .collect::<Vec<_>>()
-            .join(", "),
+    let [.., (_, last)] = list else { return "no place is known for it on this system".into() };
+    let mut text = String::new();
+    for (at, (path, why)) in list.iter().enumerate() {
+        text.push_str(&path.display().to_string());
+        // Equal reasons that follow each other are given once.
+        match list.get(at + 1) {
+            Some((_, next)) if next == why => text.push_str(", "),
+            Some(_) => text.push_str(&format!(" ({why}), ")),
+            None => text.push_str(&format!(" ({last})")),
+        }
     }
+    text
 }

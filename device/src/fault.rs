@@ -1,14 +1,14 @@
 //! What the device says of a kernel that faulted, in the words of the simulator's findings.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use sim_core::{Finding, FindingKind, Outcome};
+use sim_core::{Error, Finding, FindingKind, Launch, LaunchReport, Outcome, Stats};
 
 use crate::error::{CallError, Code};
 
 /// The kind of finding that a code stands for; `None` if it is not about a kernel's fault.
 ///
-/// The device does not say more than a class: an illegal address is given as out of
+/// The device does not say more than the class ([`FindingKind::class`]): an illegal address is given as out of
 /// bounds, whether it was null, freed or behind the end.
 pub(crate) fn kind_of(code: Code) -> Option<FindingKind> {
     Some(match code.0 {
@@ -25,45 +25,70 @@ pub(crate) fn kind_of(code: Code) -> Option<FindingKind> {
     })
 }
 
-/// The outcome and the finding of a launch that the device stopped.
-pub(crate) fn finding(
-    kernel: &Arc<str>,
-    kind: FindingKind,
-    error: &CallError,
-    said: &str,
-) -> (Outcome, Finding) {
-    let outcome = match kind {
-        FindingKind::LimitReached => Outcome::LimitReached,
-        _ => Outcome::Faulted,
-    };
-    let mut notes =
-        vec!["a device names neither the instruction nor the thread; the simulator does".to_string()];
-    notes.extend(
-        said.lines().filter(|line| !line.trim().is_empty()).map(|line| format!("the device wrote: {line}")),
-    );
-    let finding = Finding {
-        kind,
-        message: format!("the device stopped the kernel: {} ({}), {}", error.name, error.code.0, error.text),
-        notes,
-        kernel: kernel.clone(),
-        place: None,
-        other_place: None,
-        threads: Vec::new(),
-        count: 1,
-    };
-    (outcome, finding)
+/// How a launch ended, before it is put into the simulator's words.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Ended {
+    /// What stopped it.
+    pub(crate) stop: Option<Stop>,
+    /// What it printed.
+    pub(crate) output: Vec<u8>,
+    /// What the device wrote to standard error.
+    pub(crate) errors: Vec<u8>,
+    /// From the launch to the end.
+    pub(crate) time: Duration,
 }
 
-/// The finding of a launch that did not end in time.
-pub(crate) fn timed_out(kernel: &Arc<str>, limit: std::time::Duration) -> Finding {
-    Finding {
-        kind: FindingKind::LimitReached,
-        message: format!("the kernel did not end within {limit:?}"),
-        notes: vec!["it still runs: a device ends a kernel only with the process that started it".into()],
-        kernel: kernel.clone(),
-        place: None,
-        other_place: None,
-        threads: Vec::new(),
-        count: 1,
+/// What stops a launch.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Stop {
+    /// The driver's error.
+    Failed(CallError),
+    /// It did not end within this time.
+    TimedOut(Duration),
+}
+
+impl Ended {
+    /// The report. `Err` if the driver's error is not about the kernel.
+    pub(crate) fn report(self, launch: &Launch) -> Result<LaunchReport, Error> {
+        let mut report = LaunchReport {
+            outcome: Outcome::Completed,
+            findings: Vec::new(),
+            dropped_findings: 0,
+            stats: Stats {
+                blocks: u64::try_from(launch.grid.count()).unwrap_or(u64::MAX),
+                time: self.time,
+                ..Stats::default()
+            },
+            output: self.output,
+        };
+        let (kind, message, notes) = match self.stop {
+            None => return Ok(report),
+            Some(Stop::TimedOut(limit)) => {
+                (FindingKind::LimitReached, format!("the kernel did not end within {limit:?}"), Vec::new())
+            }
+            Some(Stop::Failed(error)) => {
+                let kind = kind_of(error.code).ok_or_else(|| Error::Backend(error.to_string()))?;
+                let said = String::from_utf8_lossy(&self.errors);
+                let lines = said.lines().filter(|line| !line.trim().is_empty());
+                let notes = lines.map(|line| format!("the device wrote: {line}")).collect();
+                let CallError { code, name, text, .. } = error;
+                (kind, format!("the device stopped the kernel: {name} ({}), {text}", code.0), notes)
+            }
+        };
+        report.outcome = match kind {
+            FindingKind::LimitReached => Outcome::LimitReached,
+            _ => Outcome::Faulted,
+        };
+        report.findings.push(Finding {
+            kind,
+            message,
+            notes,
+            kernel: launch.kernel.clone(),
+            place: None,
+            other_place: None,
+            threads: Vec::new(),
+            count: 1,
+        });
+        Ok(report)
     }
 }

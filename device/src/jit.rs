@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_uint, c_void};
 
-use ptx_frontend::{Module, StateSpace, TargetKind};
+use ptx_frontend::{Module, StateSpace, Symbol, TargetKind};
 use sim_core::Error;
 
 use crate::api::Handle;
@@ -19,14 +19,75 @@ const ERROR_LOG_SIZE: c_uint = 6;
 const INPUT_PTX: c_int = 1;
 const LOG_BYTES: usize = 16 << 10;
 
+/// What the driver needs of a module.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Image {
+    /// PTX texts, to be linked if there are several.
+    texts: Vec<String>,
+    /// `PTX 9.0`
+    version: String,
+    /// `sm_90a`, its number, and which later numbers will do.
+    target: (String, u16, Reach),
+    /// Names of kernels, for messages.
+    kernels: Vec<String>,
+    /// Names of `.global` and `.const` variables of module scope.
+    variables: Vec<String>,
+    /// The kernels may write to the standard streams.
+    prints: bool,
+}
+
+/// Where code for a target runs.
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+enum Reach {
+    Later,
+    Family,
+    Same,
+}
+
+impl Image {
+    pub(crate) fn of(module: &Module) -> Self {
+        let reach = match module.target.kind {
+            TargetKind::Portable => Reach::Later,
+            TargetKind::Family => Reach::Family,
+            TargetKind::Architecture => Reach::Same,
+        };
+        let variable = |symbol: &Symbol| match symbol {
+            Symbol::Variable(id) => {
+                matches!(module.variables[id.index()].space, StateSpace::Global | StateSpace::Const)
+            }
+            Symbol::Function(_) => false,
+        };
+        Self {
+            texts: module.sources.iter().map(|source| source.text.to_string()).collect(),
+            version: format!("PTX {}", module.version),
+            target: (module.target.to_string(), module.target.sm, reach),
+            kernels: module.kernels().map(|(_, kernel)| kernel.name.to_string()).collect(),
+            variables: module
+                .symbols
+                .iter()
+                .filter(|(_, symbol)| variable(symbol))
+                .map(|(name, _)| name.to_string())
+                .collect(),
+            prints: ["vprintf", "__assertfail"].iter().any(|name| module.symbol(name).is_some()),
+        }
+    }
+
+    fn fits(&self, sm: u16) -> bool {
+        match self.target.2 {
+            Reach::Later => self.target.1 <= sm,
+            Reach::Family => self.target.1 / 10 == sm / 10 && self.target.1 <= sm,
+            Reach::Same => self.target.1 == sm,
+        }
+    }
+}
+
 /// A module on the device.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     handle: Handle,
     functions: HashMap<String, Handle>,
-    /// Address and size in bytes of `.global` and `.const` variables of module scope.
+    /// Address and size in bytes of variables.
     pub(crate) variables: HashMap<String, (u64, u64)>,
-    /// Names of kernels, for messages.
     kernels: Vec<String>,
     /// The kernels may write to the standard streams.
     pub(crate) prints: bool,
@@ -39,44 +100,34 @@ impl Loaded {
     /// Compiles and loads a module into the context, which is current.
     pub(crate) fn new(
         context: &Context,
-        module: &Module,
+        image: &Image,
         properties: &Properties,
         version: DriverVersion,
     ) -> Result<Self, Error> {
-        let target = module.target;
-        let fits = match target.kind {
-            TargetKind::Portable => target.sm <= properties.sm,
-            TargetKind::Family => target.sm / 10 == properties.sm / 10 && target.sm <= properties.sm,
-            TargetKind::Architecture => target.sm == properties.sm,
-        };
-        if !fits {
+        if !image.fits(properties.sm) {
             return Err(Error::MissingCapability(format!(
-                "the PTX is for {target}; {} has compute capability {}",
+                "the PTX is for {}; {} has compute capability {}",
+                image.target.0,
                 properties.name,
                 properties.capability()
             )));
         }
         let mut log = Log::new();
-        let texts = module
-            .sources
-            .iter()
-            .map(|source| {
-                CString::new(&*source.text).map_err(|_| Error::ModuleRefused("a zero byte in the PTX".into()))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let handle = match &texts[..] {
+        let zero = |_| Error::ModuleRefused("a zero byte in the PTX".into());
+        let texts = image.texts.iter().map(|text| CString::new(&**text).map_err(zero));
+        let handle = match &texts.collect::<Result<Vec<_>, _>>()?[..] {
             [text] => load_one(context, text, &mut log),
             texts => link(context, texts, &mut log),
         };
-        let handle = handle.map_err(|error| refused(error, module, version, &log.text()))?;
+        let handle = handle.map_err(|error| refused(error, image, version, &log.text()))?;
         let mut loaded = Self {
             handle,
             functions: HashMap::new(),
             variables: HashMap::new(),
-            kernels: module.kernels().map(|(_, kernel)| kernel.name.to_string()).collect(),
-            prints: ["vprintf", "__assertfail"].iter().any(|name| module.symbol(name).is_some()),
+            kernels: image.kernels.clone(),
+            prints: image.prints,
         };
-        match loaded.find_variables(context, module) {
+        match loaded.find_variables(context, &image.variables) {
             Ok(()) => Ok(loaded),
             Err(error) => {
                 loaded.unload(context);
@@ -85,16 +136,9 @@ impl Loaded {
         }
     }
 
-    fn find_variables(&mut self, context: &Context, module: &Module) -> Result<(), Error> {
-        let names = module.symbols.iter().filter_map(|(name, symbol)| match symbol {
-            ptx_frontend::Symbol::Variable(id) => {
-                let space = module.variables[id.index()].space;
-                matches!(space, StateSpace::Global | StateSpace::Const).then_some(name)
-            }
-            ptx_frontend::Symbol::Function(_) => None,
-        });
+    fn find_variables(&mut self, context: &Context, names: &[String]) -> Result<(), Error> {
         for name in names {
-            let text = CString::new(&**name).map_err(|_| Error::NoSuchVariable(name.to_string()))?;
+            let text = CString::new(name.as_str()).map_err(|_| Error::NoSuchVariable(name.to_string()))?;
             let (mut pointer, mut bytes) = (0, 0);
             // SAFETY: the module is loaded, the name ends with zero, and both results are written.
             match unsafe { context.api.module_global(&mut pointer, &mut bytes, self.handle, text.as_ptr()) } {
@@ -206,14 +250,12 @@ fn link(context: &Context, texts: &[CString], log: &mut Log) -> Result<Handle, C
     result.map(|()| handle)
 }
 
-fn refused(error: CallError, module: &Module, version: DriverVersion, log: &str) -> Error {
+fn refused(error: CallError, image: &Image, version: DriverVersion, log: &str) -> Error {
     let words = if log.is_empty() { error.to_string() } else { format!("{error}\n{log}") };
     match error.code {
-        Code::UNSUPPORTED_PTX_VERSION => Error::DriverTooOld {
-            driver: version.to_string(),
-            needs: format!("PTX {}", module.version),
-            log: log.into(),
-        },
+        Code::UNSUPPORTED_PTX_VERSION => {
+            Error::DriverTooOld { driver: version.to_string(), needs: image.version.clone(), log: log.into() }
+        }
         Code::NO_BINARY_FOR_GPU => Error::MissingCapability(words),
         Code::JIT_COMPILER_NOT_FOUND => Error::Backend(format!("the driver has no PTX compiler: {words}")),
         Code::INVALID_PTX => Error::ModuleRefused(words),

@@ -8,16 +8,7 @@ use sim_core::{Error, Launch};
 use crate::api::{Handle, LaunchAttribute, LaunchConfig};
 use crate::context::Context;
 use crate::error::{CallError, Code};
-
-/// How a launch that started has ended.
-pub(crate) enum End {
-    /// All threads exited.
-    Completed,
-    /// The driver's error; the context is unusable.
-    Failed(CallError),
-    /// It still runs.
-    TimedOut(Duration),
-}
+use crate::fault::Stop;
 
 /// Starts a kernel in the context, which is current. `Err` means that nothing was started.
 pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Result<(), Error> {
@@ -92,28 +83,18 @@ fn rejected(error: &CallError, launch: &Launch) -> Error {
     }
 }
 
-/// Waits for the end of everything that was started, for `limit` at the most.
-pub(crate) fn wait(context: &Context, limit: Option<Duration>) -> End {
-    let Some(limit) = limit else {
-        return match context.synchronize() {
-            Ok(()) => End::Completed,
-            Err(error) => End::Failed(error),
-        };
-    };
+/// Waits for the end of everything that was started, for `limit` at the most; returns what stopped it.
+pub(crate) fn wait(context: &Context, limit: Option<Duration>) -> Option<Stop> {
+    let Some(limit) = limit else { return context.synchronize().err().map(Stop::Failed) };
     let start = Instant::now();
     let mut pause = Duration::from_micros(10);
     loop {
         // SAFETY: the context is current; null is its default stream.
         match unsafe { context.api.stream_query(std::ptr::null_mut()) } {
             // What kernels print is written when the host synchronises.
-            Ok(()) => {
-                return match context.synchronize() {
-                    Ok(()) => End::Completed,
-                    Err(error) => End::Failed(error),
-                };
-            }
-            Err(error) if error.code != Code::NOT_READY => return End::Failed(error),
-            Err(_) if start.elapsed() >= limit => return End::TimedOut(limit),
+            Ok(()) => return context.synchronize().err().map(Stop::Failed),
+            Err(error) if error.code != Code::NOT_READY => return Some(Stop::Failed(error)),
+            Err(_) if start.elapsed() >= limit => return Some(Stop::TimedOut(limit)),
             Err(_) => std::thread::sleep(pause),
         }
         pause = (pause * 2).min(Duration::from_millis(5));

@@ -14,7 +14,8 @@
 //! # Invariants
 //! * Every call into the driver happens in this crate; `unsafe` is confined to `api.rs` (the table of
 //!   functions), the modules that call it, and `capture.rs` (redirecting standard streams).
-//! * A fault makes the driver useless to the process, so [`Device`] answers with [`sim_core::Error::Lost`] then.
+//! * A fault makes the driver useless to the process, so [`Device`] answers with [`sim_core::Error::Lost`] then;
+//!   [`DeviceProcess`] leaves the device to another process and starts a new one.
 //! * One request at a time: the methods of [`Device`] take a lock.
 //!
 //! # What it must not know
@@ -30,7 +31,12 @@ mod fault;
 mod jit;
 mod launch;
 mod memory;
+mod process;
+mod protocol;
+mod serve;
 
 pub use device::{Device, Options, Placement};
 pub use driver::{Driver, DriverVersion, LIBRARY_VARIABLE, Properties};
 pub use error::{CallError, Code, OpenError};
+pub use process::{DeviceProcess, Server};
+pub use serve::serve;

@@ -136,7 +136,7 @@ fn map(context: &Context, bytes: u64) -> Result<(u64, Kind), CallError> {
     unsafe { api.granularity(&mut page, &prop, 0) }?;
     let page = (page as u64).max(1);
     let too_large = || CallError {
-        function: "cuMemCreate",
+        function: "cuMemCreate".into(),
         code: Code::OUT_OF_MEMORY,
         name: "CUDA_ERROR_OUT_OF_MEMORY".into(),
         text: "more bytes than there are addresses".into(),

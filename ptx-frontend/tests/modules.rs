@@ -77,7 +77,7 @@ fn initial_values() {
     assert_eq!((variable(&m, "a").size, variable(&m, "a").align), (8, 2));
     assert_eq!(bytes(&m, "b"), [1f32.to_le_bytes(), 2f32.to_le_bytes()].concat());
     assert_eq!(bytes(&m, "c"), 1f64.to_le_bytes());
-    assert_eq!(bytes(&m, "d"), [1, 0, 0, 2, 3]);
+    assert_eq!(bytes(&m, "d"), [1, 2, 3]);
     assert_eq!(bytes(&m, "e"), [1u32, 2, 3, 4].map(u32::to_le_bytes).concat());
     assert_eq!(variable(&m, "e").align, 8);
     let f = variable(&m, "f").initializer.as_ref().unwrap();

@@ -51,6 +51,30 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// All kinds.
+    pub const ALL: &'static [FindingKind] = &[
+        Self::OutOfBounds,
+        Self::Misaligned,
+        Self::NullPointer,
+        Self::UseAfterFree,
+        Self::DoubleFree,
+        Self::InvalidFree,
+        Self::WriteToReadOnly,
+        Self::WrongSpace,
+        Self::BarrierMismatch,
+        Self::WarpSyncMismatch,
+        Self::Deadlock,
+        Self::LimitReached,
+        Self::Trap,
+        Self::Breakpoint,
+        Self::AssertionFailed,
+        Self::StackOverflow,
+        Self::InvalidTarget,
+        Self::Unsupported,
+        Self::UninitializedRead,
+        Self::UndefinedBehavior,
+    ];
+
     /// The stable name used in reports and JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -80,6 +104,71 @@ impl FindingKind {
     /// Whether the thread cannot go on.
     pub const fn is_fault(self) -> bool {
         !matches!(self, Self::UninitializedRead | Self::UndefinedBehavior)
+    }
+}
+
+/// What a device can tell faults apart by: the error of the driver, or no end at all.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum FaultClass {
+    /// An address that cannot be accessed (CUDA's errors 700 and 714).
+    IllegalAddress,
+    /// An address that is not aligned (716).
+    Misaligned,
+    /// An address in a space that the instruction cannot reach (717).
+    WrongSpace,
+    /// A failed assertion (710).
+    Assertion,
+    /// A stop by the kernel itself or by the device's heap (715 and 719).
+    Trap,
+    /// A jump to nowhere (718).
+    InvalidTarget,
+    /// No end: the device waits for ever.
+    NoProgress,
+}
+
+impl FaultClass {
+    /// The stable name used in reports and recordings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::IllegalAddress => "illegal-address",
+            Self::Misaligned => "misaligned",
+            Self::WrongSpace => "wrong-space",
+            Self::Assertion => "assertion",
+            Self::Trap => "trap",
+            Self::InvalidTarget => "invalid-target",
+            Self::NoProgress => "no-progress",
+        }
+    }
+
+    /// The class of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        use FaultClass::*;
+        [IllegalAddress, Misaligned, WrongSpace, Assertion, Trap, InvalidTarget, NoProgress]
+            .into_iter()
+            .find(|class| class.name() == name)
+    }
+}
+
+impl FindingKind {
+    /// How a device shows it, if it notices it; `None` for what stops no device.
+    pub const fn class(self) -> Option<FaultClass> {
+        Some(match self {
+            // A device sees a stack that grew too far as an access outside of it.
+            Self::OutOfBounds
+            | Self::NullPointer
+            | Self::UseAfterFree
+            | Self::WriteToReadOnly
+            | Self::StackOverflow => FaultClass::IllegalAddress,
+            Self::Misaligned => FaultClass::Misaligned,
+            Self::WrongSpace => FaultClass::WrongSpace,
+            Self::AssertionFailed => FaultClass::Assertion,
+            Self::Trap | Self::Breakpoint | Self::DoubleFree | Self::InvalidFree => FaultClass::Trap,
+            Self::InvalidTarget => FaultClass::InvalidTarget,
+            Self::Deadlock | Self::LimitReached | Self::BarrierMismatch | Self::WarpSyncMismatch => {
+                FaultClass::NoProgress
+            }
+            _ => return None,
+        })
     }
 }
 

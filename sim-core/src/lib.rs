@@ -32,7 +32,7 @@ pub use code::Code;
 pub use config::DeviceConfig;
 pub use decode::decode;
 pub use exec::Simulator;
-pub use finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};
+pub use finding::{CodePlace, CudaPlace, FaultClass, Finding, FindingKind, ThreadId};
 pub use inspect::{KernelInfo, Unsupported, inspect};
 pub use lanes::SimdLevel;
 pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, RunOptions, Stats};

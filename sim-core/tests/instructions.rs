@@ -2,41 +2,17 @@
 
 #[path = "support/case.rs"]
 mod case;
+#[path = "support/executor.rs"]
+mod executor;
 
 use case::{Case, Param, Role, Want};
-use ptx_frontend::{Module, Source};
-use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use sim_core::{DeviceConfig, FindingKind, RunOptions, Simulator};
 use std::time::Duration;
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/instructions")
-}
-
-/// All test files, sorted, with their text.
-fn files() -> Vec<(String, String)> {
-    let mut out = Vec::new();
-    let mut folders = vec![folder()];
-    while let Some(at) = folders.pop() {
-        for entry in std::fs::read_dir(&at).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "ptx") {
-                let name = path.strip_prefix(folder()).unwrap().display().to_string();
-                out.push((name, std::fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    out.sort();
-    out
-}
 
 #[test]
 fn every_file_holds_well_formed_cases() {
     let mut total = 0;
-    for (name, text) in files() {
+    for (name, text) in executor::files() {
         let cases = case::parse(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(!cases.is_empty(), "{name} holds no case");
         assert_eq!(cases.len(), text.matches(".entry ").count(), "{name}: a kernel without a case");
@@ -156,63 +132,10 @@ fn mistakes_are_named_with_their_line() {
         ("//@ case k\n//@ prints text", "line 2: a quoted text is wanted"),
         ("//@ case k\n//@ launch gird=3", "line 2: unknown launch setting `gird=3`"),
         ("//@ case k\n//@ expect d", "line 2: unknown directive `expect`"),
+        ("//@ case k\n//@ device differs", "line 2: `device differs|undefined: reason` is wanted"),
+        ("//@ case k\n//@ device is: other", "line 2: `is` is neither differs nor undefined"),
     ] {
         assert_eq!(case::parse(text).unwrap_err(), message, "{text}");
-    }
-}
-
-fn module(name: &str, text: &str) -> Result<Arc<Module>, String> {
-    let parsed = ptx_frontend::parse(Source::new(name, text.as_bytes().into()));
-    let messages: Vec<String> = parsed.diagnostics.iter().map(|d| d.message.clone()).collect();
-    parsed.module.map(Arc::new).ok_or_else(|| format!("rejected: {}", messages.join("; ")))
-}
-
-/// Runs a case on a backend with the module freshly loaded.
-fn run(backend: &dyn Backend, module: Arc<Module>, case: &Case, options: &RunOptions) -> Result<(), String> {
-    let refused = |e: sim_core::Error| e.to_string();
-    let id = backend.load(module).map_err(refused)?;
-    let mut buffers = Vec::new();
-    for param in &case.params {
-        if let Role::Buffer { before, .. } = &param.role {
-            let pointer = backend.alloc(before.len() as u64, &param.name).map_err(refused)?;
-            backend.write(pointer, before).map_err(refused)?;
-            buffers.push((pointer, param, before.len()));
-        }
-    }
-    let addresses: Vec<u64> = buffers.iter().map(|b| b.0).collect();
-    let launch = Launch {
-        kernel: case.entry.as_str().into(),
-        grid: Dim3::new(case.grid[0], case.grid[1], case.grid[2]),
-        cluster: None,
-        block: Dim3::new(case.block[0], case.block[1], case.block[2]),
-        shared_bytes: case.shared,
-        params: case.param_bytes(&addresses),
-        cooperative: case.cooperative,
-    };
-    let options = RunOptions { max_instructions: case.limit, ..options.clone() };
-    let report = backend.launch(id, &launch, &options).map_err(refused)?;
-    let findings: Vec<String> =
-        report.findings.iter().map(|f| format!("{}: {}", f.kind.name(), f.message)).collect();
-    match &case.fault {
-        Some(kind) if !report.findings.iter().any(|f| f.kind.name() == kind) => {
-            return Err(format!("no {kind}, but {:?} {findings:?}", report.outcome));
-        }
-        None if report.outcome != Outcome::Completed || !findings.is_empty() => {
-            return Err(format!("{:?} {findings:?}", report.outcome));
-        }
-        _ => {}
-    }
-    for (pointer, param, size) in buffers {
-        let mut bytes = vec![0; size];
-        backend.read(pointer, &mut bytes).map_err(refused)?;
-        case.compare(param, &bytes)?;
-        backend.free(pointer).map_err(refused)?;
-    }
-    match &case.prints {
-        Some(text) if *text != report.output => {
-            Err(format!("printed {:?}", String::from_utf8_lossy(&report.output)))
-        }
-        _ => backend.unload(id).map_err(refused),
     }
 }
 
@@ -220,10 +143,14 @@ fn run(backend: &dyn Backend, module: Arc<Module>, case: &Case, options: &RunOpt
 fn run_all(options: &RunOptions) -> Vec<(String, String)> {
     let simulator = Simulator::new(DeviceConfig::h200());
     let mut failures = Vec::new();
-    for (name, text) in files() {
-        let module = module(&name, &text);
+    let same = |kind: FindingKind, expected: &str| kind.name() == expected;
+    for (name, text) in executor::files() {
+        let module = executor::module(&name, &text);
         for case in case::parse(&text).unwrap() {
-            if let Err(message) = module.clone().and_then(|module| run(&simulator, module, &case, options)) {
+            let options = RunOptions { max_instructions: case.limit, ..options.clone() };
+            let result =
+                module.clone().and_then(|module| executor::run(&simulator, module, &case, &options, same));
+            if let Err(message) = result {
                 failures.push((format!("{name} {}", case.entry), message));
             }
         }

@@ -84,11 +84,10 @@ impl<'a> Parser<'a> {
             self.initial_scalar(ty, 0, &mut initializer)?;
             return Ok((initializer, 0));
         }
-        let mut strides = vec![width; shape.len()];
-        for at in (0..shape.len() - 1).rev() {
-            strides[at] = strides[at + 1].saturating_mul(shape[at + 1].max(1));
-        }
         let limit = 16 * self.text.len() as u64 + (1 << 20);
+        // Values lie one behind the other, as ptxas and an H200 have it: a list that is shorter than its
+        // dimension leaves no gap.
+        let mut values = 0u64;
         // Position in each open list, outermost first.
         let mut position: Vec<u64> = Vec::with_capacity(shape.len());
         let start = self.span();
@@ -111,12 +110,6 @@ impl<'a> Parser<'a> {
                 self.error(Diagnostic::error(codes::INITIALIZER, span, message).caption("one too many"));
                 return Err(super::Stop);
             }
-            let before = |position: &[u64]| -> u64 {
-                position
-                    .iter()
-                    .zip(&strides)
-                    .fold(0u64, |sum, (&at, &stride)| sum.saturating_add(at.saturating_mul(stride)))
-            };
             match self.kind() {
                 TokenKind::OpenBrace if level < shape.len() => {
                     self.bump();
@@ -141,7 +134,8 @@ impl<'a> Parser<'a> {
                     return Err(super::Stop);
                 }
                 _ => {
-                    let offset = before(&position);
+                    let offset = values.saturating_mul(width);
+                    values += 1;
                     if offset > limit {
                         let span = self.span();
                         self.error(Diagnostic::error(

@@ -27,6 +27,17 @@ pub(crate) struct Case {
     pub(crate) prints: Option<Vec<u8>>,
     /// Limit on warp instructions.
     pub(crate) limit: Option<u64>,
+    /// What is known of a real device, and why.
+    pub(crate) device: Option<(OnDevice, String)>,
+}
+
+/// What a real device makes of a case that is not as expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnDevice {
+    /// It does something else, always.
+    Differs,
+    /// It may do anything.
+    Undefined,
 }
 
 /// A kernel parameter.
@@ -220,6 +231,7 @@ impl Case {
             fault: None,
             prints: None,
             limit: None,
+            device: None,
         }
     }
 
@@ -306,6 +318,16 @@ impl Case {
             "fault" => self.fault = Some(rest.trim().into()),
             "prints" => self.prints = Some(unescape(rest.trim())?),
             "limit" => self.limit = Some(rest.trim().parse().map_err(|_| "a number is wanted")?),
+            "device" => {
+                let (what, reason) =
+                    rest.split_once(": ").ok_or("`device differs|undefined: reason` is wanted")?;
+                let what = match what {
+                    "differs" => OnDevice::Differs,
+                    "undefined" => OnDevice::Undefined,
+                    _ => return Err(format!("`{what}` is neither differs nor undefined")),
+                };
+                self.device = Some((what, reason.into()));
+            }
             _ => return Err(format!("unknown directive `{word}`")),
         }
         Ok(())

@@ -1,0 +1,101 @@
+//! Runs the cases of `testdata/instructions/` on any backend.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ptx_frontend::{Module, Source};
+use sim_core::{Backend, Dim3, Error, FindingKind, Launch, Outcome, RunOptions};
+
+use crate::case::{Case, Role};
+
+/// `testdata/instructions` of the source tree, or of the folder that `WARPGRIND_TESTDATA` names: the tests can run
+/// where the source tree is not.
+pub(crate) fn folder() -> PathBuf {
+    let testdata = std::env::var_os("WARPGRIND_TESTDATA").map(PathBuf::from);
+    testdata.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")).join("instructions")
+}
+
+/// All test files, sorted, with their text.
+pub(crate) fn files() -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    let mut folders = vec![folder()];
+    while let Some(at) = folders.pop() {
+        let entries = std::fs::read_dir(&at).unwrap_or_else(|error| panic!("{}: {error}", at.display()));
+        for entry in entries {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "ptx") {
+                let name = path.strip_prefix(folder()).unwrap().display().to_string();
+                out.push((name, std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
+/// The module of a test file.
+pub(crate) fn module(name: &str, text: &str) -> Result<Arc<Module>, String> {
+    let parsed = ptx_frontend::parse(Source::new(name, text.as_bytes().into()));
+    let messages: Vec<String> = parsed.diagnostics.iter().map(|d| d.message.clone()).collect();
+    parsed.module.map(Arc::new).ok_or_else(|| format!("rejected: {}", messages.join("; ")))
+}
+
+/// Runs a case on a backend with the module freshly loaded. `same` says whether a finding is the fault of this name.
+pub(crate) fn run(
+    backend: &dyn Backend,
+    module: Arc<Module>,
+    case: &Case,
+    options: &RunOptions,
+    same: impl Fn(FindingKind, &str) -> bool,
+) -> Result<(), String> {
+    let refused = |e: Error| e.to_string();
+    let id = backend.load(module).map_err(refused)?;
+    let mut buffers = Vec::new();
+    for param in &case.params {
+        if let Role::Buffer { before, .. } = &param.role {
+            let pointer = backend.alloc(before.len() as u64, &param.name).map_err(refused)?;
+            backend.write(pointer, before).map_err(refused)?;
+            buffers.push((pointer, param, before.len()));
+        }
+    }
+    let addresses: Vec<u64> = buffers.iter().map(|b| b.0).collect();
+    let launch = Launch {
+        kernel: case.entry.as_str().into(),
+        grid: Dim3::new(case.grid[0], case.grid[1], case.grid[2]),
+        cluster: None,
+        block: Dim3::new(case.block[0], case.block[1], case.block[2]),
+        shared_bytes: case.shared,
+        params: case.param_bytes(&addresses),
+        cooperative: case.cooperative,
+    };
+    let report = backend.launch(id, &launch, options).map_err(refused)?;
+    let findings: Vec<String> =
+        report.findings.iter().map(|f| format!("{}: {}", f.kind.name(), f.message)).collect();
+    match &case.fault {
+        Some(kind) if !report.findings.iter().any(|f| same(f.kind, kind)) => {
+            return Err(format!("no {kind}, but {:?} {findings:?}", report.outcome));
+        }
+        None if report.outcome != Outcome::Completed || !findings.is_empty() => {
+            return Err(format!("{:?} {findings:?}", report.outcome));
+        }
+        _ => {}
+    }
+    for (pointer, param, size) in buffers {
+        let mut bytes = vec![0; size];
+        match backend.read(pointer, &mut bytes) {
+            Ok(()) => case.compare(param, &bytes)?,
+            // A real device keeps nothing of a launch that faulted.
+            Err(Error::Lost(_)) if case.fault.is_some() => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        backend.free(pointer).map_err(refused)?;
+    }
+    match &case.prints {
+        Some(text) if *text != report.output => {
+            Err(format!("printed {:?}", String::from_utf8_lossy(&report.output)))
+        }
+        _ => backend.unload(id).map_err(refused),
+    }
+}
