@@ -66,19 +66,8 @@ impl Decoder<'_> {
         let element = RegisterSlot { slot, rows: rows_of(ty) };
         let elements = SlotList { start: self.code.slots.len() as u32, len: 1 };
         self.code.slots.push(element);
-        Ok(Access {
-            space: place.space,
-            size: bytes as u8,
-            signed: false,
-            strong: false,
-            order: MemOrder::Weak,
-            address_rows: place.address_rows,
-            address: place.address,
-            offset: place.offset,
-            elements,
-            element,
-            simple: simple(ty, elements, element, false),
-        })
+        let access = place.access(bytes as u8, MemOrder::Weak, elements, element);
+        Ok(Access { simple: simple(ty, elements, element, false), ..access })
     }
 
     /// `cp.async`: 4, 8 or 16 bytes, of which the source may give fewer.
@@ -265,19 +254,7 @@ impl Decoder<'_> {
         };
         let elements = SlotList { start: self.code.slots.len() as u32, len: 1 };
         self.code.slots.extend([element, RegisterSlot { slot: operand, rows: 1 }]);
-        let access = Access {
-            space: place.space,
-            size: 8,
-            signed: false,
-            strong: true,
-            order,
-            address_rows: place.address_rows,
-            address: place.address,
-            offset: place.offset,
-            elements,
-            element,
-            simple: crate::exec::Simple::No,
-        };
+        let access = place.access(8, order, elements, element);
         self.emit(
             guard,
             Action::Atomic(Atomic {

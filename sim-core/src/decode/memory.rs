@@ -18,6 +18,33 @@ pub(super) struct Place {
     pub offset: i64,
 }
 
+impl Place {
+    /// An access there of elements of `size` bytes, by no short way.
+    pub(super) fn access(
+        self,
+        size: u8,
+        order: MemOrder,
+        elements: SlotList,
+        element: RegisterSlot,
+    ) -> Access {
+        let Place { space, address, address_rows, offset } = self;
+        let strong = order != MemOrder::Weak;
+        Access {
+            space,
+            size,
+            signed: false,
+            strong,
+            order,
+            address_rows,
+            address,
+            offset,
+            elements,
+            element,
+            simple: Simple::No,
+        }
+    }
+}
+
 impl Decoder<'_> {
     fn place(&mut self, op: &Op, operand: Operand) -> Result<Place, Refusal> {
         self.place_in(op.space(), operand)
@@ -121,20 +148,9 @@ impl Decoder<'_> {
         let place = self.place(op, address)?;
         let elements = self.elements(guard, value, ty, store)?;
         let order = op.order().unwrap_or(MemOrder::Weak);
-        let strong = order != MemOrder::Weak;
-        Ok(Access {
-            space: place.space,
-            size: ty.bytes() as u8,
-            signed: ty.is_signed(),
-            strong,
-            order,
-            address_rows: place.address_rows,
-            address: place.address,
-            offset: place.offset,
-            elements,
-            element: self.code.slots[elements.start as usize],
-            simple: simple(ty, elements, self.code.slots[elements.start as usize], strong),
-        })
+        let element = self.code.slots[elements.start as usize];
+        let access = place.access(ty.bytes() as u8, order, elements, element);
+        Ok(Access { signed: ty.is_signed(), simple: simple(ty, elements, element, access.strong), ..access })
     }
 
     pub(super) fn load(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
@@ -229,19 +245,7 @@ impl Decoder<'_> {
         let element = slots[0];
         self.code.slots.extend(slots);
         let order = op.order().unwrap_or(MemOrder::Relaxed);
-        let access = Access {
-            space: place.space,
-            size: ty.bytes() as u8,
-            signed: false,
-            strong: true,
-            order,
-            address_rows: place.address_rows,
-            address: place.address,
-            offset: place.offset,
-            elements,
-            element,
-            simple: Simple::No,
-        };
+        let access = Access { strong: true, ..place.access(ty.bytes() as u8, order, elements, element) };
         let scope = op.scope().unwrap_or(Scope::Gpu);
         self.emit(guard, Action::Atomic(Atomic { access, op: kind, ty, returns, scope }));
         Ok(())
