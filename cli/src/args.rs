@@ -140,7 +140,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", help_heading = REPORT)]
     pub(crate) source_root: Option<PathBuf>,
 
-    /// Further checks: initcheck (reads of memory that was never written). memcheck is always on
+    /// Further checks: initcheck (reads of memory that was never written), racecheck (data races). memcheck is always on
     #[arg(short, long, value_enum, value_delimiter = ',', value_name = "TOOL", help_heading = CHECKS)]
     pub(crate) tool: Vec<Tool>,
     /// Chooses the schedule; 0 is round robin. With --jobs 1 one seed gives one schedule

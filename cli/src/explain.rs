@@ -64,6 +64,24 @@ check` lists all of them before anything runs."
 kernel. Their value is undefined on a GPU. Reported with `--tool initcheck`."
     UndefinedBehavior "An instruction was used in a way that the PTX manual leaves undefined, so \
 that its result may differ from one device to the next."
+    DataRace "Two threads access the same memory, at least one of them writes, at least one access is \
+weak (ordinary), and nothing orders the two: no barrier that both threads reach between them, no release \
+that the other thread acquires. The program has no defined meaning then, also if both write the same \
+value. Usual causes: a missing `__syncthreads()`; blocks that share data within one launch; a flag that \
+is `volatile` or relaxed with no fence before it is set or after it is seen; a fence on one side only. \
+Reported with `--tool racecheck`."
+    WarpRace "Two lanes of one warp access the same memory, at least one writes, and nothing orders them. \
+Lanes of a warp need not run in step: what one lane wrote may be read by another only after \
+`__syncwarp()` (or a barrier, or a release and an acquire); `__shfl_sync` and votes exchange registers \
+and order no memory. Several lanes that write one place in one instruction race as well. Reported with \
+`--tool racecheck`."
+    ScopeRace "Two strong accesses (atomic, volatile, relaxed or stronger) of one place, at least one a \
+write, and the scope of one does not hold the other thread: an atomic of block scope, such as \
+`atomicAdd_block` or `thread_scope_block`, on memory that other blocks access. They are not atomic \
+towards each other. Both scopes must hold both threads. Reported with `--tool racecheck`."
+    MixedSizeRace "Two accesses that overlap without being of the same bytes, at least one writes, and \
+nothing orders them. The memory model gives such a program no meaning at all, even if both accesses are \
+atomic. Access the place in one size only, or order the accesses. Reported with `--tool racecheck`."
 }
 
 /// Runs the command.

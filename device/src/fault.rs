@@ -83,6 +83,7 @@ impl Ended {
             kind,
             message,
             notes,
+            help: Vec::new(),
             kernel: launch.kernel.clone(),
             place: None,
             other_place: None,

@@ -30,6 +30,7 @@
 //! * [`explore`] searches: a SAT solver proposes executions, the model judges them, and the derivation of each
 //!   violation becomes a clause ([`explore::engine`]). A slow enumerator ([`explore::oracle`]) is the yardstick
 //!   in the tests.
+//! * [`race`] detects races in one execution of a launch of any size, with scoped vector clocks.
 //! * [`explain`] shows executions as tables and graphs, and violations as cycles of program lines.
 //!
 //! # What can be asked
@@ -52,6 +53,7 @@ pub mod explore;
 pub mod litmus;
 pub mod model;
 pub mod program;
+pub mod race;
 pub mod relation;
 pub mod skeleton;
 

@@ -275,6 +275,8 @@ pub struct Access {
     pub strong: bool,
     /// Memory order.
     pub order: MemOrder,
+    /// Scope, of strong accesses.
+    pub scope: Scope,
     /// Rows of the address register: 1 or 2; 0 if there is none.
     pub address_rows: u8,
     /// The address register.
@@ -340,8 +342,6 @@ pub struct Atomic {
     pub ty: ptx_frontend::ScalarType,
     /// Whether there is a destination (`atom`, not `red`).
     pub returns: bool,
-    /// Scope.
-    pub scope: Scope,
 }
 
 /// What a block barrier does on top of arriving.

@@ -48,6 +48,14 @@ pub enum FindingKind {
     UninitializedRead,
     /// Wrong use of an instruction that the hardware leaves undefined.
     UndefinedBehavior,
+    /// Two accesses that nothing orders, at least one of them weak.
+    DataRace,
+    /// The same between lanes of one warp.
+    WarpRace,
+    /// Two strong accesses that nothing orders, of which one's scope does not hold the other thread.
+    ScopeRace,
+    /// Accesses of different sizes, or that overlap in part, that nothing orders.
+    MixedSizeRace,
 }
 
 impl FindingKind {
@@ -98,12 +106,21 @@ impl FindingKind {
             Self::Unsupported => "unsupported",
             Self::UninitializedRead => "uninitialized-read",
             Self::UndefinedBehavior => "undefined-behavior",
+            Self::DataRace => "data-race",
+            Self::WarpRace => "warp-race",
+            Self::ScopeRace => "scope-race",
+            Self::MixedSizeRace => "mixed-size-race",
         }
     }
 
     /// Whether the thread cannot go on.
     pub const fn is_fault(self) -> bool {
-        !matches!(self, Self::UninitializedRead | Self::UndefinedBehavior)
+        !matches!(self, Self::UninitializedRead | Self::UndefinedBehavior) && !self.is_race()
+    }
+
+    /// Whether it is a data race.
+    pub const fn is_race(self) -> bool {
+        matches!(self, Self::DataRace | Self::WarpRace | Self::ScopeRace | Self::MixedSizeRace)
     }
 }
 
@@ -218,6 +235,8 @@ pub struct Finding {
     pub message: String,
     /// More sentences: nearest allocation, what waits where, what would help.
     pub notes: Vec<String>,
+    /// What would repair it, if that is known.
+    pub help: Vec<String>,
     /// The kernel.
     pub kernel: Arc<str>,
     /// Where; `None` for the launch as a whole.

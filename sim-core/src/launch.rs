@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::finding::Finding;
+use crate::watch::WatcherFactory;
 
 /// Extent or position in a grid, a cluster or a block.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -114,6 +115,8 @@ pub struct RunOptions {
     pub initcheck: bool,
     /// Counts memory traffic for [`Stats`].
     pub count_memory: bool,
+    /// Told what happens; the launch then runs on one worker.
+    pub watcher: Option<WatcherFactory>,
     /// Distinct findings kept; further ones are only counted.
     pub max_findings: usize,
     /// Directory that source paths in messages are relative to.
@@ -129,6 +132,7 @@ impl Default for RunOptions {
             timeout: None,
             initcheck: false,
             count_memory: false,
+            watcher: None,
             max_findings: 100,
             source_root: None,
         }

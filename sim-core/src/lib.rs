@@ -26,15 +26,17 @@ mod memory;
 pub mod numerics;
 mod observer;
 mod semantics;
+mod watch;
 
 pub use backend::{Backend, Error, ModuleId};
 pub use code::Code;
 pub use config::DeviceConfig;
 pub use decode::decode;
-pub use exec::Simulator;
+pub use exec::{LaunchView, Simulator};
 pub use finding::{CodePlace, CudaPlace, FaultClass, Finding, FindingKind, ThreadId};
 pub use inspect::{KernelInfo, Unsupported, inspect};
 pub use lanes::SimdLevel;
 pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, RunOptions, Stats};
 pub use memory::window;
 pub use observer::{AccessKind, Memory, NoObserver, Observer, Shape, Tools, WarpAccess};
+pub use watch::{LaunchShape, WarpId, Watcher, WatcherFactory};

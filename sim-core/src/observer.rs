@@ -4,7 +4,9 @@
 //! that watching costs nothing when nothing watches.
 
 use crate::lanes::LaneMask;
-use crate::launch::MemoryStats;
+use crate::launch::{MemoryStats, RunOptions};
+use crate::watch::{LaunchShape, Watcher};
+use ptx_frontend::{MemOrder, Scope};
 
 /// The memory that an access goes to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -26,6 +28,8 @@ pub enum AccessKind {
     Write,
     /// Reads and writes as one.
     Atomic,
+    /// The same, with no result (`red`).
+    Reduction,
 }
 
 /// How the addresses of the lanes lie to each other, as far as it was seen on the way: an observer
@@ -58,6 +62,14 @@ pub struct WarpAccess<'a> {
     pub lanes: LaneMask,
     /// Bytes a lane.
     pub bytes: u32,
+    /// Bytes of an element of a vector access.
+    pub element: u32,
+    /// Memory order.
+    pub order: MemOrder,
+    /// Scope; without meaning for weak accesses.
+    pub scope: Scope,
+    /// Lanes whose atomic writes: all but those of a `cas` that fails.
+    pub writing: LaneMask,
     /// Position of the instruction.
     pub position: u32,
     /// Linear index of the block.
@@ -80,6 +92,14 @@ pub trait Observer {
         None
     }
 
+    /// An atomic, once it is done.
+    fn atomic_done(&mut self, _access: &WarpAccess<'_>) {}
+
+    /// Who watches, if somebody does.
+    fn watcher(&mut self) -> Option<&mut dyn Watcher> {
+        None
+    }
+
     /// Traffic counted so far.
     fn memory(&self) -> MemoryStats {
         MemoryStats::default()
@@ -95,21 +115,64 @@ impl Observer for NoObserver {
 }
 
 /// The tools that were asked for.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Tools {
+    counts: bool,
     memory: MemoryStats,
+    watcher: Option<Box<dyn Watcher>>,
+}
+
+impl std::fmt::Debug for Tools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tools")
+            .field("counts", &self.counts)
+            .field("memory", &self.memory)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Tools {
+    /// What the options ask for.
+    pub(crate) fn new(options: &RunOptions, shape: &LaunchShape) -> Self {
+        Self {
+            counts: options.count_memory,
+            memory: MemoryStats::default(),
+            watcher: options.watcher.as_ref().map(|factory| factory.make(shape)),
+        }
+    }
 }
 
 impl Observer for Tools {
     const ACTIVE: bool = true;
 
+    fn atomic_done(&mut self, access: &WarpAccess<'_>) {
+        if let Some(watcher) = &mut self.watcher {
+            watcher.access(access);
+        }
+    }
+
+    fn watcher(&mut self) -> Option<&mut dyn Watcher> {
+        match &mut self.watcher {
+            Some(watcher) => Some(&mut **watcher),
+            None => None,
+        }
+    }
+
     fn access(&mut self, access: &WarpAccess<'_>) -> Option<(LaneMask, String)> {
+        if let Some(watcher) = &mut self.watcher
+            && matches!(access.kind, AccessKind::Read | AccessKind::Write)
+        {
+            watcher.access(access);
+        }
+        if !self.counts {
+            return None;
+        }
         let bytes = u64::from(access.bytes) * u64::from(access.lanes.count_ones());
         let stats = &mut self.memory;
         let (read, written) = match access.kind {
             AccessKind::Read => (bytes, 0),
             AccessKind::Write => (0, bytes),
-            AccessKind::Atomic => {
+            AccessKind::Atomic | AccessKind::Reduction => {
                 stats.atomics += u64::from(access.lanes.count_ones());
                 (bytes, bytes)
             }
@@ -246,6 +309,10 @@ mod tests {
             shape,
             lanes,
             bytes,
+            element: bytes,
+            order: MemOrder::Weak,
+            scope: Scope::Sys,
+            writing: lanes,
             position: 0,
             block: 0,
             warp: 0,

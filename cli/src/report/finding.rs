@@ -80,7 +80,7 @@ pub(crate) fn message(finding: &Finding, sources: &Sources<'_>) -> Message {
         title: finding.message.clone(),
         excerpts,
         notes,
-        help: Vec::new(),
+        help: finding.help.clone(),
     }
 }
 
@@ -146,6 +146,7 @@ mod tests {
             kind: FindingKind::OutOfBounds,
             message: "write of 4 bytes at 0x1000, 0 bytes past the end of `x`".into(),
             notes: vec!["`x` has 4096 bytes".into()],
+            help: Vec::new(),
             kernel: "saxpy".into(),
             place: Some(CodePlace {
                 source: SourceId(0),

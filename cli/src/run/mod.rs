@@ -41,8 +41,7 @@ fn try_run(
 ) -> Result<Exit, Failure> {
     for tool in &args.tool {
         match tool {
-            Tool::Memcheck | Tool::Initcheck => {}
-            Tool::Racecheck => return Err(not_yet("racecheck")),
+            Tool::Memcheck | Tool::Initcheck | Tool::Racecheck => {}
             Tool::Synccheck => return Err(not_yet("synccheck")),
         }
     }
@@ -53,6 +52,7 @@ fn try_run(
         timeout: args.timeout,
         initcheck: args.tool.contains(&Tool::Initcheck),
         count_memory: args.stats,
+        watcher: args.tool.contains(&Tool::Racecheck).then(racecheck::watcher),
         source_root: args.source_root.clone(),
         ..RunOptions::default()
     };
@@ -65,7 +65,7 @@ fn try_run(
 
 fn not_yet(tool: &str) -> Failure {
     Failure::new(Exit::Unsupported, format!("`--tool {tool}` is not available yet"))
-        .help("memcheck is always on; `--tool initcheck` finds reads of memory that was never written")
+        .help("memcheck is always on; `--tool initcheck` finds reads of memory that was never written, `--tool racecheck` data races")
 }
 
 /// The plan and the module it is about.

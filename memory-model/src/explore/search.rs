@@ -2,7 +2,7 @@
 
 use crate::model::algebra::{
     BaseRel, Rel, acyclic, barriers, base, cross, empty, final_writes, id, init, loc, memory, only, po, race,
-    spin_reads, writes,
+    rmw, spin_reads, writes,
 };
 use crate::model::{Axiom, Model};
 
@@ -30,11 +30,13 @@ pub fn search_axioms(model: &Model) -> Vec<Axiom> {
     let arrivals = (barrier() >> po() >> barrier())
         | (base(BaseRel::Bar) >> po() >> barrier())
         | base(BaseRel::BarOrder);
+    // An atomic is one operation: what orders its write orders it.
+    let ordered = rmw().optional() >> &model.cause >> (!rmw()).optional();
     vec![
         acyclic("Barrier order", "9.7.13", arrivals),
         empty("Final value", "8.9.6", only(final_writes()) >> &model.co),
         empty("Fairness", "-", only(spin_reads()) >> &model.fr),
-        empty("Race", "8.7.1", race() & (&model.cause | !&model.cause)),
+        empty("Race", "8.7.1", race() & (&ordered | !&ordered)),
     ]
 }
 

@@ -254,7 +254,7 @@ impl Decoder<'_> {
         };
         let elements = SlotList { start: self.code.slots.len() as u32, len: 1 };
         self.code.slots.extend([element, RegisterSlot { slot: operand, rows: 1 }]);
-        let access = place.access(8, order, elements, element);
+        let access = Access { scope: Scope::Cta, ..place.access(8, order, elements, element) };
         self.emit(
             guard,
             Action::Atomic(Atomic {
@@ -262,7 +262,6 @@ impl Decoder<'_> {
                 op: AtomicOp::Mbarrier(kind),
                 ty: ScalarType::B64,
                 returns: element.rows != 0,
-                scope: Scope::Cta,
             }),
         );
         if let Some(rest) = rest {
@@ -278,6 +277,7 @@ impl Decoder<'_> {
         let mut load = self.whole(op.space(), barrier, 8, now)?;
         load.strong = true;
         load.order = op.order().unwrap_or(MemOrder::Acquire);
+        load.scope = op.scope().unwrap_or(Scope::Cta);
         load.simple = crate::exec::Simple::No;
         self.emit(guard, Action::Load(load));
         let done = [self.predicate_destination(dst)?, Pred::TRUE, Pred::TRUE];

@@ -35,6 +35,7 @@ impl Place {
             signed: false,
             strong,
             order,
+            scope: Scope::Sys,
             address_rows,
             address,
             offset,
@@ -150,7 +151,8 @@ impl Decoder<'_> {
         let order = op.order().unwrap_or(MemOrder::Weak);
         let element = self.code.slots[elements.start as usize];
         let access = place.access(ty.bytes() as u8, order, elements, element);
-        Ok(Access { signed: ty.is_signed(), simple: simple(ty, elements, element, access.strong), ..access })
+        let simple = simple(ty, elements, element, access.strong);
+        Ok(Access { signed: ty.is_signed(), scope: op.scope().unwrap_or(Scope::Sys), simple, ..access })
     }
 
     pub(super) fn load(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
@@ -245,9 +247,10 @@ impl Decoder<'_> {
         let element = slots[0];
         self.code.slots.extend(slots);
         let order = op.order().unwrap_or(MemOrder::Relaxed);
-        let access = Access { strong: true, ..place.access(ty.bytes() as u8, order, elements, element) };
         let scope = op.scope().unwrap_or(Scope::Gpu);
-        self.emit(guard, Action::Atomic(Atomic { access, op: kind, ty, returns, scope }));
+        let access =
+            Access { strong: true, scope, ..place.access(ty.bytes() as u8, order, elements, element) };
+        self.emit(guard, Action::Atomic(Atomic { access, op: kind, ty, returns }));
         Ok(())
     }
 }

@@ -290,9 +290,10 @@ fn choose<T: Copy>(op: &Op, kinds: &[(Modifier, T)]) -> Result<T, Refusal> {
 }
 
 fn fence(op: &Op) -> Result<Action, Refusal> {
-    // Proxy fences order accesses through different proxies; all of the simulator's go through one.
+    // Proxy fences order accesses through different proxies; all of the simulator's go through one. They order
+    // nothing between threads.
     if op.has(Modifier::Proxy) || op.has(Modifier::MbarrierInit) {
-        return Ok(Action::Fence(MemOrder::AcqRel, Scope::Sys));
+        return Ok(Action::Fence(MemOrder::Weak, Scope::Sys));
     }
     let scope = match op.scope() {
         _ if op.opcode == Opcode::Membar && op.has(Modifier::Cta) => Scope::Cta,

@@ -670,21 +670,37 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(())
     }
 
+    /// An access as observers see it.
+    #[inline(always)]
+    pub(super) fn event<'e>(
+        &self,
+        memory: Memory,
+        at: At<'_>,
+        addresses: &'e Addresses,
+        shape: Shape,
+    ) -> WarpAccess<'e> {
+        WarpAccess {
+            memory,
+            kind: at.direction.kind(),
+            addresses,
+            shape,
+            lanes: at.lanes,
+            bytes: at.access.bytes(),
+            element: u32::from(at.access.size),
+            order: at.access.order,
+            scope: at.access.scope,
+            writing: at.lanes,
+            position: at.position,
+            block: self.cta.index,
+            warp: self.index as u32,
+        }
+    }
+
     /// Tells the observer of an access that may happen.
     #[inline(always)]
     pub(super) fn observe(&mut self, memory: Memory, at: At<'_>, addresses: &Addresses, shape: Shape) {
         if O::ACTIVE {
-            let event = WarpAccess {
-                memory,
-                kind: at.direction.kind(),
-                addresses,
-                shape,
-                lanes: at.lanes,
-                bytes: at.access.bytes(),
-                position: at.position,
-                block: self.cta.index,
-                warp: self.index as u32,
-            };
+            let event = self.event(memory, at, addresses, shape);
             if let Some((lanes, text)) = self.worker.observer.access(&event) {
                 let fault = Fault::new(FindingKind::UninitializedRead, lanes, text);
                 self.worker.grid.report(self.cta, self.index, at.frame, at.position, fault);

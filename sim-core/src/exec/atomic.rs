@@ -10,10 +10,10 @@ use super::step::Machine;
 use super::view::{ByteView, GlobalView, LocalView, View};
 use crate::code::{AccessSpace, Atomic, AtomicOp, RegisterSlot};
 use crate::finding::FindingKind;
-use crate::lanes::{Registers, WARP_SIZE};
+use crate::lanes::{LaneMask, Registers, WARP_SIZE};
 use crate::memory::window;
 use crate::numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64, mbarrier};
-use crate::observer::{Memory, Observer, Shape};
+use crate::observer::{AccessKind, Memory, Observer, Shape};
 
 /// `.add.f64`, with the device's choice among NaN: in global memory the operand before the old value,
 /// unchanged; elsewhere (a loop on the processor) the sum `b + old`.
@@ -76,6 +76,7 @@ fn values(registers: &Registers, slot: RegisterSlot) -> [u64; WARP_SIZE] {
     }
 }
 
+/// Performs it; the lanes that wrote, which are all but those whose `cas` failed.
 fn run<V: View>(
     view: &mut V,
     registers: &mut Registers,
@@ -84,7 +85,8 @@ fn run<V: View>(
     atomic: &Atomic,
     global: bool,
     addresses: &[u64; WARP_SIZE],
-) {
+) -> LaneMask {
+    let mut failed = 0;
     let count = at.access.elements.len as usize;
     let size = u32::from(at.access.size);
     if size == 16 {
@@ -98,11 +100,12 @@ fn run<V: View>(
                 _ => b[lane],
             };
             old[lane] = view.update_wide(lane, addresses[lane], new);
+            failed |= u32::from(atomic.op == AtomicOp::Cas && old[lane] != b[lane]) << lane;
         });
         if slots[0].rows == 4 {
             registers.write(slots[0].slot, at.lanes, &old);
         }
-        return;
+        return at.lanes & !failed;
     }
     let ones = if size == 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
     for element in 0..count {
@@ -122,6 +125,7 @@ fn run<V: View>(
                 old[lane] = view.update(lane, addresses[lane] + skip, size, |old| {
                     combine(atomic.op, atomic.ty, global, old, b, c)
                 });
+                failed |= u32::from(atomic.op == AtomicOp::Cas && old[lane] != b) << lane;
             });
         }
         match slots[element].rows {
@@ -130,6 +134,7 @@ fn run<V: View>(
             _ => {}
         }
     }
+    at.lanes & !failed
 }
 
 impl<O: Observer> Machine<'_, '_, O> {
@@ -203,7 +208,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             let offsets = addresses.map(|address| address.wrapping_sub(allocation.base));
             let slots = &grid.code.slots[at.access.elements.start as usize..];
             let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
-            run(&mut view, registers, &slots[..count], now, atomic, true, &offsets);
+            let writing = run(&mut view, registers, &slots[..count], now, atomic, true, &offsets);
+            self.atomic_done(Memory::Global, now, atomic, addresses, writing);
             rest.lanes &= !lanes;
         }
         Ok(())
@@ -221,8 +227,27 @@ impl<O: Observer> Machine<'_, '_, O> {
         let slots = &self.worker.grid.code.slots[at.access.elements.start as usize..];
         let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
         let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
-        run(&mut view, registers, &slots[..count], at, atomic, false, addresses);
+        let writing = run(&mut view, registers, &slots[..count], at, atomic, false, addresses);
+        self.atomic_done(Memory::Shared, at, atomic, addresses, writing);
         Ok(())
+    }
+
+    /// Tells the observer what came of it.
+    #[inline(always)]
+    fn atomic_done(
+        &mut self,
+        memory: Memory,
+        at: At<'_>,
+        atomic: &Atomic,
+        addresses: &[u64; 32],
+        writing: LaneMask,
+    ) {
+        if O::ACTIVE {
+            let mut event = self.event(memory, at, addresses, Shape::Any);
+            event.kind = if atomic.returns { AccessKind::Atomic } else { AccessKind::Reduction };
+            event.writing = writing;
+            self.worker.observer.atomic_done(&event);
+        }
     }
 
     fn local_atomic(

@@ -141,7 +141,12 @@ impl<O: Observer> Machine<'_, '_, O> {
         state.popc += values.count_ones();
         state.and &= values == active;
         state.or |= values != 0;
-        if barrier.kind == BarrierKind::Arrive {
+        let waits = barrier.kind != BarrierKind::Arrive;
+        let warp = self.warp_id();
+        if let Some(watcher) = self.worker.observer.watcher() {
+            watcher.arrived(warp, active, id as u8, waits);
+        }
+        if !waits {
             group.position += 1;
             self.warp_mut().stop(at, group, Wait::Ready);
         } else {
@@ -157,6 +162,14 @@ impl<O: Observer> Machine<'_, '_, O> {
             return;
         }
         self.worker.stats.barriers += 1;
+        if O::ACTIVE {
+            let come = &self.cta.barriers[id].arrived;
+            let everybody = self.cta.warps.iter().zip(come).all(|(warp, &come)| warp.live() & !come == 0);
+            let block = self.cta.index;
+            if let Some(watcher) = self.worker.observer.watcher() {
+                watcher.barrier_completed(block, id as u8, everybody);
+            }
+        }
         let BlockBarrier { popc, and, or, reduction, .. } = self.cta.barriers[id];
         self.cta.barriers[id].reset();
         let code = self.worker.grid.code;

@@ -186,9 +186,20 @@ impl<O: Observer> Machine<'_, '_, O> {
             let stray = exchange.compute(op.kind);
             Self::deliver(&mut registers, op, &exchange, active);
             self.note_stray(group, stray);
+            self.met(op.kind, active);
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Tells a watcher that lanes have met.
+    fn met(&mut self, kind: WarpOpKind, lanes: LaneMask) {
+        let warp = self.warp_id();
+        if kind == WarpOpKind::Sync
+            && let Some(watcher) = self.worker.observer.watcher()
+        {
+            watcher.warp_synchronized(warp, lanes);
+        }
     }
 
     fn deliver(registers: &mut Registers, op: &WarpOp, exchange: &Exchange, lanes: LaneMask) {
@@ -245,6 +256,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
             }
             let stray = exchange.compute(op.kind);
+            self.met(op.kind, come);
             let mut released: smallvec::SmallVec<[Group; 8]> = smallvec::SmallVec::new();
             for &other in partners.iter().rev() {
                 released.push(self.warp_mut().groups.swap_remove(other));

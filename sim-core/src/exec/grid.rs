@@ -89,6 +89,7 @@ impl<'a> Grid<'a> {
         level: crate::lanes::SimdLevel,
     ) -> Grid<'a> {
         let jobs = match options.jobs {
+            _ if options.watcher.is_some() => 1,
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
             jobs => jobs,
         };
@@ -175,6 +176,7 @@ impl<'a> Grid<'a> {
             kind: fault.kind,
             message: fault.message,
             notes: fault.notes,
+            help: Vec::new(),
             kernel: self.launch.kernel.clone(),
             place: Some(fault::place(self.code, Some((warp, frame)), position)),
             other_place: None,
@@ -197,6 +199,7 @@ impl<'a> Grid<'a> {
                 kind: FindingKind::LimitReached,
                 message,
                 notes: Vec::new(),
+                help: Vec::new(),
                 kernel: self.launch.kernel.clone(),
                 place: None,
                 other_place: None,

@@ -12,6 +12,7 @@ mod fault;
 mod grid;
 mod heap;
 mod initcheck;
+mod launch_view;
 mod printf;
 mod random;
 mod runtime;
@@ -33,9 +34,11 @@ use crate::lanes::SimdLevel;
 use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, RunOptions};
 use crate::memory::{AllocationKind, GlobalMemory, window};
 use crate::observer::{NoObserver, Tools};
+use crate::watch::LaunchShape;
 pub use fast::Simple;
 use grid::{Grid, constant_rows};
 use heap::DeviceHeap;
+pub use launch_view::LaunchView;
 
 /// The address by which kernels know a function.
 pub(crate) fn function_address(id: FuncId) -> u64 {
@@ -403,8 +406,9 @@ impl Backend for Simulator {
             resident,
             self.level,
         );
-        let report = if options.initcheck || options.count_memory {
-            grid.run(Tools::default)
+        let report = if options.initcheck || options.count_memory || options.watcher.is_some() {
+            let shape = LaunchShape { grid: launch.grid, block: launch.block, cluster, seed: options.seed };
+            grid.run(|| Tools::new(options, &shape))
         } else {
             grid.run(|| NoObserver)
         };

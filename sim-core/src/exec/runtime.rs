@@ -11,7 +11,7 @@ use crate::code::{ParamSlot, RuntimeFunction};
 use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers};
 use crate::memory::{AllocationKind, window};
-use crate::observer::Observer;
+use crate::observer::{Memory, Observer};
 
 /// Longest string that a message takes from a kernel's memory.
 const MAX_STRING: usize = 4096;
@@ -79,6 +79,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 each_lane(lanes, |lane| results[lane] = heap.malloc(sizes[lane]).unwrap_or(0));
                 if O::ACTIVE && self.worker.grid.options.initcheck {
                     each_lane(lanes, |lane| self.forget(results[lane], sizes[lane]));
+                }
+                if let Some(watcher) = self.worker.observer.watcher() {
+                    each_lane(lanes, |lane| watcher.renewed(Memory::Global, results[lane], sizes[lane]));
                 }
             }
             RuntimeFunction::Free => {

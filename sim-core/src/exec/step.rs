@@ -13,6 +13,7 @@ use crate::code::{Action, Barrier};
 use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers};
 use crate::observer::Observer;
+use crate::watch::WarpId;
 
 /// One warp of one block on one worker.
 pub(super) struct Machine<'a, 'g, O> {
@@ -62,6 +63,11 @@ impl<O: Observer> Machine<'_, '_, O> {
     #[inline(always)]
     pub(super) fn warp_mut(&mut self) -> &mut Warp {
         &mut self.cta.warps[self.index]
+    }
+
+    /// What watchers call this warp.
+    pub(super) fn warp_id(&self) -> WarpId {
+        WarpId { block: self.cta.index, warp: self.index as u32 }
     }
 
     /// The registers as a frame of this warp sees them.
@@ -278,12 +284,18 @@ impl<O: Observer> Machine<'_, '_, O> {
                         break Event::Fault(fault);
                     }
                 }
-                Action::Fence(order, _) => fence(match order {
-                    MemOrder::Sc => Ordering::SeqCst,
-                    MemOrder::Acquire => Ordering::Acquire,
-                    MemOrder::Release => Ordering::Release,
-                    _ => Ordering::AcqRel,
-                }),
+                Action::Fence(order, scope) => {
+                    fence(match order {
+                        MemOrder::Sc => Ordering::SeqCst,
+                        MemOrder::Acquire => Ordering::Acquire,
+                        MemOrder::Release => Ordering::Release,
+                        _ => Ordering::AcqRel,
+                    });
+                    let warp = self.warp_id();
+                    if let Some(watcher) = self.worker.observer.watcher() {
+                        watcher.fence(warp, active, *order, *scope);
+                    }
+                }
                 Action::Barrier(barrier) => break Event::Barrier(*barrier, active),
                 Action::Warp(op) => {
                     split_rest!();

@@ -7,6 +7,7 @@ use super::cta::Cta;
 use super::fast::Hint;
 use super::fault::place;
 use super::grid::{Grid, Task};
+use super::launch_view::LaunchView;
 use super::random::Random;
 use super::step::{Machine, Pause};
 use super::warp::{Group, Wait, Warp};
@@ -94,6 +95,9 @@ impl<'g, O: Observer> Worker<'g, O> {
             match self.run_block(&mut cta) {
                 End::Finished => {
                     self.stats.blocks += 1;
+                    if let Some(watcher) = self.observer.watcher() {
+                        watcher.block_finished(cta.index);
+                    }
                     self.keep_output(&mut cta);
                     self.spare.push(cta);
                     self.grid.finished();
@@ -111,6 +115,10 @@ impl<'g, O: Observer> Worker<'g, O> {
 
     pub(crate) fn finish(mut self) -> Stats {
         self.stats.memory = self.observer.memory();
+        if let Some(watcher) = self.observer.watcher() {
+            let found = watcher.finish(&LaunchView { grid: self.grid });
+            found.into_iter().for_each(|finding| self.grid.add(finding));
+        }
         self.stats
     }
 
@@ -250,6 +258,7 @@ impl<'g, O: Observer> Worker<'g, O> {
                     kind,
                     message,
                     notes: vec![note.into()],
+                    help: Vec::new(),
                     kernel: grid.launch.kernel.clone(),
                     place: Some(place(grid.code, Some((warp, group.frame)), group.position)),
                     other_place: None,

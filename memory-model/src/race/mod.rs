@@ -1,0 +1,667 @@
+//! A data-race detector for one execution: scoped vector clocks over every access.
+//!
+//! The caller reports what the warps of a launch do, in an order in which every read returns the latest
+//! write; the detector keeps causality order (PTX ISA 8.9) exactly, and says of each access whether it races
+//! (8.7.1) with an earlier one: they overlap, one of them writes, they are not morally strong, and causality
+//! does not order them. So it knows what hardware-minded detectors do not: scopes, release and acquire patterns
+//! through atomics of other threads, observation without synchronisation, lanes that go on alone, and that two
+//! relaxed atomics of sufficient scope never race.
+//!
+//! It judges the execution that it is shown; another schedule may race where this one does not.
+//!
+//! # What to report
+//! * every access of a warp ([`Detector::access`]) and fences ([`Detector::fence`]);
+//! * `bar.warp.sync` ([`Detector::synchronize_warp`]); other warp-level operations order no memory;
+//! * barriers of a CTA: [`Detector::arrive`] for each arrival, [`Detector::complete`] when it opens;
+//! * the end of a CTA ([`Detector::end_cta`]).
+//!
+//! A detector serves one launch: whatever came before it is ordered, by the edges of kernel start and end.
+//!
+//! # How
+//! `clock` has vector clocks compressed by warp and CTA; `threads` the clocks and epochs of a CTA's warps and its
+//! barriers; `sync` release and acquire patterns through memory; `state` decides, for the past of one word, what
+//! an access means; `shadow` has a cell a word and steps through states for whole warps at once.
+//!
+//! # Exactness
+//! What is reported is a race in the execution shown. Of each word the first race is found, with these exceptions:
+//! an access may be forgotten once a write that comes after it has overwritten the place, and is then taken to be
+//! ordered before whoever observes that write; of the reads of a word by more than 256 groups of warps that nothing orders, and of
+//! atomics of more than four CTAs before one of narrower scope, the middle ones are forgotten
+//! ([`Detector::shortened`]). After its first race a word's past is what the racing access leaves behind.
+//!
+//! # Limits
+//! All accesses are taken to be of the generic proxy. A launch has at most 2^26 warps; beyond that, or after
+//! 2^32 epochs in all, [`Detector::exhausted`] says so and nothing more is judged.
+//!
+//! ```
+//! use memory_model::program::{Order, Scope};
+//! use memory_model::race::{Access, Detector, Kind, Settings, Shape, Space};
+//!
+//! let shape = Shape { threads_per_cta: 1, ctas_per_cluster: 1 };
+//! let mut detector = Detector::new(shape, Settings::default());
+//! let mut does = |cta, kind, address, order, scope| {
+//!     let access = Access {
+//!         cta, warp: 0, lanes: 1, space: Space::Global, addresses: &[address; 32], bytes: 4, elements: 1,
+//!         kind, writing: 1, order, scope, site: 0,
+//!     };
+//!     detector.access(&access);
+//!     detector.take_races().pop()
+//! };
+//! // Message passing at gpu scope between two CTAs ...
+//! assert!(does(0, Kind::Write, 0, Order::Weak, None).is_none());
+//! assert!(does(0, Kind::Write, 4, Order::Release, Some(Scope::Gpu)).is_none());
+//! assert!(does(1, Kind::Read, 4, Order::Acquire, Some(Scope::Gpu)).is_none());
+//! assert!(does(1, Kind::Read, 0, Order::Weak, None).is_none());
+//! // ... and the same acquiring at cta scope: the accesses of the flag race already.
+//! let race = does(2, Kind::Read, 4, Order::Acquire, Some(Scope::Cta)).expect("scope too narrow");
+//! assert_eq!(race.class.as_str(), "insufficient scope");
+//! ```
+
+mod clock;
+mod shadow;
+mod state;
+mod sync;
+mod threads;
+
+pub use clock::Shape;
+
+use crate::RaceClass;
+use crate::program::{Order, Scope};
+use rustc_hash::FxHashMap;
+use shadow::{Cells, Doing, Found, Shadow, bytes_of, class_of};
+use state::{Class, Now, bits as each};
+use std::sync::Arc;
+use sync::{Places, Records, Thread};
+use threads::{Cta, Versions};
+
+/// Memory that threads share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// Global memory.
+    Global,
+    /// Shared memory of the CTA of the access.
+    Shared,
+}
+
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// `atom`: reads and writes.
+    Atomic,
+    /// `red`: reads and writes, but acquires nothing (PTX ISA 8.11.1).
+    Reduction,
+}
+
+/// One access of the lanes of a warp.
+#[derive(Debug, Clone, Copy)]
+pub struct Access<'a> {
+    /// Linear index of the CTA.
+    pub cta: u32,
+    /// Warp in the CTA.
+    pub warp: u32,
+    /// Lanes that take part.
+    pub lanes: u32,
+    /// The memory.
+    pub space: Space,
+    /// Byte address of each lane, a multiple of the size of an element.
+    pub addresses: &'a [u64; 32],
+    /// Bytes of an element: 1, 2, 4, 8 or 16.
+    pub bytes: u8,
+    /// Elements of a vector access, side by side; each is an access by itself.
+    pub elements: u8,
+    /// What it does.
+    pub kind: Kind,
+    /// Lanes whose atomic writes; the others (a `cas` that fails) only read.
+    pub writing: u32,
+    /// Memory order of the instruction.
+    pub order: Order,
+    /// Its scope; `None` for weak accesses.
+    pub scope: Option<Scope>,
+    /// The caller's name for the instruction, reported back.
+    pub site: u32,
+}
+
+/// One side of a race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Side {
+    /// CTA.
+    pub cta: u32,
+    /// Warp in the CTA.
+    pub warp: u32,
+    /// Lane in the warp.
+    pub lane: u32,
+    /// The caller's name for the instruction.
+    pub site: u32,
+    /// Whether it writes.
+    pub writes: bool,
+    /// Its scope if it is strong.
+    pub scope: Option<Scope>,
+    /// Bytes of the element.
+    pub bytes: u8,
+}
+
+/// What one looks at first to order the two accesses of a race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Missing {
+    /// Nothing leads from one to the other.
+    Everything,
+    /// The later thread has read, strongly and in scope, what was released after the earlier access, and has not
+    /// acquired it.
+    Acquire,
+    /// The same, but one of the scopes does not hold the other thread.
+    Scope,
+}
+
+/// A race between an earlier access and the one just reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Race {
+    /// Its class.
+    pub class: RaceClass,
+    /// Byte address of the word that both touch.
+    pub address: u64,
+    /// The memory.
+    pub space: Space,
+    /// The earlier access.
+    pub earlier: Side,
+    /// The access just reported.
+    pub later: Side,
+    /// What would order them.
+    pub missing: Missing,
+}
+
+/// What counts as order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Each `fence.sc` comes after those that were executed before it (8.9.3). That is so in the execution shown,
+    /// but not in all: without it, races are found that only the order of two fences hides.
+    pub sc_fences_are_ordered: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { sc_fences_are_ordered: true }
+    }
+}
+
+/// Most warps of a launch.
+const MOST_WARPS: u64 = 1 << 26;
+
+/// The detector; see the module's page.
+pub struct Detector {
+    shape: Shape,
+    settings: Settings,
+    ctas: FxHashMap<u32, Box<Cta>>,
+    global: Cells,
+    places: Places,
+    fences: Records,
+    shadow: Shadow,
+    sites: Sites,
+    versions: Versions,
+    races: Vec<Race>,
+    found: Vec<Found>,
+    exhausted: bool,
+}
+
+impl Detector {
+    /// A detector for a launch of this shape.
+    pub fn new(shape: Shape, settings: Settings) -> Self {
+        Self {
+            shape,
+            settings,
+            ctas: FxHashMap::default(),
+            global: Cells::default(),
+            places: Places::default(),
+            fences: Records::default(),
+            shadow: Shadow::default(),
+            sites: Sites::default(),
+            versions: Versions::default(),
+            races: Vec::new(),
+            found: Vec::new(),
+            exhausted: false,
+        }
+    }
+
+    /// Forgets the threads of a CTA that has ended; what they did stays known.
+    pub fn end_cta(&mut self, cta: u32) {
+        self.ctas.remove(&cta);
+    }
+
+    /// Whether a limit was met, after which nothing is judged any longer.
+    pub fn exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    /// How often an access of a word was forgotten because there were too many.
+    pub fn shortened(&self) -> u64 {
+        self.shadow.states.shortened
+    }
+
+    /// Bytes that the detector holds.
+    pub fn memory(&self) -> usize {
+        let shared = bytes_of(self.ctas.values().map(|cta| &cta.shared));
+        let places: usize = self.ctas.values().map(|cta| cta.places.bytes()).sum();
+        shared + places + bytes_of(std::iter::once(&self.global)) + self.places.bytes() + self.shadow.bytes()
+    }
+
+    /// The races found since the last call.
+    pub fn take_races(&mut self) -> Vec<Race> {
+        std::mem::take(&mut self.races)
+    }
+
+    /// Whether there are races to take.
+    pub fn has_races(&self) -> bool {
+        !self.races.is_empty()
+    }
+
+    fn accepts(&mut self, cta: u32) -> bool {
+        let warps = (u64::from(cta) + 1) * u64::from(self.shape.warps());
+        self.exhausted |= warps > MOST_WARPS
+            || self.shape.warps() > 32
+            || self.versions.are_used_up()
+            || self.sites.are_used_up()
+            || self.shadow.states.is_full();
+        !self.exhausted
+    }
+
+    /// Global memory begins a new life: what was done to it is forgotten.
+    pub fn forget(&mut self, address: u64, bytes: u64) {
+        self.global.forget(address >> 2, (address + bytes).div_ceil(4));
+    }
+
+    /// A fence, or `membar`, of some lanes of a warp.
+    pub fn fence(&mut self, cta: u32, warp: u32, lanes: u32, order: Order, scope: Scope) {
+        if !self.accepts(cta) {
+            return;
+        }
+        let (shape, scope, number) = (self.shape, level(scope), warp);
+        let versions = &mut self.versions;
+        let block = self.ctas.entry(cta).or_insert_with(|| Box::new(Cta::new(shape, versions)));
+        let Some(warp) = block.warps.get_mut(warp as usize) else { return };
+        let sc = order == Order::Sc && self.settings.sc_fences_are_ordered;
+        let mut before = if sc { self.fences.seen_by(shape, cta) } else { Default::default() };
+        before[scope + 1..].fill(None);
+        let before: Vec<Arc<_>> = before.into_iter().flatten().collect();
+        for lane in each(lanes) {
+            if order.acquires() && warp.fenced.is_some() {
+                let read: Vec<_> =
+                    warp.fenced()[lane as usize].read[..=scope].iter().flatten().cloned().collect();
+                warp.take_in(shape, lane, &read, versions);
+            }
+            warp.take_in(shape, lane, &before, versions);
+        }
+        for lane in each(lanes) {
+            if order.releases() || sc {
+                let published = warp.published(shape, cta, number, lane);
+                if sc {
+                    self.fences.add(shape, cta, scope, &published);
+                }
+                if order.releases() {
+                    warp.fenced()[lane as usize].released[scope] = Some(published);
+                }
+            }
+        }
+        if order.releases() || sc {
+            warp.step(versions);
+        }
+    }
+
+    /// Lanes of a warp wait for each other, all at once: `bar.warp.sync`.
+    pub fn synchronize_warp(&mut self, cta: u32, warp: u32, lanes: u32) {
+        if self.accepts(cta) {
+            let (shape, versions) = (self.shape, &mut self.versions);
+            let block = self.ctas.entry(cta).or_insert_with(|| Box::new(Cta::new(shape, versions)));
+            block.synchronize_warp(shape, cta, warp, lanes, versions);
+        }
+    }
+
+    /// Lanes of a warp arrive at a barrier of their CTA, and wait there or go on.
+    pub fn arrive(&mut self, cta: u32, warp: u32, lanes: u32, barrier: u32, waits: bool) {
+        if self.accepts(cta) {
+            let (shape, versions) = (self.shape, &mut self.versions);
+            let block = self.ctas.entry(cta).or_insert_with(|| Box::new(Cta::new(shape, versions)));
+            block.arrive(shape, barrier, warp, lanes, waits, versions);
+        }
+    }
+
+    /// A phase of a barrier completes, and those that wait for it go on; arrivals after that belong to the next
+    /// phase. `everybody` says that no thread of the CTA is missing which has not exited.
+    pub fn complete(&mut self, cta: u32, barrier: u32, everybody: bool) {
+        if let Some(block) = self.ctas.get_mut(&cta) {
+            block.complete(self.shape, cta, barrier, everybody, &mut self.versions);
+        }
+    }
+
+    /// An access. Races that it completes are there to [take](Detector::take_races): for each word, the newest.
+    pub fn access(&mut self, access: &Access<'_>) {
+        if !self.accepts(access.cta) {
+            return;
+        }
+        let (shape, versions) = (self.shape, &mut self.versions);
+        let block = self.ctas.entry(access.cta).or_insert_with(|| Box::new(Cta::new(shape, versions)));
+        let Some(warp) = block.warps.get_mut(access.warp as usize) else { return };
+        warp.active |= access.lanes;
+        let places = match access.space {
+            Space::Global => &mut self.places,
+            Space::Shared => &mut block.places,
+        };
+        let strong = access.scope.filter(|_| access.order != Order::Weak);
+        let writes = access.kind != Kind::Write && access.kind != Kind::Read;
+        let synchronises = strong.is_some()
+            && (access.order != Order::Relaxed
+                || !places.is_empty()
+                || access.kind != Kind::Read
+                    && warp.fenced.as_ref().is_some_and(|f| f.iter().any(sync::Fenced::releases)));
+        if synchronises {
+            for lane in each(access.lanes) {
+                self.synchronising(&Access { lanes: 1 << lane, ..*access });
+            }
+        } else if writes && access.writing & access.lanes != access.lanes {
+            // Some only read; in the order of the lanes, as they are executed.
+            for lane in each(access.lanes) {
+                self.plain(&Access { lanes: 1 << lane, ..*access });
+            }
+        } else {
+            if access.kind != Kind::Read && !places.is_empty() {
+                let bytes = u64::from(access.bytes);
+                for lane in each(access.lanes) {
+                    for element in 0..u64::from(access.elements) {
+                        let address = access.addresses[lane as usize] + element * bytes;
+                        places.overwritten(address, bytes, false);
+                    }
+                }
+            }
+            self.plain(access);
+        }
+        if self.shadow.wants_collection() {
+            let shared = self.ctas.values_mut().map(|cta| &mut cta.shared);
+            self.shadow.collect(shared.chain([&mut self.global]));
+        }
+    }
+
+    /// A strong access of one lane that may take part in a release or acquire pattern.
+    fn synchronising(&mut self, access: &Access<'_>) {
+        let lane = access.lanes.trailing_zeros() & 31;
+        let shape = self.shape;
+        let scope = access.scope.map_or(0, level);
+        let thread = Thread { cta: access.cta, number: access.warp * 32 + lane };
+        let bytes = u64::from(access.bytes);
+        let writing =
+            access.kind != Kind::Read && (access.kind == Kind::Write || access.writing >> lane & 1 != 0);
+        for element in 0..u64::from(access.elements) {
+            let address = access.addresses[lane as usize] + element * bytes;
+            let place = (address, access.bytes);
+            if matches!(access.kind, Kind::Read | Kind::Atomic) {
+                let Some(block) = self.ctas.get_mut(&access.cta) else { return };
+                let Cta { warps, places, .. } = &mut **block;
+                let places = if access.space == Space::Global { &mut self.places } else { places };
+                let warp = &mut warps[access.warp as usize];
+                if let Some(cell) = places.get(place) {
+                    let acquires = access.order.acquires();
+                    let fenced = &mut warp.fenced()[lane as usize];
+                    let taken = cell.read(shape, thread, fenced, scope, acquires);
+                    warp.take_in(shape, lane, &taken, &mut self.versions);
+                }
+            }
+            let mut addresses = *access.addresses;
+            addresses[lane as usize] = address;
+            self.plain(&Access { elements: 1, addresses: &addresses, ..*access });
+            if !writing {
+                continue;
+            }
+            let Some(block) = self.ctas.get_mut(&access.cta) else { return };
+            let Cta { warps, places, .. } = &mut **block;
+            let places = if access.space == Space::Global { &mut self.places } else { places };
+            let warp = &mut warps[access.warp as usize];
+            places.overwritten(address, bytes, true);
+            let releases = access.order.releases();
+            let fenced = warp.fenced.as_ref().map(|f| &f[lane as usize]);
+            if !releases && !fenced.is_some_and(sync::Fenced::releases) && places.get(place).is_none() {
+                continue;
+            }
+            let released = releases.then(|| warp.published(shape, access.cta, access.warp, lane));
+            places.entry(place).write(shape, thread, fenced, scope, released, access.kind != Kind::Write);
+            if releases {
+                warp.step(&mut self.versions);
+            }
+        }
+    }
+
+    /// The shadow's part of an access.
+    fn plain(&mut self, access: &Access<'_>) {
+        let Some(block) = self.ctas.get_mut(&access.cta) else { return };
+        let Cta { warps, shared, .. } = &mut **block;
+        let cells = if access.space == Space::Global { &mut self.global } else { shared };
+        let warp = &warps[access.warp as usize];
+        let strong = access.scope.filter(|_| access.order != Order::Weak).map(level);
+        let kind = match access.kind {
+            Kind::Read => state::Kind::Read,
+            Kind::Write => state::Kind::Write,
+            _ if access.writing & access.lanes == 0 => state::Kind::Read,
+            _ => state::Kind::Atomic,
+        };
+        let site = self.sites.number(access.site);
+        for knowing in warp.knowing.iter().filter(|k| k.lanes & access.lanes != 0) {
+            let mut doing = Doing {
+                now: Now {
+                    cta: access.cta,
+                    warp: access.warp,
+                    lanes: access.lanes & knowing.lanes,
+                    epoch: warp.epoch,
+                    clock: &knowing.clock,
+                    class: Class::default(),
+                    site,
+                    shape: self.shape,
+                },
+                kind,
+                version: knowing.version,
+                found: &mut self.found,
+            };
+            touch(&mut self.shadow, cells, access, strong, &mut doing);
+        }
+        if !self.found.is_empty() {
+            self.report(access);
+        }
+    }
+
+    #[cold]
+    fn report(&mut self, access: &Access<'_>) {
+        let Some(block) = self.ctas.get(&access.cta) else { return };
+        for found in self.found.drain(..) {
+            let past = found.conflict.past;
+            let own = access.cta == past.cta && access.warp == found.conflict.warp;
+            // Another lane than the one it races with.
+            let others = if own { found.lanes & !(1 << found.conflict.lane) } else { found.lanes };
+            let lane = if others == 0 { found.lanes } else { others }.trailing_zeros() & 31;
+            let scope = access.scope.filter(|_| access.order != Order::Weak);
+            let past_scope = past.class.is_strong().then(|| scope_of(past.class.scope()));
+            let class = if past.class.bytes() != access.bytes
+                || (access.bytes < 4
+                    && past.class.mask()
+                        != class_of(access.addresses[lane as usize], access.bytes.into(), None).mask())
+            {
+                RaceClass::MixedSize
+            } else {
+                match (past_scope.is_some(), scope.is_some()) {
+                    (true, true) => RaceClass::Scope,
+                    (false, false) => RaceClass::Weak,
+                    _ => RaceClass::WeakStrong,
+                }
+            };
+            let conflict = found.conflict;
+            let knows = |clock: &Option<Arc<clock::Clock>>| {
+                clock.as_ref().is_some_and(|clock| {
+                    clock.missing(self.shape, past.cta, conflict.warp, 1 << conflict.lane, past.epoch) == 0
+                })
+            };
+            let fenced = block.fenced(Thread { cta: access.cta, number: access.warp * 32 + lane });
+            let missing = match fenced {
+                Some(fenced) if fenced.read.iter().any(knows) => Missing::Acquire,
+                Some(fenced) if knows(&fenced.out_of_scope) => Missing::Scope,
+                _ => Missing::Everything,
+            };
+            self.races.push(Race {
+                class,
+                address: 4 * found.word,
+                space: access.space,
+                earlier: Side {
+                    cta: past.cta,
+                    warp: conflict.warp,
+                    lane: conflict.lane,
+                    site: self.sites.site(past.site),
+                    writes: conflict.writes,
+                    scope: past_scope,
+                    bytes: past.class.bytes(),
+                },
+                later: Side {
+                    cta: access.cta,
+                    warp: access.warp,
+                    lane,
+                    site: access.site,
+                    writes: access.kind != Kind::Read
+                        && (access.kind == Kind::Write || access.writing >> lane & 1 != 0),
+                    scope,
+                    bytes: access.bytes,
+                },
+                missing,
+            });
+        }
+    }
+}
+
+/// The words of an access of lanes that know the same.
+fn touch(
+    shadow: &mut Shadow,
+    cells: &mut Cells,
+    access: &Access<'_>,
+    strong: Option<usize>,
+    doing: &mut Doing<'_, '_>,
+) {
+    let lanes = doing.now.lanes;
+    let bytes = u64::from(access.bytes);
+    let first = lanes.trailing_zeros() & 31;
+    let start = access.addresses[first as usize];
+    if bytes >= 4 {
+        doing.now.class = class_of(0, access.bytes.into(), strong);
+    }
+    if bytes == 4 && access.elements == 1 {
+        if lanes == u32::MAX {
+            let (unit, same) = shape_of(access.addresses, 0, 32);
+            if unit {
+                return shadow.side_by_side(cells, start >> 2, 1, 32, doing);
+            }
+            if same {
+                return together(shadow, cells, start >> 2, lanes, doing);
+            }
+            // Halves of a warp mostly access words side by side, or one word together.
+            let halves = [shape_of(access.addresses, 0, 16), shape_of(access.addresses, 16, 32)];
+            if halves.iter().all(|half| half.0 || half.1) {
+                let [low, high] = [access.addresses[0] >> 2, access.addresses[16] >> 2];
+                if low == high && halves[0].0 && halves[1].0 && doing.kind == state::Kind::Read {
+                    return shadow.side_by_side(cells, low, 0x1_0001, 16, doing);
+                }
+                for (at, (unit, _)) in halves.into_iter().enumerate() {
+                    let word = [low, high][at];
+                    if unit {
+                        shadow.side_by_side(cells, word, 1 << (16 * at), 16, doing);
+                    } else {
+                        together(shadow, cells, word, 0xffff << (16 * at), doing);
+                    }
+                }
+                return;
+            }
+        } else if (lanes >> first) & (lanes >> first).wrapping_add(1) == 0 {
+            let end = first as usize + lanes.count_ones() as usize;
+            if shape_of(access.addresses, first as usize, end).0 {
+                return shadow.side_by_side(cells, start >> 2, 1 << first, lanes.count_ones(), doing);
+            }
+        }
+    }
+    // Lanes at one address are taken together.
+    let mut rest = lanes;
+    while rest != 0 {
+        let lane = rest.trailing_zeros() as usize;
+        let address = access.addresses[lane];
+        let mut alike = 0;
+        for (i, &other) in access.addresses.iter().enumerate() {
+            alike |= u32::from(other == address) << i;
+        }
+        let alike = alike & rest;
+        rest &= !alike;
+        for element in 0..u64::from(access.elements) {
+            let address = address + element * bytes;
+            if bytes < 4 {
+                doing.now.class = class_of(address, access.bytes.into(), strong);
+            }
+            for word in 0..bytes.div_ceil(4) {
+                together(shadow, cells, (address >> 2) + word, alike, doing);
+            }
+        }
+    }
+}
+
+/// Lanes access one word at once.
+fn together(shadow: &mut Shadow, cells: &mut Cells, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) {
+    if doing.kind == state::Kind::Write && !lanes.is_power_of_two() {
+        // They write one after the other.
+        for lane in each(lanes) {
+            shadow.word(cells, word, 1 << lane, doing);
+        }
+    } else {
+        shadow.word(cells, word, lanes, doing);
+    }
+}
+
+/// Whether lanes of a range are at words side by side, and whether they are at one word.
+fn shape_of(addresses: &[u64; 32], from: usize, to: usize) -> (bool, bool) {
+    let start = addresses[from];
+    let (mut unit, mut same) = (0, 0);
+    for (i, &address) in addresses[from..to].iter().enumerate() {
+        unit |= address ^ start.wrapping_add(4 * i as u64);
+        same |= address ^ start;
+    }
+    (unit == 0, same == 0)
+}
+
+fn level(scope: Scope) -> usize {
+    match scope {
+        Scope::Cta => 0,
+        Scope::Cluster => 1,
+        Scope::Gpu => 2,
+        Scope::Sys => 3,
+    }
+}
+
+fn scope_of(level: usize) -> Scope {
+    [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys][level & 3]
+}
+
+/// Numbers of places in a program.
+#[derive(Default)]
+struct Sites {
+    numbers: FxHashMap<u32, u16>,
+    sites: Vec<u32>,
+}
+
+impl Sites {
+    fn number(&mut self, site: u32) -> u16 {
+        if let Some(&known) = self.numbers.get(&site) {
+            return known;
+        }
+        let number = self.sites.len().min(usize::from(u16::MAX)) as u16;
+        self.sites.push(site);
+        self.numbers.insert(site, number);
+        number
+    }
+
+    fn are_used_up(&self) -> bool {
+        self.sites.len() > usize::from(u16::MAX)
+    }
+
+    fn site(&self, number: u16) -> u32 {
+        self.sites.get(usize::from(number)).copied().unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,242 @@
+//! What threads know of each other: release and acquire patterns, `fence.sc`.
+//!
+//! A release pattern's record is a clock with the scope of the pattern's first operation. Records of one place
+//! (a memory cell, or the accumulated `fence.sc`) are kept by level and domain: a record of scope `s` made by
+//! thread `h` stands at every level up to `s`, under the domain of `h` at that level. A reader of scope `r`
+//! looks at its own domains up to level `r`, and so finds exactly the records whose first operation and its own
+//! include each other in scope.
+
+use super::clock::{Clock, Shape, join_shared};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Clocks by level.
+pub(super) type ByLevel = [Option<Arc<Clock>>; 4];
+
+pub(super) fn join_into(shape: Shape, slot: &mut Option<Arc<Clock>>, from: &Arc<Clock>) {
+    match slot {
+        Some(into) => join_shared(shape, into, from),
+        None => *slot = Some(Arc::clone(from)),
+    }
+}
+
+/// A thread of the launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Thread {
+    pub(super) cta: u32,
+    /// Warp in the CTA times 32, plus the lane.
+    pub(super) number: u32,
+}
+
+/// Records of release patterns, or of `fence.sc`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Records(Vec<(u8, u32, Arc<Clock>)>);
+
+impl Records {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Adds a record of a thread of a CTA with a scope level.
+    pub(super) fn add(&mut self, shape: Shape, cta: u32, scope: usize, clock: &Arc<Clock>) {
+        for level in 0..=scope {
+            let domain = shape.domain(level, cta);
+            match self.0.iter_mut().find(|(l, d, _)| usize::from(*l) == level && *d == domain) {
+                Some((_, _, known)) => join_shared(shape, known, clock),
+                None => self.0.push((level as u8, domain, Arc::clone(clock))),
+            }
+        }
+    }
+
+    /// What a thread of a CTA finds at each level.
+    pub(super) fn seen_by(&self, shape: Shape, cta: u32) -> ByLevel {
+        let mut out = ByLevel::default();
+        for (level, domain, clock) in &self.0 {
+            let level = usize::from(*level);
+            if shape.domain(level, cta) == *domain {
+                join_into(shape, &mut out[level], clock);
+            }
+        }
+        out
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.0.capacity() * 16 + self.0.iter().map(|r| r.2.heap_bytes()).sum::<usize>()
+    }
+
+    /// Everything, whoever asks.
+    fn all(&self, shape: Shape) -> Option<Arc<Clock>> {
+        let mut out = None;
+        self.0.iter().for_each(|(_, _, clock)| join_into(shape, &mut out, clock));
+        out
+    }
+}
+
+/// A memory cell through which threads synchronise.
+#[derive(Debug, Default)]
+pub(super) struct Cell {
+    /// The strong write that the cell holds, with its scope level; `None` after a weak one.
+    holds: Option<(Thread, usize)>,
+    /// Records that reading that write can give.
+    records: Records,
+    /// Release operations of each thread on this cell; its later strong writes carry them too.
+    own: FxHashMap<Thread, Vec<(usize, Arc<Clock>)>>,
+    /// What each thread has read here without acquiring; its later acquire operation here takes it in.
+    read: FxHashMap<Thread, ByLevel>,
+}
+
+/// What one thread has fenced and observed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fenced {
+    /// By scope level: what its last release fence of that scope publishes.
+    pub(super) released: ByLevel,
+    /// By level: what it has read without acquiring.
+    pub(super) read: ByLevel,
+    /// What it has observed and not acquired because a scope is too narrow: to explain races.
+    pub(super) out_of_scope: Option<Arc<Clock>>,
+}
+
+impl Fenced {
+    pub(super) fn releases(&self) -> bool {
+        self.released.iter().any(Option::is_some)
+    }
+}
+
+/// The cells of some memory.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    cells: FxHashMap<(u64, u8), Cell>,
+    /// Pages that have cells, so that ordinary writes need not look.
+    pages: FxHashMap<u64, ()>,
+}
+
+fn page(address: u64) -> u64 {
+    address >> 12
+}
+
+impl Places {
+    pub(super) fn get(&mut self, place: (u64, u8)) -> Option<&mut Cell> {
+        if self.cells.is_empty() { None } else { self.cells.get_mut(&place) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    pub(super) fn entry(&mut self, place: (u64, u8)) -> &mut Cell {
+        self.pages.insert(page(place.0), ());
+        self.cells.entry(place).or_default()
+    }
+
+    /// A write takes the place of what overlapping cells held; a strong one not of its own cell.
+    pub(super) fn overwritten(&mut self, address: u64, bytes: u64, strong: bool) {
+        let end = address + bytes;
+        if self.cells.is_empty()
+            || !(self.pages.contains_key(&page(address.saturating_sub(15)))
+                || self.pages.contains_key(&page(end)))
+        {
+            return;
+        }
+        // Cells of up to 16 bytes, aligned to their size.
+        for size in [1u64, 2, 4, 8, 16] {
+            let mut start = address / size * size;
+            while start < end {
+                let itself = strong && (start, size) == (address, bytes);
+                if !itself && let Some(cell) = self.cells.get_mut(&(start, size as u8)) {
+                    cell.holds = None;
+                    cell.records.clear();
+                }
+                start += size;
+            }
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.cells.values().map(|cell| cell.heap_bytes() + size_of::<Cell>() + 24).sum()
+    }
+}
+
+impl Cell {
+    /// Whether a strong read by a thread observes the write that the cell holds: the two are morally strong.
+    fn observed_by(&self, shape: Shape, thread: Thread, scope: usize) -> bool {
+        self.holds.is_some_and(|(writer, writer_scope)| {
+            writer == thread || shape.common_level(writer.cta, thread.cta) <= scope.min(writer_scope)
+        })
+    }
+
+    /// The synchronising effect of a strong read: what the thread takes in.
+    pub(super) fn read(
+        &mut self,
+        shape: Shape,
+        thread: Thread,
+        fenced: &mut Fenced,
+        scope: usize,
+        acquires: bool,
+    ) -> Vec<Arc<Clock>> {
+        let mut taken = Vec::new();
+        if !self.records.is_empty() {
+            let observed = self.observed_by(shape, thread, scope);
+            let seen = if observed { self.records.seen_by(shape, thread.cta) } else { ByLevel::default() };
+            if let Some(all) = self.records.all(shape) {
+                join_into(shape, &mut fenced.out_of_scope, &all);
+            }
+            let here = self.read.entry(thread).or_default();
+            for (level, clock) in seen.iter().enumerate() {
+                if let Some(clock) = clock {
+                    if acquires && level <= scope {
+                        taken.push(Arc::clone(clock));
+                    }
+                    join_into(shape, &mut fenced.read[level], clock);
+                    join_into(shape, &mut here[level], clock);
+                }
+            }
+        }
+        if acquires && let Some(here) = self.read.get(&thread) {
+            taken.extend(here[..=scope].iter().flatten().cloned());
+        }
+        taken
+    }
+
+    /// The synchronising effect of a strong write that publishes `released` if it releases; an atomic that has
+    /// read the cell morally strongly passes on what it held.
+    pub(super) fn write(
+        &mut self,
+        shape: Shape,
+        thread: Thread,
+        fenced: Option<&Fenced>,
+        scope: usize,
+        released: Option<Arc<Clock>>,
+        is_atomic: bool,
+    ) {
+        if !(is_atomic && self.observed_by(shape, thread, scope)) {
+            self.records.clear();
+        }
+        if let Some(clock) = released {
+            let own = self.own.entry(thread).or_default();
+            match own.iter_mut().find(|(s, _)| *s == scope) {
+                // The newer clock takes in the older one.
+                Some((_, known)) => *known = clock,
+                None => own.push((scope, clock)),
+            }
+        }
+        if let Some(own) = self.own.get(&thread) {
+            for (scope, clock) in own {
+                self.records.add(shape, thread.cta, *scope, clock);
+            }
+        }
+        for (scope, clock) in fenced.iter().flat_map(|f| f.released.iter()).enumerate() {
+            if let Some(clock) = clock {
+                self.records.add(shape, thread.cta, scope, clock);
+            }
+        }
+        self.holds = Some((thread, scope));
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.records.heap_bytes() + self.own.capacity() * 48 + self.read.capacity() * 48
+    }
+}

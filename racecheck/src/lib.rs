@@ -1,0 +1,234 @@
+//! `--tool racecheck`: the simulator's events into the memory model's race detector, its races into findings.
+//!
+//! The simulator tells a [`Watcher`] what a launch does and knows no memory model; the detector
+//! ([`memory_model::race`]) judges accesses and knows no simulator. This crate is between them and holds no state
+//! of its own but the races found, grouped by the two instructions.
+//!
+//! ```
+//! use sim_core::RunOptions;
+//! let options = RunOptions { watcher: Some(racecheck::watcher()), ..RunOptions::default() };
+//! assert!(options.watcher.is_some());
+//! ```
+//!
+//! # What is told
+//! Accesses of global and shared memory with their order and scope, fences, `bar.warp.sync`, block barriers by
+//! phase. `.volatile` and `.mmio` are relaxed accesses of system scope, as the PTX manual has it (8.2.2). Operations
+//! on mbarrier objects are atomics of their order, so that they synchronise as any release and acquire does.
+//!
+//! # Limits
+//! Copies that run asynchronously are seen where they are issued, as accesses of the issuing thread. The order of
+//! `fence.sc` among each other is not used: it holds in the schedule that was run and in no other.
+
+mod text;
+
+use memory_model::RaceClass;
+use memory_model::program::{Order, Scope};
+use memory_model::race::{Access, Detector, Kind, Race, Settings, Shape, Side, Space};
+use ptx_frontend::MemOrder;
+use rustc_hash::FxHashMap;
+use sim_core::{
+    AccessKind, Finding, FindingKind, LaunchShape, LaunchView, Memory, ThreadId, WarpAccess, WarpId, Watcher,
+    WatcherFactory,
+};
+
+/// Makes a race detector for each launch.
+pub fn watcher() -> WatcherFactory {
+    WatcherFactory::new(|shape| Box::new(Racecheck::new(shape)))
+}
+
+/// Equal races: the two instructions and what they do there.
+type Key = (FindingKind, u32, u32, bool, bool);
+
+struct Group {
+    first: Race,
+    count: u64,
+    /// Threads of the later accesses: block, warp, lane.
+    threads: Vec<(u32, u32, u32)>,
+}
+
+/// Threads kept a group.
+const THREADS: usize = 256;
+
+struct Racecheck {
+    detector: Detector,
+    seed: u64,
+    groups: FxHashMap<Key, Group>,
+    /// More blocks than the detector can number.
+    too_many: bool,
+}
+
+impl Racecheck {
+    fn new(launch: &LaunchShape) -> Self {
+        let shape = Shape {
+            threads_per_cta: launch.block.count() as u32,
+            ctas_per_cluster: launch.cluster.count() as u32,
+        };
+        let settings = Settings { sc_fences_are_ordered: false };
+        Self {
+            detector: Detector::new(shape, settings),
+            seed: launch.seed,
+            groups: FxHashMap::default(),
+            too_many: launch.grid.count() > u128::from(u32::MAX),
+        }
+    }
+
+    #[cold]
+    fn collect(&mut self) {
+        for race in self.detector.take_races() {
+            let key =
+                (kind_of(&race), race.earlier.site, race.later.site, race.earlier.writes, race.later.writes);
+            let group = self.groups.entry(key).or_insert_with(|| Group {
+                first: race,
+                count: 0,
+                threads: Vec::new(),
+            });
+            group.count += 1;
+            if group.threads.len() < THREADS {
+                group.threads.push((race.later.cta, race.later.warp, race.later.lane));
+            }
+        }
+    }
+}
+
+/// The kind that a race is reported as.
+fn kind_of(race: &Race) -> FindingKind {
+    let same_warp = race.earlier.cta == race.later.cta && race.earlier.warp == race.later.warp;
+    match race.class {
+        RaceClass::MixedSize => FindingKind::MixedSizeRace,
+        RaceClass::Scope => FindingKind::ScopeRace,
+        _ if same_warp => FindingKind::WarpRace,
+        _ => FindingKind::DataRace,
+    }
+}
+
+fn order_of(order: MemOrder) -> Order {
+    match order {
+        MemOrder::Weak => Order::Weak,
+        MemOrder::Acquire => Order::Acquire,
+        MemOrder::Release => Order::Release,
+        MemOrder::AcqRel => Order::AcqRel,
+        MemOrder::Sc => Order::Sc,
+        MemOrder::Relaxed | MemOrder::Volatile | MemOrder::Mmio => Order::Relaxed,
+    }
+}
+
+fn scope_of(scope: ptx_frontend::Scope) -> Scope {
+    match scope {
+        ptx_frontend::Scope::Cta => Scope::Cta,
+        ptx_frontend::Scope::Cluster => Scope::Cluster,
+        ptx_frontend::Scope::Gpu => Scope::Gpu,
+        ptx_frontend::Scope::Sys => Scope::Sys,
+    }
+}
+
+impl Watcher for Racecheck {
+    fn access(&mut self, access: &WarpAccess<'_>) {
+        let space = match access.memory {
+            Memory::Global => Space::Global,
+            Memory::Shared => Space::Shared,
+            // A thread's own.
+            Memory::Local => return,
+        };
+        let order = order_of(access.order);
+        let element = access.element.max(1);
+        self.detector.access(&Access {
+            cta: access.block as u32,
+            warp: access.warp,
+            lanes: access.lanes,
+            space,
+            addresses: access.addresses,
+            bytes: element as u8,
+            elements: (access.bytes / element) as u8,
+            kind: match access.kind {
+                AccessKind::Read => Kind::Read,
+                AccessKind::Write => Kind::Write,
+                AccessKind::Atomic => Kind::Atomic,
+                AccessKind::Reduction => Kind::Reduction,
+            },
+            writing: access.writing,
+            order,
+            scope: (order != Order::Weak).then(|| match access.order {
+                MemOrder::Volatile | MemOrder::Mmio => Scope::Sys,
+                _ => scope_of(access.scope),
+            }),
+            site: access.position,
+        });
+        if self.detector.has_races() {
+            self.collect();
+        }
+    }
+
+    fn fence(&mut self, warp: WarpId, lanes: u32, order: MemOrder, scope: ptx_frontend::Scope) {
+        let order = order_of(order);
+        if order != Order::Weak {
+            self.detector.fence(warp.block as u32, warp.warp, lanes, order, scope_of(scope));
+        }
+    }
+
+    fn warp_synchronized(&mut self, warp: WarpId, lanes: u32) {
+        self.detector.synchronize_warp(warp.block as u32, warp.warp, lanes);
+    }
+
+    fn arrived(&mut self, warp: WarpId, lanes: u32, barrier: u8, waits: bool) {
+        self.detector.arrive(warp.block as u32, warp.warp, lanes, barrier.into(), waits);
+    }
+
+    fn barrier_completed(&mut self, block: u64, barrier: u8, everybody: bool) {
+        self.detector.complete(block as u32, barrier.into(), everybody);
+    }
+
+    fn renewed(&mut self, memory: Memory, address: u64, bytes: u64) {
+        if memory == Memory::Global {
+            self.detector.forget(address, bytes);
+        }
+    }
+
+    fn block_finished(&mut self, block: u64) {
+        self.detector.end_cta(block as u32);
+    }
+
+    fn finish(&mut self, launch: &LaunchView<'_>) -> Vec<Finding> {
+        let mut findings: Vec<Finding> =
+            self.groups.iter().map(|(key, group)| finding(key.0, group, self.seed, launch)).collect();
+        if self.too_many || self.detector.exhausted() {
+            findings.push(Finding {
+                kind: FindingKind::Unsupported,
+                message: "the launch is too large for racecheck: not all of it was checked".into(),
+                notes: vec!["at most 67 million warps and 65536 memory instructions are told apart".into()],
+                help: vec!["check a smaller grid".into()],
+                kernel: launch.kernel(),
+                place: None,
+                other_place: None,
+                threads: Vec::new(),
+                count: 1,
+            });
+        }
+        findings
+    }
+}
+
+fn finding(kind: FindingKind, group: &Group, seed: u64, launch: &LaunchView<'_>) -> Finding {
+    let race = &group.first;
+    let thread = |side: &Side| launch.thread(side.cta.into(), side.warp, side.lane);
+    let (earlier, later) = (thread(&race.earlier), thread(&race.later));
+    let memory = match race.space {
+        Space::Global => Memory::Global,
+        Space::Shared => Memory::Shared,
+    };
+    let mut threads: Vec<ThreadId> =
+        group.threads.iter().map(|&(cta, warp, lane)| launch.thread(cta.into(), warp, lane)).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let (place, other_place) = (launch.place(race.later.site), launch.place(race.earlier.site));
+    Finding {
+        kind,
+        message: text::message(race),
+        notes: text::notes(race, earlier, later, &launch.describe(memory, race.address), seed),
+        help: text::help(race),
+        kernel: launch.kernel(),
+        place: Some(place),
+        other_place: Some(other_place),
+        threads,
+        count: group.count,
+    }
+}

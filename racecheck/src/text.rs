@@ -1,0 +1,127 @@
+//! What is said of a race.
+
+use memory_model::RaceClass;
+use memory_model::program::Scope;
+use memory_model::race::{Missing, Race, Side, Space};
+use sim_core::ThreadId;
+
+/// How far apart two threads are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Apart {
+    Lanes,
+    Warps,
+    Blocks,
+}
+
+fn apart(race: &Race) -> Apart {
+    let (a, b) = (&race.earlier, &race.later);
+    match (a.cta == b.cta, a.warp == b.warp) {
+        (true, true) => Apart::Lanes,
+        (true, false) => Apart::Warps,
+        _ => Apart::Blocks,
+    }
+}
+
+fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Cta => "cta",
+        Scope::Cluster => "cluster",
+        Scope::Gpu => "gpu",
+        Scope::Sys => "sys",
+    }
+}
+
+/// `write of 4 bytes (weak)`
+fn access(side: &Side) -> String {
+    let what = if side.writes { "write" } else { "read" };
+    let strength = match side.scope {
+        None => "weak".to_string(),
+        Some(scope) => format!("strong, .{}", scope_name(scope)),
+    };
+    let bytes = if side.bytes == 1 { "1 byte".to_string() } else { format!("{} bytes", side.bytes) };
+    format!("{what} of {bytes} ({strength})")
+}
+
+pub(crate) fn message(race: &Race) -> String {
+    let who = match apart(race) {
+        Apart::Lanes => "two lanes of a warp",
+        Apart::Warps => "two warps of a block",
+        Apart::Blocks => "two blocks",
+    };
+    let memory = match race.space {
+        Space::Global => "global",
+        Space::Shared => "shared",
+    };
+    let what = match (race.earlier.writes, race.later.writes) {
+        (true, true) => "writes",
+        (true, false) => "a write and a later read",
+        _ => "a read and a later write",
+    };
+    format!("{what} of {memory} memory by {who} are not ordered")
+}
+
+fn thread_text(id: ThreadId) -> String {
+    format!("block {}, thread {}", id.block, id.thread)
+}
+
+pub(crate) fn notes(race: &Race, earlier: ThreadId, later: ThreadId, where_: &str, seed: u64) -> Vec<String> {
+    vec![
+        format!("first: {} by {}", access(&race.earlier), thread_text(earlier)),
+        format!("then: {} by {}", access(&race.later), thread_text(later)),
+        format!("at {where_}"),
+        format!("seen with --seed {seed}; a race is one whichever comes first"),
+    ]
+}
+
+/// What would order the two.
+pub(crate) fn help(race: &Race) -> Vec<String> {
+    let apart = apart(race);
+    let scope = if apart == Apart::Blocks { "gpu" } else { "cta" };
+    let mut help = Vec::new();
+    match race.missing {
+        Missing::Acquire => help.push(format!(
+            "the later thread has seen what the earlier one released, but does not acquire it: read the flag with \
+             `ld.acquire.{scope}`, or put a fence (`__threadfence()`) between that read and this access"
+        )),
+        Missing::Scope => help.push(format!(
+            "the later thread has seen what the earlier one released, but the scope of a release, an acquire or a \
+             fence does not hold the other thread: `.{scope}` is needed on both sides"
+        )),
+        Missing::Everything => {}
+    }
+    if race.class == RaceClass::MixedSize {
+        help.push("access the place in one size, or order the accesses".into());
+    }
+    if race.class == RaceClass::Scope {
+        help.push(format!(
+            "both accesses are strong: with a scope of at least `.{scope}` on each of them they do not race"
+        ));
+    }
+    if race.missing == Missing::Everything && race.class != RaceClass::Scope {
+        help.push(match apart {
+            Apart::Lanes
+                if race.earlier.site == race.later.site && race.earlier.writes && race.later.writes =>
+            {
+                "let one lane write, or give each lane its own place; an atomic orders them too".into()
+            }
+            Apart::Lanes => {
+                "`__syncwarp()` between the two accesses: lanes of a warp need not run in step".into()
+            }
+            Apart::Warps => {
+                "a barrier (`__syncthreads()`) that both threads reach between the two accesses".to_string()
+            }
+            Apart::Blocks => {
+                "another launch; or a flag that one thread sets after a `__threadfence()` and the other \
+                              reads before one (release and acquire of scope `.gpu`); or atomics"
+                    .into()
+            }
+        });
+        if (race.earlier.scope.is_some()) != (race.later.scope.is_some()) {
+            help.push(
+                "one access is strong and the other ordinary: make both strong, if only their value matters"
+                    .into(),
+            );
+        }
+    }
+    help
+}
