@@ -160,6 +160,8 @@ pub struct Inst {
 pub enum Action {
     /// Registers to registers, lane by lane.
     Lanes(LaneFn, Operands),
+    /// The same, and the instruction that follows is a `bra` to run at once: a comparison, mostly.
+    BeforeBranch(LaneFn, Operands),
     /// `bra` to a position.
     Branch(u32),
     /// `brx.idx`: index and table.
@@ -376,6 +378,8 @@ pub struct Barrier {
     pub dst: Slot,
     /// `.aligned` or `bar`: all threads of the warp must execute the same instruction.
     pub aligned: bool,
+    /// Its number, if it waits for all threads of the block at a barrier known at decode time.
+    pub whole: Option<u8>,
 }
 
 /// How the lanes of `shfl` choose their source.

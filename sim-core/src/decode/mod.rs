@@ -293,6 +293,7 @@ impl<'a> Decoder<'a> {
                     }
                 }
             }
+            self.before_branch(position_of_block[block as usize] as usize);
             let next = flow.order.get(place + 1).copied();
             if block as usize + 1 == flow.blocks.len() {
                 self.at = self.body.instructions.len() as u32;
@@ -329,6 +330,17 @@ impl<'a> Decoder<'a> {
                 locals: std::mem::take(&mut function.locals),
                 id: function.id,
             };
+        }
+    }
+
+    /// Marks the lane operation before the branch that ends a block, which starts at `start`: both run
+    /// without going through the interpreter's loop in between.
+    fn before_branch(&mut self, start: usize) {
+        if let [.., Inst { action: first, .. }, Inst { action: Action::Branch(_), .. }] =
+            &mut self.code.insts[start..]
+            && let Action::Lanes(run, operands) = *first
+        {
+            *first = Action::BeforeBranch(run, operands);
         }
     }
 

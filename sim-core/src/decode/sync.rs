@@ -162,6 +162,7 @@ impl Decoder<'_> {
             pred_dst: Pred::TRUE,
             dst: none,
             aligned: op.opcode == Opcode::Bar || op.has(Modifier::Aligned),
+            whole: None,
         };
         let mut rest = operands;
         if op.has(Modifier::Arrive) {
@@ -181,6 +182,9 @@ impl Decoder<'_> {
             rest = middle;
         }
         barrier.id = self.required(guard, rest, 0)?;
+        if let (BarrierKind::Sync, &[Operand::Integer(id)]) = (barrier.kind, rest) {
+            barrier.whole = u8::try_from(id).ok().filter(|&id| id < 16);
+        }
         if let Some(&count) = rest.get(1) {
             barrier.count = Some(self.source(guard, count, ScalarType::B32)?);
         }

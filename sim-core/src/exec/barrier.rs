@@ -1,11 +1,11 @@
 //! Block barriers: `bar`, `barrier` (ISA 9.7.13.1).
 
 use super::access::Checked;
-use super::cta::Cta;
+use super::cta::{BARRIERS, Cta};
 use super::fault::Fault;
 use super::step::Machine;
-use super::warp::{Group, Wait};
-use crate::code::{Action, Barrier, BarrierKind};
+use super::warp::{Group, Wait, Warp};
+use crate::code::{Action, BarrierKind};
 use crate::finding::FindingKind;
 use crate::lanes::LaneMask;
 use crate::observer::Observer;
@@ -20,6 +20,8 @@ pub(crate) struct BlockBarrier {
     /// What arrived: reductions cannot mix with `sync` and `arrive`.
     reduction: bool,
     active: bool,
+    /// Warps with live lanes that have not arrived, if no count is expected.
+    missing: u32,
     popc: u32,
     and: bool,
     or: bool,
@@ -27,9 +29,18 @@ pub(crate) struct BlockBarrier {
     extra: u32,
 }
 
+/// What became of a warp that arrived.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// It waits.
+    Waits,
+    /// It was the last: the barrier is complete, and it goes on.
+    Last,
+}
+
 impl BlockBarrier {
     pub(crate) fn reset(&mut self) {
-        self.arrived.clear();
+        self.arrived.fill(0);
         self.expected = None;
         self.reduction = false;
         self.active = false;
@@ -47,14 +58,16 @@ impl BlockBarrier {
         per_warp.sum::<u32>() + self.extra
     }
 
-    fn is_complete(&self, cta: &Cta) -> bool {
-        if !self.active {
-            return false;
-        }
-        match self.expected {
-            Some(expected) => self.count(cta) >= expected,
-            None => self.arrived.iter().zip(&cta.warps).all(|(&arrived, warp)| warp.live() & !arrived == 0),
-        }
+    /// Starts waiting.
+    fn open(&mut self, warps: usize) {
+        self.active = true;
+        self.arrived.resize(warps, 0);
+        (self.popc, self.and, self.or) = (0, true, false);
+    }
+
+    /// Warps with live lanes that have not arrived.
+    fn count_missing(&self, warps: &[Warp]) -> u32 {
+        self.arrived.iter().zip(warps).map(|(&arrived, warp)| u32::from(warp.live() & !arrived != 0)).sum()
     }
 
     /// Why it does not complete.
@@ -78,13 +91,10 @@ impl BlockBarrier {
 impl<O: Observer> Machine<'_, '_, O> {
     /// A group arrives at a barrier. Its entry `at` becomes ready or waits; only if something
     /// is wrong it stays with the caller.
-    pub(super) fn arrive(
-        &mut self,
-        at: usize,
-        group: &mut Group,
-        active: LaneMask,
-        barrier: &Barrier,
-    ) -> Checked {
+    pub(super) fn arrive(&mut self, at: usize, group: &mut Group, active: LaneMask) -> Checked {
+        let Action::Barrier(barrier) = &self.worker.grid.code.insts[group.position as usize].action else {
+            return Ok(());
+        };
         let registers = self.registers(group.frame);
         let first = active.trailing_zeros() as usize & 31;
         let id = registers.lane::<u32>(barrier.id, first);
@@ -129,10 +139,10 @@ impl<O: Observer> Machine<'_, '_, O> {
             return wrong(format!("barrier {id} mixes a reduction with `sync` or `arrive`"));
         }
         if !state.active {
-            state.active = true;
+            state.open(self.cta.warps.len());
             state.expected = expected;
             state.reduction = is_reduction;
-            state.arrived.resize(self.cta.warps.len(), 0);
+            self.cta.open_barriers |= 1 << id;
         }
         let again = state.arrived[index] & active;
         state.extra += again.count_ones();
@@ -146,8 +156,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         if let Some(watcher) = self.worker.observer.watcher() {
             watcher.arrived(warp, active, id as u8, waits);
         }
+        group.position += 1;
         if !waits {
-            group.position += 1;
             self.warp_mut().stop(at, group, Wait::Ready);
         } else {
             self.warp_mut().stop(at, group, Wait::Barrier(id as u8));
@@ -156,11 +166,55 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(())
     }
 
+    /// All live lanes of the running warp arrive at `bar.sync` of barrier `id`, the common case. `None` if
+    /// nothing was done: something is special.
+    #[inline(always)]
+    pub(super) fn arrive_whole(&mut self, lanes: LaneMask, id: u8) -> Option<Arrival> {
+        let cta = &mut *self.cta;
+        let state = &mut cta.barriers[usize::from(id) % BARRIERS];
+        if self.worker.random.is_some() {
+            return None;
+        }
+        if !state.active {
+            state.open(cta.warps.len());
+            state.missing = state.count_missing(&cta.warps);
+            cta.open_barriers |= 1 << id;
+        } else if state.expected.is_some() || state.reduction || state.arrived[self.index] != 0 {
+            return None;
+        }
+        state.arrived[self.index] = lanes;
+        state.missing -= 1;
+        let missing = state.missing;
+        let warp = self.warp_id();
+        if let Some(watcher) = self.worker.observer.watcher() {
+            watcher.arrived(warp, lanes, id, true);
+        }
+        if missing > 0 {
+            return Some(Arrival::Waits);
+        }
+        self.release(usize::from(id));
+        Some(Arrival::Last)
+    }
+
     /// Releases the threads that wait at a barrier if all it waits for have come.
     pub(super) fn complete_barrier(&mut self, id: usize) {
-        if !self.cta.barriers[id].is_complete(self.cta) {
+        let state = &mut self.cta.barriers[id];
+        if !state.active {
             return;
         }
+        state.missing = state.count_missing(&self.cta.warps);
+        let state = &self.cta.barriers[id];
+        let complete = match state.expected {
+            Some(expected) => state.count(self.cta) >= expected,
+            None => state.missing == 0,
+        };
+        if complete {
+            self.release(id);
+        }
+    }
+
+    /// Releases the threads that wait at a barrier.
+    fn release(&mut self, id: usize) {
         self.worker.stats.barriers += 1;
         if O::ACTIVE {
             let come = &self.cta.barriers[id].arrived;
@@ -172,13 +226,13 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         let BlockBarrier { popc, and, or, reduction, .. } = self.cta.barriers[id];
         self.cta.barriers[id].reset();
+        self.cta.open_barriers &= !(1 << id);
         let code = self.worker.grid.code;
         for index in 0..self.cta.warps.len() {
             if let [group] = &mut self.cta.warps[index].groups[..]
                 && group.wait == Wait::Barrier(id as u8)
                 && !reduction
             {
-                group.position += 1;
                 group.wait = Wait::Ready;
                 continue;
             }
@@ -191,7 +245,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 !here
             });
             for mut group in released {
-                if let Action::Barrier(barrier) = &code.insts[group.position as usize].action {
+                if let Action::Barrier(barrier) = &code.insts[Warp::place(&group) as usize].action {
                     let mut registers = self.registers_of(index, group.frame);
                     let lanes = group.lanes;
                     let all = |value: bool| if value { LaneMask::MAX } else { 0 };
@@ -206,7 +260,6 @@ impl<O: Observer> Machine<'_, '_, O> {
                         _ => {}
                     }
                 }
-                group.position += 1;
                 group.wait = Wait::Ready;
                 self.cta.warps[index].put(group);
             }
@@ -215,10 +268,10 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     /// Barriers that may be complete now that lanes have exited.
     pub(super) fn recheck_barriers(&mut self) {
-        for id in 0..self.cta.barriers.len() {
-            if self.cta.barriers[id].active {
-                self.complete_barrier(id);
-            }
+        let mut open = self.cta.open_barriers;
+        while open != 0 {
+            self.complete_barrier(open.trailing_zeros() as usize);
+            open &= open - 1;
         }
     }
 }

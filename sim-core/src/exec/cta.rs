@@ -21,6 +21,8 @@ pub(crate) struct Cta {
     /// Shared memory from the start of the window.
     pub shared: SharedMemory,
     pub barriers: [BlockBarrier; BARRIERS],
+    /// Barriers at which something has arrived since they last completed.
+    pub open_barriers: u16,
     /// Which bytes of shared memory were written; empty without initcheck.
     pub shared_written: Written,
     /// A thread of it faulted: what happens to the others is only a consequence.
@@ -110,8 +112,9 @@ impl Cta {
         if grid.options.initcheck {
             self.shared_written = Written::none(u64::from(grid.shared_bytes));
         }
-        for barrier in &mut self.barriers {
-            barrier.reset();
+        while self.open_barriers != 0 {
+            self.barriers[self.open_barriers.trailing_zeros() as usize].reset();
+            self.open_barriers &= self.open_barriers - 1;
         }
         self.faulted = false;
         self.clock = 0;

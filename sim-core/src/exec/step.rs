@@ -5,13 +5,14 @@ use std::sync::atomic::{Ordering, fence};
 use ptx_frontend::MemOrder;
 
 use super::access::{At, Direction};
+use super::barrier::Arrival;
 use super::cta::Cta;
 use super::fault::Fault;
 use super::warp::{FrameId, Group, ROOT, Wait, Warp};
 use super::worker::Worker;
-use crate::code::{Action, Barrier};
+use crate::code::Action;
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers};
+use crate::lanes::{LaneMask, Pred, Registers};
 use crate::observer::Observer;
 use crate::watch::WarpId;
 
@@ -43,7 +44,9 @@ enum Event {
     /// Its lanes exited or faulted.
     Gone,
     /// It arrived at a barrier with these active lanes.
-    Barrier(Barrier, LaneMask),
+    Barrier(LaneMask),
+    /// The whole warp arrived at a barrier and waits; its entry says so.
+    Waits,
     /// It waits for other lanes.
     Members(LaneMask),
     Fault(Box<Fault>),
@@ -79,17 +82,19 @@ impl<O: Observer> Machine<'_, '_, O> {
     pub(super) fn registers_of(&mut self, warp: usize, frame: FrameId) -> Registers {
         let specials = self.worker.grid.code.warp_specials.len();
         let warp = &mut self.cta.warps[warp];
-        let frame = *warp.frame(frame);
+        let frame = warp.frame(frame);
+        // The parts that are needed: a copy as a whole would wait for the writes of its fields.
+        let (first_row, first_predicate) = (frame.rows as usize, frame.predicates as usize);
         let rows = warp.rows.as_mut_ptr();
         // SAFETY: `reset` and `enter` sized the rows and predicates for the specials and every frame;
         // decoding numbered slots within them. The view is not used beyond the next change of frames,
         // and rows and predicates are not accessed otherwise while it is.
         unsafe {
             Registers::new(
-                rows.add(specials + frame.rows as usize),
+                rows.add(specials + first_row),
                 rows,
                 self.worker.grid.constants.as_ptr(),
-                warp.predicates.as_mut_ptr().add(frame.predicates as usize),
+                warp.predicates.as_mut_ptr().add(first_predicate),
             )
         }
     }
@@ -99,12 +104,17 @@ impl<O: Observer> Machine<'_, '_, O> {
         self.worker.grid.report(self.cta, self.index, group.frame, group.position, fault);
     }
 
-    /// Runs the warp for about so many warp instructions.
-    pub(super) fn run_warp(&mut self, slice: u64) -> Pause {
+    /// Runs the warp for about so many warp instructions; returns why it stopped and how many it ran.
+    pub(super) fn run_warp(&mut self, slice: u64) -> (Pause, u64) {
         let mut left = slice as i64;
+        let pause = self.run_groups(&mut left);
+        (pause, (slice as i64 - left) as u64)
+    }
+
+    fn run_groups(&mut self, left: &mut i64) -> Pause {
         let mut fair = false;
         let mut busy = 0;
-        while left > 0 {
+        while *left > 0 {
             let chosen = match self.worker.random.as_mut().map(|random| (random.below(4), random.next())) {
                 Some((0, pick)) => {
                     // It runs on from where it stands, also behind others.
@@ -122,9 +132,9 @@ impl<O: Observer> Machine<'_, '_, O> {
             let mut group = warp.start(chosen);
             let alone = warp.groups.len() == 1;
             let waits = self.worker.waits;
-            let most = if alone { left as u64 } else { (left as u64).min(GROUP_SLICE) };
+            let most = if alone { *left as u64 } else { (*left as u64).min(GROUP_SLICE) };
             let (ran, event) = self.run_group(&mut group, most, fair);
-            left -= ran as i64;
+            *left -= ran as i64;
             let warp = self.warp_mut();
             let chosen = warp.running();
             warp.clock += ran;
@@ -150,8 +160,12 @@ impl<O: Observer> Machine<'_, '_, O> {
                     self.complete_collectives();
                     self.recheck_barriers();
                 }
-                Event::Barrier(barrier, active) => {
-                    if let Err(fault) = self.arrive(chosen, &mut group, active, &barrier) {
+                Event::Waits => {
+                    self.warp_mut().groups[chosen].last_run = group.last_run;
+                    return Pause::Blocked;
+                }
+                Event::Barrier(active) => {
+                    if let Err(fault) = self.arrive(chosen, &mut group, active) {
                         self.fault(chosen, &group, *fault);
                     }
                 }
@@ -191,35 +205,86 @@ impl<O: Observer> Machine<'_, '_, O> {
         let mut stop = self.warp().next_stop(group.frame);
         let mut position = group.position;
         let mut lanes = group.lanes;
-        let (mut ran, mut threads) = (0u64, 0u64);
+        let mut counts = Counts::new(position, lanes);
+        // Instructions follow each other from the start of a run to its end; what changes the position
+        // otherwise, the lanes or `stop` starts a new one.
+        let mut end = run_end(position, stop, most, fair);
+        macro_rules! next_run {
+            ($next:expr) => {{
+                counts.close(position + 1, $next, lanes);
+                position = $next;
+                end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
+                continue;
+            }};
+        }
         let event = loop {
-            if position >= stop && (!fair || position == stop) || ran >= most {
+            if position >= end {
+                counts.close(position, position, lanes);
                 // Groups that meet in order need no scheduler; what it would do for one alone ends here.
-                if ran < most && !fair && self.worker.random.is_none() {
+                if counts.ran < most && !fair && self.worker.random.is_none() {
                     let warp = self.warp_mut();
-                    let now = warp.clock + ran;
+                    let now = warp.clock + counts.ran;
                     if let Some(next) = warp.meet(position, lanes, group.frame, now) {
                         (position, lanes, stop) = next;
-                        most = most.min(ran + GROUP_SLICE);
+                        most = most.min(counts.ran + GROUP_SLICE);
+                        counts.restart(position, lanes);
+                        end = run_end(position, stop, most - counts.ran, fair);
                         continue;
                     }
                 }
                 break Event::Switch;
             }
-            let inst = &insts[position as usize];
-            let active = lanes & registers.predicate(inst.guard);
-            ran += 1;
-            // Counting bits is slow on the baseline; nearly always all are set.
-            threads += if active == LaneMask::MAX { 32 } else { u64::from(active.count_ones()) };
-            if let Action::Lanes(run, operands) = &inst.action {
-                // SAFETY: decoding took the function for a SIMD level that this CPU was found to have,
-                // and numbered its slots within this frame.
-                unsafe { run(&mut registers, operands, active) };
-                position += 1;
-                continue;
+            let mut inst = &insts[position as usize];
+            let mut active = lanes;
+            if inst.guard != Pred::TRUE {
+                active &= registers.predicate(inst.guard);
+                if active != lanes {
+                    counts.idle += u64::from((lanes & !active).count_ones());
+                }
+            }
+            match &inst.action {
+                Action::Lanes(run, operands) => {
+                    // SAFETY: decoding took the function for a SIMD level that this CPU was found to
+                    // have, and numbered its slots within this frame.
+                    unsafe { run(&mut registers, operands, active) };
+                    position += 1;
+                    continue;
+                }
+                Action::BeforeBranch(run, operands) => {
+                    // SAFETY: as above.
+                    unsafe { run(&mut registers, operands, active) };
+                    position += 1;
+                    inst = &insts[position as usize];
+                    active = lanes & registers.predicate(inst.guard);
+                    if active != lanes {
+                        counts.idle += u64::from((lanes & !active).count_ones());
+                    }
+                }
+                _ => {}
+            }
+            if let Action::Branch(target) = inst.action {
+                self.worker.stats.branches += 1;
+                if active == 0 {
+                    position += 1;
+                    continue;
+                }
+                let rest = lanes & !active;
+                if rest == 0 {
+                    next_run!(target);
+                }
+                self.worker.stats.divergent_branches += 1;
+                let (low, high) = if target <= position {
+                    ((target, active), (position + 1, rest))
+                } else {
+                    ((position + 1, rest), (target, active))
+                };
+                group.position = position;
+                self.warp_mut().fork(group, high.0, high.1);
+                lanes = low.1;
+                stop = stop.min(high.0);
+                next_run!(low.0);
             }
             if active == 0 {
-                self.worker.stats.branches += u64::from(matches!(inst.action, Action::Branch(_)));
                 position += 1;
                 continue;
             }
@@ -234,32 +299,14 @@ impl<O: Observer> Machine<'_, '_, O> {
                     if rest != 0 {
                         let warp = self.warp_mut();
                         warp.fork(group, position + 1, rest);
+                        counts.close(position + 1, position + 1, active);
                         group.lanes = active;
                         lanes = active;
                     }
                 };
             }
             match &inst.action {
-                Action::Lanes(..) | Action::Nothing => {}
-                Action::Branch(target) => {
-                    self.worker.stats.branches += 1;
-                    let rest = lanes & !active;
-                    if rest == 0 {
-                        position = *target;
-                        continue;
-                    }
-                    self.worker.stats.divergent_branches += 1;
-                    let (low, high) = if *target <= position {
-                        ((*target, active), (position + 1, rest))
-                    } else {
-                        ((position + 1, rest), (*target, active))
-                    };
-                    let warp = self.warp_mut();
-                    warp.fork(group, high.0, high.1);
-                    (position, lanes) = low;
-                    stop = stop.min(high.0);
-                    continue;
-                }
+                Action::Lanes(..) | Action::BeforeBranch(..) | Action::Branch(_) | Action::Nothing => {}
                 Action::Load(access) => {
                     if let Err(fault) = self.load(&mut registers, &at(Direction::Load, access)) {
                         break Event::Fault(fault);
@@ -296,7 +343,26 @@ impl<O: Observer> Machine<'_, '_, O> {
                         watcher.fence(warp, active, *order, *scope);
                     }
                 }
-                Action::Barrier(barrier) => break Event::Barrier(*barrier, active),
+                Action::Barrier(barrier) => {
+                    let Some(id) = barrier.whole.filter(|_| active == self.warp().live()) else {
+                        break Event::Barrier(active);
+                    };
+                    match self.arrive_whole(active, id) {
+                        Some(Arrival::Last) => {}
+                        Some(Arrival::Waits) => {
+                            position += 1;
+                            // From the variables: the group's own fields would have to be written first.
+                            if let Some(entry) = self.warp_mut().groups.first_mut() {
+                                entry.position = position;
+                                entry.lanes = lanes;
+                                entry.frame = group.frame;
+                                entry.wait = Wait::Barrier(id);
+                            }
+                            break Event::Waits;
+                        }
+                        None => break Event::Barrier(active),
+                    }
+                }
                 Action::Warp(op) => {
                     split_rest!();
                     let members = op.members.map_or([active; 32], |slot| registers.read::<u32>(slot));
@@ -311,10 +377,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                     }
                     match self.collective(group, lanes, first, op) {
                         Ok(true) => {
-                            position += 1;
                             // The rest stands right behind and joins at once.
                             stop = self.warp().next_stop(group.frame);
-                            continue;
+                            next_run!(position + 1);
                         }
                         Ok(false) => break Event::Members(first),
                         Err(fault) => break Event::Fault(fault),
@@ -326,7 +391,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     write_uniform(&mut registers, *to, active, u64::from(address));
                 }
                 Action::ReadSpecial(special, to) => {
-                    let value = self.changing_special(*special, ran);
+                    let value = self.changing_special(*special, counts.ran_at(position));
                     write_uniform(&mut registers, *to, active, value);
                 }
                 Action::Alloca(to, size, align) => {
@@ -374,9 +439,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                         break Event::Fault(fault);
                     }
                     registers = self.registers(group.frame);
-                    position = group.position;
                     stop = self.warp().next_stop(group.frame);
-                    continue;
+                    next_run!(group.position);
                 }
                 Action::CallIndirect(target, call) => {
                     split_rest!();
@@ -400,9 +464,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                         break Event::Fault(fault);
                     }
                     registers = self.registers(group.frame);
-                    position = group.position;
                     stop = self.warp().next_stop(group.frame);
-                    continue;
+                    next_run!(group.position);
                 }
                 Action::CallRuntime(function, call) => {
                     if let Err(fault) = self.call_runtime(&mut registers, group, active, *function, call.site)
@@ -414,13 +477,14 @@ impl<O: Observer> Machine<'_, '_, O> {
                     split_rest!();
                     self.leave(group);
                     registers = self.registers(group.frame);
-                    position = group.position;
                     // Others may be deeper: let the scheduler look.
                     if self.warp().groups.len() > 1 {
+                        counts.close(position + 1, group.position, lanes);
+                        position = group.position;
                         break Event::Switch;
                     }
                     stop = u32::MAX;
-                    continue;
+                    next_run!(group.position);
                 }
                 Action::Return | Action::Exit => {
                     split_rest!();
@@ -429,11 +493,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
                 Action::Sleep => {
                     self.worker.waits += 1;
-                    position += 1;
                     if self.warp().groups.len() > 1 {
+                        position += 1;
                         break Event::GiveWay;
                     }
-                    continue;
                 }
                 Action::Trap => {
                     let fault = Fault::new(FindingKind::Trap, active, "`trap` was executed");
@@ -457,16 +520,74 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             position += 1;
         };
-        if !matches!(event, Event::Fault(_) | Event::Barrier(..) | Event::Members(_)) {
+        let stays = matches!(event, Event::Fault(_) | Event::Barrier(_) | Event::Members(_));
+        // What the group stands at was executed, except where it went on.
+        let executed = !matches!(event, Event::Switch | Event::GiveWay | Event::Waits);
+        counts.close(position + u32::from(executed), position, lanes);
+        if !stays {
             group.position = position;
         }
         if !matches!(event, Event::Fault(_)) {
             group.lanes = lanes;
         }
         let stats = &mut self.worker.stats;
-        stats.warp_instructions += ran;
-        stats.thread_instructions += threads;
-        (ran, event)
+        stats.warp_instructions += counts.ran;
+        stats.thread_instructions += counts.threads;
+        (counts.ran, event)
+    }
+}
+
+/// Instructions that a group ran. They are counted run by run.
+struct Counts {
+    /// Where the current run started, and its lanes.
+    start: u32,
+    lanes: LaneMask,
+    /// Lanes that sat out guarded instructions of the run, in all.
+    idle: u64,
+    /// Warp instructions and thread instructions of the runs before.
+    ran: u64,
+    threads: u64,
+}
+
+impl Counts {
+    fn new(start: u32, lanes: LaneMask) -> Counts {
+        Counts { start, lanes, idle: 0, ran: 0, threads: 0 }
+    }
+
+    /// Ends a run before `end`; another starts at `next` with `lanes`.
+    #[inline(always)]
+    fn close(&mut self, end: u32, next: u32, lanes: LaneMask) {
+        let count = u64::from(end - self.start);
+        // Counting bits is slow on the baseline; nearly always all are set.
+        let width = if self.lanes == LaneMask::MAX { 32 } else { u64::from(self.lanes.count_ones()) };
+        self.ran += count;
+        self.threads += count * width - self.idle;
+        self.restart(next, lanes);
+    }
+
+    /// Starts a run.
+    #[inline(always)]
+    fn restart(&mut self, start: u32, lanes: LaneMask) {
+        (self.start, self.lanes, self.idle) = (start, lanes, 0);
+    }
+
+    /// Warp instructions up to the one at `position`, this one included.
+    fn ran_at(&self, position: u32) -> u64 {
+        self.ran + u64::from(position + 1 - self.start)
+    }
+}
+
+/// Where a run from `position` on must stop, with `most` instructions left: at the place `stop` of
+/// another group, which only a group whose turn it is out of order may be beyond.
+#[inline(always)]
+fn run_end(position: u32, stop: u32, most: u64, fair: bool) -> u32 {
+    let far = position.saturating_add(most.min(u32::MAX.into()) as u32);
+    if position < stop {
+        far.min(stop)
+    } else if fair && position > stop {
+        far
+    } else {
+        position
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) enum Wait {
     Ready,
     /// Nothing: it runs. What its entry says besides is out of date.
     Running,
-    /// A block barrier, by number.
+    /// A block barrier, by number. The group stands behind the instruction already.
     Barrier(u8),
     /// A warp-level operation: the lanes of this member mask.
     Members(LaneMask),
@@ -257,7 +257,13 @@ impl Warp {
         }
     }
 
+    /// Where a group is, for people: at the barrier it waits for, not behind it.
+    pub(crate) fn place(group: &Group) -> u32 {
+        group.position - u32::from(matches!(group.wait, Wait::Barrier(_)))
+    }
+
     /// The ready group to run: by place, or the one that waited longest.
+    #[inline]
     pub(crate) fn choose(&self, fair: bool) -> Option<usize> {
         if let [group] = &self.groups[..] {
             return (group.wait == Wait::Ready).then_some(0);

@@ -137,7 +137,8 @@ impl<'g, O: Observer> Worker<'g, O> {
                 Some(random) => random.below(warps as u64) as usize,
                 None => cta.next_warp,
             };
-            let Some(index) = (0..warps).map(|at| (first + at) % warps).find(|&at| cta.can_run(at)) else {
+            let next = (first..warps).find(|&at| cta.can_run(at));
+            let Some(index) = next.or_else(|| (0..first).find(|&at| cta.can_run(at))) else {
                 if !cta.is_finished() {
                     self.deadlock(cta);
                 }
@@ -149,11 +150,11 @@ impl<'g, O: Observer> Worker<'g, O> {
                 None if waiting_turns > 0 => WAITING_SLICE,
                 None => WARP_SLICE,
             };
-            let pause = Machine { worker: self, cta, index }.run_warp(slice);
-            if !self.refuel(slice) {
+            let (pause, ran) = Machine { worker: self, cta, index }.run_warp(slice);
+            if !self.refuel(ran) {
                 return End::Stopped;
             }
-            cta.next_warp = (index + 1) % warps;
+            cta.next_warp = if index + 1 == warps { 0 } else { index + 1 };
             match pause {
                 Pause::Slice if self.waits > before => {
                     waiting_turns += 1;
@@ -184,11 +185,11 @@ impl<'g, O: Observer> Worker<'g, O> {
             self.fuel -= used;
             return true;
         }
-        self.fuel = FUEL;
-        if let Some(most) = grid.options.max_instructions {
-            // Small limits are kept exactly enough by small steps.
-            let step = FUEL.min(most / 16 + 1);
-            self.fuel = step;
+        let most = grid.options.max_instructions;
+        // Small limits are kept exactly enough by small steps.
+        let step = most.map_or(FUEL, |most| FUEL.min(most / 16 + 1)).max(used);
+        self.fuel = self.fuel + step - used;
+        if let Some(most) = most {
             let taken = grid.fuel.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(step));
             if taken.is_err() {
                 grid.limit(format!("the limit of {most} warp instructions was reached"));
@@ -260,7 +261,7 @@ impl<'g, O: Observer> Worker<'g, O> {
                     notes: vec![note.into()],
                     help: Vec::new(),
                     kernel: grid.launch.kernel.clone(),
-                    place: Some(place(grid.code, Some((warp, group.frame)), group.position)),
+                    place: Some(place(grid.code, Some((warp, group.frame)), Warp::place(group))),
                     other_place: None,
                     count: threads.len() as u64,
                     threads,

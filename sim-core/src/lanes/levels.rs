@@ -82,6 +82,12 @@ impl SimdLevel {
 pub(super) trait Level {
     /// Bit `i` is the top bit of lane `i`.
     fn sign_mask(lanes: &[u32; WARP_SIZE]) -> LaneMask;
+
+    /// Replaces the lanes of `mask` of a register of 1 or 2 rows.
+    ///
+    /// # Safety
+    /// Both pointers must be valid for the words of so many rows.
+    unsafe fn merge(to: *mut u32, from: *const u32, rows: u32, mask: LaneMask);
 }
 
 /// [`SimdLevel::Baseline`]
@@ -91,6 +97,15 @@ impl Level for Baseline {
     #[inline(always)]
     fn sign_mask(lanes: &[u32; WARP_SIZE]) -> LaneMask {
         lanes.iter().enumerate().fold(0, |mask, (at, lane)| mask | (lane >> 31) << at)
+    }
+
+    #[inline(always)]
+    unsafe fn merge(to: *mut u32, from: *const u32, rows: u32, mask: LaneMask) {
+        for at in 0..WARP_SIZE * rows as usize {
+            let on = 0u32.wrapping_sub(mask >> (at / rows as usize) & 1);
+            // SAFETY: the caller's.
+            unsafe { *to.add(at) = *to.add(at) & !on | *from.add(at) & on };
+        }
     }
 }
 
@@ -113,6 +128,25 @@ impl Level for Avx2 {
         };
         part(0) | part(8) | part(16) | part(24)
     }
+
+    #[inline(always)]
+    unsafe fn merge(to: *mut u32, from: *const u32, rows: u32, mask: LaneMask) {
+        use std::arch::x86_64::*;
+        for part in 0..4 * rows {
+            // The bit of each word's lane.
+            let bits: [u32; 8] = std::array::from_fn(|word| 1 << ((8 * part + word as u32) / rows));
+            // SAFETY: the caller's; only code compiled for this level calls this.
+            unsafe {
+                let at = 8 * part as usize;
+                let bits = _mm256_loadu_si256(bits.as_ptr().cast());
+                let on = _mm256_and_si256(_mm256_set1_epi32(mask as i32), bits);
+                let on = _mm256_cmpeq_epi32(on, bits);
+                let old = _mm256_loadu_si256(to.add(at).cast());
+                let new = _mm256_loadu_si256(from.add(at).cast());
+                _mm256_storeu_si256(to.add(at).cast(), _mm256_blendv_epi8(old, new, on));
+            }
+        }
+    }
 }
 
 /// [`SimdLevel::Avx512`]
@@ -132,6 +166,25 @@ impl Level for Avx512 {
             }
         };
         part(0) | part(16)
+    }
+
+    #[inline(always)]
+    unsafe fn merge(to: *mut u32, from: *const u32, rows: u32, mask: LaneMask) {
+        use std::arch::x86_64::*;
+        for part in 0..2 * rows {
+            // SAFETY: as for AVX2.
+            unsafe {
+                let at = 16 * part as usize;
+                let old = _mm512_loadu_si512(to.add(at).cast());
+                let new = _mm512_loadu_si512(from.add(at).cast());
+                let merged = if rows == 1 {
+                    _mm512_mask_mov_epi32(old, (mask >> (16 * part)) as u16, new)
+                } else {
+                    _mm512_mask_mov_epi64(old, (mask >> (8 * part)) as u8, new)
+                };
+                _mm512_storeu_si512(to.add(at).cast(), merged);
+            }
+        }
     }
 }
 

@@ -42,46 +42,52 @@ impl Row {
     }
 }
 
-/// Where the lanes of an operand live. Bits 31:30 choose the base, the rest is a row index.
+/// Where the lanes of an operand live: the byte offset of its first row from a base, whose place among
+/// the bases stands in bits 4:3, as a byte offset too. Nothing has to be shifted to find a row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Slot(u32);
 
 impl Slot {
-    const INDEX: u32 = (1 << 30) - 1;
+    const BASE: u32 = 0x18;
+    const ROW: u32 = size_of::<Row>().trailing_zeros();
+
+    const fn new(base: u32, row: u32) -> Slot {
+        Slot(row << Self::ROW | base << 3)
+    }
 
     /// A row of the current call frame.
     pub const fn frame(row: u32) -> Slot {
-        Slot(row)
+        Slot::new(0, row)
     }
 
     /// A row of the warp that no frame moves: special registers.
     pub const fn warp(row: u32) -> Slot {
-        Slot(row | 1 << 30)
+        Slot::new(1, row)
     }
 
     /// A row shared by all warps of a launch: constants and kernel parameters.
     pub const fn constant(row: u32) -> Slot {
-        Slot(row | 2 << 30)
+        Slot::new(2, row)
     }
 
     /// The row index.
     pub const fn row(self) -> u32 {
-        self.0 & Self::INDEX
+        self.0 >> Self::ROW
     }
 
     /// Whether it is a constant.
     pub const fn is_constant(self) -> bool {
-        self.0 >> 30 == 2
+        self.0 & Self::BASE == Slot::constant(0).0
     }
 
     /// Whether it is a row of the warp.
     pub const fn is_warp(self) -> bool {
-        self.0 >> 30 == 1
+        self.0 & Self::BASE == Slot::warp(0).0
     }
 
     /// The slot `rows` further on.
     pub const fn offset(self, rows: u32) -> Slot {
-        Slot(self.0 + rows)
+        Slot(self.0 + (rows << Self::ROW))
     }
 }
 
@@ -118,6 +124,7 @@ impl Pred {
 /// The registers of a warp as the current frame sees them.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
+    /// Less the bits that slots spend on choosing one.
     bases: [*mut Row; 3],
     predicates: *mut LaneMask,
 }
@@ -135,14 +142,21 @@ impl Registers {
         constants: *const Row,
         predicates: *mut LaneMask,
     ) -> Self {
-        Self { bases: [frame, warp, constants.cast_mut()], predicates }
+        let base = |rows: *mut Row, slot: Slot| rows.wrapping_byte_sub(slot.0 as usize);
+        let bases = [
+            base(frame, Slot::frame(0)),
+            base(warp, Slot::warp(0)),
+            base(constants.cast_mut(), Slot::constant(0)),
+        ];
+        Self { bases, predicates }
     }
 
     /// The first row of a slot.
     #[inline(always)]
     fn row(&self, slot: Slot) -> *mut Row {
-        // SAFETY: the constructor's contract: the slot is in range of its base. The tag is 0 to 2.
-        unsafe { (*self.bases.get_unchecked((slot.0 >> 30) as usize)).add(slot.row() as usize) }
+        // SAFETY: the bits are the byte offset of one of the three bases, which are of pointers' size.
+        let base = unsafe { *self.bases.as_ptr().byte_add((slot.0 & Slot::BASE) as usize) };
+        base.wrapping_byte_add(slot.0 as usize)
     }
 
     /// The words of a register, to be moved as they are.

@@ -14,7 +14,7 @@
 //! Every body may name one more, untyped argument at the end: [`Operands::imm`].
 
 use super::levels::Level;
-use super::{Lane, LaneMask, Operands, Registers, WARP_SIZE};
+use super::{FULL, Lane, LaneMask, Operands, Registers, WARP_SIZE};
 
 /// A function of one lane.
 pub trait LaneOp {
@@ -98,6 +98,8 @@ pub(crate) mod combine {
 /// complement of the first, each after [`combine`] with predicate 2, the source.
 #[inline(always)]
 pub(super) fn run<O: LaneOp, L: Level>(r: &mut Registers, o: &Operands, mask: LaneMask) {
+    // First, so that its address is known as early as can be.
+    let to = r.words(o.dst);
     let a = r.load::<O::A>(o.src[0]);
     let b = r.load::<O::B>(o.src[1]);
     let c = r.load::<O::C>(o.src[2]);
@@ -126,7 +128,12 @@ pub(super) fn run<O: LaneOp, L: Level>(r: &mut Registers, o: &Operands, mask: La
         at += 1;
     }
     if O::D::ROWS > 0 {
-        r.store::<O::D>(o.dst, mask, d);
+        if mask == FULL || O::D::ROWS > 2 {
+            r.store::<O::D>(o.dst, mask, d);
+        } else {
+            // SAFETY: both have as many words as the rows of the type; destinations are never constants.
+            unsafe { L::merge(to, d.as_ptr().cast(), O::D::ROWS, mask) };
+        }
     }
     if O::Q::COUNT > 0 {
         let first = L::sign_mask(&q[0]);
