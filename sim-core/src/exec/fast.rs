@@ -14,7 +14,9 @@ use std::sync::atomic::AtomicU32;
 use super::access::{Addresses, At, each_lane};
 use super::step::Machine;
 use crate::code::AccessSpace;
-use crate::lanes::{FULL, LaneMask, Registers, SimdLevel, WARP_SIZE};
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::SimdLevel;
+use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
 use crate::memory::window;
 use crate::observer::{Memory, Observer, Shape};
 #[cfg(target_arch = "x86_64")]
