@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 pub use crate::exec::Simple;
 use crate::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
+pub use crate::matrix::Matrix;
 pub use crate::numerics::mbarrier::MbarrierOp;
 
 /// A decoded kernel with every function it can reach.
@@ -31,6 +32,8 @@ pub struct Code {
     pub copies: Vec<AsyncCopy>,
     /// `.branchtargets` lists: positions.
     pub branch_tables: Vec<Vec<u32>>,
+    /// Matrix instructions, by [`Action::Matrix`].
+    pub matrices: Vec<Matrix>,
     /// Names of unsupported operations, by [`Action::Unsupported`].
     pub unsupported: Vec<String>,
     /// Offsets of the kernel's and its callees' shared variables.
@@ -196,6 +199,8 @@ pub enum Action {
     Barrier(Barrier),
     /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`
     Warp(WarpOp),
+    /// `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`: index into [`Code::matrices`].
+    Matrix(u32),
     /// `activemask`
     ActiveMask(Slot),
     /// Address in the local window of a frame offset.

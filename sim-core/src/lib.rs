@@ -22,6 +22,7 @@ mod finding;
 mod inspect;
 pub mod lanes;
 mod launch;
+pub mod matrix;
 mod memory;
 pub mod numerics;
 mod observer;

@@ -47,7 +47,7 @@ impl Place {
 }
 
 impl Decoder<'_> {
-    fn place(&mut self, op: &Op, operand: Operand) -> Result<Place, Refusal> {
+    pub(super) fn place(&mut self, op: &Op, operand: Operand) -> Result<Place, Refusal> {
         self.place_in(op.space(), operand)
     }
 
@@ -111,7 +111,7 @@ impl Decoder<'_> {
     }
 
     /// The registers of a scalar or vector operand.
-    fn elements(
+    pub(super) fn elements(
         &mut self,
         guard: Pred,
         operand: Operand,

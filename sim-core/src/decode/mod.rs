@@ -18,6 +18,7 @@ mod asynchronous;
 mod control;
 mod flow;
 mod liveness;
+mod matrix;
 mod memory;
 mod operands;
 mod registers;
@@ -52,6 +53,7 @@ pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel) -> Code {
         copies: Vec::new(),
         branch_tables: Vec::new(),
         unsupported: Vec::new(),
+        matrices: Vec::new(),
         shared,
         registers: 0,
         module: module.clone(),
@@ -408,7 +410,10 @@ impl<'a> Decoder<'a> {
             }
             Opcode::Mov if self.special_move(guard, op, operands)? => Ok(()),
             _ => {
-                if self.synchronisation(guard, op, operands)? || self.miscellaneous(guard, op, operands)? {
+                if self.synchronisation(guard, op, operands)?
+                    || self.matrix(guard, op, operands)?
+                    || self.miscellaneous(guard, op, operands)?
+                {
                     return Ok(());
                 }
                 self.lane_operation(guard, op, operands)

@@ -259,12 +259,22 @@ impl<O: Observer> Machine<'_, '_, O> {
             return self.local(registers, at, &addresses);
         }
         let mut addresses = self.addresses(registers, at);
-        match access.space {
-            AccessSpace::Global | AccessSpace::Const => self.global(registers, at, &addresses),
-            AccessSpace::Shared => self.shared(registers, at, &mut addresses),
-            AccessSpace::Local | AccessSpace::Frame => self.local(registers, at, &addresses),
-            AccessSpace::Param => self.param(registers, at, &addresses),
-            AccessSpace::Generic => self.generic(registers, at, &mut addresses),
+        self.move_at(registers, at, &mut addresses)
+    }
+
+    /// Moves elements at addresses in the access's space.
+    pub(super) fn move_at(
+        &mut self,
+        registers: &mut Registers,
+        at: At<'_>,
+        addresses: &mut Addresses,
+    ) -> Checked {
+        match at.access.space {
+            AccessSpace::Global | AccessSpace::Const => self.global(registers, at, addresses),
+            AccessSpace::Shared => self.shared(registers, at, addresses),
+            AccessSpace::Local | AccessSpace::Frame => self.local(registers, at, addresses),
+            AccessSpace::Param => self.param(registers, at, addresses),
+            AccessSpace::Generic => self.generic(registers, at, addresses),
         }
     }
 

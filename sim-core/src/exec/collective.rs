@@ -235,7 +235,12 @@ impl<O: Observer> Machine<'_, '_, O> {
                 Action::Warp(op) => Some(op),
                 _ => None,
             };
-            let Some(op) = kind(self.warp().groups[at].position) else { return };
+            let position = self.warp().groups[at].position;
+            if matches!(code.insts[position as usize].action, Action::Matrix(_)) {
+                at = if self.gather(at) { 0 } else { at + 1 };
+                continue;
+            }
+            let Some(op) = kind(position) else { return };
             let partners: smallvec::SmallVec<[usize; 8]> = (0..self.warp().groups.len())
                 .filter(|&other| {
                     let group = &self.warp().groups[other];

@@ -13,6 +13,7 @@ mod grid;
 mod heap;
 mod initcheck;
 mod launch_view;
+mod matrix;
 mod printf;
 mod random;
 mod runtime;

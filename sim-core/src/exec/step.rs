@@ -385,6 +385,11 @@ impl<O: Observer> Machine<'_, '_, O> {
                         Err(fault) => break Event::Fault(fault),
                     }
                 }
+                Action::Matrix(index) => match self.matrix(&mut registers, group, active, *index) {
+                    Ok(true) => {}
+                    Ok(false) => break Event::Members(self.warp().live()),
+                    Err(fault) => break Event::Fault(fault),
+                },
                 Action::ActiveMask(dst) => registers.write(*dst, active, &[active; 32]),
                 Action::LocalAddress(to, offset) => {
                     let address = self.warp().frame(group.frame).local_start + offset;

@@ -13,6 +13,7 @@ use super::step::{Machine, Pause};
 use super::warp::{Group, Wait, Warp};
 use crate::finding::{Finding, FindingKind};
 use crate::launch::Stats;
+use crate::matrix::tile::Tile;
 use crate::memory::Snapshot;
 use crate::observer::Observer;
 
@@ -36,6 +37,8 @@ pub(crate) struct Worker<'g, O> {
     spare: Vec<Box<Cta>>,
     /// Warp instructions that may run before the shared limit is asked again.
     fuel: u64,
+    /// Scratch memory of matrix instructions.
+    pub tile: Box<Tile>,
 }
 
 /// Warp instructions a warp runs before the next one of its block gets a turn.
@@ -68,6 +71,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             random: None,
             spare: Vec::new(),
             fuel: 0,
+            tile: Tile::new(),
         }
     }
 

@@ -1,10 +1,8 @@
 //! The sums of the matrix units against an H200: `testdata/h200/matrices.txt` and the `mma` lines of
 //! `probes.txt`, described in the README beside them.
 
-use super::super::Rounding;
-use super::super::mma::{
-    Element, MMA_FRACTION, WGMMA_FP8_FRACTION, dot, dot_f16, dot_f64, dot_fp8, dot_fp8_f16, dot_wgmma_fp8,
-};
+use super::super::mma::{Element, MMA_FRACTION, WGMMA_FP8_FRACTION, dot, dot_f16, dot_f64, dot_wgmma_fp8};
+use super::super::{Rounding, f16 as half, f32 as single};
 use super::Rng;
 
 const RECORDED: &str = include_str!("../../../../testdata/h200/matrices.txt");
@@ -165,18 +163,38 @@ impl Instruction {
         if self.a == Type::F64 {
             return dot_f64(row, column, c, self.rounding);
         }
-        let a: Vec<Element> = row.iter().map(|&x| self.a.decode(x)).collect();
-        let b: Vec<Element> = column.iter().map(|&x| self.b.decode(x)).collect();
+        let decode = |ty: Type, x: u64| match ty {
+            Type::E4m3 if !self.wgmma => Element::e4m3_as_f16(x as u8),
+            _ => ty.decode(x),
+        };
+        let a: Vec<Element> = row.iter().map(|&x| decode(self.a, x)).collect();
+        let b: Vec<Element> = column.iter().map(|&x| decode(self.b, x)).collect();
         let fp8 = matches!(self.a, Type::E4m3 | Type::E5m2);
         match (fp8, self.wgmma, self.c == Type::F16) {
             (false, _, false) => dot(&a, &b, c as u32, MMA_FRACTION).into(),
             (false, _, true) => dot_f16(&a, &b, c as u16, MMA_FRACTION).into(),
             (true, true, false) => dot_wgmma_fp8(&a, &b, c as u32).into(),
             (true, true, true) => dot_f16(&a, &b, c as u16, WGMMA_FP8_FRACTION).into(),
-            (true, false, false) => dot_fp8(&a, &b, c as u32).into(),
-            (true, false, true) => dot_fp8_f16(&a, &b, c as u16).into(),
+            (true, false, false) => {
+                let [first, second] = fp8_steps(&a, &b);
+                let both = dot(&second.0, &second.1, dot(&first.0, &first.1, 0, MMA_FRACTION), MMA_FRACTION);
+                single::add(both, c as u32, Rounding::Rn, false).into()
+            }
+            (true, false, true) => {
+                let [first, second] = fp8_steps(&a, &b);
+                let first = dot_f16(&first.0, &first.1, 0, MMA_FRACTION);
+                half::add(dot_f16(&second.0, &second.1, first, MMA_FRACTION), c as u16, false).into()
+            }
         }
     }
+}
+
+/// The elements of K that `mma` on fp8 takes in its two steps: `4i` and `4i + 1` first.
+fn fp8_steps(a: &[Element], b: &[Element]) -> [(Vec<Element>, Vec<Element>); 2] {
+    [0, 2].map(|low| {
+        let part = |v: &[Element]| v.chunks(4).flat_map(|q| q[low..low + 2].to_vec()).collect();
+        (part(a), part(b))
+    })
 }
 
 /// Row-major matrices.

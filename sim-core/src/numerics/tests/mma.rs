@@ -1,8 +1,8 @@
 //! The fused sum against the same model in exact big fixed point, written from its description.
 
 use super::super::mma::{
-    Element, MMA_FRACTION, WGMMA_FP8_FRACTION, ZERO_C_EXPONENT, dot, dot_b1, dot_f16, dot_f64, dot_fp8,
-    dot_int,
+    Columns, Element, MMA_FRACTION, WGMMA_FP8_FRACTION, ZERO_C_EXPONENT, bits, dot, dot_f16, dot_f64,
+    integers,
 };
 use super::super::{Rounding, cvt, f32 as single, f64 as double};
 use super::Rng;
@@ -119,31 +119,33 @@ fn truncation_and_specials() {
 }
 
 #[test]
-fn fp8_goes_through_two_half_blocks() {
-    let mut rng = Rng(72);
-    for _ in 0..CASES / 10 {
-        let a: Vec<Element> = (0..32).map(|_| Element::e4m3(rng.next() as u8 & 0xf7)).collect();
-        let b: Vec<Element> = (0..32).map(|_| Element::e5m2(rng.next() as u8 & 0xbf)).collect();
-        let c = rng.f32() & 0xbfff_ffff;
-        let part = |v: &[Element], low: usize| -> Vec<Element> {
-            v.chunks(4).flat_map(|q| q[low..low + 2].to_vec()).collect()
-        };
-        let first = dot(&part(&a, 0), &part(&b, 0), 0, MMA_FRACTION);
-        let second = dot(&part(&a, 2), &part(&b, 2), first, MMA_FRACTION);
-        assert_eq!(dot_fp8(&a, &b, c), single::add(second, c, Rounding::Rn, false));
-    }
+fn fp8_operands() {
     assert_eq!(Element::e4m3(0x38), Element::f16(0x3c00));
     assert_eq!(Element::e5m2(0xc0), Element::f16(0xc000));
     assert_eq!(dot(&[Element::e4m3(0x7f)], &[Element::e4m3(0)], 0, MMA_FRACTION), single::NAN);
+    // As `.f16` every `.e4m3` number is normal.
+    for bits in 0..=255 {
+        let half = cvt::f16x2_e4m3x2(bits) as u16;
+        assert_eq!(Element::e4m3_as_f16(bits as u8), Element::f16(half), "{bits:#x}");
+    }
 }
 
 #[test]
 fn integers_bits_and_doubles() {
-    assert_eq!(dot_int(&[127, -128], &[127, -128], 0x7fff_ffff, false), 0x7fff_ffffu32.wrapping_add(32_513));
-    assert_eq!(dot_int(&[127, -128], &[127, -128], 0x7fff_ffff, true), 0x7fff_ffff);
-    assert_eq!(dot_int(&[-128], &[255], 0x8000_0000, true), 0x8000_0000);
-    assert_eq!(dot_b1(&[0xff, 1], &[0x0f, 1], 10, false), 14);
-    assert_eq!(dot_b1(&[0xff, 1], &[0x0f, 1], 10, true), 15);
+    let list = |values: &[i32]| values.iter().map(|&v| Element::integer(v)).collect::<Vec<_>>();
+    let rows = |values: &[i32]| -> Vec<Columns<1>> {
+        values.iter().map(|&v| Columns { significand: [v], exponent: [0] }).collect()
+    };
+    let multiply = |a: &[i32], b: &[i32], c: u32, satfinite: bool| {
+        let (a, b) = (list(a), rows(b));
+        integers(&a, |k| &b[k], &[c], satfinite)[0]
+    };
+    assert_eq!(multiply(&[127, -128], &[127, -128], 0x7fff_ffff, false), 0x7fff_ffff + 32_513);
+    assert_eq!(multiply(&[127, -128], &[127, -128], 0x7fff_ffff, true), 0x7fff_ffff);
+    assert_eq!(multiply(&[-128], &[255], 0x8000_0000, true), 0x8000_0000);
+    let (a, b) = (list(&[0xff, 1]), rows(&[0x0f, 1]));
+    assert_eq!(bits(&a, |k| &b[k], &[10], false), [14]);
+    assert_eq!(bits(&a, |k| &b[k], &[10], true), [15]);
     let [x, y, z] = [1.5f64, 3.0, 0.1].map(f64::to_bits);
     let chain = double::fma(y, z, double::fma(x, y, z, Rounding::Rn), Rounding::Rn);
     assert_eq!(dot_f64(&[x, y], &[y, z], z, Rounding::Rn), chain);

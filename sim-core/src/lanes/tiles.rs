@@ -1,0 +1,54 @@
+//! Matrix multiplications compiled for the SIMD levels.
+
+use super::SimdLevel;
+use crate::matrix::Multiply;
+use crate::matrix::tile::Tile;
+
+/// [`Tile::multiply`] compiled for one SIMD level.
+#[derive(Clone, Copy)]
+pub struct TileFn(unsafe fn(&mut Tile, &Multiply));
+
+impl std::fmt::Debug for TileFn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TileFn")
+    }
+}
+
+// SAFETY (of the function pointers): no requirement beyond the level's features.
+unsafe fn baseline(tile: &mut Tile, op: &Multiply) {
+    tile.multiply(op);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn avx2(tile: &mut Tile, op: &Multiply) {
+    tile.multiply(op);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn avx512(tile: &mut Tile, op: &Multiply) {
+    tile.multiply(op);
+}
+
+impl TileFn {
+    /// The version for `level`.
+    pub fn at(level: SimdLevel) -> TileFn {
+        match level {
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx2 => TileFn(avx2),
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx512 => TileFn(avx512),
+            _ => TileFn(baseline),
+        }
+    }
+
+    /// Computes D.
+    ///
+    /// # Safety
+    /// The CPU must support the level it was compiled for.
+    pub unsafe fn run(self, tile: &mut Tile, op: &Multiply) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.0)(tile, op) }
+    }
+}

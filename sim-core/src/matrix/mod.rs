@@ -1,0 +1,181 @@
+//! Matrix instructions: what decoding binds them to, and their arithmetic on the registers of a warp.
+//!
+//! [`layout`] says which lane holds which element; [`tile`] brings the elements of a warp's registers into
+//! planes, multiplies by [`crate::numerics::mma`] and brings the result back. Nothing here knows of memory
+//! or of threads that diverge: that is `exec/matrix`.
+
+pub mod layout;
+pub mod tile;
+
+use ptx_frontend::ScalarType;
+use smallvec::SmallVec;
+
+use crate::code::{Access, RegisterSlot, SlotList};
+use crate::lanes::{Slot, TileFn};
+use crate::numerics::Rounding;
+use layout::{Layout, Places};
+
+/// A matrix instruction.
+#[derive(Clone, Debug)]
+pub enum Matrix {
+    /// `mma`, `mma.sp`, `wmma.mma`
+    Multiply(Box<Multiply>),
+    /// `wmma.load`
+    Load(Box<FragmentAccess>),
+    /// `wmma.store`
+    Store(Box<FragmentAccess>),
+    /// `ldmatrix`
+    LoadRows(RowsAccess),
+    /// `stmatrix`
+    StoreRows(RowsAccess),
+    /// `movmatrix`: destination and source.
+    Transpose(RegisterSlot, Slot),
+}
+
+impl Matrix {
+    /// Opcode, for messages.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Matrix::Multiply(_) => "a matrix multiplication",
+            Matrix::Load(_) => "`wmma.load`",
+            Matrix::Store(_) => "`wmma.store`",
+            Matrix::LoadRows(_) => "`ldmatrix`",
+            Matrix::StoreRows(_) => "`stmatrix`",
+            Matrix::Transpose(..) => "`movmatrix`",
+        }
+    }
+}
+
+/// How products are added up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arithmetic {
+    /// Fused sums of `step` elements of K each, rounded to the accumulator after each.
+    Fused {
+        /// Elements of K a step.
+        step: u16,
+    },
+    /// Fused sums in two steps from zero, then an addition of C: fp8.
+    Halves,
+    /// Chains of fused multiply-adds.
+    Double(Rounding),
+    /// Integers, with `.satfinite` or without.
+    Integer(bool),
+    /// Single bits, with `.and` or `.xor`.
+    Bits {
+        /// `.and`
+        and: bool,
+    },
+    /// `m8n8k4` on `.f16`.
+    Quad,
+}
+
+/// Registers of one operand and where their elements go.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// Type of the elements.
+    pub ty: ScalarType,
+    /// Registers of a lane; for A, B and C of `wmma` only those that are read.
+    pub registers: SlotList,
+    /// Where elements lie in the planes of [`tile::Tile`].
+    pub places: Places,
+}
+
+/// Metadata of a sparse A.
+#[derive(Clone, Copy, Debug)]
+pub struct Sparse {
+    /// The register.
+    pub metadata: Slot,
+    /// The sparsity selector.
+    pub selector: u8,
+}
+
+/// `mma`, `mma.sp` or `wmma.mma`.
+#[derive(Clone, Debug)]
+pub struct Multiply {
+    /// M, N and K; `m8n8k4` on `.f16` is one product of M = 32.
+    pub shape: (u16, u16, u16),
+    /// A
+    pub a: Operand,
+    /// B
+    pub b: Operand,
+    /// C
+    pub c: Operand,
+    /// D
+    pub d: Operand,
+    /// Metadata, if A is sparse.
+    pub sparse: Option<Sparse>,
+    /// How products are added up.
+    pub arithmetic: Arithmetic,
+    /// [`tile::Tile::multiply`] for the SIMD level.
+    pub run: TileFn,
+}
+
+/// One memory access of every lane, part of a `wmma.load` or `wmma.store`.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// Bits from the start of the matrix, besides what the lane adds: whole rows (or columns), and bits
+    /// within one.
+    pub place: (u32, u32),
+    /// The registers it fills: for pieces of a register the one of [`FragmentAccess::access`].
+    pub elements: SlotList,
+    /// The register it belongs to, by number, and the bit where the piece lies; 0 for whole registers.
+    pub register: u8,
+    /// See `register`.
+    pub shift: u8,
+}
+
+/// `wmma.load` or `wmma.store`.
+#[derive(Clone, Debug)]
+pub struct FragmentAccess {
+    /// Space, address, size of a chunk's elements, and a row of the frame for pieces of registers.
+    pub access: Access,
+    /// Elements between consecutive rows (or columns).
+    pub stride: Slot,
+    /// Bits of an element.
+    pub bits: u32,
+    /// Rows (or columns) and bits within one that each lane adds.
+    pub lanes: [(u32, u32); 32],
+    /// The accesses in order of registers.
+    pub chunks: Vec<Chunk>,
+    /// Registers of a lane.
+    pub registers: SlotList,
+    /// For copies of a register: where it is copied from.
+    pub copies: SmallVec<[(u8, u8); 8]>,
+    /// Lanes hold transposed blocks of 8 by 8 halves: `.col` of what lies in rows, and the reverse.
+    pub transposed: bool,
+}
+
+/// `ldmatrix` or `stmatrix`.
+#[derive(Clone, Copy, Debug)]
+pub struct RowsAccess {
+    /// Space, address and size of a row, through four rows of the frame.
+    pub access: Access,
+    /// One register a matrix.
+    pub registers: SlotList,
+    /// `.trans`
+    pub transposed: bool,
+}
+
+/// Transposes matrices of 8 by 8 halves, of which four lanes hold a row (manual 9.7.14.5.17).
+pub fn transpose(word: &[u32; 32]) -> [u32; 32] {
+    let half = |row: usize, column: usize| word[row * 4 + column / 2] >> (column % 2 * 16) & 0xffff;
+    std::array::from_fn(|lane| {
+        let (column, row) = (lane / 4, lane % 4 * 2);
+        half(row, column) | half(row + 1, column) << 16
+    })
+}
+
+/// Elements of a register of 32 bits (of 64 for `.f64`); single bits count as words.
+pub fn per_register(ty: ScalarType) -> u16 {
+    match ty {
+        ScalarType::U8 | ScalarType::S8 | ScalarType::E4m3 | ScalarType::E5m2 => 4,
+        ScalarType::F16 | ScalarType::Bf16 => 2,
+        ScalarType::U4 | ScalarType::S4 => 8,
+        _ => 1,
+    }
+}
+
+/// A fragment's registers: elements divided by those of a register.
+pub fn registers_of(layout: &Layout, ty: ScalarType) -> usize {
+    (layout.count() / usize::from(per_register(ty))).max(1)
+}
