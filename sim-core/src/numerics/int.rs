@@ -21,6 +21,40 @@ fn quotient(x: f64, y: f64) -> ::core::primitive::u32 {
     ((x / y).trunc() + 6_755_399_441_055_744.0).to_bits() as ::core::primitive::u32
 }
 
+/// The quotient of 64-bit integers by the same division. Products with the inverse are never too large
+/// and by less than 13 * 2^-53 too small: the first leaves less than 26,626 `y`, the second less than
+/// two, which a comparison decides. For `y` = 0 it is anything.
+#[inline(always)]
+fn quotient_64(x: ::core::primitive::u64, y: ::core::primitive::u64) -> ::core::primitive::u64 {
+    type F = ::core::primitive::f64;
+    type U = ::core::primitive::u64;
+    let inverse = (1.0 - 4.0 * F::EPSILON) / y as F;
+    // Truncates a number from 0 to 2^64. `as` would do more, and not with vectors.
+    let truncate = |value: F| {
+        let bits = value.to_bits();
+        let shift = (0x3ff + 63 - (bits >> 52) as ::core::primitive::i64) as U;
+        let mantissa = bits << 11 | 1 << 63;
+        if shift < 64 { mantissa >> shift } else { 0 }
+    };
+    let first = truncate(x as F * inverse);
+    let left = x.wrapping_sub(first.wrapping_mul(y));
+    let second = truncate(left as F * inverse);
+    let left = left.wrapping_sub(second.wrapping_mul(y));
+    first.wrapping_add(second).wrapping_add(U::from(left >= y))
+}
+
+/// The high half of a product, by the only multiplication that vector units have.
+#[inline(always)]
+fn high_product(a: ::core::primitive::u64, b: ::core::primitive::u64) -> ::core::primitive::u64 {
+    const LOW: ::core::primitive::u64 = 0xffff_ffff;
+    let (a0, a1, b0, b1) = (a & LOW, a >> 32, b & LOW, b >> 32);
+    let (p, q) = (a1 * b0 + (a0 * b0 >> 32), a0 * b1);
+    let sum = p.wrapping_add(q);
+    // The carry as a majority: of any usual form LLVM makes a scalar multiplication again.
+    let carry = (p & q | (p | q) & !sum) >> 63;
+    a1 * b1 + (sum >> 32) + (carry << 32)
+}
+
 macro_rules! integer_type {
     ($name:ident, $bits:ty, $value:ty, $double:ty, $width:literal, $ptx:literal, { $($extra:item)* }) => {
         #[doc = concat!("Operations of PTX `.", $ptx, "` on `", stringify!($bits), "` bit patterns.")]
@@ -85,6 +119,16 @@ macro_rules! integer_type {
                 c.wrapping_add(if x < y { b.wrapping_sub(a) } else { a.wrapping_sub(b) })
             }
 
+            #[inline(always)]
+            fn negative(a: Bits) -> bool {
+                (a as Value) < (0 as Value)
+            }
+
+            #[inline(always)]
+            fn magnitude(a: Bits) -> Bits {
+                if negative(a) { a.wrapping_neg() } else { a }
+            }
+
             /// `div`, toward zero. By zero: all bits one. The most negative number by -1: itself.
             #[inline(always)]
             pub fn div(a: Bits, b: Bits) -> Bits {
@@ -92,7 +136,9 @@ macro_rules! integer_type {
                 let quotient = if $width <= 32 {
                     super::quotient(x as f64, y as f64) as Bits
                 } else {
-                    x.checked_div(y).unwrap_or(x) as Bits
+                    // By magnitude; the sign is that of the product.
+                    let quotient = super::quotient_64(magnitude(a) as _, magnitude(b) as _) as Bits;
+                    if negative(a ^ b) { quotient.wrapping_neg() } else { quotient }
                 };
                 if b == 0 { Bits::MAX } else { quotient }
             }
@@ -104,7 +150,7 @@ macro_rules! integer_type {
                 let remainder = if $width <= 32 {
                     a.wrapping_sub(b.wrapping_mul(super::quotient(x as f64, y as f64) as Bits))
                 } else {
-                    x.checked_rem(y).unwrap_or(0) as Bits
+                    a.wrapping_sub(b.wrapping_mul(div(a, b)))
                 };
                 if b == 0 { Bits::MAX } else { remainder }
             }
@@ -224,6 +270,12 @@ macro_rules! integer_type {
             /// `mul.hi`: the high half of the product.
             #[inline(always)]
             pub fn mul_hi(a: Bits, b: Bits) -> Bits {
+                if $width == 64 {
+                    // The sign bit of an operand counts for minus the other one, 64 bits up.
+                    let high = super::high_product(a as _, b as _) as Bits;
+                    let minus = |sign: Bits, other: Bits| if negative(sign) { other } else { 0 };
+                    return high.wrapping_sub(minus(a, b)).wrapping_sub(minus(b, a));
+                }
                 (((a as Value as $double) * (b as Value as $double)) >> $width) as Bits
             }
 

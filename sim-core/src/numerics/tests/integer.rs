@@ -360,3 +360,27 @@ fn quotients_next_to_integers_are_exact() {
         }
     }
 }
+
+#[test]
+fn quotients_of_64_bits_are_exact() {
+    let mut rng = Rng(91);
+    for _ in 0..200_000 {
+        let b = rng.next() >> rng.below(64);
+        let k = rng.next() >> rng.below(64);
+        let product = k.wrapping_mul(b);
+        let all = [product, product.wrapping_sub(1), product.wrapping_add(1), k, u64::MAX - (k & 3), 1 << 63];
+        for a in all {
+            for b in [b, b.wrapping_neg(), 1 << 63] {
+                assert_eq!(u64::div(a, b), a.checked_div(b).unwrap_or(u64::MAX), "{a} / {b}");
+                assert_eq!(u64::rem(a, b), a.checked_rem(b).unwrap_or(u64::MAX), "{a} % {b}");
+                let (x, y) = (a as i64, b as i64);
+                let (quotient, remainder) = match y {
+                    0 => (-1, -1),
+                    _ => (x.wrapping_div(y), x.wrapping_rem(y)),
+                };
+                assert_eq!(s64::div(a, b), quotient as u64, "{x} / {y}");
+                assert_eq!(s64::rem(a, b), remainder as u64, "{x} % {y}");
+            }
+        }
+    }
+}
