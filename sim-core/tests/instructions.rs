@@ -4,9 +4,12 @@
 mod case;
 #[path = "support/executor.rs"]
 mod executor;
+#[path = "support/levels.rs"]
+mod levels;
 
 use case::{Case, Param, Role, Want};
-use sim_core::{DeviceConfig, FindingKind, RunOptions, Simulator};
+use levels::Levels;
+use sim_core::{FindingKind, RunOptions};
 use std::time::Duration;
 
 #[test]
@@ -139,9 +142,9 @@ fn mistakes_are_named_with_their_line() {
     }
 }
 
-/// Runs every case and returns those that failed, with why.
+/// Runs every case, at each SIMD level and with one job and several, and returns those that failed, with why.
 fn run_all(options: &RunOptions) -> Vec<(String, String)> {
-    let simulator = Simulator::new(DeviceConfig::h200());
+    let simulator = Levels::new();
     let mut failures = Vec::new();
     let same = |kind: FindingKind, expected: &str| kind.name() == expected;
     for (name, text) in executor::files() {

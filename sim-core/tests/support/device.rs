@@ -1,7 +1,8 @@
-//! Runs kernels of `testdata/ptx/` on the simulator with buffers of Rust values.
+//! Runs kernels of `testdata/ptx/` on the simulator, at all its levels, with buffers of Rust values.
 
+use crate::levels::Levels;
 use ptx_frontend::Source;
-use sim_core::{Backend, DeviceConfig, Dim3, Launch, LaunchReport, ModuleId, Outcome, RunOptions, Simulator};
+use sim_core::{Backend, Dim3, Launch, LaunchReport, ModuleId, Outcome, RunOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +65,7 @@ pub(crate) use args;
 
 /// A simulator with one module loaded.
 pub(crate) struct Device {
-    simulator: Simulator,
+    simulator: Levels,
     module: ModuleId,
     /// The module's file, for messages.
     pub(crate) file: String,
@@ -79,7 +80,7 @@ impl Device {
         let parsed = ptx_frontend::parse(Source::new(file, text));
         let messages: Vec<_> = parsed.diagnostics.iter().map(|d| &d.message).collect();
         let module = parsed.module.unwrap_or_else(|| panic!("{file}: {messages:?}"));
-        let simulator = Simulator::new(DeviceConfig::h200());
+        let simulator = Levels::new();
         let module = simulator.load(Arc::new(module)).unwrap_or_else(|e| panic!("{file}: {e}"));
         let options = RunOptions { timeout: Some(Duration::from_secs(120)), ..RunOptions::default() };
         Self { simulator, module, file: file.into(), options }
