@@ -156,3 +156,40 @@ fn completions_and_manual_are_written() {
         assert!(String::from_utf8_lossy(&output.stdout).contains(part));
     }
 }
+
+/// A document without what differs from run to run.
+fn timeless(mut document: serde_json::Value) -> serde_json::Value {
+    match &mut document {
+        serde_json::Value::Object(members) => {
+            members.retain(|name, _| name != "time" && name != "jobs");
+            members.values_mut().for_each(|value| *value = timeless(value.take()));
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| *item = timeless(item.take())),
+        _ => {}
+    }
+    document
+}
+
+#[test]
+fn launches_give_the_same_at_every_simd_level_and_number_of_jobs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/launches");
+    let mut launches: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".toml"))
+        .collect();
+    launches.sort();
+    assert!(launches.len() >= 5, "{launches:?}");
+    for name in launches {
+        let path = format!("testdata/launches/{name}");
+        let run = |level: &str, jobs: &str| {
+            let args = ["run", "--format", "json", "--stats", "--jobs", jobs, &path];
+            let output = warpgrind(&args).env("WARPGRIND_SIMD", level).output().unwrap();
+            timeless(serde_json::from_slice(&output.stdout).unwrap())
+        };
+        let baseline = run("baseline", "1");
+        for (level, jobs) in [("avx2", "1"), ("avx512", "1"), ("avx512", "3")] {
+            assert_eq!(run(level, jobs), baseline, "{name} with {level} and {jobs} jobs");
+        }
+    }
+}

@@ -48,10 +48,10 @@ fn quotient_64(x: ::core::primitive::u64, y: ::core::primitive::u64) -> ::core::
 fn high_product(a: ::core::primitive::u64, b: ::core::primitive::u64) -> ::core::primitive::u64 {
     const LOW: ::core::primitive::u64 = 0xffff_ffff;
     let (a0, a1, b0, b1) = (a & LOW, a >> 32, b & LOW, b >> 32);
-    let (p, q) = (a1 * b0 + (a0 * b0 >> 32), a0 * b1);
+    let (p, q) = (a1 * b0 + ((a0 * b0) >> 32), a0 * b1);
     let sum = p.wrapping_add(q);
     // The carry as a majority: of any usual form LLVM makes a scalar multiplication again.
-    let carry = (p & q | (p | q) & !sum) >> 63;
+    let carry = ((p & q) | ((p | q) & !sum)) >> 63;
     a1 * b1 + (sum >> 32) + (carry << 32)
 }
 
