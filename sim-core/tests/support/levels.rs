@@ -34,6 +34,9 @@ pub(crate) struct Levels {
     live: Mutex<Vec<(DevicePtr, u64)>>,
 }
 
+/// Buffers and variables: address, bytes.
+type Contents = Vec<(DevicePtr, Vec<u8>)>;
+
 /// A report as far as it must be the same.
 fn digest(report: &LaunchReport) -> String {
     let stats = Stats { time: Duration::ZERO, ..report.stats };
@@ -80,7 +83,7 @@ impl Levels {
     }
 
     /// All that lives in global memory.
-    fn memory(&self, simulator: &Simulator) -> Vec<(DevicePtr, Vec<u8>)> {
+    fn memory(&self, simulator: &Simulator) -> Contents {
         let live = self.live.lock().unwrap();
         let read = |&(pointer, bytes): &(DevicePtr, u64)| {
             let mut buffer = vec![0; bytes as usize];
@@ -143,7 +146,7 @@ impl Backend for Levels {
     /// A seed asks for one schedule, which one job gives.
     fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error> {
         let mut given: Option<Result<LaunchReport, Error>> = None;
-        let mut single: Option<(String, Vec<(DevicePtr, Vec<u8>)>)> = None;
+        let mut single: Option<(String, Contents)> = None;
         let kernel = &launch.kernel;
         for (at, (name, simulator)) in self.simulators.iter().enumerate() {
             let jobs = if at == 0 && options.seed == 0 { JOBS } else { 1 };
