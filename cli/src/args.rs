@@ -90,6 +90,17 @@ pub(crate) enum Command {
     /// Decide what the PTX memory model allows litmus tests to do
     #[command(after_long_help = LITMUS_HELP)]
     Litmus(Box<LitmusArgs>),
+    /// List the CUDA devices of this machine
+    Devices(DeviceArgs),
+    /// Run launch files on the simulator and on a CUDA device, and say where they differ
+    #[command(after_long_help = COMPARE_HELP)]
+    Compare(Box<CompareArgs>),
+    /// Keep what a CUDA device makes of launch files, for `compare` where there is none
+    #[command(after_long_help = RECORD_HELP)]
+    Record(Box<RecordArgs>),
+    /// The process that uses the device for the others
+    #[command(hide = true)]
+    ServeDevice,
     /// Explain the code of a diagnostic or the kind of a finding
     Explain(ExplainArgs),
     /// Print the completions of a shell
@@ -242,6 +253,90 @@ Examples:
 
 Exit codes: 0 every assertion or property holds, 1 one does not or the model leaves the program undefined,
 2 usage, 3 a test is not well formed, 4 unsupported, 5 a limit left a verdict unknown.";
+
+/// Which CUDA device.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DeviceArgs {
+    /// The CUDA driver's library; otherwise it is looked for where drivers are installed
+    #[arg(long, env = device::LIBRARY_VARIABLE, value_name = "PATH", help_heading = DEVICE)]
+    pub(crate) driver: Option<PathBuf>,
+}
+
+/// How the launches of `compare` and `record` run on the device.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OnDeviceArgs {
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    /// The device's number, as `warpgrind devices` shows it
+    #[arg(long = "device", value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = DEVICE)]
+    pub(crate) index: u32,
+    /// Place buffers side by side, as cudaMalloc does. Otherwise each ends where nothing is mapped, so that the device
+    /// notices accesses behind its end
+    #[arg(long, help_heading = DEVICE)]
+    pub(crate) packed: bool,
+    /// Have the device round every product and every sum. Its compiler may otherwise contract two into one fma where the
+    /// PTX does not say how to round; the simulator never does
+    #[arg(long, help_heading = DEVICE)]
+    pub(crate) no_contraction: bool,
+    /// End a launch after this time: 30s, 500ms, 2m
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = DEVICE)]
+    pub(crate) timeout: Duration,
+}
+
+/// `warpgrind compare`
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// Launch files
+    #[arg(required = true, value_name = "LAUNCH.toml")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Compare with this recording instead of a device; or with NAME.wgrec in this folder for each NAME.toml
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) recording: Option<PathBuf>,
+    /// Accept values that are this many units in the last place apart, and NaNs with other bits
+    #[arg(short, long, value_name = "ULP", value_parser = parse_u64)]
+    pub(crate) tolerance: Option<u64>,
+    #[command(flatten)]
+    pub(crate) on: OnDeviceArgs,
+}
+
+/// `warpgrind record`
+#[derive(Args, Debug)]
+pub(crate) struct RecordArgs {
+    /// Launch files
+    #[arg(required = true, value_name = "LAUNCH.toml")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The recording to write; or a folder, which gets NAME.wgrec for each NAME.toml
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) on: OnDeviceArgs,
+}
+
+const DEVICE: &str = "Device";
+
+const COMPARE_HELP: &str = "\
+Every buffer and every variable that a launch file names is compared after its last launch, bit for bit; so are the \
+lines that kernels print, in any order, and how launches end. Where both stop at a fault of the same class, they agree. \
+Memory without given contents starts as zeros on both sides.
+
+Examples:
+  warpgrind compare testdata/launches/*.toml
+  warpgrind compare saxpy.toml --tolerance 2 --format json
+  warpgrind compare testdata/launches/*.toml --recording testdata/recordings
+
+Exit codes: 0 all agree, 1 something differs, 2 usage or a recording of something else, 3 invalid PTX, 4 unsupported, \
+6 no device that can do it.";
+
+const RECORD_HELP: &str = "\
+A recording holds how the launches ended, what they printed and what they changed, with the names of device and driver \
+and hashes of PTX and inputs. It is a gzip file that begins with a line of JSON: `zcat FILE | head -1`. A recording \
+that is there already is replaced once the new one is complete, never by half of one.
+
+Examples:
+  warpgrind record saxpy.toml -o saxpy.wgrec
+  warpgrind record testdata/launches/*.toml -o testdata/recordings
+
+Exit codes: 0 recorded, 2 usage, 3 invalid PTX, 6 no device that can do it.";
 
 /// `warpgrind explain`
 #[derive(Args, Debug)]

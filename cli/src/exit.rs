@@ -23,7 +23,7 @@ pub(crate) enum Exit {
     Unsupported = 4,
     /// The kernel did not run to its end: a fault, a trap, a deadlock or a limit.
     Faulted = 5,
-    /// A device was asked for and there is none.
+    /// A device was asked for and there is none, or none that can do it.
     NoDevice = 6,
 }
 
@@ -36,7 +36,7 @@ impl Exit {
         (Exit::Rejected, "the PTX is not valid"),
         (Exit::Unsupported, "something needed is not supported"),
         (Exit::Faulted, "the kernel did not finish: a fault, a trap, a deadlock or a limit"),
-        (Exit::NoDevice, "a device was asked for and there is none"),
+        (Exit::NoDevice, "a device was asked for and there is none that can do it"),
     ];
 
     /// The number.
@@ -125,6 +125,10 @@ impl From<sim_core::Error> for Failure {
     fn from(error: sim_core::Error) -> Self {
         let exit = match &error {
             sim_core::Error::Unsupported(_) | sim_core::Error::UndefinedSymbol(_) => Exit::Unsupported,
+            sim_core::Error::ModuleRefused(_) => Exit::Rejected,
+            sim_core::Error::DriverTooOld { .. }
+            | sim_core::Error::MissingCapability(_)
+            | sim_core::Error::Lost(_) => Exit::NoDevice,
             _ => Exit::Usage,
         };
         Failure::new(exit, error.to_string())

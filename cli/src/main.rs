@@ -1,6 +1,6 @@
 //! The command line tool `warpgrind`: runs CUDA kernels from their PTX with no GPU.
 //!
-//! One file for each verb ([`run`], [`check`], [`litmus`], [`explain`]); [`args`] is the command line,
+//! One file for each verb ([`run`], [`check`], [`litmus`], [`hardware`], [`explain`]); [`args`] is the command line,
 //! [`value`] the language of arguments, [`report`] everything that is shown, [`exit`] the exit
 //! codes.
 //!
@@ -19,6 +19,7 @@ mod compare;
 mod element;
 mod exit;
 mod explain;
+mod hardware;
 mod litmus;
 mod modules;
 mod npy;
@@ -72,6 +73,10 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
         }
         Command::Check(args) => check::check(args, &cli.global, console),
         Command::Litmus(args) => litmus::litmus(args, &cli.global, console),
+        Command::Devices(args) => hardware::list(args, console),
+        Command::Compare(args) => hardware::compare(args, &cli.global, console),
+        Command::Record(args) => hardware::record(args, &cli.global, console),
+        Command::ServeDevice => hardware::serve(),
         Command::Explain(args) => explain::explain(args.code.as_deref(), console),
         Command::Completions { shell } => {
             let mut script = Vec::new();

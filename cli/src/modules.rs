@@ -4,11 +4,11 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
-use ptx_frontend::{FuncId, Module, Severity, Source};
+use ptx_frontend::{Diagnostic, Elsewhere, FuncId, Module, Severity, Source};
 
 use crate::array::read_file;
 use crate::exit::{Exit, Failure, quoted_list};
-use crate::report::{RunReporter, plural};
+use crate::report::plural;
 
 /// Reads a PTX text; `-` is standard input.
 pub(crate) fn read_source(path: &Path) -> Result<Source, Failure> {
@@ -22,15 +22,18 @@ pub(crate) fn read_source(path: &Path) -> Result<Source, Failure> {
     Ok(Source::new("<stdin>", bytes))
 }
 
-/// Parses and links PTX files, and reports what there is to say about them.
-pub(crate) fn load(sources: Vec<Source>, reporter: &mut RunReporter<'_>) -> Result<Module, Failure> {
+/// Parses and links PTX files; `report` is told what there is to say about them.
+pub(crate) fn load(
+    sources: Vec<Source>,
+    report: &mut dyn FnMut(&Diagnostic, &Source, &[Elsewhere]),
+) -> Result<Module, Failure> {
     let mut modules = Vec::new();
     let mut errors = 0;
     for source in sources {
         let parsed = ptx_frontend::parse(source);
         for diagnostic in &parsed.diagnostics {
             errors += u64::from(diagnostic.severity == Severity::Error);
-            reporter.diagnostic(diagnostic, &parsed.source, &[]);
+            report(diagnostic, &parsed.source, &[]);
         }
         modules.extend(parsed.module);
     }
@@ -39,7 +42,7 @@ pub(crate) fn load(sources: Vec<Source>, reporter: &mut RunReporter<'_>) -> Resu
     }
     ptx_frontend::link(modules).map_err(|errors| {
         for error in &errors {
-            reporter.diagnostic(&error.diagnostic, &error.source, &error.elsewhere);
+            report(&error.diagnostic, &error.source, &error.elsewhere);
         }
         rejected(errors.len() as u64)
     })

@@ -180,6 +180,8 @@ fn launches_give_the_same_at_every_simd_level_and_number_of_jobs() {
         .collect();
     launches.sort();
     assert!(launches.len() >= 5, "{launches:?}");
+    // How often a block looks whether the others are there, and which block prints first, depends on the jobs.
+    let depends = |name: &str| ["cooperative.toml", "print.toml"].contains(&name);
     for name in launches {
         let path = format!("testdata/launches/{name}");
         let run = |level: &str, jobs: &str| {
@@ -189,6 +191,9 @@ fn launches_give_the_same_at_every_simd_level_and_number_of_jobs() {
         };
         let baseline = run("baseline", "1");
         for (level, jobs) in [("avx2", "1"), ("avx512", "1"), ("avx512", "3")] {
+            if jobs != "1" && depends(&name) {
+                continue;
+            }
             assert_eq!(run(level, jobs), baseline, "{name} with {level} and {jobs} jobs");
         }
     }

@@ -26,6 +26,18 @@ pub struct Options {
     pub index: u32,
     /// Where buffers lie.
     pub placement: Placement,
+    /// Whether the device's compiler may fuse products and sums where the PTX leaves that open.
+    pub contraction: Contraction,
+}
+
+/// What becomes of multiplications and additions without rounding modifiers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub enum Contraction {
+    /// The driver's compiler contracts what it likes to `fma`.
+    #[default]
+    Allowed,
+    /// Each rounds its own result, as on the simulator; see [`crate::without_contraction`].
+    Forbidden,
 }
 
 /// Where buffers lie in the device's memory.
@@ -51,6 +63,7 @@ pub struct Device {
     driver: Driver,
     properties: Properties,
     placement: Placement,
+    contraction: Contraction,
     state: Mutex<State>,
 }
 
@@ -77,7 +90,8 @@ impl Device {
             .map_err(|error| OpenError::Call { error, version: Some(driver.version()) })?;
         let state =
             State { context, modules: HashMap::new(), memory: Memory::default(), next_module: 0, lost: None };
-        Ok(Self { driver, properties, placement: options.placement, state: Mutex::new(state) })
+        let Options { placement, contraction, .. } = *options;
+        Ok(Self { driver, properties, placement, contraction, state: Mutex::new(state) })
     }
 
     /// The driver.
@@ -90,9 +104,13 @@ impl Device {
         &self.properties
     }
 
-    pub(crate) fn load_image(&self, image: &Image) -> Result<ModuleId, Error> {
+    pub(crate) fn load_image(&self, image: Image) -> Result<ModuleId, Error> {
         let mut state = self.enter()?;
-        let loaded = Loaded::new(&state.context, image, &self.properties, self.driver.version())?;
+        let image = match self.contraction {
+            Contraction::Allowed => image,
+            Contraction::Forbidden => image.without_contraction(),
+        };
+        let loaded = Loaded::new(&state.context, &image, &self.properties, self.driver.version())?;
         for &(pointer, bytes) in loaded.variables.values() {
             state.memory.add_variable(pointer, bytes);
         }
@@ -164,7 +182,7 @@ impl Backend for Device {
     }
 
     fn load(&self, module: Arc<Module>) -> Result<ModuleId, Error> {
-        self.load_image(&Image::of(&module))
+        self.load_image(Image::of(&module))
     }
 
     fn unload(&self, module: ModuleId) -> Result<(), Error> {

@@ -96,10 +96,11 @@ impl Driver {
             match Api::open(&path) {
                 Ok(api) => return Self::start(api, path),
                 Err(Refusal::DropIn) => dropin = Some(path),
+                Err(Refusal::Lacks("cuInit")) => return Err(OpenError::NoDriver(path)),
                 Err(Refusal::Lacks(function)) => {
                     return Err(OpenError::DriverTooOld { path, function: function.into() });
                 }
-                Err(Refusal::NotThere(_)) if path.is_absolute() && !path.exists() => {
+                Err(Refusal::NotThere(_)) if path.components().count() > 1 && !path.exists() => {
                     tried.push((path, "no such file".into()));
                 }
                 Err(Refusal::NotThere(why)) => tried.push((path, why)),

@@ -58,6 +58,9 @@ pub enum OpenError {
     /// The library is Warpgrind's own replacement of the driver.
     #[error("{} is Warpgrind's own stand-in for the CUDA driver, not the driver of a device", .0.display())]
     DropIn(PathBuf),
+    /// The library is something else.
+    #[error("{} is no CUDA driver: it has no cuInit", .0.display())]
+    NoDriver(PathBuf),
     /// The library lacks a function, because it is older than CUDA 12.0 or no CUDA driver.
     #[error("the CUDA driver {path} is too old: it lacks {function}, which CUDA 12.0 brought", path = .path.display())]
     DriverTooOld {

@@ -1,5 +1,6 @@
 //! PTX to a loaded module, by the driver's own compiler and linker.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_uint, c_void};
 
@@ -70,6 +71,16 @@ impl Image {
                 .collect(),
             prints: ["vprintf", "__assertfail"].iter().any(|name| module.symbol(name).is_some()),
         }
+    }
+
+    /// The same with products and sums that round by themselves.
+    pub(crate) fn without_contraction(mut self) -> Self {
+        for text in &mut self.texts {
+            if let Cow::Owned(changed) = crate::without_contraction(text) {
+                *text = changed;
+            }
+        }
+        self
     }
 
     fn fits(&self, sm: u16) -> bool {

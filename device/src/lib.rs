@@ -24,6 +24,7 @@
 mod api;
 mod capture;
 mod context;
+mod contraction;
 mod device;
 mod driver;
 mod error;
@@ -35,7 +36,8 @@ mod process;
 mod protocol;
 mod serve;
 
-pub use device::{Device, Options, Placement};
+pub use contraction::without_contraction;
+pub use device::{Contraction, Device, Options, Placement};
 pub use driver::{Driver, DriverVersion, LIBRARY_VARIABLE, Properties};
 pub use error::{CallError, Code, OpenError};
 pub use process::{DeviceProcess, Server};

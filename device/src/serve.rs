@@ -42,7 +42,7 @@ fn serve_on(requests: &mut impl Read, answers: &mut impl Write) -> std::io::Resu
 fn answer(device: &Device, request: Request) -> Result<Answer, Error> {
     Ok(match request {
         Request::Open(_) => return Err(Error::Backend("the device is open already".into())),
-        Request::Load(image) => Answer::Module(device.load_image(&image)?.0),
+        Request::Load(image) => Answer::Module(device.load_image(image)?.0),
         Request::Unload(module) => {
             device.unload(ModuleId(module))?;
             Answer::Done

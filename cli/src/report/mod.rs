@@ -19,7 +19,8 @@ use crate::exit::Failure;
 pub(crate) use json::{
     CheckReport, DiagnosticJson, FailureJson, FileJson, KernelJson, ParameterJson, UnsupportedJson,
 };
-pub(crate) use run::RunReporter;
+pub(crate) use run::{RunReporter, index};
+pub(crate) use snippet::Message;
 
 /// The version of the JSON documents; grows when a field changes its meaning or goes away.
 pub(crate) const SCHEMA: u32 = 1;

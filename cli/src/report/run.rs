@@ -194,7 +194,7 @@ fn matches_line(name: &str, got: &Array, comparison: &Comparison) -> String {
 }
 
 /// `[17]`, or `[1, 1] (index 17)` for several dimensions.
-fn index(array: &Array, at: usize) -> String {
+pub(crate) fn index(array: &Array, at: usize) -> String {
     match array.position(at)[..] {
         [] => format!("[{at}]"),
         ref position => format!("{position:?} (index {at})"),

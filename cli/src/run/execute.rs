@@ -18,14 +18,29 @@ use crate::progress;
 use crate::report::RunReporter;
 
 /// A buffer or variable in device memory.
-struct Resident<'a> {
-    name: &'a str,
-    plan: &'a BufferPlan,
-    pointer: DevicePtr,
-    element: Element,
-    shape: Vec<u64>,
+pub(super) struct Resident<'a> {
+    pub(super) name: &'a str,
+    pub(super) plan: &'a BufferPlan,
+    pub(super) pointer: DevicePtr,
+    pub(super) element: Element,
+    pub(super) shape: Vec<u64>,
     /// Seeds random contents that have no seed of their own.
     position: u64,
+}
+
+impl Resident<'_> {
+    /// What it holds.
+    pub(super) fn read(&self, backend: &dyn Backend) -> Result<Array, Failure> {
+        let size = byte_size(self.element, &self.shape)?;
+        let mut bytes = Vec::new();
+        let reserved = usize::try_from(size).ok().and_then(|size| bytes.try_reserve_exact(size).ok());
+        reserved.ok_or_else(|| Failure::usage(format!("no memory for {size} bytes on this machine")))?;
+        bytes.resize(size as usize, 0);
+        if !bytes.is_empty() {
+            backend.read(self.pointer, &mut bytes)?;
+        }
+        Ok(Array { element: self.element, shape: self.shape.clone(), bytes })
+    }
 }
 
 /// Executes the plan. What a launch finds is reported, not returned as an error.
@@ -37,16 +52,51 @@ pub(super) fn execute(
     show_progress: bool,
     reporter: &mut RunReporter<'_>,
 ) -> Result<Exit, Failure> {
+    let prepared = prepare(plan, &module, backend)?;
+    let mut exit = Exit::Clean;
+    let mut completed = true;
+    for (launch, said) in prepared.launches.iter().zip(&plan.launches) {
+        let what = format!("{}: grid {}, block {}", launch.kernel, launch.grid, launch.block);
+        let report = progress::during(show_progress, what, || backend.launch(prepared.id, launch, options))
+            .map_err(|error| Failure::from(error).at(plan.source.as_ref(), &said.place))?;
+        reporter.launch(&module, launch, options, &report);
+        exit = exit.max(exit_of(&report));
+        if report.outcome != Outcome::Completed {
+            completed = false;
+            break;
+        }
+    }
+    // Memory written before a fault stays readable, which helps to find its cause.
+    for resident in &prepared.residents {
+        let matches = after(resident, plan, completed, backend, reporter)?;
+        exit = exit.max(if matches { Exit::Clean } else { Exit::Findings });
+    }
+    Ok(exit)
+}
+
+/// A plan with its memory placed on a backend.
+pub(super) struct Prepared<'a> {
+    pub(super) id: ModuleId,
+    pub(super) residents: Vec<Resident<'a>>,
+    pub(super) launches: Vec<Launch>,
+}
+
+/// Loads the module, places and fills memory, and packs the arguments. Nothing runs yet.
+pub(super) fn prepare<'a>(
+    plan: &'a Plan,
+    module: &Arc<Module>,
+    backend: &dyn Backend,
+) -> Result<Prepared<'a>, Failure> {
     let kernels = plan
         .launches
         .iter()
         .map(|launch| {
-            find_kernel(&module, launch.kernel.as_deref())
+            find_kernel(module, launch.kernel.as_deref())
                 .map_err(|failure| failure.at(plan.source.as_ref(), &launch.place))
         })
         .collect::<Result<Vec<FuncId>, _>>()?;
     let id = backend.load(module.clone())?;
-    let residents = place_memory(plan, &module, id, backend)?;
+    let residents = place_memory(plan, module, id, backend)?;
     let addresses: HashMap<&str, DevicePtr> = residents.iter().map(|r| (r.name, r.pointer)).collect();
     // All arguments are checked before anything runs.
     let launches = plan
@@ -61,31 +111,12 @@ pub(super) fn execute(
                 cluster: launch.cluster,
                 block: launch.block,
                 shared_bytes: launch.shared_bytes,
-                params: params::pack(&module, kernel, plan, launch, &addresses)?,
+                params: params::pack(module, kernel, plan, launch, &addresses)?,
                 cooperative: launch.cooperative,
             })
         })
         .collect::<Result<Vec<Launch>, Failure>>()?;
-
-    let mut exit = Exit::Clean;
-    let mut completed = true;
-    for (launch, said) in launches.iter().zip(&plan.launches) {
-        let what = format!("{}: grid {}, block {}", launch.kernel, launch.grid, launch.block);
-        let report = progress::during(show_progress, what, || backend.launch(id, launch, options))
-            .map_err(|error| Failure::from(error).at(plan.source.as_ref(), &said.place))?;
-        reporter.launch(&module, launch, options, &report);
-        exit = exit.max(exit_of(&report));
-        if report.outcome != Outcome::Completed {
-            completed = false;
-            break;
-        }
-    }
-    // Memory written before a fault stays readable, which helps to find its cause.
-    for resident in &residents {
-        let matches = after(resident, plan, completed, backend, reporter)?;
-        exit = exit.max(if matches { Exit::Clean } else { Exit::Findings });
-    }
-    Ok(exit)
+    Ok(Prepared { id, residents, launches })
 }
 
 fn exit_of(report: &LaunchReport) -> Exit {
@@ -216,15 +247,7 @@ fn after(
     if wanted.print.is_none() && wanted.save.is_empty() && (wanted.expect.is_none() || !completed) {
         return Ok(true);
     }
-    let size = byte_size(resident.element, &resident.shape)?;
-    let mut bytes = Vec::new();
-    let reserved = usize::try_from(size).ok().and_then(|size| bytes.try_reserve_exact(size).ok());
-    reserved.ok_or_else(|| Failure::usage(format!("no memory for {size} bytes on this machine")))?;
-    bytes.resize(size as usize, 0);
-    if !bytes.is_empty() {
-        backend.read(resident.pointer, &mut bytes)?;
-    }
-    let got = Array { element: resident.element, shape: resident.shape.clone(), bytes };
+    let got = resident.read(backend)?;
     if let Some(count) = wanted.print {
         reporter.values(resident.name, &got, count);
     }

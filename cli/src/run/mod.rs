@@ -2,6 +2,7 @@
 
 mod execute;
 mod launch_toml;
+mod outputs;
 mod params;
 mod plan;
 
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use ptx_frontend::{Module, StateSpace, Symbol};
+use ptx_frontend::{Diagnostic, Elsewhere, Module, Source, StateSpace, Symbol};
 use sim_core::{Backend, Dim3, RunOptions};
 
 use crate::args::{Global, RunArgs, Tool};
@@ -18,7 +19,10 @@ use crate::exit::{Exit, Failure};
 use crate::modules;
 use crate::report::{Console, RunReporter};
 use crate::value::{self, Arg, Output};
-use plan::{BufferPlan, LaunchPlan, Plan};
+use plan::{BufferPlan, LaunchPlan};
+
+pub(crate) use outputs::{Contents, Ended, Outputs, Said, hex, outputs};
+pub(crate) use plan::Plan;
 
 pub(crate) use params::{dimensions_text, parameters, type_text};
 
@@ -74,27 +78,39 @@ fn prepare(args: &RunArgs, reporter: &mut RunReporter<'_>) -> Result<(Plan, Modu
     match &args.files[..] {
         [path] if is_launch_file(path) => {
             refuse_launch_options(args)?;
-            let plan = launch_toml::parse(path, read_file(path)?)?;
-            let sources = plan
-                .modules
-                .iter()
-                .map(|(path, place)| {
-                    modules::read_source(&modules::join(&plan.directory, path))
-                        .map_err(|failure| failure.at(plan.source.as_ref(), place))
-                })
-                .collect::<Result<_, _>>()?;
-            let module = modules::load(sources, reporter)?;
-            Ok((plan, module))
+            read_launch_file(path, &mut |diagnostic, source, elsewhere| {
+                reporter.diagnostic(diagnostic, source, elsewhere);
+            })
         }
         files if files.iter().any(is_launch_file) => {
             Err(Failure::usage("a launch file names its PTX files itself; give it alone"))
         }
         files => {
             let sources = files.iter().map(|path| modules::read_source(path)).collect::<Result<_, _>>()?;
-            let module = modules::load(sources, reporter)?;
+            let module = modules::load(sources, &mut |diagnostic, source, elsewhere| {
+                reporter.diagnostic(diagnostic, source, elsewhere);
+            })?;
             Ok((plan_from_args(args, &module)?, module))
         }
     }
+}
+
+/// The plan of a launch file, and its module.
+pub(crate) fn read_launch_file(
+    path: &Path,
+    report: &mut dyn FnMut(&Diagnostic, &Source, &[Elsewhere]),
+) -> Result<(Plan, Module), Failure> {
+    let plan = launch_toml::parse(path, read_file(path)?)?;
+    let sources = plan
+        .modules
+        .iter()
+        .map(|(path, place)| {
+            modules::read_source(&modules::join(&plan.directory, path))
+                .map_err(|failure| failure.at(plan.source.as_ref(), place))
+        })
+        .collect::<Result<_, _>>()?;
+    let module = modules::load(sources, report)?;
+    Ok((plan, module))
 }
 
 fn refuse_launch_options(args: &RunArgs) -> Result<(), Failure> {

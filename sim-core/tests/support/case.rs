@@ -15,6 +15,8 @@ pub(crate) struct Case {
     pub(crate) grid: [u32; 3],
     /// Threads a block by dimension.
     pub(crate) block: [u32; 3],
+    /// Blocks a cluster by dimension; `None` is no launch with clusters.
+    pub(crate) cluster: Option<[u32; 3]>,
     /// Dynamic shared memory in bytes.
     pub(crate) shared: u32,
     /// All blocks must be resident at once.
@@ -225,6 +227,7 @@ impl Case {
             line,
             grid: [1; 3],
             block: [1; 3],
+            cluster: None,
             shared: 0,
             cooperative: false,
             params: Vec::new(),
@@ -350,6 +353,7 @@ impl Case {
             match item.split_once('=') {
                 Some(("grid", v)) => self.grid = extent(v)?,
                 Some(("block", v)) => self.block = extent(v)?,
+                Some(("cluster", v)) => self.cluster = Some(extent(v)?),
                 Some(("shared", v)) => self.shared = number(v)?,
                 None if item == "cooperative" => self.cooperative = true,
                 _ => return Err(format!("unknown launch setting `{item}`")),

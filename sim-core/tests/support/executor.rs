@@ -64,7 +64,7 @@ pub(crate) fn run(
     let launch = Launch {
         kernel: case.entry.as_str().into(),
         grid: Dim3::new(case.grid[0], case.grid[1], case.grid[2]),
-        cluster: None,
+        cluster: case.cluster.map(|[x, y, z]| Dim3::new(x, y, z)),
         block: Dim3::new(case.block[0], case.block[1], case.block[2]),
         shared_bytes: case.shared,
         params: case.param_bytes(&addresses),

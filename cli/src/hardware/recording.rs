@@ -1,0 +1,295 @@
+//! Recordings: what a device made of a launch file, kept in a file.
+//!
+//! A recording is a gzip file. Its content is a line of JSON, [`Head`], and then the bytes of the buffers that have
+//! changed, in the order of the head. gzip's checksum and length cover everything, so that a truncated or damaged file
+//! is noticed; the head's first fields say what it is and which version of the format.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::bufread::GzDecoder;
+use flate2::write::GzEncoder;
+use ptx_frontend::Module;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use sim_core::FaultClass;
+
+use super::Who;
+use crate::array::Array;
+use crate::element::Element;
+use crate::exit::Failure;
+use crate::run::{Contents, Ended, Outputs, Said, hex};
+
+const FORMAT: &str = "warpgrind recording";
+/// Grows when an older program could not read the file rightly.
+const VERSION: u32 = 1;
+/// The largest head that is read: a launch file that needs more is no launch file.
+const MAX_HEAD: u64 = 16 << 20;
+
+/// The line of JSON.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    format: String,
+    version: u32,
+    #[serde(flatten)]
+    body: Body,
+}
+
+/// What is known of the format before the version is.
+#[derive(Deserialize)]
+struct Beginning {
+    format: String,
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Body {
+    /// The program that recorded.
+    program: String,
+    device: Who,
+    /// The PTX texts in order.
+    ptx: Vec<Said>,
+    inputs: Vec<Said>,
+    launches: Vec<End>,
+    /// Null if the last launch stopped early.
+    buffers: Option<Vec<Stored>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct End {
+    kernel: String,
+    fault: Option<String>,
+    message: String,
+    output: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    name: String,
+    #[serde(rename = "type")]
+    element: String,
+    shape: Vec<u64>,
+    /// The bytes follow the head; otherwise the contents are those before the first launch.
+    changed: bool,
+}
+
+/// The file's content.
+pub(super) fn write(module: &Module, who: &Who, outputs: &Outputs) -> Result<Vec<u8>, Failure> {
+    let head = Head {
+        format: FORMAT.into(),
+        version: VERSION,
+        body: Body {
+            program: format!("warpgrind {}", env!("CARGO_PKG_VERSION")),
+            device: who.clone(),
+            ptx: ptx(module),
+            inputs: outputs.inputs.clone(),
+            launches: outputs
+                .launches
+                .iter()
+                .map(|ended| End {
+                    kernel: ended.kernel.clone(),
+                    fault: ended.fault.map(|class| class.name().to_string()),
+                    message: ended.message.clone(),
+                    output: latin1(&ended.output),
+                })
+                .collect(),
+            buffers: outputs.buffers.as_ref().map(|buffers| {
+                let stored = buffers.iter().map(|buffer| Stored {
+                    name: buffer.name.clone(),
+                    element: buffer.array.element.name().into(),
+                    shape: buffer.array.shape.clone(),
+                    changed: buffer.changed(),
+                });
+                stored.collect()
+            }),
+        },
+    };
+    let failed = |error: std::io::Error| Failure::usage(format!("cannot make the recording: {error}"));
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    serde_json::to_writer(&mut encoder, &head).map_err(|error| failed(error.into()))?;
+    encoder.write_all(b"\n").map_err(failed)?;
+    for buffer in outputs.buffers.iter().flatten().filter(|buffer| buffer.changed()) {
+        encoder.write_all(&buffer.array.bytes).map_err(failed)?;
+    }
+    encoder.finish().map_err(failed)
+}
+
+/// Puts a file in place at once: a reader sees the old one or the new one, whole.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        share(file.as_file())?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    });
+    written.map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Temporary files are their owner's alone; a recording is as readable as other files.
+#[cfg(unix)]
+fn share(file: &std::fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn share(_: &std::fs::File) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// Reads the recording of what `simulator` and `module` describe; anything else is refused.
+pub(super) fn read(bytes: &[u8], module: &Module, simulator: &Outputs) -> Result<(Who, Outputs), Failure> {
+    if bytes.get(..2) != Some(&[0x1f, 0x8b]) {
+        return Err(Failure::usage("not a recording: it is no gzip file"));
+    }
+    let mut content = BufReader::new(GzDecoder::new(bytes));
+    parse(&mut content, module, simulator).map_err(|failure| {
+        // What is wrong may be so because the file is damaged, which shows at its end.
+        match std::io::copy(&mut content, &mut std::io::sink()) {
+            Ok(_) => failure,
+            Err(error) => damaged(error),
+        }
+    })
+}
+
+fn parse(
+    content: &mut impl BufRead,
+    module: &Module,
+    simulator: &Outputs,
+) -> Result<(Who, Outputs), Failure> {
+    let mut line = Vec::new();
+    content.by_ref().take(MAX_HEAD).read_until(b'\n', &mut line).map_err(damaged)?;
+    let no_head = || Failure::usage("not a recording: it does not begin with a recording's line of JSON");
+    let beginning: Beginning = serde_json::from_slice(&line).map_err(|_| no_head())?;
+    if beginning.format != FORMAT {
+        return Err(no_head());
+    }
+    if beginning.version != VERSION {
+        let words =
+            format!("version {} of the format; this program reads version {VERSION}", beginning.version);
+        return Err(Failure::usage(words).help("record it again, or use the program that recorded it"));
+    }
+    let head: Head = serde_json::from_slice(&line)
+        .map_err(|error| Failure::usage(format!("the recording's line of JSON is wrong: {error}")))?;
+    let body = head.body;
+    same("PTX", &body.ptx, &ptx(module))?;
+    same("inputs", &body.inputs, &simulator.inputs)?;
+    let launches = body.launches.into_iter().map(End::ended).collect::<Result<Vec<_>, _>>()?;
+    let buffers = match body.buffers {
+        Some(stored) => Some(read_buffers(stored, content, simulator)?),
+        None => None,
+    };
+    // The checksum is looked at when the end is reached.
+    let mut rest = [0];
+    match content.read(&mut rest).map_err(damaged)? {
+        0 => Ok((body.device, Outputs { inputs: body.inputs, launches, buffers })),
+        _ => Err(Failure::usage("the recording goes on behind its end")),
+    }
+}
+
+fn damaged(error: std::io::Error) -> Failure {
+    let what = match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => "the recording is truncated".to_string(),
+        _ => format!("the recording is damaged: {error}"),
+    };
+    Failure::usage(what).help("record it again, or fetch it anew")
+}
+
+/// Refuses a recording of something else; names the first thing that differs.
+fn same(what: &str, recorded: &[Said], now: &[Said]) -> Result<(), Failure> {
+    let refused = |detail: String| {
+        Err(Failure::usage(format!("the recording was made with other {what}"))
+            .note(detail)
+            .help("record it again on a device: `warpgrind record`"))
+    };
+    if let Some((one, other)) = recorded.iter().zip(now).find(|(one, other)| one != other) {
+        return refused(match one.what == other.what {
+            true => format!("{}: SHA-256 {} recorded, {} now", one.what, one.sha256, other.sha256),
+            false => format!("{} recorded where {} is now", one.what, other.what),
+        });
+    }
+    match (recorded.get(now.len()), now.get(recorded.len())) {
+        (Some(more), _) => refused(format!("{} was recorded and is not there now", more.what)),
+        (_, Some(more)) => refused(format!("{} was not recorded", more.what)),
+        (None, None) => Ok(()),
+    }
+}
+
+fn ptx(module: &Module) -> Vec<Said> {
+    let said = |(at, source): (usize, &ptx_frontend::Source)| Said {
+        what: format!("PTX file {at}"),
+        sha256: hex(&Sha256::digest(source.text.as_bytes())),
+    };
+    module.sources.iter().enumerate().map(said).collect()
+}
+
+impl End {
+    fn ended(self) -> Result<Ended, Failure> {
+        let fault = match self.fault {
+            None => None,
+            Some(name) => Some(FaultClass::from_name(&name).ok_or_else(|| {
+                Failure::usage(format!("the recording names a class of faults `{name}` that does not exist"))
+            })?),
+        };
+        let output = bytes_of(&self.output)
+            .ok_or_else(|| Failure::usage("the recording holds printed characters that are no bytes"))?;
+        Ok(Ended { kernel: self.kernel, fault, message: self.message, output })
+    }
+}
+
+/// Buffers as the recording has them. Inputs are known to be the same, so the simulator's say which there must be.
+fn read_buffers(
+    stored: Vec<Stored>,
+    content: &mut impl Read,
+    simulator: &Outputs,
+) -> Result<Vec<Contents>, Failure> {
+    // Without the simulator's buffers there is nothing to compare with, but the file is read to its end.
+    let known = simulator.buffers.as_deref();
+    if known.is_some_and(|known| known.len() != stored.len()) {
+        return Err(Failure::usage("the recording has another number of buffers than the launch file"));
+    }
+    let mut buffers = Vec::new();
+    for (at, stored) in stored.into_iter().enumerate() {
+        let wrong = || {
+            Failure::usage(format!(
+                "the recording's buffer `{}` is not as the launch file has it",
+                stored.name
+            ))
+        };
+        let element = Element::from_name(&stored.element).ok_or_else(wrong)?;
+        let count = crate::array::count(&stored.shape)?;
+        let size = count.checked_mul(element.bytes() as u64).ok_or_else(wrong)?;
+        let known = known.map(|known| &known[at]);
+        if known.is_some_and(|known| {
+            known.name != stored.name || known.array.element != element || known.array.shape != stored.shape
+        }) {
+            return Err(wrong());
+        }
+        let before = known.map(|known| known.before.clone()).unwrap_or_default();
+        let bytes = if stored.changed {
+            let mut bytes = Vec::new();
+            if content.by_ref().take(size).read_to_end(&mut bytes).map_err(damaged)? as u64 != size {
+                return Err(damaged(std::io::ErrorKind::UnexpectedEof.into()));
+            }
+            bytes
+        } else {
+            before.clone()
+        };
+        let array = Array { element, shape: stored.shape.clone(), bytes };
+        buffers.push(Contents { name: stored.name, array, before });
+    }
+    Ok(buffers)
+}
+
+/// Bytes as characters of the same numbers, since JSON holds only text.
+fn latin1(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| char::from(byte)).collect()
+}
+
+fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
+}
