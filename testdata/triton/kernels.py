@@ -72,6 +72,13 @@ def matmul_ieee(a, b, c, n, N: tl.constexpr):
     tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at), input_precision="ieee"))
 
 
+@triton.jit
+def matmul_s8(a, b, c, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    at = i[:, None] * n + i[None, :]
+    tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at)))
+
+
 # Name of the PTX file, kernel, argument types (all pointers, and integers
 # written i32:16, are multiples of 16), constants, warps, target if not sm_90.
 VARIANTS = [
@@ -85,4 +92,9 @@ VARIANTS = [
     ("matmul_ieee", matmul_ieee, dict(a="*fp32", b="*fp32", c="*fp32", n="i32"), dict(N=32), 4, 80),
     ("matmul_f16", matmul,
      dict(a="*fp16", b="*fp16", c="*fp32", m="i32", n="i32:16", k="i32:16"), dict(M=64, N=64, K=32), 4),
+    ("matmul_f16_sm_80", matmul,
+     dict(a="*fp16", b="*fp16", c="*fp32", m="i32", n="i32:16", k="i32:16"), dict(M=64, N=64, K=32), 4, 80),
+    ("matmul_tf32_sm_80", matmul,
+     dict(a="*fp32", b="*fp32", c="*fp32", m="i32", n="i32:16", k="i32:16"), dict(M=32, N=32, K=16), 4, 80),
+    ("matmul_s8_sm_80", matmul_s8, dict(a="*i8", b="*i8", c="*i32", n="i32:16"), dict(N=32), 4, 80),
 ]

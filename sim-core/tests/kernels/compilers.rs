@@ -222,6 +222,44 @@ fn triton_matrix_product() {
     assert_eq!(device.download::<f32>(c, n * n), expected);
 }
 
+#[test]
+fn triton_matrix_units() {
+    let mut random = Random(9);
+    // Sizes that leave a rest in every tile.
+    for (name, m, n, k) in
+        [("matmul_f16_sm_80", 80usize, 96usize, 80usize), ("matmul_tf32_sm_80", 40, 48, 32)]
+    {
+        let (device, block, shared) = triton(name);
+        let a = random.list(m * k, |r| r.range(-9, 10) as f32);
+        let b = random.list(k * n, |r| r.range(-9, 10) as f32);
+        let upload = |values: &[f32]| match name {
+            "matmul_f16_sm_80" => {
+                device.upload(&values.iter().map(|&v| half::f16::from_f32(v).to_bits()).collect::<Vec<u16>>())
+            }
+            _ => device.upload(values),
+        };
+        let (da, db, c) = (upload(&a), upload(&b), device.zeros::<f32>(m * n));
+        let tile = if name == "matmul_f16_sm_80" { 64 } else { 32 };
+        let grid = (m.div_ceil(tile) as u32, n.div_ceil(tile) as u32);
+        let args = scratch(args!(da, db, c, m as i32, n as i32, k as i32));
+        device.launch_shared("matmul", grid, block, shared, args);
+        let expected: Vec<f32> =
+            (0..m * n).map(|i| (0..k).map(|j| a[i / n * k + j] * b[j * n + i % n]).sum()).collect();
+        assert_eq!(device.download::<f32>(c, m * n), expected, "{name}");
+    }
+
+    let (device, block, shared) = triton("matmul_s8_sm_80");
+    let n = 32usize;
+    let a = random.list(n * n, |r| r.range(-128, 128) as i8);
+    let b = random.list(n * n, |r| r.range(-128, 128) as i8);
+    let c = device.zeros::<i32>(n * n);
+    let args = scratch(args!(device.upload(&a), device.upload(&b), c, n as i32));
+    device.launch_shared("matmul_s8", 1, block, shared, args);
+    let product = |i: usize, j: usize| i32::from(a[i / n * n + j]) * i32::from(b[j * n + i % n]);
+    let expected: Vec<i32> = (0..n * n).map(|i| (0..n).map(|j| product(i, j)).sum()).collect();
+    assert_eq!(device.download::<i32>(c, n * n), expected);
+}
+
 /// numba passes an array as six to ten parameters: meminfo, parent, size, item size, data, shape, strides.
 fn array(args: Args, data: u64, item: i64, shape: &[i64]) -> Args {
     let size: i64 = shape.iter().product();

@@ -15,6 +15,7 @@ mod compilers;
 mod images;
 mod language;
 mod math;
+mod matrices;
 mod sorting;
 mod synchronisation;
 mod warps;

@@ -15,9 +15,10 @@ import convert
 import floats
 import halves
 import integer
+import matrix
 import video
 
-for group in (integer, floats, halves, convert, compare, video):
+for group in (integer, floats, halves, convert, compare, video, matrix):
     group.all_()
 
 if sys.argv[1:2] == ["--check"]:
