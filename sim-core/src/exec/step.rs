@@ -22,6 +22,8 @@ pub(super) struct Machine<'a, 'g, O> {
     pub cta: &'a mut Cta,
     /// The warp.
     pub index: usize,
+    /// It stops as soon as the warp is whole: see [`Warp::is_whole`].
+    pub until_whole: bool,
 }
 
 /// Why a warp stopped.
@@ -114,7 +116,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn run_groups(&mut self, left: &mut i64) -> Pause {
         let mut fair = false;
         let mut busy = 0;
-        while *left > 0 {
+        while *left > 0 && !(self.until_whole && self.warp().is_whole()) {
             let chosen = match self.worker.random.as_mut().map(|random| (random.below(4), random.next())) {
                 Some((0, pick)) => {
                     // It runs on from where it stands, also behind others.
@@ -187,7 +189,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     /// Ends a group that faulted: the lanes at fault are reported, the others go with them.
-    fn fault(&mut self, at: usize, group: &Group, fault: Fault) {
+    pub(super) fn fault(&mut self, at: usize, group: &Group, fault: Fault) {
         self.note(group, fault);
         self.cta.faulted = true;
         let warp = self.warp_mut();
@@ -228,6 +230,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                         (position, lanes, stop) = next;
                         most = most.min(counts.ran + GROUP_SLICE);
                         counts.restart(position, lanes);
+                        if self.until_whole && self.warp().groups.len() == 1 {
+                            break Event::Switch;
+                        }
                         end = run_end(position, stop, most - counts.ran, fair);
                         continue;
                     }

@@ -290,6 +290,12 @@ impl Warp {
             .unwrap_or(u32::MAX)
     }
 
+    /// Whether all its live lanes stand ready at one place of the kernel itself.
+    #[inline(always)]
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(&self.groups[..], [group] if group.wait == Wait::Ready && group.frame == ROOT)
+    }
+
     /// Takes a group out to run it; its entry stays, marked. Field by field: the entry was written so,
     /// and a copy as a whole would wait for those writes.
     #[inline(always)]

@@ -10,6 +10,7 @@ use super::grid::{Grid, Task};
 use super::launch_view::LaunchView;
 use super::random::Random;
 use super::step::{Machine, Pause};
+use super::together::Together;
 use super::warp::{Group, Wait, Warp};
 use crate::finding::{Finding, FindingKind};
 use crate::launch::Stats;
@@ -47,6 +48,8 @@ const WARP_SLICE: u64 = 10_000;
 const WAITING_SLICE: u64 = 500;
 /// Rounds over the warps of a block that only seem to wait, before another block gets a turn.
 const WAITING_ROUNDS: u64 = 4;
+/// Turns of each warp by itself after warps that ran together seemed to wait for it.
+const WAITING_TURNS: u64 = 64;
 /// Warp instructions between two looks at the limits.
 const FUEL: u64 = 200_000;
 
@@ -136,7 +139,35 @@ impl<'g, O: Observer> Worker<'g, O> {
     fn run_block(&mut self, cta: &mut Cta) -> End {
         let warps = cta.warps.len();
         let mut waiting_turns = 0;
+        // Turns that warps take one by one, before they may run together again.
+        let mut single_turns = 0;
+        let together = !O::ACTIVE && self.random.is_none() && warps > 1;
         loop {
+            if together && single_turns == 0 {
+                let before = self.waits;
+                let slice = if waiting_turns > 0 { WAITING_SLICE } else { WARP_SLICE } * warps as u64;
+                let mut machine = Machine { worker: self, cta, index: 0, until_whole: false };
+                if let Some(Together { pause, ran, left_out }) = machine.run_together(slice) {
+                    if pause == Pause::Stopped || !self.refuel(ran) {
+                        return End::Stopped;
+                    }
+                    let waited = self.waits > before;
+                    if pause == Pause::Slice && left_out {
+                        // Those that ran may wait for the others.
+                        single_turns = if waited { WAITING_TURNS } else { 1 } * warps as u64;
+                    }
+                    if pause == Pause::Slice && waited {
+                        waiting_turns += warps as u64;
+                        if self.gives_way(&mut waiting_turns, warps) {
+                            return End::GaveWay;
+                        }
+                    } else if pause == Pause::Blocked {
+                        waiting_turns = 0;
+                    }
+                    continue;
+                }
+            }
+            single_turns = single_turns.saturating_sub(1);
             let first = match &mut self.random {
                 Some(random) => random.below(warps as u64) as usize,
                 None => cta.next_warp,
@@ -154,7 +185,7 @@ impl<'g, O: Observer> Worker<'g, O> {
                 None if waiting_turns > 0 => WAITING_SLICE,
                 None => WARP_SLICE,
             };
-            let (pause, ran) = Machine { worker: self, cta, index }.run_warp(slice);
+            let (pause, ran) = Machine { worker: self, cta, index, until_whole: false }.run_warp(slice);
             if !self.refuel(ran) {
                 return End::Stopped;
             }
@@ -162,14 +193,8 @@ impl<'g, O: Observer> Worker<'g, O> {
             match pause {
                 Pause::Slice if self.waits > before => {
                     waiting_turns += 1;
-                    if waiting_turns > WAITING_ROUNDS * warps as u64 {
-                        waiting_turns = 0;
-                        if self.grid.others_wait() {
-                            return End::GaveWay;
-                        }
-                        if !self.grid.exclusive {
-                            std::thread::yield_now();
-                        }
+                    if self.gives_way(&mut waiting_turns, warps) {
+                        return End::GaveWay;
                     }
                 }
                 Pause::Slice => {}
@@ -177,6 +202,21 @@ impl<'g, O: Observer> Worker<'g, O> {
                 Pause::Stopped => return End::Stopped,
             }
         }
+    }
+
+    /// Whether a block that only seems to wait for so many turns should let others run.
+    fn gives_way(&self, waiting_turns: &mut u64, warps: usize) -> bool {
+        if *waiting_turns <= WAITING_ROUNDS * warps as u64 {
+            return false;
+        }
+        *waiting_turns = 0;
+        if self.grid.others_wait() {
+            return true;
+        }
+        if !self.grid.exclusive {
+            std::thread::yield_now();
+        }
+        false
     }
 
     /// Accounts for instructions; false when a limit ends the launch.
