@@ -50,14 +50,15 @@ pub(crate) struct Grid<'a> {
     /// Output of `printf` by block.
     pub output: Mutex<Vec<(u64, Vec<u8>)>>,
     queue: Mutex<Queue>,
+    /// The next block to start; beyond the last when all have.
+    next: AtomicU64,
+    blocks: u64,
 }
 
 #[derive(Default)]
 struct Queue {
     /// Blocks that gave way, oldest first.
     waiting: VecDeque<Box<Cta>>,
-    next: u64,
-    blocks: u64,
     /// Blocks started and not finished, those that run included.
     resident: u64,
 }
@@ -124,7 +125,9 @@ impl<'a> Grid<'a> {
             limited: AtomicBool::new(false),
             findings: Mutex::default(),
             output: Mutex::default(),
-            queue: Mutex::new(Queue { blocks, ..Queue::default() }),
+            queue: Mutex::default(),
+            next: AtomicU64::new(0),
+            blocks,
         }
     }
 
@@ -132,11 +135,11 @@ impl<'a> Grid<'a> {
     /// one that waits may wait for them.
     pub(crate) fn take(&self) -> Task {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = queue.resident < self.resident_limit;
-        if queue.next < queue.blocks && room {
-            queue.next += 1;
+        if queue.resident < self.resident_limit
+            && let Some(next) = self.start()
+        {
             queue.resident += 1;
-            return Task::Start(queue.next - 1);
+            return Task::Start(next);
         }
         if let Some(cta) = queue.waiting.pop_front() {
             return Task::Resume(cta);
@@ -144,10 +147,31 @@ impl<'a> Grid<'a> {
         if queue.resident == 0 { Task::Done } else { Task::Idle }
     }
 
+    /// The next block to start.
+    fn start(&self) -> Option<u64> {
+        // Far from wrapping around: each worker asks but once more after the last.
+        let next = if self.are_left() { self.next.fetch_add(1, Relaxed) } else { self.blocks };
+        (next < self.blocks).then_some(next)
+    }
+
+    /// Whether there are blocks to start.
+    fn are_left(&self) -> bool {
+        self.next.load(Relaxed) < self.blocks
+    }
+
+    /// Notes that a block is finished; the next thing to do. A new block takes its place without a lock.
+    pub(crate) fn take_after_finishing(&self) -> Task {
+        if let Some(next) = self.start() {
+            return Task::Start(next);
+        }
+        self.finished();
+        self.take()
+    }
+
     /// Whether a block that waits for others should let them run.
     pub(crate) fn others_wait(&self) -> bool {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        !queue.waiting.is_empty() || queue.next < queue.blocks && queue.resident < self.resident_limit
+        !queue.waiting.is_empty() || self.are_left() && queue.resident < self.resident_limit
     }
 
     /// Puts back a block that gave way.
@@ -157,7 +181,7 @@ impl<'a> Grid<'a> {
     }
 
     /// Notes that a block is finished.
-    pub(crate) fn finished(&self) {
+    fn finished(&self) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.resident -= 1;
     }

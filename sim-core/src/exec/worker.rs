@@ -79,8 +79,9 @@ impl<'g, O: Observer> Worker<'g, O> {
     }
 
     pub(crate) fn run(&mut self) {
+        let mut task = self.grid.take();
         while !self.grid.stop.load(Relaxed) {
-            let mut cta = match self.grid.take() {
+            let mut cta = match task {
                 Task::Start(index) => {
                     let mut cta = self.spare.pop().unwrap_or_default();
                     cta.reset(self.grid, index);
@@ -95,11 +96,12 @@ impl<'g, O: Observer> Worker<'g, O> {
                 Task::Resume(cta) => cta,
                 Task::Idle => {
                     std::thread::sleep(std::time::Duration::from_micros(50));
+                    task = self.grid.take();
                     continue;
                 }
                 Task::Done => return,
             };
-            match self.run_block(&mut cta) {
+            task = match self.run_block(&mut cta) {
                 End::Finished => {
                     self.stats.blocks += 1;
                     if let Some(watcher) = self.observer.watcher() {
@@ -107,16 +109,20 @@ impl<'g, O: Observer> Worker<'g, O> {
                     }
                     self.keep_output(&mut cta);
                     self.spare.push(cta);
-                    self.grid.finished();
+                    self.grid.take_after_finishing()
                 }
-                End::GaveWay => self.grid.put_back(cta),
+                End::GaveWay => {
+                    self.grid.put_back(cta);
+                    self.grid.take()
+                }
                 End::Stopped => {
                     if self.grid.limited.load(Relaxed) {
                         self.interrupted(&cta);
                     }
                     self.keep_output(&mut cta);
+                    return;
                 }
-            }
+            };
         }
     }
 
