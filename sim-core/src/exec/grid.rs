@@ -49,11 +49,15 @@ pub(crate) struct Grid<'a> {
     pub findings: Mutex<Findings>,
     /// Output of `printf` by block.
     pub output: Mutex<Vec<(u64, Vec<u8>)>>,
-    queue: Mutex<Queue>,
+    queue: Apart<Mutex<Queue>>,
     /// The next block to start; beyond the last when all have.
-    next: AtomicU64,
+    next: Apart<AtomicU64>,
     blocks: u64,
 }
+
+/// Has cache lines of its own: workers write to it often, and read what would lie beside it.
+#[repr(align(128))]
+struct Apart<T>(T);
 
 #[derive(Default)]
 struct Queue {
@@ -125,8 +129,8 @@ impl<'a> Grid<'a> {
             limited: AtomicBool::new(false),
             findings: Mutex::default(),
             output: Mutex::default(),
-            queue: Mutex::default(),
-            next: AtomicU64::new(0),
+            queue: Apart(Mutex::default()),
+            next: Apart(AtomicU64::new(0)),
             blocks,
         }
     }
@@ -134,7 +138,7 @@ impl<'a> Grid<'a> {
     /// The next thing to do. New blocks go before ones that gave way, as long as there is room: the
     /// one that waits may wait for them.
     pub(crate) fn take(&self) -> Task {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.resident < self.resident_limit
             && let Some(next) = self.start()
         {
@@ -150,13 +154,13 @@ impl<'a> Grid<'a> {
     /// The next block to start.
     fn start(&self) -> Option<u64> {
         // Far from wrapping around: each worker asks but once more after the last.
-        let next = if self.are_left() { self.next.fetch_add(1, Relaxed) } else { self.blocks };
+        let next = if self.are_left() { self.next.0.fetch_add(1, Relaxed) } else { self.blocks };
         (next < self.blocks).then_some(next)
     }
 
     /// Whether there are blocks to start.
     fn are_left(&self) -> bool {
-        self.next.load(Relaxed) < self.blocks
+        self.next.0.load(Relaxed) < self.blocks
     }
 
     /// Notes that a block is finished; the next thing to do. A new block takes its place without a lock.
@@ -170,19 +174,19 @@ impl<'a> Grid<'a> {
 
     /// Whether a block that waits for others should let them run.
     pub(crate) fn others_wait(&self) -> bool {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         !queue.waiting.is_empty() || self.are_left() && queue.resident < self.resident_limit
     }
 
     /// Puts back a block that gave way.
     pub(crate) fn put_back(&self, cta: Box<Cta>) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         queue.waiting.push_back(cta);
     }
 
     /// Notes that a block is finished.
     fn finished(&self) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         queue.resident -= 1;
     }
 

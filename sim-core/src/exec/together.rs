@@ -86,7 +86,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let mut left = slice as i64;
         let mut first = true;
         loop {
-            let Some(mut team) = self.gather() else {
+            let Some(mut team) = self.team() else {
                 let end =
                     Together { pause: Pause::Blocked, ran: (slice as i64 - left) as u64, left_out: false };
                 return (!first).then_some(end);
@@ -116,7 +116,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     /// The warps that can run together.
-    fn gather(&mut self) -> Option<Team> {
+    fn team(&mut self) -> Option<Team> {
         let mut team = Team { members: SmallVec::new(), count: 0, next: LEFT, width: 0 };
         let rows = self.cta.warps.first().map_or(0, |warp| warp.rows.len());
         let most = (TEAM_ROWS / rows.max(1)).clamp(4, MOST);
