@@ -1,4 +1,5 @@
 //! `atom` and `red` (ISA 9.7.13.5, 9.7.13.6): lane after lane, so that lanes of a warp see each other.
+//! Where all lanes have the same address, memory is read and written once, and the order stays.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -26,6 +27,7 @@ fn add_f64(global: bool, old: u64, b: u64) -> u64 {
 }
 
 /// The new value of an element. `global`: in global memory, where `.add.f32` flushes subnormals.
+#[inline(always)]
 fn combine(op: AtomicOp, ty: S, global: bool, old: u64, b: u64, c: u64) -> u64 {
     let (old32, b32) = (old as u32, b as u32);
     match (op, ty) {
@@ -68,15 +70,110 @@ fn combine(op: AtomicOp, ty: S, global: bool, old: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-fn values(registers: &Registers, slot: RegisterSlot) -> [u64; WARP_SIZE] {
+/// The values of a register, of as many bits as `ones` has. Into a place of the caller's: copies of
+/// whole rows would cost more than the operations.
+#[inline(always)]
+fn values(registers: &Registers, slot: RegisterSlot, ones: u64, to: &mut [u64; WARP_SIZE]) {
     match slot.rows {
-        2 => registers.read::<u64>(slot.slot),
-        1 => registers.read::<u32>(slot.slot).map(u64::from),
-        _ => [0; WARP_SIZE],
+        2 => {
+            let from = registers.read::<u64>(slot.slot);
+            (0..WARP_SIZE).for_each(|lane| to[lane] = from[lane] & ones);
+        }
+        1 => {
+            let from = registers.read::<u32>(slot.slot);
+            (0..WARP_SIZE).for_each(|lane| to[lane] = u64::from(from[lane]) & ones);
+        }
+        _ => {}
     }
 }
 
-/// Performs it; the lanes that wrote, which are all but those whose `cas` failed.
+/// Whether all lanes of the mask have the same address.
+fn same_address(addresses: &[u64; WARP_SIZE], lanes: LaneMask) -> bool {
+    let first = addresses[lanes.trailing_zeros() as usize & (WARP_SIZE - 1)];
+    let mut other = 0;
+    for (lane, address) in addresses.iter().enumerate() {
+        other |= (address ^ first) & 0u64.wrapping_sub(u64::from(lanes >> lane & 1));
+    }
+    other == 0
+}
+
+/// `.add.f32` of all lanes on one cell, if no number is a NaN, infinite or subnormal: then the
+/// processor's own addition is all there is to it.
+fn sum_f32(lanes: LaneMask, start: u64, b: &[u64; WARP_SIZE], old: &mut [u64; WARP_SIZE]) -> Option<u64> {
+    type F = ::core::primitive::f32;
+    let plain = |bits: u64| {
+        let exponent = bits >> 23 & 0xff;
+        exponent != 0xff && (exponent != 0 || bits & 0x7f_ffff == 0)
+    };
+    let mut now = F::from_bits(start as u32);
+    each_lane(lanes, |lane| {
+        old[lane] = u64::from(now.to_bits());
+        now += F::from_bits(b[lane] as u32);
+    });
+    let end = u64::from(now.to_bits());
+    let mut fine = plain(end);
+    each_lane(lanes, |lane| fine &= plain(old[lane]) & plain(b[lane]));
+    fine.then_some(end)
+}
+
+/// The same for `.add.f64`, where only a NaN is special.
+fn sum_f64(lanes: LaneMask, start: u64, b: &[u64; WARP_SIZE], old: &mut [u64; WARP_SIZE]) -> Option<u64> {
+    type F = ::core::primitive::f64;
+    let mut now = F::from_bits(start);
+    each_lane(lanes, |lane| {
+        old[lane] = now.to_bits();
+        now += F::from_bits(b[lane]);
+    });
+    // A NaN stays one.
+    (!now.is_nan()).then_some(now.to_bits())
+}
+
+/// The operations of all lanes on one cell, in the order of the lanes as always: the last value, from
+/// the first. `old` gets what each lane finds.
+fn in_turn(
+    atomic: &Atomic,
+    global: bool,
+    lanes: LaneMask,
+    start: u64,
+    b: &[u64; WARP_SIZE],
+    c: &[u64; WARP_SIZE],
+    old: &mut [u64; WARP_SIZE],
+) -> u64 {
+    let sum = match (atomic.op, atomic.ty) {
+        (AtomicOp::Add, S::F32) => sum_f32(lanes, start, b, old),
+        (AtomicOp::Add, S::F64) => sum_f64(lanes, start, b, old),
+        _ => None,
+    };
+    if let Some(sum) = sum {
+        return sum;
+    }
+    let mut now = start;
+    macro_rules! run {
+        ($op:expr, $ty:expr) => {
+            each_lane(lanes, |lane| {
+                old[lane] = now;
+                now = combine($op, $ty, global, now, b[lane], c[lane]);
+            })
+        };
+    }
+    // With the operation known, its loop is a few instructions.
+    macro_rules! common {
+        ($($op:ident $ty:ident),*) => {
+            match (atomic.op, atomic.ty) {
+                $((AtomicOp::$op, S::$ty) => run!(AtomicOp::$op, S::$ty),)*
+                (op, ty) => run!(op, ty),
+            }
+        };
+    }
+    common!(
+        Add U32, Add S32, Add U64, Min U32, Min S32, Min U64, Max U32, Max S32, Max U64,
+        And B32, Or B32, Xor B32, Exch B32, Exch B64, Cas B32, Cas B64, Inc U32, Dec U32
+    );
+    now
+}
+
+/// Performs it at `addresses` of a view that begins at `base`; the lanes that wrote, which are all but
+/// those whose `cas` failed.
 fn run<V: View>(
     view: &mut V,
     registers: &mut Registers,
@@ -85,6 +182,7 @@ fn run<V: View>(
     atomic: &Atomic,
     global: bool,
     addresses: &[u64; WARP_SIZE],
+    base: u64,
 ) -> LaneMask {
     let mut failed = 0;
     let count = at.access.elements.len as usize;
@@ -99,7 +197,7 @@ fn run<V: View>(
                 AtomicOp::Cas => old,
                 _ => b[lane],
             };
-            old[lane] = view.update_wide(lane, addresses[lane], new);
+            old[lane] = view.update_wide(lane, addresses[lane] - base, new);
             failed |= u32::from(atomic.op == AtomicOp::Cas && old[lane] != b[lane]) << lane;
         });
         if slots[0].rows == 4 {
@@ -108,29 +206,42 @@ fn run<V: View>(
         return at.lanes & !failed;
     }
     let ones = if size == 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
+    let together = !V::PER_LANE && at.lanes.count_ones() > 1 && same_address(addresses, at.lanes);
+    let (mut b, mut c, mut old) = ([0; WARP_SIZE], [0; WARP_SIZE], [0; WARP_SIZE]);
     for element in 0..count {
-        let b = values(registers, slots[count + element]);
-        let c = slots.get(2 * count + element).map_or([0; WARP_SIZE], |&slot| values(registers, slot));
+        values(registers, slots[count + element], ones, &mut b);
+        if let Some(&slot) = slots.get(2 * count + element) {
+            values(registers, slot, ones, &mut c);
+        }
         let skip = (element as u32 * size) as u64;
-        let mut old = [0u64; WARP_SIZE];
-        if let (AtomicOp::Add, S::U32 | S::S32) = (atomic.op, atomic.ty) {
+        if together {
+            let first = at.lanes.trailing_zeros() as usize & (WARP_SIZE - 1);
+            view.update(first, addresses[first] - base + skip, size, |start| {
+                in_turn(atomic, global, at.lanes, start, &b, &c, &mut old)
+            });
+        } else if let (AtomicOp::Add, S::U32 | S::S32) = (atomic.op, atomic.ty) {
             each_lane(at.lanes, |lane| {
-                old[lane] = view.update(lane, addresses[lane] + skip, 4, |old| {
+                old[lane] = view.update(lane, addresses[lane] - base + skip, 4, |old| {
                     u64::from((old as u32).wrapping_add(b[lane] as u32))
                 });
             });
         } else {
             each_lane(at.lanes, |lane| {
-                let (b, c) = (b[lane] & ones, c[lane] & ones);
-                old[lane] = view.update(lane, addresses[lane] + skip, size, |old| {
-                    combine(atomic.op, atomic.ty, global, old, b, c)
+                old[lane] = view.update(lane, addresses[lane] - base + skip, size, |old| {
+                    combine(atomic.op, atomic.ty, global, old, b[lane], c[lane])
                 });
-                failed |= u32::from(atomic.op == AtomicOp::Cas && old[lane] != b) << lane;
             });
+        }
+        if atomic.op == AtomicOp::Cas {
+            each_lane(at.lanes, |lane| failed |= u32::from(old[lane] != b[lane]) << lane);
         }
         match slots[element].rows {
             2 => registers.write(slots[element].slot, at.lanes, &old),
-            1 => registers.write(slots[element].slot, at.lanes, &old.map(|value| value as u32)),
+            1 => {
+                let mut low = [0u32; WARP_SIZE];
+                (0..WARP_SIZE).for_each(|lane| low[lane] = old[lane] as u32);
+                registers.write(slots[element].slot, at.lanes, &low);
+            }
             _ => {}
         }
     }
@@ -205,10 +316,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                 exclusive: grid.exclusive,
                 strong: true,
             };
-            let offsets = addresses.map(|address| address.wrapping_sub(allocation.base));
             let slots = &grid.code.slots[at.access.elements.start as usize..];
             let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
-            let writing = run(&mut view, registers, &slots[..count], now, atomic, true, &offsets);
+            let writing =
+                run(&mut view, registers, &slots[..count], now, atomic, true, addresses, allocation.base);
             self.atomic_done(Memory::Global, now, atomic, addresses, writing);
             rest.lanes &= !lanes;
         }
@@ -227,7 +338,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let slots = &self.worker.grid.code.slots[at.access.elements.start as usize..];
         let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
         let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
-        let writing = run(&mut view, registers, &slots[..count], at, atomic, false, addresses);
+        let writing = run(&mut view, registers, &slots[..count], at, atomic, false, addresses, 0);
         self.atomic_done(Memory::Shared, at, atomic, addresses, writing);
         Ok(())
     }
@@ -263,7 +374,108 @@ impl<O: Observer> Machine<'_, '_, O> {
         let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
         let index = self.index;
         let mut view = LocalView { rows: &mut self.cta.warps[index].local };
-        run(&mut view, registers, &slots[..count], at, atomic, false, addresses);
+        run(&mut view, registers, &slots[..count], at, atomic, false, addresses, 0);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::{Access, SlotList};
+    use crate::exec::Simple;
+    use crate::lanes::Slot;
+    use ptx_frontend::Scope;
+
+    fn atomic(op: AtomicOp, ty: S) -> Atomic {
+        let element = RegisterSlot { slot: Slot::frame(0), rows: 0 };
+        let access = Access {
+            space: AccessSpace::Global,
+            size: (ty.bits() / 8) as u8,
+            signed: false,
+            strong: true,
+            order: MemOrder::Relaxed,
+            scope: Scope::Gpu,
+            address_rows: 2,
+            address: Slot::frame(0),
+            offset: 0,
+            elements: SlotList { start: 0, len: 1 },
+            element,
+            simple: Simple::No,
+        };
+        Atomic { access, op, ty, returns: true }
+    }
+
+    #[test]
+    fn lanes_on_one_cell_go_one_after_the_other() {
+        use AtomicOp::*;
+        type F = ::core::primitive::f64;
+        let narrow =
+            [0u64, 1, 5, 0x3f80_0000, 0xbf80_0000, 0x7f80_0000, 0xff80_0000, 0x7fc0_0001, 0x0000_0001];
+        let more =
+            [0x8000_0000, 0x8000_0001, 0x0080_0000, 0x8080_0000, 0x7f7f_ffff, 0x4b00_0000, 0xffff_ffff];
+        let wide = [1.0, -1.0, F::INFINITY, F::NEG_INFINITY, F::NAN, F::MIN_POSITIVE / 4.0, 1e300, -0.0];
+        let mut state = 7u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 20
+        };
+        let list = [
+            (Add, S::U32),
+            (Add, S::S32),
+            (Add, S::U64),
+            (Add, S::F32),
+            (Add, S::F64),
+            (Min, S::U32),
+            (Min, S::S32),
+            (Min, S::U64),
+            (Min, S::S64),
+            (Max, S::U32),
+            (Max, S::S32),
+            (Max, S::U64),
+            (And, S::B32),
+            (Or, S::B32),
+            (Xor, S::B32),
+            (Xor, S::B64),
+            (Exch, S::B32),
+            (Exch, S::B64),
+            (Cas, S::B32),
+            (Cas, S::B64),
+            (Inc, S::U32),
+            (Dec, S::U32),
+            (Add, S::F16x2),
+        ];
+        for (op, ty) in list {
+            let atomic = atomic(op, ty);
+            for turn in 0..400 {
+                // Some turns with ordinary numbers only, some with special ones among them.
+                let mut value = || {
+                    let bits = random();
+                    match (turn % 4, ty) {
+                        (0, S::F32) => u64::from(((bits % 1000) as f32 - 300.5).to_bits()),
+                        (0, S::F64) => ((bits % 1000) as f64 - 300.5).to_bits(),
+                        (1, _) if ty.bits() == 64 => wide[bits as usize % wide.len()].to_bits(),
+                        (1, _) => narrow[bits as usize % narrow.len()],
+                        (2, _) => more[bits as usize % more.len()],
+                        _ if ty.bits() == 64 => bits << 20,
+                        _ => bits & 0xffff_ffff,
+                    }
+                };
+                let b: [u64; WARP_SIZE] = std::array::from_fn(|_| value());
+                let c: [u64; WARP_SIZE] = std::array::from_fn(|_| value());
+                let start = value();
+                let lanes = random() as LaneMask | 1;
+                for (global, lanes) in [(true, lanes), (false, lanes), (true, LaneMask::MAX)] {
+                    let (mut now, mut expected) = (start, [0; WARP_SIZE]);
+                    each_lane(lanes, |lane| {
+                        expected[lane] = now;
+                        now = combine(op, ty, global, now, b[lane], c[lane]);
+                    });
+                    let mut old = [0; WARP_SIZE];
+                    let end = in_turn(&atomic, global, lanes, start, &b, &c, &mut old);
+                    assert_eq!((end, old), (now, expected), "{op:?} {ty:?} from {start:#x} of {b:x?}");
+                }
+            }
+        }
     }
 }

@@ -7,12 +7,15 @@ use crate::memory::{Cells, LockTable};
 
 /// Reads and writes of 1, 2, 4 or 8 bytes at aligned offsets that were found to be inside.
 pub(super) trait View {
+    /// Whether the same offset is another place for each lane.
+    const PER_LANE: bool = false;
+
     fn load(&self, lane: usize, at: u64, size: u32) -> u64;
     fn store(&mut self, lane: usize, at: u64, size: u32, value: u64);
 
     /// Replaces a value by a function of it as one step; returns the old one.
     #[inline(always)]
-    fn update(&mut self, lane: usize, at: u64, size: u32, new: impl Fn(u64) -> u64) -> u64 {
+    fn update(&mut self, lane: usize, at: u64, size: u32, mut new: impl FnMut(u64) -> u64) -> u64 {
         let old = self.load(lane, at, size);
         self.store(lane, at, size, new(old));
         old
@@ -58,7 +61,7 @@ impl View for GlobalView<'_> {
     }
 
     #[inline(always)]
-    fn update(&mut self, _lane: usize, at: u64, size: u32, new: impl Fn(u64) -> u64) -> u64 {
+    fn update(&mut self, _lane: usize, at: u64, size: u32, mut new: impl FnMut(u64) -> u64) -> u64 {
         let word = (at >> 2) as usize;
         match size {
             4 => u64::from(self.cells.update(word, self.exclusive, |old| new(u64::from(old)) as u32)),
@@ -120,6 +123,8 @@ pub(super) struct LocalView<'a> {
 }
 
 impl View for LocalView<'_> {
+    const PER_LANE: bool = true;
+
     #[inline(always)]
     fn load(&self, lane: usize, at: u64, size: u32) -> u64 {
         let word = (at >> 2) as usize;

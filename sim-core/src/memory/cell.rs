@@ -74,7 +74,7 @@ impl Cells {
 
     /// Replaces a word by a function of it, atomically; returns the old word.
     #[inline(always)]
-    pub(crate) fn update(&self, word: usize, exclusive: bool, new: impl Fn(u32) -> u32) -> u32 {
+    pub(crate) fn update(&self, word: usize, exclusive: bool, mut new: impl FnMut(u32) -> u32) -> u32 {
         let cell = &self.words()[word];
         let mut old = cell.load(Relaxed);
         if exclusive {
