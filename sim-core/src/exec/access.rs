@@ -716,7 +716,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 self.worker.grid.report(self.cta, self.index, at.frame, at.position, fault);
             }
             if self.worker.grid.options.initcheck {
-                self.initcheck(memory, at, addresses);
+                self.initcheck(memory, at, addresses, shape);
             }
         }
     }

@@ -4,16 +4,49 @@ use super::access::{At, Direction, each_lane};
 use super::fault::Fault;
 use super::step::Machine;
 use crate::finding::FindingKind;
-use crate::observer::{Memory, Observer};
+use crate::lanes::LaneMask;
+use crate::memory::Written;
+use crate::observer::{Memory, Observer, Shape};
+
+/// The ranges that the lanes access together, if their addresses are known to lie so: start, bytes.
+fn ranges(addresses: &[u64; 32], shape: Shape, lanes: LaneMask, bytes: u64) -> Option<[(u64, u64); 2]> {
+    let half = |first: usize, unit: bool| (addresses[first], if unit { 16 * bytes } else { bytes });
+    match shape {
+        Shape::Halves(a, b) => Some([half(0, a), half(16, b)]),
+        Shape::Same => Some([(addresses[lanes.trailing_zeros() as usize & 31], bytes); 2]),
+        Shape::Unit | Shape::Any => None,
+    }
+}
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// Checks what is read and remembers what is written.
-    #[cold]
-    pub(super) fn initcheck(&mut self, memory: Memory, at: At<'_>, addresses: &[u64; 32]) {
+    pub(super) fn initcheck(&mut self, memory: Memory, at: At<'_>, addresses: &[u64; 32], shape: Shape) {
         let bytes = u64::from(at.access.bytes());
         let reads = at.direction != Direction::Store;
         let writes = at.direction != Direction::Load;
-        let mut bad: crate::lanes::LaneMask = 0;
+        // Whole ranges, if nothing is wrong with them.
+        let range = |written: &Written, at: u64, bytes: u64| {
+            let fine = !reads || written.all(at, bytes);
+            if fine && writes {
+                written.set(at, bytes);
+            }
+            fine
+        };
+        if let Some(ranges) = ranges(addresses, shape, at.lanes, bytes) {
+            let table = &self.worker.snapshot.table;
+            let fine = ranges.iter().all(|&(start, bytes)| match memory {
+                Memory::Global => table.find(start, bytes).is_some_and(|allocation| {
+                    let written = allocation.written.as_ref();
+                    written.is_none_or(|written| range(written, start - allocation.base, bytes))
+                }),
+                Memory::Shared => range(&self.cta.shared_written, start, bytes),
+                Memory::Local => false,
+            });
+            if fine {
+                return;
+            }
+        }
+        let mut bad: LaneMask = 0;
         match memory {
             Memory::Global => {
                 let table = &self.worker.snapshot.table;
