@@ -103,6 +103,18 @@ pub(crate) enum Command {
     ServeDevice,
     /// Explain the code of a diagnostic or the kind of a finding
     Explain(ExplainArgs),
+    /// Check this build against what was recorded on an H200
+    Selftest {
+        /// What to check
+        #[command(subcommand)]
+        what: SelfTest,
+    },
+    /// Compare every instruction form with what was recorded on a device
+    Conformance {
+        /// What to do
+        #[command(subcommand)]
+        what: ConformanceCommand,
+    },
     /// Print the completions of a shell
     Completions {
         /// The shell
@@ -345,6 +357,80 @@ pub(crate) struct ExplainArgs {
     pub(crate) code: Option<String>,
 }
 
+/// `warpgrind conformance`
+#[derive(Subcommand, Debug)]
+pub(crate) enum ConformanceCommand {
+    /// List the instructions that are compared
+    List {
+        /// Only those that begin so, such as cvt.rn
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
+        /// Print the kernels instead
+        #[arg(long)]
+        ptx: bool,
+    },
+    /// Run all instructions on a device and write what it gives to a file
+    Record(ConformanceRecordArgs),
+    /// Run all instructions on the simulator and compare with a recording
+    Verify(VerifyArgs),
+    /// As verify; also lists what is equal, what is not compared, and why
+    Report(VerifyArgs),
+}
+
+/// `warpgrind conformance record`
+#[derive(Args, Debug)]
+pub(crate) struct ConformanceRecordArgs {
+    /// The file to write; what it holds for other instructions is kept with --only
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Only instructions that begin so, such as cvt.rn
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    /// The device's number, as `warpgrind devices` shows it
+    #[arg(long = "device", value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = DEVICE)]
+    pub(crate) index: u32,
+    /// Record the simulator instead of a device
+    #[arg(long, hide = true)]
+    pub(crate) simulator: bool,
+}
+
+/// `warpgrind conformance verify` and `report`
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// The recording; without it, that of an H200 which this program holds
+    #[arg(value_name = "FILE")]
+    pub(crate) recording: Option<PathBuf>,
+    /// Only instructions that begin so, such as cvt.rn
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+}
+
+/// `warpgrind selftest`
+#[derive(Subcommand, Debug)]
+pub(crate) enum SelfTest {
+    /// Approximate functions and conversions: hashes over one-operand operations
+    ///
+    /// Recomputes hashes of 32 operations and compares them with those of an H200. Without --exhaustive
+    /// a sample of about 12 million inputs each, in seconds.
+    Numerics(NumericsArgs),
+}
+
+/// `warpgrind selftest numerics`
+#[derive(Args, Debug)]
+pub(crate) struct NumericsArgs {
+    /// All 2^32 inputs of every operation
+    #[arg(long)]
+    pub(crate) exhaustive: bool,
+    /// Only this operation, such as sin.approx.f32; may be given several times
+    #[arg(long, value_name = "OP")]
+    pub(crate) only: Vec<String>,
+    /// With --exhaustive, only part I of N equal parts of the inputs
+    #[arg(long, value_name = "I/N", requires = "exhaustive", value_parser = parse_shard)]
+    pub(crate) shard: Option<(usize, usize)>,
+}
+
 const ARG_HELP: &str = "\
 Arguments are given in the order of the kernel's parameters (`warpgrind check --list FILE` shows them):
 
@@ -391,6 +477,15 @@ fn parse_u32(text: &str) -> Result<u32, String> {
     parse_u64(text)?.try_into().map_err(|_| format!("{text} is more than {}", u32::MAX))
 }
 
+/// Part and number of parts, the part from 1.
+fn parse_shard(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+    match parts {
+        Some((part, of)) if 1 <= part && part <= of && of <= 4096 => Ok((part, of)),
+        _ => Err(format!("`{text}` is not a part such as 1/4 (of at most 4096)")),
+    }
+}
+
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -425,6 +520,14 @@ mod tests {
         assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
         assert!(parse_duration("5 years").is_err());
         assert_eq!(parse_u64("1_000"), Ok(1000));
+    }
+
+    #[test]
+    fn shards_are_parsed() {
+        assert_eq!(parse_shard("1/4"), Ok((1, 4)));
+        for wrong in ["0/4", "5/4", "1", "a/b", "1/5000", "1/-1"] {
+            assert!(parse_shard(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The command line tool `warpgrind`: runs CUDA kernels from their PTX with no GPU.
 //!
-//! One file for each verb ([`run`], [`check`], [`litmus`], [`hardware`], [`explain`]); [`args`] is the command line,
-//! [`value`] the language of arguments, [`report`] everything that is shown, [`exit`] the exit
-//! codes.
+//! One file for each verb ([`run`], [`check`], [`litmus`], [`hardware`], [`conformance`], [`selftest`],
+//! [`explain`]); [`args`] is the command line, [`value`] the language of arguments, [`report`] everything
+//! that is shown, [`exit`] the exit codes.
 //!
 //! # Invariants
 //! * Results go to standard output, everything else to standard error. With `--format json`
@@ -16,6 +16,7 @@ mod args;
 mod array;
 mod check;
 mod compare;
+mod conformance;
 mod element;
 mod exit;
 mod explain;
@@ -26,6 +27,7 @@ mod npy;
 mod progress;
 mod report;
 mod run;
+mod selftest;
 mod value;
 
 use std::io::Write;
@@ -34,7 +36,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use sim_core::{DeviceConfig, Simulator};
 
-use args::{Cli, Command, Tool};
+use args::{Cli, Command, SelfTest, Tool};
 use exit::{Exit, Failure};
 use report::Console;
 
@@ -78,6 +80,10 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Record(args) => hardware::record(args, &cli.global, console),
         Command::ServeDevice => hardware::serve(),
         Command::Explain(args) => explain::explain(args.code.as_deref(), console),
+        Command::Selftest { what: SelfTest::Numerics(args) } => {
+            selftest::numerics(args, &cli.global, console)
+        }
+        Command::Conformance { what } => conformance::conformance(what, &cli.global, console),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "warpgrind", &mut script);

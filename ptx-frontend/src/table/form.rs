@@ -73,6 +73,16 @@ pub struct OperandKind {
     pub elements: u32,
     /// The second destination of `d|p`, when it must be there.
     pub paired: bool,
+    /// `d|p` may stand in its place, or must.
+    pub pairable: bool,
+    /// `!` may stand before it.
+    pub negatable: bool,
+    /// A selector of bytes or halves such as `.b0` may follow (video instructions).
+    pub selectable: bool,
+    /// Its register may be wider than its type.
+    pub wider: bool,
+    /// Instead of a register it is a vector of equal parts of one (`mov`).
+    pub packed: bool,
 }
 
 /// All rows of the instruction table.

@@ -124,5 +124,10 @@ fn kind(expect: &Expect) -> OperandKind {
         ty: expect.ty,
         elements: expect.count,
         paired: matches!(expect.kind, Kind::Pair { optional: false, .. }),
+        pairable: matches!(expect.kind, Kind::Pair { .. }),
+        negatable: expect.flags.negatable,
+        selectable: expect.flags.part,
+        wider: expect.flags.wider,
+        packed: matches!(expect.kind, Kind::Pack),
     }
 }

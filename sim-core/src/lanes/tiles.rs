@@ -4,7 +4,7 @@ use super::SimdLevel;
 use crate::matrix::Multiply;
 use crate::matrix::tile::Tile;
 
-/// [`Tile::multiply`] compiled for one SIMD level.
+/// `Tile::multiply` compiled for one SIMD level.
 #[derive(Clone, Copy)]
 pub struct TileFn(unsafe fn(&mut Tile, &Multiply));
 

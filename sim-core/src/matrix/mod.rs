@@ -106,7 +106,7 @@ pub struct Multiply {
     pub sparse: Option<Sparse>,
     /// How products are added up.
     pub arithmetic: Arithmetic,
-    /// [`tile::Tile::multiply`] for the SIMD level.
+    /// `tile::Tile::multiply` for the SIMD level.
     pub run: TileFn,
 }
 

@@ -394,5 +394,5 @@ pub fn bits<'b, const N: usize>(
 /// `.f32` results as `.f16`, of `wmma` with an `.f32` C and an `.f16` D.
 #[inline(always)]
 pub fn narrow_result(bits: u32) -> u16 {
-    cvt::f16_f32(bits, Rounding::Rn, false)
+    cvt::f16_f32(bits, Rounding::Rn)
 }

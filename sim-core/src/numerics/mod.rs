@@ -35,12 +35,16 @@
 //!
 //! # What is certified
 //!
-//! All recordings are of one H200 (driver 580.159) and lie in `testdata/h200`, with their description.
+//! All recordings are of one H200 (driver 580.159) and lie in `testdata/h200` and `testdata/conformance`, with
+//! their description.
 //! [`certificate`] recomputes hashes over all 2^32 inputs of 32 operations: every one agrees on every
 //! input. Tests compare, and find equal: some 1,500 single results at the edges of the formats; 88
 //! operations of up to three operands on samples of 2^32 pseudo-random rows; all types, modifiers and
 //! kinds of selectors of the scalar video instructions; random and adversarial tiles of `mma`, `mma.sp`
 //! and `wgmma`, NaN payloads of `.f64` included.
+//!
+//! `warpgrind conformance verify` compares every register-to-register, warp and matrix instruction of `sm_90` on at
+//! least 32,768 tuples of operands.
 //!
 //! Not compared, because `sm_90` does not have it: formats below 8 bits, `.f32x2`, scale factors of
 //! block formats. Not compared otherwise: `mma.m8n8k4` on `.f16`, sparse `wgmma`.

@@ -191,7 +191,7 @@ fn float(op: &Op, to: S, from: S) -> Option<LaneFns> {
         }),
         (S::F16, S::F32) => with_rounding!(rounding(op)?, R => map1!(|a: u32, imm| -> u16 {
             let modes = Modes::from_bits(imm);
-            finished!(half f16, modes, cvt::f16_f32(a, R, modes.ftz()))
+            finished!(half f16, modes, cvt::f16_f32(a, R))
         })),
         (S::Bf16, S::F32) => with_rounding!(rounding(op)?, R => map1!(|a: u32, imm| -> u16 {
             let modes = Modes::from_bits(imm);

@@ -135,7 +135,7 @@ pub fn div_full_f32(a: u32, b: u32, ftz: bool) -> u32 {
 pub fn ex2_f16(a: u16) -> u16 {
     const TWO_POW_16: u32 = 0x4780_0000;
     let r = unit::ex2(cvt::f32_f16(a));
-    let truncated = cvt::f16_f32(r, Rounding::Rz, false);
+    let truncated = cvt::f16_f32(r, Rounding::Rz);
     if (TWO_POW_16..single::NAN).contains(&r) { 0x7c00 } else { truncated }
 }
 
@@ -148,7 +148,7 @@ pub fn ex2_bf16(a: u16) -> u16 {
 /// `tanh.approx.f16` (manual 9.7.4.9): TANH truncated to `.f16`, subnormals kept.
 #[inline(always)]
 pub fn tanh_f16(a: u16) -> u16 {
-    cvt::f16_f32(unit::tanh(cvt::f32_f16(a)), Rounding::Rz, false)
+    cvt::f16_f32(unit::tanh(cvt::f32_f16(a)), Rounding::Rz)
 }
 
 /// `tanh.approx.bf16` (manual 9.7.4.9): TANH truncated to `.bf16`.

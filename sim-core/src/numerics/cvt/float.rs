@@ -74,10 +74,10 @@ pub fn f64_bf16(a: u16) -> u64 {
     f64_f32(u32::from(a) << 16, false)
 }
 
-/// `cvt.rnd{.ftz}.f16.f32`.
+/// `cvt.rnd{.ftz}.f16.f32`. `.ftz` changes nothing: with `.rm` and `.rp` a subnormal becomes the smallest
+/// `.f16` on the device.
 #[inline(always)]
-pub fn f16_f32(a: u32, rounding: Rounding, ftz: bool) -> u16 {
-    let a = if ftz { single::flush(a) } else { a };
+pub fn f16_f32(a: u32, rounding: Rounding) -> u16 {
     f16::narrow_to(f32::from_bits(a), rounding)
 }
 
@@ -118,7 +118,7 @@ pub fn bf16_f16(a: u16, rounding: Rounding) -> u16 {
 /// `cvt.rnd.f16x2.f32 d, a, b`: `a` in the upper half, `b` in the lower.
 #[inline(always)]
 pub fn f16x2_f32(a: u32, b: u32, rounding: Rounding) -> u32 {
-    u32::from(f16_f32(a, rounding, false)) << 16 | u32::from(f16_f32(b, rounding, false))
+    u32::from(f16_f32(a, rounding)) << 16 | u32::from(f16_f32(b, rounding))
 }
 
 /// `cvt.rnd.bf16x2.f32 d, a, b`: `a` in the upper half, `b` in the lower.

@@ -1,8 +1,6 @@
-//! A sample of the H200 hash certificate; the example `numerics_certificate` runs all of it.
+//! A sample of the H200 hash certificate; `warpgrind selftest numerics --exhaustive` runs all of it.
 
-use rayon::prelude::*;
-
-use super::super::certificate::{BLOCKS, OPERATIONS, recorded};
+use super::super::certificate::{BLOCKS, OPERATIONS, differing, recorded, sample};
 
 const DATA: &[u8] = include_bytes!("../../../../testdata/h200/unary-hashes.u64");
 const NAMES: &str = include_str!("../../../../testdata/h200/unary-hashes.txt");
@@ -18,20 +16,22 @@ fn the_data_covers_the_operations_in_order() {
 
 #[test]
 fn operations_equal_the_device_on_a_sample_of_blocks() {
-    // Zero and subnormals, around 1 on both sides, infinity and NaN, then a stride that shifts with
-    // the operation so that together they visit many exponents.
-    let fixed = [0x000, 0x3f7, 0x3f8, 0x7f8, 0x7ff, 0x800, 0xbf8, 0xff8];
     let wrong: Vec<String> = OPERATIONS
-        .par_iter()
+        .iter()
         .enumerate()
-        .flat_map_iter(|(index, operation)| {
-            let spread = (0..4).map(move |i| (i * 521 + index * 131) % BLOCKS);
-            fixed.into_iter().chain(spread).map(move |block| (index, operation, block))
+        .flat_map(|(index, operation)| {
+            let blocks = differing(DATA, index, &sample(index), || ());
+            blocks.into_iter().map(move |block| format!("{} block {block:#05x}", operation.name))
         })
-        .filter(|&(index, operation, block)| {
-            recorded(DATA, index, block) != Some((operation.hash)(block as u32))
-        })
-        .map(|(_, operation, block)| format!("{} block {block:#05x}", operation.name))
         .collect();
     assert!(wrong.is_empty(), "differ from the H200: {wrong:#?}");
+}
+
+#[test]
+fn what_differs_is_named() {
+    let mut data = DATA.to_vec();
+    data[(5 * BLOCKS + 0x3f8) * 8] ^= 1;
+    assert_eq!(differing(&data, 5, &[0x3f7, 0x3f8], || ()), [0x3f8]);
+    assert_eq!(differing(&data[..8], 1, &[7], || ()), [7]);
+    assert_eq!(differing(&data, OPERATIONS.len(), &[7], || ()), [7]);
 }
