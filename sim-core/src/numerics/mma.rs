@@ -14,9 +14,10 @@
 //! 2^-133 with zero operands skipped. The experiment: `.bf16` `m16n8k16`, all of A 1.5 * 2^-76, all of B
 //! 2^-76, C = 0, so 16 products of 1.5 * 2^-152 whose sum is three times the smallest `.f32`. Aligned to
 //! 2^-126 with 25 fraction bits each would be cut to nothing. An H200 gives `0x00000003`, as -133 does. It is a
-//! zero C that takes part with that exponent, not a floor: where many products of 2^-153 to 2^-140 are
-//! added, -133 gives all of the device's sums, -132 and -134 do not (`testdata/h200/matrices.txt`,
-//! modes 10 to 13; `mma.txt`, tiles 10 and 11 of every 16).
+//! zero C, of either sign, that takes part with that exponent, not a floor: with C = 2^-149, whose exponent
+//! is -126, the products are cut and the result is C. Where many products of 2^-153 to 2^-140 are added,
+//! -133 gives all of the device's sums, -132 and -134 do not (`testdata/h200/matrices.txt`, modes 10 to
+//! 13; `mma.txt`, tiles 10 and 11 of every 16).
 //!
 //! # What has been compared
 //! `mma`, `mma.sp` and `wmma` of all shapes and types with an H200 on random, cancelling, subnormal,

@@ -118,6 +118,28 @@ fn truncation_and_specials() {
     assert_eq!(dot_f16(&h(0x8001), &h(0x0001), 0x8000, MMA_FRACTION), 0);
 }
 
+/// What an H200 gives for `.bf16` with all of A and all of B the same: K, A, B, C and the result. The first
+/// is the experiment of the front page.
+#[test]
+fn smallest_alignment() {
+    let rows = [
+        (16, 0x19c0, 0x1980, 0, 3),
+        (16, 0x19c0, 0x1980, 0x8000_0000, 3),
+        (8, 0x19c0, 0x1980, 0, 1),
+        (16, 0x19c0, 0x1980, 1, 1),
+        (8, 0x19c0, 0x1980, 1, 1),
+        (16, 0x19c0, 0x1980, 0x0080_0000, 0x0080_0000),
+        (16, 0x1a40, 0x1a40, 0, 0x12),
+        (16, 0x19c0, 0x19c0, 0, 4),
+        (16, 0x1940, 0x1940, 0, 1),
+        (16, 0x18c0, 0x18c0, 0, 0),
+    ];
+    for (k, a, b, c, want) in rows {
+        let (x, y) = (vec![Element::bf16(a); k], vec![Element::bf16(b); k]);
+        assert_eq!(dot(&x, &y, c, MMA_FRACTION), want, "K {k}, {a:#x} {b:#x} {c:#x}");
+    }
+}
+
 #[test]
 fn fp8_operands() {
     assert_eq!(Element::e4m3(0x38), Element::f16(0x3c00));
