@@ -1,5 +1,6 @@
 //! The command line, as clap sees it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -85,6 +86,9 @@ pub(crate) enum Command {
     /// Run a kernel of PTX files, or what a launch file says
     #[command(after_long_help = ARG_HELP)]
     Run(Box<RunArgs>),
+    /// Run a CUDA program with no GPU: its kernels run from the PTX in it
+    #[command(after_long_help = EXEC_HELP)]
+    Exec(Box<ExecArgs>),
     /// Say whether PTX files are valid and can be run
     Check(CheckArgs),
     /// Decide what the PTX memory model allows litmus tests to do
@@ -180,6 +184,83 @@ pub(crate) struct RunArgs {
 const LAUNCH: &str = "Launch";
 const REPORT: &str = "Report";
 const CHECKS: &str = "Checks and limits";
+
+/// `warpgrind exec`
+#[derive(Args, Debug)]
+pub(crate) struct ExecArgs {
+    /// The program and its arguments
+    #[arg(
+        required_unless_present = "show_env",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    pub(crate) command: Vec<OsString>,
+
+    /// Print the variables that the program is given, and run nothing
+    #[arg(long)]
+    pub(crate) show_env: bool,
+
+    /// Print what each launch executed
+    #[arg(long, help_heading = REPORT)]
+    pub(crate) stats: bool,
+    /// Write all launches with their findings as JSON
+    #[arg(long, value_name = "FILE", help_heading = REPORT)]
+    pub(crate) json: Option<PathBuf>,
+    /// Write each launch as a launch file with its buffers, for `warpgrind run`
+    #[arg(long, value_name = "DIR", help_heading = REPORT)]
+    pub(crate) save_launches: Option<PathBuf>,
+
+    /// Further checks: initcheck (reads of memory that was never written), racecheck (data races). memcheck
+    /// is always on
+    #[arg(short, long, value_enum, value_delimiter = ',', value_name = "TOOL", help_heading = CHECKS)]
+    pub(crate) tool: Vec<Tool>,
+    /// Apply the further checks, --stats, --json and --save-launches only to kernels whose name contains this
+    #[arg(long, value_name = "KERNEL", help_heading = CHECKS)]
+    pub(crate) filter: Option<String>,
+    /// … only after this many of those launches
+    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = CHECKS)]
+    pub(crate) launch_skip: Option<u64>,
+    /// … only to this many of those launches
+    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = CHECKS)]
+    pub(crate) launch_count: Option<u64>,
+    /// The exit status if something was found; otherwise the program's own is passed through
+    #[arg(long, value_name = "N", help_heading = CHECKS)]
+    pub(crate) error_exitcode: Option<u8>,
+    /// Chooses the schedule; 0 is round robin
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u64, help_heading = CHECKS)]
+    pub(crate) seed: u64,
+    /// End a launch after this time: 30s, 500ms, 2m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = CHECKS)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// How many devices there are
+    #[arg(long, value_name = "N", help_heading = DEVICE)]
+    pub(crate) devices: Option<u32>,
+    /// Compute capability times ten, 90 if not said
+    #[arg(long, value_name = "SM", help_heading = DEVICE)]
+    pub(crate) sm: Option<u16>,
+    /// Streaming multiprocessors of a device
+    #[arg(long, value_name = "N", help_heading = DEVICE)]
+    pub(crate) multiprocessors: Option<u32>,
+    /// Bytes of device memory
+    #[arg(long, value_name = "BYTES", value_parser = parse_u64, help_heading = DEVICE)]
+    pub(crate) memory: Option<u64>,
+}
+
+const EXEC_HELP: &str = "\
+The program finds warpgrind's libcuda.so.1 and libcudart.so.12 and .13 instead of NVIDIA's. It must carry PTX
+(`nvcc -arch=sm_90` embeds it) or compile it at run time, and use the shared runtime library
+(`nvcc -cudart shared`) or the driver interface: NVIDIA's static runtime asks the driver to prove that it is
+NVIDIA's, which is not answered.
+
+Faults are reported as `warpgrind run` does, and the program sees CUDA's error codes. Its exit status is
+passed through; 128 and the number of the signal if one ended it.
+
+Examples:
+  warpgrind exec -- ./app --size 1024
+  warpgrind exec --tool racecheck --filter reduce --error-exitcode 1 -- python train.py
+  warpgrind exec --save-launches launches -- ./app && warpgrind run launches/0000-saxpy/LAUNCH.toml";
 
 /// A checker.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

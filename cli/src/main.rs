@@ -18,6 +18,7 @@ mod check;
 mod compare;
 mod conformance;
 mod element;
+mod exec;
 mod exit;
 mod explain;
 mod hardware;
@@ -79,6 +80,7 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Compare(args) => hardware::compare(args, &cli.global, console),
         Command::Record(args) => hardware::record(args, &cli.global, console),
         Command::ServeDevice => hardware::serve(),
+        Command::Exec(args) => exec::exec(args, &cli.global, console),
         Command::Explain(args) => explain::explain(args.code.as_deref(), console),
         Command::Selftest { what: SelfTest::Numerics(args) } => {
             selftest::numerics(args, &cli.global, console)

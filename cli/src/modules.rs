@@ -134,16 +134,8 @@ pub(crate) fn join(directory: &Path, path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    /// A module of this text, which need not be PTX: only the text itself is used.
-    pub(crate) fn module_of(source: Source) -> Module {
-        let header = Source::new("header", b".version 9.0\n.target sm_90\n.address_size 64\n".to_vec());
-        let mut module = ptx_frontend::parse(header).module.unwrap();
-        module.sources = vec![source];
-        module
-    }
 
     fn module(kernels: &[&str]) -> Module {
         let mut text = ".version 9.0\n.target sm_90\n.address_size 64\n".to_string();

@@ -1,5 +1,9 @@
 //! What device the simulator is.
 
+use std::ops::Range;
+
+use crate::memory::window;
+
 /// Limits and properties of the simulated device.
 #[derive(Clone, Debug)]
 pub struct DeviceConfig {
@@ -31,6 +35,8 @@ pub struct DeviceConfig {
     pub heap: u64,
     /// Remembers which bytes of memory were written, for [`crate::RunOptions::initcheck`].
     pub track_initialization: bool,
+    /// Addresses handed out for global memory.
+    pub global_addresses: Range<u64>,
     /// Clock in kHz, for `%clock` and `%globaltimer`.
     pub clock_khz: u32,
 }
@@ -53,6 +59,7 @@ impl DeviceConfig {
             grid_x: i32::MAX as u32,
             heap: 8 << 20,
             track_initialization: false,
+            global_addresses: window::GLOBAL,
             clock_khz: 1_980_000,
         }
     }

@@ -119,6 +119,9 @@ pub struct RunOptions {
     pub watcher: Option<WatcherFactory>,
     /// Distinct findings kept; further ones are only counted.
     pub max_findings: usize,
+    /// Nothing else accesses the memory while the launch runs: no other launch, no program on the host.
+    /// One job then needs no atomic read-modify-write.
+    pub alone: bool,
     /// Directory that source paths in messages are relative to.
     pub source_root: Option<PathBuf>,
 }
@@ -134,6 +137,7 @@ impl Default for RunOptions {
             count_memory: false,
             watcher: None,
             max_findings: 100,
+            alone: true,
             source_root: None,
         }
     }

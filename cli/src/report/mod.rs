@@ -1,17 +1,15 @@
 //! How results, findings and errors are shown: to people and to programs.
 
-mod finding;
 mod json;
 mod run;
-mod snippet;
-mod stats;
-mod threads;
 
 use std::cell::RefCell;
 use std::io::Write;
 
 use ptx_frontend::render::render;
-use ptx_frontend::{Diagnostic, Elsewhere, Source};
+use ptx_frontend::{Diagnostic, Elsewhere, Severity, Source, Span};
+use reports::snippet::Excerpt;
+pub(crate) use reports::snippet::Message;
 
 use crate::args::{Color, Format, Global};
 use crate::exit::Failure;
@@ -19,8 +17,8 @@ use crate::exit::Failure;
 pub(crate) use json::{
     CheckReport, DiagnosticJson, FailureJson, FileJson, KernelJson, ParameterJson, UnsupportedJson,
 };
+pub(crate) use reports::plural;
 pub(crate) use run::{RunReporter, index};
-pub(crate) use snippet::Message;
 
 /// The version of the JSON documents; grows when a field changes its meaning or goes away.
 pub(crate) const SCHEMA: u32 = 1;
@@ -76,7 +74,7 @@ impl Console {
 
     /// Shows why the command ended.
     pub(crate) fn failure(&self, failure: &Failure) {
-        self.err(snippet::Message::from(failure).render());
+        self.err(Message::from(failure).render());
     }
 
     /// Shows a diagnostic of the front end.
@@ -102,7 +100,19 @@ impl Console {
     }
 }
 
-/// `1 element`, `2 elements`.
-pub(crate) fn plural(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+impl From<&Failure> for Message {
+    fn from(failure: &Failure) -> Message {
+        let excerpts = failure.place.iter().map(|place| {
+            let span = Span::new(place.span.start as u32, place.span.end as u32);
+            Excerpt::of(&place.source, span, "", true)
+        });
+        Message {
+            severity: Severity::Error,
+            id: None,
+            title: failure.message.clone(),
+            excerpts: excerpts.collect(),
+            notes: failure.notes.clone(),
+            help: failure.help.clone(),
+        }
+    }
 }

@@ -3,15 +3,13 @@
 use std::path::Path;
 
 use ptx_frontend::{Diagnostic, Elsewhere, Module, Severity, Source};
-use sim_core::{Dim3, Launch, LaunchReport, Outcome, RunOptions};
+use reports::finding::{self, Sources};
+use reports::snippet::Message;
+use reports::{LaunchJson, plural, stats, summary};
+use sim_core::{Launch, LaunchReport, RunOptions};
 
-use super::finding::{self, Sources};
-use super::json::{
-    BufferJson, ComparisonJson, DiagnosticJson, FailureJson, FindingJson, LaunchJson, RunReport, SavedJson,
-    StatsJson, outcome_name,
-};
-use super::snippet::Message;
-use super::{Console, SCHEMA, plural, stats};
+use super::json::{BufferJson, ComparisonJson, DiagnosticJson, FailureJson, RunReport, SavedJson};
+use super::{Console, SCHEMA};
 use crate::array::Array;
 use crate::compare::{Comparison, Mismatch};
 use crate::element::Element;
@@ -50,7 +48,7 @@ impl<'a> RunReporter<'a> {
     ) {
         let sources = Sources { module, root: options.source_root.as_deref() };
         if !self.console.is_human() {
-            self.document.launches.push(launch_json(launch, options, report, &sources));
+            self.document.launches.push(LaunchJson::new(launch, options, report, &sources));
             return;
         }
         self.console.out_bytes(&report.output);
@@ -112,51 +110,6 @@ impl<'a> RunReporter<'a> {
         }
         exit
     }
-}
-
-fn launch_json(
-    launch: &Launch,
-    options: &RunOptions,
-    report: &LaunchReport,
-    sources: &Sources<'_>,
-) -> LaunchJson {
-    let extents = |dim: Dim3| [dim.x, dim.y, dim.z];
-    LaunchJson {
-        kernel: launch.kernel.to_string(),
-        grid: extents(launch.grid),
-        block: extents(launch.block),
-        cluster: launch.cluster.map(extents),
-        shared_bytes: launch.shared_bytes,
-        seed: options.seed,
-        jobs: options.jobs,
-        outcome: outcome_name(report.outcome),
-        findings: report.findings.iter().map(|finding| FindingJson::new(finding, sources)).collect(),
-        dropped_findings: report.dropped_findings,
-        output: String::from_utf8_lossy(&report.output).into_owned(),
-        stats: StatsJson::new(report, options.count_memory),
-    }
-}
-
-/// One line on how a launch ended, and how to have its schedule again if something was found.
-fn summary(launch: &Launch, options: &RunOptions, report: &LaunchReport) -> String {
-    let found = report.findings.len() as u64 + report.dropped_findings;
-    let ended = match report.outcome {
-        Outcome::Completed => "completed",
-        Outcome::Faulted => "stopped by a fault",
-        Outcome::Deadlock => "stopped: no thread can go on",
-        Outcome::LimitReached => "stopped at its limit",
-        Outcome::Unsupported => "stopped at something unsupported",
-    };
-    let mut line = format!("{}: grid {}, block {}: {ended}", launch.kernel, launch.grid, launch.block);
-    if found > 0 {
-        line.push_str(&format!(" with {}", plural(found, "finding")));
-        if report.dropped_findings > 0 {
-            line.push_str(&format!(" ({} not shown)", report.dropped_findings));
-        }
-        line.push_str(&format!("; one schedule that repeats: --seed {} --jobs 1", options.seed));
-    }
-    line.push('\n');
-    line
 }
 
 /// `y: f32[4] = 1.0 2.0 3.0 4.0`

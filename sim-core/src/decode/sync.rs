@@ -227,7 +227,8 @@ impl Decoder<'_> {
                     StateSpace::Local => (window::LOCAL, window::LOCAL_SIZE),
                     StateSpace::Param => (window::PARAM, window::PARAM_SIZE),
                     StateSpace::Const => (window::CONST.start, window::CONST.end - window::CONST.start),
-                    StateSpace::Global => (window::PARAM, window::GLOBAL.end - window::PARAM),
+                    // Every address outside the other windows; the range wraps around.
+                    StateSpace::Global => (window::PARAM, window::SHARED.wrapping_sub(window::PARAM)),
                     _ => return Err(format!("`{op}`")),
                 };
                 let (start, size) = (self.bits(start.into(), 2), self.bits(size.into(), 2));

@@ -119,7 +119,7 @@ impl<'a> Grid<'a> {
             functions_by_address,
             cluster,
             shared_bytes: code.shared.static_end + launch.shared_bytes,
-            exclusive: jobs == 1,
+            exclusive: jobs == 1 && options.alone,
             jobs,
             level,
             resident_limit,

@@ -85,7 +85,11 @@ impl Simulator {
 
     /// The same, with lane loops of a certain SIMD level (at most what the CPU has).
     pub fn with_level(config: DeviceConfig, level: SimdLevel) -> Simulator {
-        let memory = GlobalMemory::new(config.global_memory, config.track_initialization);
+        let memory = GlobalMemory::new(
+            config.global_memory,
+            config.global_addresses.clone(),
+            config.track_initialization,
+        );
         Simulator {
             config,
             level: level.min(SimdLevel::detect()),
@@ -104,6 +108,25 @@ impl Simulator {
     /// Bytes of global memory in all and in use.
     pub fn memory_usage(&self) -> (u64, u64) {
         self.memory.usage()
+    }
+
+    /// Makes memory of the host accessible to kernels at its own address, until it is given to
+    /// [`Backend::free`]. It does not count as device memory.
+    ///
+    /// # Errors
+    /// The address is no multiple of four, lies where other state spaces lie, or overlaps an allocation.
+    ///
+    /// # Safety
+    /// The bytes, rounded up to words, stay readable and writable until they were freed here and no
+    /// launch runs that began before.
+    pub unsafe fn adopt(
+        &self,
+        start: std::ptr::NonNull<u8>,
+        bytes: u64,
+        label: &str,
+    ) -> Result<DevicePtr, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.adopt(start, bytes, label) }
     }
 
     fn modules(&self) -> MutexGuard<'_, FxHashMap<ModuleId, Arc<Loaded>>> {
@@ -128,7 +151,22 @@ impl Simulator {
         Ok(codes.entry(id).or_insert_with(|| Arc::new(decode(&loaded.module, id, self.level))).clone())
     }
 
-    fn place_variables(&self, module: &Module) -> Result<FxHashMap<VarId, u64>, Error> {
+    /// [`Backend::load`] with variables that have their place already, in memory of [`Simulator::adopt`].
+    ///
+    /// # Errors
+    /// Those of [`Backend::load`].
+    pub fn load_placed(&self, module: Arc<Module>, placed: &[(VarId, DevicePtr)]) -> Result<ModuleId, Error> {
+        let addresses = self.place_variables(&module, placed)?;
+        let id = ModuleId(self.next_module.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        self.modules().insert(id, Arc::new(Loaded { module, addresses, codes: Mutex::default() }));
+        Ok(id)
+    }
+
+    fn place_variables(
+        &self,
+        module: &Module,
+        placed: &[(VarId, DevicePtr)],
+    ) -> Result<FxHashMap<VarId, u64>, Error> {
         let mut addresses = FxHashMap::default();
         let spaces = [StateSpace::Global, StateSpace::Const];
         for (at, variable) in module.variables.iter().enumerate() {
@@ -143,8 +181,12 @@ impl Simulator {
             } else {
                 AllocationKind::Global
             };
-            let address = self.memory.alloc(variable.size, &variable.name, kind)?;
-            addresses.insert(VarId(at as u32), address);
+            let id = VarId(at as u32);
+            let address = match placed.iter().find(|(other, _)| *other == id) {
+                Some(&(_, address)) => address,
+                None => self.memory.alloc(variable.size, &variable.name, kind)?,
+            };
+            addresses.insert(id, address);
         }
         for (&id, &address) in &addresses {
             let variable = &module.variables[id.index()];
@@ -312,10 +354,7 @@ impl Backend for Simulator {
     }
 
     fn load(&self, module: Arc<Module>) -> Result<ModuleId, Error> {
-        let addresses = self.place_variables(&module)?;
-        let id = ModuleId(self.next_module.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        self.modules().insert(id, Arc::new(Loaded { module, addresses, codes: Mutex::default() }));
-        Ok(id)
+        self.load_placed(module, &[])
     }
 
     fn unload(&self, module: ModuleId) -> Result<(), Error> {

@@ -5,14 +5,31 @@
 //! tear between racing weak accesses as the PTX memory model allows (ISA 8.10.3 asks for single-copy
 //! atomicity of morally strong accesses only). Wide *strong* accesses take a lock of [`LockTable`].
 
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// Zero-initialised words.
+/// Words of memory: zeroed ones of its own, or the host's.
 #[derive(Debug)]
 pub(crate) struct Cells {
-    all: Box<[AtomicU32]>,
-    /// The first word in use: it starts a cache line, as addresses of allocations do.
-    start: usize,
+    words: NonNull<AtomicU32>,
+    count: usize,
+    /// The `Box<[AtomicU32]>` that the words are a part of, unless they are the host's.
+    owned: Option<(NonNull<AtomicU32>, usize)>,
+}
+
+// SAFETY: the words are atomics, and nothing else about them changes.
+unsafe impl Send for Cells {}
+// SAFETY: as above.
+unsafe impl Sync for Cells {}
+
+impl Drop for Cells {
+    fn drop(&mut self) {
+        if let Some((all, count)) = self.owned {
+            let words = std::ptr::slice_from_raw_parts_mut(all.as_ptr(), count);
+            // SAFETY: `zeroed` leaked the box of these words, and nobody else frees it.
+            drop(unsafe { Box::from_raw(words) });
+        }
+    }
 }
 
 /// Words of a cache line.
@@ -25,19 +42,30 @@ impl Cells {
         let mut words: Vec<u32> = Vec::new();
         words.try_reserve_exact(count).ok()?;
         drop(words);
-        // Zeroed pages come from the system untouched.
-        let words = vec![0u32; count].into_boxed_slice();
-        let raw = Box::into_raw(words);
-        // SAFETY: AtomicU32 has the size, alignment and bit validity of u32, and the box was owned.
-        let all = unsafe { Box::from_raw(raw as *mut [AtomicU32]) };
+        // Zeroed pages come from the system untouched. AtomicU32 has the size, alignment and bit validity
+        // of u32.
+        let all: NonNull<AtomicU32> = NonNull::from(Box::leak(vec![0u32; count].into_boxed_slice())).cast();
+        // The first word in use starts a cache line, as addresses of allocations do.
         let start = all.as_ptr().align_offset(size_of::<[u32; LINE]>()).min(LINE);
-        Some(Cells { all, start })
+        // SAFETY: `count` counts a line more than is used.
+        let words = unsafe { all.add(start) };
+        Some(Cells { words, count: count - start, owned: Some((all, count)) })
+    }
+
+    /// The host's own memory, which programs on the host may access at any time.
+    ///
+    /// # Safety
+    /// `bytes` bytes rounded up to words stay readable and writable at `start`, a multiple of four, as
+    /// long as the cells live.
+    pub(crate) unsafe fn of_host(start: NonNull<u8>, bytes: u64) -> Cells {
+        Cells { words: start.cast(), count: bytes.div_ceil(4) as usize, owned: None }
     }
 
     /// The words.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[AtomicU32] {
-        &self.all[self.start..]
+        // SAFETY: `zeroed` made so many words, or `of_host` was promised them.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.count) }
     }
 
     /// Reads 1 to 8 bytes at a multiple of their number.
@@ -91,44 +119,41 @@ impl Cells {
 
     /// Copies bytes out.
     pub(crate) fn read(&self, at: u64, bytes: &mut [u8]) {
-        let (at, words) = split(at, bytes.len());
-        let mut done = 0;
-        for index in words {
-            let word = self.words()[index].load(Relaxed).to_le_bytes();
-            let from = if done == 0 { at } else { 0 };
-            let count = (4 - from).min(bytes.len() - done);
-            bytes[done..done + count].copy_from_slice(&word[from..from + count]);
-            done += count;
+        let (head, start) = head(at, bytes.len());
+        let (first, rest) = bytes.split_at_mut(head);
+        let (full, last) = rest.as_chunks_mut::<4>();
+        let end = (start + full.len()) as u64 * 4;
+        for (to, from) in first.iter_mut().zip(at..).chain(last.iter_mut().zip(end..)) {
+            *to = self.load(from, 1) as u8;
+        }
+        if !full.is_empty() {
+            for (to, word) in full.iter_mut().zip(&self.words()[start..]) {
+                *to = word.load(Relaxed).to_le_bytes();
+            }
         }
     }
 
     /// Copies bytes in.
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) {
-        let (at, words) = split(at, bytes.len());
-        let mut done = 0;
-        for index in words {
-            let from = if done == 0 { at } else { 0 };
-            let count = (4 - from).min(bytes.len() - done);
-            let piece = &bytes[done..done + count];
-            if let Ok(word) = piece.try_into() {
-                self.words()[index].store(u32::from_le_bytes(word), Relaxed);
-            } else {
-                self.update(index, false, |old| {
-                    let mut word = old.to_le_bytes();
-                    word[from..from + count].copy_from_slice(piece);
-                    u32::from_le_bytes(word)
-                });
+        let (head, start) = head(at, bytes.len());
+        let (first, rest) = bytes.split_at(head);
+        let (full, last) = rest.as_chunks::<4>();
+        let end = (start + full.len()) as u64 * 4;
+        for (&byte, to) in first.iter().zip(at..).chain(last.iter().zip(end..)) {
+            self.store(to, 1, byte.into(), false);
+        }
+        if !full.is_empty() {
+            for (&from, word) in full.iter().zip(&self.words()[start..]) {
+                word.store(u32::from_le_bytes(from), Relaxed);
             }
-            done += count;
         }
     }
 }
 
-/// The offset in the first word, and the words that `len` bytes at `at` touch.
-fn split(at: u64, len: usize) -> (usize, std::ops::Range<usize>) {
-    let first = (at / 4) as usize;
-    let last = (at as usize + len).div_ceil(4);
-    ((at % 4) as usize, first..if len == 0 { first } else { last })
+/// How many of `len` bytes at `at` come before the first full word, and the index of that word.
+fn head(at: u64, len: usize) -> (usize, usize) {
+    let head = (at.wrapping_neg() % 4) as usize;
+    (head.min(len), (at as usize + head) / 4)
 }
 
 /// Spin locks by address, for accesses wider than a word that must not tear.

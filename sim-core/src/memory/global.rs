@@ -1,5 +1,7 @@
 //! Global memory: allocations, where they lie, and what is wrong with an address outside them.
 
+use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +13,8 @@ use crate::backend::Error;
 pub(crate) enum AllocationKind {
     /// `Backend::alloc`
     Buffer,
+    /// Memory of the host at its own address, which the host may access at any time.
+    Host,
     /// A `.global` variable.
     Global,
     /// A `.const` variable: read-only for kernels.
@@ -48,7 +52,7 @@ impl Allocation {
     /// `buffer "x" (4096 bytes at 0x7f…)`
     pub(crate) fn describe(&self) -> String {
         let kind = match self.kind {
-            AllocationKind::Buffer => "buffer",
+            AllocationKind::Buffer | AllocationKind::Host => "buffer",
             AllocationKind::Global => "variable",
             AllocationKind::Const => "constant",
             AllocationKind::Heap => "device heap",
@@ -117,6 +121,7 @@ struct Inner {
     /// Next address of constants, and of everything else.
     next_const: u64,
     next: u64,
+    end: u64,
     used: u64,
     /// Freed allocations in order of freeing, so that the oldest is forgotten first.
     freed: std::collections::VecDeque<u64>,
@@ -139,11 +144,12 @@ const ALIGNMENT: u64 = 512;
 const GAP: u64 = 512;
 
 impl GlobalMemory {
-    pub(crate) fn new(total: u64, track_initialization: bool) -> GlobalMemory {
+    pub(crate) fn new(total: u64, addresses: Range<u64>, track_initialization: bool) -> GlobalMemory {
         let inner = Inner {
             table: Arc::default(),
             next_const: window::CONST.start,
-            next: window::GLOBAL.start + (1 << 24),
+            next: addresses.start + (1 << 24),
+            end: addresses.end,
             used: 0,
             freed: Default::default(),
         };
@@ -176,9 +182,10 @@ impl GlobalMemory {
         let mut inner = self.lock();
         let available = self.total - inner.used;
         let out_of_memory = Error::OutOfMemory { requested: size, available, total: self.total };
+        let end = inner.end;
         let (next, end) = match kind {
             AllocationKind::Const => (&mut inner.next_const, window::CONST.end),
-            _ => (&mut inner.next, window::GLOBAL.end),
+            _ => (&mut inner.next, end),
         };
         if size > available || size.saturating_add(GAP + ALIGNMENT) > end - *next {
             return Err(out_of_memory);
@@ -194,6 +201,40 @@ impl GlobalMemory {
             Allocation { base, size, kind, state: State::Live, label: label.into(), cells, written };
         let at = inner.table.list.partition_point(|other| other.base < base);
         Arc::make_mut(&mut inner.table).list.insert(at, allocation);
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        Ok(base)
+    }
+
+    /// Makes memory of the host accessible at its own address. What the host wrote into it is not known,
+    /// so all of it counts as written.
+    ///
+    /// # Safety
+    /// As for [`Cells::of_host`], until [`GlobalMemory::free`] and the end of launches that run then.
+    pub(crate) unsafe fn adopt(&self, start: NonNull<u8>, size: u64, label: &str) -> Result<u64, Error> {
+        let base = start.as_ptr().expose_provenance() as u64;
+        let refuse = |text: &str| {
+            Err(Error::InvalidAddress(format!("{size} bytes of host memory at {base:#x}: {text}")))
+        };
+        let Some(end) = base.checked_add(size) else { return refuse("they wrap around") };
+        let special = window::SHARED..window::PARAM + window::PARAM_SIZE;
+        if !base.is_multiple_of(4) || base < special.end && end > special.start {
+            return refuse("not a multiple of four, or where shared and local memory lie");
+        }
+        let mut inner = self.lock();
+        let overlaps = |other: &Allocation| other.base < end && base < other.end();
+        if inner.table.list.iter().any(|other| other.state == State::Live && overlaps(other)) {
+            return refuse("there is an allocation already");
+        }
+        // SAFETY: the caller's promise is that of `of_host`.
+        let cells = Arc::new(unsafe { Cells::of_host(start, size) });
+        let label = label.into();
+        let kind = AllocationKind::Host;
+        let allocation = Allocation { base, size, kind, state: State::Live, label, cells, written: None };
+        let table = Arc::make_mut(&mut inner.table);
+        // The host may have been given the place of something freed again.
+        table.list.retain(|other| other.state == State::Live || !(overlaps(other) || other.base == base));
+        let at = table.list.partition_point(|other| other.base < base);
+        table.list.insert(at, allocation);
         self.generation.fetch_add(1, Ordering::Relaxed);
         Ok(base)
     }
@@ -215,7 +256,7 @@ impl GlobalMemory {
         let table = Arc::make_mut(&mut inner.table);
         let allocation = &mut table.list[index];
         allocation.state = State::Freed;
-        let size = allocation.size;
+        let size = if allocation.kind == AllocationKind::Host { 0 } else { allocation.size };
         if let Some(cells) = Cells::zeroed(0) {
             allocation.cells = Arc::new(cells);
             allocation.written = None;
@@ -226,7 +267,9 @@ impl GlobalMemory {
             && let Some(oldest) = inner.freed.pop_front()
         {
             let table = Arc::make_mut(&mut inner.table);
-            if let Ok(at) = table.list.binary_search_by_key(&oldest, |allocation| allocation.base) {
+            if let Ok(at) = table.list.binary_search_by_key(&oldest, |allocation| allocation.base)
+                && table.list[at].state == State::Freed
+            {
                 table.list.remove(at);
             }
         }
@@ -259,7 +302,7 @@ mod tests {
 
     #[test]
     fn addresses_outside_are_explained() {
-        let memory = GlobalMemory::new(1 << 20, false);
+        let memory = GlobalMemory::new(1 << 20, window::GLOBAL, false);
         let a = memory.alloc(100, "a", AllocationKind::Buffer).unwrap();
         let b = memory.alloc(8, "b", AllocationKind::Buffer).unwrap();
         let table = memory.snapshot().table;

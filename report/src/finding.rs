@@ -5,30 +5,30 @@ use std::path::{Path, PathBuf};
 use ptx_frontend::{Module, Severity, Source, SourceId, Span};
 use sim_core::{CodePlace, CudaPlace, Finding};
 
-use super::plural;
-use super::snippet::{Excerpt, Message};
-use super::threads;
+use crate::plural;
+use crate::snippet::{Excerpt, Message};
+use crate::threads;
 
 /// Boxes of threads shown a finding.
 const GROUPS: usize = 4;
 
 /// Where the texts of places are found.
 #[derive(Debug)]
-pub(crate) struct Sources<'a> {
+pub struct Sources<'a> {
     /// The PTX.
-    pub(crate) module: &'a Module,
+    pub module: &'a Module,
     /// Where CUDA sources are looked for beside where `.file` says.
-    pub(crate) root: Option<&'a Path>,
+    pub root: Option<&'a Path>,
 }
 
 impl Sources<'_> {
     /// The PTX text with this id.
-    pub(crate) fn ptx(&self, id: SourceId) -> Option<&Source> {
+    pub fn ptx(&self, id: SourceId) -> Option<&Source> {
         self.module.sources.get(id.0 as usize)
     }
 
     /// `file:line` of a PTX place.
-    pub(crate) fn line(&self, source: SourceId, span: Span) -> String {
+    pub fn line(&self, source: SourceId, span: Span) -> String {
         match self.ptx(source) {
             Some(source) => format!("{}:{}", source.name, source.line_column(span.start).0),
             None => "unknown".to_string(),
@@ -57,7 +57,7 @@ impl Sources<'_> {
 }
 
 /// The message of a finding.
-pub(crate) fn message(finding: &Finding, sources: &Sources<'_>) -> Message {
+pub fn message(finding: &Finding, sources: &Sources<'_>) -> Message {
     let mut excerpts = Vec::new();
     let mut notes = Vec::new();
     if let Some(place) = &finding.place {
@@ -137,10 +137,18 @@ mod tests {
     use sim_core::{Dim3, FindingKind, ThreadId};
     use std::sync::Arc;
 
-    pub(crate) fn example(directory: &Path) -> (Module, Finding) {
+    /// A module of this text, which need not be PTX: only the text itself is used.
+    fn module_of(source: Source) -> Module {
+        let header = Source::new("header", b".version 9.0\n.target sm_90\n.address_size 64\n".to_vec());
+        let mut module = ptx_frontend::parse(header).module.unwrap();
+        module.sources = vec![source];
+        module
+    }
+
+    fn example(directory: &Path) -> (Module, Finding) {
         let text = ".version 9.0\n\tst.global.f32 [%rd1], %f1;\n";
         let source = Source::new(directory.join("a.ptx").display().to_string(), text.into());
-        let module = crate::modules::tests::module_of(source);
+        let module = module_of(source);
         let block = Dim3::new(3, 0, 0);
         let finding = Finding {
             kind: FindingKind::OutOfBounds,

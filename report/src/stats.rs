@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use sim_core::{LaunchReport, Stats};
 
 /// A table of what a launch did.
-pub(crate) fn table(kernel: &str, report: &LaunchReport) -> String {
+pub fn table(kernel: &str, report: &LaunchReport) -> String {
     let stats = &report.stats;
     let memory = &stats.memory;
     let mut table = Table::new();

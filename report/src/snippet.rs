@@ -5,28 +5,26 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use ptx_frontend::{Severity, Source, Span};
 
-use crate::exit::Failure;
-
 /// A line of a text with one marked range.
 #[derive(Clone, Debug)]
-pub(crate) struct Excerpt {
+pub struct Excerpt {
     /// File name shown.
-    pub(crate) path: String,
+    pub path: String,
     /// The line.
-    pub(crate) text: String,
+    pub text: String,
     /// Its 1-based number.
-    pub(crate) line: u32,
+    pub line: u32,
     /// The marked bytes of `text`.
-    pub(crate) range: Range<usize>,
+    pub range: Range<usize>,
     /// Text beside the mark, or empty.
-    pub(crate) label: String,
+    pub label: String,
     /// Whether it is the place of the message, not one that helps to understand it.
-    pub(crate) primary: bool,
+    pub primary: bool,
 }
 
 impl Excerpt {
     /// The line that a span begins on, marked to the end of the span or of the line.
-    pub(crate) fn of(source: &Source, span: Span, label: &str, primary: bool) -> Self {
+    pub fn of(source: &Source, span: Span, label: &str, primary: bool) -> Self {
         let (line, column) = source.line_column(span.start);
         let text = source.line(line);
         let start = (column as usize - 1).min(text.len());
@@ -44,7 +42,7 @@ impl Excerpt {
 
     /// One line of a file that is not a [`Source`], marked from a 1-based column to the end of the
     /// word there; column 0 marks the whole line.
-    pub(crate) fn of_line(path: &str, line: u32, text: &str, column: u32, label: &str) -> Self {
+    pub fn of_line(path: &str, line: u32, text: &str, column: u32, label: &str) -> Self {
         let indent = text.len() - text.trim_start().len();
         let start = floor(text, if column == 0 { indent } else { column as usize - 1 });
         let rest = &text[start..];
@@ -85,24 +83,24 @@ fn floor(text: &str, at: usize) -> usize {
 
 /// A message to be rendered.
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
+pub struct Message {
     /// Error or warning.
-    pub(crate) severity: Severity,
+    pub severity: Severity,
     /// Code or kind, shown in brackets.
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
     /// The sentence.
-    pub(crate) title: String,
+    pub title: String,
     /// Places, the primary one first.
-    pub(crate) excerpts: Vec<Excerpt>,
+    pub excerpts: Vec<Excerpt>,
     /// `= note:` lines.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// `= help:` lines.
-    pub(crate) help: Vec<String>,
+    pub help: Vec<String>,
 }
 
 impl Message {
     /// The message with colours in ANSI codes, ending in a line end.
-    pub(crate) fn render(&self) -> String {
+    pub fn render(&self) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -128,23 +126,6 @@ impl Message {
         group = group.elements(self.notes.iter().map(|note| Level::NOTE.message(note.as_str())));
         group = group.elements(self.help.iter().map(|help| Level::HELP.message(help.as_str())));
         format!("{}\n", Renderer::styled().render(&[group]))
-    }
-}
-
-impl From<&Failure> for Message {
-    fn from(failure: &Failure) -> Self {
-        let excerpts = failure.place.iter().map(|place| {
-            let span = Span::new(place.span.start as u32, place.span.end as u32);
-            Excerpt::of(&place.source, span, "", true)
-        });
-        Self {
-            severity: Severity::Error,
-            id: None,
-            title: failure.message.clone(),
-            excerpts: excerpts.collect(),
-            notes: failure.notes.clone(),
-            help: failure.help.clone(),
-        }
     }
 }
 

@@ -5,11 +5,11 @@ use sim_core::{Dim3, ThreadId};
 
 /// All positions between two corners, both included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub(crate) struct Span3 {
+pub struct Span3 {
     /// Lowest x, y, z.
-    pub(crate) first: [u32; 3],
+    pub first: [u32; 3],
     /// Highest x, y, z.
-    pub(crate) last: [u32; 3],
+    pub last: [u32; 3],
 }
 
 impl Span3 {
@@ -44,15 +44,15 @@ impl std::fmt::Display for Span3 {
 
 /// Threads that are the same in every block of a box.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub(crate) struct ThreadGroup {
+pub struct ThreadGroup {
     /// Positions of the blocks in the grid.
-    pub(crate) blocks: Span3,
+    pub blocks: Span3,
     /// Positions of the threads in each of them.
-    pub(crate) threads: Vec<Span3>,
+    pub threads: Vec<Span3>,
 }
 
 /// Groups threads into boxes of threads in boxes of blocks.
-pub(crate) fn group(threads: &[ThreadId]) -> Vec<ThreadGroup> {
+pub fn group(threads: &[ThreadId]) -> Vec<ThreadGroup> {
     let mut sorted: Vec<&ThreadId> = threads.iter().collect();
     let key = |at: Dim3| (at.z, at.y, at.x);
     sorted.sort_by_key(|id| (key(id.block), key(id.thread)));

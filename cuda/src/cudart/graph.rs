@@ -1,0 +1,238 @@
+//! Graphs: the driver's, with kernels by address and copies by direction.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use runtime::{Operation, Result};
+use sim_core::Dim3;
+
+use crate::cudart::context::ensure;
+use crate::cudart::launch::Extent;
+use crate::cudart::memory::{Params3D, node_copy, symbol_bytes};
+use crate::cudart::register::function;
+use crate::driver::copy::describe;
+use crate::driver::launch::{call, pack};
+use crate::driver::node::{add, change, change_exec};
+use crate::driver::{graph as driver, node as driver_node, user_object as driver_user};
+use crate::ffi::{Handle, get};
+use crate::types::{HostNodeParams, MemsetNodeParams};
+
+/// `cudaKernelNodeParams`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct KernelParams {
+    function: u64,
+    grid: Extent,
+    block: Extent,
+    shared: u32,
+    params: *const u64,
+    extra: *const u64,
+}
+
+unsafe fn kernel(params: *const KernelParams) -> Result<Operation> {
+    let context = ensure()?;
+    // SAFETY: null or the structure.
+    let asked = unsafe { get(params) }?;
+    let function = function(&context, asked.function)?;
+    let config = runtime::LaunchConfig {
+        grid: Dim3::from(asked.grid),
+        block: Dim3::from(asked.block),
+        cluster: None,
+        shared: asked.shared,
+        cooperative: false,
+    };
+    // SAFETY: the program describes a launch.
+    let packed = unsafe { pack(&function, asked.params, asked.extra) }?;
+    call(function, &config, packed)
+}
+
+unsafe fn volume(params: *const Params3D) -> Result<Operation> {
+    let context = ensure()?;
+    // SAFETY: null or the structure.
+    let asked = unsafe { get(params) }?.driver()?;
+    Ok(Operation::Copy(Arc::new(describe(&context, &asked)?)))
+}
+
+fn linear(to: u64, from: u64, bytes: usize, kind: u32) -> Result<Operation> {
+    Ok(Operation::Copy(Arc::new(node_copy(to, from, bytes, kind)?)))
+}
+
+/// Where handles are put.
+type Handles = *mut Handle;
+
+rt! {
+    fn cudaGraphAddKernelNode(
+        node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const KernelParams
+    ) {
+        add(node, graph, after, count, kernel(params)?).map(|_| ())
+    }
+
+    fn cudaGraphKernelNodeSetParams(node: Handle, params: *const KernelParams) {
+        change(node, kernel(params)?)
+    }
+
+    fn cudaGraphExecKernelNodeSetParams(exec: Handle, node: Handle, params: *const KernelParams) {
+        change_exec(exec, node, kernel(params)?)
+    }
+
+    fn cudaGraphAddMemcpyNode(
+        node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const Params3D
+    ) {
+        add(node, graph, after, count, volume(params)?).map(|_| ())
+    }
+
+    fn cudaGraphMemcpyNodeSetParams(node: Handle, params: *const Params3D) {
+        change(node, volume(params)?)
+    }
+
+    fn cudaGraphExecMemcpyNodeSetParams(exec: Handle, node: Handle, params: *const Params3D) {
+        change_exec(exec, node, volume(params)?)
+    }
+
+    fn cudaGraphAddMemcpyNode1D(
+        node: Handles, graph: Handle, after: *const Handle, count: usize, to: u64, from: u64, bytes: usize, kind: u32
+    ) {
+        add(node, graph, after, count, linear(to, from, bytes, kind)?).map(|_| ())
+    }
+
+    fn cudaGraphMemcpyNodeSetParams1D(node: Handle, to: u64, from: u64, bytes: usize, kind: u32) {
+        change(node, linear(to, from, bytes, kind)?)
+    }
+
+    fn cudaGraphExecMemcpyNodeSetParams1D(exec: Handle, node: Handle, to: u64, from: u64, bytes: usize, kind: u32) {
+        change_exec(exec, node, linear(to, from, bytes, kind)?)
+    }
+
+    fn cudaGraphAddMemcpyNodeToSymbol(
+        node: Handles, graph: Handle, after: *const Handle, count: usize, symbol: u64, from: u64, bytes: usize,
+        offset: usize, kind: u32
+    ) {
+        let to = symbol_bytes(symbol, bytes, offset)?;
+        add(node, graph, after, count, linear(to, from, bytes, kind)?).map(|_| ())
+    }
+
+    fn cudaGraphAddMemcpyNodeFromSymbol(
+        node: Handles, graph: Handle, after: *const Handle, count: usize, to: u64, symbol: u64, bytes: usize,
+        offset: usize, kind: u32
+    ) {
+        let from = symbol_bytes(symbol, bytes, offset)?;
+        add(node, graph, after, count, linear(to, from, bytes, kind)?).map(|_| ())
+    }
+
+    fn cudaGraphMemcpyNodeSetParamsToSymbol(
+        node: Handle, symbol: u64, from: u64, bytes: usize, offset: usize, kind: u32
+    ) {
+        change(node, linear(symbol_bytes(symbol, bytes, offset)?, from, bytes, kind)?)
+    }
+
+    fn cudaGraphMemcpyNodeSetParamsFromSymbol(
+        node: Handle, to: u64, symbol: u64, bytes: usize, offset: usize, kind: u32
+    ) {
+        change(node, linear(to, symbol_bytes(symbol, bytes, offset)?, bytes, kind)?)
+    }
+
+    fn cudaGraphExecMemcpyNodeSetParamsToSymbol(
+        exec: Handle, node: Handle, symbol: u64, from: u64, bytes: usize, offset: usize, kind: u32
+    ) {
+        change_exec(exec, node, linear(symbol_bytes(symbol, bytes, offset)?, from, bytes, kind)?)
+    }
+
+    fn cudaGraphExecMemcpyNodeSetParamsFromSymbol(
+        exec: Handle, node: Handle, to: u64, symbol: u64, bytes: usize, offset: usize, kind: u32
+    ) {
+        change_exec(exec, node, linear(to, symbol_bytes(symbol, bytes, offset)?, bytes, kind)?)
+    }
+
+    fn cudaGraphAddMemsetNode(
+        node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const MemsetNodeParams
+    ) {
+        ensure()?;
+        crate::cudart::error::of(driver_node::cuGraphAddMemsetNode(node, graph, after, count, params, 0))
+    }
+
+    fn cudaGraphExecMemsetNodeSetParams(exec: Handle, node: Handle, params: *const MemsetNodeParams) {
+        ensure()?;
+        crate::cudart::error::of(driver_node::cuGraphExecMemsetNodeSetParams(exec, node, params, 0))
+    }
+
+    fn cudaGraphExecUpdate(exec: Handle, graph: Handle, result: *mut [u64; 3]) {
+        ensure()?;
+        crate::cudart::error::of(driver::cuGraphExecUpdate_v2(exec, graph, result))
+    }
+
+    fn cudaGraphInstantiate_cuda12(exec: Handles, graph: Handle, flags: u64) {
+        ensure()?;
+        crate::cudart::error::of(driver::cuGraphInstantiateWithFlags(exec, graph, flags))
+    }
+
+    fn cudaGraphGetEdges_cuda12(graph: Handle, from: Handles, to: Handles, count: *mut usize) {
+        ensure()?;
+        crate::cudart::error::of(driver::cuGraphGetEdges(graph, from, to, count))
+    }
+
+    fn cudaGraphDebugDotPrint(graph: Handle, path: *const c_char, flags: u32) {
+        ensure()?;
+        crate::cudart::error::of(driver::cuGraphDebugDotPrint(graph, path, flags))
+    }
+}
+
+rt_as_driver! {
+    cudaGraphCreate = driver::cuGraphCreate, (graph: Handles, flags: u32);
+    cudaGraphDestroy = driver::cuGraphDestroy, (graph: Handle);
+    cudaGraphClone = driver::cuGraphClone, (clone: Handles, graph: Handle);
+    cudaGraphNodeFindInClone = driver::cuGraphNodeFindInClone, (node: Handles, original: Handle, clone: Handle);
+    cudaGraphDestroyNode = driver::cuGraphDestroyNode, (node: Handle);
+    cudaGraphGetNodes = driver::cuGraphGetNodes, (graph: Handle, nodes: Handles, count: *mut usize);
+    cudaGraphGetRootNodes = driver::cuGraphGetRootNodes, (graph: Handle, nodes: Handles, count: *mut usize);
+    cudaGraphGetEdges = driver::cuGraphGetEdges_v2, (graph: Handle, from: Handles, to: Handles, data: *mut u64, count: *mut usize);
+    cudaGraphGetEdges_v2 = driver::cuGraphGetEdges_v2, (graph: Handle, from: Handles, to: Handles, data: *mut u64, count: *mut usize);
+    cudaGraphAddDependencies = driver::cuGraphAddDependencies_v2, (graph: Handle, from: *const Handle, to: *const Handle, data: *const u64, count: usize);
+    cudaGraphAddDependencies_v2 = driver::cuGraphAddDependencies_v2, (graph: Handle, from: *const Handle, to: *const Handle, data: *const u64, count: usize);
+    cudaGraphAddDependencies_cuda12 = driver::cuGraphAddDependencies, (graph: Handle, from: *const Handle, to: *const Handle, count: usize);
+    cudaGraphRemoveDependencies = driver::cuGraphRemoveDependencies_v2, (graph: Handle, from: *const Handle, to: *const Handle, data: *const u64, count: usize);
+    cudaGraphRemoveDependencies_v2 = driver::cuGraphRemoveDependencies_v2, (graph: Handle, from: *const Handle, to: *const Handle, data: *const u64, count: usize);
+    cudaGraphRemoveDependencies_cuda12 = driver::cuGraphRemoveDependencies, (graph: Handle, from: *const Handle, to: *const Handle, count: usize);
+    cudaGraphNodeGetDependencies = driver::cuGraphNodeGetDependencies_v2, (node: Handle, nodes: Handles, data: *mut u64, count: *mut usize);
+    cudaGraphNodeGetDependencies_v2 = driver::cuGraphNodeGetDependencies_v2, (node: Handle, nodes: Handles, data: *mut u64, count: *mut usize);
+    cudaGraphNodeGetDependencies_cuda12 = driver::cuGraphNodeGetDependencies, (node: Handle, nodes: Handles, count: *mut usize);
+    cudaGraphNodeGetDependentNodes = driver::cuGraphNodeGetDependentNodes_v2, (node: Handle, nodes: Handles, data: *mut u64, count: *mut usize);
+    cudaGraphNodeGetDependentNodes_v2 = driver::cuGraphNodeGetDependentNodes_v2, (node: Handle, nodes: Handles, data: *mut u64, count: *mut usize);
+    cudaGraphNodeGetDependentNodes_cuda12 = driver::cuGraphNodeGetDependentNodes, (node: Handle, nodes: Handles, count: *mut usize);
+    cudaGraphNodeGetType = driver::cuGraphNodeGetType, (node: Handle, kind: *mut u32);
+    cudaGraphInstantiate = driver::cuGraphInstantiateWithFlags, (exec: Handles, graph: Handle, flags: u64);
+    cudaGraphInstantiateWithFlags = driver::cuGraphInstantiateWithFlags, (exec: Handles, graph: Handle, flags: u64);
+    cudaGraphInstantiateWithParams = driver::cuGraphInstantiateWithParams, (exec: Handles, graph: Handle, params: *mut driver::InstantiateParams);
+    cudaGraphInstantiateWithParams_ptsz = driver::cuGraphInstantiateWithParams, (exec: Handles, graph: Handle, params: *mut driver::InstantiateParams);
+    cudaGraphExecDestroy = driver::cuGraphExecDestroy, (exec: Handle);
+    cudaGraphExecGetFlags = driver::cuGraphExecGetFlags, (exec: Handle, flags: *mut u64);
+    cudaGraphNodeSetEnabled = driver::cuGraphNodeSetEnabled, (exec: Handle, node: Handle, enabled: u32);
+    cudaGraphNodeGetEnabled = driver::cuGraphNodeGetEnabled, (exec: Handle, node: Handle, enabled: *mut u32);
+    cudaGraphMemsetNodeGetParams = driver_node::cuGraphMemsetNodeGetParams, (node: Handle, params: *mut MemsetNodeParams);
+    cudaGraphMemsetNodeSetParams = driver_node::cuGraphMemsetNodeSetParams, (node: Handle, params: *const MemsetNodeParams);
+    cudaGraphAddHostNode = driver_node::cuGraphAddHostNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const HostNodeParams);
+    cudaGraphHostNodeGetParams = driver_node::cuGraphHostNodeGetParams, (node: Handle, params: *mut HostNodeParams);
+    cudaGraphHostNodeSetParams = driver_node::cuGraphHostNodeSetParams, (node: Handle, params: *const HostNodeParams);
+    cudaGraphExecHostNodeSetParams = driver_node::cuGraphExecHostNodeSetParams, (exec: Handle, node: Handle, params: *const HostNodeParams);
+    cudaGraphAddEmptyNode = driver_node::cuGraphAddEmptyNode, (node: Handles, graph: Handle, after: *const Handle, count: usize);
+    cudaGraphAddChildGraphNode = driver_node::cuGraphAddChildGraphNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, child: Handle);
+    cudaGraphChildGraphNodeGetGraph = driver_node::cuGraphChildGraphNodeGetGraph, (node: Handle, graph: Handles);
+    cudaGraphExecChildGraphNodeSetParams = driver_node::cuGraphExecChildGraphNodeSetParams, (exec: Handle, node: Handle, child: Handle);
+    cudaGraphAddEventRecordNode = driver_node::cuGraphAddEventRecordNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, event: Handle);
+    cudaGraphEventRecordNodeGetEvent = driver_node::cuGraphEventRecordNodeGetEvent, (node: Handle, event: Handles);
+    cudaGraphEventRecordNodeSetEvent = driver_node::cuGraphEventRecordNodeSetEvent, (node: Handle, event: Handle);
+    cudaGraphExecEventRecordNodeSetEvent = driver_node::cuGraphExecEventRecordNodeSetEvent, (exec: Handle, node: Handle, event: Handle);
+    cudaGraphAddEventWaitNode = driver_node::cuGraphAddEventWaitNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, event: Handle);
+    cudaGraphEventWaitNodeGetEvent = driver_node::cuGraphEventWaitNodeGetEvent, (node: Handle, event: Handles);
+    cudaGraphEventWaitNodeSetEvent = driver_node::cuGraphEventWaitNodeSetEvent, (node: Handle, event: Handle);
+    cudaGraphExecEventWaitNodeSetEvent = driver_node::cuGraphExecEventWaitNodeSetEvent, (exec: Handle, node: Handle, event: Handle);
+    cudaUserObjectCreate = driver_user::cuUserObjectCreate, (to: Handles, argument: *mut c_void, destroy: Option<unsafe extern "C" fn(*mut c_void)>, count: u32, flags: u32);
+    cudaUserObjectRetain = driver_user::cuUserObjectRetain, (object: Handle, count: u32);
+    cudaUserObjectRelease = driver_user::cuUserObjectRelease, (object: Handle, count: u32);
+    cudaGraphRetainUserObject = driver_user::cuGraphRetainUserObject, (graph: Handle, object: Handle, count: u32, flags: u32);
+    cudaGraphReleaseUserObject = driver_user::cuGraphReleaseUserObject, (graph: Handle, object: Handle, count: u32);
+}
+
+rt_as_stream! {
+    cudaGraphLaunch cudaGraphLaunch_ptsz = driver::cuGraphLaunch, driver::cuGraphLaunch_ptsz, (exec: Handle, stream: Handle);
+    cudaGraphUpload cudaGraphUpload_ptsz = driver::cuGraphUpload, driver::cuGraphUpload_ptsz, (exec: Handle, stream: Handle);
+}

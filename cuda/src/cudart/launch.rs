@@ -1,0 +1,272 @@
+//! Launches, and what is known about kernels.
+
+use std::cell::RefCell;
+use std::ffi::c_char;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use runtime::{Context, LaunchConfig as Config, Operation, Result, Status, active_blocks};
+use sim_core::Dim3;
+
+use crate::cudart::context::ensure;
+use crate::cudart::error::INVALID_CONFIGURATION;
+use crate::cudart::register::function;
+use crate::driver::function::{active_clusters, attribute, c_name, set_attribute};
+use crate::driver::launch::{StreamCallback, call, config_of, pack};
+use crate::ffi::{Handle, get, put, put_wanted};
+use crate::state::{self, NullStream};
+use crate::types::{LaunchAttribute, LaunchConfig};
+
+/// `dim3`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Extent {
+    x: u32,
+    y: u32,
+    z: u32,
+}
+
+impl From<Extent> for Dim3 {
+    fn from(extent: Extent) -> Self {
+        Dim3::new(extent.x, extent.y, extent.z)
+    }
+}
+
+/// A launch that `<<< >>>` has described and not done.
+#[derive(Clone, Copy)]
+struct Pushed {
+    grid: Extent,
+    block: Extent,
+    shared: usize,
+    stream: Handle,
+}
+
+thread_local! {
+    static PUSHED: RefCell<Vec<Pushed>> = const { RefCell::new(Vec::new()) };
+}
+
+/// `cudaLaunchConfig_t`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct RuntimeConfig {
+    grid: Extent,
+    block: Extent,
+    shared: usize,
+    stream: Handle,
+    attributes: *const LaunchAttribute,
+    attribute_count: u32,
+}
+
+impl RuntimeConfig {
+    fn driver(&self) -> LaunchConfig {
+        let array = |extent: Extent| [extent.x, extent.y, extent.z];
+        LaunchConfig {
+            grid: array(self.grid),
+            block: array(self.block),
+            shared: self.shared.min(u32::MAX as usize) as u32,
+            stream: self.stream,
+            attributes: self.attributes,
+            attribute_count: self.attribute_count,
+        }
+    }
+}
+
+/// `cudaFuncAttributes`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Attributes {
+    shared: usize,
+    constant: usize,
+    local: usize,
+    max_threads: i32,
+    registers: i32,
+    ptx_version: i32,
+    binary_version: i32,
+    cache_mode: i32,
+    max_dynamic_shared: i32,
+    carveout: i32,
+    cluster_must_be_set: i32,
+    cluster: [i32; 3],
+    cluster_policy: i32,
+    non_portable_cluster: i32,
+    reserved: [i32; 16],
+}
+
+unsafe fn launch(of: u64, config: &Config, stream: Handle, null: NullStream, params: *const u64) -> Result {
+    ensure()?;
+    let (context, stream) = state::stream(stream, null)?;
+    context.check()?;
+    let function = function(&context, of)?;
+    let limits = context.device.simulator.config();
+    let (grid, block) = (config.grid, config.block);
+    let possible = grid.count() > 0
+        && block.count() > 0
+        && block.count() <= u128::from(limits.threads_per_block)
+        && (block.x <= 1024 && block.y <= 1024 && block.z <= 64)
+        && (grid.x <= limits.grid_x && grid.y <= 65_535 && grid.z <= 65_535);
+    if !possible {
+        return Err(INVALID_CONFIGURATION);
+    }
+    // SAFETY: the compiler's code passes a pointer to each argument.
+    let params = unsafe { pack(&function, params, std::ptr::null()) }?;
+    context.enqueue(&stream, call(function, config, params)?)
+}
+
+fn simple(grid: Extent, block: Extent, shared: usize, cooperative: bool) -> Config {
+    let shared = shared.min(u32::MAX as usize) as u32;
+    Config { grid: grid.into(), block: block.into(), cluster: None, shared, cooperative }
+}
+
+#[unsafe(export_name = "warpgrind___cudaPushCallConfiguration")]
+extern "C" fn __cudaPushCallConfiguration(grid: Extent, block: Extent, shared: usize, stream: Handle) -> u32 {
+    let pushed = Pushed { grid, block, shared, stream };
+    PUSHED.try_with(|list| list.borrow_mut().push(pushed)).map_or(Status::DEINITIALIZED.0, |()| 0)
+}
+
+rt! {
+    fn __cudaPopCallConfiguration(grid: *mut Extent, block: *mut Extent, shared: *mut usize, stream: *mut Handle) {
+        let popped = PUSHED.try_with(|list| list.borrow_mut().pop()).ok().flatten();
+        // A call without configuration.
+        let popped = popped.ok_or(Status(52))?;
+        put(grid, popped.grid)?;
+        put(block, popped.block)?;
+        put(shared, popped.shared)?;
+        put(stream, popped.stream)
+    }
+
+    fn cudaFuncGetAttributes(to: *mut Attributes, of: u64) {
+        let context = ensure()?;
+        let function = function(&context, of)?;
+        let value = |number| attribute(&function, number);
+        put(to, Attributes {
+            shared: value(1)? as usize,
+            constant: value(2)? as usize,
+            local: value(3)? as usize,
+            max_threads: value(0)?,
+            registers: value(4)?,
+            ptx_version: value(5)?,
+            binary_version: value(6)?,
+            cache_mode: 0,
+            max_dynamic_shared: value(8)?,
+            carveout: value(9)?,
+            cluster_must_be_set: value(10)?,
+            cluster: [value(11)?, value(12)?, value(13)?],
+            cluster_policy: value(15)?,
+            non_portable_cluster: value(14)?,
+            reserved: [0; 16],
+        })
+    }
+
+    fn cudaFuncSetAttribute(of: u64, number: i32, value: i32) {
+        let context = ensure()?;
+        set_attribute(&*function(&context, of)?, number, value)
+    }
+
+    fn cudaFuncSetCacheConfig(of: u64, config: u32) {
+        let context = ensure()?;
+        function(&context, of)?;
+        if config > 3 { Err(Status::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    fn cudaFuncSetSharedMemConfig(of: u64, config: u32) {
+        let context = ensure()?;
+        function(&context, of)?;
+        if config > 2 { Err(Status::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    fn cudaFuncGetName(name: *mut *const c_char, of: u64) {
+        let context = ensure()?;
+        put(name, c_name(&function(&context, of)?.name))
+    }
+
+    fn cudaFuncGetParamInfo(of: u64, index: usize, offset: *mut usize, size: *mut usize) {
+        let context = ensure()?;
+        let function = function(&context, of)?;
+        let &(at, bytes) = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
+        put(offset, at)?;
+        put_wanted(size, bytes);
+        Ok(())
+    }
+
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut i32, of: u64, threads: i32, shared: usize) {
+        put(blocks, occupancy(&ensure()?, of, threads, shared)?)
+    }
+
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks: *mut i32, of: u64, threads: i32, shared: usize, flags: u32
+    ) {
+        if flags > 1 {
+            return Err(Status::INVALID_VALUE);
+        }
+        put(blocks, occupancy(&ensure()?, of, threads, shared)?)
+    }
+
+    fn cudaOccupancyAvailableDynamicSMemPerBlock(bytes: *mut usize, of: u64, blocks: i32, threads: i32) {
+        let context = ensure()?;
+        let function = crate::driver::function::function_handle(&function(&context, of)?);
+        crate::cudart::error::of(crate::driver::function::cuOccupancyAvailableDynamicSMemPerBlock(
+            bytes, function, blocks, threads,
+        ))
+    }
+
+    fn cudaOccupancyMaxActiveClusters(clusters: *mut i32, of: u64, config: *const RuntimeConfig) {
+        let context = ensure()?;
+        let config = get(config)?.driver();
+        put(clusters, active_clusters(&*function(&context, of)?, &config)? as i32)
+    }
+
+    fn cudaOccupancyMaxPotentialClusterSize(size: *mut i32, of: u64, config: *const RuntimeConfig) {
+        let context = ensure()?;
+        get(config)?;
+        let any_size = function(&context, of)?.attributes[14].load(Relaxed) != 0;
+        put(size, if any_size { 16 } else { 8 })
+    }
+}
+
+fn occupancy(context: &Arc<Context>, of: u64, threads: i32, shared: usize) -> Result<i32> {
+    let threads = u32::try_from(threads).map_err(|_| Status::INVALID_VALUE)?;
+    let shared = shared.min(u32::MAX as usize) as u32;
+    Ok(active_blocks(&*function(context, of)?, threads, shared)? as i32)
+}
+
+rt_stream! {
+    fn cudaLaunchKernel | cudaLaunchKernel_ptsz (null;
+        of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
+    ) {
+        launch(of, &simple(grid, block, shared, false), stream, null, params)
+    }
+
+    fn __cudaLaunchKernel | __cudaLaunchKernel_ptsz (null;
+        of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
+    ) {
+        launch(of, &simple(grid, block, shared, false), stream, null, params)
+    }
+
+    fn cudaLaunchCooperativeKernel | cudaLaunchCooperativeKernel_ptsz (null;
+        of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
+    ) {
+        launch(of, &simple(grid, block, shared, true), stream, null, params)
+    }
+
+    fn cudaLaunchKernelExC | cudaLaunchKernelExC_ptsz (null;
+        config: *const RuntimeConfig, of: u64, params: *const u64
+    ) {
+        let config = get(config)?;
+        launch(of, &config_of(&config.driver())?, config.stream, null, params)
+    }
+
+    fn cudaLaunchHostFunc | cudaLaunchHostFunc_ptsz (null; stream: Handle, function: u64, argument: u64) {
+        ensure()?;
+        let (context, stream) = state::stream(stream, null)?;
+        if function == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        context.enqueue(&stream, Operation::Host { function, argument })
+    }
+}
+
+rt_as_stream! {
+    cudaStreamAddCallback cudaStreamAddCallback_ptsz =
+        crate::driver::launch::cuStreamAddCallback, crate::driver::launch::cuStreamAddCallback_ptsz,
+        (stream: Handle, callback: Option<StreamCallback>, argument: *mut std::ffi::c_void, flags: u32);
+}

@@ -1,0 +1,139 @@
+//! Arrays: device memory with a shape, for copies. Kernels read them through textures, which are refused.
+
+use std::sync::Arc;
+
+use runtime::{Area, Kind, Place, Result, Status, fresh_id};
+
+use crate::driver::copy::{Side, When, submit};
+use crate::ffi::{Handle, get, put};
+use crate::object;
+use crate::state::{self, NullStream, healthy};
+use crate::types::{Array2D, Array3D};
+
+/// An array.
+#[derive(Debug)]
+pub(crate) struct Array {
+    id: u64,
+    base: u64,
+    /// Bytes of an element, with all its channels.
+    element: usize,
+    pub shape: Array3D,
+}
+
+impl Array {
+    fn new(shape: Array3D) -> Result<Arc<Array>> {
+        let context = healthy()?;
+        let bytes = match shape.format {
+            1 | 8 => 1,
+            2 | 9 | 16 => 2,
+            3 | 10 | 32 => 4,
+            // Compressed and planar formats.
+            _ => return Err(Status::NOT_SUPPORTED),
+        };
+        if shape.width == 0 || !matches!(shape.channels, 1 | 2 | 4) {
+            return Err(Status::INVALID_VALUE);
+        }
+        let element = bytes * shape.channels as usize;
+        let rows = shape.height.max(1).checked_mul(shape.depth.max(1));
+        let size = rows.and_then(|rows| rows.checked_mul(shape.width)?.checked_mul(element));
+        let size = size.ok_or(Status::OUT_OF_MEMORY)?;
+        let base = context.allocate(size as u64, Kind::Device, "array")?;
+        Ok(Arc::new(Array { id: fresh_id(), base, element, shape }))
+    }
+
+    fn pitch(&self) -> usize {
+        self.shape.width * self.element
+    }
+
+    /// A part of it: start and size, x in bytes.
+    pub(crate) fn area(&self, start: [usize; 3], size: [usize; 3]) -> Result<Area> {
+        let extent = [self.pitch(), self.shape.height.max(1), self.shape.depth.max(1)];
+        for axis in 0..3 {
+            if start[axis].checked_add(size[axis]).is_none_or(|end| end > extent[axis]) {
+                return Err(Status::INVALID_VALUE);
+            }
+        }
+        let (pitch, slice) = (extent[0], extent[0] * extent[1]);
+        let first = start[2] * slice + start[1] * pitch + start[0];
+        Ok(Area { place: Place::Device(self.base + first as u64), pitch: pitch as u64, slice: slice as u64 })
+    }
+
+    /// The place of consecutive bytes of its first row.
+    fn bytes(&self, offset: usize, bytes: usize) -> Result<Place> {
+        let area = self.area([offset, 0, 0], [bytes, 1, 1])?;
+        Ok(area.place)
+    }
+}
+
+fn copy(
+    null: NullStream,
+    to: (Option<Handle>, u64, Side),
+    from: (Option<Handle>, u64, Side),
+    bytes: usize,
+) -> Result {
+    let (context, stream) = state::stream(0, null)?;
+    let end = |(array, at, side): (Option<Handle>, u64, Side)| match array {
+        Some(array) => object::find::<Arc<Array>>(array)?.bytes(at as usize, bytes),
+        None => crate::driver::copy::place(&context, at, bytes as u64, side),
+    };
+    let copy = runtime::Copy::linear(end(to)?, end(from)?, bytes as u64);
+    submit(&context, &stream, copy, When::Now)
+}
+
+api! {
+    fn cuArrayCreate_v2(array: *mut Handle, shape: *const Array2D) {
+        let shape = get(shape)?;
+        let new = Array::new(Array3D {
+            width: shape.width,
+            height: shape.height,
+            depth: 0,
+            format: shape.format,
+            channels: shape.channels,
+            flags: 0,
+        })?;
+        put(array, object::insert(new.id, new))
+    }
+
+    fn cuArray3DCreate_v2(array: *mut Handle, shape: *const Array3D) {
+        let new = Array::new(get(shape)?)?;
+        put(array, object::insert(new.id, new))
+    }
+
+    fn cuArrayGetDescriptor_v2(shape: *mut Array2D, array: Handle) {
+        let array: Arc<Array> = object::find(array)?;
+        let Array3D { width, height, format, channels, .. } = array.shape;
+        put(shape, Array2D { width, height, format, channels })
+    }
+
+    fn cuArray3DGetDescriptor_v2(shape: *mut Array3D, array: Handle) {
+        let array: Arc<Array> = object::find(array)?;
+        put(shape, array.shape)
+    }
+
+    fn cuArrayDestroy(array: Handle) {
+        let context = healthy()?;
+        let array: Arc<Array> = object::remove(array)?;
+        context.free(array.base, |a| a.kind == Kind::Device).map(|_| ())
+    }
+}
+
+stream_api! {
+    fn cuMemcpyHtoA_v2 | cuMemcpyHtoA_v2_ptds (null; to: Handle, offset: usize, from: u64, bytes: usize) {
+        copy(null, (Some(to), offset as u64, Side::Device), (None, from, Side::Host), bytes)
+    }
+    fn cuMemcpyAtoH_v2 | cuMemcpyAtoH_v2_ptds (null; to: u64, from: Handle, offset: usize, bytes: usize) {
+        copy(null, (None, to, Side::Host), (Some(from), offset as u64, Side::Device), bytes)
+    }
+    fn cuMemcpyDtoA_v2 | cuMemcpyDtoA_v2_ptds (null; to: Handle, offset: usize, from: u64, bytes: usize) {
+        copy(null, (Some(to), offset as u64, Side::Device), (None, from, Side::Device), bytes)
+    }
+    fn cuMemcpyAtoD_v2 | cuMemcpyAtoD_v2_ptds (null; to: u64, from: Handle, offset: usize, bytes: usize) {
+        copy(null, (None, to, Side::Device), (Some(from), offset as u64, Side::Device), bytes)
+    }
+    fn cuMemcpyAtoA_v2 | cuMemcpyAtoA_v2_ptds (null;
+        to: Handle, to_offset: usize, from: Handle, from_offset: usize, bytes: usize
+    ) {
+        let (to, from) = ((Some(to), to_offset as u64, Side::Device), (Some(from), from_offset as u64, Side::Device));
+        copy(null, to, from, bytes)
+    }
+}

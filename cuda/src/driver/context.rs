@@ -1,0 +1,316 @@
+//! Contexts: primary, created, and the stack of a thread.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+
+use runtime::{Context, Event, Operation, Result, Status};
+
+use crate::ffi::{Handle, get, put, put_wanted};
+use crate::object;
+use crate::state::{self, context_handle, current, stack};
+
+/// The context of a handle; null is the thread's own.
+pub(crate) fn context_or_current(context: Handle) -> Result<Arc<Context>> {
+    if context == 0 { current() } else { find(context) }
+}
+
+fn find(context: Handle) -> Result<Arc<Context>> {
+    state::runtime()?;
+    object::find(context).map_err(|_| Status::INVALID_CONTEXT)
+}
+
+fn create(to: *mut Handle, flags: u32, device: i32) -> Result {
+    let device = state::device(device)?;
+    if to.is_null() || flags & !0xff != 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let context = device.create_context(flags);
+    // SAFETY: it is not null; the program gave it for the result.
+    unsafe { put(to, context_handle(&context)) }?;
+    stack(|stack| stack.push(context))
+}
+
+fn set_current(context: Handle) -> Result {
+    state::runtime()?;
+    if context == 0 {
+        return stack(|stack| drop(stack.pop()));
+    }
+    let context = find(context)?;
+    stack(|stack| {
+        stack.pop();
+        stack.push(context);
+    })
+}
+
+fn pop(to: *mut Handle) -> Result {
+    state::runtime()?;
+    let context = stack(|stack| stack.pop())?.ok_or(Status::INVALID_CONTEXT)?;
+    // SAFETY: null is allowed, anything else the program gave for the result.
+    unsafe { put_wanted(to, context_handle(&context)) };
+    Ok(())
+}
+
+fn push(context: Handle) -> Result {
+    let context = find(context)?;
+    stack(|stack| stack.push(context))
+}
+
+fn destroy(handle: Handle) -> Result {
+    let context = find(handle)?;
+    if state::runtime()?.devices.iter().filter_map(|d| d.primary()).any(|primary| primary.id == context.id) {
+        return Err(Status::INVALID_CONTEXT);
+    }
+    state::destroy(&context);
+    stack(|stack| {
+        if stack.last().is_some_and(|top| top.id == context.id) {
+            stack.pop();
+        }
+    })
+}
+
+fn release_primary(device: i32) -> Result {
+    if let Some(context) = state::device(device)?.release_primary()? {
+        state::destroy(&context);
+    }
+    Ok(())
+}
+
+/// Resets the primary context of a device.
+pub(crate) fn reset_primary(device: i32) -> Result {
+    if let Some(context) = state::device(device)?.reset_primary() {
+        state::destroy(&context);
+    }
+    Ok(())
+}
+
+fn set_primary_flags(device: i32, flags: u32) -> Result {
+    if flags & !0xff != 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    state::device(device)?.set_primary_flags(flags);
+    Ok(())
+}
+
+/// The parameters of `cuCtxCreate_v4`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct CreateParams {
+    affinity: u64,
+    affinity_count: i32,
+    cig: u64,
+}
+
+api! {
+    fn cuCtxCreate(context: *mut Handle, flags: u32, device: i32) {
+        create(context, flags, device)
+    }
+
+    fn cuCtxCreate_v2(context: *mut Handle, flags: u32, device: i32) {
+        create(context, flags, device)
+    }
+
+    fn cuCtxCreate_v3(context: *mut Handle, _affinity: u64, count: i32, flags: u32, device: i32) {
+        if count != 0 {
+            return Err(Status::UNSUPPORTED_EXEC_AFFINITY);
+        }
+        create(context, flags, device)
+    }
+
+    fn cuCtxCreate_v4(context: *mut Handle, params: *const CreateParams, flags: u32, device: i32) {
+        if !params.is_null() {
+            let params = get(params)?;
+            if params.affinity_count != 0 || params.cig != 0 {
+                return Err(Status::UNSUPPORTED_EXEC_AFFINITY);
+            }
+        }
+        create(context, flags, device)
+    }
+
+    fn cuCtxDestroy(context: Handle) {
+        destroy(context)
+    }
+
+    fn cuCtxDestroy_v2(context: Handle) {
+        destroy(context)
+    }
+
+    fn cuCtxDetach(context: Handle) {
+        destroy(context)
+    }
+
+    fn cuCtxAttach(context: *mut Handle, flags: u32) {
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        put(context, context_handle(&current()?))
+    }
+
+    fn cuCtxPushCurrent(context: Handle) {
+        push(context)
+    }
+
+    fn cuCtxPushCurrent_v2(context: Handle) {
+        push(context)
+    }
+
+    fn cuCtxPopCurrent(context: *mut Handle) {
+        pop(context)
+    }
+
+    fn cuCtxPopCurrent_v2(context: *mut Handle) {
+        pop(context)
+    }
+
+    fn cuCtxSetCurrent(context: Handle) {
+        set_current(context)
+    }
+
+    fn cuCtxGetCurrent(context: *mut Handle) {
+        state::runtime()?;
+        let top = stack(|stack| stack.last().cloned())?;
+        put(context, top.map_or(0, |context| context_handle(&context)))
+    }
+
+    fn cuCtxGetDevice(device: *mut i32) {
+        put(device, current()?.device.index as i32)
+    }
+
+    fn cuCtxGetDevice_v2(device: *mut i32, context: Handle) {
+        put(device, context_or_current(context)?.device.index as i32)
+    }
+
+    fn cuCtxGetFlags(flags: *mut u32) {
+        put(flags, current()?.flags.load(SeqCst))
+    }
+
+    fn cuCtxSetFlags(flags: u32) {
+        if flags & !0xff != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        current()?.flags.store(flags, SeqCst);
+        Ok(())
+    }
+
+    fn cuCtxGetId(context: Handle, id: *mut u64) {
+        put(id, context_or_current(context)?.id)
+    }
+
+    fn cuCtxGetApiVersion(context: Handle, version: *mut u32) {
+        context_or_current(context)?;
+        put(version, 3020)
+    }
+
+    fn cuCtxSynchronize() {
+        current()?.synchronize()
+    }
+
+    fn cuCtxSynchronize_v2(context: Handle) {
+        context_or_current(context)?.synchronize()
+    }
+
+    fn cuCtxGetLimit(value: *mut usize, limit: u32) {
+        put(value, current()?.limit(limit)? as usize)
+    }
+
+    fn cuCtxSetLimit(limit: u32, value: usize) {
+        current()?.set_limit(limit, value as u64)
+    }
+
+    fn cuCtxGetCacheConfig(config: *mut u32) {
+        current()?;
+        put(config, 0)
+    }
+
+    fn cuCtxSetCacheConfig(config: u32) {
+        current()?;
+        // A preference, which changes no result.
+        if config > 3 { Err(Status::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    fn cuCtxGetSharedMemConfig(config: *mut u32) {
+        current()?;
+        put(config, 1)
+    }
+
+    fn cuCtxSetSharedMemConfig(config: u32) {
+        current()?;
+        if config > 2 { Err(Status::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    fn cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) {
+        current()?;
+        put_wanted(least, 0);
+        put_wanted(greatest, -5);
+        Ok(())
+    }
+
+    fn cuCtxResetPersistingL2Cache() {
+        current().map(|_| ())
+    }
+
+    fn cuCtxEnablePeerAccess(peer: Handle, flags: u32) {
+        let own = current()?;
+        let peer = find(peer)?;
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        if own.device.index == peer.device.index { Err(Status::INVALID_CONTEXT) } else { Err(Status::PEER_ACCESS_UNSUPPORTED) }
+    }
+
+    fn cuCtxDisablePeerAccess(peer: Handle) {
+        current()?;
+        find(peer)?;
+        Err(Status::PEER_ACCESS_NOT_ENABLED)
+    }
+
+    fn cuCtxRecordEvent(context: Handle, event: Handle) {
+        let context = context_or_current(context)?;
+        let event: Arc<Event> = object::find(event)?;
+        context.record(&event, &context.legacy)
+    }
+
+    fn cuCtxWaitEvent(context: Handle, event: Handle) {
+        let context = context_or_current(context)?;
+        let event: Arc<Event> = object::find(event)?;
+        context.enqueue(&context.legacy, Operation::Wait(event))
+    }
+
+    fn cuDevicePrimaryCtxRetain(context: *mut Handle, device: i32) {
+        let device = state::device(device)?;
+        if context.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        put(context, context_handle(&device.retain_primary()))
+    }
+
+    fn cuDevicePrimaryCtxRelease(device: i32) {
+        release_primary(device)
+    }
+
+    fn cuDevicePrimaryCtxRelease_v2(device: i32) {
+        release_primary(device)
+    }
+
+    fn cuDevicePrimaryCtxReset(device: i32) {
+        reset_primary(device)
+    }
+
+    fn cuDevicePrimaryCtxReset_v2(device: i32) {
+        reset_primary(device)
+    }
+
+    fn cuDevicePrimaryCtxSetFlags(device: i32, flags: u32) {
+        set_primary_flags(device, flags)
+    }
+
+    fn cuDevicePrimaryCtxSetFlags_v2(device: i32, flags: u32) {
+        set_primary_flags(device, flags)
+    }
+
+    fn cuDevicePrimaryCtxGetState(device: i32, flags: *mut u32, active: *mut i32) {
+        let (now, used) = state::device(device)?.primary_state();
+        put_wanted(flags, now);
+        put_wanted(active, i32::from(used));
+        Ok(())
+    }
+}

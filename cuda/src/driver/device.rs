@@ -1,0 +1,184 @@
+//! Initialisation, version, errors, devices.
+
+use std::ffi::{CString, c_char};
+use std::sync::OnceLock;
+
+use runtime::{Result, Status, attributes};
+
+use crate::ffi::{get, put, put_text, put_wanted, text};
+use crate::state;
+
+/// The version that the driver reports: 13.0.
+pub(crate) const VERSION: i32 = 13_000;
+
+/// Name and sentence of an error code, as C strings.
+pub(crate) fn describe(code: u32) -> Option<&'static (u32, CString, CString)> {
+    static TABLE: OnceLock<Vec<(u32, CString, CString)>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let c = |text: String| CString::new(text).unwrap_or_default();
+        let row = |&(code, name, text): &(u32, &str, &str)| {
+            let name = if code == 0 { "CUDA_SUCCESS".into() } else { format!("CUDA_ERROR_{name}") };
+            (code, c(name), c(text.to_string()))
+        };
+        Status::CODES.iter().map(row).collect()
+    });
+    table.iter().find(|(known, ..)| *known == code)
+}
+
+/// The UUID of a device: fixed bytes and its number.
+pub(crate) fn uuid(index: usize) -> [u8; 16] {
+    let mut uuid = *b"warpgrind H200\0\0";
+    uuid[15] = index as u8;
+    uuid
+}
+
+/// The PCI address of a device.
+pub(crate) fn pci_bus_id(index: usize) -> String {
+    format!("0000:{:02X}:00.0", index + 1)
+}
+
+api! {
+    fn cuInit(flags: u32) {
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let runtime = state::initialize();
+        if runtime.devices.is_empty() { Err(Status::NO_DEVICE) } else { Ok(()) }
+    }
+
+    fn cuDriverGetVersion(version: *mut i32) {
+        put(version, VERSION)
+    }
+
+    fn cuGetErrorName(code: u32, name: *mut *const c_char) {
+        match describe(code) {
+            Some((_, found, _)) => put(name, found.as_ptr()),
+            None => {
+                put_wanted(name, std::ptr::null());
+                Err(Status::INVALID_VALUE)
+            }
+        }
+    }
+
+    fn cuGetErrorString(code: u32, sentence: *mut *const c_char) {
+        match describe(code) {
+            Some((_, _, found)) => put(sentence, found.as_ptr()),
+            None => {
+                put_wanted(sentence, std::ptr::null());
+                Err(Status::INVALID_VALUE)
+            }
+        }
+    }
+
+    fn cuDeviceGetCount(count: *mut i32) {
+        put(count, state::runtime()?.devices.len() as i32)
+    }
+
+    fn cuDeviceGet(device: *mut i32, ordinal: i32) {
+        state::device(ordinal)?;
+        put(device, ordinal)
+    }
+
+    fn cuDeviceGetName(name: *mut c_char, length: i32, device: i32) {
+        let device = state::device(device)?;
+        put_text(name, usize::try_from(length).unwrap_or(0), &device.simulator.config().name)
+    }
+
+    fn cuDeviceTotalMem_v2(bytes: *mut usize, device: i32) {
+        put(bytes, state::device(device)?.simulator.config().global_memory as usize)
+    }
+
+    fn cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32) {
+        let device = state::device(device)?;
+        put(value, attributes::attribute(device.simulator.config(), device.index, attribute)?)
+    }
+
+    fn cuDeviceComputeCapability(major: *mut i32, minor: *mut i32, device: i32) {
+        let sm = i32::from(state::device(device)?.simulator.config().sm);
+        put(major, sm / 10)?;
+        put(minor, sm % 10)
+    }
+
+    fn cuDeviceGetUuid(id: *mut [u8; 16], device: i32) {
+        put(id, uuid(state::device(device)?.index))
+    }
+
+    fn cuDeviceGetUuid_v2(id: *mut [u8; 16], device: i32) {
+        put(id, uuid(state::device(device)?.index))
+    }
+
+    fn cuDeviceGetLuid(_luid: *mut c_char, _mask: *mut u32, device: i32) {
+        // Identifiers of Windows' display driver.
+        state::device(device)?;
+        Err(Status::NOT_SUPPORTED)
+    }
+
+    fn cuDeviceGetPCIBusId(id: *mut c_char, length: i32, device: i32) {
+        let device = state::device(device)?;
+        put_text(id, usize::try_from(length).unwrap_or(0), &pci_bus_id(device.index))
+    }
+
+    fn cuDeviceGetByPCIBusId(device: *mut i32, id: *const c_char) {
+        let id = text(id)?.to_uppercase();
+        let found = state::runtime()?.devices.iter().find(|d| {
+            let full = pci_bus_id(d.index);
+            id == full || full.strip_prefix("0000:") == Some(&id)
+        });
+        put(device, found.ok_or(Status::INVALID_DEVICE)?.index as i32)
+    }
+
+    fn cuDeviceGetProperties(properties: *mut [i32; 12], device: i32) {
+        let device = state::device(device)?;
+        let value = |number| attributes::attribute(device.simulator.config(), device.index, number);
+        let mut values = [0; 12];
+        let numbers = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+        for (to, number) in values.iter_mut().zip(numbers) {
+            *to = value(number)?;
+        }
+        put(properties, values)?;
+        // Clock and texture alignment follow.
+        put(properties.cast::<i32>().wrapping_add(12), value(13)?)?;
+        put(properties.cast::<i32>().wrapping_add(13), value(14)?)
+    }
+
+    fn cuDeviceGetExecAffinitySupport(supported: *mut i32, _kind: u32, device: i32) {
+        state::device(device)?;
+        put(supported, 0)
+    }
+
+    fn cuDeviceCanAccessPeer(can: *mut i32, device: i32, peer: i32) {
+        state::device(device)?;
+        state::device(peer)?;
+        put(can, 0)
+    }
+
+    fn cuDeviceGetP2PAttribute(value: *mut i32, _attribute: u32, from: i32, to: i32) {
+        state::device(from)?;
+        state::device(to)?;
+        if from == to {
+            return Err(Status::INVALID_DEVICE);
+        }
+        put(value, 0)
+    }
+
+    fn cuProfilerStart() {
+        Ok(())
+    }
+
+    fn cuProfilerStop() {
+        Ok(())
+    }
+}
+
+/// The device that a location names.
+///
+/// # Safety
+/// `location` is null or readable.
+pub(crate) unsafe fn device_of(location: *const crate::types::MemLocation) -> Result<i32> {
+    // SAFETY: the caller's promise.
+    let location = unsafe { get(location) }?;
+    match location.kind {
+        1 => state::device(location.id).map(|device| device.index as i32),
+        _ => Err(Status::NOT_SUPPORTED),
+    }
+}

@@ -1,0 +1,71 @@
+//! Entry points by name and version, and tables that are refused.
+
+use std::ffi::{c_char, c_void};
+
+use runtime::{Result, Status};
+
+use crate::ffi::{put, put_wanted, text};
+use crate::refused::{ENTRIES, Entry};
+
+/// The function that a name, a version and a choice of streams mean.
+pub(crate) fn find(name: &str, version: u32, per_thread: bool) -> Option<&'static Entry> {
+    let candidates = ENTRIES.iter().filter(|entry| entry.base == name && entry.version <= version);
+    // Only some functions have a form for streams of the thread.
+    candidates
+        .max_by_key(|entry| (entry.per_thread == per_thread, entry.version))
+        .filter(|best| best.per_thread == per_thread || !best.per_thread)
+}
+
+/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`
+const PER_THREAD: u64 = 2;
+
+unsafe fn look_up(
+    name: *const c_char,
+    to: *mut *const c_void,
+    version: i32,
+    flags: u64,
+    status: *mut u32,
+) -> Result {
+    // SAFETY: null or a string.
+    let name = unsafe { text(name) }?;
+    if to.is_null() || flags > 2 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let version = u32::try_from(version).map_err(|_| Status::INVALID_VALUE)?;
+    let found = find(name, version, flags & PER_THREAD != 0);
+    let newer = || ENTRIES.iter().any(|entry| entry.base == name);
+    // SAFETY: null or for the results. 0 found, 1 no such symbol, 2 only from a later version on.
+    unsafe {
+        put_wanted(status, if found.is_some() { 0 } else { 1 + u32::from(newer()) });
+        put(to, found.map_or(std::ptr::null(), |entry| entry.address as *const c_void))?;
+    }
+    if found.is_some() { Ok(()) } else { Err(Status::NOT_FOUND) }
+}
+
+api! {
+    fn cuGetProcAddress(name: *const c_char, to: *mut *const c_void, version: i32, flags: u64) {
+        look_up(name, to, version, flags, std::ptr::null_mut())
+    }
+
+    fn cuGetProcAddress_v2(
+        name: *const c_char, to: *mut *const c_void, version: i32, flags: u64, status: *mut u32
+    ) {
+        look_up(name, to, version, flags, status)
+    }
+
+    fn cuGetExportTable(table: *mut *const c_void, _id: *const [u8; 16]) {
+        put_wanted(table, std::ptr::null());
+        eprintln!(
+            "warpgrind: the program has NVIDIA's CUDA runtime library in it, which asks the driver to prove that \
+             it is NVIDIA's. That is not answered. Link with `nvcc -cudart shared`, so that warpgrind's own \
+             libcudart can be used"
+        );
+        Err(Status::NOT_SUPPORTED)
+    }
+}
+
+/// Says that this is the simulator's driver, to whoever wants to know before using it.
+#[unsafe(no_mangle)]
+extern "C" fn warpgrind_dropin() -> u32 {
+    1
+}

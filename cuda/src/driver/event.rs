@@ -1,0 +1,81 @@
+//! Events.
+
+use std::sync::Arc;
+
+use runtime::{Event, Result, Status};
+
+use crate::ffi::{Handle, put};
+use crate::object;
+use crate::state::{self, NullStream, healthy};
+
+fn record(event: Handle, stream: Handle, null: NullStream) -> Result {
+    let (context, stream) = state::stream(stream, null)?;
+    let event: Arc<Event> = object::find(event)?;
+    if event.context.upgrade().is_none_or(|of| of.id != context.id) {
+        return Err(Status::INVALID_HANDLE);
+    }
+    context.record(&event, &stream)
+}
+
+fn elapsed(ms: *mut f32, from: Handle, to: Handle) -> Result {
+    healthy()?;
+    let (from, to): (Arc<Event>, Arc<Event>) = (object::find(from)?, object::find(to)?);
+    // SAFETY: null or for the result.
+    unsafe { put(ms, Event::elapsed_ms(&from, &to)?) }
+}
+
+api! {
+    fn cuEventCreate(event: *mut Handle, flags: u32) {
+        let context = healthy()?;
+        // Blocking, no times, for other processes; the last needs the second.
+        if event.is_null() || flags & !7 != 0 || flags & 6 == 4 {
+            return Err(Status::INVALID_VALUE);
+        }
+        if flags & 4 != 0 {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        let new = Event::new(&context, flags);
+        put(event, object::insert(new.id, new))
+    }
+
+    fn cuEventDestroy(event: Handle) {
+        state::runtime()?;
+        object::remove::<Arc<Event>>(event).map(|_| ())
+    }
+
+    fn cuEventDestroy_v2(event: Handle) {
+        state::runtime()?;
+        object::remove::<Arc<Event>>(event).map(|_| ())
+    }
+
+    fn cuEventQuery(event: Handle) {
+        state::runtime()?;
+        object::find::<Arc<Event>>(event)?.query()
+    }
+
+    fn cuEventSynchronize(event: Handle) {
+        state::runtime()?;
+        object::find::<Arc<Event>>(event)?.synchronize()
+    }
+
+    fn cuEventElapsedTime(ms: *mut f32, from: Handle, to: Handle) {
+        elapsed(ms, from, to)
+    }
+
+    fn cuEventElapsedTime_v2(ms: *mut f32, from: Handle, to: Handle) {
+        elapsed(ms, from, to)
+    }
+}
+
+stream_api! {
+    fn cuEventRecord | cuEventRecord_ptsz (null; event: Handle, stream: Handle) {
+        record(event, stream, null)
+    }
+
+    fn cuEventRecordWithFlags | cuEventRecordWithFlags_ptsz (null; event: Handle, stream: Handle, flags: u32) {
+        if flags > 1 {
+            return Err(Status::INVALID_VALUE);
+        }
+        record(event, stream, null)
+    }
+}

@@ -1,0 +1,254 @@
+//! Kernels: attributes and occupancy.
+
+use std::ffi::{CString, c_char};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use runtime::{Function, Result, Status, active_blocks, potential_block_size};
+use sim_core::Dim3;
+
+use crate::driver::library::Kernel;
+use crate::ffi::{Handle, get, put, put_wanted};
+use crate::object::{self, handle};
+use crate::state::{self, current, healthy};
+use crate::types::LaunchConfig;
+
+/// The function that a handle of a function or of a library's kernel stands for.
+pub(crate) fn function(of: Handle) -> Result<Arc<Function>> {
+    state::runtime()?;
+    if let Ok(function) = object::find::<Arc<Function>>(of) {
+        return Ok(function);
+    }
+    let kernel: Arc<Kernel> = object::find(of)?;
+    kernel.function(&current()?)
+}
+
+/// An attribute of a kernel by CUDA's number.
+pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
+    let declared = function.declared();
+    let cluster = declared.tuning.required_cluster;
+    let version = function.module.linked.version;
+    Ok(match number {
+        0 => function.max_threads()? as i32,
+        1 => function.shared_bytes()? as i32,
+        2 => function
+            .module
+            .linked
+            .variables
+            .iter()
+            .filter(|v| v.space == ptx_frontend::StateSpace::Const)
+            .map(|v| v.size as i32)
+            .sum(),
+        3 => function.local_bytes()? as i32,
+        4 => function.registers()? as i32,
+        5 => i32::from(version.major) * 10 + i32::from(version.minor),
+        6 => i32::from(current()?.device.simulator.config().sm),
+        7 => 0,
+        8 => function.max_dynamic_shared.load(Relaxed) as i32,
+        9 if function.attributes[9].load(Relaxed) == 0 => -1,
+        10 => i32::from(declared.tuning.explicit_cluster && cluster.is_none()),
+        11 => cluster.map_or(0, |[x, _, _]| x as i32),
+        12 => cluster.map_or(0, |[_, y, _]| y as i32),
+        13 => cluster.map_or(0, |[_, _, z]| z as i32),
+        9 | 14 | 15 => function.attributes[number as usize].load(Relaxed),
+        _ => return Err(Status::INVALID_VALUE),
+    })
+}
+
+/// Sets an attribute.
+pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Result {
+    match number {
+        8 => {
+            let context = current()?;
+            let most = context.device.simulator.config().shared_per_block;
+            let fixed = function.shared_bytes()?;
+            if value < 0 || value as u32 > most.saturating_sub(fixed) {
+                return Err(Status::INVALID_VALUE);
+            }
+            function.max_dynamic_shared.store(value as u32, Relaxed);
+            Ok(())
+        }
+        9 if (-1..=100).contains(&value) => {
+            function.set_attribute(9, value);
+            Ok(())
+        }
+        14 | 15 => {
+            function.set_attribute(number as usize, value);
+            Ok(())
+        }
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+/// Clusters of a launch that are resident at once.
+pub(crate) fn active_clusters(function: &Function, config: &LaunchConfig) -> Result<u32> {
+    let context = current()?;
+    // SAFETY: the configuration names its attributes.
+    let attributes = unsafe { crate::ffi::list(config.attributes, config.attribute_count as usize) }?;
+    let given =
+        attributes.iter().find(|attribute| attribute.id == 4).map(|a| [a.value[0], a.value[1], a.value[2]]);
+    let cluster = given.or(function.declared().tuning.required_cluster).unwrap_or([1, 1, 1]);
+    let size = Dim3::new(cluster[0], cluster[1], cluster[2]).count();
+    let threads = Dim3::new(config.block[0], config.block[1], config.block[2]).count();
+    if size == 0 || size > 16 || threads == 0 || threads > 1024 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let blocks = active_blocks(function, threads as u32, config.shared)?;
+    // The multiprocessors of a graphics processing cluster share clusters: 16 of them.
+    let processors = context.device.simulator.config().multiprocessors;
+    Ok(blocks * 16 / size as u32 * (processors / 16))
+}
+
+/// A function of the program from a block size to its dynamic shared memory.
+pub(crate) type SharedOfSize = Option<unsafe extern "C" fn(i32) -> usize>;
+
+unsafe fn block_size(
+    grid: *mut i32,
+    block: *mut i32,
+    of: Handle,
+    shared_of: SharedOfSize,
+    shared: usize,
+    limit: i32,
+) -> Result {
+    let function = function(of)?;
+    let limit = u32::try_from(limit).map_err(|_| Status::INVALID_VALUE)?;
+    let of_size = |threads: u32| match shared_of {
+        // SAFETY: the program gave the function for this.
+        Some(shared_of) => unsafe { shared_of(threads as i32) as u32 },
+        None => shared as u32,
+    };
+    let (blocks, threads) = potential_block_size(&function, limit, of_size)?;
+    // SAFETY: null or for the results.
+    unsafe {
+        put(grid, blocks as i32)?;
+        put(block, threads as i32)
+    }
+}
+
+api! {
+    fn cuFuncGetAttribute(value: *mut i32, number: i32, function_: Handle) {
+        healthy()?;
+        put(value, attribute(&*function(function_)?, number)?)
+    }
+
+    fn cuFuncSetAttribute(function_: Handle, number: i32, value: i32) {
+        healthy()?;
+        set_attribute(&*function(function_)?, number, value)
+    }
+
+    fn cuFuncSetCacheConfig(function_: Handle, config: u32) {
+        function(function_)?;
+        if config > 3 { Err(Status::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    fn cuFuncSetSharedMemConfig(function_: Handle, config: u32) {
+        function(function_)?;
+        if config > 2 { Err(Status::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    fn cuFuncGetModule(module: *mut Handle, function_: Handle) {
+        let function = function(function_)?;
+        put(module, object::insert(function.module.id, function.module.clone()))
+    }
+
+    fn cuFuncGetName(name: *mut *const c_char, function_: Handle) {
+        put(name, c_name(&function(function_)?.name))
+    }
+
+    fn cuFuncGetParamInfo(function_: Handle, index: usize, offset: *mut usize, size: *mut usize) {
+        let function = function(function_)?;
+        let &(at, bytes) = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
+        put(offset, at)?;
+        put_wanted(size, bytes);
+        Ok(())
+    }
+
+    fn cuFuncIsLoaded(state: *mut u32, function_: Handle) {
+        function(function_)?;
+        put(state, 1)
+    }
+
+    fn cuFuncLoad(function_: Handle) {
+        function(function_)?.code().map(|_| ())
+    }
+
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut i32, function_: Handle, threads: i32, shared: usize
+    ) {
+        let threads = u32::try_from(threads).map_err(|_| Status::INVALID_VALUE)?;
+        put(blocks, active_blocks(&*function(function_)?, threads, shared.min(u32::MAX as usize) as u32)? as i32)
+    }
+
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks: *mut i32, function_: Handle, threads: i32, shared: usize, flags: u32
+    ) {
+        let threads = u32::try_from(threads).map_err(|_| Status::INVALID_VALUE)?;
+        if flags > 1 {
+            return Err(Status::INVALID_VALUE);
+        }
+        put(blocks, active_blocks(&*function(function_)?, threads, shared.min(u32::MAX as usize) as u32)? as i32)
+    }
+
+    fn cuOccupancyMaxPotentialBlockSize(
+        grid: *mut i32, block: *mut i32, function_: Handle, shared_of: SharedOfSize, shared: usize, limit: i32
+    ) {
+        block_size(grid, block, function_, shared_of, shared, limit)
+    }
+
+    fn cuOccupancyMaxPotentialBlockSizeWithFlags(
+        grid: *mut i32, block: *mut i32, function_: Handle, shared_of: SharedOfSize, shared: usize, limit: i32,
+        flags: u32
+    ) {
+        if flags > 1 {
+            return Err(Status::INVALID_VALUE);
+        }
+        block_size(grid, block, function_, shared_of, shared, limit)
+    }
+
+    fn cuOccupancyAvailableDynamicSMemPerBlock(bytes: *mut usize, function_: Handle, blocks: i32, threads: i32) {
+        let function = function(function_)?;
+        let context = current()?;
+        let config = context.device.simulator.config();
+        let (Ok(blocks), Ok(threads)) = (u32::try_from(blocks), u32::try_from(threads)) else {
+            return Err(Status::INVALID_VALUE);
+        };
+        if blocks == 0 || threads == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let a_block = (config.shared_per_multiprocessor / blocks / 128 * 128).saturating_sub(config.shared_reserved);
+        let rest = a_block.min(config.shared_per_block).saturating_sub(function.shared_bytes()?);
+        put(bytes, if active_blocks(&function, threads, 0)? < blocks { 0 } else { rest as usize })
+    }
+
+    fn cuOccupancyMaxActiveClusters(clusters: *mut i32, function_: Handle, config: *const LaunchConfig) {
+        let config = get(config)?;
+        put(clusters, active_clusters(&*function(function_)?, &config)? as i32)
+    }
+
+    fn cuOccupancyMaxPotentialClusterSize(size: *mut i32, function_: Handle, config: *const LaunchConfig) {
+        get(config)?;
+        let function = function(function_)?;
+        let any_size = function.attributes[14].load(Relaxed) != 0;
+        put(size, if any_size { 16 } else { 8 })
+    }
+}
+
+/// A name as a C string that stays; equal names share one.
+pub(crate) fn c_name(name: &str) -> *const c_char {
+    use std::collections::HashMap;
+    use std::sync::{Mutex, PoisonError};
+    static NAMES: Mutex<Option<HashMap<String, CString>>> = Mutex::new(None);
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = names.get_or_insert_with(HashMap::new);
+    let c = names.entry(name.into()).or_insert_with(|| CString::new(name).unwrap_or_default());
+    c.as_ptr()
+}
+
+/// The handle of a function that is in the table.
+pub(crate) fn function_handle(function: &Arc<Function>) -> Handle {
+    let known = handle(function.id);
+    if object::find::<Arc<Function>>(known).is_err() {
+        object::insert(function.id, function.clone());
+    }
+    known
+}

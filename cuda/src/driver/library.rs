@@ -1,0 +1,237 @@
+//! Libraries: code that every context loads when it first needs it, and its kernels.
+
+use std::collections::HashMap;
+use std::ffi::{c_char, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use runtime::{Context, Function, Linked, Module, Result, Status, fresh_id};
+
+use crate::driver::function::{attribute, c_name, set_attribute};
+use crate::driver::module::{image_texts, jit_options, parse, program_name, put_function};
+use crate::ffi::{Handle, put, put_wanted, text};
+use crate::object;
+use crate::state::{self, current, healthy};
+
+/// A library.
+#[derive(Debug)]
+pub(crate) struct Library {
+    id: u64,
+    linked: Linked,
+    modules: Mutex<HashMap<u64, Arc<Module>>>,
+    kernels: Mutex<HashMap<String, Arc<Kernel>>>,
+}
+
+/// A kernel of a library, the same in all contexts.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub id: u64,
+    library: Arc<Library>,
+    name: String,
+}
+
+impl Library {
+    /// A library of these parts.
+    pub(crate) fn new(linked: Linked) -> Arc<Library> {
+        Arc::new(Library { id: fresh_id(), linked, modules: Mutex::default(), kernels: Mutex::default() })
+    }
+
+    /// Its module in a context.
+    pub(crate) fn module(&self, context: &Arc<Context>) -> Result<Arc<Module>> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = modules.get(&context.id) {
+            return Ok(module.clone());
+        }
+        let module = Module::load(context, self.linked.clone())?;
+        modules.insert(context.id, module.clone());
+        Ok(module)
+    }
+
+    /// Unloads the module of a context that is about to go.
+    pub(crate) fn forget(&self, context: &Context) {
+        let module = self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(&context.id);
+        if let Some(module) = module {
+            let _ = module.unload(context);
+        }
+    }
+
+    /// The kernel of this name.
+    pub(crate) fn kernel(self: &Arc<Self>, name: &str) -> Result<Arc<Kernel>> {
+        self.linked.kernel(name).ok_or(Status::NOT_FOUND)?;
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Kernel { id: fresh_id(), library: self.clone(), name: name.into() });
+        Ok(kernels.entry(name.into()).or_insert_with(new).clone())
+    }
+
+    /// Unloads it from all contexts.
+    pub(crate) fn unload(&self) {
+        let modules = std::mem::take(&mut *self.modules.lock().unwrap_or_else(PoisonError::into_inner));
+        for module in modules.into_values() {
+            if let Some(context) = module.context.upgrade() {
+                context.drain();
+                let _ = module.unload(&context);
+            }
+        }
+    }
+}
+
+impl Kernel {
+    /// The function in a context.
+    pub(crate) fn function(&self, context: &Arc<Context>) -> Result<Arc<Function>> {
+        self.library.module(context)?.function(&self.name)
+    }
+}
+
+unsafe fn load(
+    to: *mut Handle,
+    image: *const c_void,
+    count: u32,
+    names: *const u32,
+    values: *const u64,
+) -> Result {
+    state::runtime()?;
+    let context = match current() {
+        Ok(context) => context,
+        Err(_) => state::device(0)?.create_context(0),
+    };
+    if to.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    let options = unsafe { jit_options(count, names, values) }?;
+    // SAFETY: as above.
+    let texts = unsafe { image_texts(&context, image, &options) }?;
+    let library = Library::new(parse(&program_name(), texts, &options)?);
+    // SAFETY: as above.
+    unsafe {
+        options.log("");
+        put(to, object::insert(library.id, library))
+    }
+}
+
+fn kernel_function(kernel: Handle) -> Result<Arc<Function>> {
+    let kernel: Arc<Kernel> = object::find(kernel)?;
+    kernel.function(&current()?)
+}
+
+api! {
+    fn cuLibraryLoadData(
+        library: *mut Handle, image: *const c_void, options: *const u32, values: *const u64, count: u32,
+        _library_options: *const u32, _library_values: *const u64, _library_count: u32
+    ) {
+        load(library, image, count, options, values)
+    }
+
+    fn cuLibraryLoadFromFile(
+        library: *mut Handle, path: *const c_char, options: *const u32, values: *const u64, count: u32,
+        _library_options: *const u32, _library_values: *const u64, _library_count: u32
+    ) {
+        let mut bytes = std::fs::read(text(path)?).map_err(|_| Status::FILE_NOT_FOUND)?;
+        bytes.extend([0; 64]);
+        load(library, bytes.as_ptr().cast(), count, options, values)
+    }
+
+    fn cuLibraryUnload(library: Handle) {
+        state::runtime()?;
+        let library: Arc<Library> = object::remove(library)?;
+        library.unload();
+        object::remove_all(|found| matches!(found, object::Object::Kernel(k) if k.library.id == library.id));
+        Ok(())
+    }
+
+    fn cuLibraryGetKernel(kernel: *mut Handle, library: Handle, name: *const c_char) {
+        state::runtime()?;
+        let library: Arc<Library> = object::find(library)?;
+        let found = library.kernel(text(name)?)?;
+        put(kernel, object::insert(found.id, found))
+    }
+
+    fn cuLibraryGetKernelCount(count: *mut u32, library: Handle) {
+        state::runtime()?;
+        let library: Arc<Library> = object::find(library)?;
+        put(count, library.linked.kernels().count() as u32)
+    }
+
+    fn cuLibraryEnumerateKernels(kernels: *mut Handle, count: u32, library: Handle) {
+        state::runtime()?;
+        let library: Arc<Library> = object::find(library)?;
+        if kernels.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        for (at, (_, kernel)) in library.linked.kernels().take(count as usize).enumerate() {
+            let found = library.kernel(&kernel.name)?;
+            put(kernels.wrapping_add(at), object::insert(found.id, found))?;
+        }
+        Ok(())
+    }
+
+    fn cuLibraryGetModule(module: *mut Handle, library: Handle) {
+        let context = healthy()?;
+        let library: Arc<Library> = object::find(library)?;
+        let found = library.module(&context)?;
+        put(module, object::insert(found.id, found))
+    }
+
+    fn cuLibraryGetGlobal(address: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) {
+        let context = healthy()?;
+        let library: Arc<Library> = object::find(library)?;
+        let (base, size) = library.module(&context)?.variable(&context, text(name)?)?;
+        put_wanted(address, base);
+        put_wanted(bytes, size as usize);
+        Ok(())
+    }
+
+    fn cuLibraryGetManaged(address: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) {
+        let context = healthy()?;
+        let library: Arc<Library> = object::find(library)?;
+        let module = library.module(&context)?;
+        let name = text(name)?;
+        if !module.is_managed(name) {
+            return Err(Status::NOT_FOUND);
+        }
+        let (base, size) = module.variable(&context, name)?;
+        put_wanted(address, base);
+        put_wanted(bytes, size as usize);
+        Ok(())
+    }
+
+    fn cuKernelGetFunction(function: *mut Handle, kernel: Handle) {
+        healthy()?;
+        put_function(function, kernel_function(kernel)?)
+    }
+
+    fn cuKernelGetLibrary(library: *mut Handle, kernel: Handle) {
+        state::runtime()?;
+        let kernel: Arc<Kernel> = object::find(kernel)?;
+        put(library, object::insert(kernel.library.id, kernel.library.clone()))
+    }
+
+    fn cuKernelGetName(name: *mut *const c_char, kernel: Handle) {
+        state::runtime()?;
+        let kernel: Arc<Kernel> = object::find(kernel)?;
+        put(name, c_name(&kernel.name))
+    }
+
+    fn cuKernelGetParamInfo(kernel: Handle, index: usize, offset: *mut usize, size: *mut usize) {
+        let function = kernel_function(kernel)?;
+        let &(at, bytes) = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
+        put(offset, at)?;
+        put_wanted(size, bytes);
+        Ok(())
+    }
+
+    fn cuKernelGetAttribute(value: *mut i32, number: i32, kernel: Handle, device: i32) {
+        state::device(device)?;
+        put(value, attribute(&*kernel_function(kernel)?, number)?)
+    }
+
+    fn cuKernelSetAttribute(number: i32, value: i32, kernel: Handle, device: i32) {
+        state::device(device)?;
+        set_attribute(&*kernel_function(kernel)?, number, value)
+    }
+
+    fn cuKernelSetCacheConfig(kernel: Handle, config: u32, device: i32) {
+        state::device(device)?;
+        let _kernel: Arc<Kernel> = object::find(kernel)?;
+        if config > 3 { Err(Status::INVALID_VALUE) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,97 @@
+//! Linking PTX at run time. The linked image that a program gets is a text for each input.
+
+use std::ffi::{c_char, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use runtime::{Result, Status, fresh_id};
+
+use crate::driver::module::{JitOptions, image_texts, jit_options, parse};
+use crate::ffi::{Handle, put, put_wanted, text};
+use crate::object;
+use crate::state::{current, healthy};
+
+/// Inputs of a linker.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    texts: Vec<Vec<u8>>,
+    options: JitOptions,
+    /// The image, kept as long as the linker.
+    image: Vec<u8>,
+}
+
+const CUBIN: u32 = 0;
+const PTX: u32 = 1;
+const FATBIN: u32 = 2;
+
+unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Result {
+    let context = healthy()?;
+    let link: Arc<Mutex<Link>> = object::find(link)?;
+    if data.is_null() || size == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: the program said the size.
+    let mut bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }.to_vec();
+    // An input need not end in a zero byte.
+    bytes.push(0);
+    let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
+    match kind {
+        PTX | FATBIN => {
+            let options = link.options;
+            // SAFETY: the bytes are a whole image.
+            link.texts.extend(unsafe { image_texts(&context, bytes.as_ptr().cast(), &options) }?);
+            Ok(())
+        }
+        CUBIN => Err(Status::NO_BINARY_FOR_GPU),
+        // Objects, libraries and NVVM need NVIDIA's own linker and compiler.
+        3..=5 => Err(Status::NOT_SUPPORTED),
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+api! {
+    fn cuLinkCreate_v2(count: u32, options: *const u32, values: *const u64, link: *mut Handle) {
+        healthy()?;
+        let options = jit_options(count, options, values)?;
+        let new = Link { options, ..Link::default() };
+        put(link, object::insert(fresh_id(), Arc::new(Mutex::new(new))))
+    }
+
+    fn cuLinkAddData_v2(
+        link: Handle, kind: u32, data: *const c_void, size: usize, _name: *const c_char, count: u32,
+        options: *const u32, values: *const u64
+    ) {
+        jit_options(count, options, values)?;
+        add(link, kind, data, size)
+    }
+
+    fn cuLinkAddFile_v2(
+        link: Handle, kind: u32, path: *const c_char, count: u32, options: *const u32, values: *const u64
+    ) {
+        jit_options(count, options, values)?;
+        let bytes = std::fs::read(text(path)?).map_err(|_| Status::FILE_NOT_FOUND)?;
+        add(link, kind, bytes.as_ptr().cast(), bytes.len())
+    }
+
+    fn cuLinkComplete(link: Handle, image: *mut *const c_void, size: *mut usize) {
+        current()?;
+        let link: Arc<Mutex<Link>> = object::find(link)?;
+        let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
+        if link.texts.is_empty() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let linked = parse("linked", link.texts.clone(), &link.options)?;
+        link.options.log("");
+        link.image = match &link.texts[..] {
+            [one] => one.clone(),
+            _ => linked.to_ptx().into_bytes(),
+        };
+        link.image.push(0);
+        put_wanted(size, link.image.len());
+        put(image, link.image.as_ptr().cast())
+    }
+
+    fn cuLinkDestroy(link: Handle) {
+        current()?;
+        object::remove::<Arc<Mutex<Link>>>(link).map(|_| ())
+    }
+}

@@ -1,0 +1,264 @@
+//! Modules: images to loaded code.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use runtime::{Context, Function, Linked, Module, Result, Status, compile, image};
+
+use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
+use crate::object;
+use crate::state::{current, healthy};
+
+/// What to do about an image without PTX.
+const NO_PTX: &str = "no PTX for this device in the image. Machine code cannot be run; embed PTX: `nvcc -arch=sm_90` \
+                      does (as `-gencode arch=compute_90,code=[sm_90,compute_90]`), `code=sm_90` alone does not";
+
+/// Options of `cuModuleLoadDataEx` and `cuLinkCreate` that are answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct JitOptions {
+    info: u64,
+    info_size: usize,
+    error: u64,
+    error_size: usize,
+    /// Where the sizes that were used are put.
+    used: [u64; 2],
+}
+
+/// Reads options.
+///
+/// # Safety
+/// Both arrays are null or have `count` entries.
+pub(crate) unsafe fn jit_options(count: u32, names: *const u32, values: *const u64) -> Result<JitOptions> {
+    let mut options = JitOptions::default();
+    // SAFETY: the caller's promise.
+    let (names, given) = unsafe { (list(names, count as usize)?, list(values, count as usize)?) };
+    for (at, (name, value)) in names.into_iter().zip(given).enumerate() {
+        let place = values.wrapping_add(at) as u64;
+        match name {
+            3 => options.info = value,
+            4 => (options.info_size, options.used[0]) = (value as usize, place),
+            5 => options.error = value,
+            6 => (options.error_size, options.used[1]) = (value as usize, place),
+            // The others direct a compiler to machine code.
+            0..=34 => {}
+            _ => return Err(Status::INVALID_VALUE),
+        }
+    }
+    Ok(options)
+}
+
+impl JitOptions {
+    /// Fills the logs.
+    ///
+    /// # Safety
+    /// The buffers are as the program said.
+    pub(crate) unsafe fn log(&self, error: &str) {
+        let put_log = |to: u64, size: usize, used: u64, text: &str| {
+            if to != 0 && size > 0 {
+                // SAFETY: the caller's promise.
+                let _ = unsafe { put_text(to as *mut c_char, size, text) };
+            }
+            // SAFETY: as above; the size is an entry of the array of values.
+            unsafe { put_wanted(used as *mut u64, text.len().min(size) as u64) };
+        };
+        put_log(self.info, self.info_size, self.used[0], "");
+        put_log(self.error, self.error_size, self.used[1], error);
+    }
+}
+
+/// The PTX texts of an image that a program points at: PTX, a fatbin or a wrapper around one or several.
+///
+/// # Safety
+/// `from` is null or points at a whole image.
+pub(crate) unsafe fn texts(from: *const c_void, sm: u16) -> Result<Vec<Vec<u8>>> {
+    // SAFETY: an image has at least four bytes.
+    let magic: u32 = unsafe { get(from.cast()) }?;
+    match magic {
+        image::WRAPPER => {
+            let field = |at: usize| from.cast::<u64>().wrapping_add(at);
+            // SAFETY: a wrapper has 24 bytes: magic, version, two addresses.
+            let (version, data, extra) =
+                unsafe { (get(from.cast::<u32>().wrapping_add(1))?, get(field(1))?, get(field(2))?) };
+            if version != 2 {
+                // SAFETY: a fatbin is there.
+                return Ok(vec![unsafe { fatbin(data as *const u8, sm) }?]);
+            }
+            let mut list = Vec::new();
+            let mut next = extra as *const u64;
+            loop {
+                // SAFETY: the list of the objects' fatbins ends in null.
+                match unsafe { get(next) }? {
+                    0 => break,
+                    // SAFETY: a fatbin is there.
+                    object => match unsafe { fatbin(object as *const u8, sm) } {
+                        Ok(text) => list.push(text),
+                        // Objects without device code have no entry that counts.
+                        Err(Status::NO_BINARY_FOR_GPU) => {}
+                        Err(error) => return Err(error),
+                    },
+                }
+                next = next.wrapping_add(1);
+            }
+            if list.is_empty() { Err(Status::NO_BINARY_FOR_GPU) } else { Ok(list) }
+        }
+        // SAFETY: a fatbin is there.
+        image::FATBIN => Ok(vec![unsafe { fatbin(from.cast(), sm) }?]),
+        0x464c_457f => Err(Status::NO_BINARY_FOR_GPU),
+        _ => {
+            // SAFETY: what is none of these is text that ends in a zero byte.
+            let text = unsafe { std::ffi::CStr::from_ptr(from.cast()) }.to_bytes();
+            let printable = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+            match text.iter().take(16).all(printable) && !text.is_empty() {
+                true => Ok(vec![text.to_vec()]),
+                false => Err(Status::INVALID_IMAGE),
+            }
+        }
+    }
+}
+
+unsafe fn fatbin(from: *const u8, sm: u16) -> Result<Vec<u8>> {
+    // SAFETY: a fatbin starts with 16 bytes that say its size.
+    let header = unsafe { std::slice::from_raw_parts(from, 16) };
+    let size = image::fatbin_size(header)?;
+    // SAFETY: so many bytes are there.
+    let bytes = unsafe { std::slice::from_raw_parts(from, size) };
+    Ok(image::choose(&image::fatbin(bytes)?, sm)?.text)
+}
+
+/// Parses texts under names that messages use.
+pub(crate) fn parse(name: &str, texts: Vec<Vec<u8>>, options: &JitOptions) -> Result<Linked> {
+    let several = texts.len() > 1;
+    let named = texts
+        .into_iter()
+        .enumerate()
+        .map(|(at, text)| (if several { format!("{name}#{at}.ptx") } else { format!("{name}.ptx") }, text));
+    let named: Vec<_> = named.collect();
+    compile(&named).map_err(|(status, log)| {
+        eprintln!("warpgrind: the PTX of {name} is not valid\n\n{log}");
+        // SAFETY: the program described the buffers.
+        unsafe { options.log(&log) };
+        status
+    })
+}
+
+/// What messages call the code of this process.
+pub(crate) fn program_name() -> String {
+    let path = std::env::current_exe().ok();
+    let name =
+        path.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "program".into())
+}
+
+/// Texts of an image, with a sentence when there is no PTX.
+///
+/// # Safety
+/// As for [`texts`].
+pub(crate) unsafe fn image_texts(
+    context: &Context,
+    from: *const c_void,
+    options: &JitOptions,
+) -> Result<Vec<Vec<u8>>> {
+    // SAFETY: the caller's promise.
+    unsafe { texts(from, context.device.simulator.config().sm) }.inspect_err(|&status| {
+        if status == Status::NO_BINARY_FOR_GPU {
+            eprintln!("warpgrind: {NO_PTX}");
+            // SAFETY: the program described the buffers.
+            unsafe { options.log(NO_PTX) };
+        }
+    })
+}
+
+/// # Safety
+/// `from` is null or points at an image; `to` is null or writable.
+unsafe fn load(to: *mut Handle, from: *const c_void, options: &JitOptions) -> Result {
+    let context = healthy()?;
+    if to.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    let texts = unsafe { image_texts(&context, from, options) }?;
+    let module = Module::load(&context, parse(&program_name(), texts, options)?)?;
+    // SAFETY: the caller's promise.
+    unsafe { options.log("") };
+    // SAFETY: the caller's promise.
+    unsafe { put(to, object::insert(module.id, module)) }
+}
+
+/// Puts a function into the table and its handle where the program wants it.
+///
+/// # Safety
+/// `to` is null or writable.
+pub(crate) unsafe fn put_function(to: *mut Handle, function: Arc<Function>) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { put(to, object::insert(function.id, function)) }
+}
+
+api! {
+    fn cuModuleLoad(module: *mut Handle, path: *const c_char) {
+        let path = text(path)?;
+        let mut bytes = std::fs::read(path).map_err(|_| Status::FILE_NOT_FOUND)?;
+        bytes.extend([0; 64]);
+        load(module, bytes.as_ptr().cast(), &JitOptions::default())
+    }
+
+    fn cuModuleLoadData(module: *mut Handle, image: *const c_void) {
+        load(module, image, &JitOptions::default())
+    }
+
+    fn cuModuleLoadDataEx(
+        module: *mut Handle, image: *const c_void, count: u32, options: *const u32, values: *const u64
+    ) {
+        let options = jit_options(count, options, values)?;
+        load(module, image, &options)
+    }
+
+    fn cuModuleLoadFatBinary(module: *mut Handle, image: *const c_void) {
+        load(module, image, &JitOptions::default())
+    }
+
+    fn cuModuleUnload(module: Handle) {
+        let context = current()?;
+        let module: Arc<Module> = object::find(module)?;
+        context.drain();
+        object::remove_all(|found| match found {
+            object::Object::Module(other) => other.id == module.id,
+            object::Object::Function(function) => function.module.id == module.id,
+            _ => false,
+        });
+        module.unload(&context)
+    }
+
+    fn cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) {
+        healthy()?;
+        let module: Arc<Module> = object::find(module)?;
+        put_function(function, module.function(text(name)?)?)
+    }
+
+    fn cuModuleGetFunctionCount(count: *mut u32, module: Handle) {
+        healthy()?;
+        let module: Arc<Module> = object::find(module)?;
+        put(count, module.kernels().len() as u32)
+    }
+
+    fn cuModuleEnumerateFunctions(functions: *mut Handle, count: u32, module: Handle) {
+        healthy()?;
+        let module: Arc<Module> = object::find(module)?;
+        for (at, name) in module.kernels().iter().take(count as usize).enumerate() {
+            put_function(functions.wrapping_add(at), module.function(name)?)?;
+        }
+        if functions.is_null() { Err(Status::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    fn cuModuleGetGlobal_v2(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) {
+        let context = healthy()?;
+        let module: Arc<Module> = object::find(module)?;
+        let (base, size) = module.variable(&context, text(name)?)?;
+        put_wanted(address, base);
+        put_wanted(bytes, size as usize);
+        Ok(())
+    }
+
+    fn cuModuleGetLoadingMode(mode: *mut u32) {
+        put(mode, 2)
+    }
+}

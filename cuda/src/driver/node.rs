@@ -1,0 +1,393 @@
+//! Nodes of graphs: adding them, reading and changing what they do.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use runtime::{Event, ExecGraph, Graph, LaunchConfig, Operation, Result, Status};
+use sim_core::Dim3;
+
+use crate::driver::copy::describe;
+use crate::driver::function::{function, function_handle};
+use crate::driver::graph::{after_of, node_handle, only_full_edges};
+use crate::driver::launch::{call, pack};
+use crate::driver::memory::fill;
+use crate::ffi::{Handle, get, put};
+use crate::object::{self, NodeRef};
+use crate::state::{self, current};
+use crate::types::{HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams};
+
+/// What nodes were described with, so that it can be asked for.
+#[derive(Clone, Debug)]
+enum Described {
+    Copy(Memcpy3D),
+    /// Pointers to arguments, and the arguments.
+    Kernel(#[expect(dead_code, reason = "the program holds pointers into both")] (Arc<[u64]>, Arc<[u8]>)),
+}
+
+static DESCRIBED: Mutex<Option<HashMap<u64, Described>>> = Mutex::new(None);
+
+fn describe_node(id: u64, as_: Described) {
+    let mut table = DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner);
+    table.get_or_insert_with(HashMap::new).insert(id, as_);
+}
+
+fn description(id: u64) -> Option<Described> {
+    DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(&id).cloned()
+}
+
+/// A kernel node's operation.
+unsafe fn kernel(params: *const KernelNodeParams, has_kernel: bool) -> Result<Operation> {
+    // SAFETY: null or the structure; older ones end before the kernel.
+    let asked = unsafe {
+        match has_kernel {
+            true => get(params)?,
+            false => {
+                let words: [u64; 7] = get(params.cast())?;
+                let mut full = KernelNodeParams::default();
+                std::ptr::copy_nonoverlapping(words.as_ptr(), (&raw mut full).cast(), words.len());
+                full
+            }
+        }
+    };
+    let function = function(if asked.func == 0 { asked.kernel } else { asked.func })?;
+    let dim = |[x, y, z]: [u32; 3]| Dim3::new(x, y, z);
+    let config = LaunchConfig {
+        grid: dim(asked.grid),
+        block: dim(asked.block),
+        cluster: None,
+        shared: asked.shared,
+        cooperative: false,
+    };
+    // SAFETY: the program describes a launch.
+    let packed = unsafe { pack(&function, asked.params as *const u64, asked.extra as *const u64) }?;
+    call(function, &config, packed)
+}
+
+unsafe fn kernel_params(node: &NodeRef, to: *mut KernelNodeParams, has_kernel: bool) -> Result {
+    let Operation::Kernel(call) = node.graph.node(node.id)?.operation else {
+        return Err(Status::INVALID_VALUE);
+    };
+    let bytes: Arc<[u8]> = call.launch.params.as_slice().into();
+    let pointers = call.function.params.iter().map(|(offset, _)| bytes.as_ptr() as u64 + *offset as u64);
+    let pointers: Arc<[u64]> = pointers.collect();
+    let (grid, block) = (call.launch.grid, call.launch.block);
+    let params = KernelNodeParams {
+        func: function_handle(&call.function),
+        grid: [grid.x, grid.y, grid.z],
+        block: [block.x, block.y, block.z],
+        shared: call.launch.shared_bytes,
+        params: pointers.as_ptr() as u64,
+        extra: 0,
+        kernel: 0,
+        context: 0,
+    };
+    describe_node(node.id, Described::Kernel((pointers, bytes)));
+    // SAFETY: null or room for the structure; older ones end before the kernel.
+    unsafe {
+        match has_kernel {
+            true => put(to, params),
+            false => put(to.cast(), std::mem::transmute_copy::<KernelNodeParams, [u64; 7]>(&params)),
+        }
+    }
+}
+
+unsafe fn copy(params: *const Memcpy3D) -> Result<(Operation, Memcpy3D)> {
+    // SAFETY: null or the structure.
+    let asked = unsafe { get(params) }?;
+    Ok((Operation::Copy(Arc::new(describe(&*current()?, &asked)?)), asked))
+}
+
+unsafe fn set(params: *const MemsetNodeParams) -> Result<Operation> {
+    // SAFETY: null or the structure.
+    let asked = unsafe { get(params) }?;
+    if !matches!(asked.element, 1 | 2 | 4) {
+        return Err(Status::INVALID_VALUE);
+    }
+    let pitch = if asked.height > 1 { asked.pitch as u64 } else { 0 };
+    let described = runtime::Fill {
+        to: asked.dst,
+        pitch,
+        value: asked.value,
+        element: asked.element,
+        width: asked.width as u64,
+        height: asked.height as u64,
+    };
+    fill(&*current()?, described)
+}
+
+unsafe fn host(params: *const HostNodeParams) -> Result<Operation> {
+    // SAFETY: null or the structure.
+    let asked = unsafe { get(params) }?;
+    if asked.function == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    Ok(Operation::Host { function: asked.function, argument: asked.argument })
+}
+
+fn event(event: Handle) -> Result<Arc<Event>> {
+    object::find(event)
+}
+
+/// Adds a node; returns its number.
+pub(crate) fn add(
+    to: *mut Handle,
+    graph: Handle,
+    after: *const Handle,
+    count: usize,
+    operation: Operation,
+) -> Result<u64> {
+    state::runtime()?;
+    if to.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    let graph: Arc<Graph> = object::find(graph)?;
+    let id = graph.add(operation, &after_of(&graph, after, count)?)?;
+    // SAFETY: it is not null; the program gave it for the result.
+    unsafe { put(to, node_handle(&graph, id)) }?;
+    Ok(id)
+}
+
+fn node_of(node: Handle) -> Result<NodeRef> {
+    state::runtime()?;
+    object::find(node)
+}
+
+pub(crate) fn change(node: Handle, operation: Operation) -> Result {
+    let node = node_of(node)?;
+    node.graph.set(node.id, operation)
+}
+
+pub(crate) fn change_exec(exec: Handle, node: Handle, operation: Operation) -> Result {
+    let exec: Arc<ExecGraph> = object::find(exec)?;
+    exec.set(node_of(node)?.id, operation)
+}
+
+/// `CUgraphNodeParams`: the kind, three words, and what the kind needs.
+type NodeParams = [u64; 32];
+
+/// The operation that general parameters describe.
+unsafe fn general(params: *const NodeParams) -> Result<Operation> {
+    // SAFETY: null or the structure.
+    let kind = unsafe { get(params.cast::<u32>()) }?;
+    let body = params.cast::<u64>().wrapping_add(2);
+    // SAFETY: as above; each kind has its own structure behind the first two words.
+    unsafe {
+        match kind {
+            0 => kernel(body.cast(), true),
+            // Flags, a reserved word and a context stand before the copy.
+            1 => copy(body.wrapping_add(2).cast()).map(|(operation, _)| operation),
+            2 => set(body.cast()),
+            3 => host(body.cast()),
+            4 => Ok(Operation::Child(object::find::<Arc<Graph>>(get(body)?)?.duplicate().0)),
+            5 => Ok(Operation::Empty),
+            6 => Ok(Operation::Wait(event(get(body)?)?)),
+            7 => Ok(Operation::Record(event(get(body)?)?)),
+            8..=13 => Err(Status::NOT_SUPPORTED),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+}
+
+api! {
+    fn cuGraphAddKernelNode(
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const KernelNodeParams
+    ) {
+        add(node, graph, after, count, kernel(params, false)?).map(|_| ())
+    }
+
+    fn cuGraphAddKernelNode_v2(
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const KernelNodeParams
+    ) {
+        add(node, graph, after, count, kernel(params, true)?).map(|_| ())
+    }
+
+    fn cuGraphKernelNodeGetParams(node: Handle, params: *mut KernelNodeParams) {
+        kernel_params(&node_of(node)?, params, false)
+    }
+
+    fn cuGraphKernelNodeGetParams_v2(node: Handle, params: *mut KernelNodeParams) {
+        kernel_params(&node_of(node)?, params, true)
+    }
+
+    fn cuGraphKernelNodeSetParams(node: Handle, params: *const KernelNodeParams) {
+        change(node, kernel(params, false)?)
+    }
+
+    fn cuGraphKernelNodeSetParams_v2(node: Handle, params: *const KernelNodeParams) {
+        change(node, kernel(params, true)?)
+    }
+
+    fn cuGraphExecKernelNodeSetParams(exec: Handle, node: Handle, params: *const KernelNodeParams) {
+        change_exec(exec, node, kernel(params, false)?)
+    }
+
+    fn cuGraphExecKernelNodeSetParams_v2(exec: Handle, node: Handle, params: *const KernelNodeParams) {
+        change_exec(exec, node, kernel(params, true)?)
+    }
+
+    fn cuGraphAddMemcpyNode(
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const Memcpy3D, _context: Handle
+    ) {
+        let (operation, described) = copy(params)?;
+        describe_node(add(node, graph, after, count, operation)?, Described::Copy(described));
+        Ok(())
+    }
+
+    fn cuGraphMemcpyNodeGetParams(node: Handle, params: *mut Memcpy3D) {
+        match description(node_of(node)?.id) {
+            Some(Described::Copy(described)) => put(params, described),
+            // A copy that was captured was not described in this way.
+            _ => Err(Status::NOT_SUPPORTED),
+        }
+    }
+
+    fn cuGraphMemcpyNodeSetParams(node: Handle, params: *const Memcpy3D) {
+        let (operation, described) = copy(params)?;
+        change(node, operation)?;
+        describe_node(node_of(node)?.id, Described::Copy(described));
+        Ok(())
+    }
+
+    fn cuGraphExecMemcpyNodeSetParams(exec: Handle, node: Handle, params: *const Memcpy3D, _context: Handle) {
+        change_exec(exec, node, copy(params)?.0)
+    }
+
+    fn cuGraphAddMemsetNode(
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const MemsetNodeParams,
+        _context: Handle
+    ) {
+        add(node, graph, after, count, set(params)?).map(|_| ())
+    }
+
+    fn cuGraphMemsetNodeGetParams(node: Handle, params: *mut MemsetNodeParams) {
+        let node = node_of(node)?;
+        let Operation::Fill(fill) = node.graph.node(node.id)?.operation else { return Err(Status::INVALID_VALUE) };
+        put(params, MemsetNodeParams {
+            dst: fill.to,
+            pitch: fill.pitch as usize,
+            value: fill.value,
+            element: fill.element,
+            width: fill.width as usize,
+            height: fill.height as usize,
+        })
+    }
+
+    fn cuGraphMemsetNodeSetParams(node: Handle, params: *const MemsetNodeParams) {
+        change(node, set(params)?)
+    }
+
+    fn cuGraphExecMemsetNodeSetParams(exec: Handle, node: Handle, params: *const MemsetNodeParams, _context: Handle) {
+        change_exec(exec, node, set(params)?)
+    }
+
+    fn cuGraphAddHostNode(
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const HostNodeParams
+    ) {
+        add(node, graph, after, count, host(params)?).map(|_| ())
+    }
+
+    fn cuGraphHostNodeGetParams(node: Handle, params: *mut HostNodeParams) {
+        let node = node_of(node)?;
+        match node.graph.node(node.id)?.operation {
+            Operation::Host { function, argument } => put(params, HostNodeParams { function, argument }),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    fn cuGraphHostNodeSetParams(node: Handle, params: *const HostNodeParams) {
+        change(node, host(params)?)
+    }
+
+    fn cuGraphExecHostNodeSetParams(exec: Handle, node: Handle, params: *const HostNodeParams) {
+        change_exec(exec, node, host(params)?)
+    }
+
+    fn cuGraphAddEmptyNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize) {
+        add(node, graph, after, count, Operation::Empty).map(|_| ())
+    }
+
+    fn cuGraphAddChildGraphNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, child: Handle) {
+        // The child is copied when the node is made.
+        let child: Arc<Graph> = object::find(child)?;
+        let parent: Arc<Graph> = object::find(graph)?;
+        if child.id == parent.id {
+            return Err(Status::INVALID_VALUE);
+        }
+        add(node, graph, after, count, Operation::Child(child.duplicate().0)).map(|_| ())
+    }
+
+    fn cuGraphChildGraphNodeGetGraph(node: Handle, graph: *mut Handle) {
+        let node = node_of(node)?;
+        match node.graph.node(node.id)?.operation {
+            Operation::Child(child) => put(graph, crate::driver::graph::graph_handle(&child)),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    fn cuGraphExecChildGraphNodeSetParams(exec: Handle, node: Handle, child: Handle) {
+        let child: Arc<Graph> = object::find(child)?;
+        change_exec(exec, node, Operation::Child(child.duplicate().0))
+    }
+
+    fn cuGraphAddEventRecordNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, event_: Handle) {
+        add(node, graph, after, count, Operation::Record(event(event_)?)).map(|_| ())
+    }
+
+    fn cuGraphEventRecordNodeGetEvent(node: Handle, to: *mut Handle) {
+        let node = node_of(node)?;
+        match node.graph.node(node.id)?.operation {
+            Operation::Record(event) => put(to, object::handle(event.id)),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    fn cuGraphEventRecordNodeSetEvent(node: Handle, event_: Handle) {
+        change(node, Operation::Record(event(event_)?))
+    }
+
+    fn cuGraphExecEventRecordNodeSetEvent(exec: Handle, node: Handle, event_: Handle) {
+        change_exec(exec, node, Operation::Record(event(event_)?))
+    }
+
+    fn cuGraphAddEventWaitNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, event_: Handle) {
+        add(node, graph, after, count, Operation::Wait(event(event_)?)).map(|_| ())
+    }
+
+    fn cuGraphEventWaitNodeGetEvent(node: Handle, to: *mut Handle) {
+        let node = node_of(node)?;
+        match node.graph.node(node.id)?.operation {
+            Operation::Wait(event) => put(to, object::handle(event.id)),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    fn cuGraphEventWaitNodeSetEvent(node: Handle, event_: Handle) {
+        change(node, Operation::Wait(event(event_)?))
+    }
+
+    fn cuGraphExecEventWaitNodeSetEvent(exec: Handle, node: Handle, event_: Handle) {
+        change_exec(exec, node, Operation::Wait(event(event_)?))
+    }
+
+    fn cuGraphAddNode(
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const NodeParams
+    ) {
+        add(node, graph, after, count, general(params)?).map(|_| ())
+    }
+
+    fn cuGraphAddNode_v2(
+        node: *mut Handle, graph: Handle, after: *const Handle, data: *const u64, count: usize,
+        params: *const NodeParams
+    ) {
+        only_full_edges(data, count)?;
+        add(node, graph, after, count, general(params)?).map(|_| ())
+    }
+
+    fn cuGraphNodeSetParams(node: Handle, params: *const NodeParams) {
+        change(node, general(params)?)
+    }
+
+    fn cuGraphExecNodeSetParams(exec: Handle, node: Handle, params: *const NodeParams) {
+        change_exec(exec, node, general(params)?)
+    }
+}

@@ -1,0 +1,88 @@
+//! What an address is.
+
+use std::ffi::c_void;
+
+use runtime::{Allocation, Kind, Result, Status};
+
+use crate::ffi::{list, put};
+use crate::state;
+
+/// The allocation that an address lies in, on any device, with the device's number.
+pub(crate) fn owner(address: u64) -> Result<Option<(i32, Allocation)>> {
+    let devices = &state::runtime()?.devices;
+    let found = devices.iter().find_map(|d| d.memory.find(address).map(|a| (d.index as i32, a)));
+    Ok(found)
+}
+
+/// # Safety
+/// `data` is null or has room for the attribute.
+unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_error: bool) -> Result {
+    let found = owner(address)?;
+    if data.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    let Some((device, memory)) = found else {
+        if unknown_is_error {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: the caller's promise; results are zero, numbers of devices -2.
+        return unsafe {
+            match number {
+                1 | 3 | 4 | 11 | 17 | 18 | 19 | 7 | 12 | 20 => put(data.cast::<u64>(), 0),
+                6 | 8 | 10 | 13 | 15 | 21 => put(data.cast::<u8>(), 0),
+                2 | 14 | 16 => put(data.cast::<u32>(), 0),
+                9 => put(data.cast::<i32>(), -2),
+                _ => Err(Status::INVALID_VALUE),
+            }
+        };
+    };
+    let host = memory.kind.is_host();
+    // SAFETY: the caller's promise.
+    unsafe {
+        match number {
+            1 => put(data.cast(), crate::object::handle(memory.context)),
+            2 => put(
+                data.cast::<u32>(),
+                if matches!(memory.kind, Kind::Host | Kind::Registered) { 1 } else { 2 },
+            ),
+            3 => put(data.cast(), address),
+            4 if host => put(data.cast(), address),
+            4 => Err(Status::INVALID_VALUE),
+            6 => put(data.cast::<u8>(), 0),
+            7 | 20 => put(data.cast(), memory.id),
+            8 => put(data.cast::<u8>(), u8::from(memory.kind == Kind::Managed)),
+            9 => put(data.cast(), device),
+            10 | 15 | 21 => put(data.cast::<u8>(), 0),
+            11 | 19 => put(data.cast(), memory.base),
+            12 | 18 => put(data.cast(), memory.size),
+            13 => put(data.cast::<u8>(), 1),
+            14 => put(data.cast::<u32>(), 0),
+            16 => put(data.cast::<u32>(), 3),
+            17 => match memory.kind {
+                Kind::Pool(pool) => put(data.cast(), crate::object::handle(pool)),
+                _ => put(data.cast::<u64>(), 0),
+            },
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+}
+
+api! {
+    fn cuPointerGetAttribute(data: *mut c_void, number: u32, address: u64) {
+        attribute(data, number, address, true)
+    }
+
+    fn cuPointerGetAttributes(count: u32, numbers: *const u32, data: *const *mut c_void, address: u64) {
+        let numbers = list(numbers, count as usize)?;
+        for (number, to) in numbers.into_iter().zip(list(data, count as usize)?) {
+            attribute(to, number, address, false)?;
+        }
+        Ok(())
+    }
+
+    fn cuPointerSetAttribute(value: *const c_void, number: u32, address: u64) {
+        // Copies of the marked memory are synchronous, which changes no result.
+        owner(address)?.ok_or(Status::INVALID_VALUE)?;
+        if value.is_null() || number != 6 { Err(Status::INVALID_VALUE) } else { Ok(()) }
+    }
+}

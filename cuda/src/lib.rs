@@ -1,0 +1,29 @@
+//! CUDA's driver and runtime interfaces in C, over the simulated devices of [`runtime`].
+//!
+//! The library stands in for `libcuda.so.1`; `libcudart.so.12` and `.13` jump into it. [`driver`] and
+//! [`cudart`] hold the functions, a file for each subject; [`object`] the handles; [`state`] what the
+//! process and its threads have; [`host`] the program around. `build.rs` makes functions that refuse of
+//! all names that no file defines.
+//!
+//! # Invariants
+//! * Nothing unwinds into the program: a panic becomes `CUDA_ERROR_UNKNOWN` and a message.
+//! * Handles are numbers in a table; wrong ones give an error, not a crash.
+//! * No function claims success for what it did not do.
+//!
+//! # Safety
+//! This is the one crate where pointers come from a C program. They are null, or what CUDA's
+//! documentation asks for; null is refused where it has no meaning.
+#![allow(non_snake_case, reason = "functions have the names of CUDA")]
+
+#[macro_use]
+mod ffi;
+
+mod cudart;
+mod driver;
+mod host;
+mod object;
+mod refused;
+mod save;
+mod settings;
+mod state;
+mod types;

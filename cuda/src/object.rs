@@ -1,0 +1,114 @@
+//! Handles: numbers that stand for objects, in one table for all kinds.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use runtime::{Context, Event, ExecGraph, Function, Graph, Module, Result, Status, Stream};
+use rustc_hash::FxHashMap;
+
+use crate::driver::array::Array;
+use crate::driver::library::{Kernel, Library};
+use crate::driver::link::Link;
+use crate::driver::pool::Pool;
+use crate::driver::user_object::UserObject;
+use crate::ffi::Handle;
+
+/// A node: its graph and its number.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeRef {
+    pub graph: Arc<Graph>,
+    pub id: u64,
+}
+
+macro_rules! objects {
+    ($($kind:ident: $ty:ty,)*) => {
+        /// What a handle stands for.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Object {
+            $($kind($ty),)*
+        }
+
+        $(impl Kind for $ty {
+            fn of(object: &Object) -> Option<&Self> {
+                match object {
+                    Object::$kind(found) => Some(found),
+                    _ => None,
+                }
+            }
+            fn wrap(self) -> Object {
+                Object::$kind(self)
+            }
+        })*
+    };
+}
+
+/// A kind of object.
+pub(crate) trait Kind: Clone {
+    fn of(object: &Object) -> Option<&Self>;
+    fn wrap(self) -> Object;
+}
+
+objects! {
+    Context: Arc<Context>,
+    Module: Arc<Module>,
+    Function: Arc<Function>,
+    Library: Arc<Library>,
+    Kernel: Arc<Kernel>,
+    Link: Arc<Mutex<Link>>,
+    Stream: Arc<Stream>,
+    Event: Arc<Event>,
+    Graph: Arc<Graph>,
+    Exec: Arc<ExecGraph>,
+    Node: NodeRef,
+    Pool: Arc<Pool>,
+    Array: Arc<Array>,
+    User: Arc<UserObject>,
+}
+
+type Table = RwLock<FxHashMap<Handle, Object>>;
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(Table::default)
+}
+
+/// The handle of the object with this number: an address that nothing else has.
+pub(crate) const fn handle(id: u64) -> Handle {
+    0x6000_0000_0000 + id * 16
+}
+
+/// Puts an object with this number into the table; returns its handle.
+pub(crate) fn insert<T: Kind>(id: u64, object: T) -> Handle {
+    let handle = handle(id);
+    table().write().unwrap_or_else(PoisonError::into_inner).insert(handle, object.wrap());
+    handle
+}
+
+/// The object of a handle.
+///
+/// # Errors
+/// `INVALID_HANDLE` for null, for what was destroyed, and for other kinds.
+pub(crate) fn find<T: Kind>(handle: Handle) -> Result<T> {
+    let table = table().read().unwrap_or_else(PoisonError::into_inner);
+    table.get(&handle).and_then(T::of).cloned().ok_or(Status::INVALID_HANDLE)
+}
+
+/// Takes an object out of the table.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn remove<T: Kind>(handle: Handle) -> Result<T> {
+    let mut table = table().write().unwrap_or_else(PoisonError::into_inner);
+    let found = table.get(&handle).and_then(T::of).cloned().ok_or(Status::INVALID_HANDLE)?;
+    table.remove(&handle);
+    Ok(found)
+}
+
+/// All objects there are.
+pub(crate) fn all() -> Vec<Object> {
+    table().read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+}
+
+/// Takes out all objects for which `gone` holds.
+pub(crate) fn remove_all(gone: impl Fn(&Object) -> bool) {
+    table().write().unwrap_or_else(PoisonError::into_inner).retain(|_, object| !gone(object));
+}

@@ -1,0 +1,103 @@
+//! CUDA programs built with nvcc, if it is there (`CUDA_HOME` or on the path), run under `warpgrind`'s libraries.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use support::folder;
+
+/// nvcc and the folder with libcudart to link with.
+fn compiler() -> Option<(PathBuf, PathBuf)> {
+    let home = std::env::var_os("CUDA_HOME").map(PathBuf::from);
+    let on_path = std::env::var_os("PATH").and_then(|path| {
+        std::env::split_paths(&path).map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file())
+    });
+    let nvcc = home.map(|home| home.join("bin/nvcc")).filter(|nvcc| nvcc.is_file()).or(on_path);
+    let Some(nvcc) = nvcc else {
+        eprintln!("skipped: no nvcc; set CUDA_HOME to run this test");
+        return None;
+    };
+    let root = nvcc.ancestors().nth(2)?.to_path_buf();
+    let library = ["lib64", "lib"].map(|name| root.join(name)).into_iter();
+    let has_runtime = |folder: &PathBuf| {
+        folder.join("libcudart.so.13").is_file() || folder.join("libcudart.so.12").is_file()
+    };
+    let Some(library) = library.clone().find(has_runtime) else {
+        eprintln!("skipped: no shared libcudart beside {}", nvcc.display());
+        return None;
+    };
+    Some((nvcc, library))
+}
+
+/// Builds a program; `None` if there is no compiler.
+fn build(name: &str, scratch: &Path) -> Option<PathBuf> {
+    let (nvcc, library) = compiler()?;
+    let link = scratch.join("link");
+    std::fs::create_dir_all(&link).expect("a folder");
+    let version = if library.join("libcudart.so.13").is_file() { "13" } else { "12" };
+    let from = library.join(format!("libcudart.so.{version}"));
+    std::os::unix::fs::symlink(from, link.join("libcudart.so")).expect("a link");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).with_extension("cu");
+    let program = scratch.join(name);
+    let output = Command::new(nvcc)
+        .args(["-arch=sm_90", "-lineinfo", "-std=c++17", "-cudart", "shared", "--cudadevrt", "none", "-L"])
+        .arg(&link)
+        .arg(source)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("nvcc runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
+/// Runs a program with the libraries in place of NVIDIA's.
+fn run(program: &Path, scratch: &Path, arguments: &[&str]) -> Output {
+    let lib = scratch.join("lib");
+    if std::fs::create_dir(&lib).is_ok() {
+        for (name, file) in [
+            ("libcuda.so.1", "libwarpgrind_cuda.so"),
+            ("libcudart.so.12", "libcudart.so.12"),
+            ("libcudart.so.13", "libcudart.so.13"),
+        ] {
+            std::os::unix::fs::symlink(folder().join(file), lib.join(name)).expect("a link");
+        }
+    }
+    Command::new(program).args(arguments).env("LD_LIBRARY_PATH", lib).output().expect("the program runs")
+}
+
+#[test]
+fn features_of_the_runtime_interface() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let Some(program) = build("features", scratch.path()) else { return };
+    let output = run(&program, scratch.path(), &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.ends_with("all good\n"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    // What kernels print comes when the program waits for them.
+    assert!(text.contains("before\nhello 3 from 0\nhello 3 from 1\nafter\n"), "{text}");
+}
+
+#[test]
+fn faults_stay_in_their_context() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let Some(program) = build("errors", scratch.path()) else { return };
+    for (case, expected, report) in [
+        ("n", "0 700 700 700 0\n", "error[null-pointer]"),
+        ("a", "0 710 710 710 0\n", "error[assertion-failed]"),
+        ("t", "0 719 719 719 0\n", "error[trap]"),
+        ("m", "0 716 716 716 0\n", "error[misaligned]"),
+        ("f", "0 700 700 700 0\n", "error[use-after-free]"),
+        ("o", "0 700 700 700 0\n", "0 bytes after the end of buffer `cudaMalloc #1` (4000 bytes"),
+        ("l", "9 0 0 0 0\n", ""),
+    ] {
+        let output = run(&program, scratch.path(), &[case]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{case}: {error}");
+        assert!(error.contains(report) && output.status.code() == Some(7), "{case}: {error}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The libraries export what the headers of CUDA name, and the page about it is up to date.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use support::{at, call, driver, out, runtime, symbol};
+
+const DRIVER: &str = include_str!("../names/driver.txt");
+const RUNTIME_12: &str = include_str!("../names/runtime12.txt");
+const RUNTIME_13: &str = include_str!("../names/runtime13.txt");
+
+#[test]
+fn every_name_of_the_headers_is_exported() {
+    let missing: Vec<&str> = DRIVER
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .filter(|name| symbol(driver(), name).is_none())
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(DRIVER.lines().count() > 600 && symbol(driver(), "warpgrind_dropin").is_some());
+    for (version, names) in [(12, RUNTIME_12), (13, RUNTIME_13)] {
+        let library = runtime(version);
+        let missing: Vec<&str> = names.lines().filter(|name| symbol(library, name).is_none()).collect();
+        assert!(missing.is_empty() && names.lines().count() > 400, "{version}: {missing:?}");
+    }
+}
+
+#[test]
+fn entry_points_are_found_by_name_and_version() {
+    assert_eq!(call(driver(), "cuInit", &[0]), 0);
+    let find = |name: &std::ffi::CStr, version: u64, flags: u64| {
+        let (mut address, mut status) = (0u64, 9u32);
+        let arguments = [at(name.to_bytes_with_nul()), out(&mut address), version, flags, out(&mut status)];
+        let result = call(driver(), "cuGetProcAddress_v2", &arguments);
+        assert_eq!((result == 0, status == 0), (address != 0, address != 0), "{name:?}");
+        (address != 0).then_some(address as usize)
+    };
+    assert_eq!(find(c"cuMemAlloc", 13000, 0), symbol(driver(), "cuMemAlloc_v2"));
+    assert_eq!(find(c"cuCtxCreate", 13000, 0), symbol(driver(), "cuCtxCreate_v4"));
+    assert_eq!(find(c"cuCtxCreate", 12000, 0), symbol(driver(), "cuCtxCreate_v3"));
+    assert_eq!(find(c"cuStreamSynchronize", 13000, 2), symbol(driver(), "cuStreamSynchronize_ptsz"));
+    assert_eq!(find(c"cuStreamSynchronize", 13000, 0), symbol(driver(), "cuStreamSynchronize"));
+    // What is not implemented is not found, and neither is what does not exist.
+    assert_eq!(find(c"cuMemMap", 13000, 0), None);
+    assert_eq!(find(c"cuNoSuchThing", 13000, 0), None);
+    // A driver that asks for proof is refused.
+    let mut table = 1u64;
+    assert_eq!(call(driver(), "cuGetExportTable", &[out(&mut table), at(&[0u8; 16])]), 801);
+    assert_eq!(table, 0);
+}
+
+#[test]
+fn the_page_of_functions_is_up_to_date() {
+    let page = include_str!(concat!(env!("OUT_DIR"), "/FUNCTIONS.md"));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/FUNCTIONS.md");
+    if std::env::var_os("WARPGRIND_BLESS").is_some() {
+        std::fs::write(path, page).expect("FUNCTIONS.md can be written");
+    }
+    let checked_in = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(checked_in == page, "FUNCTIONS.md is out of date: WARPGRIND_BLESS=1 writes it");
+}
+
+/// Functions that null for every argument makes do something that the next ones would miss.
+const NOT_WITH_NULL: &[&str] = &[
+    "cuStreamBeginCapture",
+    "cuCtxDestroy",
+    "cuDevicePrimaryCtxReset",
+    "cuDevicePrimaryCtxRelease",
+    "cuCtxSetCurrent",
+];
+
+/// Functions for which zeros are good arguments.
+const GOOD_WITH_NULL: &[&str] = &[
+    "cuCtxGetStreamPriorityRange",
+    "cuCtxPopCurrent",
+    "cuCtxResetPersistingL2Cache",
+    "cuCtxSetCacheConfig",
+    "cuCtxSetFlags",
+    "cuCtxSetLimit",
+    "cuCtxSetSharedMemConfig",
+    "cuCtxSynchronize",
+    "cuDevicePrimaryCtxGetState",
+    "cuDevicePrimaryCtxSetFlags",
+    "cuInit",
+    "cuMemFree",
+    "cuMemFreeAsync",
+    "cuMemFreeHost",
+    "cuMemGetInfo",
+    "cuProfilerStart",
+    "cuProfilerStop",
+    "cuStreamBatchMemOp",
+    "cuStreamCopyAttributes",
+    "cuStreamQuery",
+    "cuStreamSynchronize",
+    "cuGetErrorName",
+    "cuPointerGetAttributes",
+    "cuMemPoolTrimTo",
+];
+
+#[test]
+fn no_function_crashes_or_succeeds_on_nulls() {
+    assert_eq!(call(driver(), "cuInit", &[0]), 0);
+    let mut context = 0u64;
+    assert_eq!(call(driver(), "cuDevicePrimaryCtxRetain", &[out(&mut context), 0]), 0);
+    let mut succeeded = BTreeSet::new();
+    for line in DRIVER.lines() {
+        let Some(name) = line.split(' ').next() else { continue };
+        let base = name.trim_end_matches("_ptsz").trim_end_matches("_ptds");
+        let base = base.trim_end_matches("_v2").trim_end_matches("_v3").trim_end_matches("_v4");
+        if NOT_WITH_NULL.contains(&base) {
+            continue;
+        }
+        assert_eq!(call(driver(), "cuCtxSetCurrent", &[context]), 0);
+        if call(driver(), name, &[]) == 0 {
+            succeeded.insert(base.to_string());
+        }
+    }
+    // Copies and fills of nothing are nothing.
+    succeeded.retain(|name| !name.starts_with("cuMemcpy") && !name.starts_with("cuMemset"));
+    succeeded.retain(|name| !GOOD_WITH_NULL.contains(&name.as_str()));
+    assert!(succeeded.is_empty(), "succeed on nulls: {succeeded:?}");
+    for names in [RUNTIME_12, RUNTIME_13] {
+        let library = runtime(if std::ptr::eq(names, RUNTIME_12) { 12 } else { 13 });
+        for name in names
+            .lines()
+            .filter(|name| !name.starts_with("__") && !name.contains("Reset") && *name != "cudaThreadExit")
+        {
+            call(library, name, &[]);
+        }
+    }
+}

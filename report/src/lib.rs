@@ -1,0 +1,20 @@
+//! What is said of launches: findings in rustc's manner, tables of what was done, JSON documents.
+//!
+//! The command line and the CUDA drop-in report alike through it.
+//!
+//! # What it must not know
+//! Command lines, files other than the sources that findings name, and where output goes.
+#![forbid(unsafe_code)]
+
+pub mod finding;
+mod launch;
+pub mod snippet;
+pub mod stats;
+pub mod threads;
+
+pub use launch::{FindingJson, LaunchJson, PlaceJson, StatsJson, outcome_name, summary};
+
+/// `1 element`, `2 elements`.
+pub fn plural(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

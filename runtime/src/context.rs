@@ -1,0 +1,532 @@
+//! Contexts: what owns streams, memory and modules, and what a fault ends.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use sim_core::{Backend, Outcome};
+use smallvec::SmallVec;
+
+use crate::device::Device;
+use crate::engine::{Engine, Op, RunBy, Task};
+use crate::graph::{ExecGraph, Node, ordered};
+use crate::host::{Host, Launched, Launching, Picked};
+use crate::memory::{Allocation, Kind};
+use crate::operation::{Compare, KernelCall, Operation};
+use crate::status::{self, Result, Status};
+use crate::stream::{CaptureMode, Event, EventState, Stream, StreamKind};
+use crate::{fresh_id, lock};
+
+/// A limit of a context, by CUDA's numbers.
+pub type Limit = u32;
+
+/// A context.
+#[derive(Debug)]
+pub struct Context {
+    /// Its number.
+    pub id: u64,
+    /// Its device.
+    pub device: Arc<Device>,
+    /// Flags it was made with.
+    pub flags: AtomicU32,
+    /// The legacy default stream.
+    pub legacy: Arc<Stream>,
+    /// What a fault left; 0 is none.
+    fault: AtomicU32,
+    destroyed: AtomicBool,
+    output: Mutex<Vec<u8>>,
+    order: Mutex<Order>,
+    limits: Mutex<HashMap<Limit, u64>>,
+    launches: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Order {
+    /// All streams but the legacy one.
+    streams: Vec<Arc<Stream>>,
+    /// Last operations of streams that were destroyed.
+    orphans: Vec<Arc<Op>>,
+}
+
+/// Most threads in a grid that one worker runs: starting a second one takes as long.
+const SMALL_GRID: u128 = 4096;
+
+impl Context {
+    pub(crate) fn new(device: Arc<Device>, flags: u32) -> Arc<Context> {
+        Arc::new_cyclic(|weak| Context {
+            id: fresh_id(),
+            device,
+            flags: AtomicU32::new(flags),
+            legacy: Stream::new(weak.clone(), StreamKind::Legacy, 0),
+            fault: AtomicU32::new(0),
+            destroyed: AtomicBool::new(false),
+            output: Mutex::default(),
+            order: Mutex::default(),
+            limits: Mutex::default(),
+            launches: AtomicU64::new(0),
+        })
+    }
+
+    /// The program around.
+    pub fn host(&self) -> &dyn Host {
+        &*self.device.host
+    }
+
+    /// The queue.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.device.engine
+    }
+
+    /// The context's fault, if it has one.
+    ///
+    /// # Errors
+    /// The code of the first fault.
+    pub fn check(&self) -> Result {
+        match self.fault.load(SeqCst) {
+            0 if self.destroyed.load(SeqCst) => Err(Status::CONTEXT_IS_DESTROYED),
+            0 => Ok(()),
+            fault => Err(Status(fault)),
+        }
+    }
+
+    fn set_fault(&self, status: Status) {
+        // The first one stays.
+        let _ = self.fault.compare_exchange(0, status.0, SeqCst, SeqCst);
+    }
+
+    /// Whether it was destroyed.
+    pub fn is_destroyed(&self) -> bool {
+        self.destroyed.load(SeqCst)
+    }
+
+    /// A new stream.
+    pub fn create_stream(self: &Arc<Self>, kind: StreamKind, priority: i32) -> Arc<Stream> {
+        self.device.share_memory();
+        let stream = Stream::new(Arc::downgrade(self), kind, priority);
+        lock(&self.order).streams.push(stream.clone());
+        stream
+    }
+
+    /// Forgets a stream; its operations still run.
+    pub fn destroy_stream(&self, stream: &Stream) {
+        let mut order = lock(&self.order);
+        order.streams.retain(|other| other.id != stream.id);
+        order.orphans.retain(|op| !op.is_done());
+        order.orphans.extend(stream.tail());
+    }
+
+    /// Adds an operation to a stream, or to the graph that the stream is captured into.
+    ///
+    /// # Errors
+    /// The context's fault; those of captures.
+    pub fn enqueue(self: &Arc<Self>, stream: &Arc<Stream>, operation: Operation) -> Result {
+        self.enqueue_op(stream, operation).map(|_| ())
+    }
+
+    /// The same; the operation that was submitted, if it was not captured.
+    ///
+    /// # Errors
+    /// As [`Context::enqueue`].
+    pub fn enqueue_op(
+        self: &Arc<Self>,
+        stream: &Arc<Stream>,
+        operation: Operation,
+    ) -> Result<Option<Arc<Op>>> {
+        self.check()?;
+        if stream.captured(&operation)? {
+            return Ok(None);
+        }
+        if stream.kind == StreamKind::Legacy {
+            self.refuse_in_capture()?;
+        }
+        let mut order = lock(&self.order);
+        let mut after = self.before(&mut order, stream);
+        let op = self.submit(stream, &operation, &mut after)?;
+        lock(&stream.state).tail = Some(op.clone());
+        Ok(Some(op))
+    }
+
+    /// What the next operation of a stream waits for.
+    fn before(&self, order: &mut Order, stream: &Stream) -> SmallVec<[Arc<Op>; 4]> {
+        let mut after: SmallVec<[Arc<Op>; 4]> = stream.tail().into_iter().collect();
+        match stream.kind {
+            StreamKind::Legacy => {
+                let blocking = order.streams.iter().filter(|s| s.kind == StreamKind::Blocking);
+                after.extend(blocking.filter_map(|stream| stream.tail()));
+                order.orphans.retain(|op| !op.is_done());
+                after.extend(order.orphans.iter().cloned());
+            }
+            StreamKind::Blocking => after.extend(self.legacy.tail()),
+            StreamKind::NonBlocking => {}
+        }
+        after
+    }
+
+    fn submit(
+        self: &Arc<Self>,
+        stream: &Stream,
+        operation: &Operation,
+        after: &mut SmallVec<[Arc<Op>; 4]>,
+    ) -> Result<Arc<Op>> {
+        let engine = self.engine();
+        let (lane, priority) = (stream.id, stream.priority);
+        let by = match operation {
+            Operation::Wait(event) => {
+                after.extend(event.op()?);
+                return Ok(engine.submit(lane, priority, after, None));
+            }
+            Operation::Record(event) => {
+                let op = engine.submit(lane, priority, after, None);
+                *lock(&event.state) = EventState::Recorded(op.clone());
+                return Ok(op);
+            }
+            Operation::Empty => return Ok(engine.submit(lane, priority, after, None)),
+            Operation::Child(graph) => return self.submit_nodes(stream, &ordered(&graph.nodes())?, after),
+            Operation::Host { .. } | Operation::Callback(_) => RunBy::Worker,
+            Operation::WaitValue { .. } => RunBy::OwnThread,
+            _ => RunBy::Any,
+        };
+        let (context, operation) = (self.clone(), operation.clone());
+        let task: Task = Box::new(move || context.execute(&operation));
+        Ok(engine.submit(lane, priority, after, Some((task, by))))
+    }
+
+    /// Submits the nodes of a graph; returns what joins them.
+    fn submit_nodes(
+        self: &Arc<Self>,
+        stream: &Stream,
+        nodes: &[Node],
+        after: &mut SmallVec<[Arc<Op>; 4]>,
+    ) -> Result<Arc<Op>> {
+        let engine = self.engine();
+        let head = engine.submit(stream.id, stream.priority, after, None);
+        let mut ops: HashMap<u64, Arc<Op>> = HashMap::new();
+        let mut ends: HashMap<u64, Arc<Op>> = HashMap::new();
+        for node in nodes {
+            let mut after: SmallVec<[Arc<Op>; 4]> =
+                node.after.iter().filter_map(|id| ops.get(id).cloned()).collect();
+            if after.is_empty() {
+                after.push(head.clone());
+            }
+            let operation = if node.enabled { &node.operation } else { &Operation::Empty };
+            let op = self.submit(stream, operation, &mut after)?;
+            for id in &node.after {
+                ends.remove(id);
+            }
+            ends.insert(node.id, op.clone());
+            ops.insert(node.id, op);
+        }
+        let ends: Vec<Arc<Op>> = if nodes.is_empty() { vec![head] } else { ends.into_values().collect() };
+        Ok(engine.submit(stream.id, stream.priority, &ends, None))
+    }
+
+    /// Launches an executable graph into a stream.
+    ///
+    /// # Errors
+    /// As [`Context::enqueue`].
+    pub fn launch_graph(self: &Arc<Self>, stream: &Arc<Stream>, graph: &ExecGraph) -> Result {
+        self.check()?;
+        if stream.capture().is_some() {
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        let nodes = graph.nodes();
+        let mut order = lock(&self.order);
+        let mut after = self.before(&mut order, stream);
+        let op = self.submit_nodes(stream, &nodes, &mut after)?;
+        lock(&stream.state).tail = Some(op);
+        Ok(())
+    }
+
+    /// Adds an operation to a stream and waits for it.
+    ///
+    /// # Errors
+    /// As [`Context::enqueue`], and a fault that happened before or in it.
+    pub fn run(self: &Arc<Self>, stream: &Arc<Stream>, operation: Operation) -> Result {
+        if stream.capture().is_some() {
+            if let Some(capture) = stream.capture() {
+                capture.invalidate();
+            }
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        if let Some(op) = self.enqueue_op(stream, operation)? {
+            self.engine().wait(&op);
+        }
+        self.flush_output();
+        self.check()
+    }
+
+    /// Refuses what would make the legacy stream depend on one that is being captured.
+    ///
+    /// # Errors
+    /// `STREAM_CAPTURE_IMPLICIT`, which also ends the capture.
+    pub fn refuse_in_capture(&self) -> Result {
+        let streams = lock(&self.order).streams.clone();
+        for stream in streams.iter().filter(|stream| stream.kind == StreamKind::Blocking) {
+            if let Some(capture) = stream.capture().filter(|capture| capture.mode != CaptureMode::Relaxed) {
+                capture.invalidate();
+                return Err(Status::STREAM_CAPTURE_IMPLICIT);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a stream.
+    ///
+    /// # Errors
+    /// The context's fault; `STREAM_CAPTURE_UNSUPPORTED` while it is captured.
+    pub fn synchronize_stream(self: &Arc<Self>, stream: &Arc<Stream>) -> Result {
+        if let Some(capture) = stream.capture() {
+            capture.invalidate();
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        let after = {
+            let mut order = lock(&self.order);
+            match stream.kind {
+                StreamKind::Legacy => self.before(&mut order, stream),
+                _ => stream.tail().into_iter().collect(),
+            }
+        };
+        for op in after {
+            self.engine().wait(&op);
+        }
+        self.flush_output();
+        self.check()
+    }
+
+    /// Whether a stream is idle.
+    ///
+    /// # Errors
+    /// `NOT_READY` if not; the context's fault; `STREAM_CAPTURE_UNSUPPORTED` while it is captured.
+    pub fn query_stream(&self, stream: &Stream) -> Result {
+        if let Some(capture) = stream.capture() {
+            capture.invalidate();
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        self.check()?;
+        let after = self.before(&mut lock(&self.order), stream);
+        let own = if stream.kind == StreamKind::Legacy { !after.is_empty() } else { stream.tail().is_some() };
+        if own { Err(Status::NOT_READY) } else { self.check() }
+    }
+
+    /// Operations at the end of every stream.
+    fn tails(&self) -> Vec<Arc<Op>> {
+        let order = lock(&self.order);
+        let mut list: Vec<Arc<Op>> = order.streams.iter().filter_map(|stream| stream.tail()).collect();
+        list.extend(self.legacy.tail());
+        list.extend(order.orphans.iter().filter(|op| !op.is_done()).cloned());
+        list
+    }
+
+    /// Waits for all streams.
+    ///
+    /// # Errors
+    /// The context's fault; `STREAM_CAPTURE_UNSUPPORTED` while a stream is captured.
+    pub fn synchronize(&self) -> Result {
+        let streams = lock(&self.order).streams.clone();
+        for capture in streams.iter().filter_map(|stream| stream.capture()) {
+            if capture.mode != CaptureMode::Relaxed {
+                capture.invalidate();
+                return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+            }
+        }
+        self.drain();
+        self.check()
+    }
+
+    /// Waits for all streams, whatever they do.
+    pub fn drain(&self) {
+        for op in self.tails() {
+            self.engine().wait(&op);
+        }
+        self.flush_output();
+    }
+
+    /// Waits for all streams, at most for so long; whether they are idle.
+    pub fn drain_for(&self, most: Duration) -> bool {
+        let idle = self.tails().iter().all(|op| self.engine().wait_timeout(op, most));
+        self.flush_output();
+        idle
+    }
+
+    /// Prints what kernels have printed.
+    pub fn flush_output(&self) {
+        let text = std::mem::take(&mut *lock(&self.output));
+        if !text.is_empty() {
+            self.host().print(&text);
+        }
+    }
+
+    /// Ends the context: waits for its streams and frees its device memory. What is left is memory of the
+    /// host, for the caller to give back.
+    pub fn destroy(&self) -> Vec<Allocation> {
+        self.drain();
+        self.destroyed.store(true, SeqCst);
+        let gone = self.device.memory.remove_context(self.id);
+        for allocation in &gone {
+            // Variables go with their modules.
+            if allocation.kind != Kind::Variable {
+                let _ = self.device.simulator.free(allocation.base);
+            }
+        }
+        let mut order = lock(&self.order);
+        order.streams.clear();
+        order.orphans.clear();
+        gone.into_iter().filter(|allocation| allocation.kind.is_host()).collect()
+    }
+
+    /// A limit's value.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_LIMIT` for numbers that are no limit.
+    pub fn limit(&self, limit: Limit) -> Result<u64> {
+        let default = match limit {
+            0 => 1024,
+            1 => 1 << 20,
+            2 => self.device.simulator.config().heap,
+            3 => 2,
+            4 => 2048,
+            5 => 128,
+            6 => 0,
+            _ => return Err(Status::UNSUPPORTED_LIMIT),
+        };
+        Ok(lock(&self.limits).get(&limit).copied().unwrap_or(default))
+    }
+
+    /// Remembers a limit's value.
+    ///
+    /// # Errors
+    /// As [`Context::limit`].
+    pub fn set_limit(&self, limit: Limit, value: u64) -> Result {
+        self.limit(limit)?;
+        lock(&self.limits).insert(limit, value);
+        Ok(())
+    }
+
+    /// Allocates device memory.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for no bytes, `OUT_OF_MEMORY`.
+    pub fn allocate(&self, bytes: u64, kind: Kind, what: &str) -> Result<u64> {
+        self.check()?;
+        if bytes == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let number = self.device.count_allocation();
+        let base = self.device.simulator.alloc(bytes, &format!("{what} #{number}"))?;
+        let context = self.id;
+        self.device.memory.insert(Allocation { base, size: bytes, kind, context, flags: 0, id: fresh_id() });
+        Ok(base)
+    }
+
+    /// Frees device memory after waiting for all streams, as `cuMemFree` does. Memory of the host is
+    /// returned for the caller to give back.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if no such allocation starts there.
+    pub fn free(&self, base: u64, wanted: impl Fn(&Allocation) -> bool) -> Result<Allocation> {
+        let found = self.device.memory.find(base).filter(|a| a.base == base && wanted(a));
+        found.ok_or(Status::INVALID_VALUE)?;
+        self.device.drain();
+        let allocation = self.device.memory.remove(base, wanted).ok_or(Status::INVALID_VALUE)?;
+        self.device.simulator.free(base)?;
+        Ok(allocation)
+    }
+
+    /// Does what an operation says, now.
+    fn execute(&self, operation: &Operation) {
+        if let Operation::Callback(callback) = operation {
+            return callback(self.check().err().unwrap_or(Status::SUCCESS));
+        }
+        if self.check().is_err() {
+            return;
+        }
+        let simulator = &self.device.simulator;
+        let result = match operation {
+            Operation::Kernel(call) => self.launch(call),
+            Operation::Copy(copy) => copy.execute(simulator, self.host()),
+            Operation::Fill(fill) => fill.execute(simulator),
+            Operation::Host { function, argument } => {
+                self.host().call(*function, *argument);
+                Ok(())
+            }
+            Operation::Free(base) => simulator.free(*base).map_err(Status::from),
+            Operation::WriteValue { address, value, bytes } => {
+                let value = value.to_le_bytes();
+                simulator.write(*address, &value[..*bytes as usize]).map_err(Status::from)
+            }
+            Operation::WaitValue { address, value, bytes, compare } => {
+                self.wait_value(*address, *value, *bytes, *compare)
+            }
+            Operation::Callback(_)
+            | Operation::Empty
+            | Operation::Child(_)
+            | Operation::Record(_)
+            | Operation::Wait(_)
+            | Operation::Allocate(..) => Ok(()),
+        };
+        if let Err(status) = result {
+            // Memory was checked when the operation was asked for; it was freed since.
+            self.set_fault(if status == Status::INVALID_VALUE { Status::ILLEGAL_ADDRESS } else { status });
+        }
+    }
+
+    fn wait_value(&self, address: u64, value: u64, bytes: u32, compare: Compare) -> Result {
+        let mask = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
+        loop {
+            let mut word = [0; 8];
+            self.device.simulator.read(address, &mut word[..bytes as usize])?;
+            let found = u64::from_le_bytes(word);
+            let difference = found.wrapping_sub(value);
+            let met = match compare {
+                Compare::GreaterOrEqual if bytes == 4 => difference as i32 >= 0,
+                Compare::GreaterOrEqual => difference as i64 >= 0,
+                Compare::Equal => difference & mask == 0,
+                Compare::And => found & value & mask != 0,
+                Compare::Nor => !(found | value) & mask != 0,
+            };
+            if met || self.is_destroyed() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// Runs a kernel to its end.
+    fn launch(&self, call: &KernelCall) -> Result {
+        let launch = &call.launch;
+        let module = &call.function.module;
+        let Picked { mut options, picked } = self.host().pick(&launch.kernel);
+        options.alone = !self.device.is_memory_shared();
+        if options.jobs == 0 && launch.grid.count() * launch.block.count() <= SMALL_GRID {
+            options.jobs = 1;
+        }
+        self.launches.fetch_add(1, SeqCst);
+        if picked {
+            self.host().launching(&Launching { device: &self.device, function: &call.function, launch });
+        }
+        let report = self.device.simulator.launch(module.loaded(), launch, &options).map_err(|error| {
+            self.host().warn(&format!("`{}` was not launched: {error}", launch.kernel));
+            Status::LAUNCH_FAILED
+        })?;
+        if !report.output.is_empty() {
+            lock(&self.output).extend_from_slice(&report.output);
+        }
+        let (module, options) = (&*module.linked, &options);
+        let launched = Launched { module, launch, options, report: &report, picked };
+        self.host().launched(&launched);
+        if report.outcome == Outcome::Completed {
+            return Ok(());
+        }
+        let fault = report.findings.iter().find(|finding| finding.kind.is_fault());
+        Err(fault.map_or(Status::LAUNCH_FAILED, |finding| status::of_finding(finding.kind)))
+    }
+
+    /// Records an event in a stream.
+    ///
+    /// # Errors
+    /// As [`Context::enqueue`].
+    pub fn record(self: &Arc<Self>, event: &Arc<Event>, stream: &Arc<Stream>) -> Result {
+        self.enqueue(stream, Operation::Record(event.clone()))
+    }
+}

@@ -1,0 +1,159 @@
+//! Copies and fills of one, two or three dimensions between host and device.
+
+use std::sync::Arc;
+
+use sim_core::{Backend, Simulator};
+
+use crate::host::Host;
+use crate::status::{Result, Status};
+
+/// Where one side of a copy lies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Device memory, or host memory that the device knows.
+    Device(u64),
+    /// Pageable memory of the program.
+    Host(u64),
+    /// Bytes that were taken from the program when the copy was asked for.
+    Bytes(Arc<[u8]>),
+}
+
+/// One side of a copy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Area {
+    /// Its first byte.
+    pub place: Place,
+    /// Bytes from one row to the next.
+    pub pitch: u64,
+    /// Bytes from one slice to the next.
+    pub slice: u64,
+}
+
+/// A copy of `depth` slices of `height` rows of `width` bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Copy {
+    /// Source.
+    pub from: Area,
+    /// Destination.
+    pub to: Area,
+    /// Bytes a row.
+    pub width: u64,
+    /// Rows a slice.
+    pub height: u64,
+    /// Slices.
+    pub depth: u64,
+}
+
+/// A fill of `height` rows with a repeated value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fill {
+    /// First byte.
+    pub to: u64,
+    /// Bytes from one row to the next.
+    pub pitch: u64,
+    /// The value.
+    pub value: u32,
+    /// Bytes of the value: 1, 2 or 4.
+    pub element: u32,
+    /// Elements a row.
+    pub width: u64,
+    /// Rows.
+    pub height: u64,
+}
+
+/// Bytes moved at once between two places in device memory.
+const CHUNK: usize = 256 << 10;
+
+impl Copy {
+    /// A copy of so many bytes.
+    pub fn linear(to: Place, from: Place, bytes: u64) -> Copy {
+        let area = |place| Area { place, pitch: bytes, slice: bytes };
+        Copy { from: area(from), to: area(to), width: bytes, height: 1, depth: 1 }
+    }
+
+    /// Bytes that it moves.
+    pub fn bytes(&self) -> u64 {
+        self.width.saturating_mul(self.height).saturating_mul(self.depth)
+    }
+
+    /// Rows as (offset in the source, offset in the destination, bytes), joined where both sides go on.
+    fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let rows_join = self.from.pitch == self.width && self.to.pitch == self.width;
+        let (width, height) =
+            if rows_join { (self.width * self.height, 1) } else { (self.width, self.height) };
+        (0..self.depth).flat_map(move |z| {
+            (0..height).map(move |y| {
+                (z * self.from.slice + y * self.from.pitch, z * self.to.slice + y * self.to.pitch, width)
+            })
+        })
+    }
+
+    /// Moves the bytes.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if device memory of either side is not there (any more).
+    pub fn execute(&self, simulator: &Simulator, host: &dyn Host) -> Result {
+        if self.bytes() == 0 {
+            return Ok(());
+        }
+        let mut buffer = Vec::new();
+        for (from, to, bytes) in self.rows() {
+            let size = usize::try_from(bytes).map_err(|_| Status::INVALID_VALUE)?;
+            let mut result = Ok(());
+            match (&self.from.place, &self.to.place) {
+                (Place::Device(source), Place::Device(target)) => {
+                    buffer.resize(size.min(CHUNK), 0);
+                    let mut done = 0;
+                    while done < bytes {
+                        let piece = &mut buffer[..((bytes - done) as usize).min(CHUNK)];
+                        simulator.read(source + from + done, piece)?;
+                        simulator.write(target + to + done, piece)?;
+                        done += piece.len() as u64;
+                    }
+                }
+                (Place::Device(source), Place::Host(target)) => {
+                    host.write(target + to, size, &mut |bytes| result = simulator.read(source + from, bytes));
+                }
+                (Place::Host(source), Place::Device(target)) => {
+                    host.read(source + from, size, &mut |bytes| result = simulator.write(target + to, bytes));
+                }
+                (Place::Bytes(source), Place::Device(target)) => {
+                    let bytes = source.get(from as usize..from as usize + size);
+                    result = simulator.write(target + to, bytes.ok_or(Status::INVALID_VALUE)?);
+                }
+                (Place::Host(source), Place::Host(target)) => host.read(source + from, size, &mut |from| {
+                    let from = from.to_vec();
+                    host.write(target + to, size, &mut |to| to.copy_from_slice(&from));
+                }),
+                (Place::Bytes(source), Place::Host(target)) => {
+                    let bytes = source.get(from as usize..from as usize + size);
+                    let bytes = bytes.ok_or(Status::INVALID_VALUE)?;
+                    host.write(target + to, size, &mut |to| to.copy_from_slice(bytes));
+                }
+                (_, Place::Bytes(_)) => return Err(Status::INVALID_VALUE),
+            }
+            result?;
+        }
+        Ok(())
+    }
+}
+
+impl Fill {
+    /// Bytes of a row.
+    pub fn row_bytes(&self) -> u64 {
+        self.width.saturating_mul(u64::from(self.element))
+    }
+
+    /// Writes the value.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if the memory is not there (any more).
+    pub fn execute(&self, simulator: &Simulator) -> Result {
+        let value = self.value.to_le_bytes();
+        let pattern = value.get(..self.element as usize).ok_or(Status::INVALID_VALUE)?;
+        for row in 0..self.height {
+            simulator.fill(self.to + row * self.pitch, self.row_bytes(), pattern)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! Devices, and the runtime that holds them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, Weak};
+
+use sim_core::{DeviceConfig, Simulator};
+
+use crate::context::Context;
+use crate::engine::Engine;
+use crate::host::Host;
+use crate::lock;
+use crate::memory::Memory;
+use crate::status::{Result, Status};
+
+/// All devices of a process.
+#[derive(Debug)]
+pub struct Runtime {
+    /// The devices.
+    pub devices: Vec<Arc<Device>>,
+}
+
+/// Addresses of device memory: below all that a 64-bit Linux gives to a program unasked, so that no
+/// pointer of the host is one of the device by accident.
+const ADDRESSES: std::ops::Range<u64> = 0x2000_0000_0000..0x5000_0000_0000;
+
+impl Runtime {
+    /// So many devices alike.
+    pub fn new(config: &DeviceConfig, count: usize, host: Arc<dyn Host>) -> Runtime {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let engine = Engine::new(cores);
+        let share = (ADDRESSES.end - ADDRESSES.start) / count.max(1) as u64;
+        let device = |index: usize| {
+            let start = ADDRESSES.start + share * index as u64;
+            let config = DeviceConfig { global_addresses: start..start + share, ..config.clone() };
+            Arc::new(Device {
+                index,
+                simulator: Simulator::new(config),
+                engine: engine.clone(),
+                memory: Memory::default(),
+                host: host.clone(),
+                contexts: Mutex::default(),
+                primary: Mutex::default(),
+                allocations: AtomicU64::new(0),
+                memory_is_shared: AtomicBool::new(false),
+            })
+        };
+        Runtime { devices: (0..count).map(device).collect() }
+    }
+
+    /// A device by its number.
+    ///
+    /// # Errors
+    /// `INVALID_DEVICE`.
+    pub fn device(&self, index: i32) -> Result<&Arc<Device>> {
+        let index = usize::try_from(index).map_err(|_| Status::INVALID_DEVICE)?;
+        self.devices.get(index).ok_or(Status::INVALID_DEVICE)
+    }
+}
+
+/// A simulated device.
+pub struct Device {
+    /// Its number.
+    pub index: usize,
+    /// What runs kernels.
+    pub simulator: Simulator,
+    /// The queue.
+    pub engine: Arc<Engine>,
+    /// The allocations as the host sees them.
+    pub memory: Memory,
+    /// The program around.
+    pub host: Arc<dyn Host>,
+    contexts: Mutex<Vec<Weak<Context>>>,
+    primary: Mutex<Primary>,
+    allocations: AtomicU64,
+    memory_is_shared: AtomicBool,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Device").field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+/// The context that the runtime interface uses.
+#[derive(Debug, Default)]
+struct Primary {
+    context: Option<Arc<Context>>,
+    retained: u32,
+    flags: u32,
+}
+
+impl Device {
+    /// A new context.
+    pub fn create_context(self: &Arc<Self>, flags: u32) -> Arc<Context> {
+        let context = Context::new(self.clone(), flags);
+        let mut contexts = lock(&self.contexts);
+        contexts.retain(|context| context.strong_count() > 0);
+        contexts.push(Arc::downgrade(&context));
+        context
+    }
+
+    /// Contexts that are in use.
+    pub fn contexts(&self) -> Vec<Arc<Context>> {
+        let contexts = lock(&self.contexts).iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        contexts.into_iter().filter(|context| !context.is_destroyed()).collect()
+    }
+
+    /// Waits for all contexts.
+    pub fn drain(&self) {
+        for context in self.contexts() {
+            context.drain();
+        }
+    }
+
+    /// The primary context with one more user; made if there is none.
+    pub fn retain_primary(self: &Arc<Self>) -> Arc<Context> {
+        let mut primary = lock(&self.primary);
+        primary.retained += 1;
+        let flags = primary.flags;
+        primary.context.get_or_insert_with(|| self.create_context(flags)).clone()
+    }
+
+    /// The primary context, if there is one.
+    pub fn primary(&self) -> Option<Arc<Context>> {
+        lock(&self.primary).context.clone()
+    }
+
+    /// Gives it back; the context if it was the last user's, to be destroyed.
+    ///
+    /// # Errors
+    /// `INVALID_CONTEXT` if nobody has it.
+    pub fn release_primary(&self) -> Result<Option<Arc<Context>>> {
+        let mut primary = lock(&self.primary);
+        primary.retained = primary.retained.checked_sub(1).ok_or(Status::INVALID_CONTEXT)?;
+        Ok(if primary.retained == 0 { primary.context.take() } else { None })
+    }
+
+    /// Takes the primary context away from all its users, to be destroyed.
+    pub fn reset_primary(&self) -> Option<Arc<Context>> {
+        lock(&self.primary).context.take()
+    }
+
+    /// Flags of the primary context and whether it is in use.
+    pub fn primary_state(&self) -> (u32, bool) {
+        let primary = lock(&self.primary);
+        (primary.flags, primary.context.is_some())
+    }
+
+    /// Sets the flags of the primary context.
+    pub fn set_primary_flags(&self, flags: u32) {
+        let mut primary = lock(&self.primary);
+        primary.flags = flags;
+        if let Some(context) = &primary.context {
+            context.flags.store(flags, SeqCst);
+        }
+    }
+
+    /// Says that something beside one kernel at a time accesses memory: other streams, the host.
+    pub fn share_memory(&self) {
+        if !self.memory_is_shared.swap(true, SeqCst) {
+            // A kernel that runs now believes it is alone.
+            self.drain();
+        }
+    }
+
+    pub(crate) fn is_memory_shared(&self) -> bool {
+        self.memory_is_shared.load(SeqCst)
+    }
+
+    pub(crate) fn count_allocation(&self) -> u64 {
+        self.allocations.fetch_add(1, SeqCst) + 1
+    }
+}

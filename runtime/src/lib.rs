@@ -1,0 +1,58 @@
+//! The host side of CUDA over a simulated device: what a driver does, without its C interface.
+//!
+//! ```text
+//! Runtime ── Device ── Context ── Stream, Event, Module, Graph
+//!    └─ Engine: operations with dependencies, and the threads that run them
+//! ```
+//!
+//! Streams, events and graphs are ways to say what an [`Operation`] waits for. Everything that a stream
+//! can hold is an `Operation`: enqueued, it becomes an [`engine::Op`]; captured, a node of a [`Graph`].
+//!
+//! # Invariants
+//! * Operations of a stream run in order; the legacy default stream and blocking streams wait for each other.
+//! * A fault in a kernel stays in its context: later operations do nothing, calls report it.
+//! * No lock is held while a kernel or a function of the program runs.
+//!
+//! # What it must not know
+//! C types and handles; the program's memory, which it reaches through [`Host`].
+#![forbid(unsafe_code)]
+
+pub mod attributes;
+mod context;
+mod copy;
+mod device;
+pub mod engine;
+mod graph;
+mod host;
+pub mod image;
+mod memory;
+mod module;
+mod occupancy;
+mod operation;
+mod status;
+mod stream;
+
+pub use context::{Context, Limit};
+pub use copy::{Area, Copy, Fill, Place};
+pub use device::{Device, Runtime};
+pub use graph::{ExecGraph, Graph, Node};
+pub use host::{Host, Launched, Launching, Picked};
+pub use memory::{Allocation, Kind, Memory};
+pub use module::{Function, Linked, Module, compile};
+pub use occupancy::{LaunchConfig, active_blocks, check_launch, potential_block_size};
+pub use operation::{Callback, Compare, KernelCall, Operation};
+pub use status::{Result, Status};
+pub use stream::{Capture, CaptureMode, Event, Stream, StreamKind};
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that was not given before: handles and ids come from it.
+pub fn fresh_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Locks, whatever happened to other holders: data is consistent between statements.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

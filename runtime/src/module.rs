@@ -1,0 +1,267 @@
+//! Modules and their kernels.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use ptx_frontend::render::render;
+use ptx_frontend::{FuncId, Param, Severity, Source, VarId};
+use sim_core::{Backend, Code, ModuleId};
+
+use crate::context::Context;
+use crate::memory::{Allocation, Kind};
+use crate::status::{Result, Status};
+use crate::{fresh_id, lock};
+
+/// A checked and linked module, shared by all contexts that load the same texts.
+pub type Linked = Arc<ptx_frontend::Module>;
+
+/// Parses and links PTX texts with their names; equal texts are parsed once per process.
+///
+/// # Errors
+/// `INVALID_PTX` with the rendered errors, or those of the linker.
+pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Status, String)> {
+    type Cache = Mutex<HashMap<Vec<Vec<u8>>, Linked>>;
+    static CACHE: OnceLock<Cache> = OnceLock::new();
+    let cache = CACHE.get_or_init(Cache::default);
+    let key: Vec<Vec<u8>> = texts.iter().map(|(_, text)| text.clone()).collect();
+    if let Some(module) = lock(cache).get(&key) {
+        return Ok(module.clone());
+    }
+    let mut modules = Vec::new();
+    let mut log = String::new();
+    for (name, text) in texts {
+        let parsed = ptx_frontend::parse(Source::new(name.as_str(), text.clone()));
+        for diagnostic in &parsed.diagnostics {
+            if diagnostic.severity == Severity::Error {
+                log += &(render(diagnostic, &parsed.source, &[], false) + "\n\n");
+            }
+        }
+        modules.extend(parsed.module);
+    }
+    if !log.is_empty() {
+        return Err((Status::INVALID_PTX, log));
+    }
+    let module = ptx_frontend::link(modules).map_err(|errors| {
+        let text =
+            |e: &ptx_frontend::LinkError| render(&e.diagnostic, &e.source, &e.elsewhere, false) + "\n\n";
+        (Status::INVALID_PTX, errors.iter().map(text).collect::<String>())
+    })?;
+    let module = Arc::new(module);
+    lock(cache).insert(key, module.clone());
+    Ok(module)
+}
+
+/// A module that is loaded into a context.
+#[derive(Debug)]
+pub struct Module {
+    /// Its number.
+    pub id: u64,
+    /// Where it is loaded.
+    pub context: Weak<Context>,
+    /// Its parts.
+    pub linked: Linked,
+    loaded: ModuleId,
+    functions: Mutex<HashMap<Box<str>, Arc<Function>>>,
+}
+
+impl Module {
+    /// Loads a module into a context.
+    ///
+    /// # Errors
+    /// Undefined symbols, no memory for variables.
+    pub fn load(context: &Arc<Context>, linked: Linked) -> Result<Arc<Module>> {
+        let mut placed = Vec::new();
+        for (at, variable) in linked.variables.iter().enumerate().filter(|(_, v)| v.managed && v.size > 0) {
+            placed.push((VarId(at as u32), context.host().shared(context, variable.size)?));
+        }
+        let loaded = context.device.simulator.load_placed(linked.clone(), &placed).map_err(|error| {
+            context.host().warn(&format!("module not loaded: {error}"));
+            Status::from(error)
+        })?;
+        let module = Module {
+            id: fresh_id(),
+            context: Arc::downgrade(context),
+            linked,
+            loaded,
+            functions: Mutex::default(),
+        };
+        let variables = module.linked.variables.iter().filter(|v| v.owner.is_none() && !v.managed);
+        for variable in variables {
+            if let Ok((base, size)) = context.device.simulator.variable(loaded, &variable.name) {
+                context.device.memory.insert(Allocation {
+                    base,
+                    size,
+                    kind: Kind::Variable,
+                    context: context.id,
+                    flags: 0,
+                    id: fresh_id(),
+                });
+            }
+        }
+        Ok(Arc::new(module))
+    }
+
+    /// The simulator's number of the module.
+    pub fn loaded(&self) -> ModuleId {
+        self.loaded
+    }
+
+    /// Frees its variables; kernels of it cannot be launched any more.
+    ///
+    /// # Errors
+    /// `INVALID_HANDLE` if it was unloaded before.
+    pub fn unload(&self, context: &Context) -> Result {
+        let mut managed = Vec::new();
+        for variable in &self.linked.variables {
+            if let Ok((base, _)) = context.device.simulator.variable(self.loaded, &variable.name) {
+                let taken = |a: &Allocation| matches!(a.kind, Kind::Variable | Kind::Managed);
+                managed.extend(context.device.memory.remove(base, taken).filter(|a| a.kind == Kind::Managed));
+            }
+        }
+        context.device.simulator.unload(self.loaded).map_err(|_| Status::INVALID_HANDLE)?;
+        for memory in &managed {
+            context.host().release(memory);
+        }
+        Ok(())
+    }
+
+    /// The kernel of this name.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub fn function(self: &Arc<Self>, name: &str) -> Result<Arc<Function>> {
+        let mut functions = lock(&self.functions);
+        if let Some(function) = functions.get(name) {
+            return Ok(function.clone());
+        }
+        let kernel = self.linked.kernel(name).ok_or(Status::NOT_FOUND)?;
+        let declared = &self.linked.functions[kernel.index()];
+        let params = declared.params.iter().filter_map(|param| match *param {
+            Param::Variable(id) => Some(&self.linked.variables[id.index()]),
+            Param::Register(_) => None,
+        });
+        let function = Arc::new(Function {
+            id: fresh_id(),
+            module: self.clone(),
+            name: (&*declared.name).into(),
+            kernel,
+            params: params.map(|v| (v.offset as usize, v.size as usize)).collect(),
+            param_bytes: declared.param_bytes as usize,
+            max_dynamic_shared: AtomicU32::new(48 << 10),
+            attributes: Default::default(),
+            code: OnceLock::new(),
+        });
+        functions.insert(name.into(), function.clone());
+        Ok(function)
+    }
+
+    /// Names of the kernels, in order of definition.
+    pub fn kernels(&self) -> Vec<Box<str>> {
+        self.linked.kernels().map(|(_, kernel)| kernel.name.clone()).collect()
+    }
+
+    /// Address and size of a variable.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub fn variable(&self, context: &Context, name: &str) -> Result<(u64, u64)> {
+        Ok(context.device.simulator.variable(self.loaded, name)?)
+    }
+
+    /// Whether a variable is declared as managed.
+    pub fn is_managed(&self, name: &str) -> bool {
+        match self.linked.symbol(name) {
+            Some(ptx_frontend::Symbol::Variable(id)) => self.linked.variables[id.index()].managed,
+            _ => false,
+        }
+    }
+}
+
+/// A kernel of a loaded module.
+#[derive(Debug)]
+pub struct Function {
+    /// Its number.
+    pub id: u64,
+    /// Its module.
+    pub module: Arc<Module>,
+    /// Its PTX name.
+    pub name: Arc<str>,
+    kernel: FuncId,
+    /// Offset and size of each parameter.
+    pub params: Vec<(usize, usize)>,
+    /// Bytes of the parameter buffer.
+    pub param_bytes: usize,
+    /// Dynamic shared memory that launches may ask for, in bytes.
+    pub max_dynamic_shared: AtomicU32,
+    /// Attributes that were set and mean nothing here, by number.
+    pub attributes: [AtomicI32; 16],
+    code: OnceLock<Arc<Code>>,
+}
+
+impl Function {
+    /// The decoded kernel.
+    ///
+    /// # Errors
+    /// `INVALID_HANDLE` if its module was unloaded.
+    pub fn code(&self) -> Result<&Arc<Code>> {
+        if let Some(code) = self.code.get() {
+            return Ok(code);
+        }
+        let context = self.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
+        let code = context.device.simulator.code(self.module.loaded, &self.name);
+        let code = code.map_err(|_| Status::INVALID_HANDLE)?;
+        Ok(self.code.get_or_init(|| code))
+    }
+
+    /// How it is declared.
+    pub fn declared(&self) -> &ptx_frontend::Function {
+        &self.module.linked.functions[self.kernel.index()]
+    }
+
+    /// Registers a thread.
+    ///
+    /// # Errors
+    /// As [`Function::code`].
+    pub fn registers(&self) -> Result<u32> {
+        Ok(self.code()?.registers.clamp(16, 255))
+    }
+
+    /// Bytes of static shared memory.
+    ///
+    /// # Errors
+    /// As [`Function::code`].
+    pub fn shared_bytes(&self) -> Result<u32> {
+        Ok(self.code()?.shared.static_bytes)
+    }
+
+    /// Bytes of local memory of its own frame.
+    ///
+    /// # Errors
+    /// As [`Function::code`].
+    pub fn local_bytes(&self) -> Result<u32> {
+        Ok(self.code()?.functions.first().map_or(0, |frame| frame.local_bytes))
+    }
+
+    /// Most threads a block that fit: the kernel's own limit, and its registers.
+    ///
+    /// # Errors
+    /// As [`Function::code`].
+    pub fn max_threads(&self) -> Result<u32> {
+        let context = self.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
+        let config = context.device.simulator.config();
+        let tuning = &self.declared().tuning;
+        let declared = tuning.required_threads.or(tuning.max_threads);
+        let declared = declared.map_or(u32::MAX, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
+        let a_warp = (self.registers()? * 32).next_multiple_of(256);
+        let by_registers = config.registers_per_multiprocessor / a_warp / 4 * 4 * 32;
+        Ok(declared.min(by_registers).min(config.threads_per_block))
+    }
+
+    /// Sets an attribute that has no meaning here, so that it reads back.
+    pub fn set_attribute(&self, number: usize, value: i32) {
+        if let Some(attribute) = self.attributes.get(number) {
+            attribute.store(value, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What streams and graphs hold.
+
+use std::sync::Arc;
+
+use sim_core::Launch;
+
+use crate::copy::{Copy, Fill};
+use crate::graph::Graph;
+use crate::module::Function;
+use crate::status::Status;
+use crate::stream::Event;
+
+/// A kernel with its launch.
+#[derive(Clone, Debug)]
+pub struct KernelCall {
+    /// The kernel.
+    pub function: Arc<Function>,
+    /// How it is launched.
+    pub launch: Launch,
+}
+
+/// How a word of memory is compared by [`Operation::WaitValue`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compare {
+    /// The difference is not negative.
+    GreaterOrEqual,
+    /// Equal.
+    Equal,
+    /// The conjunction is not zero.
+    And,
+    /// The negated disjunction is not zero.
+    Nor,
+}
+
+/// A function of the program that is told how the stream fares.
+pub type Callback = Arc<dyn Fn(Status) + Send + Sync>;
+
+/// An entry of a stream or a node of a graph.
+#[derive(Clone)]
+pub enum Operation {
+    /// Runs a kernel.
+    Kernel(Arc<KernelCall>),
+    /// Copies.
+    Copy(Arc<Copy>),
+    /// Fills.
+    Fill(Fill),
+    /// Calls a function of the program with one argument.
+    Host {
+        /// Its address.
+        function: u64,
+        /// The argument.
+        argument: u64,
+    },
+    /// Calls a function of the program, after faults too.
+    Callback(Callback),
+    /// Nothing: a point that others wait for.
+    Empty,
+    /// The nodes of another graph.
+    Child(Arc<Graph>),
+    /// Records an event.
+    Record(Arc<Event>),
+    /// Waits for an event's last record.
+    Wait(Arc<Event>),
+    /// Allocates for a graph; the memory is there already.
+    Allocate(u64, u64),
+    /// Frees memory that the table of allocations has forgotten.
+    Free(u64),
+    /// Waits until a word of 4 or 8 bytes compares.
+    WaitValue {
+        /// Its address.
+        address: u64,
+        /// The value.
+        value: u64,
+        /// Bytes.
+        bytes: u32,
+        /// How.
+        compare: Compare,
+    },
+    /// Writes a word of 4 or 8 bytes.
+    WriteValue {
+        /// Its address.
+        address: u64,
+        /// The value.
+        value: u64,
+        /// Bytes.
+        bytes: u32,
+    },
+}
+
+impl std::fmt::Debug for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Operation::Kernel(_) => "Kernel",
+            Operation::Copy(_) => "Copy",
+            Operation::Fill(_) => "Fill",
+            Operation::Host { .. } => "Host",
+            Operation::Callback(_) => "Callback",
+            Operation::Empty => "Empty",
+            Operation::Child(_) => "Child",
+            Operation::Record(_) => "Record",
+            Operation::Wait(_) => "Wait",
+            Operation::Allocate(..) => "Allocate",
+            Operation::Free(_) => "Free",
+            Operation::WaitValue { .. } => "WaitValue",
+            Operation::WriteValue { .. } => "WriteValue",
+        })
+    }
+}

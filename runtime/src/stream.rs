@@ -1,0 +1,316 @@
+//! Streams, events and the capture of streams into graphs.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, Weak};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::engine::Op;
+use crate::graph::Graph;
+use crate::operation::Operation;
+use crate::status::{Result, Status};
+use crate::{fresh_id, lock};
+
+/// How a stream orders with the legacy default stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamKind {
+    /// The legacy default stream: waits for all blocking streams, and they for it.
+    Legacy,
+    /// A blocking stream, per-thread default streams included.
+    Blocking,
+    /// Independent of the legacy stream.
+    NonBlocking,
+}
+
+/// A stream.
+#[derive(Debug)]
+pub struct Stream {
+    /// Its number.
+    pub id: u64,
+    /// Its context.
+    pub context: Weak<Context>,
+    /// How it orders with the legacy stream.
+    pub kind: StreamKind,
+    /// Lower is more urgent: 0 to -5.
+    pub priority: i32,
+    pub(crate) state: Mutex<StreamState>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct StreamState {
+    /// What its next operation waits for.
+    pub tail: Option<Arc<Op>>,
+    /// The capture it takes part in, and the nodes its next operation waits for.
+    pub capture: Option<(Arc<Capture>, Vec<u64>)>,
+}
+
+impl Stream {
+    pub(crate) fn new(context: Weak<Context>, kind: StreamKind, priority: i32) -> Arc<Stream> {
+        Arc::new(Stream { id: fresh_id(), context, kind, priority, state: Mutex::default() })
+    }
+
+    /// The last operation, if it is not done.
+    pub(crate) fn tail(&self) -> Option<Arc<Op>> {
+        let mut state = lock(&self.state);
+        if state.tail.as_ref().is_some_and(|op| op.is_done()) {
+            state.tail = None;
+        }
+        state.tail.clone()
+    }
+
+    /// The capture that it takes part in.
+    pub fn capture(&self) -> Option<Arc<Capture>> {
+        lock(&self.state).capture.as_ref().map(|(capture, _)| capture.clone())
+    }
+
+    /// The nodes that its next captured operation waits for.
+    pub fn capture_nodes(&self) -> Vec<u64> {
+        lock(&self.state).capture.as_ref().map(|(_, nodes)| nodes.clone()).unwrap_or_default()
+    }
+
+    /// Sets or extends these nodes.
+    ///
+    /// # Errors
+    /// `ILLEGAL_STATE` if it is not capturing.
+    pub fn set_capture_nodes(&self, nodes: Vec<u64>, keep: bool) -> Result {
+        let mut state = lock(&self.state);
+        let (_, current) = state.capture.as_mut().ok_or(Status::ILLEGAL_STATE)?;
+        if keep {
+            current.extend(nodes.into_iter().filter(|node| !current.contains(node)).collect::<Vec<_>>());
+        } else {
+            *current = nodes;
+        }
+        Ok(())
+    }
+
+    /// Begins a capture into `graph`, after `nodes` of it.
+    ///
+    /// # Errors
+    /// `ILLEGAL_STATE` if it is capturing, `STREAM_CAPTURE_UNSUPPORTED` for the legacy stream.
+    pub fn begin_capture(self: &Arc<Self>, graph: Arc<Graph>, nodes: Vec<u64>, mode: CaptureMode) -> Result {
+        if self.kind == StreamKind::Legacy {
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        let mut state = lock(&self.state);
+        if state.capture.is_some() {
+            return Err(Status::ILLEGAL_STATE);
+        }
+        let capture = Capture {
+            id: fresh_id(),
+            graph,
+            origin: self.id,
+            mode,
+            thread: std::thread::current().id(),
+            invalid: AtomicBool::new(false),
+            streams: Mutex::new(vec![self.clone()]),
+        };
+        state.capture = Some((Arc::new(capture), nodes));
+        Ok(())
+    }
+
+    /// Ends the capture that began in this stream.
+    ///
+    /// # Errors
+    /// The capture was invalidated, was not begun here, or has work in other streams that did not join.
+    pub fn end_capture(&self) -> Result<Arc<Graph>> {
+        let (capture, nodes) = lock(&self.state).capture.clone().ok_or(Status::ILLEGAL_STATE)?;
+        if capture.origin != self.id {
+            return Err(Status::STREAM_CAPTURE_UNMATCHED);
+        }
+        if capture.mode != CaptureMode::Relaxed && capture.thread != std::thread::current().id() {
+            return Err(Status::STREAM_CAPTURE_WRONG_THREAD);
+        }
+        let mut open = Vec::new();
+        for stream in lock(&capture.streams).drain(..) {
+            let ended = lock(&stream.state).capture.take();
+            open.extend(ended.into_iter().flat_map(|(_, nodes)| nodes));
+        }
+        if capture.invalid.load(SeqCst) {
+            return Err(Status::STREAM_CAPTURE_INVALIDATED);
+        }
+        if !capture.graph.joins(&open, &nodes) {
+            return Err(Status::STREAM_CAPTURE_UNJOINED);
+        }
+        Ok(capture.graph.clone())
+    }
+
+    /// Adds an operation to the capture; false if there is none.
+    pub(crate) fn captured(self: &Arc<Self>, operation: &Operation) -> Result<bool> {
+        let mut state = lock(&self.state);
+        match operation {
+            Operation::Wait(event) => {
+                let source = lock(&event.state).clone();
+                match (source, &mut state.capture) {
+                    (EventState::Captured(capture, nodes), None) if capture.is_open() => {
+                        if self.kind == StreamKind::Legacy {
+                            return Err(Status::STREAM_CAPTURE_IMPLICIT);
+                        }
+                        lock(&capture.streams).push(self.clone());
+                        state.capture = Some((capture, nodes));
+                        Ok(true)
+                    }
+                    (EventState::Captured(..), None) => Err(Status::CAPTURED_EVENT),
+                    (EventState::Captured(capture, nodes), Some((own, current))) => {
+                        if capture.id != own.id {
+                            own.invalid.store(true, SeqCst);
+                            return Err(Status::STREAM_CAPTURE_MERGE);
+                        }
+                        current.extend(nodes);
+                        current.sort_unstable();
+                        current.dedup();
+                        Ok(true)
+                    }
+                    (_, Some((own, _))) => {
+                        own.invalid.store(true, SeqCst);
+                        Err(Status::STREAM_CAPTURE_ISOLATION)
+                    }
+                    (_, None) => Ok(false),
+                }
+            }
+            Operation::Record(event) => match &state.capture {
+                Some((capture, nodes)) => {
+                    *lock(&event.state) = EventState::Captured(capture.clone(), nodes.clone());
+                    Ok(true)
+                }
+                None => Ok(false),
+            },
+            _ => match &mut state.capture {
+                Some((capture, nodes)) => {
+                    if capture.invalid.load(SeqCst) {
+                        return Err(Status::STREAM_CAPTURE_INVALIDATED);
+                    }
+                    let node = capture.graph.add(operation.clone(), nodes)?;
+                    *nodes = vec![node];
+                    Ok(true)
+                }
+                None => Ok(false),
+            },
+        }
+    }
+}
+
+/// What else a thread may do while a stream captures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CaptureMode {
+    /// Nothing unsafe, in any thread.
+    Global,
+    /// Nothing unsafe in this thread.
+    ThreadLocal,
+    /// Anything.
+    Relaxed,
+}
+
+/// Streams that are being captured into a graph.
+#[derive(Debug)]
+pub struct Capture {
+    /// Its number.
+    pub id: u64,
+    /// The graph that grows.
+    pub graph: Arc<Graph>,
+    origin: u64,
+    /// What threads may do meanwhile.
+    pub mode: CaptureMode,
+    thread: ThreadId,
+    invalid: AtomicBool,
+    streams: Mutex<Vec<Arc<Stream>>>,
+}
+
+impl Capture {
+    fn is_open(&self) -> bool {
+        !lock(&self.streams).is_empty()
+    }
+
+    /// Whether an error ended it.
+    pub fn is_invalid(&self) -> bool {
+        self.invalid.load(SeqCst)
+    }
+
+    /// Makes it fail at its end.
+    pub fn invalidate(&self) {
+        self.invalid.store(true, SeqCst);
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) enum EventState {
+    #[default]
+    Never,
+    Recorded(Arc<Op>),
+    Captured(Arc<Capture>, Vec<u64>),
+}
+
+/// An event.
+#[derive(Debug)]
+pub struct Event {
+    /// Its number.
+    pub id: u64,
+    /// Its context.
+    pub context: Weak<Context>,
+    /// The flags it was made with: 2 has no times.
+    pub flags: u32,
+    pub(crate) state: Mutex<EventState>,
+}
+
+/// `CU_EVENT_DISABLE_TIMING`
+const NO_TIMES: u32 = 2;
+
+impl Event {
+    /// An event that was never recorded.
+    pub fn new(context: &Arc<Context>, flags: u32) -> Arc<Event> {
+        Arc::new(Event { id: fresh_id(), context: Arc::downgrade(context), flags, state: Mutex::default() })
+    }
+
+    pub(crate) fn op(&self) -> Result<Option<Arc<Op>>> {
+        match &*lock(&self.state) {
+            EventState::Never => Ok(None),
+            EventState::Recorded(op) => Ok(Some(op.clone())),
+            EventState::Captured(..) => Err(Status::CAPTURED_EVENT),
+        }
+    }
+
+    /// Whether what it marks is over.
+    ///
+    /// # Errors
+    /// `NOT_READY` if not; `CAPTURED_EVENT`; the context's fault.
+    pub fn query(&self) -> Result {
+        let context = self.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
+        context.check()?;
+        match self.op()? {
+            Some(op) if !op.is_done() => Err(Status::NOT_READY),
+            _ => context.check(),
+        }
+    }
+
+    /// Waits until what it marks is over.
+    ///
+    /// # Errors
+    /// `CAPTURED_EVENT`; the context's fault.
+    pub fn synchronize(&self) -> Result {
+        let context = self.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
+        if let Some(op) = self.op()? {
+            context.engine().wait(&op);
+        }
+        context.flush_output();
+        context.check()
+    }
+
+    /// Time between two events, in milliseconds.
+    ///
+    /// # Errors
+    /// `INVALID_HANDLE` if one has no times or was never recorded, `NOT_READY` if one is not over.
+    pub fn elapsed_ms(from: &Event, to: &Event) -> Result<f32> {
+        if (from.flags | to.flags) & NO_TIMES != 0 {
+            return Err(Status::INVALID_HANDLE);
+        }
+        let (Some(start), Some(end)) = (from.op()?, to.op()?) else { return Err(Status::INVALID_HANDLE) };
+        let (Some(start), Some(end)) = (start.finished(), end.finished()) else {
+            return Err(Status::NOT_READY);
+        };
+        let ms = |time: Duration| time.as_secs_f32() * 1e3;
+        Ok(match end.checked_duration_since(start) {
+            Some(time) => ms(time),
+            None => -ms(start.duration_since(end)),
+        })
+    }
+}
