@@ -135,7 +135,7 @@ impl Device {
         let state = &mut *self.enter()?;
         let loaded = state.modules.get_mut(&module).ok_or_else(|| unknown(module))?;
         let context = &mut state.context;
-        let function = loaded.function(context, &launch.kernel)?;
+        let function = loaded.function(context, launch)?;
         let start = Instant::now();
         let run = || launch::start(context, function, launch).map(|()| launch::wait(context, limit));
         let (stop, output, errors) =

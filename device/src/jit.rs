@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_uint, c_void};
 
 use ptx_frontend::{Module, StateSpace, Symbol, TargetKind};
-use sim_core::Error;
+use sim_core::{Error, Launch};
 
 use crate::api::Handle;
 use crate::context::Context;
@@ -29,8 +29,8 @@ pub(crate) struct Image {
     version: String,
     /// `sm_90a`, its number, and which later numbers will do.
     target: (String, u16, Reach),
-    /// Names of kernels, for messages.
-    kernels: Vec<String>,
+    /// Names of kernels, and the bytes of their parameters.
+    kernels: Vec<(String, u64)>,
     /// Names of `.global` and `.const` variables of module scope.
     variables: Vec<String>,
     /// The kernels may write to the standard streams.
@@ -62,7 +62,10 @@ impl Image {
             texts: module.sources.iter().map(|source| source.text.to_string()).collect(),
             version: format!("PTX {}", module.version),
             target: (module.target.to_string(), module.target.sm, reach),
-            kernels: module.kernels().map(|(_, kernel)| kernel.name.to_string()).collect(),
+            kernels: module
+                .kernels()
+                .map(|(_, kernel)| (kernel.name.to_string(), kernel.param_bytes))
+                .collect(),
             variables: module
                 .symbols
                 .iter()
@@ -99,7 +102,7 @@ pub(crate) struct Loaded {
     functions: HashMap<String, Handle>,
     /// Address and size in bytes of variables.
     pub(crate) variables: HashMap<String, (u64, u64)>,
-    kernels: Vec<String>,
+    kernels: Vec<(String, u64)>,
     /// The kernels may write to the standard streams.
     pub(crate) prints: bool,
 }
@@ -162,12 +165,22 @@ impl Loaded {
         Ok(())
     }
 
-    /// The kernel of this name.
-    pub(crate) fn function(&mut self, context: &Context, name: &str) -> Result<Handle, Error> {
+    /// The kernel of a launch, whose parameters have the size that it wants.
+    pub(crate) fn function(&mut self, context: &Context, launch: &Launch) -> Result<Handle, Error> {
+        let name = &*launch.kernel;
+        let missing = || {
+            let candidates = self.kernels.iter().map(|(name, _)| name.clone()).collect();
+            Error::NoSuchKernel { name: name.into(), candidates }
+        };
+        let (_, wanted) = self.kernels.iter().find(|(known, _)| known == name).ok_or_else(missing)?;
+        if launch.params.len() as u64 != *wanted {
+            let given = launch.params.len();
+            let text = format!("the parameter buffer has {given} bytes, `{name}` takes {wanted}");
+            return Err(Error::InvalidLaunch(text));
+        }
         if let Some(&function) = self.functions.get(name) {
             return Ok(function);
         }
-        let missing = || Error::NoSuchKernel { name: name.into(), candidates: self.kernels.clone() };
         let text = CString::new(name).map_err(|_| missing())?;
         let mut function = std::ptr::null_mut();
         // SAFETY: the module is loaded, the name ends with zero, and the result is written.

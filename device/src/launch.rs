@@ -64,8 +64,8 @@ pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Res
         std::ptr::null_mut(),
     ];
     let extra = if params.is_empty() { std::ptr::null_mut() } else { extra.as_mut_ptr() };
-    // SAFETY: the configuration has as many attributes as it says, the parameters are copied before the call
-    // returns, and the driver checks their size against the kernel's.
+    // SAFETY: the configuration has as many attributes as it says; the parameters have the kernel's size (checked
+    // where the function was looked up) and are copied before the call returns.
     unsafe { api.launch(&config, function, std::ptr::null_mut(), extra) }.map_err(rejected)
 }
 

@@ -1,6 +1,6 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
-//! [`load`] finds and reads tests, [`show`] and [`document`] present verdicts; deciding is the crate
+//! [`mod@load`] finds and reads tests, [`show`] and [`document`] present verdicts; deciding is the crate
 //! `memory-model`'s.
 
 mod document;
