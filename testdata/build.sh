@@ -53,7 +53,7 @@ out="$here/ptx"
 [ $check = 0 ] || { out="$scratch/ptx"; rm -rf "$out"; }
 rm -rf "$scratch/src"
 mkdir -p "$scratch/src"
-cp -R "$here/kernels" "$here/perf" "$here/rates" "$scratch/src/"
+cp -R "$here/kernels" "$here/perf" "$here/rates" "$here/racecheck" "$scratch/src/"
 cd "$scratch/src"
 
 # compile FLAVOUR ARCH SOURCE [nvcc options]
@@ -89,6 +89,9 @@ for source in perf/*.cu; do
 done
 for source in rates/*.cu; do
     compile rates sm_90 "$source"
+done
+for source in racecheck/*.cu; do
+    compile racecheck sm_90 "$source" -lineinfo
 done
 
 if grep -rl "$scratch" "$out" --include='*.ptx'; then

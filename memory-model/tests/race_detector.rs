@@ -4,7 +4,7 @@ use memory_model::event::{Cell, Edge, Event, Execution, Kind as EventKind};
 use memory_model::explore::conflicts;
 use memory_model::model::{Compiled, Evaluation, ModelName};
 use memory_model::program::{LocId, Order, Proxy, Scope};
-use memory_model::race::{Access, Detector, Kind, Settings, Shape, Space};
+use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
@@ -264,6 +264,7 @@ fn run(program: &Program, seed: u64) -> Run {
                     lanes: 1 << lane,
                     space: Space::Global,
                     addresses: &[address; 32],
+                    pattern: Pattern::Any,
                     bytes,
                     elements: 1,
                     kind,

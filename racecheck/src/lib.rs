@@ -16,24 +16,42 @@
 //! on mbarrier objects are atomics of their order, so that they synchronise as any release and acquire does.
 //!
 //! # Limits
-//! Copies that run asynchronously are seen where they are issued, as accesses of the issuing thread. The order of
-//! `fence.sc` among each other is not used: it holds in the schedule that was run and in no other.
+//! Copies that run asynchronously are seen where they are issued, as accesses of the issuing thread. Of two
+//! `fence.sc` one comes first in the schedule that was run; only what must be so in every schedule is used.
 
 mod text;
 
 use memory_model::RaceClass;
 use memory_model::program::{Order, Scope};
-use memory_model::race::{Access, Detector, Kind, Race, Settings, Shape, Side, Space};
+use memory_model::race::{Access, Detector, Kind, Pattern, Race, Settings, Shape, Side, Space};
 use ptx_frontend::MemOrder;
 use rustc_hash::FxHashMap;
 use sim_core::{
     AccessKind, Finding, FindingKind, LaunchShape, LaunchView, Memory, ThreadId, WarpAccess, WarpId, Watcher,
     WatcherFactory,
 };
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Makes a race detector for each launch.
 pub fn watcher() -> WatcherFactory {
     WatcherFactory::new(|shape| Box::new(Racecheck::new(shape)))
+}
+
+/// What checking a launch took; see [`measured_watcher`].
+#[derive(Debug, Default)]
+pub struct Footprint {
+    /// The most bytes that the detector held.
+    pub held: AtomicUsize,
+    /// Bytes of global memory that the launch touched.
+    pub touched: AtomicUsize,
+}
+
+/// The same, measuring the memory it takes, for benchmarks: that costs time of its own.
+pub fn measured_watcher(footprint: Arc<Footprint>) -> WatcherFactory {
+    WatcherFactory::new(move |shape| {
+        Box::new(Racecheck { footprint: Some(footprint.clone()), ..Racecheck::new(shape) })
+    })
 }
 
 /// Equal races: the two instructions and what they do there.
@@ -55,6 +73,7 @@ struct Racecheck {
     groups: FxHashMap<Key, Group>,
     /// More blocks than the detector can number.
     too_many: bool,
+    footprint: Option<Arc<Footprint>>,
 }
 
 impl Racecheck {
@@ -68,6 +87,7 @@ impl Racecheck {
             detector: Detector::new(shape, settings),
             seed: launch.seed,
             groups: FxHashMap::default(),
+            footprint: None,
             too_many: launch.grid.count() > u128::from(u32::MAX),
         }
     }
@@ -137,6 +157,12 @@ impl Watcher for Racecheck {
             lanes: access.lanes,
             space,
             addresses: access.addresses,
+            pattern: match access.shape {
+                sim_core::Shape::Any => Pattern::Any,
+                sim_core::Shape::Same => Pattern::Same,
+                sim_core::Shape::Unit => Pattern::Unit,
+                sim_core::Shape::Halves(a, b) => Pattern::Halves(a, b),
+            },
             bytes: element as u8,
             elements: (access.bytes / element) as u8,
             kind: match access.kind {
@@ -184,10 +210,17 @@ impl Watcher for Racecheck {
     }
 
     fn block_finished(&mut self, block: u64) {
+        if let Some(footprint) = &self.footprint {
+            footprint.held.fetch_max(self.detector.memory(), Relaxed);
+        }
         self.detector.end_cta(block as u32);
     }
 
     fn finish(&mut self, launch: &LaunchView<'_>) -> Vec<Finding> {
+        if let Some(footprint) = &self.footprint {
+            footprint.held.fetch_max(self.detector.memory(), Relaxed);
+            footprint.touched.store(self.detector.touched(), Relaxed);
+        }
         let mut findings: Vec<Finding> =
             self.groups.iter().map(|(key, group)| finding(key.0, group, self.seed, launch)).collect();
         if self.too_many || self.detector.exhausted() {

@@ -27,7 +27,8 @@
 //! an access may be forgotten once a write that comes after it has overwritten the place, and is then taken to be
 //! ordered before whoever observes that write; of the reads of a word by more than 256 groups of warps that nothing orders, and of
 //! atomics of more than four CTAs before one of narrower scope, the middle ones are forgotten
-//! ([`Detector::shortened`]). After its first race a word's past is what the racing access leaves behind.
+//! ([`Detector::shortened`]). Lanes whose atomics meet at one word in one instruction are judged as if each might be
+//! the first. After its first race a word's past is what the racing access leaves behind.
 //!
 //! # Limits
 //! All accesses are taken to be of the generic proxy. A launch has at most 2^26 warps; beyond that, or after
@@ -35,14 +36,14 @@
 //!
 //! ```
 //! use memory_model::program::{Order, Scope};
-//! use memory_model::race::{Access, Detector, Kind, Settings, Shape, Space};
+//! use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
 //!
 //! let shape = Shape { threads_per_cta: 1, ctas_per_cluster: 1 };
 //! let mut detector = Detector::new(shape, Settings::default());
 //! let mut does = |cta, kind, address, order, scope| {
 //!     let access = Access {
-//!         cta, warp: 0, lanes: 1, space: Space::Global, addresses: &[address; 32], bytes: 4, elements: 1,
-//!         kind, writing: 1, order, scope, site: 0,
+//!         cta, warp: 0, lanes: 1, space: Space::Global, addresses: &[address; 32], pattern: Pattern::Any,
+//!         bytes: 4, elements: 1, kind, writing: 1, order, scope, site: 0,
 //!     };
 //!     detector.access(&access);
 //!     detector.take_races().pop()
@@ -68,7 +69,7 @@ pub use clock::Shape;
 use crate::RaceClass;
 use crate::program::{Order, Scope};
 use rustc_hash::FxHashMap;
-use shadow::{Cells, Doing, Found, Shadow, bytes_of, class_of};
+use shadow::{Cells, Doing, Found, Shadow, class_of};
 use state::{Class, Now, bits as each};
 use std::sync::Arc;
 use sync::{Places, Records, Thread};
@@ -96,6 +97,20 @@ pub enum Kind {
     Reduction,
 }
 
+/// How the addresses of the lanes lie to each other, as far as the caller knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pattern {
+    /// Nothing is known.
+    #[default]
+    Any,
+    /// All at one address.
+    Same,
+    /// Lane after lane side by side, active or not.
+    Unit,
+    /// All lanes are active, and each half of the warp is one of the two: whether it is [`Pattern::Unit`].
+    Halves(bool, bool),
+}
+
 /// One access of the lanes of a warp.
 #[derive(Debug, Clone, Copy)]
 pub struct Access<'a> {
@@ -109,6 +124,8 @@ pub struct Access<'a> {
     pub space: Space,
     /// Byte address of each lane, a multiple of the size of an element.
     pub addresses: &'a [u64; 32],
+    /// What is known of the addresses.
+    pub pattern: Pattern,
     /// Bytes of an element: 1, 2, 4, 8 or 16.
     pub bytes: u8,
     /// Elements of a vector access, side by side; each is an access by itself.
@@ -177,7 +194,8 @@ pub struct Race {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Each `fence.sc` comes after those that were executed before it (8.9.3). That is so in the execution shown,
-    /// but not in all: without it, races are found that only the order of two fences hides.
+    /// but not in all: otherwise a `fence.sc` comes after another one only if it must, because something after the
+    /// one was observed before the other; races are found then that the order of two fences hides by chance.
     pub sc_fences_are_ordered: bool,
 }
 
@@ -187,6 +205,8 @@ impl Default for Settings {
     }
 }
 
+/// Ended CTAs kept.
+const SPARE: usize = 4;
 /// Most warps of a launch.
 const MOST_WARPS: u64 = 1 << 26;
 
@@ -194,7 +214,14 @@ const MOST_WARPS: u64 = 1 << 26;
 pub struct Detector {
     shape: Shape,
     settings: Settings,
+    /// The CTA used last, by number.
+    current: Option<(u32, Box<Cta>)>,
+    /// The others.
     ctas: FxHashMap<u32, Box<Cta>>,
+    /// CTAs that have ended, to be used again.
+    #[allow(clippy::vec_box, reason = "CTAs move between the list and the table as boxes")]
+    spare: Vec<Box<Cta>>,
+    shortened: u64,
     global: Cells,
     places: Places,
     fences: Records,
@@ -212,7 +239,10 @@ impl Detector {
         Self {
             shape,
             settings,
+            current: None,
             ctas: FxHashMap::default(),
+            spare: Vec::new(),
+            shortened: 0,
             global: Cells::default(),
             places: Places::default(),
             fences: Records::default(),
@@ -227,7 +257,20 @@ impl Detector {
 
     /// Forgets the threads of a CTA that has ended; what they did stays known.
     pub fn end_cta(&mut self, cta: u32) {
-        self.ctas.remove(&cta);
+        let ended = match self.current.take() {
+            Some((number, current)) if number == cta => Some(current),
+            other => {
+                self.current = other;
+                self.ctas.remove(&cta)
+            }
+        };
+        if let Some(mut cta) = ended {
+            self.shortened += cta.shared.states.shortened;
+            if self.spare.len() < SPARE {
+                cta.reset(&mut self.versions);
+                self.spare.push(cta);
+            }
+        }
     }
 
     /// Whether a limit was met, after which nothing is judged any longer.
@@ -237,14 +280,20 @@ impl Detector {
 
     /// How often an access of a word was forgotten because there were too many.
     pub fn shortened(&self) -> u64 {
-        self.shadow.states.shortened
+        self.shortened + self.global.states.shortened
     }
 
     /// Bytes that the detector holds.
     pub fn memory(&self) -> usize {
-        let shared = bytes_of(self.ctas.values().map(|cta| &cta.shared));
-        let places: usize = self.ctas.values().map(|cta| cta.places.bytes()).sum();
-        shared + places + bytes_of(std::iter::once(&self.global)) + self.places.bytes() + self.shadow.bytes()
+        let ctas = || self.ctas.values().chain(&self.spare).chain(self.current.iter().map(|(_, cta)| cta));
+        let shared: usize = ctas().map(|cta| cta.shared.bytes()).sum();
+        let places: usize = ctas().map(|cta| cta.places.bytes()).sum();
+        shared + places + self.global.bytes() + self.places.bytes() + self.shadow.bytes()
+    }
+
+    /// Bytes of global memory, in whole words, that the detector knows accesses of.
+    pub fn touched(&self) -> usize {
+        4 * self.global.touched()
     }
 
     /// The races found since the last call.
@@ -257,13 +306,35 @@ impl Detector {
         !self.races.is_empty()
     }
 
+    /// Makes a CTA the current one; `None` once a limit was met.
+    #[inline]
+    fn block(&mut self, cta: u32) -> Option<&mut Cta> {
+        if self.current.as_ref().is_none_or(|(number, _)| *number != cta) {
+            self.switch(cta);
+        }
+        if self.exhausted { None } else { self.current.as_mut().map(|(_, block)| &mut **block) }
+    }
+
+    #[cold]
+    fn switch(&mut self, cta: u32) {
+        if !self.accepts(cta) {
+            return;
+        }
+        if let Some((number, block)) = self.current.take() {
+            self.ctas.insert(number, block);
+        }
+        let block = self.ctas.remove(&cta).or_else(|| self.spare.pop());
+        let block = block.unwrap_or_else(|| Box::new(Cta::new(self.shape, &mut self.versions)));
+        self.current = Some((cta, block));
+    }
+
     fn accepts(&mut self, cta: u32) -> bool {
         let warps = (u64::from(cta) + 1) * u64::from(self.shape.warps());
         self.exhausted |= warps > MOST_WARPS
             || self.shape.warps() > 32
             || self.versions.are_used_up()
             || self.sites.are_used_up()
-            || self.shadow.states.is_full();
+            || self.global.states.is_full();
         !self.exhausted
     }
 
@@ -274,14 +345,14 @@ impl Detector {
 
     /// A fence, or `membar`, of some lanes of a warp.
     pub fn fence(&mut self, cta: u32, warp: u32, lanes: u32, order: Order, scope: Scope) {
-        if !self.accepts(cta) {
+        let (shape, scope, number) = (self.shape, level(scope), warp);
+        if self.block(cta).is_none() {
             return;
         }
-        let (shape, scope, number) = (self.shape, level(scope), warp);
-        let versions = &mut self.versions;
-        let block = self.ctas.entry(cta).or_insert_with(|| Box::new(Cta::new(shape, versions)));
+        let (Some((_, block)), versions) = (&mut self.current, &mut self.versions) else { return };
         let Some(warp) = block.warps.get_mut(warp as usize) else { return };
         let sc = order == Order::Sc && self.settings.sc_fences_are_ordered;
+        let carries = order == Order::Sc && !self.settings.sc_fences_are_ordered;
         let mut before = if sc { self.fences.seen_by(shape, cta) } else { Default::default() };
         before[scope + 1..].fill(None);
         let before: Vec<Arc<_>> = before.into_iter().flatten().collect();
@@ -292,12 +363,21 @@ impl Detector {
                 warp.take_in(shape, lane, &read, versions);
             }
             warp.take_in(shape, lane, &before, versions);
+            if carries && let Some(carried) = warp.fenced()[lane as usize].carried.clone() {
+                let seen = carried.seen_by(shape, cta);
+                let seen: Vec<Arc<_>> = seen[..=scope].iter().flatten().cloned().collect();
+                warp.take_in(shape, lane, &seen, versions);
+            }
         }
         for lane in each(lanes) {
             if order.releases() || sc {
                 let published = warp.published(shape, cta, number, lane);
                 if sc {
                     self.fences.add(shape, cta, scope, &published);
+                }
+                if carries {
+                    let carried = warp.fenced()[lane as usize].carried.get_or_insert_default();
+                    Arc::make_mut(carried).add(shape, cta, scope, &published);
                 }
                 if order.releases() {
                     warp.fenced()[lane as usize].released[scope] = Some(published);
@@ -311,18 +391,18 @@ impl Detector {
 
     /// Lanes of a warp wait for each other, all at once: `bar.warp.sync`.
     pub fn synchronize_warp(&mut self, cta: u32, warp: u32, lanes: u32) {
-        if self.accepts(cta) {
-            let (shape, versions) = (self.shape, &mut self.versions);
-            let block = self.ctas.entry(cta).or_insert_with(|| Box::new(Cta::new(shape, versions)));
+        let shape = self.shape;
+        self.block(cta);
+        if let (Some((_, block)), versions, false) = (&mut self.current, &mut self.versions, self.exhausted) {
             block.synchronize_warp(shape, cta, warp, lanes, versions);
         }
     }
 
     /// Lanes of a warp arrive at a barrier of their CTA, and wait there or go on.
     pub fn arrive(&mut self, cta: u32, warp: u32, lanes: u32, barrier: u32, waits: bool) {
-        if self.accepts(cta) {
-            let (shape, versions) = (self.shape, &mut self.versions);
-            let block = self.ctas.entry(cta).or_insert_with(|| Box::new(Cta::new(shape, versions)));
+        let shape = self.shape;
+        self.block(cta);
+        if let (Some((_, block)), versions, false) = (&mut self.current, &mut self.versions, self.exhausted) {
             block.arrive(shape, barrier, warp, lanes, waits, versions);
         }
     }
@@ -330,18 +410,18 @@ impl Detector {
     /// A phase of a barrier completes, and those that wait for it go on; arrivals after that belong to the next
     /// phase. `everybody` says that no thread of the CTA is missing which has not exited.
     pub fn complete(&mut self, cta: u32, barrier: u32, everybody: bool) {
-        if let Some(block) = self.ctas.get_mut(&cta) {
+        self.block(cta);
+        if let (Some((_, block)), false) = (&mut self.current, self.exhausted) {
             block.complete(self.shape, cta, barrier, everybody, &mut self.versions);
         }
     }
 
     /// An access. Races that it completes are there to [take](Detector::take_races): for each word, the newest.
     pub fn access(&mut self, access: &Access<'_>) {
-        if !self.accepts(access.cta) {
+        if self.block(access.cta).is_none() {
             return;
         }
-        let (shape, versions) = (self.shape, &mut self.versions);
-        let block = self.ctas.entry(access.cta).or_insert_with(|| Box::new(Cta::new(shape, versions)));
+        let Some((_, block)) = &mut self.current else { return };
         let Some(warp) = block.warps.get_mut(access.warp as usize) else { return };
         warp.active |= access.lanes;
         let places = match access.space {
@@ -349,7 +429,7 @@ impl Detector {
             Space::Shared => &mut block.places,
         };
         let strong = access.scope.filter(|_| access.order != Order::Weak);
-        let writes = access.kind != Kind::Write && access.kind != Kind::Read;
+        let atomic = access.kind != Kind::Write && access.kind != Kind::Read;
         let synchronises = strong.is_some()
             && (access.order != Order::Relaxed
                 || !places.is_empty()
@@ -359,8 +439,8 @@ impl Detector {
             for lane in each(access.lanes) {
                 self.synchronising(&Access { lanes: 1 << lane, ..*access });
             }
-        } else if writes && access.writing & access.lanes != access.lanes {
-            // Some only read; in the order of the lanes, as they are executed.
+        } else if atomic && (access.writing & access.lanes != access.lanes || warp.knowing.len() > 1) {
+            // Some only read or know more; in the order of the lanes, as they are executed.
             for lane in each(access.lanes) {
                 self.plain(&Access { lanes: 1 << lane, ..*access });
             }
@@ -376,9 +456,12 @@ impl Detector {
             }
             self.plain(access);
         }
-        if self.shadow.wants_collection() {
-            let shared = self.ctas.values_mut().map(|cta| &mut cta.shared);
-            self.shadow.collect(shared.chain([&mut self.global]));
+        let collected = match access.space {
+            Space::Global => self.global.collect(),
+            Space::Shared => self.current.as_mut().is_some_and(|(_, cta)| cta.shared.collect()),
+        };
+        if collected {
+            self.shadow.clear();
         }
     }
 
@@ -395,7 +478,7 @@ impl Detector {
             let address = access.addresses[lane as usize] + element * bytes;
             let place = (address, access.bytes);
             if matches!(access.kind, Kind::Read | Kind::Atomic) {
-                let Some(block) = self.ctas.get_mut(&access.cta) else { return };
+                let Some((_, block)) = &mut self.current else { return };
                 let Cta { warps, places, .. } = &mut **block;
                 let places = if access.space == Space::Global { &mut self.places } else { places };
                 let warp = &mut warps[access.warp as usize];
@@ -412,7 +495,7 @@ impl Detector {
             if !writing {
                 continue;
             }
-            let Some(block) = self.ctas.get_mut(&access.cta) else { return };
+            let Some((_, block)) = &mut self.current else { return };
             let Cta { warps, places, .. } = &mut **block;
             let places = if access.space == Space::Global { &mut self.places } else { places };
             let warp = &mut warps[access.warp as usize];
@@ -432,7 +515,7 @@ impl Detector {
 
     /// The shadow's part of an access.
     fn plain(&mut self, access: &Access<'_>) {
-        let Some(block) = self.ctas.get_mut(&access.cta) else { return };
+        let Some((_, block)) = &mut self.current else { return };
         let Cta { warps, shared, .. } = &mut **block;
         let cells = if access.space == Space::Global { &mut self.global } else { shared };
         let warp = &warps[access.warp as usize];
@@ -458,6 +541,8 @@ impl Detector {
                 },
                 kind,
                 version: knowing.version,
+                shared: access.space == Space::Shared,
+                fresh: None,
                 found: &mut self.found,
             };
             touch(&mut self.shadow, cells, access, strong, &mut doing);
@@ -469,7 +554,7 @@ impl Detector {
 
     #[cold]
     fn report(&mut self, access: &Access<'_>) {
-        let Some(block) = self.ctas.get(&access.cta) else { return };
+        let Some((_, block)) = &self.current else { return };
         for found in self.found.drain(..) {
             let past = found.conflict.past;
             let own = access.cta == past.cta && access.warp == found.conflict.warp;
@@ -542,55 +627,56 @@ fn touch(
 ) {
     let lanes = doing.now.lanes;
     let bytes = u64::from(access.bytes);
-    let first = lanes.trailing_zeros() & 31;
-    let start = access.addresses[first as usize];
+    let start = access.addresses[lanes.trailing_zeros() as usize & 31];
     if bytes >= 4 {
         doing.now.class = class_of(0, access.bytes.into(), strong);
     }
     if bytes == 4 && access.elements == 1 {
-        if lanes == u32::MAX {
-            let (unit, same) = shape_of(access.addresses, 0, 32);
-            if unit {
-                return shadow.side_by_side(cells, start >> 2, 1, 32, doing);
+        match pattern_of(access, lanes) {
+            Pattern::Unit => {
+                let mut rest = lanes;
+                while rest != 0 {
+                    let from = rest.trailing_zeros();
+                    let count = (!(rest >> from)).trailing_zeros().min(32 - from);
+                    let word = access.addresses[from as usize & 31] >> 2;
+                    shadow.side_by_side(cells, word, 1 << from, count, doing);
+                    rest &= u32::MAX.checked_shl(from + count).unwrap_or(0);
+                }
+                return;
             }
-            if same {
-                return together(shadow, cells, start >> 2, lanes, doing);
-            }
-            // Halves of a warp mostly access words side by side, or one word together.
-            let halves = [shape_of(access.addresses, 0, 16), shape_of(access.addresses, 16, 32)];
-            if halves.iter().all(|half| half.0 || half.1) {
+            Pattern::Same => return together(shadow, cells, start >> 2, lanes, doing),
+            Pattern::Halves(a, b) => {
                 let [low, high] = [access.addresses[0] >> 2, access.addresses[16] >> 2];
-                if low == high && halves[0].0 && halves[1].0 && doing.kind == state::Kind::Read {
+                if low == high && a && b && doing.kind == state::Kind::Read {
                     return shadow.side_by_side(cells, low, 0x1_0001, 16, doing);
                 }
-                for (at, (unit, _)) in halves.into_iter().enumerate() {
-                    let word = [low, high][at];
+                for (at, word, unit) in [(0, low, a), (16, high, b)] {
                     if unit {
-                        shadow.side_by_side(cells, word, 1 << (16 * at), 16, doing);
+                        shadow.side_by_side(cells, word, 1 << at, 16, doing);
                     } else {
-                        together(shadow, cells, word, 0xffff << (16 * at), doing);
+                        together(shadow, cells, word, 0xffff << at, doing);
                     }
                 }
                 return;
             }
-        } else if (lanes >> first) & (lanes >> first).wrapping_add(1) == 0 {
-            let end = first as usize + lanes.count_ones() as usize;
-            if shape_of(access.addresses, first as usize, end).0 {
-                return shadow.side_by_side(cells, start >> 2, 1 << first, lanes.count_ones(), doing);
-            }
+            Pattern::Any => {}
         }
     }
-    // Lanes at one address are taken together.
+    // Neighbours that read one address are taken together.
     let mut rest = lanes;
     while rest != 0 {
-        let lane = rest.trailing_zeros() as usize;
+        let mut lane = rest.trailing_zeros() as usize;
         let address = access.addresses[lane];
-        let mut alike = 0;
-        for (i, &other) in access.addresses.iter().enumerate() {
-            alike |= u32::from(other == address) << i;
+        let mut alike = 1 << lane;
+        rest &= rest - 1;
+        while doing.kind == state::Kind::Read && rest != 0 {
+            lane = rest.trailing_zeros() as usize;
+            if access.addresses[lane] != address {
+                break;
+            }
+            alike |= 1 << lane;
+            rest &= rest - 1;
         }
-        let alike = alike & rest;
-        rest &= !alike;
         for element in 0..u64::from(access.elements) {
             let address = address + element * bytes;
             if bytes < 4 {
@@ -601,6 +687,31 @@ fn touch(
             }
         }
     }
+}
+
+/// What is known, or else seen, of the addresses of some lanes.
+fn pattern_of(access: &Access<'_>, lanes: u32) -> Pattern {
+    let addresses = access.addresses;
+    match access.pattern {
+        Pattern::Any => {}
+        // Some of the lanes: the halves may be cut.
+        Pattern::Halves(..) if lanes != u32::MAX => return Pattern::Any,
+        known => return known,
+    }
+    if lanes == u32::MAX {
+        match shape_of(addresses, 0, 32) {
+            (true, _) => return Pattern::Unit,
+            (_, true) => return Pattern::Same,
+            _ => {}
+        }
+        let halves = [shape_of(addresses, 0, 16), shape_of(addresses, 16, 32)];
+        if halves.iter().all(|half| half.0 || half.1) {
+            return Pattern::Halves(halves[0].0, halves[1].0);
+        }
+    } else if lanes.is_power_of_two() {
+        return Pattern::Same;
+    }
+    Pattern::Any
 }
 
 /// Lanes access one word at once.
@@ -642,23 +753,42 @@ fn scope_of(level: usize) -> Scope {
 /// Numbers of places in a program.
 #[derive(Default)]
 struct Sites {
-    numbers: FxHashMap<u32, u16>,
+    /// By site, if it is small: its number plus one.
+    near: Vec<u16>,
+    far: FxHashMap<u32, u16>,
     sites: Vec<u32>,
 }
 
+/// Sites that are looked up without hashing.
+const NEAR: usize = 1 << 14;
+
 impl Sites {
+    #[inline]
     fn number(&mut self, site: u32) -> u16 {
-        if let Some(&known) = self.numbers.get(&site) {
+        match self.near.get(site as usize) {
+            Some(&number) if number != 0 => number - 1,
+            _ => self.new_number(site),
+        }
+    }
+
+    #[cold]
+    fn new_number(&mut self, site: u32) -> u16 {
+        if let Some(&known) = self.far.get(&site) {
             return known;
         }
-        let number = self.sites.len().min(usize::from(u16::MAX)) as u16;
+        let number = self.sites.len().min(usize::from(u16::MAX) - 1) as u16;
         self.sites.push(site);
-        self.numbers.insert(site, number);
+        if (site as usize) < NEAR {
+            self.near.resize(self.near.len().max(site as usize + 1), 0);
+            self.near[site as usize] = number + 1;
+        } else {
+            self.far.insert(site, number);
+        }
         number
     }
 
     fn are_used_up(&self) -> bool {
-        self.sites.len() > usize::from(u16::MAX)
+        self.sites.len() >= usize::from(u16::MAX)
     }
 
     fn site(&self, number: u16) -> u32 {

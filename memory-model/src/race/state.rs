@@ -198,6 +198,13 @@ impl States {
         self.states.len()
     }
 
+    /// Forgets all states.
+    pub(super) fn clear(&mut self) {
+        self.states.truncate(1);
+        self.lists.clear();
+        self.list_bytes = 0;
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.states.len() >= MOST
     }
@@ -241,8 +248,11 @@ impl States {
         if number == 0 {
             let shift = now.lanes.trailing_zeros() & 31;
             let me = past_of(now, shift);
-            let (write, read) =
-                if kind == Kind::Read { (Past::default(), me) } else { (newest(me), Past::default()) };
+            let (write, read) = if kind == Kind::Read {
+                (Past::default(), me)
+            } else {
+                (newest(now, shift), Past::default())
+            };
             self.states.push(State { write, read, lists: 0 });
             return Step { cell: cell(self.states.len() - 1, shift), conflict: None, any_shift: true };
         }
@@ -309,11 +319,14 @@ impl States {
         kind: Kind,
     ) -> Step {
         let eye = Eye { now, shift, lanes: now.lanes.rotate_right(shift) };
-        let any_shift = !writes
-            .iter()
-            .flat_map(|w| w.observers.iter().chain([&w.past]))
-            .chain(reads.iter())
-            .any(|p| eye.tells_lanes_apart(p));
+        // Which of several lanes is the last depends on where they are.
+        let alone = kind == Kind::Read || now.lanes.is_power_of_two();
+        let any_shift = alone
+            && !writes
+                .iter()
+                .flat_map(|w| w.observers.iter().chain([&w.past]))
+                .chain(reads.iter())
+                .any(|p| eye.tells_lanes_apart(p));
         let touching = writes.iter().find(|w| w.past.class.mask() & now.class.mask() != 0);
         let mut observes = touching.is_some_and(|w| {
             now.class.is_strong()
@@ -391,8 +404,9 @@ fn past_of(now: &Now<'_>, shift: u32) -> Past {
 }
 
 /// Of several lanes that write a word at once, the last one's write stays.
-fn newest(past: Past) -> Past {
-    Past { lanes: 1 << (31 - past.lanes.leading_zeros().min(31)), ..past }
+fn newest(now: &Now<'_>, shift: u32) -> Past {
+    let last = 1 << (31 - now.lanes.leading_zeros().min(31));
+    past_of(&Now { lanes: last, ..*now }, shift)
 }
 
 /// An access as it looks from a cell.
@@ -563,7 +577,7 @@ fn add(reads: &mut Vec<Past>, new: Past) -> bool {
 /// The writes (newest first) and reads to remember after a write.
 fn next_state(writes: &mut Vec<Write>, reads: &mut Vec<Past>, eye: &Eye<'_>, kind: Kind, observes: bool) {
     let chains = kind == Kind::Atomic && observes;
-    let me = newest(past_of(eye.now, eye.shift));
+    let me = newest(eye.now, eye.shift);
     let strong = eye.now.class.is_strong();
     let observers_of_newest: Vec<Past> = reads.iter().filter(|p| p.class.observes()).copied().collect();
     let newest_as_observer = writes.get(newest_of(writes, &me)).map(|w| w.past);

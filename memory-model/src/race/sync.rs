@@ -20,6 +20,15 @@ pub(super) fn join_into(shape: Shape, slot: &mut Option<Arc<Clock>>, from: &Arc<
     }
 }
 
+/// Takes in what another place carries.
+pub(super) fn carry_into(shape: Shape, slot: &mut Option<Arc<Records>>, from: &Arc<Records>) {
+    match slot {
+        Some(into) if Arc::ptr_eq(into, from) => {}
+        Some(into) => Arc::make_mut(into).merge(shape, from),
+        None => *slot = Some(Arc::clone(from)),
+    }
+}
+
 /// A thread of the launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Thread {
@@ -64,6 +73,16 @@ impl Records {
         out
     }
 
+    /// Takes in the records of others.
+    fn merge(&mut self, shape: Shape, other: &Records) {
+        for (level, domain, clock) in &other.0 {
+            match self.0.iter_mut().find(|(l, d, _)| l == level && d == domain) {
+                Some((_, _, known)) => join_shared(shape, known, clock),
+                None => self.0.push((*level, *domain, Arc::clone(clock))),
+            }
+        }
+    }
+
     fn heap_bytes(&self) -> usize {
         self.0.capacity() * 16 + self.0.iter().map(|r| r.2.heap_bytes()).sum::<usize>()
     }
@@ -83,6 +102,8 @@ pub(super) struct Cell {
     holds: Option<(Thread, usize)>,
     /// Records that reading that write can give.
     records: Records,
+    /// The `fence.sc` that come before that write.
+    carried: Option<Arc<Records>>,
     /// Release operations of each thread on this cell; its later strong writes carry them too.
     own: FxHashMap<Thread, Vec<(usize, Arc<Clock>)>>,
     /// What each thread has read here without acquiring; its later acquire operation here takes it in.
@@ -96,13 +117,16 @@ pub(super) struct Fenced {
     pub(super) released: ByLevel,
     /// By level: what it has read without acquiring.
     pub(super) read: ByLevel,
+    /// The `fence.sc` that come before it by program order, barriers and observation, acquired or not: a later
+    /// `fence.sc` of its can only come after them.
+    pub(super) carried: Option<Arc<Records>>,
     /// What it has observed and not acquired because a scope is too narrow: to explain races.
     pub(super) out_of_scope: Option<Arc<Clock>>,
 }
 
 impl Fenced {
     pub(super) fn releases(&self) -> bool {
-        self.released.iter().any(Option::is_some)
+        self.carried.is_some() || self.released.iter().any(Option::is_some)
     }
 }
 
@@ -148,6 +172,7 @@ impl Places {
                 let itself = strong && (start, size) == (address, bytes);
                 if !itself && let Some(cell) = self.cells.get_mut(&(start, size as u8)) {
                     cell.holds = None;
+                    cell.carried = None;
                     cell.records.clear();
                 }
                 start += size;
@@ -178,6 +203,11 @@ impl Cell {
         acquires: bool,
     ) -> Vec<Arc<Clock>> {
         let mut taken = Vec::new();
+        if let Some(carried) = &self.carried
+            && self.observed_by(shape, thread, scope)
+        {
+            carry_into(shape, &mut fenced.carried, carried);
+        }
         if !self.records.is_empty() {
             let observed = self.observed_by(shape, thread, scope);
             let seen = if observed { self.records.seen_by(shape, thread.cta) } else { ByLevel::default() };
@@ -214,6 +244,10 @@ impl Cell {
     ) {
         if !(is_atomic && self.observed_by(shape, thread, scope)) {
             self.records.clear();
+            self.carried = None;
+        }
+        if let Some(carried) = fenced.and_then(|fenced| fenced.carried.as_ref()) {
+            carry_into(shape, &mut self.carried, carried);
         }
         if let Some(clock) = released {
             let own = self.own.entry(thread).or_default();

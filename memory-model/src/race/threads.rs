@@ -5,7 +5,8 @@
 
 use super::clock::{ALL, Clock, Shape, join_shared};
 use super::shadow::Cells;
-use super::sync::{Fenced, Places, Thread};
+use super::state::bits;
+use super::sync::{Fenced, Places, Records, Thread, carry_into};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ struct Arrival {
     lanes: u32,
     epoch: u32,
     clock: Arc<Clock>,
+    carried: Option<Arc<Records>>,
     waits: bool,
 }
 
@@ -116,6 +118,24 @@ impl Warp {
         self.fenced.get_or_insert_with(|| Box::new(std::array::from_fn(|_| Fenced::default())))
     }
 
+    /// The `fence.sc` that come before some lanes.
+    fn carried(&self, shape: Shape, lanes: u32) -> Option<Arc<Records>> {
+        let mut all = None;
+        let fenced = self.fenced.as_ref()?;
+        for carried in bits(lanes).filter_map(|lane| fenced[lane as usize].carried.as_ref()) {
+            carry_into(shape, &mut all, carried);
+        }
+        all
+    }
+
+    /// These come before some lanes now.
+    fn carry(&mut self, shape: Shape, lanes: u32, carried: Option<&Arc<Records>>) {
+        if let Some(carried) = carried {
+            bits(lanes)
+                .for_each(|lane| carry_into(shape, &mut self.fenced()[lane as usize].carried, carried));
+        }
+    }
+
     /// What some lanes know together.
     fn joined(&self, shape: Shape, lanes: u32) -> Arc<Clock> {
         let mut all: Option<Arc<Clock>> = None;
@@ -136,6 +156,19 @@ impl Cta {
         }
     }
 
+    /// Another CTA takes its place.
+    pub(super) fn reset(&mut self, versions: &mut Versions) {
+        let clock = Arc::default();
+        for warp in &mut self.warps {
+            (warp.epoch, warp.active, warp.fenced) = (1, 0, None);
+            warp.knowing.clear();
+            warp.knowing.push(Knowing { lanes: ALL, clock: Arc::clone(&clock), version: versions.next() });
+        }
+        self.shared.clear();
+        self.places = Places::default();
+        self.barriers.clear();
+    }
+
     /// Lanes of a warp wait for each other (`bar.warp.sync`).
     pub(super) fn synchronize_warp(
         &mut self,
@@ -149,6 +182,8 @@ impl Cta {
         let mut clock = warp.joined(shape, lanes);
         // Lanes that have done nothing are known as well.
         let told = if warp.active & !lanes == 0 { ALL } else { lanes };
+        let carried = warp.carried(shape, lanes);
+        warp.carry(shape, lanes, carried.as_ref());
         Arc::make_mut(&mut clock).raise(shape, cta, number, told, warp.epoch);
         warp.learn(lanes, clock, versions);
         warp.step(versions);
@@ -166,7 +201,8 @@ impl Cta {
     ) {
         let Some(warp) = self.warps.get_mut(number as usize) else { return };
         let clock = warp.joined(shape, lanes);
-        let arrival = Arrival { warp: number, lanes, epoch: warp.epoch, clock, waits };
+        let carried = warp.carried(shape, lanes);
+        let arrival = Arrival { warp: number, lanes, epoch: warp.epoch, clock, carried, waits };
         self.barriers.entry(barrier).or_default().push(arrival);
         if !waits {
             warp.step(versions);
@@ -184,7 +220,7 @@ impl Cta {
         versions: &mut Versions,
     ) {
         let Some(arrivals) = self.barriers.get_mut(&barrier) else { return };
-        let arrivals = std::mem::take(arrivals);
+        let mut arrivals = std::mem::take(arrivals);
         let mut clock: Option<Arc<Clock>> = None;
         let mut come = [0u32; 32];
         let mut all_wait = everybody;
@@ -194,6 +230,13 @@ impl Cta {
             all_wait &= arrival.waits;
         }
         let mut clock = clock.unwrap_or_default();
+        let mut carried = None;
+        arrivals.iter().filter_map(|a| a.carried.as_ref()).for_each(|c| carry_into(shape, &mut carried, c));
+        if carried.is_some() {
+            for arrival in arrivals.iter().filter(|arrival| arrival.waits) {
+                self.warps[arrival.warp as usize].carry(shape, arrival.lanes, carried.as_ref());
+            }
+        }
         // Threads that exited without having done anything are not missed.
         let whole = all_wait && self.warps.iter().zip(come).all(|(warp, come)| warp.active & !come == 0);
         if whole {
@@ -208,6 +251,8 @@ impl Cta {
                 let clock = Arc::clone(&clock);
                 warp.knowing.push(Knowing { lanes: ALL, clock, version: versions.next() });
             }
+            arrivals.clear();
+            self.barriers.insert(barrier, arrivals);
             return;
         }
         let known = Arc::make_mut(&mut clock);

@@ -1,10 +1,13 @@
 //! The second table: rates by kind of instruction, and the cost of observers.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use benches::rates::{Group, Target, cases};
 use benches::{NAMES, Size, prepare};
 use cpu_time::ProcessTime;
+use racecheck::Footprint;
 use sim_core::{DeviceConfig, RunOptions, Simulator};
 
 /// The best CPU time of some runs with one worker, each after `before`.
@@ -75,7 +78,10 @@ pub(crate) fn print(size: Size, runs: u32, only: &str) -> bool {
 
 /// Prints what watching costs on the yardstick's kernels.
 fn observers(size: Size, runs: u32) -> bool {
-    println!("\n{:<24} {:>9} {:>12} {:>12}", "Observers", "plain s", "--stats", "initcheck");
+    println!(
+        "\n{:<24} {:>9} {:>12} {:>12} {:>12} {:>16}",
+        "Observers", "plain s", "--stats", "initcheck", "racecheck", "bytes a byte"
+    );
     let mut right = true;
     for name in NAMES {
         let time = |options: &RunOptions| {
@@ -95,17 +101,29 @@ fn observers(size: Size, runs: u32) -> bool {
         let plain = RunOptions { jobs: 1, ..RunOptions::default() };
         let counting = RunOptions { count_memory: true, ..plain.clone() };
         let checking = RunOptions { initcheck: true, ..plain.clone() };
-        let [(plain, a), (counting, b), (checking, c)] =
-            [plain, counting, checking].map(|options| time(&options));
-        if !(a && b && c) {
+        let races = RunOptions { watcher: Some(racecheck::watcher()), ..plain.clone() };
+        let [(plain, a), (counting, b), (checking, c), (races, d)] =
+            [plain, counting, checking, races].map(|options| time(&options));
+        if !(a && b && c && d) {
             eprintln!("error: {name}: wrong results");
             right = false;
         }
         println!(
-            "{name:<24} {plain:>9.4} {:>12} {:>12}",
+            "{name:<24} {plain:>9.4} {:>12} {:>12} {:>12} {:>16.2}",
             format!("{:.2}x", counting / plain),
-            format!("{:.2}x", checking / plain)
+            format!("{:.2}x", checking / plain),
+            format!("{:.2}x", races / plain),
+            footprint(name, size)
         );
     }
     right
+}
+
+/// Bytes that racecheck holds for each byte of global memory that a kernel touches.
+fn footprint(name: &'static str, size: Size) -> f64 {
+    let footprint = Arc::new(Footprint::default());
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let watcher = Some(racecheck::measured_watcher(footprint.clone()));
+    prepare(&simulator, name, size).run(&simulator, &RunOptions { watcher, ..RunOptions::default() });
+    footprint.held.load(Relaxed) as f64 / footprint.touched.load(Relaxed).max(1) as f64
 }

@@ -1,0 +1,136 @@
+//! The kernels of `testdata/racecheck` under several schedules: no race is missed, none is invented.
+//!
+//! A line `//@ race KIND...` or `//@ clean` before a kernel says what has to be found there; a verdict may not depend on
+//! the schedule.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ptx_frontend::{Module, Source};
+use sim_core::{Backend, DeviceConfig, Dim3, Finding, Launch, LaunchReport, Outcome, RunOptions, Simulator};
+
+/// What a directive says.
+#[derive(Debug)]
+struct Kernel {
+    name: String,
+    /// Empty for a clean one.
+    kinds: BTreeSet<String>,
+    grid: Dim3,
+    block: Dim3,
+    cooperative: bool,
+}
+
+fn extents(text: &str) -> Dim3 {
+    let mut parts = text.split(',').map(|part| part.parse().expect("a number"));
+    Dim3::new(parts.next().expect("an extent"), parts.next().unwrap_or(1), parts.next().unwrap_or(1))
+}
+
+/// The kernels of a CUDA source, by its directives.
+fn kernels(source: &str) -> Vec<Kernel> {
+    let mut found = Vec::new();
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
+        let Some(directive) = line.strip_prefix("//@ ") else { continue };
+        let declared = lines.next().expect("a kernel after its directive");
+        let name =
+            declared.split_once("void ").and_then(|(_, rest)| rest.split_once('(')).expect("a kernel").0;
+        let mut kernel = Kernel {
+            name: name.into(),
+            kinds: BTreeSet::new(),
+            grid: Dim3::ONE,
+            block: Dim3::ONE,
+            cooperative: false,
+        };
+        let mut words = directive.split(' ');
+        let verdict = words.next();
+        while let Some(word) = words.next() {
+            match word {
+                "grid" => kernel.grid = extents(words.next().expect("blocks")),
+                "block" => kernel.block = extents(words.next().expect("threads")),
+                "cooperative" => kernel.cooperative = true,
+                kind => assert!(kernel.kinds.insert(kind.into())),
+            }
+        }
+        assert_eq!(verdict, Some(if kernel.kinds.is_empty() { "clean" } else { "race" }), "{line}");
+        found.push(kernel);
+    }
+    found
+}
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")
+}
+
+fn module(path: &Path) -> Arc<Module> {
+    let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let parsed = ptx_frontend::parse(Source::new(path.display().to_string(), text));
+    parsed.module.map(Arc::new).unwrap_or_else(|| panic!("{}: {:?}", path.display(), parsed.diagnostics))
+}
+
+fn run(module: &Arc<Module>, kernel: &Kernel, options: &RunOptions) -> LaunchReport {
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let id = simulator.load(module.clone()).unwrap();
+    let mut params = Vec::new();
+    for name in ["a", "b"] {
+        let buffer = simulator.alloc(4 * 4096, name).unwrap();
+        simulator.fill(buffer, 4 * 4096, &[0]).unwrap();
+        params.extend(buffer.to_le_bytes());
+    }
+    let launch = Launch {
+        kernel: (&*kernel.name).into(),
+        grid: kernel.grid,
+        cluster: None,
+        block: kernel.block,
+        shared_bytes: 0,
+        params,
+        cooperative: kernel.cooperative,
+    };
+    simulator.launch(id, &launch, options).unwrap()
+}
+
+fn options(seed: u64, jobs: usize) -> RunOptions {
+    RunOptions {
+        seed,
+        jobs,
+        watcher: Some(racecheck::watcher()),
+        max_instructions: Some(3_000_000),
+        ..RunOptions::default()
+    }
+}
+
+fn kinds(findings: &[Finding]) -> BTreeSet<String> {
+    findings.iter().map(|finding| finding.kind.name().to_string()).collect()
+}
+
+/// Schedules: seed and jobs.
+const SCHEDULES: [(u64, usize); 6] = [(0, 1), (0, 2), (1, 1), (2, 1), (3, 2), (4, 1)];
+
+#[test]
+fn every_race_is_found_and_none_invented() {
+    let mut wrong = Vec::new();
+    // Racy and found, racy and missed, clean and silent, clean and not.
+    let mut matrix = [0; 4];
+    for file in ["barrier", "warp", "flag", "atomic", "size", "grid", "mbarrier"] {
+        let source = std::fs::read_to_string(testdata().join(format!("racecheck/{file}.cu"))).unwrap();
+        let module = module(&testdata().join(format!("ptx/racecheck/{file}.ptx")));
+        for kernel in kernels(&source) {
+            let mut right = true;
+            for (seed, jobs) in SCHEDULES {
+                let report = run(&module, &kernel, &options(seed, jobs));
+                let found = kinds(&report.findings);
+                if found != kernel.kinds || report.outcome != Outcome::Completed {
+                    right = false;
+                    let findings: Vec<_> = report.findings.iter().map(|f| (&f.message, &f.notes)).collect();
+                    wrong.push(format!(
+                        "{file}::{} with seed {seed} and {jobs} jobs: {:?}, found {found:?}, wanted {:?}: {findings:#?}",
+                        kernel.name, report.outcome, kernel.kinds
+                    ));
+                }
+            }
+            matrix[2 * usize::from(kernel.kinds.is_empty()) + usize::from(!right)] += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong.join("\n"));
+    assert!(matrix[0] >= 80 && matrix[2] >= 75, "{matrix:?}");
+}
