@@ -31,6 +31,7 @@
 //!   violation becomes a clause ([`explore::engine`]). A slow enumerator ([`explore::oracle`]) is the yardstick
 //!   in the tests.
 //! * [`race`] detects races in one execution of a launch of any size, with scoped vector clocks.
+//! * [`emit`] writes a test as a PTX kernel, to be run.
 //! * [`explain`] shows executions as tables and graphs, and violations as cycles of program lines.
 //!
 //! # What can be asked
@@ -47,6 +48,7 @@
 
 pub mod assembly;
 mod check;
+pub mod emit;
 pub mod event;
 pub mod explain;
 pub mod explore;

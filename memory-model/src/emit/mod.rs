@@ -1,0 +1,286 @@
+//! Litmus tests as PTX kernels, to be run on the simulator and on hardware.
+//!
+//! A launch of the kernel runs many instances of the test side by side, each in memory of its own. A thread of
+//! the test is one lane of a warp; lane `l` of each warp of a batch belongs to the batch's instance `l`. The
+//! blocks of a batch are the CTAs of the test; further blocks do nothing but load memory ([`Setup::stress`]).
+//! An instance begins at a gate where its threads wait for each other for a while, so that they run at the
+//! same time; the gate is made of relaxed atomics and orders nothing.
+//!
+//! Memory of an instance: every location at `memory + instance * instance_stride + index * location_stride`.
+//! Results of an instance: one 64-bit status a thread ([`DONE`] if it ran to its end), then one 64-bit word for
+//! each observed register, all of them zero before the launch.
+
+mod write;
+
+use crate::program::{Access, Base, Litmus, LocId, Observable, Op, Operand, Placement, RegId};
+
+/// Status of a thread that ran to its end.
+pub const DONE: u64 = 1;
+/// Status of a thread that left a loop because it ran out of patience.
+pub const GAVE_UP: u64 = 2;
+/// Status of a thread whose assumption failed: the instance does not count.
+pub const DISCARDED: u64 = 3;
+
+/// The name of the kernel.
+pub const NAME: &str = "litmus";
+
+/// Threads of a warp.
+const WARP: u32 = 32;
+
+/// Why a test has no kernel, as the name of what has no counterpart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported(pub String);
+
+/// A physical location of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// The location.
+    pub location: LocId,
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Size in bytes of what `x[1]` counts in.
+    pub element: u32,
+    /// Whether words narrower than 8 bytes are signed.
+    pub signed: bool,
+}
+
+/// A test as a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// PTX.
+    pub text: String,
+    /// The locations, in the order of their addresses.
+    pub memory: Vec<Memory>,
+    /// Threads of the test.
+    pub threads: u32,
+    /// Registers whose final values are stored: index of the thread, register.
+    pub registers: Vec<(usize, RegId)>,
+    /// Blocks of a batch.
+    pub blocks: u32,
+    /// Blocks of a cluster, if the test has clusters.
+    pub cluster: Option<u32>,
+    /// Warps of a block.
+    pub warps: u32,
+    /// Whether threads wait for each other at barriers: a batch is then one instance.
+    pub barriers: bool,
+    /// Whether there are loops.
+    pub loops: bool,
+}
+
+/// What a launch of a kernel is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup {
+    /// Address of the instances' memory.
+    pub memory: u64,
+    /// Address of the results.
+    pub results: u64,
+    /// Address of one 32-bit zero for each instance.
+    pub gates: u64,
+    /// Address of the memory that stress blocks load; `stress_words` words.
+    pub scratch: u64,
+    /// Instances to run.
+    pub instances: u32,
+    /// Instances of a batch, 1 to 32; 1 if the test has barriers.
+    pub lanes: u32,
+    /// Bytes from one instance's memory to the next one's, a multiple of 16.
+    pub instance_stride: u32,
+    /// Bytes from one location to the next, a multiple of 16.
+    pub location_stride: u32,
+    /// Whether the blocks of a batch are far apart in the grid instead of side by side.
+    pub spread: bool,
+    /// Backward jumps that a thread takes before it gives up.
+    pub patience: u32,
+    /// Rounds that a thread waits at the gate; 0 leaves the gate out.
+    pub gate: u32,
+    /// Most rounds of a random delay after the gate, a power of two less one.
+    pub delay: u32,
+    /// Seed of delays and stress.
+    pub seed: u32,
+    /// Blocks that only load memory.
+    pub stress_blocks: u32,
+    /// Accesses of each of their threads.
+    pub stress: u32,
+    /// Words of the scratch memory, a power of two.
+    pub stress_words: u32,
+}
+
+impl Kernel {
+    /// The kernel of a test.
+    ///
+    /// # Errors
+    /// What the test has and a kernel cannot have: proxies other than the generic one, aliases, mbarriers, an
+    /// atomic that PTX lacks, a location that is accessed beyond its size.
+    pub fn new(litmus: &Litmus) -> Result<Self, Unsupported> {
+        let memory = locations(litmus)?;
+        let groups = Groups::new(litmus)?;
+        let threads = &litmus.program.threads;
+        let ops = || threads.iter().flat_map(|t| t.code.iter().enumerate());
+        let registers = litmus
+            .observables()
+            .into_iter()
+            .filter_map(|v| match v {
+                Observable::Reg(thread, register) => Some((thread, register)),
+                Observable::Mem(..) => None,
+            })
+            .collect();
+        let mut kernel = Self {
+            text: String::new(),
+            memory,
+            threads: threads.len() as u32,
+            registers,
+            blocks: groups.blocks,
+            cluster: groups.cluster,
+            warps: groups.warps,
+            barriers: ops()
+                .any(|(_, i)| matches!(i.op, Op::Bar { .. } | Op::ClusterArrive { .. } | Op::ClusterWait)),
+            loops: ops().any(
+                |(at, i)| matches!(i.op, Op::Branch { target, .. } | Op::Goto { target } if target <= at),
+            ),
+        };
+        kernel.text = write::text(litmus, &kernel, &groups)?;
+        Ok(kernel)
+    }
+
+    /// Blocks of a launch, without those for stress.
+    pub fn grid(&self, setup: &Setup) -> u32 {
+        setup.instances.div_ceil(setup.lanes.max(1)) * self.blocks
+    }
+
+    /// Threads of a block.
+    pub fn block(&self) -> u32 {
+        self.warps * WARP
+    }
+
+    /// Bytes of an instance's results.
+    pub fn result_bytes(&self) -> u32 {
+        8 * (self.threads + self.registers.len() as u32)
+    }
+
+    /// The parameter buffer of a launch.
+    pub fn params(&self, setup: &Setup) -> Vec<u8> {
+        let mut out = Vec::new();
+        for address in [setup.memory, setup.results, setup.gates, setup.scratch] {
+            out.extend(address.to_le_bytes());
+        }
+        for word in [
+            setup.instances,
+            setup.lanes,
+            setup.instances.div_ceil(setup.lanes.max(1)),
+            setup.instance_stride,
+            setup.location_stride,
+            u32::from(setup.spread),
+            setup.patience,
+            setup.gate,
+            setup.delay,
+            setup.seed,
+            setup.stress,
+            setup.stress_words.wrapping_sub(1),
+        ] {
+            out.extend(word.to_le_bytes());
+        }
+        out
+    }
+}
+
+/// Where the threads of a test run: block of the batch and warp of the block.
+struct Groups {
+    places: Vec<(u32, u32)>,
+    blocks: u32,
+    warps: u32,
+    cluster: Option<u32>,
+}
+
+impl Groups {
+    /// One block for each CTA; CTAs of a cluster side by side. Devices are folded into one: a narrower
+    /// placement allows nothing that the wider one does not.
+    fn new(litmus: &Litmus) -> Result<Self, Unsupported> {
+        let threads = &litmus.program.threads;
+        let clustered = threads.iter().any(|t| t.placement.cluster.is_some());
+        let mut clusters: Vec<((u32, Option<u32>), Vec<Placement>)> = Vec::new();
+        for placement in threads.iter().map(|t| t.placement) {
+            // Without clusters all CTAs are alike; a CTA outside any cluster has one to itself.
+            let key = match (clustered, placement.cluster) {
+                (false, _) => (0, None),
+                (true, Some(cluster)) => (placement.gpu, Some(cluster)),
+                (true, None) => (placement.gpu, Some(u32::MAX - placement.cta)),
+            };
+            let at = clusters.iter().position(|(k, _)| *k == key).unwrap_or_else(|| {
+                clusters.push((key, Vec::new()));
+                clusters.len() - 1
+            });
+            if !clusters[at].1.contains(&placement) {
+                clusters[at].1.push(placement);
+            }
+        }
+        let widest = clusters.iter().map(|(_, ctas)| ctas.len()).max().unwrap_or(0) as u32;
+        if clustered && widest > 8 {
+            return Err(Unsupported(format!("a cluster of {widest} CTAs (8 are portable)")));
+        }
+        let mut used: Vec<(Placement, u32)> = Vec::new();
+        let mut places = Vec::new();
+        for placement in threads.iter().map(|t| t.placement) {
+            let cluster = clusters.iter().position(|(_, ctas)| ctas.contains(&placement)).unwrap_or(0);
+            let cta = clusters[cluster].1.iter().position(|p| *p == placement).unwrap_or(0);
+            let block = cluster as u32 * widest + cta as u32;
+            let warp = used.iter().filter(|(p, _)| *p == placement).count() as u32;
+            used.push((placement, warp));
+            places.push((block, warp));
+        }
+        let warps = places.iter().map(|&(_, warp)| warp + 1).max().unwrap_or(1);
+        if warps > 1024 / WARP {
+            return Err(Unsupported(format!("a CTA of {warps} threads (32 are possible, one a warp)")));
+        }
+        let blocks = widest.max(1) * clusters.len().max(1) as u32;
+        Ok(Self { places, blocks, warps, cluster: clustered.then_some(widest) })
+    }
+}
+
+/// The memory of an instance.
+fn locations(litmus: &Litmus) -> Result<Vec<Memory>, Unsupported> {
+    let program = &litmus.program;
+    let instructions = || program.threads.iter().flat_map(|t| &t.code);
+    // Addresses and large numbers need words of 8 bytes.
+    let wide_operand = |o: &Operand| match *o {
+        Operand::Address(_) => true,
+        Operand::Const(c) => i32::try_from(c).is_err(),
+        Operand::Reg(_) => false,
+    };
+    let wide = program.locations.iter().any(|l| wide_operand(&l.initial))
+        || program.threads.iter().any(|t| t.initial.iter().any(wide_operand))
+        || instructions().any(|i| match &i.op {
+            Op::Mov { src, .. } => wide_operand(src),
+            Op::Bin { a, b, .. } => wide_operand(a) || wide_operand(b),
+            Op::Store { src, .. } => src.iter().any(wide_operand),
+            Op::Rmw { op: crate::program::RmwOp::Apply(_, a), .. } => wide_operand(a),
+            Op::Rmw { op: crate::program::RmwOp::Cas(a, b), .. } => wide_operand(a) || wide_operand(b),
+            _ => false,
+        });
+    let mut out = Vec::new();
+    for (index, location) in program.locations.iter().enumerate() {
+        let id = LocId(index as u16);
+        if location.physical != id || location.address != id {
+            return Err(Unsupported(format!("`{}`, an alias of another location", location.name)));
+        }
+        let mut sizes: Vec<(u32, u32)> = Vec::new();
+        for instruction in instructions() {
+            let (access, count) = match &instruction.op {
+                Op::Load { dst, access } => (access, dst.len()),
+                Op::Store { src, access } => (access, src.len()),
+                Op::Rmw { access, .. } => (access, 1),
+                _ => continue,
+            };
+            let Access { base, offset, bytes: Some(bytes), .. } = *access else { continue };
+            if base == Base::Loc(id) || matches!(base, Base::Reg(_)) {
+                sizes.push((offset + u32::from(bytes) * count as u32, u32::from(bytes)));
+            }
+        }
+        let default = if wide { 8 } else { 4 };
+        out.push(Memory {
+            location: id,
+            bytes: sizes.iter().map(|s| s.0).max().unwrap_or(default),
+            element: sizes.iter().map(|s| s.1).max().unwrap_or(default),
+            signed: sizes.is_empty(),
+        });
+    }
+    Ok(out)
+}

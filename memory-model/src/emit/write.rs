@@ -1,0 +1,575 @@
+//! The text of a kernel.
+
+use super::{DISCARDED, DONE, GAVE_UP, Groups, Kernel, Memory, NAME, Unsupported, WARP};
+use crate::program::{
+    Access, BarMode, Base, BinOp, Cmp, Litmus, LocId, Op, Operand, Order, Proxy, ProxyFence, RegId, RmwOp,
+    Scope,
+};
+use std::fmt::Write as _;
+
+/// Parameters in the order of [`Kernel::params`]: size in bytes and name.
+const PARAMETERS: [(u32, &str); 16] = [
+    (8, "memory"),
+    (8, "results"),
+    (8, "gates"),
+    (8, "scratch"),
+    (4, "instances"),
+    (4, "lanes"),
+    (4, "batches"),
+    (4, "instance_stride"),
+    (4, "location_stride"),
+    (4, "spread"),
+    (4, "patience"),
+    (4, "gate"),
+    (4, "delay"),
+    (4, "seed"),
+    (4, "stress"),
+    (4, "stress_mask"),
+];
+
+/// The kernel's PTX.
+pub(super) fn text(litmus: &Litmus, kernel: &Kernel, groups: &Groups) -> Result<String, Unsupported> {
+    let mut out = String::new();
+    let parameters: Vec<String> =
+        PARAMETERS.iter().map(|(bytes, name)| format!("    .param .u{} {name}", bytes * 8)).collect();
+    let registers = litmus.program.threads.iter().map(|t| t.registers.len()).max().unwrap_or(0);
+    let _ = write!(
+        out,
+        ".version 8.6\n.target sm_90\n.address_size 64\n\n.visible .entry {NAME}(\n{}\n)\n{{\n\
+         \x20   .reg .pred %p<2>;\n    .reg .b32 %t<12>;\n    .reg .b64 %d<8>;\n    .reg .b32 %w<4>;\n    \
+         .reg .b64 %l<{}>;\n    .reg .b64 %r<{}>;\n",
+        parameters.join(",\n"),
+        kernel.memory.len().max(1),
+        registers.max(1),
+    );
+    prologue(&mut out, kernel);
+    for (thread, &(block, warp)) in groups.places.iter().enumerate() {
+        let _ = write!(out, "    setp.eq.u32 %p0, %t5, {};\n    @%p0 bra T{thread};\n", block * WARP + warp);
+    }
+    out.push_str("    bra OVER;\n");
+    for thread in 0..litmus.program.threads.len() {
+        Writer { litmus, kernel, groups, thread, out: &mut out }.thread()?;
+    }
+    out.push_str(STRESS);
+    Ok(out)
+}
+
+/// From the block's number to the instance: `%t0` block of the batch, `%t1` batch, `%t2` lane, `%t3` warp, `%t4`
+/// instance, `%t5` block and warp as one number; `%l` addresses of locations, `%d0` results, `%d1` gate,
+/// `%t6` patience, `%t7` random number.
+fn prologue(out: &mut String, kernel: &Kernel) {
+    let blocks = kernel.blocks;
+    let _ = write!(
+        out,
+        "    mov.u32 %t0, %ctaid.x;
+    ld.param.u32 %t8, [batches];
+    mul.lo.u32 %t9, %t8, {blocks};
+    setp.ge.u32 %p0, %t0, %t9;
+    @%p0 bra STRESS;
+    ld.param.u32 %t9, [spread];
+    setp.ne.u32 %p0, %t9, 0;
+    div.u32 %t1, %t0, {blocks};
+    rem.u32 %t2, %t0, {blocks};
+    @%p0 rem.u32 %t1, %t0, %t8;
+    @%p0 div.u32 %t2, %t0, %t8;
+    mov.u32 %t0, %t2;
+    mov.u32 %t3, %tid.x;
+    and.b32 %t2, %t3, {mask};
+    shr.u32 %t3, %t3, 5;
+    ld.param.u32 %t8, [lanes];
+    setp.ge.u32 %p0, %t2, %t8;
+    @%p0 bra OVER;
+    mad.lo.u32 %t4, %t1, %t8, %t2;
+    ld.param.u32 %t9, [instances];
+    setp.ge.u32 %p0, %t4, %t9;
+    @%p0 bra OVER;
+    mad.lo.u32 %t5, %t0, {WARP}, %t3;
+    ld.param.u64 %d2, [memory];
+    cvta.to.global.u64 %d2, %d2;
+    ld.param.u32 %t8, [instance_stride];
+    mul.wide.u32 %d3, %t4, %t8;
+    add.u64 %d2, %d2, %d3;
+    ld.param.u32 %t8, [location_stride];
+",
+        mask = WARP - 1,
+    );
+    for index in 0..kernel.memory.len() {
+        let _ = write!(out, "    mul.wide.u32 %d3, %t8, {index};\n    add.u64 %l{index}, %d2, %d3;\n");
+    }
+    let _ = write!(
+        out,
+        "    ld.param.u64 %d0, [results];
+    cvta.to.global.u64 %d0, %d0;
+    mul.wide.u32 %d3, %t4, {};
+    add.u64 %d0, %d0, %d3;
+    ld.param.u64 %d1, [gates];
+    cvta.to.global.u64 %d1, %d1;
+    mul.wide.u32 %d3, %t4, 4;
+    add.u64 %d1, %d1, %d3;
+    ld.param.u32 %t6, [patience];
+    ld.param.u32 %t7, [seed];
+    mad.lo.u32 %t7, %t4, 0x9e3779b1, %t7;
+    mad.lo.u32 %t7, %t5, 0x85ebca6b, %t7;
+    shr.u32 %t8, %t7, 15;
+    xor.b32 %t7, %t7, %t8;
+    mul.lo.u32 %t7, %t7, 0x2c1b3c6d;
+    shr.u32 %t8, %t7, 12;
+    xor.b32 %t7, %t7, %t8;
+",
+        kernel.result_bytes(),
+    );
+}
+
+/// What the blocks beyond the batches do: loads and stores all over the scratch memory.
+const STRESS: &str = "\
+OVER:
+    exit;
+STRESS:
+    ld.param.u64 %d2, [scratch];
+    cvta.to.global.u64 %d2, %d2;
+    ld.param.u32 %t1, [stress];
+    ld.param.u32 %t2, [stress_mask];
+    ld.param.u32 %t3, [seed];
+    mov.u32 %t4, %tid.x;
+    mad.lo.u32 %t3, %t0, 0x9e3779b1, %t3;
+    mad.lo.u32 %t3, %t4, 0x85ebca6b, %t3;
+STRESS_MORE:
+    setp.eq.u32 %p0, %t1, 0;
+    @%p0 bra OVER;
+    sub.u32 %t1, %t1, 1;
+    mad.lo.u32 %t3, %t3, 0x19660d, 0x3c6ef35f;
+    shr.u32 %t4, %t3, 8;
+    and.b32 %t4, %t4, %t2;
+    mul.wide.u32 %d3, %t4, 4;
+    add.u64 %d3, %d2, %d3;
+    and.b32 %t4, %t3, 32;
+    setp.ne.u32 %p0, %t4, 0;
+    @%p0 st.volatile.global.u32 [%d3], %t3;
+    @!%p0 ld.volatile.global.u32 %t5, [%d3];
+    bra STRESS_MORE;
+}
+";
+
+/// Writes the code of one thread.
+struct Writer<'a> {
+    litmus: &'a Litmus,
+    kernel: &'a Kernel,
+    groups: &'a Groups,
+    thread: usize,
+    out: &'a mut String,
+}
+
+fn unsupported<T>(what: impl Into<String>) -> Result<T, Unsupported> {
+    Err(Unsupported(what.into()))
+}
+
+/// `.release.gpu`, `.weak`
+fn order(access: &Access) -> String {
+    let name = match access.order {
+        Order::Weak => return ".weak".to_owned(),
+        Order::Relaxed => "relaxed",
+        Order::Acquire => "acquire",
+        Order::Release => "release",
+        Order::AcqRel => "acq_rel",
+        Order::Sc => "sc",
+    };
+    format!(".{name}.{}", access.scope.unwrap_or(Scope::Sys).as_str())
+}
+
+impl Writer<'_> {
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.out, "    {text};");
+    }
+
+    fn label(&mut self, name: &str) {
+        let _ = writeln!(self.out, "T{}_{name}:", self.thread);
+    }
+
+    fn target(&self, name: impl std::fmt::Display) -> String {
+        format!("T{}_{name}", self.thread)
+    }
+
+    fn thread(mut self) -> Result<(), Unsupported> {
+        let threads = self.kernel.threads;
+        let thread = &self.litmus.program.threads[self.thread];
+        let _ = writeln!(self.out, "T{}: // P{}", self.thread, thread.id);
+        for (register, &initial) in thread.initial.iter().enumerate() {
+            let value = self.value(initial);
+            self.line(&format!("mov.b64 %r{register}, {value}"));
+        }
+        let (open, ready, wait, go) =
+            (self.target("OPEN"), self.target("READY"), self.target("WAIT"), self.target("GO"));
+        let _ = write!(
+            self.out,
+            "    ld.param.u32 %t8, [gate];
+    setp.eq.u32 %p0, %t8, 0;
+    @%p0 bra {open};
+    red.relaxed.gpu.global.add.u32 [%d1], 1;
+{ready}:
+    ld.relaxed.gpu.global.u32 %t9, [%d1];
+    setp.ge.u32 %p0, %t9, {threads};
+    @%p0 bra {open};
+    sub.u32 %t8, %t8, 1;
+    setp.ne.u32 %p0, %t8, 0;
+    @%p0 bra {ready};
+{open}:
+    ld.param.u32 %t8, [delay];
+    and.b32 %t8, %t8, %t7;
+{wait}:
+    setp.eq.u32 %p0, %t8, 0;
+    @%p0 bra {go};
+    sub.u32 %t8, %t8, 1;
+    bra {wait};
+{go}:
+"
+        );
+        let code = &thread.code;
+        for (at, instruction) in code.iter().enumerate() {
+            if self.is_target(at) {
+                self.label(&at.to_string());
+            }
+            let _ = writeln!(
+                self.out,
+                "    // line {}: {}",
+                instruction.line,
+                instruction.text.replace('\n', " ")
+            );
+            self.instruction(at, &instruction.op)?;
+        }
+        self.label(&code.len().to_string());
+        self.line(&format!("mov.b64 %d7, {DONE}"));
+        self.label("END");
+        let mut slot = threads;
+        for &(owner, RegId(register)) in &self.kernel.registers {
+            if owner == self.thread {
+                self.line(&format!("st.global.b64 [%d0+{}], %r{register}", 8 * slot));
+            }
+            slot += 1;
+        }
+        let own = 8 * self.thread;
+        self.line(&format!("st.global.b64 [%d0+{own}], %d7"));
+        self.line("bra OVER");
+        for (name, status) in [("GAVE_UP", GAVE_UP), ("DISCARDED", DISCARDED)] {
+            self.label(name);
+            self.line(&format!("mov.b64 %d7, {status}"));
+            let end = self.target("END");
+            self.line(&format!("bra {end}"));
+        }
+        Ok(())
+    }
+
+    fn is_target(&self, at: usize) -> bool {
+        let code = &self.litmus.program.threads[self.thread].code;
+        code.iter().any(|i| matches!(i.op, Op::Branch { target, .. } | Op::Goto { target } if target == at))
+    }
+
+    // ---- operands -----------------------------------------------------------------------------------------
+
+    /// A 64-bit operand.
+    fn value(&self, operand: Operand) -> String {
+        match operand {
+            Operand::Const(c) => c.to_string(),
+            Operand::Reg(RegId(r)) => format!("%r{r}"),
+            Operand::Address(LocId(l)) => format!("%l{l}"),
+        }
+    }
+
+    /// An operand of so many bytes; `spare` is the 32-bit register that may be used for it.
+    fn narrow(&mut self, operand: Operand, bytes: u32, spare: usize) -> String {
+        if bytes == 8 {
+            return self.value(operand);
+        }
+        match operand {
+            Operand::Const(c) => (c as i32).to_string(),
+            other => {
+                let value = self.value(other);
+                self.line(&format!("cvt.u32.u64 %w{spare}, {value}"));
+                format!("%w{spare}")
+            }
+        }
+    }
+
+    fn memory(&self, access: &Access) -> Memory {
+        let index = match access.base {
+            Base::Loc(LocId(l)) => usize::from(l),
+            Base::Reg(_) => 0,
+        };
+        self.kernel.memory[index.min(self.kernel.memory.len() - 1)]
+    }
+
+    fn address(&self, access: &Access) -> String {
+        let base = match access.base {
+            Base::Loc(LocId(l)) => format!("%l{l}"),
+            Base::Reg(RegId(r)) => format!("%r{r}"),
+        };
+        if access.offset > 0 { format!("[{base}+{}]", access.offset) } else { format!("[{base}]") }
+    }
+
+    /// Bytes of one scalar, and the type under which it is loaded.
+    fn scalar(&self, access: &Access) -> Result<(u32, String), Unsupported> {
+        if access.proxy != Proxy::Generic {
+            return unsupported("an access through another proxy than the generic one");
+        }
+        let memory = self.memory(access);
+        let bytes = access.bytes.map_or(memory.bytes.min(8), u32::from);
+        if !matches!(bytes, 1 | 2 | 4 | 8) {
+            return unsupported(format!("an access of {bytes} bytes"));
+        }
+        if memory.bytes < access.offset + bytes {
+            return unsupported("an access beyond the end of its location");
+        }
+        let sign = if memory.signed && access.bytes.is_none() { 's' } else { 'u' };
+        Ok((bytes, format!(".{sign}{}", bytes * 8)))
+    }
+
+    // ---- instructions -------------------------------------------------------------------------------------
+
+    fn instruction(&mut self, at: usize, op: &Op) -> Result<(), Unsupported> {
+        match op {
+            Op::Mov { dst, src } => {
+                let src = self.value(*src);
+                self.line(&format!("mov.b64 %r{}, {src}", dst.0));
+            }
+            Op::Bin { op, dst, a, b } => self.binary(*op, *dst, *a, *b)?,
+            Op::Load { dst, access } => {
+                let (_, ty) = self.scalar(access)?;
+                let (vector, list) = vector(dst.iter().map(|r| format!("%r{}", r.0)).collect())?;
+                let address = self.address(access);
+                self.line(&format!("ld{}.global{vector}{ty} {list}, {address}", order(access)));
+            }
+            Op::Store { access, src } => {
+                let (bytes, ty) = self.scalar(access)?;
+                let mut values = Vec::new();
+                for (spare, &operand) in src.iter().enumerate() {
+                    // Stores take registers that are wider than the type.
+                    values.push(match operand {
+                        Operand::Const(c) if src.len() > 1 => {
+                            let register =
+                                if bytes == 8 { format!("%d{}", 2 + spare) } else { format!("%w{spare}") };
+                            let value = if bytes == 8 { c } else { i64::from(c as i32) };
+                            self.line(&format!(
+                                "mov.b{} {register}, {value}",
+                                if bytes == 8 { 64 } else { 32 }
+                            ));
+                            register
+                        }
+                        Operand::Const(c) => c.to_string(),
+                        other => self.value(other),
+                    });
+                }
+                let (vector, list) = vector(values)?;
+                let address = self.address(access);
+                self.line(&format!("st{}.global{vector}{ty} {address}, {list}", order(access)));
+            }
+            Op::Rmw { dst, access, op } => self.atomic(*dst, access, op)?,
+            Op::MbarrierTest { .. } => return unsupported("mbarrier objects, which live in shared memory"),
+            Op::Fence { order, scope } => {
+                let order = match order {
+                    Order::Sc => "sc",
+                    Order::Acquire => "acquire",
+                    Order::Release => "release",
+                    _ => "acq_rel",
+                };
+                self.line(&format!("fence.{order}.{}", scope.as_str()));
+            }
+            Op::ProxyFence(ProxyFence::Alias) => self.line("fence.proxy.alias"),
+            Op::ProxyFence(ProxyFence::To(Proxy::Async)) => self.line("fence.proxy.async"),
+            Op::ProxyFence(ProxyFence::To(_)) => {
+                return unsupported("a fence of a proxy that PTX has no fence for");
+            }
+            Op::Bar { mode, instance, id, count } => self.barrier(*mode, *instance, *id, *count)?,
+            Op::ClusterArrive { relaxed } => {
+                self.line(if *relaxed { "barrier.cluster.arrive.relaxed" } else { "barrier.cluster.arrive" });
+            }
+            Op::ClusterWait => self.line("barrier.cluster.wait"),
+            Op::Branch { cmp, a, b, target } => {
+                self.compare(*cmp, *a, *b);
+                self.jump("@%p0 ", at, *target);
+            }
+            Op::Goto { target } => self.jump("", at, *target),
+            Op::Assume { cmp, a, b } => {
+                self.compare(*cmp, *a, *b);
+                let discarded = self.target("DISCARDED");
+                self.line(&format!("@!%p0 bra {discarded}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, cmp: Cmp, a: Operand, b: Operand) {
+        let name = match cmp {
+            Cmp::Eq => "eq",
+            Cmp::Ne => "ne",
+            Cmp::Lt => "lt",
+            Cmp::Le => "le",
+            Cmp::Gt => "gt",
+            Cmp::Ge => "ge",
+        };
+        let (a, b) = (self.value(a), self.value(b));
+        self.line(&format!("mov.b64 %d2, {a}"));
+        self.line(&format!("setp.{name}.s64 %p0, %d2, {b}"));
+    }
+
+    /// A jump; those backwards cost patience.
+    fn jump(&mut self, guard: &str, at: usize, target: usize) {
+        let label = self.target(target);
+        if target > at {
+            return self.line(&format!("{guard}bra {label}"));
+        }
+        let out = self.target("GAVE_UP");
+        self.line(&format!("{guard}sub.u32 %t6, %t6, 1"));
+        self.line("setp.eq.u32 %p1, %t6, 0");
+        self.line(&format!("@%p1 bra {out}"));
+        self.line(&format!("{guard}bra {label}"));
+    }
+
+    fn binary(&mut self, op: BinOp, dst: RegId, a: Operand, b: Operand) -> Result<(), Unsupported> {
+        let (a, b) = (self.value(a), self.value(b));
+        self.line(&format!("mov.b64 %d2, {a}"));
+        let name = match op {
+            BinOp::Add => "add.s64",
+            BinOp::Sub => "sub.s64",
+            BinOp::Mul => "mul.lo.s64",
+            BinOp::And => "and.b64",
+            BinOp::Or => "or.b64",
+            BinOp::Xor => "xor.b64",
+            BinOp::Min => "min.s64",
+            BinOp::Max => "max.s64",
+            BinOp::Div => {
+                // Division by zero gives zero.
+                self.line(&format!("mov.b64 %d3, {b}"));
+                self.line("setp.eq.s64 %p0, %d3, 0");
+                self.line("selp.b64 %d3, 1, %d3, %p0");
+                self.line("selp.b64 %d2, 0, %d2, %p0");
+                self.line(&format!("div.s64 %r{}, %d2, %d3", dst.0));
+                return Ok(());
+            }
+            _ => return unsupported("an operation that only atomics have"),
+        };
+        self.line(&format!("{name} %r{}, %d2, {b}", dst.0));
+        Ok(())
+    }
+
+    fn atomic(&mut self, dst: Option<RegId>, access: &Access, op: &RmwOp) -> Result<(), Unsupported> {
+        let (bytes, _) = self.scalar(access)?;
+        if bytes < 4 {
+            return unsupported(format!("an atomic of {bytes} bytes"));
+        }
+        if dst.is_none() && access.order.acquires() {
+            return unsupported("a reduction that acquires, which PTX does not have");
+        }
+        let bits = bytes * 8;
+        let mut operands = Vec::new();
+        let (name, ty) = match *op {
+            RmwOp::Cas(old, new) => {
+                operands.push(self.narrow(old, bytes, 1));
+                operands.push(self.narrow(new, bytes, 2));
+                ("cas", format!("b{bits}"))
+            }
+            RmwOp::Apply(op, operand) => {
+                let operand = self.narrow(operand, bytes, 1);
+                let (name, ty) = match op {
+                    BinOp::Add | BinOp::Sub => ("add", format!("u{bits}")),
+                    BinOp::And => ("and", format!("b{bits}")),
+                    BinOp::Or => ("or", format!("b{bits}")),
+                    BinOp::Xor => ("xor", format!("b{bits}")),
+                    BinOp::Min => ("min", format!("s{bits}")),
+                    BinOp::Max => ("max", format!("s{bits}")),
+                    BinOp::Second => ("exch", format!("b{bits}")),
+                    BinOp::Inc if bytes == 4 => ("inc", "u32".to_owned()),
+                    BinOp::Dec if bytes == 4 => ("dec", "u32".to_owned()),
+                    BinOp::Inc | BinOp::Dec => return unsupported("`inc` or `dec` of 8 bytes"),
+                    BinOp::MbarrierArrive | BinOp::MbarrierTest => {
+                        return unsupported("mbarrier objects, which live in shared memory");
+                    }
+                    BinOp::Mul | BinOp::Div | BinOp::Extract | BinOp::Shl => {
+                        return unsupported("an atomic multiplication or division");
+                    }
+                };
+                if op == BinOp::Sub {
+                    let spare = if bytes == 8 { "%d3" } else { "%w1" };
+                    self.line(&format!("mov.b{bits} {spare}, {operand}"));
+                    self.line(&format!("neg.s{bits} {spare}, {spare}"));
+                    operands.push(spare.to_owned());
+                } else {
+                    operands.push(operand);
+                }
+                (name, ty)
+            }
+        };
+        let address = self.address(access);
+        let qualifiers = format!("{}.global.{name}.{ty}", order(access));
+        let operands = operands.join(", ");
+        match dst {
+            None => self.line(&format!("red{qualifiers} {address}, {operands}")),
+            Some(RegId(r)) if bytes == 8 => {
+                self.line(&format!("atom{qualifiers} %r{r}, {address}, {operands}"))
+            }
+            Some(RegId(r)) => {
+                let sign = if self.memory(access).signed { "s64.s32" } else { "u64.u32" };
+                self.line(&format!("atom{qualifiers} %w0, {address}, {operands}"));
+                self.line(&format!("cvt.{sign} %r{r}, %w0"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Each thread of the test is a warp; a count of threads is one of warps.
+    fn barrier(
+        &mut self,
+        mode: BarMode,
+        instance: i64,
+        id: Option<Operand>,
+        count: Option<Operand>,
+    ) -> Result<(), Unsupported> {
+        let number = match id {
+            None => instance,
+            Some(Operand::Const(id)) => id,
+            Some(_) => return unsupported("a barrier whose number a register holds"),
+        };
+        if !(0..16).contains(&number) {
+            return unsupported(format!("barrier {number}: PTX has barriers 0 to 15"));
+        }
+        let threads = &self.litmus.program.threads;
+        let here = self.groups.places[self.thread].0;
+        let count = match count {
+            Some(Operand::Const(count)) => count,
+            Some(_) => return unsupported("a barrier whose count a register holds"),
+            // All threads of the CTA that use the barrier.
+            None => (0..threads.len())
+                .filter(|&t| self.groups.places[t].0 == here)
+                .filter(|&t| threads[t].code.iter().any(|i| uses_barrier(&i.op, number)))
+                .count() as i64,
+        };
+        if !(1..=i64::from(self.kernel.warps)).contains(&count) {
+            return unsupported(format!("a barrier for {count} threads in a CTA of {}", self.kernel.warps));
+        }
+        let threads = count * i64::from(WARP);
+        match mode {
+            BarMode::Sync => self.line(&format!("barrier.sync {number}, {threads}")),
+            BarMode::Arrive => self.line(&format!("barrier.arrive {number}, {threads}")),
+            BarMode::Red => {
+                self.line("setp.eq.u32 %p0, 0, 0");
+                self.line(&format!("barrier.red.popc.u32 %w0, {number}, {threads}, %p0"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn uses_barrier(op: &Op, number: i64) -> bool {
+    match op {
+        Op::Bar { instance, id: None, .. } => *instance == number,
+        Op::Bar { id: Some(Operand::Const(id)), .. } => *id == number,
+        _ => false,
+    }
+}
+
+/// `.v2` and `{a, b}`, or nothing and the single element.
+fn vector(mut elements: Vec<String>) -> Result<(String, String), Unsupported> {
+    match elements.len() {
+        1 => Ok((String::new(), elements.remove(0))),
+        n @ (2 | 4) => Ok((format!(".v{n}"), format!("{{{}}}", elements.join(", ")))),
+        n => unsupported(format!("a vector of {n} elements")),
+    }
+}
