@@ -107,6 +107,12 @@ pub struct RunOptions {
     pub jobs: usize,
     /// 0 schedules round robin; any other value seeds a random schedule.
     pub seed: u64,
+    /// Gives another block a turn after every few instructions, as blocks that run at the same time would
+    /// take them. For small launches: it is slow. With one worker one seed gives one schedule.
+    pub interleave: bool,
+    /// Global memory shows values that are not yet or no longer the latest, chosen at random within what the
+    /// PTX memory model allows. Results of kernels without races do not change; it is slow.
+    pub weak: bool,
     /// Ends the launch after this many warp instructions.
     pub max_instructions: Option<u64>,
     /// Ends the launch after this time.
@@ -131,6 +137,8 @@ impl Default for RunOptions {
         Self {
             jobs: 0,
             seed: 0,
+            interleave: false,
+            weak: false,
             max_instructions: None,
             timeout: None,
             initcheck: false,

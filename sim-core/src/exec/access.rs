@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::step::Machine;
 use super::view::{ByteView, GlobalView, LocalView, View};
 use super::warp::FrameId;
+use super::weak::WeakView;
 use crate::code::{Access, AccessSpace, RegisterSlot};
 use crate::finding::FindingKind;
 use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
@@ -231,6 +232,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         if !self.fast::<false>(registers, at) {
             self.move_elements(registers, *at)?;
         }
+        if at.access.strong && self.worker.grid.weak.is_some() {
+            self.weak_shared(at, false);
+        }
         if matches!(at.access.order, MemOrder::Acquire) {
             fence(Ordering::Acquire);
         }
@@ -242,6 +246,9 @@ impl<O: Observer> Machine<'_, '_, O> {
     pub(super) fn store(&mut self, registers: &mut Registers, at: &At<'_>) -> Checked {
         if matches!(at.access.order, MemOrder::Release) {
             fence(Ordering::Release);
+        }
+        if at.access.strong && self.worker.grid.weak.is_some() {
+            self.weak_shared(at, true);
         }
         if self.fast::<true>(registers, at) {
             return Ok(());
@@ -316,6 +323,15 @@ impl<O: Observer> Machine<'_, '_, O> {
             let table = &self.worker.snapshot.table;
             let allocation = &table.list[index];
             let base = allocation.base;
+            if let Some(weak) = &self.worker.grid.weak {
+                let grid = self.worker.grid;
+                let cells = (&*allocation.cells, base);
+                let mut view = WeakView::new(weak, grid, self.cta, self.index, at.access, false, cells);
+                let offsets = addresses.map(|address| address.wrapping_sub(base));
+                transfer(&mut view, registers, &grid.code.slots, now, &offsets);
+                rest.lanes &= !lanes;
+                continue;
+            }
             let mut view = GlobalView {
                 cells: &allocation.cells,
                 locks: &self.worker.grid.locks,
@@ -388,8 +404,9 @@ impl<O: Observer> Machine<'_, '_, O> {
             let mut lanes = 0;
             each_lane(at.lanes, |lane| lanes |= u32::from(allowed(addresses[lane])) << lane);
             self.worker.indices[at.position as usize] = index as u32;
-            // Blocks of the device heap come and go inside their allocation: no hint for them.
-            if !heap {
+            // Blocks of the device heap come and go inside their allocation: no hint for them. Weak memory has
+            // no fast way.
+            if !heap && self.worker.grid.weak.is_none() {
                 self.worker.hints[at.position as usize] = Hint {
                     base: allocation.base,
                     size: allocation.size,

@@ -9,6 +9,7 @@ use super::access::{At, Checked, each_lane};
 use super::fault::Fault;
 use super::step::Machine;
 use super::view::{ByteView, GlobalView, LocalView, View};
+use super::weak::WeakView;
 use crate::code::{AccessSpace, Atomic, AtomicOp, RegisterSlot};
 use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers, WARP_SIZE};
@@ -32,13 +33,8 @@ fn combine(op: AtomicOp, ty: S, global: bool, old: u64, b: u64, c: u64) -> u64 {
     let (old32, b32) = (old as u32, b as u32);
     match (op, ty) {
         (AtomicOp::Exch, _) => b,
-        (AtomicOp::Cas, _) => {
-            if old == b {
-                c
-            } else {
-                old
-            }
-        }
+        (AtomicOp::Cas, _) if old == b => c,
+        (AtomicOp::Cas, _) => old,
         (AtomicOp::Mbarrier(op), _) => mbarrier::apply(op, old, b32),
         (AtomicOp::And, _) => old & b,
         (AtomicOp::Or, _) => old | b,
@@ -225,6 +221,11 @@ fn run<V: View>(
                     u64::from((old as u32).wrapping_add(b[lane] as u32))
                 });
             });
+        } else if atomic.op == AtomicOp::Cas {
+            each_lane(at.lanes, |lane| {
+                old[lane] =
+                    view.compare_exchange(lane, addresses[lane] - base + skip, size, b[lane], c[lane]);
+            });
         } else {
             each_lane(at.lanes, |lane| {
                 old[lane] = view.update(lane, addresses[lane] - base + skip, size, |old| {
@@ -255,6 +256,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         let order = at.access.order;
         if matches!(order, MemOrder::Release | MemOrder::AcqRel) {
             fence(Ordering::Release);
+        }
+        if self.worker.grid.weak.is_some() {
+            self.weak_shared(&at, true);
         }
         let mut addresses = self.addresses(registers, at);
         match at.access.space {
@@ -293,6 +297,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         if matches!(order, MemOrder::Acquire | MemOrder::AcqRel) {
             fence(Ordering::Acquire);
         }
+        if self.worker.grid.weak.is_some() && atomic.returns {
+            self.weak_shared(&at, false);
+        }
         Ok(())
     }
 
@@ -310,14 +317,24 @@ impl<O: Observer> Machine<'_, '_, O> {
             self.observe(Memory::Global, now, addresses, Shape::Any);
             let grid = self.worker.grid;
             let allocation = &self.worker.snapshot.table.list[index];
+            let slots = &grid.code.slots[at.access.elements.start as usize..];
+            let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
+            if let Some(weak) = &grid.weak {
+                let cells = (&*allocation.cells, allocation.base);
+                let reduction = !atomic.returns;
+                let mut view = WeakView::new(weak, grid, self.cta, self.index, at.access, reduction, cells);
+                let writing =
+                    run(&mut view, registers, &slots[..count], now, atomic, true, addresses, allocation.base);
+                self.atomic_done(Memory::Global, now, atomic, addresses, writing);
+                rest.lanes &= !lanes;
+                continue;
+            }
             let mut view = GlobalView {
                 cells: &allocation.cells,
                 locks: &grid.locks,
                 exclusive: grid.exclusive,
                 strong: true,
             };
-            let slots = &grid.code.slots[at.access.elements.start as usize..];
-            let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
             let writing =
                 run(&mut view, registers, &slots[..count], now, atomic, true, addresses, allocation.base);
             self.atomic_done(Memory::Global, now, atomic, addresses, writing);

@@ -122,6 +122,9 @@ impl<O: Observer> Machine<'_, '_, O> {
             return wrong(format!("barrier {id} with a count of {count} threads: {why}"));
         }
         let index = self.index;
+        if self.worker.grid.weak.is_some() {
+            self.weak_arrive(active, id);
+        }
         let state = &mut self.cta.barriers[id as usize];
         let is_reduction =
             matches!(barrier.kind, BarrierKind::RedAnd | BarrierKind::RedOr | BarrierKind::RedPopc);
@@ -229,6 +232,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         self.cta.open_barriers &= !(1 << id);
         let code = self.worker.grid.code;
         for index in 0..self.cta.warps.len() {
+            if self.worker.grid.weak.is_some() {
+                let here = |group: &&Group| group.wait == Wait::Barrier(id as u8);
+                let lanes = self.cta.warps[index].groups.iter().filter(here).fold(0, |all, g| all | g.lanes);
+                self.weak_leave(index, lanes, id as u32);
+            }
             if let [group] = &mut self.cta.warps[index].groups[..]
                 && group.wait == Wait::Barrier(id as u8)
                 && !reduction

@@ -183,6 +183,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         if needed & !active == 0 {
             let mut exchange = Exchange::new();
             exchange.bring(&registers, op, active);
+            if op.kind == WarpOpKind::Sync && self.worker.grid.weak.is_some() {
+                self.weak_warp_sync(active);
+            }
             let stray = exchange.compute(op.kind);
             Self::deliver(&mut registers, op, &exchange, active);
             self.note_stray(group, stray);
@@ -259,6 +262,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 if let Some(op) = kind(group.position) {
                     exchange.bring(&self.registers(group.frame), op, group.lanes);
                 }
+            }
+            if op.kind == WarpOpKind::Sync && self.worker.grid.weak.is_some() {
+                self.weak_warp_sync(come);
             }
             let stray = exchange.compute(op.kind);
             self.met(op.kind, come);

@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use super::cta::Cta;
 use super::fault::{self, Fault, Findings};
+use super::random::Random;
+use super::weak::WeakMemory;
 use super::worker::Worker;
 use crate::code::{Code, Constant};
 use crate::config::DeviceConfig;
@@ -25,6 +27,8 @@ pub(crate) struct Grid<'a> {
     pub memory: &'a GlobalMemory,
     pub heap: &'a super::heap::DeviceHeap,
     pub locks: LockTable,
+    /// Histories of global memory, with [`RunOptions::weak`].
+    pub weak: Option<WeakMemory>,
     pub config: &'a DeviceConfig,
     pub options: &'a RunOptions,
     pub launch: &'a Launch,
@@ -65,6 +69,8 @@ struct Queue {
     waiting: VecDeque<Box<Cta>>,
     /// Blocks started and not finished, those that run included.
     resident: u64,
+    /// Chooses among the blocks that wait, with [`RunOptions::interleave`].
+    random: Option<Random>,
 }
 
 /// What a worker gets from the queue.
@@ -99,7 +105,8 @@ impl<'a> Grid<'a> {
             jobs => jobs,
         };
         let blocks = launch.grid.count() as u64;
-        let jobs = jobs.min(blocks.max(1) as usize);
+        // Weak memory is one lane's at a time.
+        let jobs = if options.weak { 1 } else { jobs.min(blocks.max(1) as usize) };
         let functions_by_address = code
             .functions
             .iter()
@@ -113,6 +120,7 @@ impl<'a> Grid<'a> {
             memory,
             heap,
             locks: LockTable::new(),
+            weak: options.weak.then(|| WeakMemory::new(options.seed)),
             config,
             options,
             launch,
@@ -129,7 +137,10 @@ impl<'a> Grid<'a> {
             limited: AtomicBool::new(false),
             findings: Mutex::default(),
             output: Mutex::default(),
-            queue: Apart(Mutex::default()),
+            queue: Apart(Mutex::new(Queue {
+                random: options.interleave.then(|| Random::new(options.seed, blocks)),
+                ..Queue::default()
+            })),
             next: Apart(AtomicU64::new(0)),
             blocks,
         }
@@ -139,13 +150,21 @@ impl<'a> Grid<'a> {
     /// one that waits may wait for them.
     pub(crate) fn take(&self) -> Task {
         let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = queue.waiting.len();
         if queue.resident < self.resident_limit
             && let Some(next) = self.start()
         {
             queue.resident += 1;
             return Task::Start(next);
         }
-        if let Some(cta) = queue.waiting.pop_front() {
+        let next = match &mut queue.random {
+            Some(random) if waiting > 0 => {
+                let chosen = random.below(waiting as u64) as usize;
+                queue.waiting.swap_remove_back(chosen)
+            }
+            _ => queue.waiting.pop_front(),
+        };
+        if let Some(cta) = next {
             return Task::Resume(cta);
         }
         if queue.resident == 0 { Task::Done } else { Task::Idle }

@@ -21,6 +21,7 @@ mod step;
 mod together;
 mod view;
 mod warp;
+mod weak;
 mod worker;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

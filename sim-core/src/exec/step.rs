@@ -343,13 +343,17 @@ impl<O: Observer> Machine<'_, '_, O> {
                         MemOrder::Release => Ordering::Release,
                         _ => Ordering::AcqRel,
                     });
+                    if self.worker.grid.weak.is_some() {
+                        self.weak_fence(active, *order, *scope);
+                    }
                     let warp = self.warp_id();
                     if let Some(watcher) = self.worker.observer.watcher() {
                         watcher.fence(warp, active, *order, *scope);
                     }
                 }
                 Action::Barrier(barrier) => {
-                    let Some(id) = barrier.whole.filter(|_| active == self.warp().live()) else {
+                    let strong = self.worker.grid.weak.is_none();
+                    let Some(id) = barrier.whole.filter(|_| strong && active == self.warp().live()) else {
                         break Event::Barrier(active);
                     };
                     match self.arrive_whole(active, id) {

@@ -21,6 +21,12 @@ pub(super) trait View {
         old
     }
 
+    /// Replaces a value if it is the expected one; returns the old one.
+    #[inline(always)]
+    fn compare_exchange(&mut self, lane: usize, at: u64, size: u32, expected: u64, new: u64) -> u64 {
+        self.update(lane, at, size, |old| if old == expected { new } else { old })
+    }
+
     /// The same for 16 bytes.
     fn update_wide(&mut self, lane: usize, at: u64, new: impl Fn(u128) -> u128) -> u128 {
         let old = u128::from(self.load(lane, at, 8)) | u128::from(self.load(lane, at + 8, 8)) << 64;

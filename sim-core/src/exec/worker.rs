@@ -88,7 +88,7 @@ impl<'g, O: Observer> Worker<'g, O> {
                     if O::ACTIVE {
                         self.observer.block_started(index);
                     }
-                    if self.grid.options.seed != 0 {
+                    if self.grid.options.seed != 0 || self.grid.options.interleave {
                         self.random = Some(Random::new(self.grid.options.seed, index));
                     }
                     cta
@@ -187,6 +187,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             };
             let before = self.waits;
             let slice = match &mut self.random {
+                Some(random) if self.grid.options.interleave => 1 + random.below(4),
                 Some(random) => 1 + random.below(64),
                 None if waiting_turns > 0 => WAITING_SLICE,
                 None => WARP_SLICE,
@@ -197,6 +198,11 @@ impl<'g, O: Observer> Worker<'g, O> {
             }
             cta.next_warp = if index + 1 == warps { 0 } else { index + 1 };
             match pause {
+                Pause::Slice | Pause::Blocked if self.grid.options.interleave => {
+                    if self.grid.others_wait() {
+                        return End::GaveWay;
+                    }
+                }
                 Pause::Slice if self.waits > before => {
                     waiting_turns += 1;
                     if self.gives_way(&mut waiting_turns, warps) {
