@@ -182,6 +182,7 @@ pub(crate) struct RunArgs {
 }
 
 const LAUNCH: &str = "Launch";
+const RUNNING: &str = "Running the tests";
 const REPORT: &str = "Report";
 const CHECKS: &str = "Checks and limits";
 
@@ -321,6 +322,25 @@ pub(crate) struct LitmusArgs {
     /// Count the executions behind each outcome
     #[arg(long, requires = "outcomes", help_heading = REPORT)]
     pub(crate) count: bool,
+    /// Write each test as a PTX kernel, as the simulator and the device run it; for several tests a folder
+    #[arg(long, value_name = "PATH", help_heading = REPORT)]
+    pub(crate) ptx: Option<PathBuf>,
+
+    /// Run so many instances on the simulator under random schedules and count the outcomes
+    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = RUNNING)]
+    pub(crate) simulate: Option<u64>,
+    /// With --simulate: memory that shows weak behaviour
+    #[arg(long, requires = "simulate", help_heading = RUNNING)]
+    pub(crate) weak: bool,
+    /// Run so many instances on a CUDA device, under memory stress, and count the outcomes
+    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = RUNNING)]
+    pub(crate) device: Option<u64>,
+    /// The device's number
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = RUNNING)]
+    pub(crate) device_index: u32,
+    /// Chooses schedules, delays and placements
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = parse_u64, help_heading = RUNNING)]
+    pub(crate) seed: u64,
 }
 
 /// A parser of one of these names.
@@ -343,9 +363,12 @@ Examples:
   warpgrind litmus MP.litmus --explain
   warpgrind litmus tests/ --model cat-7.5 --format json
   warpgrind litmus lock.litmus --property termination --bound 3
+  warpgrind litmus tests/ --simulate 10000 --weak --seed 7
+  warpgrind litmus tests/ --device 1000000
 
-Exit codes: 0 every assertion or property holds, 1 one does not or the model leaves the program undefined,
-2 usage, 3 a test is not well formed, 4 unsupported, 5 a limit left a verdict unknown.";
+Exit codes: 0 every assertion or property holds, 1 one does not, the model leaves the program undefined, or a
+run showed an outcome that the model forbids, 2 usage, 3 a test is not well formed, 4 a test cannot be run,
+5 a limit left a verdict unknown, 6 no device.";
 
 /// Which CUDA device.
 #[derive(Args, Clone, Debug)]

@@ -5,7 +5,10 @@ use memory_model::explain::{Cut, Shown, ShownEvent, Step};
 use memory_model::{Outcome, Race};
 use serde::Serialize;
 
+use super::experiment::{NotRun, Seen};
 use super::load::Loaded;
+use super::runs::{Row, Runs};
+use super::show::judgement;
 use super::{Checked, CheckedFile};
 use crate::args::LitmusArgs;
 use crate::report::{DiagnosticJson, FailureJson};
@@ -36,6 +39,10 @@ pub(super) struct TestJson {
     bound: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcomes: Option<OutcomesJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    seen: Vec<SeenJson>,
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    runs: IndexMap<&'static str, RunJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     race: Option<RaceJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +70,8 @@ impl TestJson {
             seconds: 0.0,
             bound: None,
             outcomes: None,
+            seen: Vec::new(),
+            runs: IndexMap::new(),
             race: None,
             execution: None,
             cuts: Vec::new(),
@@ -99,6 +108,11 @@ impl TestJson {
                 complete: verdict.outcomes_complete,
                 list: verdict.outcomes.iter().map(|o| OutcomeJson::new(&verdict.observables, o)).collect(),
             }),
+            seen: test.runs.rows.iter().map(|row| SeenJson::new(&verdict.observables, row, &test.runs)).collect(),
+            runs: [("simulated", &test.runs.simulated), ("device", &test.runs.device)]
+                .into_iter()
+                .filter_map(|(name, run)| Some((name, RunJson::from(run.as_ref()?))))
+                .collect(),
             race: verdict.race.as_ref().map(RaceJson::from),
             execution: verdict.witness.as_ref().filter(|_| args.explain).map(ExecutionJson::from),
             cuts: verdict.cuts.iter().filter(|_| args.explain).map(CutJson::from).collect(),
@@ -126,6 +140,55 @@ impl OutcomeJson {
             values: names.iter().cloned().zip(outcome.values.iter().copied()).collect(),
             satisfies: outcome.satisfies,
             executions: outcome.executions,
+        }
+    }
+}
+
+/// An outcome that the model allows or that was seen.
+#[derive(Serialize, Debug)]
+struct SeenJson {
+    values: IndexMap<String, i64>,
+    satisfies: bool,
+    model: &'static str,
+    simulated: Option<u64>,
+    device: Option<u64>,
+    /// Of an outcome that the model forbids: how it was seen.
+    configuration: Option<String>,
+}
+
+impl SeenJson {
+    fn new(names: &[String], row: &Row, runs: &Runs) -> Self {
+        let alarm = runs.alarms().into_iter().find(|(alarm, _)| alarm.values == row.values);
+        Self {
+            values: names.iter().cloned().zip(row.values.iter().copied()).collect(),
+            satisfies: row.satisfies,
+            model: judgement(row),
+            simulated: row.simulated,
+            device: row.device,
+            configuration: alarm.map(|(_, place)| place.to_owned()),
+        }
+    }
+}
+
+/// How runs went as a whole.
+#[derive(Serialize, Debug, Default)]
+struct RunJson {
+    complete: u64,
+    incomplete: u64,
+    /// Why a launch ended early, or why there was none.
+    error: Option<String>,
+}
+
+impl From<&Result<Seen, NotRun>> for RunJson {
+    fn from(run: &Result<Seen, NotRun>) -> Self {
+        match run {
+            Ok(seen) => {
+                Self { complete: seen.complete, incomplete: seen.incomplete, error: seen.failed.clone() }
+            }
+            Err(NotRun::Unsupported(what)) => {
+                Self { error: Some(format!("unsupported: {what}")), ..Self::default() }
+            }
+            Err(NotRun::Failed(what)) => Self { error: Some(what.clone()), ..Self::default() },
         }
     }
 }

@@ -1,17 +1,24 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
-//! [`mod@load`] finds and reads tests, [`show`] and [`document`] present verdicts; deciding is the crate
-//! `memory-model`'s.
+//! [`load`] finds and reads tests, [`show`] and [`document`] present verdicts; deciding is the crate
+//! `memory-model`'s. [`experiment`] runs tests as kernels on the simulator and on a device, [`runs`] sets
+//! what was seen against what the model allows.
 
 mod document;
+mod experiment;
 mod load;
+mod runs;
 mod show;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use device::Device;
+use memory_model::emit::Kernel;
 use memory_model::{Limits, Litmus, Options, Verdict, check};
 use rayon::prelude::*;
 
@@ -20,6 +27,7 @@ use crate::exit::{Exit, Failure};
 use crate::report::{Console, SCHEMA};
 use document::{LitmusReport, TestJson};
 use load::{Loaded, load};
+use runs::Runs;
 
 /// One test and what was found out about it.
 pub(crate) struct Checked {
@@ -29,6 +37,8 @@ pub(crate) struct Checked {
     verdict: Verdict,
     /// Time of the check.
     time: Duration,
+    /// What was seen when it was run.
+    runs: Runs,
 }
 
 /// A file with its tests, or why there are none.
@@ -48,13 +58,15 @@ impl CheckedFile {
 
 impl Checked {
     fn exit(&self) -> Exit {
-        match (self.verdict.holds, self.verdict.verdict) {
+        let of_runs = self.runs.exit();
+        let of_verdict = match (self.verdict.holds, self.verdict.verdict) {
             (Some(true), _) => Exit::Clean,
             (Some(false), _) | (None, "undefined") => Exit::Findings,
             // A test without an assertion asks for its outcomes only.
             (None, _) if self.litmus.assertion.is_none() && !self.verdict.outcomes.is_empty() => Exit::Clean,
             (None, _) => Exit::Faulted,
-        }
+        };
+        std::cmp::max_by_key(of_runs, of_verdict, |&exit| gravity(exit))
     }
 }
 
@@ -85,18 +97,27 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         explain: args.explain || args.dot.is_some(),
         limits: Limits { time: args.timeout, ..Limits::default() },
     };
+    let device = match args.device {
+        Some(_) => {
+            let options = device::Options { index: args.device_index, ..device::Options::default() };
+            let device = Device::open(&options);
+            Some(device.map_err(|error| Failure::new(Exit::NoDevice, error.to_string()))?)
+        }
+        None => None,
+    };
     let mut summary = show::Summary::default();
     let mut documents = Vec::new();
     let mut worst = Exit::Clean;
-    let mut graphs = Graphs::new(args.dot.as_deref(), files.len());
+    let graphs = Extra::new(args.dot.as_deref(), "dot", files.len());
+    let kernels = Extra::new(args.ptx.as_deref(), "ptx", files.len());
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| -> Result<(), Failure> {
-        let files = &files;
+        let (files, device) = (&files, device.as_ref());
         scope.spawn(move || {
             pool.install(|| {
                 files.par_iter().enumerate().with_max_len(1).for_each_with(sender, |sender, (at, file)| {
                     // A receiver that is gone has failed and said why.
-                    let _ = sender.send((at, check_file(file, &options)));
+                    let _ = sender.send((at, check_file(file, &options, args, device)));
                 });
             });
         });
@@ -108,7 +129,8 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
             while let Some(file) = waiting.remove(&next) {
                 next += 1;
                 worst = file.exits().into_iter().chain([worst]).max_by_key(|&e| gravity(e)).unwrap_or(worst);
-                graphs.write(&file)?;
+                graphs.write(&file, graph)?;
+                kernels.write(&file, |test| Kernel::new(&test.litmus).ok().map(|kernel| kernel.text))?;
                 match console.is_human() {
                     true => show::file(&file, args, console, &mut summary),
                     false => documents.extend(TestJson::of_file(&file, args)),
@@ -129,7 +151,12 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
     Ok(worst)
 }
 
-fn check_file(file: &load::Found, options: &Options) -> CheckedFile {
+fn check_file(
+    file: &load::Found,
+    options: &Options,
+    args: &LitmusArgs,
+    device: Option<&Device>,
+) -> CheckedFile {
     let loaded = load(file);
     let tests = match loaded {
         Loaded::Tests(tests) => Ok(tests
@@ -137,7 +164,9 @@ fn check_file(file: &load::Found, options: &Options) -> CheckedFile {
             .map(|litmus| {
                 let start = Instant::now();
                 let verdict = check(&litmus, options);
-                Checked { litmus, verdict, time: start.elapsed() }
+                let time = start.elapsed();
+                let runs = Runs::new(&litmus, options, args, device);
+                Checked { litmus, verdict, time, runs }
             })
             .collect()),
         wrong => Err(wrong),
@@ -145,39 +174,43 @@ fn check_file(file: &load::Found, options: &Options) -> CheckedFile {
     CheckedFile { name: file.name.clone(), tests }
 }
 
-/// Where graphs go.
-struct Graphs<'a> {
+/// The graph of a test: of an execution, or of the first candidate that is cut.
+fn graph(test: &Checked) -> Option<String> {
+    let title = &test.litmus.name;
+    let verdict = &test.verdict;
+    verdict.witness.as_ref().map(|shown| shown.dot(title)).or_else(|| Some(verdict.cuts.first()?.dot(title)))
+}
+
+/// Further files, one a test: a file if there is one test, else in a folder.
+struct Extra<'a> {
     path: Option<&'a Path>,
+    extension: &'static str,
     files: usize,
 }
 
-impl<'a> Graphs<'a> {
-    fn new(path: Option<&'a Path>, files: usize) -> Self {
-        Self { path, files }
+impl<'a> Extra<'a> {
+    fn new(path: Option<&'a Path>, extension: &'static str, files: usize) -> Self {
+        Self { path, extension, files }
     }
 
-    /// Writes the graphs of a file's tests.
-    fn write(&mut self, file: &CheckedFile) -> Result<(), Failure> {
+    /// Writes what `content` makes of each test of a file.
+    fn write(&self, file: &CheckedFile, content: impl Fn(&Checked) -> Option<String>) -> Result<(), Failure> {
         let (Some(path), Ok(tests)) = (self.path, &file.tests) else { return Ok(()) };
         let single = self.files == 1 && tests.len() == 1 && !path.is_dir();
         for test in tests {
-            let title = &test.litmus.name;
-            let graph = match (&test.verdict.witness, test.verdict.cuts.first()) {
-                (Some(shown), _) => shown.dot(title),
-                (None, Some(cut)) => cut.dot(title),
-                (None, None) => continue,
-            };
+            let Some(content) = content(test) else { continue };
             let target = if single {
                 path.to_owned()
             } else {
                 let stem = Path::new(&file.name).file_stem().unwrap_or_default().to_string_lossy();
-                let name = if tests.len() == 1 { stem.into_owned() } else { format!("{stem}.{title}") };
-                path.join(format!("{}.dot", name.replace(['/', '\\'], "_")))
+                let name =
+                    if tests.len() == 1 { stem.into_owned() } else { format!("{stem}.{}", test.litmus.name) };
+                path.join(format!("{}.{}", name.replace(['/', '\\'], "_"), self.extension))
             };
             let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
             folder
                 .map_or(Ok(()), std::fs::create_dir_all)
-                .and_then(|()| std::fs::write(&target, graph))
+                .and_then(|()| std::fs::write(&target, content))
                 .map_err(|error| Failure::usage(format!("cannot write {}: {error}", target.display())))?;
         }
         Ok(())

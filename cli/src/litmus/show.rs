@@ -1,8 +1,11 @@
 //! Verdicts for people.
 
+use comfy_table::{CellAlignment, Table, presets};
 use memory_model::{Outcome, Verdict};
 
+use super::experiment::NotRun;
 use super::load::Loaded;
+use super::runs::{Row, Runs};
 use super::{Checked, CheckedFile};
 use crate::args::LitmusArgs;
 use crate::report::{Console, plural};
@@ -88,9 +91,12 @@ fn details(test: &Checked, args: &LitmusArgs) -> String {
     if let Some(reason) = &verdict.reason {
         out += &format!("{reason}\n");
     }
-    if args.outcomes {
+    if !test.runs.rows.is_empty() {
+        out += &table(test);
+    } else if args.outcomes {
         out += &outcomes(verdict);
     }
+    out += &notes(&test.runs);
     if args.explain {
         match &verdict.witness {
             Some(shown) => out += &format!("one such execution:\n{}", indented(&shown.table())),
@@ -126,6 +132,74 @@ fn outcomes(verdict: &Verdict) -> String {
     }
     if !verdict.outcomes_complete {
         out += "  and perhaps others\n";
+    }
+    out
+}
+
+/// Outcomes, what the model says of them, and how often they were seen; those that satisfy the assertion's
+/// condition are marked.
+fn table(test: &Checked) -> String {
+    let runs = &test.runs;
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let mut header = vec!["outcome".to_owned(), "model".to_owned()];
+    let columns = [("simulated", &runs.simulated), ("device", &runs.device)];
+    let columns: Vec<&str> =
+        columns.into_iter().filter(|(_, run)| matches!(run, Some(Ok(_)))).map(|c| c.0).collect();
+    header.extend(columns.iter().map(|&name| name.to_owned()));
+    table.add_row(header);
+    for row in &runs.rows {
+        let values: Vec<String> = test
+            .verdict
+            .observables
+            .iter()
+            .zip(&row.values)
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let mark = if row.satisfies { "*" } else { " " };
+        let mut cells = vec![format!("{mark} {}", values.join(" ")), judgement(row).to_owned()];
+        cells.extend([row.simulated, row.device].into_iter().flatten().map(|n| n.to_string()));
+        table.add_row(cells);
+    }
+    for at in 2..4 {
+        if let Some(column) = table.column_mut(at) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// What the model says of an outcome.
+pub(super) fn judgement(row: &Row) -> &'static str {
+    match row.allowed {
+        Some(true) => "allowed",
+        Some(false) => "forbidden",
+        None => "unknown",
+    }
+}
+
+/// What went otherwise than it should in runs.
+fn notes(runs: &Runs) -> String {
+    let mut out = String::new();
+    for (name, run) in [("simulator", &runs.simulated), ("device", &runs.device)] {
+        match run {
+            None => {}
+            Some(Err(NotRun::Unsupported(what))) => out += &format!("not run on the {name}: {what}\n"),
+            Some(Err(NotRun::Failed(what))) => out += &format!("failed on the {name}: {what}\n"),
+            Some(Ok(seen)) => {
+                if seen.incomplete > 0 {
+                    let count = plural(seen.incomplete, "instance");
+                    out += &format!("{count} on the {name} did not end\n");
+                }
+                if let Some(what) = &seen.failed {
+                    out += &format!("a launch on the {name} ended early: {what}\n");
+                }
+            }
+        }
+    }
+    for (row, place) in runs.alarms() {
+        let values: Vec<String> = row.values.iter().map(i64::to_string).collect();
+        out += &format!("ALARM: the model forbids the outcome ({}), seen with {place}\n", values.join(", "));
     }
     out
 }

@@ -1,0 +1,100 @@
+//! What the simulator shows, against the model.
+
+#[path = "../../../memory-model/tests/common/mod.rs"]
+mod common;
+
+use std::collections::BTreeMap;
+
+use clap::Parser;
+use memory_model::{Litmus, Options, parse};
+
+use super::experiment::NotRun;
+use super::runs::Runs;
+use crate::args::{Cli, Command, LitmusArgs};
+use common::{FLAVOURS, Flavour, litmus};
+
+fn args(line: &str) -> LitmusArgs {
+    let cli = Cli::try_parse_from(line.split_whitespace()).unwrap_or_else(|error| panic!("{error}"));
+    match cli.command {
+        Command::Litmus(args) => *args,
+        _ => panic!("litmus expected"),
+    }
+}
+
+fn shape(name: &str) -> Litmus {
+    let path = format!("{}/../memory-model/testdata/litmus/{name}.litmus", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render(&path, &text)))
+}
+
+/// How often a run showed what a shape asks about.
+fn witnesses(name: &str, options: &str) -> u64 {
+    let args = args(&format!("warpgrind litmus x --simulate 400 {options}"));
+    let runs = Runs::new(&shape(name), &Options::default(), &args, None);
+    assert!(runs.alarms().is_empty(), "{name}");
+    runs.rows.iter().filter(|row| row.satisfies).filter_map(|row| row.simulated).sum()
+}
+
+#[test]
+fn strong_memory_is_sequentially_consistent() {
+    for name in ["MP+rlx", "SB+rel+acq", "IRIW+acq", "2+2W+rlx", "CoRR+weak", "R+fence.acq_rel"] {
+        assert_eq!(witnesses(name, ""), 0, "{name}");
+    }
+    // The blocks of an instance take turns.
+    for name in ["CoWR-race", "MP+bar"] {
+        assert!(witnesses(name, "") > 0, "{name}");
+    }
+}
+
+#[test]
+fn weak_memory_shows_what_the_model_allows() {
+    for name in [
+        "MP+rlx",
+        "MP+weak",
+        "SB+rel+acq",
+        "IRIW+acq",
+        "IRIW+fence.sc-weakW",
+        "2+2W+rlx",
+        "2+2W+fence.acq_rel",
+        "R+fence.acq_rel",
+        "S+rlx",
+        "WRC+rel+acq",
+        "CoRR+weak",
+        "CoRR+cta-diffcta",
+        "MP+relseq-weak",
+        "MP+red-acqfence",
+        "MP+rel.gpu+acq.cta-diffcta",
+        "Atom+weakstore",
+        "Atom-cta-chain-breaks",
+        "SC-mixed-scope-diff-cta",
+    ] {
+        assert!(witnesses(name, "--weak") > 0, "{name}");
+    }
+}
+
+/// Random programs of all kinds: every outcome seen is allowed.
+#[test]
+fn what_is_seen_is_allowed() {
+    let mut ran: BTreeMap<String, usize> = BTreeMap::new();
+    let flavours = FLAVOURS.iter().filter(|f| !matches!(f, Flavour::Proxies | Flavour::Clusters));
+    for (seed, &flavour) in (0..700).zip(flavours.cycle()) {
+        let text = litmus(seed, flavour);
+        let test = parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render("random", &text)));
+        let args = args(&format!("warpgrind litmus x --simulate 40 --weak --seed {}", seed + 1));
+        let runs = Runs::new(&test, &Options::default(), &args, None);
+        match &runs.simulated {
+            Some(Ok(seen)) => {
+                // Instances may be stuck, but only where the test can be.
+                *ran.entry(format!("{flavour:?}")).or_default() += usize::from(seen.complete > 0);
+            }
+            Some(Err(NotRun::Failed(why))) => panic!("{why}\n{text}"),
+            _ => {}
+        }
+        let alarms: Vec<_> = runs.alarms().into_iter().map(|(row, place)| (&row.values, place)).collect();
+        assert!(alarms.is_empty(), "{alarms:?} of {:?}\n{text}", test.observables());
+    }
+    for flavour in ["Plain", "Control", "Sizes", "Alike"] {
+        assert!(ran.get(flavour).is_some_and(|&n| n > 40), "{flavour}: {ran:?}");
+    }
+    assert!(ran.get("Barriers").is_some_and(|&n| n > 10), "{ran:?}");
+}
