@@ -108,7 +108,12 @@ impl TestJson {
                 complete: verdict.outcomes_complete,
                 list: verdict.outcomes.iter().map(|o| OutcomeJson::new(&verdict.observables, o)).collect(),
             }),
-            seen: test.runs.rows.iter().map(|row| SeenJson::new(&verdict.observables, row, &test.runs)).collect(),
+            seen: test
+                .runs
+                .rows
+                .iter()
+                .map(|row| SeenJson::new(&verdict.observables, row, &test.runs))
+                .collect(),
             runs: [("simulated", &test.runs.simulated), ("device", &test.runs.device)]
                 .into_iter()
                 .filter_map(|(name, run)| Some((name, RunJson::from(run.as_ref()?))))

@@ -182,6 +182,9 @@ impl Kernel {
     }
 }
 
+/// What tells clusters apart: device and number.
+type ClusterKey = (u32, Option<u32>);
+
 /// Where the threads of a test run: block of the batch and warp of the block.
 struct Groups {
     places: Vec<(u32, u32)>,
@@ -196,7 +199,7 @@ impl Groups {
     fn new(litmus: &Litmus) -> Result<Self, Unsupported> {
         let threads = &litmus.program.threads;
         let clustered = threads.iter().any(|t| t.placement.cluster.is_some());
-        let mut clusters: Vec<((u32, Option<u32>), Vec<Placement>)> = Vec::new();
+        let mut clusters: Vec<(ClusterKey, Vec<Placement>)> = Vec::new();
         for placement in threads.iter().map(|t| t.placement) {
             // Without clusters all CTAs are alike; a CTA outside any cluster has one to itself.
             let key = match (clustered, placement.cluster) {

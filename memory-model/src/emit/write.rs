@@ -239,12 +239,10 @@ impl Writer<'_> {
         self.label(&code.len().to_string());
         self.line(&format!("mov.b64 %d7, {DONE}"));
         self.label("END");
-        let mut slot = threads;
-        for &(owner, RegId(register)) in &self.kernel.registers {
+        for (slot, &(owner, RegId(register))) in (threads..).zip(&self.kernel.registers) {
             if owner == self.thread {
                 self.line(&format!("st.global.b64 [%d0+{}], %r{register}", 8 * slot));
             }
-            slot += 1;
         }
         let own = 8 * self.thread;
         self.line(&format!("st.global.b64 [%d0+{own}], %d7"));
