@@ -293,7 +293,7 @@ pub(crate) struct CheckArgs {
 /// `warpgrind litmus`
 #[derive(Args, Debug)]
 pub(crate) struct LitmusArgs {
-    /// Litmus tests: .litmus, NVIDIA's .test, or folders of them
+    /// Litmus tests: .litmus, NVIDIA's .test, .ptx with a `//@ litmus` header, or folders of them
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 

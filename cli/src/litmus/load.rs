@@ -7,6 +7,7 @@ use memory_model::{Litmus, parse, parse_nvlitmus};
 use ptx_frontend::{Code, Diagnostic, Source, Span};
 use walkdir::WalkDir;
 
+use super::kernel;
 use crate::exit::{Exit, Failure};
 use crate::modules::read_source;
 
@@ -64,7 +65,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Vec<Found> {
         }
         if out.len() == before {
             let failure = Failure::usage(format!("there is no litmus test in {}", path.display()))
-                .help("files that end in .litmus or .test are taken from folders");
+                .help("files that end in .litmus or .test, and .ptx files with a `//@ litmus` line, are taken from folders");
             out.push(Found { name: path.display().to_string(), path: Err(failure) });
         }
     }
@@ -72,7 +73,10 @@ pub(crate) fn find(paths: &[PathBuf]) -> Vec<Found> {
 }
 
 fn is_test(path: &Path) -> bool {
-    path.extension().is_some_and(|e| EXTENSIONS.iter().any(|known| e == *known))
+    let Some(extension) = path.extension() else { return false };
+    // Of PTX files only those that say so.
+    EXTENSIONS.iter().any(|known| extension == *known)
+        || extension == "ptx" && std::fs::read_to_string(path).is_ok_and(|text| kernel::is_test(&text))
 }
 
 /// Reads and parses a file.
@@ -81,6 +85,9 @@ pub(crate) fn load(found: &Found) -> Loaded {
         Ok(source) => source,
         Err(failure) => return Loaded::Failed(failure),
     };
+    if Path::new(&found.name).extension().is_some_and(|e| e == "ptx") {
+        return load_kernel(source);
+    }
     let nvlitmus = Path::new(&found.name).extension().is_some_and(|e| e == "test");
     let parsed =
         if nvlitmus { parse_nvlitmus(&source.text) } else { parse(&source.text).map(|test| vec![test]) };
@@ -90,6 +97,24 @@ pub(crate) fn load(found: &Found) -> Loaded {
             let errors = errors.into_iter().map(diagnostic).collect();
             Loaded::Malformed(source, errors)
         }
+    }
+}
+
+/// A kernel with the header of a litmus test.
+fn load_kernel(source: Source) -> Loaded {
+    if !kernel::is_test(&source.text) {
+        let code = Code(text::Code::Header.as_str());
+        let wrong = Diagnostic::error(code, Span::new(0, 1), "this PTX has no header of a litmus test")
+            .help("a line `//@ litmus NAME` and others, as the guide to litmus tests says");
+        return Loaded::Malformed(source, vec![wrong]);
+    }
+    let parsed = ptx_frontend::parse(source);
+    let Some(module) = parsed.module else {
+        return Loaded::Malformed(parsed.source, parsed.diagnostics);
+    };
+    match kernel::translate(&parsed.source, &module) {
+        Ok(test) => Loaded::Tests(vec![test]),
+        Err(errors) => Loaded::Malformed(parsed.source, errors),
     }
 }
 

@@ -1,11 +1,12 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
 //! [`load`] finds and reads tests, [`show`] and [`document`] present verdicts; deciding is the crate
-//! `memory-model`'s. [`experiment`] runs tests as kernels on the simulator and on a device, [`runs`] sets
+//! `memory-model`'s. [`kernel`] makes tests of PTX kernels. [`experiment`] runs tests as kernels on the simulator and on a device, [`runs`] sets
 //! what was seen against what the model allows.
 
 mod document;
 mod experiment;
+mod kernel;
 mod load;
 mod runs;
 mod show;

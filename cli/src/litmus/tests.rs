@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use clap::Parser;
-use memory_model::{Litmus, Options, parse};
+use memory_model::{Litmus, Options, check, parse};
 
 use super::experiment::NotRun;
 use super::runs::Runs;
@@ -97,4 +97,39 @@ fn what_is_seen_is_allowed() {
         assert!(ran.get(flavour).is_some_and(|&n| n > 40), "{flavour}: {ran:?}");
     }
     assert!(ran.get("Barriers").is_some_and(|&n| n > 10), "{ran:?}");
+}
+
+/// The record of the shapes on an H200: no outcome that the model forbids, and none that it does not list.
+#[test]
+fn the_record_of_a_device_agrees_with_the_model() {
+    let path = format!("{}/../testdata/h200/litmus.csv", env!("CARGO_MANIFEST_DIR"));
+    let record = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut by_test: BTreeMap<&str, Vec<Vec<&str>>> = BTreeMap::new();
+    for line in record.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        by_test.entry(cells[0]).or_default().push(cells);
+    }
+    assert_eq!(by_test.len(), 86);
+    let mut weak = 0;
+    for (name, rows) in by_test {
+        let litmus = shape(name);
+        let verdict = check(&litmus, &Options { outcomes: true, ..Options::default() });
+        assert_eq!(rows[0][1], verdict.verdict, "{name}");
+        let listed: Vec<String> = verdict
+            .outcomes
+            .iter()
+            .map(|outcome| {
+                let values = verdict.observables.iter().zip(&outcome.values);
+                values.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+            })
+            .collect();
+        for row in &rows {
+            let seen = [row[5], row[6]].iter().any(|count| *count != "0");
+            assert!(!seen || listed.iter().any(|outcome| outcome == row[2]), "{name}: {}", row[2]);
+            weak += usize::from(row[1] == "allowed" && row[3] == "yes" && row[6] != "0");
+        }
+        let total: u64 = rows.iter().filter_map(|row| row[6].parse::<u64>().ok()).sum();
+        assert_eq!(total, 6_000_000, "{name}");
+    }
+    assert!(weak >= 20, "{weak} weak outcomes were seen on the device");
 }

@@ -55,11 +55,13 @@ pub enum Code {
     Range,
     /// A limit of this implementation.
     Limit,
+    /// A kernel that is no litmus test.
+    Kernel,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Code; 8] = [
+    pub const ALL: [Code; 9] = [
         Code::Syntax,
         Code::Header,
         Code::Undeclared,
@@ -68,6 +70,7 @@ impl Code {
         Code::Qualifier,
         Code::Range,
         Code::Limit,
+        Code::Kernel,
     ];
 
     /// What it means and what to do about it, in a few sentences.
@@ -98,6 +101,11 @@ impl Code {
             }
             Code::Range => "A number in a litmus test is too small or too large for its place.",
             Code::Limit => "A litmus test is larger than this implementation reads.",
+            Code::Kernel => {
+                "A PTX kernel cannot be read as a litmus test: its header of `//@` comments is wrong, or it \
+                 has an instruction that litmus tests have no counterpart for. Loads, stores, atomics, \
+                 fences, barriers, integer arithmetic, comparisons and branches have one."
+            }
         }
     }
 
@@ -112,6 +120,7 @@ impl Code {
             Code::Qualifier => "L006",
             Code::Range => "L007",
             Code::Limit => "L008",
+            Code::Kernel => "L009",
         }
     }
 }
