@@ -131,5 +131,5 @@ fn the_record_of_a_device_agrees_with_the_model() {
         let total: u64 = rows.iter().filter_map(|row| row[6].parse::<u64>().ok()).sum();
         assert_eq!(total, 6_000_000, "{name}");
     }
-    assert!(weak >= 20, "{weak} weak outcomes were seen on the device");
+    assert!(weak >= 15, "{weak} weak outcomes were seen on the device");
 }
