@@ -88,7 +88,8 @@ impl<'g, O: Observer> Worker<'g, O> {
                     if O::ACTIVE {
                         self.observer.block_started(index);
                     }
-                    if self.grid.options.seed != 0 || self.grid.options.interleave {
+                    let options = self.grid.options;
+                    if options.seed != 0 || options.interleave || options.weak {
                         self.random = Some(Random::new(self.grid.options.seed, index));
                     }
                     cta
