@@ -1,6 +1,6 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
-//! [`load`] finds and reads tests, [`show`] and [`document`] present verdicts; deciding is the crate
+//! [`mod@load`] finds and reads tests, [`show`] and [`document`] present verdicts; deciding is the crate
 //! `memory-model`'s. [`kernel`] makes tests of PTX kernels. [`experiment`] runs tests as kernels on the simulator and on a device, [`runs`] sets
 //! what was seen against what the model allows.
 

@@ -139,7 +139,7 @@ impl View for WeakView<'_> {
         state.write(self.warp.lane(lane), address, size, value, self.strength, &word);
     }
 
-    fn update(&mut self, lane: usize, at: u64, size: u32, new: impl Fn(u64) -> u64) -> u64 {
+    fn update(&mut self, lane: usize, at: u64, size: u32, mut new: impl FnMut(u64) -> u64) -> u64 {
         self.replace(lane, at, size, |old| Some(new(old)))
     }
 
@@ -149,7 +149,7 @@ impl View for WeakView<'_> {
 }
 
 impl WeakView<'_> {
-    fn replace(&mut self, lane: usize, at: u64, size: u32, new: impl Fn(u64) -> Option<u64>) -> u64 {
+    fn replace(&mut self, lane: usize, at: u64, size: u32, new: impl FnMut(u64) -> Option<u64>) -> u64 {
         let (place, word) = (self.warp.lane(lane), self.word(at, size));
         let mut state = self.memory.state();
         state.update(place, self.base + at, size, self.strength, self.reduction, new, &word)

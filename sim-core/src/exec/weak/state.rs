@@ -413,7 +413,7 @@ impl State {
         bytes: u32,
         strength: Strength,
         reduction: bool,
-        new: impl Fn(u64) -> Option<u64>,
+        mut new: impl FnMut(u64) -> Option<u64>,
         latest: &impl Latest,
     ) -> u64 {
         self.location(address, bytes, latest);
