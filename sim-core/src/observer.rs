@@ -92,6 +92,20 @@ pub trait Observer {
         None
     }
 
+    /// A load or store of all lanes, each half of the warp from one address on, consecutive or not, as
+    /// in [`Shape::Halves`]. Whether that was all that the observer wants to know: otherwise the access
+    /// is told as any other.
+    fn halves(
+        &mut self,
+        _memory: Memory,
+        _kind: AccessKind,
+        _bytes: u32,
+        _starts: [u64; 2],
+        _consecutive: [bool; 2],
+    ) -> bool {
+        false
+    }
+
     /// An atomic, once it is done.
     fn atomic_done(&mut self, _access: &WarpAccess<'_>) {}
 
@@ -167,21 +181,51 @@ impl Observer for Tools {
         if !self.counts {
             return None;
         }
-        let bytes = u64::from(access.bytes) * u64::from(access.lanes.count_ones());
+        let sectors = if access.memory == Memory::Global { sectors(access) } else { 0 };
+        self.count(access.memory, access.kind, access.bytes, access.lanes.count_ones(), sectors);
+        None
+    }
+
+    #[inline(always)]
+    fn halves(
+        &mut self,
+        memory: Memory,
+        kind: AccessKind,
+        bytes: u32,
+        starts: [u64; 2],
+        consecutive: [bool; 2],
+    ) -> bool {
+        let all = self.counts && self.watcher.is_none();
+        if all {
+            self.count(memory, kind, bytes, 32, half_sectors(bytes.into(), starts, consecutive));
+        }
+        all
+    }
+
+    fn memory(&self) -> MemoryStats {
+        self.memory
+    }
+}
+
+impl Tools {
+    /// Adds an access of so many lanes and sectors.
+    #[inline(always)]
+    fn count(&mut self, memory: Memory, kind: AccessKind, bytes: u32, lanes: u32, sectors: u64) {
+        let bytes = u64::from(bytes) * u64::from(lanes);
         let stats = &mut self.memory;
-        let (read, written) = match access.kind {
+        let (read, written) = match kind {
             AccessKind::Read => (bytes, 0),
             AccessKind::Write => (0, bytes),
             AccessKind::Atomic | AccessKind::Reduction => {
-                stats.atomics += u64::from(access.lanes.count_ones());
+                stats.atomics += u64::from(lanes);
                 (bytes, bytes)
             }
         };
-        match access.memory {
+        match memory {
             Memory::Global => {
                 stats.global_read += read;
                 stats.global_written += written;
-                stats.global_sectors += sectors(access);
+                stats.global_sectors += sectors;
             }
             Memory::Shared => {
                 stats.shared_read += read;
@@ -192,11 +236,6 @@ impl Observer for Tools {
                 stats.local_written += written;
             }
         }
-        None
-    }
-
-    fn memory(&self) -> MemoryStats {
-        self.memory
     }
 }
 
@@ -221,14 +260,21 @@ fn sectors(access: &WarpAccess<'_>) -> u64 {
             let (low, high) = span(0, 31);
             high - low + 1
         }
-        Shape::Halves(a, b) => {
-            let (low, high) = span(0, if a { 15 } else { 0 });
-            let (start, end) = span(16, if b { 31 } else { 16 });
-            let both = (high.min(end) + 1).saturating_sub(low.max(start));
-            high - low + 1 + end - start + 1 - both
-        }
+        Shape::Halves(a, b) => half_sectors(bytes, [access.addresses[0], access.addresses[16]], [a, b]),
         Shape::Any | Shape::Unit => scattered_sectors(access),
     }
+}
+
+/// Sectors of the halves of a warp, each from an address on.
+#[inline(always)]
+fn half_sectors(bytes: u64, starts: [u64; 2], consecutive: [bool; 2]) -> u64 {
+    let span = |half: usize| {
+        let bytes = if consecutive[half] { 16 * bytes } else { bytes };
+        (starts[half] / SECTOR, (starts[half] + bytes - 1) / SECTOR)
+    };
+    let ((low, high), (start, end)) = (span(0), span(1));
+    let both = (high.min(end) + 1).saturating_sub(low.max(start));
+    high - low + 1 + end - start + 1 - both
 }
 
 /// Sectors of any addresses.

@@ -36,7 +36,7 @@ impl Direction {
         }
     }
 
-    fn kind(self) -> AccessKind {
+    pub(super) fn kind(self) -> AccessKind {
         match self {
             Direction::Load => AccessKind::Read,
             Direction::Store => AccessKind::Write,

@@ -168,7 +168,16 @@ unsafe fn transfer<
             return false;
         }
         if O::ACTIVE {
-            machine.observe(memory, *at, &all(), shape(lanes, patterns));
+            let shape = shape(lanes, patterns);
+            let told = matches!(shape, Shape::Halves(..)) && !machine.worker.grid.options.initcheck && {
+                let starts = own.map(|offset| offset.wrapping_add(range.base));
+                let consecutive = patterns.map(|pattern| pattern == Pattern::Unit);
+                let bytes = at.access.bytes();
+                machine.worker.observer.halves(memory, at.direction.kind(), bytes, starts, consecutive)
+            };
+            if !told {
+                machine.observe(memory, *at, &all(), shape);
+            }
         }
         for half in 0..2 {
             let lanes = parts[half];
