@@ -6,7 +6,7 @@
 //! that diverges, calls a function or does something uncommon goes its own way, in [`super::step`], until it
 //! is whole again.
 //!
-//! A schedule like any other: blocks whose schedule is random or observed do without.
+//! A schedule like any other: blocks whose schedule is random, or whose barriers are watched, do without.
 
 use std::sync::atomic::Ordering;
 
