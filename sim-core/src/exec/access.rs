@@ -476,7 +476,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     /// Faults lanes whose address is no multiple of the access size.
-    fn aligned(&self, at: At<'_>, addresses: &Addresses, space: &str) -> Checked {
+    pub(super) fn aligned(&self, at: At<'_>, addresses: &Addresses, space: &str) -> Checked {
         let bytes = u64::from(at.access.bytes()).next_power_of_two();
         let mut bad = 0;
         each_lane(at.lanes, |lane| bad |= u32::from(addresses[lane] & (bytes - 1) != 0) << lane);

@@ -18,6 +18,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         if copy.fill {
             let whole = lanes_with(&|size| size >= unit);
             self.unit(registers, at, whole, [copy.from, copy.to], 0)?;
+            // A source of fewer bytes must be aligned all the same.
+            let some = lanes_with(&|size| size > 0 && size < unit);
+            let from = At { access: &copy.from, direction: Direction::Load, lanes: some, ..at };
+            self.aligned(from, &self.addresses(registers, from), "")?;
             let part = at.lanes & !whole;
             if part != 0 {
                 let value = copy.from.element;
