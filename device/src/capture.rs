@@ -61,8 +61,8 @@ fn flush_c_streams() {
 #[cfg(unix)]
 mod unix {
     use std::fs::File;
-    use std::io::{Read, Seek, SeekFrom};
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+    use std::os::unix::fs::FileExt;
 
     /// A descriptor that leads to a temporary file until this is dropped.
     pub(super) struct Redirected {
@@ -88,11 +88,15 @@ mod unix {
         }
 
         /// Leads the descriptor back and returns what was written.
-        pub(super) fn finish(mut self) -> Vec<u8> {
+        pub(super) fn finish(self) -> Vec<u8> {
             self.restore();
+            // The offset stays: another thread may still be writing, and must not overwrite the beginning.
             let mut bytes = Vec::new();
-            let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut bytes));
-            read.map(|_| bytes).unwrap_or_default()
+            let mut piece = [0; 4096];
+            while let Ok(read @ 1..) = self.file.read_at(&mut piece, bytes.len() as u64) {
+                bytes.extend_from_slice(&piece[..read]);
+            }
+            bytes
         }
 
         fn restore(&self) {
