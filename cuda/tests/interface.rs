@@ -299,6 +299,8 @@ fn soak() {
     let launches: u64 = std::env::var("WARPGRIND_SOAK").ok().and_then(|n| n.parse().ok()).unwrap_or(4000);
     let total = allocate(4);
     ok("cuMemsetD32_v2", &[total, 0, 1]);
+    // Streams that do not block do not wait for it by themselves.
+    ok("cuCtxSynchronize", &[]);
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
             scope.spawn(move || {
