@@ -193,7 +193,7 @@ fn fill(bytes: &mut Vec<u8>, init: &Init, element: Element, count: u64, position
 }
 
 /// Output number `at` (from 0) of the SplitMix64 generator seeded with `seed`.
-fn splitmix(seed: u64, at: u64) -> u64 {
+pub(crate) fn splitmix(seed: u64, at: u64) -> u64 {
     let mut z = seed.wrapping_add(at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -312,12 +312,11 @@ pub struct AsyncCopy {
     pub from: Access,
     /// Stores it.
     pub to: Access,
-    /// The same for one byte.
-    pub byte: [Access; 2],
     /// Bytes.
     pub size: Slot,
-    /// Writes one unit and no more: zeros where the size is less (`cp.async`).
-    pub fill: bool,
+    /// Where one unit is written and no more, zeros where the size is less (`cp.async`): loads and
+    /// stores a single byte.
+    pub fill: Option<[Access; 2]>,
 }
 
 /// The operation of an `atom` or `red`, or of an mbarrier object.
@@ -349,6 +348,15 @@ pub struct Atomic {
     pub ty: ptx_frontend::ScalarType,
     /// Whether there is a destination (`atom`, not `red`).
     pub returns: bool,
+}
+
+impl Atomic {
+    /// Its registers in [`Code::slots`]: an element each of the destination, b, and c for `cas`.
+    pub fn slots<'a>(&self, table: &'a [RegisterSlot]) -> &'a [RegisterSlot] {
+        let SlotList { start, len } = self.access.elements;
+        let operands = if self.op == AtomicOp::Cas { 3 } else { 2 };
+        &table[start as usize..][..len as usize * operands]
+    }
 }
 
 /// What a block barrier does on top of arriving.

@@ -11,6 +11,8 @@ use memory_model::{Litmus, Options, Property, check};
 use ptx_frontend::Severity;
 use sim_core::{Backend, DevicePtr, Dim3, Launch, ModuleId, Outcome, RunOptions};
 
+use crate::array::splitmix;
+
 /// Instances and where they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
@@ -103,14 +105,15 @@ struct Run<'a> {
 }
 
 /// SplitMix64, to vary configurations.
-struct Random(u64);
+struct Random {
+    seed: u64,
+    drawn: u64,
+}
 
 impl Random {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % end
+        self.drawn += 1;
+        splitmix(self.seed, self.drawn - 1) % end
     }
 
     fn of<T: Copy>(&mut self, choices: &[T]) -> T {
@@ -131,7 +134,7 @@ impl Run<'_> {
         let gates = self.alloc(u64::from(most) * 4, "gates")?;
         let scratch = if plan.device { self.alloc(u64::from(STRESS_WORDS) * 4, "scratch")? } else { 0 };
         let mut seen = Seen::default();
-        let mut random = Random(plan.seed);
+        let mut random = Random { seed: plan.seed, drawn: 0 };
         let mut left = plan.instances;
         while left > 0 {
             let instances = left.min(u64::from(most)) as u32;

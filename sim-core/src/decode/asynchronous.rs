@@ -98,7 +98,7 @@ impl Decoder<'_> {
                     self.whole(StateSpace::Global, *from, 1, byte)?,
                     self.whole(StateSpace::Shared, *to, 1, byte)?,
                 ];
-                self.emit_copy(guard, AsyncCopy { from: load, to: store, byte, size, fill: true });
+                self.emit_copy(guard, AsyncCopy { from: load, to: store, size, fill: Some(byte) });
             }
             _ => return Err(format!("`{op}` with these operands")),
         }
@@ -132,7 +132,7 @@ impl Decoder<'_> {
         let size = self.source(guard, size, ScalarType::U32)?;
         let value = self.temporary(4);
         let (load, store) = (self.whole(from, a, 16, value)?, self.whole(to, d, 16, value)?);
-        self.emit_copy(guard, AsyncCopy { from: load, to: store, byte: [load, store], size, fill: false });
+        self.emit_copy(guard, AsyncCopy { from: load, to: store, size, fill: None });
         if op.has(Modifier::MbarrierCompleteTxBytes) {
             let &[barrier, ..] = rest else { return Err(format!("`{op}` with these operands")) };
             self.change(

@@ -173,7 +173,7 @@ fn in_turn(
 fn run<V: View>(
     view: &mut V,
     registers: &mut Registers,
-    slots: &[RegisterSlot],
+    table: &[RegisterSlot],
     at: At<'_>,
     atomic: &Atomic,
     global: bool,
@@ -181,6 +181,7 @@ fn run<V: View>(
     base: u64,
 ) -> LaneMask {
     let mut failed = 0;
+    let slots = atomic.slots(table);
     let count = at.access.elements.len as usize;
     let size = u32::from(at.access.size);
     if size == 16 {
@@ -317,14 +318,12 @@ impl<O: Observer> Machine<'_, '_, O> {
             self.observe(Memory::Global, now, addresses, Shape::Any);
             let grid = self.worker.grid;
             let allocation = &self.worker.snapshot.table.list[index];
-            let slots = &grid.code.slots[at.access.elements.start as usize..];
-            let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
+            let slots = &grid.code.slots;
             if let Some(weak) = &grid.weak {
                 let cells = (&*allocation.cells, allocation.base);
                 let reduction = !atomic.returns;
                 let mut view = WeakView::new(weak, grid, self.cta, self.index, at.access, reduction, cells);
-                let writing =
-                    run(&mut view, registers, &slots[..count], now, atomic, true, addresses, allocation.base);
+                let writing = run(&mut view, registers, slots, now, atomic, true, addresses, allocation.base);
                 self.atomic_done(Memory::Global, now, atomic, addresses, writing);
                 rest.lanes &= !lanes;
                 continue;
@@ -335,8 +334,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 exclusive: grid.exclusive,
                 strong: true,
             };
-            let writing =
-                run(&mut view, registers, &slots[..count], now, atomic, true, addresses, allocation.base);
+            let writing = run(&mut view, registers, slots, now, atomic, true, addresses, allocation.base);
             self.atomic_done(Memory::Global, now, atomic, addresses, writing);
             rest.lanes &= !lanes;
         }
@@ -352,10 +350,9 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) -> Checked {
         self.check_shared(at, addresses)?;
         self.observe(Memory::Shared, at, addresses, Shape::Any);
-        let slots = &self.worker.grid.code.slots[at.access.elements.start as usize..];
-        let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
+        let slots = &self.worker.grid.code.slots;
         let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
-        let writing = run(&mut view, registers, &slots[..count], at, atomic, false, addresses, 0);
+        let writing = run(&mut view, registers, slots, at, atomic, false, addresses, 0);
         self.atomic_done(Memory::Shared, at, atomic, addresses, writing);
         Ok(())
     }
@@ -387,11 +384,10 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) -> Checked {
         self.check_local(at, addresses)?;
         self.observe(Memory::Local, at, addresses, Shape::Any);
-        let slots = &self.worker.grid.code.slots[at.access.elements.start as usize..];
-        let count = at.access.elements.len as usize * if atomic.op == AtomicOp::Cas { 3 } else { 2 };
+        let slots = &self.worker.grid.code.slots;
         let index = self.index;
         let mut view = LocalView { rows: &mut self.cta.warps[index].local };
-        run(&mut view, registers, &slots[..count], at, atomic, false, addresses, 0);
+        run(&mut view, registers, slots, at, atomic, false, addresses, 0);
         Ok(())
     }
 }

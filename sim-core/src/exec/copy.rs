@@ -15,7 +15,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let lanes_with = |wanted: &dyn Fn(u32) -> bool| {
             (0..32).fold(0, |m: LaneMask, lane| m | u32::from(wanted(sizes[lane])) << lane) & at.lanes
         };
-        if copy.fill {
+        if let Some(single) = copy.fill {
             let whole = lanes_with(&|size| size >= unit);
             self.unit(registers, at, whole, [copy.from, copy.to], 0)?;
             // A source of fewer bytes must be aligned all the same.
@@ -33,7 +33,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             for byte in 0..unit - 1 {
                 let lanes = lanes_with(&|size| size < unit && size > byte);
-                self.unit(registers, at, lanes, copy.byte, i64::from(byte))?;
+                self.unit(registers, at, lanes, single, i64::from(byte))?;
             }
             return Ok(());
         }

@@ -278,11 +278,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     next_run!(target);
                 }
                 self.worker.stats.divergent_branches += 1;
-                let (low, high) = if target <= position {
-                    ((target, active), (position + 1, rest))
-                } else {
-                    ((position + 1, rest), (target, active))
-                };
+                let [low, high] = two_ways(position, target, active, rest);
                 group.position = position;
                 self.warp_mut().fork(group, high.0, high.1);
                 lanes = low.1;
@@ -563,6 +559,19 @@ struct Counts {
     threads: u64,
 }
 
+/// How many lanes there are. Counting bits is slow on the baseline; nearly always all are set.
+#[inline(always)]
+pub(super) fn lane_count(lanes: LaneMask) -> u64 {
+    if lanes == LaneMask::MAX { 32 } else { lanes.count_ones().into() }
+}
+
+/// Where the lanes go that take a branch to `target` and those that do not, the lower place first.
+#[inline(always)]
+pub(super) fn two_ways(position: u32, target: u32, taken: LaneMask, rest: LaneMask) -> [(u32, LaneMask); 2] {
+    let ways = [(target, taken), (position + 1, rest)];
+    if target <= position { ways } else { [ways[1], ways[0]] }
+}
+
 impl Counts {
     fn new(start: u32, lanes: LaneMask) -> Counts {
         Counts { start, lanes, idle: 0, ran: 0, threads: 0 }
@@ -572,10 +581,8 @@ impl Counts {
     #[inline(always)]
     fn close(&mut self, end: u32, next: u32, lanes: LaneMask) {
         let count = u64::from(end - self.start);
-        // Counting bits is slow on the baseline; nearly always all are set.
-        let width = if self.lanes == LaneMask::MAX { 32 } else { u64::from(self.lanes.count_ones()) };
         self.ran += count;
-        self.threads += count * width - self.idle;
+        self.threads += count * lane_count(self.lanes) - self.idle;
         self.restart(next, lanes);
     }
 

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::access::{At, Direction};
 use super::barrier::Arrival;
-use super::step::{Machine, Pause};
+use super::step::{Machine, Pause, lane_count, two_ways};
 use super::warp::{Group, ROOT, Wait};
 use crate::code::{Action, WarpOp};
 use crate::lanes::{LaneMask, Pred, Registers};
@@ -73,10 +73,6 @@ pub(super) struct Together {
     pub ran: u64,
     /// Some warps could run and did not.
     pub left_out: bool,
-}
-
-fn lanes_of(lanes: LaneMask) -> u64 {
-    if lanes == LaneMask::MAX { 32 } else { lanes.count_ones().into() }
 }
 
 impl<O: Observer> Machine<'_, '_, O> {
@@ -212,7 +208,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 for member in here.iter_mut() {
                     let active = member.active(guard);
                     if active != member.lanes {
-                        idle += lanes_of(member.lanes & !active);
+                        idle += lane_count(member.lanes & !active);
                     }
                     // SAFETY: decoding took the function for a SIMD level that this CPU was found to
                     // have, and numbered its slots within the kernel's frame.
@@ -233,7 +229,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     if active == member.lanes {
                         taken += 1;
                     } else {
-                        idle += lanes_of(member.lanes & !active);
+                        idle += lane_count(member.lanes & !active);
                         through += u64::from(active == 0);
                     }
                 }
@@ -271,7 +267,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     for (at, $member) in here.iter_mut().enumerate() {
                         let $active = $member.active(guard);
                         if $active != $member.lanes {
-                            idle += lanes_of($member.lanes & !$active);
+                            idle += lane_count($member.lanes & !$active);
                         }
                         if $active == 0 {
                             continue;
@@ -365,7 +361,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     if here.iter().all(|member| [0, member.lanes].contains(&member.active(guard))) =>
                 {
                     for member in here.iter() {
-                        idle += lanes_of(member.lanes & !member.active(guard));
+                        idle += lane_count(member.lanes & !member.active(guard));
                     }
                     moved!(position + 1, position + 1);
                     for member in here {
@@ -393,11 +389,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn split(&mut self, member: &Member, active: LaneMask, position: u32, target: u32) {
         let rest = member.lanes & !active;
         self.worker.stats.divergent_branches += 1;
-        let (low, high) = if target <= position {
-            ((target, active), (position + 1, rest))
-        } else {
-            ((position + 1, rest), (target, active))
-        };
+        let [low, high] = two_ways(position, target, active, rest);
         let warp = &mut self.cta.warps[member.index];
         let group = Group { last_run: warp.clock, ..member.group(position) };
         if let Some(entry) = warp.groups.first_mut() {
@@ -428,7 +420,7 @@ impl Team {
         for member in &self.members {
             if member.position == low {
                 self.count += 1;
-                self.width += lanes_of(member.lanes);
+                self.width += lane_count(member.lanes);
             } else {
                 self.next = self.next.min(member.position);
             }

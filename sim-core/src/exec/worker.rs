@@ -38,8 +38,8 @@ pub(crate) struct Worker<'g, O> {
     spare: Vec<Box<Cta>>,
     /// Warp instructions that may run before the shared limit is asked again.
     fuel: u64,
-    /// Scratch memory of matrix instructions.
-    pub tile: Box<Tile>,
+    /// Scratch memory of matrix instructions, from the first one on.
+    pub tile: Option<Box<Tile>>,
 }
 
 /// Warp instructions a warp runs before the next one of its block gets a turn.
@@ -74,7 +74,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             random: None,
             spare: Vec::new(),
             fuel: 0,
-            tile: Tile::new(),
+            tile: None,
         }
     }
 

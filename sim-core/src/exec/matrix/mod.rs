@@ -9,7 +9,7 @@ use super::warp::{FrameId, Group, Wait};
 use crate::code::{RegisterSlot, SlotList, lanes_text};
 use crate::finding::FindingKind;
 use crate::lanes::{FULL, LaneMask, Registers};
-use crate::matrix::tile::Words;
+use crate::matrix::tile::{Tile, Words};
 use crate::matrix::{Matrix, Multiply, Operand, transpose};
 use crate::observer::Observer;
 
@@ -102,7 +102,7 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     /// `mma`, `wmma.mma`
     fn multiply(&mut self, registers: &mut Registers, op: &Multiply) {
-        let tile = &mut self.worker.tile;
+        let tile = self.worker.tile.get_or_insert_with(Tile::new);
         for (words, operand) in tile.words.iter_mut().zip([&op.a, &op.b, &op.c]) {
             read(registers, &self.worker.grid.code.slots, operand, words);
         }
@@ -112,7 +112,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         // SAFETY: decoding took the function for a SIMD level that this CPU was found to have.
         unsafe { op.run.run(tile, op) };
         let slots = slots(&self.worker.grid.code.slots, op.d.registers);
-        let results = &self.worker.tile.words[3];
+        let results = &tile.words[3];
         for (slot, (narrow, wide)) in slots.iter().zip(results.narrow.iter().zip(&results.wide)) {
             match slot.rows {
                 1 => registers.write(slot.slot, FULL, narrow),
