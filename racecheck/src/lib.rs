@@ -16,19 +16,22 @@
 //! on mbarrier objects are atomics of their order, so that they synchronise as any release and acquire does.
 //!
 //! # Limits
-//! Copies that run asynchronously are seen where they are issued, as accesses of the issuing thread. Of two
+//! Bulk copies are seen where they are issued, as accesses of the issuing thread, and so are the reads of `cp.async`;
+//! its writes count until they were waited for, or until the arrive of an mbarrier that follows them. Of two
 //! `fence.sc` one comes first in the schedule that was run; only what must be so in every schedule is used.
 
+mod copies;
 mod text;
 
+use copies::{Copies, Copy, Hit};
 use memory_model::RaceClass;
 use memory_model::program::{Order, Scope};
-use memory_model::race::{Access, Detector, Kind, Pattern, Race, Settings, Shape, Side, Space};
+use memory_model::race::{Access, Detector, Kind, Missing, Pattern, Race, Settings, Shape, Side, Space};
 use ptx_frontend::MemOrder;
 use rustc_hash::FxHashMap;
 use sim_core::{
-    AccessKind, Finding, FindingKind, LaunchShape, LaunchView, Memory, ThreadId, WarpAccess, WarpId, Watcher,
-    WatcherFactory,
+    AccessKind, CopyStep, Finding, FindingKind, LaunchShape, LaunchView, Memory, ThreadId, WarpAccess,
+    WarpId, Watcher, WatcherFactory,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -54,8 +57,16 @@ pub fn measured_watcher(footprint: Arc<Footprint>) -> WatcherFactory {
     })
 }
 
+/// Which access of a race is a copy under way.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Copying {
+    Neither,
+    Earlier,
+    Later,
+}
+
 /// Equal races: the two instructions and what they do there.
-type Key = (FindingKind, u32, u32, bool, bool);
+type Key = (FindingKind, u32, u32, bool, bool, Copying);
 
 struct Group {
     first: Race,
@@ -69,6 +80,7 @@ const THREADS: usize = 256;
 
 struct Racecheck {
     detector: Detector,
+    copies: Copies,
     seed: u64,
     groups: FxHashMap<Key, Group>,
     /// More blocks than the detector can number.
@@ -85,6 +97,7 @@ impl Racecheck {
         let settings = Settings { sc_fences_are_ordered: false };
         Self {
             detector: Detector::new(shape, settings),
+            copies: Copies::default(),
             seed: launch.seed,
             groups: FxHashMap::default(),
             footprint: None,
@@ -93,20 +106,62 @@ impl Racecheck {
     }
 
     #[cold]
-    fn collect(&mut self) {
+    fn collect(&mut self, copying: Copying) {
         for race in self.detector.take_races() {
-            let key =
-                (kind_of(&race), race.earlier.site, race.later.site, race.earlier.writes, race.later.writes);
-            let group = self.groups.entry(key).or_insert_with(|| Group {
-                first: race,
-                count: 0,
-                threads: Vec::new(),
-            });
-            group.count += 1;
-            if group.threads.len() < THREADS {
-                group.threads.push((race.later.cta, race.later.warp, race.later.lane));
-            }
+            let kind = if copying == Copying::Neither { kind_of(&race) } else { FindingKind::DataRace };
+            add(&mut self.groups, kind, race, copying);
         }
+    }
+}
+
+/// Adds a race to those of its kind.
+fn add(groups: &mut FxHashMap<Key, Group>, kind: FindingKind, race: Race, copying: Copying) {
+    let (earlier, later) = (race.earlier, race.later);
+    let key = (kind, earlier.site, later.site, earlier.writes, later.writes, copying);
+    let group = groups.entry(key).or_insert_with(|| Group { first: race, count: 0, threads: Vec::new() });
+    group.count += 1;
+    if group.threads.len() < THREADS {
+        group.threads.push((later.cta, later.warp, later.lane));
+    }
+}
+
+/// The race of an access with a copy under way.
+fn race_with_copy(access: &WarpAccess<'_>, hit: &Hit) -> Race {
+    let cta = access.block as u32;
+    let writes = access.kind != AccessKind::Read;
+    let scope = scope_if_strong(access);
+    Race {
+        class: if scope.is_some() { RaceClass::WeakStrong } else { RaceClass::Weak },
+        address: hit.address,
+        space: Space::Shared,
+        earlier: Side {
+            cta,
+            warp: hit.issuer.0,
+            lane: hit.issuer.1,
+            site: hit.copy_site,
+            writes: true,
+            scope: None,
+            bytes: hit.copy_bytes as u8,
+        },
+        later: Side {
+            cta,
+            warp: access.warp,
+            lane: hit.lane,
+            site: access.position,
+            writes,
+            scope,
+            bytes: access.element.max(1) as u8,
+        },
+        missing: Missing::Everything,
+    }
+}
+
+/// The scope of a strong access.
+fn scope_if_strong(access: &WarpAccess<'_>) -> Option<Scope> {
+    match access.order {
+        MemOrder::Weak => None,
+        MemOrder::Volatile | MemOrder::Mmio => Some(Scope::Sys),
+        _ => Some(scope_of(access.scope)),
     }
 }
 
@@ -141,6 +196,25 @@ fn scope_of(scope: ptx_frontend::Scope) -> Scope {
     }
 }
 
+/// What a copy did, as an access of the thread that has now waited for it.
+fn write_of(copy: &Copy) -> Access<'_> {
+    Access {
+        cta: copy.warp.block as u32,
+        warp: copy.warp.warp,
+        lanes: copy.lanes,
+        space: Space::Shared,
+        addresses: &copy.addresses,
+        pattern: Pattern::Any,
+        bytes: copy.bytes as u8,
+        elements: 1,
+        kind: Kind::Write,
+        writing: copy.lanes,
+        order: Order::Weak,
+        scope: None,
+        site: copy.site,
+    }
+}
+
 impl Watcher for Racecheck {
     fn access(&mut self, access: &WarpAccess<'_>) {
         let space = match access.memory {
@@ -149,6 +223,12 @@ impl Watcher for Racecheck {
             // A thread's own.
             Memory::Local => return,
         };
+        if space == Space::Shared {
+            let groups = &mut self.groups;
+            self.copies.access(access, |hit| {
+                add(groups, FindingKind::DataRace, race_with_copy(access, &hit), Copying::Earlier);
+            });
+        }
         let order = order_of(access.order);
         let element = access.element.max(1);
         self.detector.access(&Access {
@@ -173,14 +253,19 @@ impl Watcher for Racecheck {
             },
             writing: access.writing,
             order,
-            scope: (order != Order::Weak).then(|| match access.order {
-                MemOrder::Volatile | MemOrder::Mmio => Scope::Sys,
-                _ => scope_of(access.scope),
-            }),
+            scope: scope_if_strong(access),
             site: access.position,
         });
         if self.detector.has_races() {
-            self.collect();
+            self.collect(Copying::Neither);
+        }
+    }
+
+    fn copies(&mut self, warp: WarpId, lanes: u32, step: CopyStep) {
+        let detector = &mut self.detector;
+        self.copies.step(warp, lanes, step, |copy| detector.access(&write_of(copy)));
+        if self.detector.has_races() {
+            self.collect(Copying::Later);
         }
     }
 
@@ -210,6 +295,7 @@ impl Watcher for Racecheck {
     }
 
     fn block_finished(&mut self, block: u64) {
+        self.copies.end(block);
         if let Some(footprint) = &self.footprint {
             footprint.held.fetch_max(self.detector.memory(), Relaxed);
         }
@@ -222,7 +308,7 @@ impl Watcher for Racecheck {
             footprint.touched.store(self.detector.touched(), Relaxed);
         }
         let mut findings: Vec<Finding> =
-            self.groups.iter().map(|(key, group)| finding(key.0, group, self.seed, launch)).collect();
+            self.groups.iter().map(|(key, group)| finding(key.0, group, key.5, self.seed, launch)).collect();
         if self.too_many || self.detector.exhausted() {
             findings.push(Finding {
                 kind: FindingKind::Unsupported,
@@ -240,7 +326,13 @@ impl Watcher for Racecheck {
     }
 }
 
-fn finding(kind: FindingKind, group: &Group, seed: u64, launch: &LaunchView<'_>) -> Finding {
+fn finding(
+    kind: FindingKind,
+    group: &Group,
+    copying: Copying,
+    seed: u64,
+    launch: &LaunchView<'_>,
+) -> Finding {
     let race = &group.first;
     let thread = |side: &Side| launch.thread(side.cta.into(), side.warp, side.lane);
     let (earlier, later) = (thread(&race.earlier), thread(&race.later));
@@ -255,9 +347,13 @@ fn finding(kind: FindingKind, group: &Group, seed: u64, launch: &LaunchView<'_>)
     let (place, other_place) = (launch.place(race.later.site), launch.place(race.earlier.site));
     Finding {
         kind,
-        message: text::message(race),
+        message: match copying {
+            Copying::Neither => text::message(race),
+            Copying::Earlier => text::copy_message(&race.later),
+            Copying::Later => text::copy_message(&race.earlier),
+        },
         notes: text::notes(race, earlier, later, &launch.describe(memory, race.address), seed),
-        help: text::help(race),
+        help: if copying == Copying::Neither { text::help(race) } else { text::copy_help(race) },
         kernel: launch.kernel(),
         place: Some(place),
         other_place: Some(other_place),

@@ -1,7 +1,6 @@
 //! What is said of a race.
 
 use memory_model::RaceClass;
-use memory_model::program::Scope;
 use memory_model::race::{Missing, Race, Side, Space};
 use sim_core::ThreadId;
 
@@ -22,21 +21,12 @@ fn apart(race: &Race) -> Apart {
     }
 }
 
-fn scope_name(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Cta => "cta",
-        Scope::Cluster => "cluster",
-        Scope::Gpu => "gpu",
-        Scope::Sys => "sys",
-    }
-}
-
 /// `write of 4 bytes (weak)`
 fn access(side: &Side) -> String {
     let what = if side.writes { "write" } else { "read" };
     let strength = match side.scope {
         None => "weak".to_string(),
-        Some(scope) => format!("strong, .{}", scope_name(scope)),
+        Some(scope) => format!("strong, .{}", scope.as_str()),
     };
     let bytes = if side.bytes == 1 { "1 byte".to_string() } else { format!("{} bytes", side.bytes) };
     format!("{what} of {bytes} ({strength})")
@@ -58,6 +48,28 @@ pub(crate) fn message(race: &Race) -> String {
         _ => "a read and a later write",
     };
     format!("{what} of {memory} memory by {who} are not ordered")
+}
+
+/// Of another access to what a `cp.async` writes.
+pub(crate) fn copy_message(other: &Side) -> String {
+    let what = if other.writes { "written" } else { "read" };
+    format!("shared memory is {what} before a `cp.async` to it was waited for")
+}
+
+/// What would order an access with a copy.
+pub(crate) fn copy_help(race: &Race) -> Vec<String> {
+    let same = (race.earlier.warp, race.earlier.lane) == (race.later.warp, race.later.lane);
+    let barrier = if same {
+        ""
+    } else if race.earlier.warp == race.later.warp {
+        ", and then `__syncwarp()` or a barrier"
+    } else {
+        ", and then a barrier (`__syncthreads()`)"
+    };
+    vec![format!(
+        "the thread that issued the copy has to wait for it first: `cp.async.wait_group` with fewer groups left, or \
+         `cp.async.wait_all` (`__pipeline_wait_prior()`, `consumer_wait()`){barrier}"
+    )]
 }
 
 fn thread_text(id: ThreadId) -> String {

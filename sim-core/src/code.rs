@@ -9,6 +9,7 @@ pub use crate::exec::Simple;
 use crate::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
 pub use crate::matrix::Matrix;
 pub use crate::numerics::mbarrier::MbarrierOp;
+use crate::watch::CopyStep;
 
 /// A decoded kernel with every function it can reach.
 #[derive(Debug)]
@@ -213,6 +214,8 @@ pub enum Action {
     StackSave(RegisterSlot),
     /// `stackrestore`
     StackRestore(RegisterSlot),
+    /// What comes of the `cp.async` of a thread: told to watchers, as each copy is done where it is issued.
+    Copies(CopyStep),
     /// Hints and what has no effect in a simulator.
     Nothing,
     /// Refused when reached: index into [`Code::unsupported`].
@@ -284,6 +287,8 @@ pub struct Access {
     pub order: MemOrder,
     /// Scope, of strong accesses.
     pub scope: Scope,
+    /// The end of a `cp.async`: others may see it only once the copy was waited for.
+    pub asynchronous: bool,
     /// Rows of the address register: 1 or 2; 0 if there is none.
     pub address_rows: u8,
     /// The address register.

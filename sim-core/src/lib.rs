@@ -40,4 +40,4 @@ pub use lanes::SimdLevel;
 pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, RunOptions, Stats};
 pub use memory::window;
 pub use observer::{AccessKind, Memory, NoObserver, Observer, Shape, Tools, WarpAccess};
-pub use watch::{LaunchShape, WarpId, Watcher, WatcherFactory};
+pub use watch::{CopyStep, LaunchShape, WarpId, Watcher, WatcherFactory};

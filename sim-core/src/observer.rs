@@ -68,6 +68,8 @@ pub struct WarpAccess<'a> {
     pub order: MemOrder,
     /// Scope; without meaning for weak accesses.
     pub scope: Scope,
+    /// The write of a `cp.async`, which is not complete before the thread has waited for it.
+    pub asynchronous: bool,
     /// Lanes whose atomic writes: all but those of a `cas` that fails.
     pub writing: LaneMask,
     /// Position of the instruction.
@@ -358,6 +360,7 @@ mod tests {
             element: bytes,
             order: MemOrder::Weak,
             scope: Scope::Sys,
+            asynchronous: false,
             writing: lanes,
             position: 0,
             block: 0,

@@ -37,10 +37,25 @@ pub struct LaunchShape {
     pub seed: u64,
 }
 
+/// What a thread does with its `cp.async` after issuing them (ISA 9.7.9.25.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CopyStep {
+    /// `cp.async.commit_group`: those not yet in a group become one.
+    Commit,
+    /// `cp.async.wait_group`: all groups but so many of the latest are complete.
+    WaitGroup(u32),
+    /// `cp.async.wait_all`, or an mbarrier that will be told of it: all copies are complete.
+    WaitAll,
+}
+
 /// What a launch tells. All methods but the last default to nothing.
 pub trait Watcher: Send {
     /// A warp accesses memory, and may. Loads and stores are told before they are done, atomics after.
     fn access(&mut self, _access: &WarpAccess<'_>) {}
+
+    /// Lanes of a warp group their asynchronous copies or wait for them. The copies are told as accesses
+    /// ([`WarpAccess::asynchronous`]).
+    fn copies(&mut self, _warp: WarpId, _lanes: LaneMask, _step: CopyStep) {}
 
     /// Lanes of a warp execute `fence` or `membar`.
     fn fence(&mut self, _warp: WarpId, _lanes: LaneMask, _order: MemOrder, _scope: Scope) {}

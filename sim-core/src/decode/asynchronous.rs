@@ -12,6 +12,7 @@ use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
 use crate::lanes::{LaneFns, Operands, Pred, Slot, map_rows, map1};
 use crate::numerics::mbarrier as object;
+use crate::watch::CopyStep;
 
 impl Decoder<'_> {
     /// Asynchronous copies and mbarrier operations; false if it is none.
@@ -23,13 +24,15 @@ impl Decoder<'_> {
     ) -> Result<bool, Refusal> {
         match op.opcode {
             Opcode::Cp if op.has(Modifier::Mbarrier) => self.arrive_on_copies(guard, op, operands)?,
-            Opcode::Cp
-                if [Modifier::CommitGroup, Modifier::WaitGroup, Modifier::WaitAll, Modifier::Prefetch]
-                    .iter()
-                    .any(|&m| op.has(m))
-                    && !op.has(Modifier::Tensor) =>
-            {
+            Opcode::Cp if op.has(Modifier::Prefetch) && !op.has(Modifier::Tensor) => {
                 self.emit(guard, Action::Nothing);
+            }
+            Opcode::Cp
+                if [Modifier::CommitGroup, Modifier::WaitGroup, Modifier::WaitAll]
+                    .iter()
+                    .any(|&m| op.has(m)) =>
+            {
+                self.group(guard, op, operands)?;
             }
             Opcode::Cp if op.has(Modifier::Async) && op.has(Modifier::Bulk) => {
                 self.bulk_copy(guard, op, operands)?;
@@ -45,6 +48,22 @@ impl Decoder<'_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// `cp.async.commit_group`, `cp.async.wait_group`, `cp.async.wait_all`; groups of bulk copies are
+    /// complete when they are made.
+    fn group(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
+        let action = match operands {
+            _ if op.has(Modifier::Bulk) => Action::Nothing,
+            [] if op.has(Modifier::CommitGroup) => Action::Copies(CopyStep::Commit),
+            [] if op.has(Modifier::WaitAll) => Action::Copies(CopyStep::WaitAll),
+            [Operand::Integer(most)] if op.has(Modifier::WaitGroup) => {
+                Action::Copies(CopyStep::WaitGroup(u32::try_from(*most).unwrap_or(u32::MAX)))
+            }
+            _ => return Err(format!("`{op}` with these operands")),
+        };
+        self.emit(guard, action);
+        Ok(())
     }
 
     /// One element of so many bytes at an address, to or from `slot`.
@@ -81,7 +100,8 @@ impl Decoder<'_> {
         let bytes = *bytes as u32;
         let value = self.temporary(bytes.div_ceil(4) as u8);
         let load = self.whole(StateSpace::Global, *from, bytes, value)?;
-        let store = self.whole(StateSpace::Shared, *to, bytes, value)?;
+        let late = |access| Access { asynchronous: true, ..access };
+        let store = late(self.whole(StateSpace::Shared, *to, bytes, value)?);
         match *rest {
             [] => {
                 self.emit(guard, Action::Load(load));
@@ -96,7 +116,7 @@ impl Decoder<'_> {
                 let byte = self.temporary(1);
                 let byte = [
                     self.whole(StateSpace::Global, *from, 1, byte)?,
-                    self.whole(StateSpace::Shared, *to, 1, byte)?,
+                    late(self.whole(StateSpace::Shared, *to, 1, byte)?),
                 ];
                 self.emit_copy(guard, AsyncCopy { from: load, to: store, size, fill: Some(byte) });
             }
@@ -181,6 +201,7 @@ impl Decoder<'_> {
     /// `cp.async.mbarrier.arrive`: without `.noinc` the pending count grows by the arrival first.
     fn arrive_on_copies(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
         let &[barrier] = operands else { return Err(format!("`{op}` with these operands")) };
+        self.emit(guard, Action::Copies(CopyStep::WaitAll));
         let one = self.bits(1, 1);
         if !op.has(Modifier::Noinc) {
             self.change(guard, op.space(), barrier, MbarrierOp::Expect, one, None, MemOrder::Relaxed)?;

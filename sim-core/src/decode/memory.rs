@@ -36,6 +36,7 @@ impl Place {
             strong,
             order,
             scope: Scope::Sys,
+            asynchronous: false,
             address_rows,
             address,
             offset,

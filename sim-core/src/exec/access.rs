@@ -716,6 +716,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             element: u32::from(at.access.size),
             order: at.access.order,
             scope: at.access.scope,
+            asynchronous: at.access.asynchronous,
             writing: at.lanes,
             position: at.position,
             block: self.cta.index,

@@ -409,6 +409,7 @@ mod tests {
             strong: true,
             order: MemOrder::Relaxed,
             scope: Scope::Gpu,
+            asynchronous: false,
             address_rows: 2,
             address: Slot::frame(0),
             offset: 0,

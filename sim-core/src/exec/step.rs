@@ -347,6 +347,12 @@ impl<O: Observer> Machine<'_, '_, O> {
                         watcher.fence(warp, active, *order, *scope);
                     }
                 }
+                Action::Copies(step) => {
+                    let warp = self.warp_id();
+                    if let Some(watcher) = self.worker.observer.watcher() {
+                        watcher.copies(warp, active, *step);
+                    }
+                }
                 Action::Barrier(barrier) => {
                     let strong = self.worker.grid.weak.is_none();
                     let Some(id) = barrier.whole.filter(|_| strong && active == self.warp().live()) else {

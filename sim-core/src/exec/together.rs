@@ -310,7 +310,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                         atomic
                     ))
                 }
-                Action::Nothing => position += 1,
+                Action::Nothing | Action::Copies(_) => position += 1,
                 Action::Warp(op) if alone(op, here, guard) => {
                     simple!(|member, active| {
                         let members = op.members.map_or(active, |slot| member.registers.lane::<u32>(slot, 0));
