@@ -306,9 +306,9 @@ pub(crate) struct LitmusArgs {
     /// How often a loop is entered; without it 1, 2, 4 and 8 are tried until the verdict is settled
     #[arg(short, long, value_name = "N", value_parser = parse_u32)]
     pub(crate) bound: Option<u32>,
-    /// Give up on a test after this time: 30s, 500ms, 2m
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub(crate) timeout: Option<Duration>,
+    /// Give up on a test after this time (30s, 500ms, 2m); the verdict is then unknown
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2m")]
+    pub(crate) timeout: Duration,
 
     /// Show an execution for what is possible, and what cuts each candidate for what is not
     #[arg(short, long, help_heading = REPORT)]

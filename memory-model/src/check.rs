@@ -3,6 +3,7 @@
 use crate::explain::{Cut, Shown};
 use crate::explore::Search;
 use crate::explore::engine::{Effort, Engine, Found, Witness};
+use crate::explore::lasso::fair_cycle;
 use crate::model::{Model, ModelName};
 use crate::program::{Litmus, Quantifier};
 use crate::skeleton::{Leaf, Skeleton, TooLarge, Unrolling};
@@ -192,9 +193,10 @@ impl Verdict {
 pub fn check(litmus: &Litmus, options: &Options) -> Verdict {
     let deadline = options.limits.time.map(|t| Instant::now() + t);
     let bounds = options.bound.map_or_else(|| vec![1, 2, 4, 8], |b| vec![b]);
-    let mut last = None;
+    let mut last: Option<Verdict> = None;
     for bound in bounds {
-        let checker = Checker { litmus, options, model: options.model.model(), bound, deadline };
+        let first = last.is_none();
+        let checker = Checker { litmus, options, model: options.model.model(), bound, first, deadline };
         let (verdict, retry) = checker.run();
         if !retry {
             return verdict;
@@ -209,6 +211,8 @@ struct Checker<'a> {
     options: &'a Options,
     model: Model,
     bound: u32,
+    /// No smaller bound was tried before.
+    first: bool,
     deadline: Option<Instant>,
 }
 
@@ -251,6 +255,7 @@ impl Checker<'_> {
             bound: self.bound,
             idle_iterations,
             failed_cas_writes: self.model.failed_cas_writes,
+            outcomes: matches!(self.options.property, Property::Assertion | Property::Races),
             max_events: self.options.limits.events.min(1024),
             max_nodes: self.options.limits.segments,
         };
@@ -308,6 +313,15 @@ impl Checker<'_> {
         }
         let mut engine = self.engine(&skeleton, Search::Cut)?;
         if self.found(engine.find())?.is_some() {
+            if self.options.property == Property::Termination
+                && self.first
+                && let Some(cycle) = fair_cycle(&self.litmus.program, &skeleton, self.deadline)
+            {
+                verdict.holds = Some(false);
+                verdict.verdict = "may run for ever";
+                verdict.reason = Some(cycle.to_string());
+                return Ok(false);
+            }
             verdict.holds = None;
             verdict.verdict = "unknown";
             verdict.outcomes_complete = false;

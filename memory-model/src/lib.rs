@@ -29,7 +29,7 @@
 //!   small language of relations ([`model::algebra`]).
 //! * [`explore`] searches: a SAT solver proposes executions, the model judges them, and the derivation of each
 //!   violation becomes a clause ([`explore::engine`]). A slow enumerator ([`explore::oracle`]) is the yardstick
-//!   in the tests.
+//!   in the tests. Loops that write and come back to where they were are found by [`explore::lasso`].
 //! * [`race`] detects races in one execution of a launch of any size, with scoped vector clocks.
 //! * [`emit`] writes a test as a PTX kernel, to be run.
 //! * [`explain`] shows executions as tables and graphs, and violations as cycles of program lines.

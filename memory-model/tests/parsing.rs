@@ -174,7 +174,7 @@ proptest! {
     #[test]
     fn no_damage_makes_a_check_panic(
         seed in 0u64..1000,
-        flavour in 0usize..7,
+        flavour in 0usize..10,
         cut in 0usize..700,
         length in 0usize..12,
         insert in "[a-z0-9.,;|:{}@=&\\[\\] rRxLC+-]{0,8}",
@@ -189,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn generated_tests_parse(seed in 0u64..100_000, flavour in 0usize..7) {
+    fn generated_tests_parse(seed in 0u64..100_000, flavour in 0usize..10) {
         let text = litmus(seed, FLAVOURS[flavour]);
         prop_assert!(parse(&text).is_ok(), "{}", text);
     }

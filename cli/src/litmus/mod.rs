@@ -96,7 +96,7 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         outcomes: args.outcomes,
         count: args.count,
         explain: args.explain || args.dot.is_some(),
-        limits: Limits { time: args.timeout, ..Limits::default() },
+        limits: Limits { time: Some(args.timeout), ..Limits::default() },
     };
     let device = match args.device {
         Some(_) => {

@@ -79,9 +79,13 @@ impl Encoding<'_> {
             group.members.iter().copied().filter(|&e| self.number_is(e, number) != no).collect();
         let counted = members.iter().any(|&e| self.parts(e).is_some_and(|b| b.count.is_some()));
         let threads: BTreeSet<usize> = members.iter().map(|&e| self.thread(e)).collect();
-        // The most arrivals that one path of a thread makes bounds the phases it can take part in.
+        // The most arrivals that one path of a thread makes bounds the phases it can take part in. Where the
+        // program gives counts, each phase but the last takes at least the least of them.
         let arrivals = threads.iter().map(|&t| self.longest_chain(&members, t));
-        let phases = if counted { arrivals.sum() } else { arrivals.max().unwrap_or(0) };
+        let phases = match counted {
+            true => arrivals.sum::<usize>().div_ceil(self.least_count(&members)) + 1,
+            false => arrivals.max().unwrap_or(0),
+        };
 
         // Which phase each member arrives in.
         let mut phase: Vec<Vec<Lit>> = Vec::new();
@@ -119,6 +123,9 @@ impl Encoding<'_> {
         for p in 0..phases {
             let arrived: Vec<Lit> = phase.iter().map(|choices| choices[p]).collect();
             let counts = self.sat.count(&arrived);
+            if self.sat.stopped() {
+                return;
+            }
             let mut conditions = vec![self.threshold(&counts, 1)];
             for (i, &e) in members.iter().enumerate() {
                 let here = phase[i][p];
@@ -151,6 +158,9 @@ impl Encoding<'_> {
         let mut edges: FxHashMap<Edge, Vec<Lit>> = FxHashMap::default();
         let mut later: FxHashMap<Edge, Vec<Lit>> = FxHashMap::default();
         for (i, &a) in members.iter().enumerate() {
+            if self.sat.stopped() {
+                return;
+            }
             for p in 0..phases {
                 if p > 0 {
                     self.sat.clause(&[!phase[i][p], complete[p - 1]]);
@@ -164,6 +174,9 @@ impl Encoding<'_> {
             for (j, &b) in members.iter().enumerate() {
                 if i == j || !self.skeleton.compatible(a, b) {
                     continue;
+                }
+                if self.sat.stopped() {
+                    return;
                 }
                 let (ea, eb) = (&self.skeleton.events[a].event, &self.skeleton.events[b].event);
                 let first = ea.thread == eb.thread && ea.position < eb.position;
@@ -186,6 +199,15 @@ impl Encoding<'_> {
         }
         self.add_edges(edges, false);
         self.add_edges(later, true);
+    }
+
+    /// The least number of arrivals that can make a phase.
+    fn least_count(&self, members: &[usize]) -> usize {
+        let least = |&e: &usize| match self.parts(e)?.count {
+            Some(value) => self.values[value].domain.iter().map(|&n| usize::try_from(n).unwrap_or(0)).min(),
+            None => Some(1),
+        };
+        members.iter().filter_map(least).min().unwrap_or(1).max(1)
     }
 
     /// "More than the value of the event's count operand."

@@ -119,6 +119,9 @@ impl Encoding<'_> {
             after[a].push(b);
         }
         for &(a, b) in &universe.writes {
+            if self.sat.stopped() {
+                return;
+            }
             for &c in &after[b] {
                 if !self.co.contains_key(&(a, c)) {
                     continue;
@@ -142,6 +145,9 @@ impl Encoding<'_> {
             let Some(read) = template.rmw_read else { continue };
             let Some(sources) = self.sources.get(&read).cloned() else { continue };
             let happens = self.happens(write);
+            if self.sat.stopped() {
+                return;
+            }
             for &(source, from) in &sources {
                 let initial = skeleton.events[source].event.kind == Kind::Init;
                 if !initial {

@@ -158,6 +158,9 @@ impl<'a> Encoding<'a> {
             Search::Cut => encoding.some_leaf(|leaf| *leaf == Leaf::Cut),
             Search::Fault => encoding.some_leaf(|leaf| *leaf == Leaf::Fault),
         }
+        if encoding.sat.full() {
+            return Err(TooLarge("the clauses of the search need more than 2 GB".to_owned()));
+        }
         Ok(encoding)
     }
 
@@ -335,6 +338,9 @@ impl<'a> Encoding<'a> {
         }
         let literal = self.sat.fresh();
         for (v, is_v) in x.pairs() {
+            if self.sat.stopped() {
+                break;
+            }
             for (w, is_w) in y.pairs() {
                 let result = if cmp.eval(v, w) { literal } else { !literal };
                 self.sat.implies(&[is_v, is_w], result);
@@ -347,6 +353,9 @@ impl<'a> Encoding<'a> {
         for (read, writes) in sources.iter().enumerate() {
             if self.skeleton.events[read].event.kind != Kind::Read {
                 continue;
+            }
+            if self.sat.stopped() {
+                return;
             }
             let happens = self.happens(read);
             let value = self.values[self.skeleton.events[read].value].clone();
@@ -383,6 +392,9 @@ impl<'a> Encoding<'a> {
     fn operations(&mut self) {
         for (id, value) in self.skeleton.values.iter().enumerate() {
             let Value::Bin(op, a, b) = *value else { continue };
+            if self.sat.stopped() {
+                return;
+            }
             let (x, y, out) = (self.values[a].clone(), self.values[b].clone(), self.values[id].clone());
             if out.domain.len() > 1 {
                 self.sat.at_most_one(&out.literals);

@@ -241,6 +241,9 @@ impl<'a> Engine<'a> {
 
     fn search(&mut self, assumptions: &[Lit]) -> Found {
         loop {
+            if self.encoding.sat.stopped() {
+                return Found::TimeOut;
+            }
             match self.encoding.sat.solve(assumptions) {
                 Answer::No => return Found::Nothing,
                 Answer::Unknown => return Found::TimeOut,

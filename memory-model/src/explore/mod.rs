@@ -4,6 +4,7 @@ mod barriers;
 mod chains;
 mod encode;
 pub mod engine;
+pub mod lasso;
 pub mod oracle;
 mod sat;
 mod search;

@@ -16,11 +16,19 @@ pub(super) enum Answer {
     Unknown,
 }
 
+/// Most literals of the clauses of an encoding: some 2 GB of solver.
+const MAX_LITERALS: usize = 64 << 20;
+
 /// A solver with a literal that is always true.
 pub(super) struct Sat {
     solver: BasicSolver,
     yes: Lit,
     buffer: Vec<Lit>,
+    deadline: Option<Instant>,
+    /// Clauses and literals so far.
+    clauses: usize,
+    literals: usize,
+    late: bool,
 }
 
 impl Sat {
@@ -33,7 +41,17 @@ impl Sat {
         let mut solver = BasicSolver::new(batsat::SolverOpts::default(), callbacks);
         let yes = Lit::new(solver.new_var_default(), true);
         solver.add_clause_reuse(&mut vec![yes]);
-        Self { solver, yes, buffer: Vec::new() }
+        Self { solver, yes, buffer: Vec::new(), deadline, clauses: 0, literals: 0, late: false }
+    }
+
+    /// More clauses than there is memory for. None are added any more; what is asked then means nothing.
+    pub(super) fn full(&self) -> bool {
+        self.literals > MAX_LITERALS
+    }
+
+    /// The time was up while clauses were added, or there are too many: whoever adds more may as well stop.
+    pub(super) fn stopped(&self) -> bool {
+        self.late || self.full()
     }
 
     pub(super) fn yes(&self) -> Lit {
@@ -55,9 +73,14 @@ impl Sat {
     }
 
     pub(super) fn clause(&mut self, literals: &[Lit]) {
-        if literals.contains(&self.yes) {
+        self.clauses += 1;
+        if self.clauses.is_multiple_of(1024) && self.deadline.is_some_and(|d| Instant::now() >= d) {
+            self.late = true;
+        }
+        if literals.contains(&self.yes) || self.full() {
             return;
         }
+        self.literals += literals.len() + 1;
         self.buffer.clear();
         let no = self.no();
         self.buffer.extend(literals.iter().copied().filter(|&l| l != no));

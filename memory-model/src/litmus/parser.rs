@@ -88,6 +88,8 @@ pub(super) struct Parser<'a> {
     pub(super) jumps: Vec<(usize, usize, String, Span)>,
     errors: Vec<Diagnostic>,
     terms: usize,
+    /// Where the line of an offset was asked for last, and that line.
+    line: (usize, u32),
 }
 
 impl<'a> Parser<'a> {
@@ -102,7 +104,17 @@ impl<'a> Parser<'a> {
             jumps: Vec::new(),
             errors: Vec::new(),
             terms: 0,
+            line: (0, 1),
         }
+    }
+
+    /// The one-based line of a span; counting goes on from where it ended last.
+    fn line(&mut self, span: Span) -> u32 {
+        let (from, line) = if (span.start as usize) < self.line.0 { (0, 1) } else { self.line };
+        let passed = self.text.as_bytes().get(from..span.start as usize).unwrap_or(&[]);
+        let line = line + passed.iter().filter(|&&b| b == b'\n').count() as u32;
+        self.line = (span.start as usize, line);
+        line
     }
 
     // ---- tokens -------------------------------------------------------------------------------------------
@@ -534,7 +546,7 @@ impl<'a> Parser<'a> {
         }
         let span = Span { end: self.previous_end(), ..start };
         let text = self.slice(span).split_whitespace().collect::<Vec<_>>().join(" ");
-        let (line, _) = span.line_column(self.text);
+        let line = self.line(span);
         let code = &mut self.program.threads[thread].code;
         if code.len() >= MAX_CODE {
             return Err(Diagnostic::new(

@@ -225,10 +225,16 @@ impl Unroller<'_> {
             }
             (RmwOp::Apply(op, _), (operand, _)) => {
                 let value = self.skeleton.value(Value::Bin(op, old.value, operand.value));
+                let neutral = matches!(
+                    (op, self.skeleton.values[operand.value]),
+                    (BinOp::Add | BinOp::Sub | BinOp::Or | BinOp::Xor, Value::Const(0))
+                        | (BinOp::And, Value::Const(-1))
+                );
                 let deps = if op == BinOp::Second { operand.deps } else { merge(&old.deps, &operand.deps) };
-                let may_keep = matches!(op, BinOp::Second | BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max);
+                let may_keep = !neutral
+                    && matches!(op, BinOp::Second | BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max);
                 if !(may_keep && others_strong && self.in_loop[pc]) {
-                    finish(self, &mut state, Tracked { value, deps }, false)?;
+                    finish(self, &mut state, Tracked { value, deps }, neutral)?;
                     pending.push(state);
                     return Ok(());
                 }

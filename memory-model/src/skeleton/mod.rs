@@ -13,11 +13,14 @@
 //! [`Leaf::Spin`], which only matters to termination. An atomic that writes the value it read counts as no
 //! write here if all other threads access the location morally strongly: then nothing can come between what it
 //! reads and what it writes, and whoever reads its write could as well read what it read. (In a loop the path
-//! forks by whether an exchange, and, or, min or max changes anything.)
+//! forks by whether an exchange, and, or, min or max changes anything; adding zero never does.) Where only the
+//! ends of threads matter, registers that decide nothing, such as a count of attempts, may change.
 
 mod access;
 mod operands;
 mod unroll;
+
+pub(crate) use operands::deciding_registers;
 
 use crate::event::{Cell, Event, Kind};
 use crate::program::{
@@ -171,6 +174,9 @@ pub struct Unrolling {
     pub idle_iterations: u32,
     /// Whether a `cas` that fails writes the old value back.
     pub failed_cas_writes: bool,
+    /// Whether final values are asked for, or only how threads end: then what decides nothing does not tell
+    /// iterations apart.
+    pub outcomes: bool,
     /// Most events in all.
     pub max_events: usize,
     /// Most nodes in all.

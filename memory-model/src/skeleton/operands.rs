@@ -1,6 +1,7 @@
 //! What instructions read and write, and which registers are still needed where.
 
 use crate::program::{Access, Base, LocId, Observable, Op, Operand, Program, RegId, RmwOp};
+use std::collections::BTreeSet;
 
 /// Locations whose address the program uses as a value.
 pub(super) fn addresses_taken(program: &Program) -> Vec<LocId> {
@@ -99,6 +100,106 @@ pub(super) fn live_registers(program: &Program, thread: usize, observed: &[Obser
         }
         if !changed {
             return live;
+        }
+    }
+}
+
+/// For each instruction of a thread (and the end) the registers whose values can still decide how any thread
+/// goes on: which way a branch goes, what is accessed, which barrier is meant. What only ends up in final
+/// values is not among them.
+pub(crate) fn deciding_registers(program: &Program, thread: usize) -> Vec<Vec<bool>> {
+    let deciding = Deciding::new(program);
+    let mut live = live_registers(program, thread, &[]);
+    for at in &mut live {
+        for (register, live) in at.iter_mut().enumerate() {
+            *live &= deciding.registers.contains(&(thread, register));
+        }
+    }
+    live
+}
+
+/// Registers and memory that control flow depends on, wherever in the program.
+struct Deciding<'a> {
+    program: &'a Program,
+    registers: BTreeSet<(usize, usize)>,
+    /// Physical locations.
+    memory: BTreeSet<LocId>,
+}
+
+impl<'a> Deciding<'a> {
+    fn new(program: &'a Program) -> Self {
+        let mut deciding = Self { program, registers: BTreeSet::new(), memory: BTreeSet::new() };
+        loop {
+            let before = (deciding.registers.len(), deciding.memory.len());
+            for (thread, code) in program.threads.iter().map(|t| &t.code).enumerate() {
+                code.iter().for_each(|instr| deciding.instruction(thread, &instr.op));
+            }
+            if before == (deciding.registers.len(), deciding.memory.len()) {
+                return deciding;
+            }
+        }
+    }
+
+    fn need(&mut self, thread: usize, operand: Operand) {
+        if let Operand::Reg(RegId(register)) = operand {
+            self.registers.insert((thread, usize::from(register)));
+        }
+    }
+
+    fn decides(&self, thread: usize, register: RegId) -> bool {
+        self.registers.contains(&(thread, usize::from(register.0)))
+    }
+
+    /// The locations that an access may touch.
+    fn touched(&self, access: &Access) -> Vec<LocId> {
+        let locations = &self.program.locations;
+        match access.base {
+            Base::Loc(loc) => vec![locations[usize::from(loc.0)].physical],
+            Base::Reg(_) => locations.iter().map(|l| l.physical).collect(),
+        }
+    }
+
+    fn instruction(&mut self, thread: usize, op: &Op) {
+        let access = match op {
+            Op::Load { access, .. }
+            | Op::Store { access, .. }
+            | Op::Rmw { access, .. }
+            | Op::MbarrierTest { access, .. } => Some(access),
+            _ => None,
+        };
+        if let Some(Access { base: Base::Reg(register), .. }) = access {
+            self.need(thread, Operand::Reg(*register));
+        }
+        let touched = access.map_or_else(Vec::new, |access| self.touched(access));
+        let in_memory = touched.iter().any(|l| self.memory.contains(l));
+        match op {
+            Op::Branch { .. } | Op::Assume { .. } | Op::Bar { .. } => {
+                operands(op).into_iter().for_each(|o| self.need(thread, o));
+            }
+            Op::Mov { dst, .. } | Op::Bin { dst, .. } if self.decides(thread, *dst) => {
+                operands(op).into_iter().for_each(|o| self.need(thread, o));
+            }
+            Op::Load { dst, .. } if dst.iter().any(|&r| self.decides(thread, r)) => {
+                self.memory.extend(touched);
+            }
+            Op::Store { src, .. } if in_memory => src.iter().for_each(|&o| self.need(thread, o)),
+            // What is there decides whether a `cas` writes.
+            Op::Rmw { op: RmwOp::Cas(expected, new), .. } => {
+                self.memory.extend(touched);
+                self.need(thread, *expected);
+                self.need(thread, *new);
+            }
+            Op::Rmw { dst, op: RmwOp::Apply(_, operand), .. }
+                if in_memory || dst.is_some_and(|r| self.decides(thread, r)) =>
+            {
+                self.memory.extend(touched);
+                self.need(thread, *operand);
+            }
+            Op::MbarrierTest { parity, .. } => {
+                self.memory.extend(touched);
+                self.need(thread, *parity);
+            }
+            _ => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Paths: how one thread unrolls.
 
-use super::operands::{addresses_taken, live_registers};
+use super::operands::{addresses_taken, deciding_registers, live_registers};
 use super::{
     BarrierUse, Compare, Guard, Leaf, Node, Skeleton, Template, TooLarge, Tree, Unrolling, Value, ValueId,
 };
@@ -88,7 +88,10 @@ impl<'a> Unroller<'a> {
                 in_loop[target..=pc].fill(true);
             }
         }
-        let live = live_registers(program, thread, observed);
+        let live = match unrolling.outcomes {
+            true => live_registers(program, thread, observed),
+            false => deciding_registers(program, thread),
+        };
         let addresses = addresses_taken(program);
         let tree = Tree::default();
         Self { skeleton, program, thread, unrolling, tree, heads, in_loop, live, addresses }

@@ -47,9 +47,15 @@ pub(crate) enum Flavour {
     Sizes,
     /// Threads with the same code, of which only memory is observed.
     Alike,
+    /// Address, data and control dependencies, pointers in memory.
+    Dependencies,
+    /// Mbarrier objects.
+    Mbarriers,
+    /// Everything above together.
+    Mixed,
 }
 
-pub(crate) const FLAVOURS: [Flavour; 7] = [
+pub(crate) const FLAVOURS: [Flavour; 10] = [
     Flavour::Plain,
     Flavour::Barriers,
     Flavour::Proxies,
@@ -57,6 +63,21 @@ pub(crate) const FLAVOURS: [Flavour; 7] = [
     Flavour::Clusters,
     Flavour::Sizes,
     Flavour::Alike,
+    Flavour::Dependencies,
+    Flavour::Mbarriers,
+    Flavour::Mixed,
+];
+
+/// What an instruction of a mixed program is drawn from.
+const MIXED: [Flavour; 8] = [
+    Flavour::Plain,
+    Flavour::Sizes,
+    Flavour::Barriers,
+    Flavour::Proxies,
+    Flavour::Control,
+    Flavour::Clusters,
+    Flavour::Dependencies,
+    Flavour::Mbarriers,
 ];
 
 const SCOPES: [&str; 3] = ["cta", "gpu", "sys"];
@@ -65,6 +86,8 @@ const CLUSTER_SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 struct Program<'r> {
     random: &'r mut Random,
     flavour: Flavour,
+    /// Scopes and locations of all kinds.
+    mixed: bool,
     labels: usize,
     registers: usize,
     reads: usize,
@@ -73,6 +96,7 @@ struct Program<'r> {
 impl Program<'_> {
     fn scope(&mut self) -> &'static str {
         match self.flavour {
+            _ if self.mixed => self.random.pick(&CLUSTER_SCOPES),
             Flavour::Clusters => self.random.pick(&CLUSTER_SCOPES),
             _ => self.random.pick(&SCOPES),
         }
@@ -80,6 +104,7 @@ impl Program<'_> {
 
     fn location(&mut self) -> &'static str {
         match self.flavour {
+            _ if self.mixed => self.random.pick(&["x", "x", "y", "y", "z"]),
             Flavour::Proxies => self.random.pick(&["x", "x", "z", "y"]),
             Flavour::Sizes => self.random.pick(&["x", "x", "y"]),
             _ => self.random.pick(&["x", "y"]),
@@ -107,7 +132,64 @@ impl Program<'_> {
         }
     }
 
+    /// Instructions that depend on what one reads; of a pointer, the location it points to.
+    fn dependent(&mut self, out: &mut Vec<String>) {
+        self.reads += 1;
+        let order = self.ordered("acquire");
+        let (read, location) = (self.register(), self.location());
+        match self.random.below(4) {
+            0 => {
+                let other = self.register();
+                self.reads += 1;
+                let second = self.ordered("acquire");
+                let pointer = self.random.pick(&["p", "q"]);
+                out.push(format!("ld.{order} {read}, {pointer}"));
+                out.push(format!("ld.{second} {other}, [{read}]"));
+            }
+            1 => {
+                let pointer = self.random.pick(&["p", "q"]);
+                let target = self.random.pick(&["x", "y"]);
+                out.push(format!("ld.{order} {read}, {pointer}"));
+                out.push(format!("st.weak [{read}], 1"));
+                out.push(format!("st.relaxed.gpu q, &{target}"));
+            }
+            2 => {
+                // A dependency that changes nothing.
+                let sum = self.register();
+                let to = self.location();
+                let strength = self.ordered("release");
+                out.push(format!("ld.{order} {read}, {location}"));
+                out.push(format!("xor {sum}, {read}, {read}"));
+                out.push(format!("add {sum}, {sum}, 1"));
+                out.push(format!("st.{strength} {to}, {sum}"));
+            }
+            _ => {
+                self.labels += 1;
+                let (label, to) = (format!("LC{}", self.labels), self.location());
+                let strength = self.ordered("release");
+                out.push(format!("ld.{order} {read}, {location}"));
+                out.push(format!("beq {read}, 0, {label}"));
+                out.push(format!("st.{strength} {to}, {}", 1 + self.random.below(2)));
+                out.push(format!("{label}:"));
+            }
+        }
+    }
+
+    fn mbarrier(&mut self) -> String {
+        let order = self.random.pick(&["", ".relaxed.gpu", ".release.gpu", ".release.cta"]);
+        if self.random.chance(60) {
+            return format!("mbarrier.arrive{order} b");
+        }
+        self.reads += 1;
+        let register = self.register();
+        let order = order.replace("release", "acquire");
+        format!("mbarrier.test_wait{order} {register}, b, 0")
+    }
+
     fn instruction(&mut self, out: &mut Vec<String>) {
+        if self.mixed {
+            self.flavour = MIXED[self.random.below(MIXED.len())];
+        }
         let special = self.random.chance(35);
         match (self.flavour, special) {
             (Flavour::Barriers, true) => {
@@ -120,11 +202,23 @@ impl Program<'_> {
                 };
                 return out.push(line);
             }
+            (Flavour::Dependencies, true) => return self.dependent(out),
+            (Flavour::Mbarriers, true) => {
+                let line = self.mbarrier();
+                return out.push(line);
+            }
             (Flavour::Proxies, true) => {
-                let line = match self.random.below(4) {
+                let line = match self.random.below(7) {
                     0 => "fence.proxy.alias".to_owned(),
                     1 => "fence.proxy.surface".to_owned(),
                     2 => format!("sust.weak s, {}", self.value()),
+                    3 => "fence.proxy.async".to_owned(),
+                    4 => format!("ast.weak y, {}", self.value()),
+                    5 => {
+                        self.reads += 1;
+                        let register = self.register();
+                        format!("ald.weak {register}, y")
+                    }
                     _ => {
                         self.reads += 1;
                         let register = self.register();
@@ -141,8 +235,9 @@ impl Program<'_> {
                 let location = self.location();
                 let register = self.register();
                 if self.random.chance(50) {
-                    let read = match self.random.below(3) {
+                    let read = match self.random.below(4) {
                         0 => format!("ld.{order} {register}, {location}"),
+                        3 => format!("atom.relaxed.{}.add {register}, {location}, 0", self.scope()),
                         1 => format!("atom.acquire.{}.exch {register}, {location}, 1", self.scope()),
                         _ => format!("atom.acquire.{}.cas {register}, {location}, 0, 1", self.scope()),
                     };
@@ -192,6 +287,7 @@ impl Program<'_> {
         let line = match self.random.below(10) {
             0..=2 => {
                 let order = self.ordered("release");
+                let order = if self.random.chance(5) { "volatile" } else { &order };
                 format!("st.{order} {location}, {}", self.value())
             }
             3..=5 if self.reads < 3 => {
@@ -201,6 +297,9 @@ impl Program<'_> {
                 format!("ld.{order} {register}, {location}")
             }
             6 | 7 => {
+                if self.random.chance(5) {
+                    return out.push("membar.gl".to_owned());
+                }
                 let order = self.random.pick(&["sc", "acq_rel", "acquire", "release"]);
                 format!("fence.{order}.{}", self.scope())
             }
@@ -220,7 +319,8 @@ impl Program<'_> {
                     }
                     _ => {
                         let register = self.register();
-                        format!("atom.{order}.{scope}.add {register}, {location}, 1")
+                        let op = self.random.pick(&["add", "add", "add", "max", "or", "inc", "dec", "xor"]);
+                        format!("atom.{order}.{scope}.{op} {register}, {location}, 1")
                     }
                 }
             }
@@ -242,7 +342,9 @@ pub(crate) fn litmus(seed: u64, flavour: Flavour) -> String {
             columns.push(columns[0].clone());
             continue;
         }
-        let mut program = Program { random: &mut random, flavour, labels: t * 10, registers: 0, reads: 0 };
+        let mixed = flavour == Flavour::Mixed;
+        let mut program =
+            Program { random: &mut random, flavour, mixed, labels: t * 10, registers: 0, reads: 0 };
         let mut column = Vec::new();
         let length = 1 + program.random.below(lines);
         for _ in 0..length {
@@ -253,8 +355,14 @@ pub(crate) fn litmus(seed: u64, flavour: Flavour) -> String {
         columns.push(column);
     }
     let mut out = String::from("PTX random\n{\n x=0; y=0;\n");
-    if flavour == Flavour::Proxies {
+    if matches!(flavour, Flavour::Proxies | Flavour::Mixed) {
         out.push_str(" z @ generic aliases x;\n s @ surface aliases x;\n");
+    }
+    if matches!(flavour, Flavour::Dependencies | Flavour::Mixed) {
+        out.push_str(" p=&x; q=&y;\n");
+    }
+    if matches!(flavour, Flavour::Mbarriers | Flavour::Mixed) {
+        let _ = writeln!(out, " b = mbarrier {};", 1 + random.below(2));
     }
     out.push_str("}\n");
     let places: Vec<String> = (0..threads)
@@ -262,7 +370,9 @@ pub(crate) fn litmus(seed: u64, flavour: Flavour) -> String {
             let cta = random.below(2);
             let gpu = usize::from(random.chance(10));
             match flavour {
-                Flavour::Clusters => format!("P{t}@cta {cta}, cluster {}, gpu {gpu}", random.below(2)),
+                Flavour::Clusters | Flavour::Mixed => {
+                    format!("P{t}@cta {cta}, cluster {}, gpu {gpu}", random.below(2))
+                }
                 _ => format!("P{t}@cta {cta}, gpu {gpu}"),
             }
         })
@@ -274,6 +384,9 @@ pub(crate) fn litmus(seed: u64, flavour: Flavour) -> String {
         let _ = writeln!(out, "{} ;", cells.join(" | "));
     }
     let _ = writeln!(out, "locations [ {} ]", observed.join("; "));
+    if random.chance(10) {
+        let _ = writeln!(out, "filter ({} != 2)", observed[random.below(observed.len())]);
+    }
     out.push_str("exists (x == 77)\n");
     out
 }
