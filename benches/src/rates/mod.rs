@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod atomics;
+mod sharing;
 mod threads;
 
 use std::path::Path;
@@ -32,6 +33,8 @@ pub enum Group {
     Calls,
     /// Local memory.
     Local,
+    /// Threads that share memory, for what checkers cost.
+    Sharing,
 }
 
 /// What a rate should be.
@@ -114,6 +117,7 @@ pub fn cases() -> Vec<Case> {
     all.extend(arithmetic::cases());
     all.extend(atomics::cases());
     all.extend(threads::calls());
+    all.extend(sharing::cases());
     all
 }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use benches::rates::{Group, Target, cases};
-use benches::{NAMES, Size, prepare};
+use benches::rates::{Group, Loaded, Target, cases};
+use benches::{NAMES, Prepared, Size, prepare};
 use cpu_time::ProcessTime;
 use racecheck::Footprint;
-use sim_core::{DeviceConfig, RunOptions, Simulator};
+use sim_core::{DeviceConfig, LaunchReport, RunOptions, Simulator};
 
 /// The best CPU time of some runs with one worker, each after `before`.
 fn best(runs: u32, mut before: impl FnMut(), mut run: impl FnMut()) -> f64 {
@@ -70,60 +70,103 @@ pub(crate) fn print(size: Size, runs: u32, only: &str) -> bool {
         );
         last = rate;
     }
-    if "observers".contains(only) {
-        right &= observers(size, runs);
+    if let Some(name) = only.strip_prefix("observers") {
+        right &= observers(size, runs, name.trim_start_matches('/'));
+    } else if only.is_empty() {
+        right &= observers(size, runs, "");
     }
     right
 }
 
-/// Prints what watching costs on the yardstick's kernels.
-fn observers(size: Size, runs: u32) -> bool {
+/// What is watched: a kernel with its data.
+trait Subject {
+    fn reset(&self, simulator: &Simulator);
+    fn run(&self, simulator: &Simulator, options: &RunOptions) -> LaunchReport;
+    fn is_right(&self, simulator: &Simulator) -> bool;
+}
+
+impl Subject for Prepared {
+    fn reset(&self, simulator: &Simulator) {
+        self.clear(simulator);
+    }
+    fn run(&self, simulator: &Simulator, options: &RunOptions) -> LaunchReport {
+        self.run(simulator, options)
+    }
+    fn is_right(&self, simulator: &Simulator) -> bool {
+        self.mismatch(simulator).is_none()
+    }
+}
+
+impl Subject for Loaded {
+    fn reset(&self, simulator: &Simulator) {
+        self.reset(simulator);
+    }
+    fn run(&self, simulator: &Simulator, options: &RunOptions) -> LaunchReport {
+        self.run(simulator, options)
+    }
+    fn is_right(&self, simulator: &Simulator) -> bool {
+        self.check(simulator).is_ok()
+    }
+}
+
+/// Prints what watching costs, on the yardstick's kernels and those that share memory.
+fn observers(size: Size, runs: u32, only: &str) -> bool {
     println!(
         "\n{:<24} {:>9} {:>12} {:>12} {:>12} {:>16}",
         "Observers", "plain s", "--stats", "initcheck", "racecheck", "bytes a byte"
     );
     let mut right = true;
-    for name in NAMES {
-        let time = |options: &RunOptions| {
-            let config = DeviceConfig { track_initialization: options.initcheck, ..DeviceConfig::h200() };
-            let simulator = Simulator::new(config);
-            let prepared = prepare(&simulator, name, size);
-            let seconds = best(
-                runs,
-                || prepared.clear(&simulator),
-                || {
-                    let report = prepared.run(&simulator, options);
-                    assert!(report.findings.is_empty(), "{name}: {:#?}", report.findings);
-                },
-            );
-            (seconds, prepared.mismatch(&simulator).is_none())
-        };
-        let plain = RunOptions { jobs: 1, ..RunOptions::default() };
-        let counting = RunOptions { count_memory: true, ..plain.clone() };
-        let checking = RunOptions { initcheck: true, ..plain.clone() };
-        let races = RunOptions { watcher: Some(racecheck::watcher()), ..plain.clone() };
-        let [(plain, a), (counting, b), (checking, c), (races, d)] =
-            [plain, counting, checking, races].map(|options| time(&options));
-        if !(a && b && c && d) {
-            eprintln!("error: {name}: wrong results");
-            right = false;
+    for name in NAMES.into_iter().filter(|name| name.contains(only)) {
+        right &= observe(name, runs, |simulator| prepare(simulator, name, size));
+    }
+    for case in cases() {
+        if case.group == Group::Sharing && case.name.contains(only) {
+            right &= observe(case.name, runs, |simulator| case.load(simulator, size));
         }
-        println!(
-            "{name:<24} {plain:>9.4} {:>12} {:>12} {:>12} {:>16.2}",
-            format!("{:.2}x", counting / plain),
-            format!("{:.2}x", checking / plain),
-            format!("{:.2}x", races / plain),
-            footprint(name, size)
-        );
     }
     right
 }
 
-/// Bytes that racecheck holds for each byte of global memory that a kernel touches.
-fn footprint(name: &'static str, size: Size) -> f64 {
-    let footprint = Arc::new(Footprint::default());
-    let simulator = Simulator::new(DeviceConfig::h200());
-    let watcher = Some(racecheck::measured_watcher(footprint.clone()));
-    prepare(&simulator, name, size).run(&simulator, &RunOptions { watcher, ..RunOptions::default() });
-    footprint.held.load(Relaxed) as f64 / footprint.touched.load(Relaxed).max(1) as f64
+/// One line of the table.
+fn observe<S: Subject>(name: &str, runs: u32, load: impl Fn(&Simulator) -> S) -> bool {
+    let time = |options: &RunOptions| {
+        let config = DeviceConfig { track_initialization: options.initcheck, ..DeviceConfig::h200() };
+        let simulator = Simulator::new(config);
+        let subject = load(&simulator);
+        let seconds = best(
+            runs,
+            || subject.reset(&simulator),
+            || {
+                let report = subject.run(&simulator, options);
+                assert!(report.findings.is_empty(), "{name}: {:#?}", report.findings);
+            },
+        );
+        (seconds, subject.is_right(&simulator))
+    };
+    let plain = RunOptions { jobs: 1, ..RunOptions::default() };
+    let counting = RunOptions { count_memory: true, ..plain.clone() };
+    let checking = RunOptions { initcheck: true, ..plain.clone() };
+    let races = RunOptions { watcher: Some(racecheck::watcher()), ..plain.clone() };
+    let [(plain, a), (counting, b), (checking, c), (races, d)] =
+        [plain, counting, checking, races].map(|options| time(&options));
+    let right = a && b && c && d;
+    if !right {
+        eprintln!("error: {name}: wrong results");
+    }
+    let footprint = {
+        let footprint = Arc::new(Footprint::default());
+        let simulator = Simulator::new(DeviceConfig::h200());
+        let watcher = Some(racecheck::measured_watcher(footprint.clone()));
+        let subject = load(&simulator);
+        subject.reset(&simulator);
+        subject.run(&simulator, &RunOptions { watcher, ..RunOptions::default() });
+        footprint.held.load(Relaxed) as f64 / footprint.touched.load(Relaxed).max(1) as f64
+    };
+    println!(
+        "{name:<24} {plain:>9.4} {:>12} {:>12} {:>12} {footprint:>16.2}",
+        format!("{:.2}x", counting / plain),
+        format!("{:.2}x", checking / plain),
+        format!("{:.2}x", races / plain),
+    );
+    right
 }
