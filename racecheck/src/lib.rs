@@ -288,6 +288,10 @@ impl Watcher for Racecheck {
         self.detector.complete(block as u32, barrier.into(), everybody);
     }
 
+    fn barrier_of_all(&mut self, block: u64, barrier: u8, lanes: &[u32]) {
+        self.detector.meet(block as u32, barrier.into(), lanes);
+    }
+
     fn renewed(&mut self, memory: Memory, address: u64, bytes: u64) {
         if memory == Memory::Global {
             self.detector.forget(address, bytes);

@@ -70,6 +70,18 @@ pub trait Watcher: Send {
     /// missing.
     fn barrier_completed(&mut self, _block: u64, _barrier: u8, _everybody: bool) {}
 
+    /// All threads of a block that have not exited arrive at a barrier and wait there, so that it completes: the same
+    /// as so many calls of [`arrived`](Self::arrived) and one of
+    /// [`barrier_completed`](Self::barrier_completed). `lanes` are by warp.
+    fn barrier_of_all(&mut self, block: u64, barrier: u8, lanes: &[LaneMask]) {
+        for (warp, &lanes) in (0..).zip(lanes) {
+            if lanes != 0 {
+                self.arrived(WarpId { block, warp }, lanes, barrier, true);
+            }
+        }
+        self.barrier_completed(block, barrier, true);
+    }
+
     /// Memory begins a new life: what was done to it before is of no concern (`malloc` in a kernel).
     fn renewed(&mut self, _memory: Memory, _address: u64, _bytes: u64) {}
 

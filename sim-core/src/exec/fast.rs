@@ -81,6 +81,29 @@ struct Range {
     words: *mut u32,
 }
 
+/// The address that an access with this address register and offset has.
+#[inline(always)]
+fn reach<const WIDE: bool>(address: u64, offset: u64) -> u64 {
+    let address = address.wrapping_add(offset);
+    if WIDE { address } else { u64::from(address as u32) }
+}
+
+/// The addresses of all lanes.
+///
+/// # Safety
+/// The register must have 32 elements, of two words if `WIDE`.
+#[inline(always)]
+unsafe fn addresses_of<const WIDE: bool>(register: *const u32, offset: u64) -> Addresses {
+    let mut addresses = [0; WARP_SIZE];
+    for (lane, to) in addresses.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        let own =
+            unsafe { if WIDE { *register.cast::<u64>().add(lane) } else { u64::from(*register.add(lane)) } };
+        *to = reach::<WIDE>(own, offset);
+    }
+    addresses
+}
+
 /// Does an access if it is inside `range`; false if nothing was done.
 ///
 /// # Safety
@@ -132,21 +155,9 @@ unsafe fn transfer<
         };
         (unit, same)
     };
-    let full = |address: u64| {
-        let address = address.wrapping_add(offset);
-        if WIDE { address } else { u64::from(address as u32) }
-    };
-    let place = |address: u64| full(address).wrapping_sub(range.base);
-    let all = || -> Addresses {
-        let mut addresses = [0; WARP_SIZE];
-        for (lane, to) in addresses.iter_mut().enumerate() {
-            // SAFETY: the address register has 32 elements.
-            *to = full(unsafe {
-                if WIDE { *address.cast::<u64>().add(lane) } else { u64::from(*address.add(lane)) }
-            });
-        }
-        addresses
-    };
+    let place = |address: u64| reach::<WIDE>(address, offset).wrapping_sub(range.base);
+    // SAFETY: the address register has 32 elements.
+    let all = || unsafe { addresses_of::<WIDE>(address, offset) };
     let memory = if WIDE { Memory::Global } else { Memory::Shared };
     if let Some(patterns) = patterns(lanes, unit, same)
         && (!STORE || patterns == [Pattern::Unit; 2])
@@ -176,7 +187,9 @@ unsafe fn transfer<
                 machine.worker.observer.halves(memory, at.direction.kind(), bytes, starts, consecutive)
             };
             if !told {
-                machine.observe(memory, *at, &all(), shape);
+                // SAFETY: as above. Not by the closure, which is not compiled for the level.
+                let addresses = unsafe { addresses_of::<WIDE>(address, offset) };
+                machine.observe(memory, *at, &addresses, shape);
             }
         }
         for half in 0..2 {

@@ -6,13 +6,13 @@
 //! that diverges, calls a function or does something uncommon goes its own way, in [`super::step`], until it
 //! is whole again.
 //!
-//! A schedule like any other: blocks whose schedule is random, or whose barriers are watched, do without.
+//! A schedule like any other; blocks whose schedule is random do without.
 
 use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
-use super::access::{At, Direction};
+use super::access::{At, Checked, Direction};
 use super::barrier::Arrival;
 use super::step::{Machine, Pause, lane_count, two_ways};
 use super::warp::{Group, ROOT, Wait};
@@ -310,6 +310,15 @@ impl<O: Observer> Machine<'_, '_, O> {
                         atomic
                     ))
                 }
+                Action::Copies(step) if O::ACTIVE => {
+                    simple!(|_member, active| {
+                        let warp = self.warp_id();
+                        if let Some(watcher) = self.worker.observer.watcher() {
+                            watcher.copies(warp, active, *step);
+                        }
+                        Checked::Ok(())
+                    })
+                }
                 Action::Nothing | Action::Copies(_) => position += 1,
                 Action::Warp(op) if alone(op, here, guard) => {
                     simple!(|member, active| {
@@ -328,6 +337,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                     let alive = self.cta.warps.iter().filter(|warp| warp.live() != 0).count();
                     if alive == here.len() && self.cta.open_barriers == 0 {
                         self.worker.stats.barriers += 1;
+                        if O::ACTIVE {
+                            self.tell_of_barrier(here, id);
+                        }
                         position += 1;
                         continue;
                     }
@@ -383,6 +395,14 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
             }
         }
+    }
+
+    /// Tells a watcher that all live threads of the block arrive at a barrier, which thereby completes.
+    fn tell_of_barrier(&mut self, here: &[Member], id: u8) {
+        let Some(watcher) = self.worker.observer.watcher() else { return };
+        let mut lanes = [0; MOST];
+        here.iter().for_each(|member| lanes[member.index % MOST] = member.lanes);
+        watcher.barrier_of_all(self.cta.index, id, &lanes[..self.cta.warps.len().min(MOST)]);
     }
 
     /// A warp goes two ways at a branch.

@@ -148,7 +148,7 @@ impl<'g, O: Observer> Worker<'g, O> {
         let mut waiting_turns = 0;
         // Turns that warps take one by one, before they may run together again.
         let mut single_turns = 0;
-        let together = self.observer.watcher().is_none() && self.random.is_none() && warps > 1;
+        let together = self.random.is_none() && warps > 1;
         loop {
             if together && single_turns == 0 {
                 let before = self.waits;
