@@ -102,6 +102,11 @@ impl Clock {
         self.ahead[range].iter().filter(|a| a.epoch >= epoch).fold(lanes, |rest, a| rest & !a.lanes)
     }
 
+    /// Whether nothing that is known of a warp depends on the lane.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.ahead.iter().all(|a| a.lanes == ALL)
+    }
+
     /// Whether what is known of a warp depends on the lane.
     pub(super) fn tells_lanes_apart(&self, shape: Shape, cta: u32, warp: u32) -> bool {
         !self.ahead.is_empty()

@@ -20,7 +20,9 @@
 //! # How
 //! `clock` has vector clocks compressed by warp and CTA; `threads` the clocks and epochs of a CTA's warps and its
 //! barriers; `sync` release and acquire patterns through memory; `state` decides, for the past of one word, what
-//! an access means; `shadow` has a cell a word and steps through states for whole warps at once.
+//! an access means; `states` numbers these pasts; `shadow` has a cell a word, with the number of its past, and steps
+//! through them for whole warps at once; `touch` finds the words of an access; `pending` holds reads of shared memory
+//! back for as long as nobody has to know of them.
 //!
 //! # Exactness
 //! What is reported is a race in the execution shown. Of each word the first race is found, with these exceptions:
@@ -59,21 +61,25 @@
 //! ```
 
 mod clock;
+mod pending;
 mod shadow;
 mod state;
+mod states;
 mod sync;
 mod threads;
+mod touch;
 
 pub use clock::Shape;
 
 use crate::RaceClass;
 use crate::program::{Order, Scope};
 use rustc_hash::FxHashMap;
-use shadow::{Cells, Doing, Found, Shadow, class_of};
+use shadow::{Cells, Doing, Found, Shadow};
 use state::{Class, Now, bits as each};
 use std::sync::Arc;
 use sync::{Places, Records, Thread};
 use threads::{Cta, Versions};
+use touch::{class_of, touch};
 
 /// Memory that threads share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -306,6 +312,23 @@ impl Detector {
         !self.races.is_empty()
     }
 
+    /// All threads of a CTA that have not exited arrive at a barrier and wait there, so that it completes: the same as
+    /// [`Detector::arrive`] of each and [`Detector::complete`]. `lanes` are by warp.
+    pub fn meet(&mut self, cta: u32, barrier: u32, lanes: &[u32]) {
+        let shape = self.shape;
+        if self.block(cta).is_none() {
+            return;
+        }
+        let (Some((_, block)), versions) = (&mut self.current, &mut self.versions) else { return };
+        if block.meet(shape, cta, barrier, lanes, versions) {
+            return;
+        }
+        for (warp, &lanes) in (0..).zip(lanes).filter(|(_, lanes)| **lanes != 0) {
+            block.arrive(shape, barrier, warp, lanes, true, versions);
+        }
+        self.complete(cta, barrier, true);
+    }
+
     /// Makes a CTA the current one; `None` once a limit was met.
     #[inline]
     fn block(&mut self, cta: u32) -> Option<&mut Cta> {
@@ -349,6 +372,7 @@ impl Detector {
         if self.block(cta).is_none() {
             return;
         }
+        self.catch_up();
         let (Some((_, block)), versions) = (&mut self.current, &mut self.versions) else { return };
         let Some(warp) = block.warps.get_mut(warp as usize) else { return };
         let sc = order == Order::Sc && self.settings.sc_fences_are_ordered;
@@ -393,6 +417,7 @@ impl Detector {
     pub fn synchronize_warp(&mut self, cta: u32, warp: u32, lanes: u32) {
         let shape = self.shape;
         self.block(cta);
+        self.catch_up();
         if let (Some((_, block)), versions, false) = (&mut self.current, &mut self.versions, self.exhausted) {
             block.synchronize_warp(shape, cta, warp, lanes, versions);
         }
@@ -402,6 +427,9 @@ impl Detector {
     pub fn arrive(&mut self, cta: u32, warp: u32, lanes: u32, barrier: u32, waits: bool) {
         let shape = self.shape;
         self.block(cta);
+        if !waits {
+            self.catch_up();
+        }
         if let (Some((_, block)), versions, false) = (&mut self.current, &mut self.versions, self.exhausted) {
             block.arrive(shape, barrier, warp, lanes, waits, versions);
         }
@@ -411,6 +439,9 @@ impl Detector {
     /// phase. `everybody` says that no thread of the CTA is missing which has not exited.
     pub fn complete(&mut self, cta: u32, barrier: u32, everybody: bool) {
         self.block(cta);
+        if !self.current.as_ref().is_some_and(|(_, block)| block.is_whole(barrier, everybody)) {
+            self.catch_up();
+        }
         if let (Some((_, block)), false) = (&mut self.current, self.exhausted) {
             block.complete(self.shape, cta, barrier, everybody, &mut self.versions);
         }
@@ -424,18 +455,28 @@ impl Detector {
         let Some((_, block)) = &mut self.current else { return };
         let Some(warp) = block.warps.get_mut(access.warp as usize) else { return };
         warp.active |= access.lanes;
+        if access.space == Space::Shared {
+            if access.kind == Kind::Read && access.order == Order::Weak && self.defer(access) {
+                return;
+            }
+            self.catch_up_before(access);
+        }
+        let Some((_, block)) = &mut self.current else { return };
+        let Some(warp) = block.warps.get_mut(access.warp as usize) else { return };
         let places = match access.space {
             Space::Global => &mut self.places,
             Space::Shared => &mut block.places,
         };
         let strong = access.scope.filter(|_| access.order != Order::Weak);
         let atomic = access.kind != Kind::Write && access.kind != Kind::Read;
+        let releases =
+            |fenced: &[sync::Fenced; 32]| each(access.lanes).any(|lane| fenced[lane as usize].releases());
         let synchronises = strong.is_some()
             && (access.order != Order::Relaxed
-                || !places.is_empty()
-                || access.kind != Kind::Read
-                    && warp.fenced.as_ref().is_some_and(|f| f.iter().any(sync::Fenced::releases)));
+                || places.are_near(access.addresses, access.lanes)
+                || access.kind != Kind::Read && warp.fenced.as_deref().is_some_and(releases));
         if synchronises {
+            self.catch_up();
             for lane in each(access.lanes) {
                 self.synchronising(&Access { lanes: 1 << lane, ..*access });
             }
@@ -456,11 +497,11 @@ impl Detector {
             }
             self.plain(access);
         }
-        let collected = match access.space {
-            Space::Global => self.global.collect(),
-            Space::Shared => self.current.as_mut().is_some_and(|(_, cta)| cta.shared.collect()),
+        let renewed = match access.space {
+            Space::Global => self.global.states.renew_stamps(),
+            Space::Shared => self.current.as_mut().is_some_and(|(_, cta)| cta.shared.states.renew_stamps()),
         };
-        if collected {
+        if renewed {
             self.shadow.clear();
         }
     }
@@ -617,126 +658,6 @@ impl Detector {
     }
 }
 
-/// The words of an access of lanes that know the same.
-fn touch(
-    shadow: &mut Shadow,
-    cells: &mut Cells,
-    access: &Access<'_>,
-    strong: Option<usize>,
-    doing: &mut Doing<'_, '_>,
-) {
-    let lanes = doing.now.lanes;
-    let bytes = u64::from(access.bytes);
-    let start = access.addresses[lanes.trailing_zeros() as usize & 31];
-    if bytes >= 4 {
-        doing.now.class = class_of(0, access.bytes.into(), strong);
-    }
-    if bytes == 4 && access.elements == 1 {
-        match pattern_of(access, lanes) {
-            Pattern::Unit => {
-                let mut rest = lanes;
-                while rest != 0 {
-                    let from = rest.trailing_zeros();
-                    let count = (!(rest >> from)).trailing_zeros().min(32 - from);
-                    let word = access.addresses[from as usize & 31] >> 2;
-                    shadow.side_by_side(cells, word, 1 << from, count, doing);
-                    rest &= u32::MAX.checked_shl(from + count).unwrap_or(0);
-                }
-                return;
-            }
-            Pattern::Same => return together(shadow, cells, start >> 2, lanes, doing),
-            Pattern::Halves(a, b) => {
-                let [low, high] = [access.addresses[0] >> 2, access.addresses[16] >> 2];
-                if low == high && a && b && doing.kind == state::Kind::Read {
-                    return shadow.side_by_side(cells, low, 0x1_0001, 16, doing);
-                }
-                for (at, word, unit) in [(0, low, a), (16, high, b)] {
-                    if unit {
-                        shadow.side_by_side(cells, word, 1 << at, 16, doing);
-                    } else {
-                        together(shadow, cells, word, 0xffff << at, doing);
-                    }
-                }
-                return;
-            }
-            Pattern::Any => {}
-        }
-    }
-    // Neighbours that read one address are taken together.
-    let mut rest = lanes;
-    while rest != 0 {
-        let mut lane = rest.trailing_zeros() as usize;
-        let address = access.addresses[lane];
-        let mut alike = 1 << lane;
-        rest &= rest - 1;
-        while doing.kind == state::Kind::Read && rest != 0 {
-            lane = rest.trailing_zeros() as usize;
-            if access.addresses[lane] != address {
-                break;
-            }
-            alike |= 1 << lane;
-            rest &= rest - 1;
-        }
-        for element in 0..u64::from(access.elements) {
-            let address = address + element * bytes;
-            if bytes < 4 {
-                doing.now.class = class_of(address, access.bytes.into(), strong);
-            }
-            for word in 0..bytes.div_ceil(4) {
-                together(shadow, cells, (address >> 2) + word, alike, doing);
-            }
-        }
-    }
-}
-
-/// What is known, or else seen, of the addresses of some lanes.
-fn pattern_of(access: &Access<'_>, lanes: u32) -> Pattern {
-    let addresses = access.addresses;
-    match access.pattern {
-        Pattern::Any => {}
-        // Some of the lanes: the halves may be cut.
-        Pattern::Halves(..) if lanes != u32::MAX => return Pattern::Any,
-        known => return known,
-    }
-    if lanes == u32::MAX {
-        match shape_of(addresses, 0, 32) {
-            (true, _) => return Pattern::Unit,
-            (_, true) => return Pattern::Same,
-            _ => {}
-        }
-        let halves = [shape_of(addresses, 0, 16), shape_of(addresses, 16, 32)];
-        if halves.iter().all(|half| half.0 || half.1) {
-            return Pattern::Halves(halves[0].0, halves[1].0);
-        }
-    } else if lanes.is_power_of_two() {
-        return Pattern::Same;
-    }
-    Pattern::Any
-}
-
-/// Lanes access one word at once.
-fn together(shadow: &mut Shadow, cells: &mut Cells, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) {
-    if doing.kind == state::Kind::Write && !lanes.is_power_of_two() {
-        // They write one after the other.
-        for lane in each(lanes) {
-            shadow.word(cells, word, 1 << lane, doing);
-        }
-    } else {
-        shadow.word(cells, word, lanes, doing);
-    }
-}
-
-/// Whether lanes of a range are at words side by side, and whether they are at one word.
-fn shape_of(addresses: &[u64; 32], from: usize, to: usize) -> (bool, bool) {
-    let start = addresses[from];
-    let (mut unit, mut same) = (0, 0);
-    for (i, &address) in addresses[from..to].iter().enumerate() {
-        unit |= address ^ start.wrapping_add(4 * i as u64);
-        same |= address ^ start;
-    }
-    (unit == 0, same == 0)
-}
-
 fn level(scope: Scope) -> usize {
     match scope {
         Scope::Cta => 0,
@@ -757,6 +678,8 @@ struct Sites {
     near: Vec<u16>,
     far: FxHashMap<u32, u16>,
     sites: Vec<u32>,
+    /// By site, if it is small: its reads do not wait.
+    hasty: Vec<bool>,
 }
 
 /// Sites that are looked up without hashing.
@@ -769,6 +692,18 @@ impl Sites {
             Some(&number) if number != 0 => number - 1,
             _ => self.new_number(site),
         }
+    }
+
+    /// Whether reads there may wait to be noted.
+    #[inline]
+    fn waits(&self, site: u32) -> bool {
+        (site as usize) < NEAR && !self.hasty.get(site as usize).is_some_and(|&hasty| hasty)
+    }
+
+    fn waits_no_more(&mut self, site: u32) {
+        let site = (site as usize).min(NEAR);
+        self.hasty.resize(self.hasty.len().max(site + 1), false);
+        self.hasty[site] = true;
     }
 
     #[cold]

@@ -1,22 +1,26 @@
 //! The shadow of memory: a cell a word, and the accesses of warps to runs of them.
 //!
-//! Four bytes of shadow stand for a word of four bytes. Most accesses of a warp find their words in one state, with
-//! shifts that go with the lanes; then one step serves all of them, and mostly it is known already.
+//! Four bytes of shadow stand for a word of four bytes. Most accesses of a warp find their words in one state, or in a
+//! few one after the other, with shifts that go with the lanes; then one step serves all of them, and often it is known
+//! already.
 
-use super::state::{Class, Conflict, Kind, Now, States, cell, origin, parts};
+use super::state::{Class, Conflict, Kind, Now};
+use super::states::{States, Step, cell, origin, parts};
 use rustc_hash::FxHashMap;
 
 /// Words of a page.
 const WORDS: usize = 1024;
 /// Steps that are kept.
 const MEMO: usize = 1 << 10;
-/// States after which unused ones are looked for, at the least.
-const COLLECT: usize = 1 << 13;
+/// Pages that are found without hashing.
+const NEAR: usize = 16;
 
 /// A step that was taken before.
 #[derive(Clone, Copy, Default)]
 struct Memo {
-    state: u32,
+    /// Stamps of what the step leads from and to.
+    from: u32,
+    to_stamp: u32,
     /// Lanes counted from the origin.
     lanes: u32,
     /// The warp's version, which stands for who, when and with what clock.
@@ -28,94 +32,106 @@ struct Memo {
     shift: u32,
 }
 
+/// Cells of a stretch of memory.
+struct Page {
+    cells: Box<[u32; WORDS]>,
+    /// All cells that are not zero lie between the two.
+    low: u32,
+    high: u32,
+}
+
 /// Cells of some memory, and the states that they are in.
 pub(super) struct Cells {
-    pages: Vec<Box<[u32; WORDS]>>,
+    pages: Vec<Page>,
     index: FxHashMap<u64, u32>,
-    /// Page used last: its number plus one, and where it is.
-    last: (u64, usize),
+    /// Pages used last: the number plus one, and where it is.
+    near: [(u64, u32); NEAR],
     pub(super) states: States,
-    /// Number of states, and bytes of them, at which unused ones are looked for.
-    collect_at: (usize, usize),
 }
 
 impl Default for Cells {
     fn default() -> Self {
-        Self {
-            pages: Vec::new(),
-            index: FxHashMap::default(),
-            last: (0, 0),
-            states: States::new(),
-            collect_at: (COLLECT, 1 << 20),
-        }
+        Self { pages: Vec::new(), index: FxHashMap::default(), near: [(0, 0); NEAR], states: States::new() }
     }
 }
 
 impl Cells {
-    /// The cells from a word on, to the end of its page.
-    fn run(&mut self, word: u64) -> &mut [u32] {
-        let page = word / WORDS as u64;
-        if self.last.0 != page + 1 {
+    /// The page of a word.
+    #[inline]
+    fn page(&mut self, word: u64) -> usize {
+        let number = word / WORDS as u64;
+        let near = &mut self.near[number as usize % NEAR];
+        if near.0 != number + 1 {
             let pages = &mut self.pages;
-            let at = *self.index.entry(page).or_insert_with(|| {
-                pages.push(Box::new([0; WORDS]));
+            let at = *self.index.entry(number).or_insert_with(|| {
+                pages.push(Page { cells: Box::new([0; WORDS]), low: WORDS as u32, high: 0 });
                 pages.len() as u32 - 1
             });
-            self.last = (page + 1, at as usize);
+            *near = (number + 1, at);
         }
-        &mut self.pages[self.last.1][(word % WORDS as u64) as usize..]
+        near.1 as usize
+    }
+
+    /// At most `count` cells from a word on, to the end of its page, and their states.
+    #[inline]
+    fn run(&mut self, word: u64, count: u32) -> (&mut [u32], &mut States) {
+        let at = self.page(word);
+        let page = &mut self.pages[at];
+        let first = (word % WORDS as u64) as u32;
+        let end = (first + count).min(WORDS as u32);
+        page.low = page.low.min(first);
+        page.high = page.high.max(end);
+        (&mut page.cells[first as usize..end as usize], &mut self.states)
+    }
+
+    /// Whether nobody has accessed words since they were forgotten.
+    #[inline]
+    pub(super) fn is_untouched(&mut self, mut word: u64, end: u64) -> bool {
+        while word < end {
+            let at = self.page(word);
+            let page = &self.pages[at];
+            let low = word % WORDS as u64;
+            let high = (low + (end - word)).min(WORDS as u64);
+            if low < page.high.into()
+                && high > page.low.into()
+                && page.cells[low as usize..high as usize].iter().fold(0, |all, cell| all | cell) != 0
+            {
+                return false;
+            }
+            word += high - low;
+        }
+        true
     }
 
     /// Forgets the accesses of some words.
     pub(super) fn forget(&mut self, mut word: u64, end: u64) {
         while word < end {
-            let run = self.run(word);
-            let length = run.len().min((end - word) as usize);
-            run[..length].fill(0);
-            word += length as u64;
+            let (run, states) = self.run(word, (end - word).min(WORDS as u64) as u32);
+            for cell in run.iter_mut() {
+                states.leave(parts(*cell).0, 1);
+                *cell = 0;
+            }
+            word += run.len() as u64;
         }
     }
 
     /// Forgets all accesses.
     pub(super) fn clear(&mut self) {
         for page in &mut self.pages {
-            page.fill(0);
+            if page.low < page.high {
+                page.cells[page.low as usize..page.high as usize].fill(0);
+                (page.low, page.high) = (WORDS as u32, 0);
+            }
         }
         self.states.clear();
     }
 
     pub(super) fn touched(&self) -> usize {
-        self.pages.iter().flat_map(|page| page.iter()).filter(|&&cell| cell != 0).count()
+        self.pages.iter().flat_map(|page| page.cells.iter()).filter(|&&cell| cell != 0).count()
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.pages.len() * (4 * WORDS + 32) + self.states.bytes()
-    }
-
-    /// Drops states that no cell is in, if there are many. True if they have new numbers now.
-    pub(super) fn collect(&mut self) -> bool {
-        // As long as states take less than cells there is no need to look at all of them.
-        let (count, bytes) = (self.states.count(), self.states.bytes());
-        let small = count < self.collect_at.0 || bytes < 4 * WORDS * self.pages.len();
-        if small && bytes < self.collect_at.1.max(8 * WORDS * self.pages.len()) {
-            return false;
-        }
-        let mut numbers = vec![0u32; self.states.count()];
-        for page in &self.pages {
-            for &cell in page.iter() {
-                numbers[parts(cell).0 as usize] = 1;
-            }
-        }
-        numbers[0] = 0;
-        self.states.compact(&mut numbers);
-        for page in &mut self.pages {
-            for cell in page.iter_mut() {
-                let (state, shift) = parts(*cell);
-                *cell = if state == 0 { 0 } else { numbers[state as usize] << 5 | shift };
-            }
-        }
-        self.collect_at = (COLLECT.max(2 * self.states.count()), (1 << 20).max(2 * self.states.bytes()));
-        true
+        self.pages.len() * (4 * WORDS + size_of::<Page>() + 24) + self.states.bytes()
     }
 }
 
@@ -146,8 +162,8 @@ pub(super) struct Doing<'a, 'f> {
     pub(super) version: u32,
     /// Shared memory, whose states have numbers of their own.
     pub(super) shared: bool,
-    /// The state that one lane's access of an untouched word leaves, once it was needed.
-    pub(super) fresh: Option<u32>,
+    /// The state that one lane's access of an untouched word leaves, once it was needed, and its stamp.
+    pub(super) fresh: Option<(u32, u32)>,
     pub(super) found: &'f mut Vec<Found>,
 }
 
@@ -158,6 +174,39 @@ impl Doing<'_, '_> {
             | u64::from(self.now.site) << 2
             | self.kind as u64
     }
+
+    pub(super) fn set_class(&mut self, class: Class) {
+        if class != self.now.class {
+            self.now.class = class;
+            self.fresh = None;
+        }
+    }
+}
+
+/// How lanes are spread over the words that they access side by side.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Spread {
+    /// Lanes of a word, as a logarithm.
+    pub(super) lanes_log: u32,
+    /// Words of a lane, as a logarithm.
+    pub(super) words_log: u32,
+}
+
+impl Spread {
+    /// A lane a word.
+    pub(super) const EVEN: Self = Self { lanes_log: 0, words_log: 0 };
+
+    /// How many lanes further the lanes of a word are than those of the first.
+    #[inline]
+    fn lanes_at(self, word: u32) -> u32 {
+        word << self.lanes_log >> self.words_log
+    }
+}
+
+/// The cell whose shift is so many lanes further.
+#[inline]
+fn moved(cell: u32, lanes: u32) -> u32 {
+    cell & !31 | cell.wrapping_add(lanes) & 31
 }
 
 impl Shadow {
@@ -170,119 +219,212 @@ impl Shadow {
         self.memo.fill(Memo::default());
     }
 
-    /// One step: some lanes access the word in this cell. Gives the new cell, and whether cells of the same state
-    /// with other shifts go the same way.
+    /// One step of `count` cells in a state, with shifts that go with the lanes: some lanes access the word of the first.
+    /// Gives the new first cell; `None` if nothing was done because it differs from cell to cell.
     fn step(
         &mut self,
         states: &mut States,
         old: u32,
+        count: u32,
         lanes: u32,
         word: u64,
         doing: &mut Doing<'_, '_>,
-    ) -> (u32, bool) {
+    ) -> Option<u32> {
         let from = origin(old, lanes);
         let relative = lanes.rotate_right(from);
         let (state, what) = (parts(old).0, doing.what());
-        let key = u64::from(state ^ relative.rotate_left(16)) << 32 | u64::from(doing.version);
+        let stamp = states.stamp(state);
+        let key = u64::from(stamp ^ relative.rotate_left(16)) << 32 | u64::from(doing.version);
         let hash = (key ^ what.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
         let slot = hash as usize % MEMO;
         let memo = &self.memo[slot];
-        if memo.version == doing.version && memo.state == state && memo.lanes == relative && memo.what == what
+        if memo.version == doing.version
+            && memo.from == stamp
+            && memo.lanes == relative
+            && memo.what == what
+            && states.stamp(memo.to) == memo.to_stamp
         {
-            return (cell(memo.to as usize, (from + memo.shift) & 31), true);
+            states.transfer(state, memo.to, count);
+            return Some(cell(memo.to, (from + memo.shift) & 31));
         }
         let now = Now { lanes, ..doing.now };
-        let step = states.step(old, &now, doing.kind);
-        let kept = step.any_shift && step.conflict.is_none();
-        if let Some(conflict) = step.conflict {
-            doing.found.push(Found { word, lanes, conflict });
-        } else if kept {
-            let (to, shift) = parts(step.cell);
-            let shift = shift.wrapping_sub(from) & 31;
-            self.memo[slot] = Memo { state, lanes: relative, version: doing.version, what, to, shift };
+        match states.step(old, count, &now, doing.kind) {
+            Step::To { cell, lasting } => {
+                if lasting {
+                    let (to, shift) = parts(cell);
+                    let shift = shift.wrapping_sub(from) & 31;
+                    let to_stamp = states.stamp(to);
+                    let version = doing.version;
+                    self.memo[slot] =
+                        Memo { from: stamp, to_stamp, lanes: relative, version, what, to, shift };
+                }
+                Some(cell)
+            }
+            Step::Race { cell, conflict } => {
+                doing.found.push(Found { word, lanes, conflict });
+                Some(cell)
+            }
+            Step::OneByOne => None,
         }
-        (step.cell, kept)
     }
 
     /// All lanes access one word.
     pub(super) fn word(&mut self, cells: &mut Cells, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) {
-        cells.run(word);
-        let slot = &mut cells.pages[cells.last.1][(word % WORDS as u64) as usize];
-        let states = &mut cells.states;
+        let (run, states) = cells.run(word, 1);
+        let slot = &mut run[0];
         let old = *slot;
-        if doing.kind == Kind::Atomic && states.follows(old, doing.now.cta, doing.now.class) {
+        let untouched = old == 0 && lanes.is_power_of_two();
+        if untouched || doing.kind == Kind::Atomic && old != 0 && states.follows(old, &doing.now) {
             // The first access of a word leaves nothing but itself.
             let last = 31 - lanes.leading_zeros().min(31);
+            states.leave(parts(old).0, 1);
             *slot = match doing.fresh {
-                Some(state) => cell(state as usize, last),
-                None => self.step(states, 0, 1 << last, word, doing).0,
+                Some((state, stamp)) if states.stamp(state) == stamp => {
+                    states.enter(state, 1);
+                    cell(state, last)
+                }
+                _ => {
+                    let new = self.step(states, 0, 1, 1 << last, word, doing).unwrap_or(0);
+                    doing.fresh = Some((parts(new).0, states.stamp(parts(new).0)));
+                    new
+                }
             };
-            doing.fresh = Some(parts(*slot).0);
             return;
         }
-        *slot = self.step(states, old, lanes, word, doing).0;
+        *slot = self.step(states, old, 1, lanes, word, doing).unwrap_or(old);
     }
 
-    /// Lanes access `count` words side by side: these lanes the first word, the next ones the next.
+    /// Each lane accesses a word anywhere.
+    pub(super) fn scattered(&mut self, cells: &mut Cells, addresses: &[u64; 32], doing: &mut Doing<'_, '_>) {
+        let mut rest = doing.now.lanes;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            let word = addresses[lane as usize & 31] >> 2;
+            rest &= rest - 1;
+            let mut alike = 1 << lane;
+            if doing.kind == Kind::Read {
+                // Neighbours that read one word are taken together.
+                while rest != 0 && addresses[rest.trailing_zeros() as usize & 31] >> 2 == word {
+                    alike |= rest & rest.wrapping_neg();
+                    rest &= rest - 1;
+                }
+            }
+            let (run, states) = cells.run(word, 1);
+            // Untouched words, as most are.
+            if run[0] == 0
+                && alike.is_power_of_two()
+                && let Some((state, stamp)) = doing.fresh
+                && states.stamp(state) == stamp
+            {
+                states.enter(state, 1);
+                run[0] = cell(state, lane);
+                continue;
+            }
+            self.word(cells, word, alike, doing);
+        }
+    }
+
+    /// Lanes access `count` words side by side: these lanes the first word, later ones the next.
     pub(super) fn side_by_side(
         &mut self,
         cells: &mut Cells,
         word: u64,
         lanes: u32,
         count: u32,
+        spread: Spread,
         doing: &mut Doing<'_, '_>,
     ) {
         let mut at = 0;
         while at < count {
             let word = word + u64::from(at);
-            let length = cells.run(word).len().min((count - at) as usize);
-            let run = &mut cells.pages[cells.last.1][(word % WORDS as u64) as usize..][..length];
-            self.run(run, &mut cells.states, word, lanes << at, doing);
-            at += length as u32;
+            let (run, states) = cells.run(word, count - at);
+            let length = run.len() as u32;
+            if at == 0 && spread == Spread::EVEN {
+                if let Ok(row) = <&mut [u32; 32]>::try_from(&mut *run) {
+                    if self.row(row, states, word, lanes, doing) {
+                        return;
+                    }
+                } else if let Ok(row) = <&mut [u32; 16]>::try_from(&mut *run)
+                    && count == 16
+                    && self.row(row, states, word, lanes, doing)
+                {
+                    return;
+                }
+            }
+            self.run(run, states, word, lanes, at, spread, doing);
+            at += length;
         }
     }
 
+    /// A row of words in one state; false if nothing was done.
+    #[inline]
+    fn row<const COUNT: usize>(
+        &mut self,
+        row: &mut [u32; COUNT],
+        states: &mut States,
+        word: u64,
+        lanes: u32,
+        doing: &mut Doing<'_, '_>,
+    ) -> bool {
+        let start = row[0];
+        let mut apart = 0;
+        if start == 0 {
+            row.iter().for_each(|&cell| apart |= cell);
+        } else {
+            for (i, &cell) in (0..).zip(row.iter()) {
+                apart |= cell ^ moved(start, i);
+            }
+        }
+        if apart != 0 {
+            return false;
+        }
+        let Some(to) = self.step(states, start, COUNT as u32, lanes, word, doing) else { return false };
+        if to != start {
+            for (i, cell) in (0..).zip(row.iter_mut()) {
+                *cell = moved(to, i);
+            }
+        }
+        true
+    }
+
+    /// Words from number `first` of an access on, which begins with these lanes.
+    #[allow(clippy::too_many_arguments, reason = "one place of calls")]
     fn run(
         &mut self,
         run: &mut [u32],
         states: &mut States,
         word: u64,
         lanes: u32,
+        first: u32,
+        spread: Spread,
         doing: &mut Doing<'_, '_>,
     ) {
-        let Some(&start) = run.first() else { return };
-        // The same state everywhere, with shifts that go up with the lanes and stay below 32; or nothing anywhere.
-        let mut apart = 0;
-        if start == 0 {
-            for &cell in run.iter() {
-                apart |= cell;
-            }
-        } else {
-            for (i, &cell) in run.iter().enumerate() {
-                apart |= cell ^ start.wrapping_add(i as u32);
-            }
-            apart |= u32::from((start & 31) as usize + run.len() > 32);
-        }
-        if apart == 0 {
-            let (to, kept) = self.step(states, start, lanes, word, doing);
-            if kept && (to & 31) as usize + run.len() <= 32 {
-                if to != start {
-                    for (i, cell) in run.iter_mut().enumerate() {
-                        *cell = to + i as u32;
+        let mut at = 0;
+        while at < run.len() {
+            let rest = &mut run[at..];
+            let number = first + at as u32;
+            let here = spread.lanes_at(number);
+            let further = |i: usize| spread.lanes_at(number + i as u32) - here;
+            let start = rest[0];
+            let alike = |i: usize, cell: u32| cell == if start == 0 { 0 } else { moved(start, further(i)) };
+            let length = 1 + rest[1..].iter().zip(1..).take_while(|&(&cell, i)| alike(i, cell)).count();
+            let segment = &mut rest[..length];
+            let word = word + at as u64;
+            match self.step(states, start, length as u32, lanes << here, word, doing) {
+                Some(to) if to != start => {
+                    for (i, cell) in segment.iter_mut().enumerate() {
+                        *cell = moved(to, further(i));
                     }
                 }
-                return;
+                Some(_) => {}
+                None => {
+                    for (i, cell) in segment.iter_mut().enumerate() {
+                        let lanes = lanes << (here + further(i));
+                        *cell = self.step(states, *cell, 1, lanes, word + i as u64, doing).unwrap_or(*cell);
+                    }
+                }
             }
-            run[0] = to;
-        }
-        for (i, cell) in run.iter_mut().enumerate().skip(usize::from(apart == 0)) {
-            *cell = self.step(states, *cell, lanes << i, word + i as u64, doing).0;
+            at += length;
         }
     }
-}
-
-/// The classes of the words of an access: by word, which of its bytes.
-pub(super) fn class_of(address: u64, bytes: u32, strong: Option<usize>) -> Class {
-    let mask = if bytes >= 4 { 15 } else { ((1u32 << bytes) - 1) << (address & 3) };
-    Class::new(mask as u8, bytes.trailing_zeros() as u8, strong)
 }

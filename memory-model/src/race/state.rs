@@ -1,9 +1,7 @@
 //! What a word of memory remembers, and whether a new access races with it.
 //!
-//! A state is the set of past accesses that a later one could still race with, writes and reads apart. States are
-//! immutable and numbered; a cell of the shadow is a state with a *shift*: lanes in a state are counted from the
-//! shift, so that the 32 words that a warp touches side by side have one state. Accesses of a word by the same
-//! warps in the same epochs lead through the same states, however many words there are.
+//! The past of a word is the set of accesses that a later one could still race with, writes and reads apart. Lanes are
+//! counted from the word's shift (see `states`), so that words that different lanes of a warp access can share a past.
 
 use super::clock::{Clock, Shape};
 
@@ -71,36 +69,47 @@ pub(super) struct Past {
 }
 
 impl Past {
-    fn is_some(&self) -> bool {
+    pub(super) fn is_some(&self) -> bool {
         self.lanes != 0
+    }
+
+    /// Whether a read is one of these, or can be put together with them.
+    pub(super) fn merges(&self, read: &Past) -> bool {
+        self.cta == read.cta
+            && self.epoch == read.epoch
+            && self.class == read.class
+            && self.site == read.site
+            && (self.lanes == read.lanes || self.warps == read.warps)
     }
 }
 
 /// A write, and what is known of it once it is not the newest one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Write {
-    past: Past,
+pub(super) struct Write {
+    pub(super) past: Past,
     /// In one chain of atomics with the newest, which observe one another.
     chained: bool,
     /// Threads with the epochs in which they had observed it.
     observers: Vec<Past>,
 }
 
-/// A state with more than one write or more than one read.
-#[derive(Debug, Default)]
-struct Lists {
-    /// The newest first.
-    writes: Vec<Write>,
-    reads: Vec<Past>,
+impl Write {
+    pub(super) fn new(past: Past) -> Self {
+        Self { past, ..Self::default() }
+    }
+
+    /// Whether there is nothing to know but the access itself.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.chained && self.observers.is_empty()
+    }
 }
 
-/// A state; with lists, they hold everything.
-#[derive(Debug, Clone, Copy, Default)]
-struct State {
-    write: Past,
-    read: Past,
-    /// Index of lists, plus one.
-    lists: u32,
+/// A state with more than one write or more than one read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lists {
+    /// The newest first.
+    pub(super) writes: Vec<Write>,
+    pub(super) reads: Vec<Past>,
 }
 
 /// An access about to be made, by some lanes of a warp at once.
@@ -137,196 +146,53 @@ pub(super) struct Conflict {
     pub(super) writes: bool,
 }
 
-/// What a step comes to.
-pub(super) struct Step {
-    /// The new cell.
-    pub(super) cell: u32,
-    pub(super) conflict: Option<Conflict>,
-    /// The same step holds for other shifts.
-    pub(super) any_shift: bool,
-}
-
 /// Reads kept of a word; beyond that the middle ones go.
 const READS: usize = 256;
 /// Atomics of other CTAs kept in a chain beside the newest.
 const CHAIN: usize = 4;
+/// Observers kept of a member of a chain; beyond that the middle ones go.
+const OBSERVERS: usize = 16;
 
-/// All states.
-#[derive(Default)]
-pub(super) struct States {
-    states: Vec<State>,
-    lists: Vec<Lists>,
-    list_bytes: usize,
-    /// Words whose reads were too many to remember all.
-    pub(super) shortened: u64,
-    writes: Vec<Write>,
-    reads: Vec<Past>,
+/// What an access does to a past with lists.
+pub(super) struct Judgement {
+    /// The same holds for other shifts.
+    pub(super) any_shift: bool,
+    pub(super) conflict: Option<Conflict>,
+    /// Whether it observes the newest write.
+    observes: bool,
 }
 
-/// Where lanes are counted from in a cell once these have accessed it: the first that do so decide.
-pub(super) fn origin(cell: u32, lanes: u32) -> u32 {
-    match parts(cell) {
-        (0, _) => lanes.trailing_zeros() & 31,
-        (_, shift) => shift,
-    }
-}
-
-/// The cell of a state.
-pub(super) fn cell(state: usize, shift: u32) -> u32 {
-    (state as u32) << 5 | shift
-}
-
-/// The state of a cell and its shift.
-pub(super) fn parts(cell: u32) -> (u32, u32) {
-    (cell >> 5, cell & 31)
-}
-
-/// Most states; they are collected before.
-const MOST: usize = 1 << 27;
-
-impl States {
-    pub(super) fn new() -> Self {
-        // Number 0 is the state of memory that nobody has touched.
-        Self { states: vec![State::default()], ..Self::default() }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.states.capacity() * size_of::<State>() + self.list_bytes
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.states.len()
-    }
-
-    /// Forgets all states.
+impl Lists {
     pub(super) fn clear(&mut self) {
-        self.states.truncate(1);
-        self.lists.clear();
-        self.list_bytes = 0;
+        self.writes.clear();
+        self.reads.clear();
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.states.len() >= MOST
+    /// Takes over what another one holds.
+    pub(super) fn copy(&mut self, other: &Lists) {
+        self.clear();
+        self.writes.extend_from_slice(&other.writes);
+        self.reads.extend_from_slice(&other.reads);
     }
 
-    /// Keeps the states that are marked; `numbers` turns from marks into new numbers.
-    pub(super) fn compact(&mut self, numbers: &mut [u32]) {
-        let mut lists = Vec::new();
-        let mut kept = vec![State::default()];
-        for (state, number) in self.states.iter().zip(numbers.iter_mut()).skip(1) {
-            if *number == 0 {
-                continue;
-            }
-            *number = kept.len() as u32;
-            let mut state = *state;
-            if state.lists != 0 {
-                lists.push(std::mem::take(&mut self.lists[state.lists as usize - 1]));
-                state.lists = lists.len() as u32;
-            }
-            kept.push(state);
-        }
-        self.list_bytes = lists.iter().map(bytes_of).sum();
-        self.states = kept;
-        self.lists = lists;
+    /// Bytes on the heap.
+    pub(super) fn bytes(&self) -> usize {
+        let observers: usize = self.writes.iter().map(|w| w.observers.capacity()).sum();
+        self.writes.capacity() * size_of::<Write>() + (self.reads.capacity() + observers) * size_of::<Past>()
     }
 
-    /// Whether an atomic takes the place of what a cell remembers, with nothing to check: it follows another
-    /// atomic or strong write of its CTA that it observes, and that is all there is.
-    pub(super) fn follows(&self, old: u32, cta: u32, class: Class) -> bool {
-        let state = &self.states[parts(old).0 as usize];
-        state.lists == 0
-            && !state.read.is_some()
-            && state.write.is_some()
-            && state.write.cta == cta
-            && state.write.class == class
-            && class.is_strong()
-    }
-
-    /// The outcome of an access to a word in this cell.
-    pub(super) fn step(&mut self, old: u32, now: &Now<'_>, kind: Kind) -> Step {
-        let (number, shift) = parts(old);
-        if number == 0 {
-            let shift = now.lanes.trailing_zeros() & 31;
-            let me = past_of(now, shift);
-            let (write, read) = if kind == Kind::Read {
-                (Past::default(), me)
-            } else {
-                (newest(now, shift), Past::default())
-            };
-            self.states.push(State { write, read, lists: 0 });
-            return Step { cell: cell(self.states.len() - 1, shift), conflict: None, any_shift: true };
-        }
-        let state = self.states[number as usize];
-        if state.lists == 0
-            && let Some(step) = self.simple(&state, old, now, kind)
-        {
-            return step;
-        }
-        let mut writes = std::mem::take(&mut self.writes);
-        let mut reads = std::mem::take(&mut self.reads);
-        writes.clear();
-        reads.clear();
-        match self.lists.get((state.lists as usize).wrapping_sub(1)) {
-            Some(lists) => {
-                writes.extend_from_slice(&lists.writes);
-                reads.extend_from_slice(&lists.reads);
-            }
-            None => {
-                writes.extend(state.write.is_some().then(|| Write { past: state.write, ..Write::default() }));
-                reads.extend(state.read.is_some().then_some(state.read));
-            }
-        }
-        let step = self.general(&mut writes, &mut reads, shift, now, kind);
-        self.writes = writes;
-        self.reads = reads;
-        step
-    }
-
-    /// The most common steps from states without lists.
-    fn simple(&mut self, state: &State, old: u32, now: &Now<'_>, kind: Kind) -> Option<Step> {
-        let shift = old & 31;
-        let lanes = now.lanes.rotate_right(shift);
-        let done = |cell, any_shift| Some(Step { cell, conflict: None, any_shift });
-        match kind {
-            // More warps of the CTA read what others have read in the same way.
-            Kind::Read if !state.write.is_some() => {
-                let read = &state.read;
-                let alike = read.cta == now.cta
-                    && read.epoch == now.epoch
-                    && read.class == now.class
-                    && read.site == now.site
-                    && read.lanes == lanes;
-                if !alike {
-                    return None;
-                }
-                if read.warps >> now.warp & 1 != 0 {
-                    return done(old, true);
-                }
-                let read = Past { warps: read.warps | 1 << now.warp, ..*read };
-                self.states.push(State { read, ..*state });
-                done(cell(self.states.len() - 1, shift), true)
-            }
-            _ => None,
-        }
-    }
-
-    fn general(
-        &mut self,
-        writes: &mut Vec<Write>,
-        reads: &mut Vec<Past>,
-        shift: u32,
-        now: &Now<'_>,
-        kind: Kind,
-    ) -> Step {
-        let eye = Eye { now, shift, lanes: now.lanes.rotate_right(shift) };
+    /// Judges an access.
+    pub(super) fn judge(&self, eye: &Eye<'_>, kind: Kind) -> Judgement {
+        let (writes, reads, now) = (&self.writes, &self.reads, eye.now);
         // Which of several lanes is the last depends on where they are.
         let alone = kind == Kind::Read || now.lanes.is_power_of_two();
         let any_shift = alone
-            && !writes
-                .iter()
-                .flat_map(|w| w.observers.iter().chain([&w.past]))
-                .chain(reads.iter())
-                .any(|p| eye.tells_lanes_apart(p));
+            && (now.clock.is_uniform()
+                || !writes
+                    .iter()
+                    .flat_map(|w| w.observers.iter().chain([&w.past]))
+                    .chain(reads.iter())
+                    .any(|p| eye.tells_lanes_apart(p)));
         let touching = writes.iter().find(|w| w.past.class.mask() & now.class.mask() != 0);
         let mut observes = touching.is_some_and(|w| {
             now.class.is_strong()
@@ -339,90 +205,135 @@ impl States {
             observes |=
                 writes.first().is_some_and(|w| eye.is_own(&w.past) && w.past.class.same_range(now.class));
         }
-        let conflict = eye.race(writes, reads, kind, observes);
+        Judgement { any_shift, conflict: eye.race(writes, reads, kind, observes), observes }
+    }
+
+    /// What is remembered after the access. True if a read had to go for it.
+    pub(super) fn advance(&mut self, eye: &Eye<'_>, kind: Kind, judgement: &Judgement) -> bool {
         if kind == Kind::Read {
-            let read = past_of(now, shift);
-            let read = Past { class: read.class.with_observes(observes), ..read };
-            reads.retain(|p| !(eye.covers(p) && eye.stands_for(p) && !p.class.observes()));
-            for p in reads.iter_mut() {
-                let older = p.cta == now.cta
-                    && p.warps == 1 << now.warp
-                    && p.epoch <= now.epoch
-                    && !p.class.observes()
-                    && p.class.mask() & !now.class.mask() == 0
-                    && (!now.class.is_strong() || p.class == read.class);
-                if older {
-                    p.lanes &= !read.lanes;
-                }
-            }
-            reads.retain(|p| p.lanes != 0);
-            self.shortened += u64::from(add(reads, read));
-        } else {
-            next_state(writes, reads, &eye, kind, observes);
+            return self.add_read(eye, judgement.observes);
         }
-        let cell = cell(self.put(writes, reads), shift);
-        Step { cell, conflict, any_shift }
+        next_state(&mut self.writes, &mut self.reads, eye, kind, judgement.observes);
+        false
     }
 
-    fn put(&mut self, writes: &[Write], reads: &[Past]) -> usize {
-        let plain = |w: &Write| !w.chained && w.observers.is_empty();
-        let one = |reads: &[Past]| reads.first().copied().unwrap_or_default();
-        let state = match writes {
-            [] if reads.len() <= 1 => State { read: one(reads), ..State::default() },
-            [write] if plain(write) && reads.len() <= 1 => {
-                State { write: write.past, read: one(reads), lists: 0 }
+    fn add_read(&mut self, eye: &Eye<'_>, observes: bool) -> bool {
+        let read = eye.past();
+        let read = Past { class: read.class.with_observes(observes), ..read };
+        let mut known = false;
+        self.reads.retain_mut(|p| {
+            if !eye.outlasts(p) {
+                return false;
             }
-            _ => {
-                let lists = Lists { writes: writes.to_vec(), reads: reads.to_vec() };
-                self.list_bytes += bytes_of(&lists);
-                self.lists.push(lists);
-                State { lists: self.lists.len() as u32, ..State::default() }
+            if eye.repeats(p) {
+                p.lanes &= !read.lanes;
             }
-        };
-        self.states.push(state);
-        self.states.len() - 1
+            if !known && p.is_some() && p.merges(&read) {
+                p.lanes |= read.lanes;
+                p.warps |= read.warps;
+                known = true;
+            }
+            p.is_some()
+        });
+        if known {
+            return false;
+        }
+        let full = self.reads.len() >= READS;
+        if full {
+            self.reads.remove(READS / 2);
+        }
+        self.reads.push(read);
+        full
+    }
+
+    /// The most common step from lists: one more atomic of a chain that all may take part in. False if it is
+    /// another one, and nothing was done.
+    pub(super) fn chain(&mut self, eye: &Eye<'_>) -> bool {
+        let class = eye.now.class;
+        let others_of = |cta: u32, writes: &[Write]| writes.iter().skip(1).any(|w| w.past.cta == cta);
+        let ours = class.is_strong()
+            && class.scope() >= 2
+            && self.reads.is_empty()
+            && self.writes.iter().enumerate().all(|(i, w)| w.past.class == class && (i == 0 || w.chained));
+        let Some(newest) = self.writes.first().map(|w| w.past).filter(|_| ours) else { return false };
+        // The newest goes: the CTA has a newer one, or the chain is as long as it may be.
+        let goes = newest.cta == eye.now.cta || self.writes.len() > CHAIN;
+        if !goes || others_of(eye.now.cta, &self.writes) {
+            return false;
+        }
+        for write in self.writes.iter_mut().skip(1) {
+            write.observe(&[], Some(newest));
+        }
+        self.writes[0] = Write { past: eye.newest(), ..Write::default() };
+        true
     }
 }
 
-fn bytes_of(lists: &Lists) -> usize {
-    let observers: usize = lists.writes.iter().map(|w| w.observers.len()).sum();
-    size_of::<Lists>()
-        + lists.writes.len() * size_of::<Write>()
-        + (lists.reads.len() + observers) * size_of::<Past>()
-}
-
-/// The access as it will be remembered.
-fn past_of(now: &Now<'_>, shift: u32) -> Past {
-    Past {
-        cta: now.cta,
-        warps: 1 << now.warp,
-        lanes: now.lanes.rotate_right(shift),
-        epoch: now.epoch,
-        class: now.class,
-        site: now.site,
+impl Write {
+    /// Others have observed it.
+    fn observe(&mut self, these: &[Past], newest: Option<Past>) {
+        self.observers.extend_from_slice(these);
+        self.observers.extend(newest);
+        if self.observers.len() > OBSERVERS {
+            let excess = self.observers.len() - OBSERVERS;
+            self.observers.drain(CHAIN..CHAIN + excess);
+        }
     }
-}
-
-/// Of several lanes that write a word at once, the last one's write stays.
-fn newest(now: &Now<'_>, shift: u32) -> Past {
-    let last = 1 << (31 - now.lanes.leading_zeros().min(31));
-    past_of(&Now { lanes: last, ..*now }, shift)
 }
 
 /// An access as it looks from a cell.
-struct Eye<'a> {
+pub(super) struct Eye<'a> {
     now: &'a Now<'a>,
     shift: u32,
     /// Its lanes, counted from the shift.
     lanes: u32,
 }
 
-impl Eye<'_> {
+impl<'a> Eye<'a> {
+    pub(super) fn new(now: &'a Now<'a>, shift: u32) -> Self {
+        Self { now, shift, lanes: now.lanes.rotate_right(shift) }
+    }
+
+    /// The access as it will be remembered.
+    pub(super) fn past(&self) -> Past {
+        let now = self.now;
+        Past {
+            cta: now.cta,
+            warps: 1 << now.warp,
+            lanes: self.lanes,
+            epoch: now.epoch,
+            class: now.class,
+            site: now.site,
+        }
+    }
+
+    /// Of several lanes that write a word at once, the last one's write stays.
+    pub(super) fn newest(&self) -> Past {
+        let last = 1u32 << (31 - self.now.lanes.leading_zeros().min(31));
+        Past { lanes: last.rotate_right(self.shift), ..self.past() }
+    }
+
+    /// Whether an earlier read has to be remembered beside this one.
+    pub(super) fn outlasts(&self, read: &Past) -> bool {
+        read.class.observes() || !self.stands_for(read) || !self.covers(read)
+    }
+
+    /// Whether this read takes the place of an earlier one, as far as the lanes are the same.
+    pub(super) fn repeats(&self, read: &Past) -> bool {
+        let (now, class) = (self.now, self.now.class);
+        read.cta == now.cta
+            && read.warps == 1 << now.warp
+            && read.epoch <= now.epoch
+            && !read.class.observes()
+            && read.class.mask() & !class.mask() == 0
+            && (!class.is_strong() || read.class == class)
+    }
+
     fn absolute(&self, lanes: u32) -> u32 {
         lanes.rotate_left(self.shift)
     }
 
-    fn tells_lanes_apart(&self, past: &Past) -> bool {
+    pub(super) fn tells_lanes_apart(&self, past: &Past) -> bool {
         let clock = self.now.clock;
         clock.floor(past.cta) < past.epoch
             && bits(past.warps).any(|warp| clock.tells_lanes_apart(self.now.shape, past.cta, warp))
@@ -446,7 +357,7 @@ impl Eye<'_> {
     }
 
     /// Whether everything about a past access comes before this one in causality, observation apart.
-    fn covers(&self, past: &Past) -> bool {
+    pub(super) fn covers(&self, past: &Past) -> bool {
         self.missing(past).is_none()
     }
 
@@ -479,7 +390,7 @@ impl Eye<'_> {
 
     /// Whether whatever races with the past access, which comes before this one, will also race with this one:
     /// the past one need not be remembered any longer.
-    fn stands_for(&self, past: &Past) -> bool {
+    pub(super) fn stands_for(&self, past: &Past) -> bool {
         let class = self.now.class;
         if past.class.mask() & !class.mask() != 0 {
             return false;
@@ -510,7 +421,7 @@ impl Eye<'_> {
         let chains = kind == Kind::Atomic && observes;
         for (i, write) in writes.iter().enumerate() {
             let past = &write.past;
-            if !touches(past) || self.covers(past) || self.morally_strong(past) {
+            if !touches(past) || self.morally_strong(past) || self.covers(past) {
                 continue;
             }
             let newest = newest_of(writes, past);
@@ -529,7 +440,7 @@ impl Eye<'_> {
         if kind == Kind::Read {
             return None;
         }
-        let read = reads.iter().find(|p| touches(p) && !self.covers(p) && !self.morally_strong(p));
+        let read = reads.iter().find(|p| touches(p) && !self.morally_strong(p) && !self.covers(p));
         read.map(|p| self.conflict(p, false))
     }
 }
@@ -548,36 +459,10 @@ pub(super) fn bits(mut mask: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Adds a read to those like it, if there are. True if one had to go for it.
-fn add(reads: &mut Vec<Past>, new: Past) -> bool {
-    let alike = reads.iter_mut().find(|p| {
-        p.cta == new.cta
-            && p.epoch == new.epoch
-            && p.class == new.class
-            && p.site == new.site
-            && (p.lanes == new.lanes || p.warps == new.warps)
-    });
-    match alike {
-        Some(p) => {
-            p.lanes |= new.lanes;
-            p.warps |= new.warps;
-            false
-        }
-        None => {
-            let full = reads.len() >= READS;
-            if full {
-                reads.remove(READS / 2);
-            }
-            reads.push(new);
-            full
-        }
-    }
-}
-
 /// The writes (newest first) and reads to remember after a write.
 fn next_state(writes: &mut Vec<Write>, reads: &mut Vec<Past>, eye: &Eye<'_>, kind: Kind, observes: bool) {
     let chains = kind == Kind::Atomic && observes;
-    let me = newest(eye.now, eye.shift);
+    let me = eye.newest();
     let strong = eye.now.class.is_strong();
     let observers_of_newest: Vec<Past> = reads.iter().filter(|p| p.class.observes()).copied().collect();
     let newest_as_observer = writes.get(newest_of(writes, &me)).map(|w| w.past);
@@ -598,19 +483,16 @@ fn next_state(writes: &mut Vec<Write>, reads: &mut Vec<Past>, eye: &Eye<'_>, kin
             return false;
         }
         if was_newest {
-            write.observers = observers_of_newest.clone();
+            write.observers.clear();
+            write.observers.extend_from_slice(&observers_of_newest);
             write.chained = chains;
         } else if write.chained {
-            write.observers.extend_from_slice(&observers_of_newest);
-            write.observers.extend(newest_as_observer);
+            write.observe(&observers_of_newest, newest_as_observer);
             write.chained = chains;
-        }
-        if write.observers.len() > READS {
-            write.observers.drain(CHAIN..READS / 2);
         }
         true
     });
-    writes.insert(0, Write { past: me, ..Write::default() });
+    writes.insert(0, Write::new(me));
     drop_superseded(writes);
     while writes.iter().skip(1).filter(|w| w.chained && w.past.class == me.class).count() > CHAIN {
         // The chain is ordered as one, but for accesses of narrower scope: a few of it are enough to catch those.
@@ -618,12 +500,28 @@ fn next_state(writes: &mut Vec<Write>, reads: &mut Vec<Past>, eye: &Eye<'_>, kin
             writes.iter().skip(1).position(|w| w.chained && w.past.class == me.class).unwrap_or(0) + 1;
         writes.remove(middle);
     }
-    reads.retain(|p| strong || !(eye.covers(p) && eye.stands_for(p)));
-    let kept: Vec<Past> = std::mem::take(reads);
-    for p in kept {
-        let observes = p.class.observes() && p.class.mask() & me.class.mask() == 0;
-        add(reads, Past { class: p.class.with_observes(observes), ..p });
+    reads.retain(|p| strong || !(eye.stands_for(p) && eye.covers(p)));
+    if !reads.iter().any(|p| p.class.observes()) {
+        return;
     }
+    // Reads of what was overwritten no longer observe the newest, and may be alike then.
+    let mut kept = 0;
+    for i in 0..reads.len() {
+        let p = reads[i];
+        let observes = p.class.observes() && p.class.mask() & me.class.mask() == 0;
+        let p = Past { class: p.class.with_observes(observes), ..p };
+        match reads[..kept].iter_mut().find(|other| other.merges(&p)) {
+            Some(other) => {
+                other.lanes |= p.lanes;
+                other.warps |= p.warps;
+            }
+            None => {
+                reads[kept] = p;
+                kept += 1;
+            }
+        }
+    }
+    reads.truncate(kept);
 }
 
 /// Drops older writes that a later one of the same lanes stands for: whatever is ordered after the later one,

@@ -151,6 +151,22 @@ impl Places {
         self.cells.is_empty()
     }
 
+    /// Whether there may be cells at some of the addresses.
+    pub(super) fn are_near(&self, addresses: &[u64; 32], lanes: u32) -> bool {
+        if self.cells.is_empty() {
+            return false;
+        }
+        let mut last = None;
+        super::state::bits(lanes).any(|lane| {
+            let page = page(addresses[lane as usize]);
+            last != Some(page) && {
+                last = Some(page);
+                // A vector may reach into the next one.
+                self.pages.contains_key(&page) || self.pages.contains_key(&(page + 1))
+            }
+        })
+    }
+
     pub(super) fn entry(&mut self, place: (u64, u8)) -> &mut Cell {
         self.pages.insert(page(place.0), ());
         self.cells.entry(place).or_default()

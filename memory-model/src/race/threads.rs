@@ -4,6 +4,7 @@
 //! that what comes later is told apart from what was published.
 
 use super::clock::{ALL, Clock, Shape, join_shared};
+use super::pending::Pending;
 use super::shadow::Cells;
 use super::state::bits;
 use super::sync::{Fenced, Places, Records, Thread, carry_into};
@@ -46,8 +47,11 @@ struct Arrival {
 pub(super) struct Cta {
     pub(super) warps: Vec<Warp>,
     pub(super) shared: Cells,
+    pub(super) pending: Pending,
     pub(super) places: Places,
     barriers: FxHashMap<u32, Vec<Arrival>>,
+    /// The clock that knows nothing.
+    nothing: Arc<Clock>,
 }
 
 /// Numbers that no two states of knowledge share.
@@ -151,20 +155,26 @@ impl Cta {
         Self {
             warps: (0..shape.warps()).map(|_| Warp::new(versions)).collect(),
             shared: Cells::default(),
+            pending: Pending::default(),
             places: Places::default(),
             barriers: FxHashMap::default(),
+            nothing: Arc::default(),
         }
     }
 
     /// Another CTA takes its place.
     pub(super) fn reset(&mut self, versions: &mut Versions) {
-        let clock = Arc::default();
         for warp in &mut self.warps {
             (warp.epoch, warp.active, warp.fenced) = (1, 0, None);
             warp.knowing.clear();
-            warp.knowing.push(Knowing { lanes: ALL, clock: Arc::clone(&clock), version: versions.next() });
+            warp.knowing.push(Knowing {
+                lanes: ALL,
+                clock: Arc::clone(&self.nothing),
+                version: versions.next(),
+            });
         }
         self.shared.clear();
+        self.pending.clear();
         self.places = Places::default();
         self.barriers.clear();
     }
@@ -209,6 +219,64 @@ impl Cta {
         }
     }
 
+    /// All threads that have not exited meet at a barrier, these lanes of each warp. False if nothing was done, because
+    /// something is uncommon.
+    pub(super) fn meet(
+        &mut self,
+        shape: Shape,
+        cta: u32,
+        barrier: u32,
+        lanes: &[u32],
+        versions: &mut Versions,
+    ) -> bool {
+        let come = |number: usize| lanes.get(number).copied().unwrap_or(0);
+        let common = self.barriers.get(&barrier).is_none_or(Vec::is_empty)
+            && self
+                .warps
+                .iter()
+                .enumerate()
+                .all(|(number, warp)| warp.active & !come(number) == 0 && warp.fenced.is_none());
+        if common {
+            let clocks = self.warps.iter().flat_map(|warp| &warp.knowing).map(|known| &known.clock);
+            let mut clock = None;
+            clocks.for_each(|known| super::sync::join_into(shape, &mut clock, known));
+            self.all_know(shape, cta, clock.unwrap_or_default(), versions);
+        }
+        common
+    }
+
+    /// All threads know all that any of them did, and what a clock knows.
+    fn all_know(&mut self, shape: Shape, cta: u32, mut clock: Arc<Clock>, versions: &mut Versions) {
+        // Nothing of what came before can race in shared memory, and one number says it all.
+        let epoch = self.warps.iter().map(|warp| warp.epoch).max().unwrap_or(0);
+        // So that the clock can be changed where it is.
+        for known in self.warps.iter_mut().flat_map(|warp| &mut warp.knowing) {
+            known.clock = Arc::clone(&self.nothing);
+        }
+        Arc::make_mut(&mut clock).raise_cta(shape, cta, epoch);
+        self.shared.clear();
+        self.pending.clear();
+        for warp in &mut self.warps {
+            warp.epoch = epoch + 1;
+            warp.active = 0;
+            warp.knowing.clear();
+            let clock = Arc::clone(&clock);
+            warp.knowing.push(Knowing { lanes: ALL, clock, version: versions.next() });
+        }
+    }
+
+    /// Whether all threads wait at a barrier, those aside that exited without having done anything.
+    pub(super) fn is_whole(&self, barrier: u32, everybody: bool) -> bool {
+        let Some(arrivals) = self.barriers.get(&barrier) else { return false };
+        let mut come = [0u32; 32];
+        for arrival in arrivals {
+            come[arrival.warp as usize & 31] |= arrival.lanes;
+        }
+        everybody
+            && arrivals.iter().all(|arrival| arrival.waits)
+            && self.warps.iter().zip(come).all(|(warp, come)| warp.active & !come == 0)
+    }
+
     /// A barrier completes: those that wait there know what all did before they arrived. `everybody`: no thread
     /// of the CTA that has not exited is missing.
     pub(super) fn complete(
@@ -219,17 +287,14 @@ impl Cta {
         everybody: bool,
         versions: &mut Versions,
     ) {
+        let whole = self.is_whole(barrier, everybody);
         let Some(arrivals) = self.barriers.get_mut(&barrier) else { return };
         let mut arrivals = std::mem::take(arrivals);
         let mut clock: Option<Arc<Clock>> = None;
-        let mut come = [0u32; 32];
-        let mut all_wait = everybody;
         for arrival in &arrivals {
             super::sync::join_into(shape, &mut clock, &arrival.clock);
-            come[arrival.warp as usize & 31] |= arrival.lanes;
-            all_wait &= arrival.waits;
         }
-        let mut clock = clock.unwrap_or_default();
+        let clock = clock.unwrap_or_default();
         let mut carried = None;
         arrivals.iter().filter_map(|a| a.carried.as_ref()).for_each(|c| carry_into(shape, &mut carried, c));
         if carried.is_some() {
@@ -237,24 +302,13 @@ impl Cta {
                 self.warps[arrival.warp as usize].carry(shape, arrival.lanes, carried.as_ref());
             }
         }
-        // Threads that exited without having done anything are not missed.
-        let whole = all_wait && self.warps.iter().zip(come).all(|(warp, come)| warp.active & !come == 0);
         if whole {
-            // Nothing of what came before can race in shared memory, and one number says it all.
-            let epoch = self.warps.iter().map(|warp| warp.epoch).max().unwrap_or(0);
-            Arc::make_mut(&mut clock).raise_cta(shape, cta, epoch);
-            self.shared.clear();
-            for warp in &mut self.warps {
-                warp.epoch = epoch + 1;
-                warp.active = 0;
-                warp.knowing.clear();
-                let clock = Arc::clone(&clock);
-                warp.knowing.push(Knowing { lanes: ALL, clock, version: versions.next() });
-            }
+            self.all_know(shape, cta, clock, versions);
             arrivals.clear();
             self.barriers.insert(barrier, arrivals);
             return;
         }
+        let mut clock = clock;
         let known = Arc::make_mut(&mut clock);
         for arrival in &arrivals {
             let active = self.warps[arrival.warp as usize].active;

@@ -1,0 +1,385 @@
+//! The states that words are in, by number.
+//!
+//! A cell of the shadow is a state with a *shift*: lanes in a state are counted from the shift, so that the 32 words that
+//! a warp touches side by side have one state. A state knows how many cells are in it. Words that leave a state together
+//! and are all that was in it take its number along, and what it holds is changed in place; a state that no cell is in
+//! is used again. So nothing has to be collected, and memory that goes through many histories allocates nothing.
+//!
+//! Whatever a number stands for has a *stamp* that nothing else ever had, by which steps that were remembered know
+//! whether they still hold.
+
+use super::state::{Conflict, Eye, Kind, Lists, Now, Past, Write};
+
+/// A state; with lists, they hold everything.
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    write: Past,
+    read: Past,
+    /// Index of lists, plus one.
+    lists: u32,
+    /// Cells that are in it.
+    cells: u32,
+    stamp: u32,
+}
+
+/// What a step comes to.
+pub(super) enum Step {
+    /// The new cell.
+    To {
+        cell: u32,
+        /// The same step holds for other cells of the old state, which still exists.
+        lasting: bool,
+    },
+    /// The access of the one cell races.
+    Race { cell: u32, conflict: Conflict },
+    /// Nothing was done: the cells have to be taken one by one.
+    OneByOne,
+}
+
+/// All states.
+pub(super) struct States {
+    states: Vec<State>,
+    free: Vec<u32>,
+    lists: Vec<Lists>,
+    free_lists: Vec<u32>,
+    /// Lists that hold nothing, for their memory.
+    spare: Vec<Lists>,
+    list_bytes: usize,
+    stamp: u32,
+    /// Words whose reads were too many to remember all.
+    pub(super) shortened: u64,
+}
+
+/// Where lanes are counted from in a cell once these have accessed it: the first that do so decide.
+pub(super) fn origin(cell: u32, lanes: u32) -> u32 {
+    match parts(cell) {
+        (0, _) => lanes.trailing_zeros() & 31,
+        (_, shift) => shift,
+    }
+}
+
+/// The cell of a state.
+pub(super) fn cell(state: u32, shift: u32) -> u32 {
+    state << 5 | shift
+}
+
+/// The state of a cell and its shift.
+pub(super) fn parts(cell: u32) -> (u32, u32) {
+    (cell >> 5, cell & 31)
+}
+
+/// Most states.
+const MOST: usize = 1 << 27;
+/// Lists kept for their memory.
+const SPARE: usize = 32;
+/// Stamps that one access may need.
+const RESERVE: u32 = 1 << 14;
+/// The stamp of what does not exist.
+const NOTHING: u32 = u32::MAX;
+
+impl States {
+    pub(super) fn new() -> Self {
+        Self {
+            // Number 0 is the state of memory that nobody has touched.
+            states: vec![State::default()],
+            free: Vec::new(),
+            lists: Vec::new(),
+            free_lists: Vec::new(),
+            spare: Vec::new(),
+            list_bytes: 0,
+            stamp: 0,
+            shortened: 0,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.states.capacity() * size_of::<State>()
+            + (self.free.capacity() + self.free_lists.capacity()) * size_of::<u32>()
+            + self.lists.capacity() * size_of::<Lists>()
+            + self.list_bytes
+    }
+
+    /// Forgets all states.
+    pub(super) fn clear(&mut self) {
+        self.states.truncate(1);
+        self.free.clear();
+        for lists in self.lists.drain(..) {
+            if self.spare.len() < SPARE {
+                self.spare.push(lists);
+            }
+        }
+        self.free_lists.clear();
+        self.list_bytes = 0;
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.states.len() >= MOST
+    }
+
+    /// Gives all states new stamps if there will soon be none; what was remembered by the old ones is void then.
+    #[inline]
+    pub(super) fn renew_stamps(&mut self) -> bool {
+        let due = self.stamp >= NOTHING - RESERVE;
+        if due {
+            self.stamp = 0;
+            for state in self.states.iter_mut().skip(1).filter(|state| state.cells != 0) {
+                self.stamp += 1;
+                state.stamp = self.stamp;
+            }
+        }
+        due
+    }
+
+    /// What tells the present contents of a state from all others.
+    #[inline]
+    pub(super) fn stamp(&self, state: u32) -> u32 {
+        self.states.get(state as usize).map_or(NOTHING, |state| state.stamp)
+    }
+
+    fn next_stamp(&mut self) -> u32 {
+        self.stamp += 1;
+        self.stamp
+    }
+
+    /// Cells go from one state to another.
+    #[inline]
+    pub(super) fn transfer(&mut self, from: u32, to: u32, count: u32) {
+        if from != to {
+            self.enter(to, count);
+            self.leave(from, count);
+        }
+    }
+
+    /// Cells are in a state now.
+    #[inline]
+    pub(super) fn enter(&mut self, state: u32, count: u32) {
+        self.states[state as usize].cells += count;
+    }
+
+    /// Cells are no longer in a state.
+    #[inline]
+    pub(super) fn leave(&mut self, number: u32, count: u32) {
+        if number == 0 {
+            return;
+        }
+        let state = &mut self.states[number as usize];
+        state.cells -= count;
+        if state.cells == 0 {
+            state.stamp = NOTHING;
+            let lists = state.lists;
+            self.free.push(number);
+            if lists != 0 {
+                self.drop_lists(lists);
+            }
+        }
+    }
+
+    fn drop_lists(&mut self, at: u32) {
+        let lists = std::mem::take(&mut self.lists[at as usize - 1]);
+        self.list_bytes -= lists.bytes();
+        self.free_lists.push(at);
+        self.keep(lists);
+    }
+
+    fn keep(&mut self, mut lists: Lists) {
+        if self.spare.len() < SPARE {
+            lists.clear();
+            self.spare.push(lists);
+        }
+    }
+
+    fn add(&mut self, state: State) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.states[number as usize] = state;
+                number
+            }
+            None => {
+                self.states.push(state);
+                self.states.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Cells leave a state for one that holds this; true if it takes the place of the old one.
+    #[inline]
+    fn replace(&mut self, old: u32, count: u32, write: Past, read: Past) -> (u32, bool) {
+        let stamp = self.next_stamp();
+        let new = State { write, read, lists: 0, cells: count, stamp };
+        if old == 0 {
+            return (self.add(new), false);
+        }
+        let state = &mut self.states[old as usize];
+        if state.cells == count {
+            let lists = state.lists;
+            *state = new;
+            if lists != 0 {
+                self.drop_lists(lists);
+            }
+            return (old, true);
+        }
+        state.cells -= count;
+        (self.add(new), false)
+    }
+
+    /// Whether an atomic takes the place of what a cell remembers, with nothing to check: it follows another
+    /// atomic or strong write of its CTA that it observes, and that is all there is.
+    pub(super) fn follows(&self, old: u32, now: &Now<'_>) -> bool {
+        let state = &self.states[parts(old).0 as usize];
+        state.lists == 0
+            && !state.read.is_some()
+            && state.write.is_some()
+            && state.write.cta == now.cta
+            && state.write.class == now.class
+            && now.class.is_strong()
+    }
+
+    /// The outcome of an access to words in this state: `count` cells, of which this is the first; shifts and lanes go
+    /// up together.
+    pub(super) fn step(&mut self, old: u32, count: u32, now: &Now<'_>, kind: Kind) -> Step {
+        let (number, shift) = parts(old);
+        if number == 0 {
+            let shift = now.lanes.trailing_zeros() & 31;
+            let eye = Eye::new(now, shift);
+            let (write, read) = match kind {
+                Kind::Read => (Past::default(), eye.past()),
+                Kind::Write | Kind::Atomic => (eye.newest(), Past::default()),
+            };
+            let (to, _) = self.replace(0, count, write, read);
+            return Step::To { cell: cell(to, shift), lasting: true };
+        }
+        let state = self.states[number as usize];
+        let eye = Eye::new(now, shift);
+        if state.lists == 0
+            && let Some((write, read, changed)) = simple(&state, &eye, now, kind)
+        {
+            let apart = |past: &Past| past.is_some() && eye.tells_lanes_apart(past);
+            let any_shift =
+                now.clock.is_uniform() || !changed || !(apart(&state.write) || apart(&state.read));
+            if count > 1 && !any_shift {
+                return Step::OneByOne;
+            }
+            if !changed {
+                return Step::To { cell: old, lasting: true };
+            }
+            let (to, in_place) = self.replace(number, count, write, read);
+            return Step::To { cell: cell(to, shift), lasting: any_shift && !in_place };
+        }
+        if kind == Kind::Atomic && count == state.cells && state.lists != 0 {
+            let lists = &mut self.lists[state.lists as usize - 1];
+            let before = lists.bytes();
+            if lists.chain(&eye) {
+                self.list_bytes = self.list_bytes + lists.bytes() - before;
+                self.states[number as usize].stamp = self.next_stamp();
+                return Step::To { cell: old, lasting: false };
+            }
+        }
+        self.general(&state, old, count, &eye, kind)
+    }
+
+    fn general(&mut self, state: &State, old: u32, count: u32, eye: &Eye<'_>, kind: Kind) -> Step {
+        let (number, shift) = parts(old);
+        let whole = state.cells == count;
+        // The lists themselves if nobody else is left with them.
+        let own = whole && state.lists != 0;
+        let mut lists = if own {
+            let lists = std::mem::take(&mut self.lists[state.lists as usize - 1]);
+            self.list_bytes -= lists.bytes();
+            lists
+        } else {
+            let mut lists = self.spare.pop().unwrap_or_default();
+            lists.clear();
+            match self.lists.get((state.lists as usize).wrapping_sub(1)) {
+                Some(shared) => lists.copy(shared),
+                None => {
+                    lists.writes.extend(state.write.is_some().then(|| Write::new(state.write)));
+                    lists.reads.extend(state.read.is_some().then_some(state.read));
+                }
+            }
+            lists
+        };
+        let judgement = lists.judge(eye, kind);
+        if count > 1 && (!judgement.any_shift || judgement.conflict.is_some()) {
+            if own {
+                self.put(state.lists, lists);
+            } else {
+                self.keep(lists);
+            }
+            return Step::OneByOne;
+        }
+        self.shortened += u64::from(lists.advance(eye, kind, &judgement));
+        let one = |reads: &[Past]| reads.first().copied().unwrap_or_default();
+        let single = match &lists.writes[..] {
+            [] if lists.reads.len() <= 1 => Some((Past::default(), one(&lists.reads))),
+            [write] if write.is_plain() && lists.reads.len() <= 1 => Some((write.past, one(&lists.reads))),
+            _ => None,
+        };
+        let (to, in_place) = match single {
+            Some((write, read)) => {
+                if own {
+                    self.put(state.lists, lists);
+                } else {
+                    self.keep(lists);
+                }
+                self.replace(number, count, write, read)
+            }
+            None if own => {
+                self.put(state.lists, lists);
+                self.states[number as usize].stamp = self.next_stamp();
+                (number, true)
+            }
+            None => {
+                let (to, in_place) = self.replace(number, count, Past::default(), Past::default());
+                let at = self.free_lists.pop().unwrap_or_else(|| {
+                    self.lists.push(Lists::default());
+                    self.lists.len() as u32
+                });
+                self.put(at, lists);
+                self.states[to as usize].lists = at;
+                (to, in_place)
+            }
+        };
+        let cell = cell(to, shift);
+        match judgement.conflict {
+            Some(conflict) => Step::Race { cell, conflict },
+            None => Step::To { cell, lasting: judgement.any_shift && !in_place },
+        }
+    }
+
+    fn put(&mut self, at: u32, lists: Lists) {
+        self.list_bytes += lists.bytes();
+        self.lists[at as usize - 1] = lists;
+    }
+}
+
+/// The most common steps between states without lists: what is remembered then, and whether that is anything new.
+/// `None`: the step is not one of them.
+#[inline]
+fn simple(state: &State, eye: &Eye<'_>, now: &Now<'_>, kind: Kind) -> Option<(Past, Past, bool)> {
+    let State { write, read, .. } = *state;
+    match kind {
+        Kind::Read => {
+            if write.is_some() {
+                // Observation apart: what is read comes before.
+                if now.class.is_strong() && write.class.is_strong() || !eye.covers(&write) {
+                    return None;
+                }
+            }
+            let me = eye.past();
+            if read.is_some() && read.merges(&me) {
+                // More warps of the CTA, or more lanes of the warp, read what others have read in the same way.
+                let all = Past { warps: read.warps | me.warps, lanes: read.lanes | me.lanes, ..read };
+                return Some((write, all, all != read));
+            }
+            let gone =
+                !read.is_some() || !eye.outlasts(&read) || eye.repeats(&read) && read.lanes & !me.lanes == 0;
+            gone.then_some((write, me, true))
+        }
+        Kind::Write => {
+            let gone = |past: &Past| !past.is_some() || eye.stands_for(past) && eye.covers(past);
+            let alone = now.lanes.is_power_of_two() && !now.class.is_strong();
+            (alone && gone(&write) && gone(&read)).then(|| (eye.newest(), Past::default(), true))
+        }
+        Kind::Atomic => None,
+    }
+}
