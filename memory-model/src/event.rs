@@ -15,7 +15,7 @@ pub enum Kind {
     Fence,
     /// `fence.proxy.alias`.
     AliasFence,
-    /// Another proxy fence; the event's proxy is the one it fences.
+    /// Another proxy fence; the event's proxy is the one it fences. Those of one direction release or acquire.
     ProxyFence,
     /// A barrier operation that waits (`sync`, `red`, `barrier.cluster.wait`).
     BarrierWait,
@@ -47,7 +47,8 @@ pub struct Event {
     pub kind: Kind,
     /// Index of the thread; initial writes have none.
     pub thread: Option<usize>,
-    /// Position in program order. Elements of a vector access share one.
+    /// Position in program order: two for each instruction, the second that of writes of atomics. Elements of a
+    /// vector access share one.
     pub position: u32,
     /// Index of the instruction in the thread's code.
     pub instr: usize,
@@ -81,10 +82,11 @@ impl Event {
         matches!(self.kind, Kind::Init | Kind::Write)
     }
 
-    /// Whether it is strong (PTX ISA 8.4): a memory fence, or a memory operation that is not weak.
+    /// Whether it is strong (PTX ISA 8.4): a memory fence, or a memory operation that is not weak; also a proxy
+    /// fence that releases or acquires.
     pub fn is_strong(&self) -> bool {
         match self.kind {
-            Kind::Read | Kind::Write => self.order != Order::Weak,
+            Kind::Read | Kind::Write | Kind::ProxyFence => self.order != Order::Weak,
             Kind::Fence => true,
             _ => false,
         }
@@ -146,10 +148,14 @@ impl Execution {
         }
     }
 
-    /// Whether `a` precedes `b` in program order.
+    /// Whether `a` precedes `b` in program order. The scalars of a vector have no order.
     pub fn program_order(&self, a: usize, b: usize) -> bool {
         let (ea, eb) = (&self.events[a], &self.events[b]);
-        ea.thread.is_some() && ea.thread == eb.thread && ea.position < eb.position
+        let scalar = |e: &Event| e.cell.map(|c| (c.physical, c.access));
+        ea.thread.is_some()
+            && ea.thread == eb.thread
+            && ea.position < eb.position
+            && (ea.position / 2 != eb.position / 2 || scalar(ea) == scalar(eb))
     }
 
     /// Whether two memory operations touch the same physical bytes.

@@ -173,10 +173,16 @@ pub enum BinOp {
     Extract,
     /// The left operand shifted left by as many bits.
     Shl,
-    /// State of an mbarrier after one more arrival (the right operand is ignored).
+    /// State of an mbarrier after as many more arrivals as the right operand says.
     MbarrierArrive,
     /// Whether an mbarrier in the left state has completed the phase of parity right.
     MbarrierTest,
+    /// Sum of two `.f32`, held as their bits, rounded to nearest even.
+    AddF32,
+    /// The same with subnormal numbers taken as zeros of their sign, as atomics of global memory do.
+    AddF32Ftz,
+    /// Sum of two `.f64`, held as their bits.
+    AddF64,
 }
 
 impl BinOp {
@@ -213,10 +219,24 @@ impl BinOp {
                 if count >= 8 { shifted as i64 } else { (shifted & ((1 << (8 * count)) - 1)) as i64 }
             }
             BinOp::Shl => a.checked_shl(b as u32).unwrap_or(0),
-            BinOp::MbarrierArrive => Mbarrier::from_bits(a).arrive().to_bits(),
+            BinOp::MbarrierArrive => {
+                (0..b.clamp(0, 1 << 16)).fold(Mbarrier::from_bits(a), |state, _| state.arrive()).to_bits()
+            }
             BinOp::MbarrierTest => i64::from(Mbarrier::from_bits(a).phase & 1 != (b & 1) as u32),
+            BinOp::AddF32 => add_f32(a, b, |x| x),
+            BinOp::AddF32Ftz => add_f32(a, b, |x| if x.is_subnormal() { 0f32.copysign(x) } else { x }),
+            BinOp::AddF64 => {
+                let sum = f64::from_bits(a as u64) + f64::from_bits(b as u64);
+                (if sum.is_nan() { f64::NAN } else { sum }).to_bits() as i64
+            }
         }
     }
+}
+
+/// The bits of a sum; `flush` is applied to operands and result. Every NaN is the canonical one of PTX.
+fn add_f32(a: i64, b: i64, flush: fn(f32) -> f32) -> i64 {
+    let sum = flush(f32::from_bits(a as u32)) + flush(f32::from_bits(b as u32));
+    i64::from(if sum.is_nan() { 0x7fff_ffff } else { flush(sum).to_bits() })
 }
 
 /// The state of an mbarrier object as this crate stores it in one location.
@@ -304,13 +324,17 @@ pub enum RmwOp {
     Cas(Operand, Operand),
 }
 
-/// Which fence across proxies (PTX ISA 9.7.15.4).
+/// Which fence across proxies (PTX ISA 9.7.13.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProxyFence {
     /// `fence.proxy.alias`.
     Alias,
-    /// The fence between the generic proxy and this one.
+    /// The fence between the generic proxy and this one, both ways.
     To(Proxy),
+    /// `fence.proxy.PROXY::generic.release`: ordering from the generic proxy to this one begins.
+    Release(Proxy, Scope),
+    /// `fence.proxy.PROXY::generic.acquire`: it ends.
+    Acquire(Proxy, Scope),
 }
 
 /// How a thread takes part in a CTA barrier.
@@ -359,14 +383,15 @@ pub enum Op {
         /// Sources; one scalar each.
         src: Vec<Operand>,
     },
-    /// `atom`, or `red` when there is no destination.
+    /// `atom`, or `red` when there is no destination. A vector atomic is one for each of its scalars, in no
+    /// particular order (PTX ISA 8.2.4).
     Rmw {
-        /// Destination; `None` makes it a reduction.
-        dst: Option<RegId>,
+        /// Destinations, one for each scalar; none makes it a reduction.
+        dst: Vec<RegId>,
         /// What is accessed.
         access: Access,
-        /// What is computed.
-        op: RmwOp,
+        /// What is computed; one operation for each scalar. A `cas` is no vector.
+        ops: Vec<RmwOp>,
     },
     /// `mbarrier.test_wait`: reads the object and gives 1 once the phase of that parity has completed.
     MbarrierTest {

@@ -277,3 +277,121 @@ fn further_operations() {
     assert_eq!(old("xor r0, x, 6", 5, "forall (x == 3)"), "always");
     assert_eq!(old("cas r0, x, 5, 6", 5, "forall (0:r0 == 5 /\\ x == 6)"), "always");
 }
+
+/// A descriptor in memory that is written through the generic proxy and read through that of tensor maps, as in
+/// the example of 9.7.13.4.
+#[test]
+fn proxy_fences_of_one_direction() {
+    let hand_over = |release: &str, acquire: &str, read: &str| {
+        let send = format!("st.weak x, 1\n{release}\nst.relaxed.gpu y, 1");
+        let receive = format!("ld.relaxed.gpu r0, y\n{acquire}\n{read}");
+        verdict(
+            "x=0; y=0; t @ tensormap aliases x; a @ async aliases x;",
+            &[(CTAS[0], &send), (CTAS[1], &receive)],
+            "exists (1:r0 == 1 /\\ 1:r1 == 0)",
+        )
+    };
+    let (release, acquire) =
+        ("fence.proxy.tensormap::generic.release.gpu", "fence.proxy.tensormap::generic.acquire.gpu");
+    let map = "tmld.weak r1, t";
+    assert_eq!(hand_over(release, acquire, map), "forbidden");
+    // A pattern needs both of its ends, of one kind and of sufficient scope.
+    assert_eq!(hand_over("", acquire, map), "allowed");
+    assert_eq!(hand_over(release, "", map), "allowed");
+    assert_eq!(hand_over("fence.release.gpu", acquire, map), "allowed");
+    assert_eq!(hand_over(release, "fence.acquire.gpu", map), "allowed");
+    assert_eq!(hand_over("fence.proxy.tensormap::generic.release.cta", acquire, map), "allowed");
+    assert_eq!(hand_over("fence.proxy.async::generic.release.gpu", acquire, map), "allowed");
+    // Ordinary fences order the generic proxy only.
+    assert_eq!(hand_over("fence.acq_rel.gpu", "fence.acq_rel.gpu", map), "allowed");
+    assert_eq!(hand_over("fence.acq_rel.gpu", "fence.acq_rel.gpu\nfence.proxy.tensormap", map), "forbidden");
+    // The other kind, and generic reads behind it, which base causality reaches as well.
+    let (release_async, acquire_async) =
+        ("fence.proxy.async::generic.release.cluster", "fence.proxy.async::generic.acquire.cluster");
+    assert_eq!(hand_over(release_async, acquire_async, "ald.weak r1, a"), "allowed");
+    let (release_async, acquire_async) =
+        (release_async.replace("cluster", "gpu"), acquire_async.replace("cluster", "gpu"));
+    assert_eq!(hand_over(&release_async, &acquire_async, "ald.weak r1, a"), "forbidden");
+    assert_eq!(hand_over(&release_async, &acquire_async, map), "allowed");
+    assert_eq!(hand_over(release, acquire, "ld.weak r1, x"), "forbidden");
+    // The way back is no business of these fences.
+    let back = verdict(
+        "x=0; y=0; a @ async aliases x;",
+        &[
+            (CTAS[0], "ast.weak a, 1\nfence.proxy.async::generic.release.gpu\nst.relaxed.gpu y, 1"),
+            (CTAS[1], "ld.relaxed.gpu r0, y\nfence.proxy.async::generic.acquire.gpu\nld.weak r1, x"),
+        ],
+        "exists (1:r0 == 1 /\\ 1:r1 == 0)",
+    );
+    assert_eq!(back, "allowed");
+}
+
+#[test]
+fn vector_atomics_are_atomic_by_the_element() {
+    let ones = "{1, 1}";
+    let add = format!("atom.relaxed.gpu.add.v2.u32 {{r0, r1}}, [x], {ones}");
+    let columns = [(CTAS[0], add.as_str()), (CTAS[1], add.as_str())];
+    assert_eq!(verdict("x=0;", &columns, "forall (x[0] == 2 /\\ x[1] == 2)"), "always");
+    // Each saw one of the elements first.
+    let crossed = "exists (0:r0 == 0 /\\ 0:r1 == 1 /\\ 1:r0 == 1 /\\ 1:r1 == 0)";
+    assert_eq!(verdict("x=0;", &columns, crossed), "allowed");
+    assert_eq!(verdict("x=0;", &columns, "exists (0:r0 == 1 /\\ 1:r0 == 1)"), "forbidden");
+    let narrow = add.replace("gpu", "cta");
+    let columns = [(CTAS[0], narrow.as_str()), (CTAS[1], narrow.as_str())];
+    assert_eq!(verdict("x=0;", &columns, "forall (x[0] == 2)"), "not always");
+    // One element's acquire is not before the other's release.
+    let relay = |order: &str| {
+        let middle = format!("atom.{order}.gpu.add.v2.u32 {{r0, r1}}, [y], {{1, 1}}");
+        let (send, receive) =
+            ("st.weak x, 1\nst.release.gpu.u32 [y], 1", "ld.acquire.gpu.u32 r0, [y+4]\nld.weak r1, x");
+        let places = "cta 2, gpu 0";
+        let columns = [(CTAS[0], send), (CTAS[1], middle.as_str()), (places, receive)];
+        verdict("x=0; y=0;", &columns, "exists (1:r0 == 1 /\\ 2:r0 == 1 /\\ 2:r1 == 0)")
+    };
+    assert_eq!(relay("acq_rel"), "allowed");
+    assert_eq!(relay("relaxed"), "allowed");
+    let whole = "red.relaxed.gpu.add.v4.f32 [x], {0x3f800000, 0x40000000, 0, 0xbf800000}";
+    let columns = [(CTAS[0], whole), (CTAS[1], whole)];
+    let sums = "forall (x[0] == 0x40000000 /\\ x[1] == 0x40800000 /\\ x[2] == 0 /\\ x[3] == 0xc0000000)";
+    assert_eq!(verdict("x=0;", &columns, sums), "always");
+}
+
+/// Sums of floating-point numbers depend on their order; those of global memory flush subnormal numbers.
+#[test]
+fn floating_point_atomics() {
+    let add = |value: &str| format!("atom.relaxed.gpu.add.f32 r0, x, {value}");
+    // 2^24, 1 and 1: one after the other the ones are lost, together they are not.
+    let (large, one) = (add("0x4b800000"), add("0x3f800000"));
+    let columns = [(CTAS[0], large.as_str()), (CTAS[1], &one), ("cta 2, gpu 0", &one)];
+    let both = "exists (x == 0x4b800000)";
+    assert_eq!(verdict("x=0;", &columns, both), "allowed");
+    assert_eq!(verdict("x=0;", &columns, "exists (x == 0x4b800001)"), "allowed");
+    assert_eq!(verdict("x=0;", &columns, "forall (x == 0x4b800000 \\/ x == 0x4b800001)"), "always");
+    let tiny = [(CTAS[0], "red.relaxed.gpu.global.add.f32 [x], 1")];
+    assert_eq!(verdict("x=0;", &tiny, "forall (x == 0)"), "always");
+    let shared = [(CTAS[0], "red.relaxed.gpu.shared.add.f32 [x], 1")];
+    assert_eq!(verdict("x=0;", &shared, "forall (x == 1)"), "always");
+    let double = [(CTAS[0], "red.relaxed.gpu.add.f64 [x], 0x3ff0000000000000")];
+    assert_eq!(verdict("x=0;", &double, "forall (x == 0x3ff0000000000000)"), "always");
+    // Infinity less infinity is the one NaN that PTX makes.
+    let nan = [(CTAS[0], "red.relaxed.gpu.add.f32 [x], 0xff800000")];
+    assert_eq!(verdict("x=0x7f800000;", &nan, "forall (x == 0x7fffffff)"), "always");
+}
+
+/// An object of an array of them, its state as a token, and several arrivals at once.
+#[test]
+fn mbarriers_in_full() {
+    let send = "st.weak x, 1\nmbarrier.arrive.b64 r2, [b+8], 2";
+    let receive = "mbarrier.test_wait.parity.b64 r0, [b+8], 0\nld.weak r1, x";
+    let init = "x=0; b = 0;";
+    let start = format!("st.weak.u64 [b+8], {}\nbar.sync 0\n", (2 << 16) + 2);
+    let (send, receive) = (format!("{start}{send}"), format!("bar.sync 0\n{receive}"));
+    let columns = [(ONE_CTA[0], send.as_str()), (ONE_CTA[1], receive.as_str())];
+    assert_eq!(verdict(init, &columns, "exists (1:r0 == 1)"), "allowed");
+    assert_eq!(verdict(init, &columns, "exists (1:r0 == 1 /\\ 1:r1 == 0)"), "forbidden");
+    // The token is the state before the arrivals: phase 0, two to come.
+    assert_eq!(verdict(init, &columns, &format!("forall (0:r2 == {})", (2 << 16) + 2)), "always");
+    let one = send.replace("[b+8], 2", "[b+8]");
+    let columns = [(ONE_CTA[0], one.as_str()), (ONE_CTA[1], receive.as_str())];
+    assert_eq!(verdict(init, &columns, "exists (1:r0 == 1)"), "forbidden");
+}

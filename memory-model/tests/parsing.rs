@@ -60,7 +60,7 @@ fn instructions() {
     };
     assert_eq!((access.order, access.scope), (Order::Relaxed, Some(Scope::Sys)));
     assert_eq!((access.offset, access.bytes, dst.len()), (4, Some(4), 2));
-    let Op::Rmw { access, dst: None, .. } = cell("red.add [x], 1") else { panic!("a reduction") };
+    let Op::Rmw { access, .. } = cell("red.add [x], 1") else { panic!("a reduction") };
     assert_eq!((access.order, access.scope), (Order::Relaxed, Some(Scope::Gpu)));
     assert_eq!(cell("membar.gl"), Op::Fence { order: Order::Sc, scope: Scope::Gpu });
     assert_eq!(cell("fence.cluster"), Op::Fence { order: Order::AcqRel, scope: Scope::Cluster });
@@ -80,7 +80,7 @@ fn instructions() {
         Op::Bar { mode: BarMode::Sync, id: Some(Operand::Const(2)), count: Some(Operand::Const(64)), .. }
     ));
     assert_eq!(cell("barrier.cluster.arrive.relaxed"), Op::ClusterArrive { relaxed: true });
-    assert!(matches!(cell("mbarrier.arrive.release.cluster b"), Op::Rmw { dst: None, .. }));
+    assert!(matches!(cell("mbarrier.arrive.release.cluster b"), Op::Rmw { dst, .. } if dst.is_empty()));
     assert!(matches!(cell("mbarrier.test_wait.acquire r0, b, 0"), Op::MbarrierTest { .. }));
 }
 
@@ -100,6 +100,15 @@ fn mistakes_are_reported_where_they_are() {
     assert_eq!(errors(&one("ld.weak r0, x | st.weak x, 1")), [(Code::Syntax, "st")]);
     assert_eq!(errors(&one("ld.weak r0, x").replace("(x ==", "(0:r1 ==")), [(Code::Undeclared, "r1")]);
     assert_eq!(errors(&one("ld.weak r0, x").replace("(x ==", "(4:r0 ==")), [(Code::Undeclared, "4")]);
+    assert_eq!(errors(&one("atom.add.v2.u64 {r0, r1}, [x], {1, 1}")), [(Code::Qualifier, "atom.add.v2.u64")]);
+    assert_eq!(errors(&one("atom.add.v2.u32 r0, [x], {1, 1}")), [(Code::Syntax, "r0")]);
+    assert_eq!(errors(&one("atom.max.f32 r0, x, 1")), [(Code::Qualifier, "atom.max.f32")]);
+    let fence = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster";
+    assert_eq!(errors(&one(fence)), [(Code::Qualifier, fence)]);
+    let fence = "fence.proxy.tensormap::generic.release";
+    assert_eq!(errors(&one(fence)), [(Code::Qualifier, fence)]);
+    let fence = "fence.proxy.alias.acquire.gpu";
+    assert_eq!(errors(&one(fence)), [(Code::Qualifier, fence)]);
     // Several at once.
     assert_eq!(errors(&one("frob r0 ;\n ld.weak.gpu r0, x")).len(), 2);
     let text = one("ld.weak.gpu r0, x");

@@ -12,7 +12,7 @@
 
 mod write;
 
-use crate::program::{Access, Base, Litmus, LocId, Observable, Op, Operand, Placement, RegId};
+use crate::program::{Access, Base, Litmus, LocId, Observable, Op, Operand, Placement, RegId, RmwOp};
 
 /// Status of a thread that ran to its end.
 pub const DONE: u64 = 1;
@@ -254,8 +254,10 @@ fn locations(litmus: &Litmus) -> Result<Vec<Memory>, Unsupported> {
             Op::Mov { src, .. } => wide_operand(src),
             Op::Bin { a, b, .. } => wide_operand(a) || wide_operand(b),
             Op::Store { src, .. } => src.iter().any(wide_operand),
-            Op::Rmw { op: crate::program::RmwOp::Apply(_, a), .. } => wide_operand(a),
-            Op::Rmw { op: crate::program::RmwOp::Cas(a, b), .. } => wide_operand(a) || wide_operand(b),
+            Op::Rmw { ops, .. } => ops.iter().any(|op| match op {
+                RmwOp::Apply(_, a) => wide_operand(a),
+                RmwOp::Cas(a, b) => wide_operand(a) || wide_operand(b),
+            }),
             _ => false,
         });
     let mut out = Vec::new();
@@ -269,7 +271,7 @@ fn locations(litmus: &Litmus) -> Result<Vec<Memory>, Unsupported> {
             let (access, count) = match &instruction.op {
                 Op::Load { dst, access } => (access, dst.len()),
                 Op::Store { src, access } => (access, src.len()),
-                Op::Rmw { access, .. } => (access, 1),
+                Op::Rmw { access, ops, .. } => (access, ops.len()),
                 _ => continue,
             };
             let Access { base, offset, bytes: Some(bytes), .. } = *access else { continue };

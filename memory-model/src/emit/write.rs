@@ -359,7 +359,10 @@ impl Writer<'_> {
                 let address = self.address(access);
                 self.line(&format!("st{}.global{vector}{ty} {address}, {list}", order(access)));
             }
-            Op::Rmw { dst, access, op } => self.atomic(*dst, access, op)?,
+            Op::Rmw { dst, access, ops } => match ops[..] {
+                [op] => self.atomic(dst.first().copied(), access, &op)?,
+                _ => self.vector_atomic(dst, access, ops)?,
+            },
             Op::MbarrierTest { .. } => return unsupported("mbarrier objects, which live in shared memory"),
             Op::Fence { order, scope } => {
                 let order = match order {
@@ -374,6 +377,11 @@ impl Writer<'_> {
             Op::ProxyFence(ProxyFence::To(Proxy::Async)) => self.line("fence.proxy.async"),
             Op::ProxyFence(ProxyFence::To(_)) => {
                 return unsupported("a fence of a proxy that PTX has no fence for");
+            }
+            Op::ProxyFence(ProxyFence::Release(..) | ProxyFence::Acquire(..)) => {
+                return unsupported(
+                    "a proxy fence of one direction, whose proxy a kernel cannot load through",
+                );
             }
             Op::Bar { mode, instance, id, count } => self.barrier(*mode, *instance, *id, *count)?,
             Op::ClusterArrive { relaxed } => {
@@ -474,6 +482,8 @@ impl Writer<'_> {
                     BinOp::Min => ("min", format!("s{bits}")),
                     BinOp::Max => ("max", format!("s{bits}")),
                     BinOp::Second => ("exch", format!("b{bits}")),
+                    BinOp::AddF32 | BinOp::AddF32Ftz => ("add", "f32".to_owned()),
+                    BinOp::AddF64 => ("add", "f64".to_owned()),
                     BinOp::Inc if bytes == 4 => ("inc", "u32".to_owned()),
                     BinOp::Dec if bytes == 4 => ("dec", "u32".to_owned()),
                     BinOp::Inc | BinOp::Dec => return unsupported("`inc` or `dec` of 8 bytes"),
@@ -495,6 +505,12 @@ impl Writer<'_> {
                 (name, ty)
             }
         };
+        if ty.starts_with('f') {
+            // Operands of floating-point atomics are registers.
+            let spare = if bytes == 8 { "%d3" } else { "%w1" };
+            self.line(&format!("mov.b{bits} {spare}, {}", operands[0]));
+            operands[0] = spare.to_owned();
+        }
         let address = self.address(access);
         let qualifiers = format!("{}.global.{name}.{ty}", order(access));
         let operands = operands.join(", ");
@@ -508,6 +524,34 @@ impl Writer<'_> {
                 self.line(&format!("atom{qualifiers} %w0, {address}, {operands}"));
                 self.line(&format!("cvt.{sign} %r{r}, %w0"));
             }
+        }
+        Ok(())
+    }
+
+    /// The vector atomics that PTX has: sums of `.f32`.
+    fn vector_atomic(&mut self, dst: &[RegId], access: &Access, ops: &[RmwOp]) -> Result<(), Unsupported> {
+        self.scalar(access)?;
+        if dst.is_empty() && access.order.acquires() {
+            return unsupported("a reduction that acquires, which PTX does not have");
+        }
+        let mut operands = Vec::new();
+        for (spare, op) in ops.iter().enumerate() {
+            let RmwOp::Apply(BinOp::AddF32 | BinOp::AddF32Ftz, operand) = *op else {
+                return unsupported("a vector atomic of integers, which PTX does not have");
+            };
+            let value = self.narrow(operand, 4, spare);
+            self.line(&format!("mov.b32 %w{spare}, {value}"));
+            operands.push(format!("%w{spare}"));
+        }
+        let (vector, list) = vector(operands)?;
+        let (address, order) = (self.address(access), order(access));
+        if dst.is_empty() {
+            self.line(&format!("red{order}.global.add{vector}.f32 {address}, {list}"));
+            return Ok(());
+        }
+        self.line(&format!("atom{order}.global.add{vector}.f32 {list}, {address}, {list}"));
+        for (spare, RegId(r)) in dst.iter().enumerate() {
+            self.line(&format!("cvt.u64.u32 %r{r}, %w{spare}"));
         }
         Ok(())
     }

@@ -80,7 +80,7 @@ fn action(litmus: &Litmus, x: &Execution, e: usize) -> String {
         Kind::Write => format!("W{order}{scope}{proxy} {place} = {}", event.value),
         Kind::Fence => format!("F{order}{scope}"),
         Kind::AliasFence => "F.proxy alias".to_owned(),
-        Kind::ProxyFence => format!("F.proxy{proxy}"),
+        Kind::ProxyFence => format!("F.proxy{proxy}{order}{scope}"),
         Kind::BarrierWait => "barrier wait".to_owned(),
         Kind::BarrierArrive => "barrier arrive".to_owned(),
     }

@@ -237,18 +237,20 @@ impl Run<'_, '_> {
                     self.store(access, element, self.value(src))?;
                 }
             }
-            Op::Rmw { dst, access, op } => {
-                let old = self.load(access, 0)?;
-                let new = match *op {
-                    RmwOp::Apply(op, operand) => Some(op.eval(old, self.value(operand))),
-                    RmwOp::Cas(expected, new) => (old == self.value(expected)).then(|| self.value(new)),
-                };
-                if let Some(new) = new {
-                    self.store(access, 0, new)?;
+            Op::Rmw { dst, access, ops } => {
+                let mut read = Vec::with_capacity(ops.len());
+                for (element, &op) in (0..).zip(ops) {
+                    let old = self.load(access, element)?;
+                    let new = match op {
+                        RmwOp::Apply(op, operand) => Some(op.eval(old, self.value(operand))),
+                        RmwOp::Cas(expected, new) => (old == self.value(expected)).then(|| self.value(new)),
+                    };
+                    if let Some(new) = new {
+                        self.store(access, element, new)?;
+                    }
+                    read.push(old);
                 }
-                if let Some(dst) = dst {
-                    self.set(*dst, old);
-                }
+                dst.iter().zip(read).for_each(|(&dst, old)| self.set(dst, old));
             }
             Op::MbarrierTest { dst, access, parity } => {
                 let state = self.load(access, 0)?;

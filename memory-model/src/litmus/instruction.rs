@@ -98,7 +98,7 @@ impl<'a> Parser<'a> {
     pub(super) fn instruction(&mut self, thread: usize) -> Parse<Op> {
         let mut name = self.dotted_name()?;
         let op = match name.base {
-            "ld" | "tld" | "suld" | "cold" | "ldc" | "ald" => self.load(thread, &mut name)?,
+            "ld" | "tld" | "suld" | "cold" | "ldc" | "ald" | "tmld" => self.load(thread, &mut name)?,
             "st" | "sust" | "ast" => self.store(thread, &mut name)?,
             "atom" | "suatom" | "red" | "sured" => self.rmw(thread, &mut name)?,
             "fence" | "membar" => fence(&mut name)?,
@@ -210,14 +210,6 @@ impl<'a> Parser<'a> {
         Ok((base, offset))
     }
 
-    fn location_operand(&mut self, thread: usize) -> Parse<LocId> {
-        let span = self.peek().span;
-        match self.address(thread)? {
-            (Base::Loc(id), 0) => Ok(id),
-            _ => Err(Diagnostic::new(Code::Syntax, span, "an mbarrier object is named by its location")),
-        }
-    }
-
     fn label(&mut self, thread: usize) -> Parse<(usize, usize, String, Span)> {
         let (label, span) = self.expect_word("a label")?;
         Ok((thread, self.program.threads[thread].code.len(), label.to_owned(), span))
@@ -277,6 +269,7 @@ impl<'a> Parser<'a> {
             "suld" => Proxy::Surface,
             "cold" | "ldc" => Proxy::Constant,
             "ald" => Proxy::Async,
+            "tmld" => Proxy::TensorMap,
             _ => Proxy::Generic,
         };
         let dst = self.list(count, |p| p.register_operand(thread))?;
@@ -310,10 +303,28 @@ impl<'a> Parser<'a> {
             "dec" => Some(BinOp::Dec),
             _ => arithmetic(q),
         });
-        // PTX 9.7.13: without qualifiers an atomic is relaxed at gpu scope.
+        let float = name.qualifiers.iter().find_map(|q| match *q {
+            "f32" => Some(4),
+            "f64" => Some(8),
+            _ => None,
+        });
+        let shared = name.qualifiers.iter().any(|q| q.starts_with("shared"));
+        // PTX 9.7.13.5: without qualifiers an atomic is relaxed at gpu scope.
         let (mut access, count) = access_qualifiers(name, Order::Relaxed)?;
-        if count != 1 {
-            return Err(name.error("vector atomics are not supported".to_owned()));
+        let op = op.map(|op| match (op, float) {
+            (BinOp::Add, Some(4)) if shared => BinOp::AddF32,
+            (BinOp::Add, Some(4)) => BinOp::AddF32Ftz,
+            (BinOp::Add, Some(_)) => BinOp::AddF64,
+            (op, _) => op,
+        });
+        if count != 1 && (cas || access.bytes != Some(4)) {
+            let message = "a vector atomic adds, exchanges or the like, with elements of 4 bytes".to_owned();
+            return Err(name.error(message));
+        }
+        if float.is_some() && !matches!(op, None | Some(BinOp::AddF32 | BinOp::AddF32Ftz | BinOp::AddF64)) {
+            return Err(
+                name.error("of the atomics of floating-point numbers, add and exch are read".to_owned())
+            );
         }
         if matches!(access.order, Order::Weak | Order::Sc) {
             return Err(name.error("an atomic is relaxed, acquire, release or acq_rel".to_owned()));
@@ -329,27 +340,31 @@ impl<'a> Parser<'a> {
         if reduction && (cas || exchange) {
             return Err(name.error(format!("`{}` takes neither cas nor exch", name.base)));
         }
-        let dst = if reduction {
-            None
-        } else {
-            let dst = self.register_operand(thread)?;
-            self.expect(",")?;
-            Some(dst)
+        let dst = match reduction {
+            true => Vec::new(),
+            false => {
+                let dst = self.list(count, |p| p.register_operand(thread))?;
+                self.expect(",")?;
+                dst
+            }
         };
         (access.base, access.offset) = self.address(thread)?;
         self.expect(",")?;
-        let operand = self.value(thread)?;
-        let op = if cas {
-            self.expect(",")?;
-            RmwOp::Cas(operand, self.value(thread)?)
-        } else {
-            RmwOp::Apply(op.unwrap_or(BinOp::Second), operand)
+        let operands = self.list(count, |p| p.value(thread))?;
+        let ops = match (cas, &operands[..]) {
+            (true, &[expected]) => {
+                self.expect(",")?;
+                vec![RmwOp::Cas(expected, self.value(thread)?)]
+            }
+            _ => operands.iter().map(|&o| RmwOp::Apply(op.unwrap_or(BinOp::Second), o)).collect(),
         };
-        Ok(Op::Rmw { dst, access, op })
+        Ok(Op::Rmw { dst, access, ops })
     }
 
+    /// `mbarrier.arrive [r0,] b[, count]`, `mbarrier.test_wait r0, b, parity`; with `.b64`, an object is 8 bytes
+    /// of its location, otherwise all of it.
     fn mbarrier(&mut self, thread: usize, name: &mut Name<'a>) -> Parse<Op> {
-        name.take(|q| (q == "b64").then_some(()));
+        let bytes = name.take(|q| (q == "b64").then_some(8));
         let arrive = name.flag("arrive");
         let test = name.flag("test_wait") || name.flag("try_wait");
         name.flag("parity");
@@ -364,24 +379,29 @@ impl<'a> Parser<'a> {
         if order != default && order != Order::Relaxed {
             return Err(name.error("arrive is release or relaxed, test_wait acquire or relaxed".to_owned()));
         }
-        let access = Access {
+        let mut access = Access {
             base: Base::Loc(LocId(0)),
             offset: 0,
-            bytes: None,
+            bytes,
             proxy: Proxy::Generic,
             order,
             scope: Some(name.take(scope).unwrap_or(Scope::Cta)),
         };
         if arrive {
-            let base = Base::Loc(self.location_operand(thread)?);
-            let op = RmwOp::Apply(BinOp::MbarrierArrive, Operand::Const(0));
-            return Ok(Op::Rmw { dst: None, access: Access { base, ..access }, op });
+            let mut dst = Vec::new();
+            if self.at_register() {
+                dst.push(self.register_operand(thread)?);
+                self.expect(",")?;
+            }
+            (access.base, access.offset) = self.address(thread)?;
+            let count = if self.eat(",") { self.value(thread)? } else { Operand::Const(1) };
+            return Ok(Op::Rmw { dst, access, ops: vec![RmwOp::Apply(BinOp::MbarrierArrive, count)] });
         }
         let dst = self.register_operand(thread)?;
         self.expect(",")?;
-        let base = Base::Loc(self.location_operand(thread)?);
+        (access.base, access.offset) = self.address(thread)?;
         self.expect(",")?;
-        Ok(Op::MbarrierTest { dst, access: Access { base, ..access }, parity: self.value(thread)? })
+        Ok(Op::MbarrierTest { dst, access, parity: self.value(thread)? })
     }
 
     // ---- control ------------------------------------------------------------------------------------------
@@ -470,7 +490,7 @@ fn fence(name: &mut Name<'_>) -> Parse<Op> {
         return proxy_fence(name);
     }
     if name.base == "membar" {
-        // PTX 9.7.15.4: on sm_70 and later membar is fence.sc.
+        // PTX 9.7.13.4: on sm_70 and later membar is fence.sc.
         let scope = name.take(|q| match q {
             "cta" => Some(Scope::Cta),
             "gl" => Some(Scope::Gpu),
@@ -508,10 +528,27 @@ fn proxy_fence(name: &mut Name<'_>) -> Parse<Op> {
         name.error("unknown kind of proxy fence".to_owned())
             .with_help("one of alias, async, generic, texture, surface, constant, tensormap::generic")
     })?;
-    if name.qualifiers.iter().any(|q| matches!(*q, "acquire" | "release")) {
-        return Err(name.error("uni-directional proxy fences are not supported".to_owned()));
+    if name.take(|q| q.starts_with("sync_restrict").then_some(())).is_some() {
+        return Err(name
+            .error("state spaces are not told apart here, so a fence cannot be restricted to one".to_owned())
+            .with_help("without `.sync_restrict` if all locations are meant to be in shared memory"));
     }
     name.take(state_space);
+    // PTX 9.7.13.4: one direction, from the generic proxy.
+    let kind = match (name.take(order), name.take(scope), kind) {
+        (None, None, kind) => kind,
+        (Some(Order::Release), Some(scope), ProxyFence::To(proxy @ (Proxy::Async | Proxy::TensorMap))) => {
+            ProxyFence::Release(proxy, scope)
+        }
+        (Some(Order::Acquire), Some(scope), ProxyFence::To(proxy @ (Proxy::Async | Proxy::TensorMap))) => {
+            ProxyFence::Acquire(proxy, scope)
+        }
+        _ => {
+            return Err(name
+                .error("a proxy fence of one direction is a release or acquire and has a scope".to_owned())
+                .with_help("fence.proxy.{tensormap,async}::generic.{release,acquire}.SCOPE"));
+        }
+    };
     Ok(Op::ProxyFence(kind))
 }
 

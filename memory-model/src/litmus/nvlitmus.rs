@@ -170,8 +170,7 @@ impl Parser<'_> {
         let start = self.peek().span;
         let op = self.instruction(thread)?;
         let read = match &op {
-            Op::Load { dst, .. } => dst.first().copied(),
-            Op::Rmw { dst, .. } => *dst,
+            Op::Load { dst, .. } | Op::Rmw { dst, .. } => dst.first().copied(),
             _ => None,
         };
         let end = self.previous_end();

@@ -339,14 +339,14 @@ impl<'a> Parser<'a> {
             let (kind, kind_span) = self.expect_word("a proxy")?;
             let generic = match kind {
                 "generic" => true,
-                "constant" | "texture" | "surface" | "async" => false,
+                "constant" | "texture" | "surface" | "async" | "tensormap" => false,
                 _ => {
                     return Err(Diagnostic::new(
                         Code::Qualifier,
                         kind_span,
                         format!("unknown proxy `{kind}`"),
                     )
-                    .with_help("one of generic, constant, texture, surface, async"));
+                    .with_help("one of generic, constant, texture, surface, async, tensormap"));
                 }
             };
             let (aliases, aliases_span) = self.expect_word("`aliases`")?;

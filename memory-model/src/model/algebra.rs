@@ -50,8 +50,12 @@ pub enum BaseSet {
     ReleaseFence,
     /// `fence.proxy.alias`.
     AliasFence,
-    /// Proxy fences other than alias fences.
+    /// Proxy fences other than alias fences, of both directions.
     ProxyFence,
+    /// Proxy fences that release: the beginning of one direction.
+    ProxyRelease,
+    /// Proxy fences that acquire: its end.
+    ProxyAcquire,
     /// Memory operations and memory fences of the generic proxy.
     Generic,
     /// Barrier operations.
@@ -367,6 +371,10 @@ base_sets! {
     alias_fences = AliasFence;
     /// [`BaseSet::ProxyFence`].
     proxy_fences = ProxyFence;
+    /// [`BaseSet::ProxyRelease`].
+    proxy_releases = ProxyRelease;
+    /// [`BaseSet::ProxyAcquire`].
+    proxy_acquires = ProxyAcquire;
     /// [`BaseSet::Generic`].
     generic = Generic;
     /// [`BaseSet::Barrier`].

@@ -23,14 +23,14 @@ fn morally_strong(overlap: Rel, same_method: Option<Rel>) -> Rel {
 
 fn release_pattern(same: Rel) -> Rel {
     let strong_write = only(writes() & strong());
-    let fence = only(acq_rel_fences() | release_fences());
+    let fence = only(acq_rel_fences() | release_fences() | proxy_releases());
     let operation = only(release_writes()) >> (po() & same).optional() >> &strong_write;
     (operation | (fence >> po() >> &strong_write)).named("release-pattern", "cat")
 }
 
 fn acquire_pattern(same: Rel) -> Rel {
     let strong_read = only(reads() & strong());
-    let fence = only(acq_rel_fences() | acquire_fences());
+    let fence = only(acq_rel_fences() | acquire_fences() | proxy_acquires());
     let operation = &strong_read >> (po() & same).optional() >> only(acquire_reads());
     (operation | (&strong_read >> po() >> fence)).named("acquire-pattern", "cat")
 }

@@ -6,7 +6,9 @@
 //! * 8.10.2 orders `fence.sc` by causality, which relates memory operations only; it is read here as base
 //!   causality, which relates fences too.
 //! * 8.9.5 has no rule for fences between two proxies other than the alias fence; the rules of the published
-//!   proxy-aware model are used, with the async proxy among the proxies.
+//!   proxy-aware model are used, with the async and tensor map proxies among the proxies.
+//! * 9.7.13.4 has a releasing proxy fence synchronise with an acquiring one of the same kind; they begin and end
+//!   patterns as memory fences do, and only the acquiring one hands over to its proxy.
 //! * 8.10.4 speaks of dependencies as the implementation sees them; syntactic dependencies are used.
 
 use super::algebra::*;
@@ -29,7 +31,7 @@ fn release_pattern() -> Rel {
     let strong_write = only(writes() & strong());
     let release_fence = sc_fences() | acq_rel_fences() | release_fences();
     let operation = only(release_writes()) >> (po() & vloc()).optional() >> &strong_write;
-    let fence = only(release_fence) >> po() >> &strong_write;
+    let fence = only(release_fence | proxy_releases()) >> po() >> &strong_write;
     (operation | fence).named("release pattern", "8.8")
 }
 
@@ -39,7 +41,7 @@ fn acquire_pattern() -> Rel {
     let acquire_fence = sc_fences() | acq_rel_fences() | acquire_fences();
     let acquire = only(acquire_reads().minus(reduction_reads()));
     let operation = &strong_read >> (po() & vloc()).optional() >> acquire;
-    let fence = strong_read >> po() >> only(acquire_fence);
+    let fence = strong_read >> po() >> only(acquire_fence | proxy_acquires());
     (operation | fence).named("acquire pattern", "8.8")
 }
 
@@ -63,13 +65,11 @@ fn base_causality(sync: &Rel) -> Rel {
 /// 8.9.5: proxy-preserved base causality order, with the fences between proxies of the published model.
 pub(super) fn proxy_preserved(cb: &Rel) -> Rel {
     let gen_ = || only(generic());
-    let fence_to_access =
-        only(sc_fences() | acq_rel_fences() | acquire_fences() | release_fences() | proxy_fences())
-            >> (same_proxy() & same_cta())
-            >> only(memory());
+    let both_ways = || sc_fences() | acq_rel_fences() | acquire_fences() | release_fences() | proxy_fences();
+    let to_access = |fences: Set| only(fences) >> (same_proxy() & same_cta()) >> only(memory());
     // A base causality path whose first or last step reaches the proxy fence of a non-generic access.
-    let from_proxy = cb & !&fence_to_access;
-    let to_proxy = cb & &fence_to_access;
+    let from_proxy = cb & !to_access(both_ways());
+    let to_proxy = cb & to_access(both_ways() | proxy_acquires());
     let through_alias = cb >> only(alias_fences()) >> cb;
 
     let generic_pair = gen_() >> (vloc() & cb) >> gen_();

@@ -162,10 +162,55 @@ impl Unroller<'_> {
                 let deps = merge(&value.deps, &parity.deps);
                 self.set(&mut state, *dst, Tracked { value: done, deps });
             }
-            Op::Rmw { dst, access, op } => return self.rmw(state, pc, loc, addr, *dst, access, *op, pending),
+            Op::Rmw { dst, access, ops } => match ops[..] {
+                [op] => {
+                    let dst = dst.first().copied();
+                    return self.rmw(state, pc, loc, addr, dst, access, op, pending);
+                }
+                _ => self.vector_rmw(&mut state, pc, loc, addr, dst, access, ops)?,
+            },
             _ => {}
         }
         pending.push(state);
+        Ok(())
+    }
+
+    /// A vector atomic: each scalar reads and writes on its own.
+    fn vector_rmw(
+        &mut self,
+        state: &mut State,
+        pc: usize,
+        loc: LocId,
+        addr: &[usize],
+        dst: &[RegId],
+        access: &Access,
+        ops: &[RmwOp],
+    ) -> Result<(), TooLarge> {
+        let read = self.half(state, pc, access, Kind::Read, dst.is_empty());
+        let mut write = self.half(state, pc, access, Kind::Write, dst.is_empty());
+        write.position += 1;
+        // The operands are those before the instruction, whatever it writes.
+        let operands: Vec<(BinOp, Tracked)> = ops
+            .iter()
+            .filter_map(|op| match *op {
+                RmwOp::Apply(op, operand) => Some((op, self.read_operand(state, operand))),
+                RmwOp::Cas(..) => None,
+            })
+            .collect();
+        for (i, (op, operand)) in operands.into_iter().enumerate() {
+            let range = element(access, i);
+            let (old, reads) = self.read_scalar(state, &read, loc, range, addr)?;
+            let value = self.skeleton.value(Value::Bin(op, old.value, operand.value));
+            let value = Tracked { value, deps: merge(&old.deps, &operand.deps) };
+            let writes = self.write_scalar(state, &write, loc, range, &value, addr)?;
+            for (&r, &w) in reads.iter().zip(&writes) {
+                self.skeleton.events[w].rmw_read = Some(r);
+            }
+            if let Some(&dst) = dst.get(i) {
+                self.set(state, dst, old);
+            }
+        }
+        state.effects += 1;
         Ok(())
     }
 

@@ -391,7 +391,8 @@ fn access_ranges(program: &Program) -> Vec<(Option<LocId>, u32, Option<u8>, u32)
         let (access, count) = match &instr.op {
             Op::Load { access, dst } => (access, dst.len()),
             Op::Store { access, src } => (access, src.len()),
-            Op::Rmw { access, .. } | Op::MbarrierTest { access, .. } => (access, 1),
+            Op::Rmw { access, ops, .. } => (access, ops.len()),
+            Op::MbarrierTest { access, .. } => (access, 1),
             _ => continue,
         };
         let base = match access.base {

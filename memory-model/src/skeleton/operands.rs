@@ -34,12 +34,12 @@ fn operands(op: &Op) -> Vec<Operand> {
         Op::Bin { a, b, .. } | Op::Branch { a, b, .. } | Op::Assume { a, b, .. } => vec![*a, *b],
         Op::Load { access, .. } => address(access).into_iter().collect(),
         Op::Store { access, src } => src.iter().copied().chain(address(access)).collect(),
-        Op::Rmw { access, op, .. } => {
-            let operands = match *op {
+        Op::Rmw { access, ops, .. } => {
+            let of_scalar = |op: &RmwOp| match *op {
                 RmwOp::Apply(_, a) => vec![a],
                 RmwOp::Cas(a, b) => vec![a, b],
             };
-            operands.into_iter().chain(address(access)).collect()
+            ops.iter().flat_map(of_scalar).chain(address(access)).collect()
         }
         Op::MbarrierTest { access, parity, .. } => [*parity].into_iter().chain(address(access)).collect(),
         Op::Bar { id, count, .. } => id.iter().chain(count).copied().collect(),
@@ -54,8 +54,7 @@ fn operands(op: &Op) -> Vec<Operand> {
 fn destinations(op: &Op) -> Vec<RegId> {
     match op {
         Op::Mov { dst, .. } | Op::Bin { dst, .. } | Op::MbarrierTest { dst, .. } => vec![*dst],
-        Op::Load { dst, .. } => dst.clone(),
-        Op::Rmw { dst, .. } => dst.iter().copied().collect(),
+        Op::Load { dst, .. } | Op::Rmw { dst, .. } => dst.clone(),
         _ => Vec::new(),
     }
 }
@@ -184,16 +183,13 @@ impl<'a> Deciding<'a> {
             }
             Op::Store { src, .. } if in_memory => src.iter().for_each(|&o| self.need(thread, o)),
             // What is there decides whether a `cas` writes.
-            Op::Rmw { op: RmwOp::Cas(expected, new), .. } => {
-                self.memory.extend(touched);
-                self.need(thread, *expected);
-                self.need(thread, *new);
-            }
-            Op::Rmw { dst, op: RmwOp::Apply(_, operand), .. }
-                if in_memory || dst.is_some_and(|r| self.decides(thread, r)) =>
+            Op::Rmw { dst, ops, .. }
+                if in_memory
+                    || matches!(ops[..], [RmwOp::Cas(..)])
+                    || dst.iter().any(|&r| self.decides(thread, r)) =>
             {
                 self.memory.extend(touched);
-                self.need(thread, *operand);
+                operands(op).into_iter().for_each(|o| self.need(thread, o));
             }
             Op::MbarrierTest { parity, .. } => {
                 self.memory.extend(touched);

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::event::{Event, Kind};
 use crate::program::{
-    BarMode, BinOp, Cmp, LocId, Observable, Op, Operand, Program, ProxyFence, RegId, Scope,
+    BarMode, BinOp, Cmp, LocId, Observable, Op, Operand, Order, Program, ProxyFence, RegId, Scope,
 };
 
 /// A value with the reads it depends on, ascending.
@@ -225,6 +225,14 @@ impl<'a> Unroller<'a> {
                         ProxyFence::Alias => self.blank(Kind::AliasFence, &state, pc),
                         ProxyFence::To(proxy) => {
                             Event { proxy: *proxy, ..self.blank(Kind::ProxyFence, &state, pc) }
+                        }
+                        ProxyFence::Release(proxy, scope) | ProxyFence::Acquire(proxy, scope) => {
+                            let order = match kind {
+                                ProxyFence::Release(..) => Order::Release,
+                                _ => Order::Acquire,
+                            };
+                            let blank = self.blank(Kind::ProxyFence, &state, pc);
+                            Event { proxy: *proxy, order, scope: Some(*scope), ..blank }
                         }
                     };
                     self.push(&mut state, event, None)?;

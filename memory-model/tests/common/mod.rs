@@ -208,7 +208,9 @@ impl Program<'_> {
                 return out.push(line);
             }
             (Flavour::Proxies, true) => {
-                let line = match self.random.below(7) {
+                let line = match self.random.below(9) {
+                    7 => "fence.proxy.async::generic.release.gpu".to_owned(),
+                    8 => "fence.proxy.async::generic.acquire.gpu".to_owned(),
                     0 => "fence.proxy.alias".to_owned(),
                     1 => "fence.proxy.surface".to_owned(),
                     2 => format!("sust.weak s, {}", self.value()),
@@ -267,7 +269,11 @@ impl Program<'_> {
             }
             (Flavour::Sizes, true) => {
                 self.reads += 2;
-                let line = match self.random.below(4) {
+                let line = match self.random.below(5) {
+                    4 => {
+                        let (a, b, scope) = (self.register(), self.register(), self.scope());
+                        format!("atom.acq_rel.{scope}.add.v2.u32 {{{a}, {b}}}, [y], {{1, 2}}")
+                    }
                     0 => format!("st.weak.u8 x+{}, {}", self.random.below(2), self.value()),
                     1 => format!("st.relaxed.gpu.u16 x, {}", 256 + self.random.below(3)),
                     2 => {
