@@ -167,7 +167,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", help_heading = REPORT)]
     pub(crate) source_root: Option<PathBuf>,
 
-    /// Further checks: initcheck (reads of memory that was never written), racecheck (data races). memcheck is always on
+    /// Further checks: initcheck (reads of memory that was never written), racecheck (data races), synccheck (wrong use of barriers). memcheck is always on
     #[arg(short, long, value_enum, value_delimiter = ',', value_name = "TOOL", help_heading = CHECKS)]
     pub(crate) tool: Vec<Tool>,
     /// Chooses the schedule; 0 is round robin. With --jobs 1 one seed gives one schedule
@@ -212,7 +212,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "DIR", help_heading = REPORT)]
     pub(crate) save_launches: Option<PathBuf>,
 
-    /// Further checks: initcheck (reads of memory that was never written), racecheck (data races). memcheck
+    /// Further checks: initcheck (reads of memory that was never written), racecheck (data races), synccheck (wrong use of barriers). memcheck
     /// is always on
     #[arg(short, long, value_enum, value_delimiter = ',', value_name = "TOOL", help_heading = CHECKS)]
     pub(crate) tool: Vec<Tool>,
@@ -272,7 +272,7 @@ pub(crate) enum Tool {
     Initcheck,
     /// Data races.
     Racecheck,
-    /// Wrong use of barriers.
+    /// Barriers that not all lanes of a warp execute together, wrong use of mbarrier objects.
     Synccheck,
 }
 

@@ -63,7 +63,10 @@ check` lists all of them before anything runs."
     UninitializedRead "A thread read bytes that nothing had written: neither the host nor a \
 kernel. Their value is undefined on a GPU. Reported with `--tool initcheck`."
     UndefinedBehavior "An instruction was used in a way that the PTX manual leaves undefined, so \
-that its result may differ from one device to the next."
+that its result may differ from one device to the next. `--tool synccheck` reports barriers so: lanes of \
+one warp that arrive by different instructions (`__syncthreads()` in both branches of a condition on the \
+lane), and mbarrier objects (`cuda::barrier`) that were not initialized, are initialized twice or get more \
+arrivals than they expect."
     DataRace "Two threads access the same memory, at least one of them writes, at least one access is \
 weak (ordinary), and nothing orders the two: no barrier that both threads reach between them, no release \
 that the other thread acquires. The program has no defined meaning then, also if both write the same \

@@ -75,6 +75,7 @@ impl Settings {
             let stats = is_set("WARPGRIND_STATS");
             let checked = RunOptions {
                 initcheck: tool("initcheck"),
+                synccheck: tool("synccheck"),
                 watcher: tool("racecheck").then(racecheck::watcher),
                 count_memory: stats,
                 ..plain.clone()

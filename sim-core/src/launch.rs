@@ -119,6 +119,8 @@ pub struct RunOptions {
     pub timeout: Option<Duration>,
     /// Reports reads of bytes that nothing has written (`--tool initcheck`).
     pub initcheck: bool,
+    /// Reports wrong use of barriers that does no harm here (`--tool synccheck`).
+    pub synccheck: bool,
     /// Counts memory traffic for [`Stats`].
     pub count_memory: bool,
     /// Told what happens; the launch then runs on one worker.
@@ -142,6 +144,7 @@ impl Default for RunOptions {
             max_instructions: None,
             timeout: None,
             initcheck: false,
+            synccheck: false,
             count_memory: false,
             watcher: None,
             max_findings: 100,

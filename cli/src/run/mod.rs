@@ -43,18 +43,13 @@ fn try_run(
     backend: &dyn Backend,
     reporter: &mut RunReporter<'_>,
 ) -> Result<Exit, Failure> {
-    for tool in &args.tool {
-        match tool {
-            Tool::Memcheck | Tool::Initcheck | Tool::Racecheck => {}
-            Tool::Synccheck => return Err(not_yet("synccheck")),
-        }
-    }
     let options = RunOptions {
         jobs: global.jobs,
         seed: args.seed,
         max_instructions: args.max_instructions,
         timeout: args.timeout,
         initcheck: args.tool.contains(&Tool::Initcheck),
+        synccheck: args.tool.contains(&Tool::Synccheck),
         count_memory: args.stats,
         watcher: args.tool.contains(&Tool::Racecheck).then(racecheck::watcher),
         source_root: args.source_root.clone(),
@@ -65,11 +60,6 @@ fn try_run(
         add_print(&mut plan, &module, text)?;
     }
     execute::execute(&plan, Arc::new(module), &options, backend, console.is_human(), reporter)
-}
-
-fn not_yet(tool: &str) -> Failure {
-    Failure::new(Exit::Unsupported, format!("`--tool {tool}` is not available yet"))
-        .help("memcheck is always on; `--tool initcheck` finds reads of memory that was never written, `--tool racecheck` data races")
 }
 
 /// The plan and the module it is about.

@@ -350,6 +350,9 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) -> Checked {
         self.check_shared(at, addresses)?;
         self.observe(Memory::Shared, at, addresses, Shape::Any);
+        if self.worker.grid.options.synccheck {
+            self.check_mbarriers(registers, at, atomic, addresses);
+        }
         let slots = &self.worker.grid.code.slots;
         let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
         let writing = run(&mut view, registers, slots, at, atomic, false, addresses, 0);

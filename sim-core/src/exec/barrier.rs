@@ -15,6 +15,8 @@ use crate::observer::Observer;
 pub(crate) struct BlockBarrier {
     /// Lanes of each warp that have arrived.
     arrived: Vec<LaneMask>,
+    /// The instruction by which the first of them arrived, for synccheck.
+    first: Vec<u32>,
     /// Thread count asked for; `None` means all threads of the block.
     expected: Option<u32>,
     /// What arrived: reductions cannot mix with `sync` and `arrive`.
@@ -62,6 +64,7 @@ impl BlockBarrier {
     fn open(&mut self, warps: usize) {
         self.active = true;
         self.arrived.resize(warps, 0);
+        self.first.resize(warps, 0);
         (self.popc, self.and, self.or) = (0, true, false);
     }
 
@@ -147,6 +150,15 @@ impl<O: Observer> Machine<'_, '_, O> {
             state.reduction = is_reduction;
             self.cta.open_barriers |= 1 << id;
         }
+        let before = state.arrived[index] != 0;
+        let first = before.then_some(state.first[index]);
+        if !before {
+            state.first[index] = position;
+        }
+        if barrier.aligned && self.worker.grid.options.synccheck {
+            self.check_aligned(group, active, id, first);
+        }
+        let state = &mut self.cta.barriers[id as usize];
         let again = state.arrived[index] & active;
         state.extra += again.count_ones();
         state.arrived[index] |= active;

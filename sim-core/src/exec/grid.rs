@@ -218,8 +218,20 @@ impl<'a> Grid<'a> {
         position: u32,
         fault: Fault,
     ) {
+        self.add(self.finding(cta, warp, frame, position, fault));
+    }
+
+    /// A fault with its place and threads.
+    pub(crate) fn finding(
+        &self,
+        cta: &Cta,
+        warp: usize,
+        frame: super::warp::FrameId,
+        position: u32,
+        fault: Fault,
+    ) -> Finding {
         let warp = &cta.warps[warp];
-        let finding = Finding {
+        Finding {
             kind: fault.kind,
             message: fault.message,
             notes: fault.notes,
@@ -229,8 +241,7 @@ impl<'a> Grid<'a> {
             other_place: None,
             threads: fault::threads(cta.position, self.launch.block, warp.index, fault.lanes),
             count: u64::from(fault.lanes.count_ones()).max(1),
-        };
-        self.add(finding);
+        }
     }
 
     pub(crate) fn add(&self, finding: Finding) {

@@ -18,6 +18,7 @@ mod printf;
 mod random;
 mod runtime;
 mod step;
+mod synccheck;
 mod together;
 mod view;
 mod warp;

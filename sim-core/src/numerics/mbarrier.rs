@@ -103,6 +103,26 @@ pub fn apply(op: MbarrierOp, bits: u64, operand: u32) -> u64 {
     object.bits()
 }
 
+/// What is undefined about an operation, if something is.
+pub fn misuse(op: MbarrierOp, bits: u64, operand: u32) -> Option<&'static str> {
+    use MbarrierOp as M;
+    let valid = bits & VALID != 0;
+    let pending = Object::new(bits).pending;
+    match op {
+        M::Init if operand == 0 || u64::from(operand) > COUNT => Some("its count is not 1 to 1048575"),
+        M::Init if valid => Some("it is one already, and was not invalidated"),
+        M::Init => None,
+        _ if !valid => Some("it was not initialized, or was invalidated"),
+        M::Arrive | M::Drop if u64::from(operand) > pending => {
+            Some("more threads arrive than this phase expects")
+        }
+        M::ArriveExpectTx | M::DropExpectTx if pending == 0 => {
+            Some("more threads arrive than this phase expects")
+        }
+        _ => None,
+    }
+}
+
 /// `pending_count` of a state that an arrival returned.
 pub fn pending(state: u64) -> u32 {
     Object::new(state).pending as u32

@@ -1,0 +1,77 @@
+//! `--tool synccheck`: wrong use of barriers that the simulator can execute all the same.
+
+use smallvec::SmallVec;
+
+use super::access::{At, each_lane};
+use super::fault::{Fault, place};
+use super::step::Machine;
+use super::warp::Group;
+use crate::code::{Atomic, AtomicOp};
+use crate::finding::FindingKind;
+use crate::lanes::{LaneMask, Registers};
+use crate::numerics::mbarrier::{self, MbarrierOp};
+use crate::observer::Observer;
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// Lanes arrive at an aligned barrier: all lanes of their warp have to execute the same instruction
+    /// (ISA 9.7.13.1). `first`: where others of the warp have arrived, if some have.
+    pub(super) fn check_aligned(&self, group: &Group, active: LaneMask, id: u32, first: Option<u32>) {
+        let Some(first) = first.filter(|&first| first != group.position) else { return };
+        let text = format!("lanes of one warp arrive at barrier {id} by different instructions");
+        let fault = Fault::new(FindingKind::UndefinedBehavior, active, text)
+            .note("`bar` and `barrier.aligned` need all lanes of a warp at one instruction");
+        let grid = self.worker.grid;
+        let finding = grid.finding(self.cta, self.index, group.frame, group.position, fault);
+        grid.add(crate::finding::Finding { other_place: Some(place(grid.code, None, first)), ..finding });
+    }
+
+    /// Operations on mbarrier objects of the block, before they are done (ISA 9.7.13.15).
+    pub(super) fn check_mbarriers(
+        &self,
+        registers: &Registers,
+        at: At<'_>,
+        atomic: &Atomic,
+        addresses: &[u64; 32],
+    ) {
+        let AtomicOp::Mbarrier(op) = atomic.op else { return };
+        let Some(operand) = atomic.slots(&self.worker.grid.code.slots).get(1) else { return };
+        let operands = registers.read::<u32>(operand.slot);
+        // The lanes see each other's operations.
+        let mut objects: SmallVec<[(u64, u64); 32]> = SmallVec::new();
+        let mut wrong: SmallVec<[(usize, &'static str); 32]> = SmallVec::new();
+        each_lane(at.lanes, |lane| {
+            let address = addresses[lane];
+            let known = objects.iter().position(|&(other, _)| other == address);
+            let known = known.unwrap_or_else(|| {
+                let bytes =
+                    self.cta.shared.bytes().get(address as usize..).and_then(|rest| rest.first_chunk());
+                objects.push((address, bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))));
+                objects.len() - 1
+            });
+            let bits = &mut objects[known].1;
+            if let Some(text) = mbarrier::misuse(op, *bits, operands[lane]) {
+                wrong.push((lane, text));
+            }
+            *bits = mbarrier::apply(op, *bits, operands[lane]);
+        });
+        let Some(&(_, text)) = wrong.first() else { return };
+        let lanes = wrong.iter().filter(|(_, other)| *other == text).fold(0, |m, (lane, _)| m | 1 << lane);
+        let first = addresses[wrong[0].0];
+        let text = format!("{} of the mbarrier object at shared address {first:#x}: {text}", name(op));
+        let fault = Fault::new(FindingKind::UndefinedBehavior, lanes, text);
+        self.worker.grid.report(self.cta, self.index, at.frame, at.position, fault);
+    }
+}
+
+/// The instruction.
+fn name(op: MbarrierOp) -> &'static str {
+    match op {
+        MbarrierOp::Init => "`mbarrier.init`",
+        MbarrierOp::Invalidate => "`mbarrier.inval`",
+        MbarrierOp::Arrive | MbarrierOp::ArriveExpectTx => "an arrive",
+        MbarrierOp::Drop | MbarrierOp::DropExpectTx => "`mbarrier.arrive_drop`",
+        MbarrierOp::Expect => "`cp.async.mbarrier.arrive`",
+        MbarrierOp::ExpectTx => "`expect_tx`",
+        MbarrierOp::CompleteTx => "`complete_tx`",
+    }
+}

@@ -1,0 +1,92 @@
+//! `RunOptions::synccheck`: what it reports, and that it stays silent of correct barriers and where it is off.
+
+use std::sync::Arc;
+
+use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
+
+/// What is found in a kernel of 64 threads with this body: kinds, messages, threads, and whether another
+/// place is named.
+fn found(body: &str, options: &RunOptions) -> Vec<(&'static str, String, u64, bool)> {
+    let text = format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() {{\n.reg .pred %p;\n.reg .b32 %t, %l;\n\
+         .reg .b64 %s;\n.shared .align 8 .b8 m[16];\nmov.u32 %t, %tid.x;\nmov.u32 %l, %laneid;\n{body}\nret;\n}}\n"
+    );
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let parsed = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into()));
+    let module = parsed.module.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+    let id = simulator.load(Arc::new(module)).unwrap();
+    let launch = Launch {
+        kernel: "k".into(),
+        grid: Dim3::ONE,
+        cluster: None,
+        block: Dim3::from(64),
+        shared_bytes: 0,
+        params: Vec::new(),
+        cooperative: false,
+    };
+    let report = simulator.launch(id, &launch, options).unwrap();
+    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
+    let finding =
+        |f: &sim_core::Finding| (f.kind.name(), f.message.clone(), f.count, f.other_place.is_some());
+    report.findings.iter().map(finding).collect()
+}
+
+fn synccheck(body: &str) -> Vec<(&'static str, String, u64, bool)> {
+    assert_eq!(found(body, &RunOptions::default()), [], "without synccheck");
+    let on = |seed| RunOptions { synccheck: true, seed, jobs: 1, ..RunOptions::default() };
+    let in_turn = found(body, &on(0));
+    for seed in 1..8 {
+        assert_eq!(found(body, &on(seed)).len(), in_turn.len(), "seed {seed}");
+    }
+    in_turn
+}
+
+fn branches(condition: &str, barrier: &str) -> String {
+    format!("{condition}\n@%p bra A;\n{barrier};\nbra B;\nA:\n{barrier};\nB:")
+}
+
+const ODD_LANE: &str = "and.b32 %l, %l, 1;\nsetp.eq.u32 %p, %l, 1;";
+
+#[test]
+fn lanes_of_a_warp_at_two_aligned_barriers() {
+    let text = "lanes of one warp arrive at barrier 0 by different instructions";
+    let found = synccheck(&branches(ODD_LANE, "bar.sync 0"));
+    assert_eq!(found, [("undefined-behavior", text.to_string(), 32, true)]);
+}
+
+#[test]
+fn warps_at_two_aligned_barriers_and_lanes_at_unaligned_ones() {
+    assert_eq!(synccheck(&branches("setp.lt.u32 %p, %t, 32;", "bar.sync 0")), []);
+    assert_eq!(synccheck(&branches(ODD_LANE, "barrier.sync 0")), []);
+    // They meet again before the barrier.
+    assert_eq!(synccheck(&format!("{}\nbar.sync 0;", branches(ODD_LANE, "add.u32 %t, %t, 1"))), []);
+}
+
+#[test]
+fn mbarrier_objects() {
+    let one = |body: &str| synccheck(&format!("setp.eq.u32 %p, %t, 0;\n@!%p bra B;\n{body}\nB:"));
+    let message = |found: Vec<(&'static str, String, u64, bool)>| match &found[..] {
+        [("undefined-behavior", message, 1, false)] => message.clone(),
+        _ => panic!("{found:?}"),
+    };
+    assert_eq!(
+        message(one("mbarrier.arrive.shared.b64 %s, [m];")),
+        "an arrive of the mbarrier object at shared address 0x400: it was not initialized, or was invalidated"
+    );
+    assert_eq!(
+        message(one("mbarrier.init.shared.b64 [m], 2;\nmbarrier.init.shared.b64 [m], 2;")),
+        "`mbarrier.init` of the mbarrier object at shared address 0x400: it is one already, and was not invalidated"
+    );
+    assert_eq!(
+        message(one("mbarrier.init.shared.b64 [m+8], 2;\nmbarrier.arrive.shared.b64 %s, [m+8], 3;")),
+        "an arrive of the mbarrier object at shared address 0x408: more threads arrive than this phase expects"
+    );
+    let right = "mbarrier.init.shared.b64 [m], 2;\nmbarrier.arrive.shared.b64 %s, [m];\n\
+                 mbarrier.arrive.shared.b64 %s, [m];\nmbarrier.arrive.shared.b64 %s, [m];\nmbarrier.inval.shared.b64 [m];\n\
+                 mbarrier.init.shared.b64 [m], 1;\nmbarrier.arrive.expect_tx.shared.b64 %s, [m], 16;";
+    assert_eq!(one(right), []);
+    // All lanes of a warp at one object.
+    let all = "setp.eq.u32 %p, %t, 0;\n@%p mbarrier.init.shared.b64 [m], 64;\nbar.sync 0;\n\
+               mbarrier.arrive.shared.b64 %s, [m];";
+    assert_eq!(synccheck(all), []);
+}
