@@ -36,7 +36,7 @@ use crate::config::DeviceConfig;
 use crate::decode::decode;
 use crate::lanes::SimdLevel;
 use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, RunOptions};
-use crate::memory::{AllocationKind, GlobalMemory, window};
+use crate::memory::{Allocation, AllocationKind, GlobalMemory, window};
 use crate::observer::{NoObserver, Tools};
 use crate::watch::LaunchShape;
 pub use fast::Simple;
@@ -162,6 +162,21 @@ impl Simulator {
         let id = ModuleId(self.next_module.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         self.modules().insert(id, Arc::new(Loaded { module, addresses, codes: Mutex::default() }));
         Ok(id)
+    }
+
+    /// Copies within global memory. Where both ranges overlap, in ascending order.
+    ///
+    /// # Errors
+    /// One of the ranges is not inside an allocation.
+    pub fn copy(&self, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<(), Error> {
+        let source = |allocation: &Allocation, at| (allocation.cells.clone(), at);
+        let (source, start) = self.memory.with_range(from, bytes, "read", source)?;
+        self.memory.with_range(to, bytes, "write", |allocation, at| {
+            if let Some(written) = &allocation.written {
+                written.set(at, bytes);
+            }
+            allocation.cells.copy(at, &source, start, bytes);
+        })
     }
 
     fn place_variables(
@@ -403,13 +418,7 @@ impl Backend for Simulator {
             if let Some(written) = &allocation.written {
                 written.set(at, bytes);
             }
-            let chunk: Vec<u8> = pattern.iter().copied().cycle().take(4096.min(bytes as usize)).collect();
-            let mut done = 0;
-            while done < bytes {
-                let count = (bytes - done).min(chunk.len() as u64);
-                allocation.cells.write(at + done, &chunk[..count as usize]);
-                done += count;
-            }
+            allocation.cells.fill(at, bytes, pattern);
         })
     }
 

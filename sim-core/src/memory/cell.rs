@@ -68,6 +68,12 @@ impl Cells {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.count) }
     }
 
+    /// The place of a range of bytes, which is inside.
+    fn bytes(&self, at: u64, count: u64) -> *mut u8 {
+        assert!(at.checked_add(count).is_some_and(|end| end <= 4 * self.count as u64));
+        self.words.as_ptr().cast::<u8>().wrapping_add(at as usize)
+    }
+
     /// Reads 1 to 8 bytes at a multiple of their number.
     #[inline(always)]
     pub(crate) fn load(&self, at: u64, size: u32) -> u64 {
@@ -119,6 +125,11 @@ impl Cells {
 
     /// Copies bytes out.
     pub(crate) fn read(&self, at: u64, bytes: &mut [u8]) {
+        let source = self.bytes(at, bytes.len() as u64);
+        // SAFETY: both places have so many bytes.
+        if bytes.len() as u64 >= BULK && unsafe { move_bytes(bytes.as_mut_ptr(), source, bytes.len()) } {
+            return;
+        }
         let (head, start) = head(at, bytes.len());
         let (first, rest) = bytes.split_at_mut(head);
         let (full, last) = rest.as_chunks_mut::<4>();
@@ -135,6 +146,11 @@ impl Cells {
 
     /// Copies bytes in.
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) {
+        let target = self.bytes(at, bytes.len() as u64);
+        // SAFETY: both places have so many bytes.
+        if bytes.len() as u64 >= BULK && unsafe { move_bytes(target, bytes.as_ptr(), bytes.len()) } {
+            return;
+        }
         let (head, start) = head(at, bytes.len());
         let (first, rest) = bytes.split_at(head);
         let (full, last) = rest.as_chunks::<4>();
@@ -148,6 +164,87 @@ impl Cells {
             }
         }
     }
+
+    /// Copies bytes from other cells, or from these; where both overlap, in ascending order.
+    pub(crate) fn copy(&self, to: u64, other: &Cells, from: u64, bytes: u64) {
+        let (target, source) = (self.bytes(to, bytes), other.bytes(from, bytes));
+        // SAFETY: both places have so many bytes.
+        if bytes >= BULK && unsafe { move_bytes(target, source, bytes as usize) } {
+            return;
+        }
+        let mut piece = [0; 4096];
+        let mut done = 0;
+        while done < bytes {
+            let piece = &mut piece[..(bytes - done).min(4096) as usize];
+            other.read(from + done, piece);
+            self.write(to + done, piece);
+            done += piece.len() as u64;
+        }
+    }
+
+    /// Writes a pattern of 1, 2 or 4 bytes again and again.
+    pub(crate) fn fill(&self, at: u64, bytes: u64, pattern: &[u8]) {
+        if pattern.is_empty() {
+            return;
+        }
+        let value = |offset: u64| u64::from(pattern[(offset % pattern.len() as u64) as usize]);
+        let (head, start) = head(at, bytes as usize);
+        let full = (bytes as usize - head) / 4;
+        let byte = |offset: u64| self.store(at + offset, 1, value(offset), false);
+        (0..head as u64).for_each(byte);
+        let place = self.bytes(at + head as u64, 4 * full as u64);
+        let word = [0, 1, 2, 3].map(|byte| value(head as u64 + byte) as u8);
+        let word = u32::from_le_bytes(word);
+        // SAFETY: the place has so many words.
+        if bytes < BULK || !unsafe { fill_words(place.cast(), full, word) } {
+            for cell in self.words()[start..].iter().take(full) {
+                cell.store(word, Relaxed);
+            }
+        }
+        ((head + 4 * full) as u64..bytes).for_each(byte);
+    }
+}
+
+/// From so many bytes on the processor's own instructions for copies are faster than a loop.
+const BULK: u64 = 512;
+
+/// Moves bytes in ascending order; `false` if there is no instruction for it. As the processor sees it, these
+/// are plain loads and stores, which other threads' accesses to the same cells may come between.
+///
+/// # Safety
+/// Both places have so many bytes, readable and writable.
+#[inline]
+unsafe fn move_bytes(to: *mut u8, from: *const u8, count: usize) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") count => _, inout("rdi") to => _, inout("rsi") from => _,
+            options(nostack, preserves_flags),
+        );
+    }
+    let _ = (to, from, count);
+    cfg!(target_arch = "x86_64")
+}
+
+/// Writes a word again and again, likewise.
+///
+/// # Safety
+/// The place has so many words, writable.
+#[inline]
+unsafe fn fill_words(to: *mut u32, count: usize, word: u32) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        std::arch::asm!(
+            "rep stosd",
+            inout("rcx") count => _, inout("rdi") to => _, in("eax") word,
+            options(nostack, preserves_flags),
+        );
+    }
+    let _ = (to, count, word);
+    cfg!(target_arch = "x86_64")
 }
 
 /// How many of `len` bytes at `at` come before the first full word, and the index of that word.
@@ -187,6 +284,47 @@ impl LockTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn copies_and_fills_do_what_bytes_would() {
+        for (to, from, bytes) in
+            [(0, 0, 32), (1, 5, 20), (3, 7, 1), (2, 6, 2), (0, 1, 30), (5, 2, 9), (4, 8, 0), (1, 1, 2)]
+        {
+            let (cells, other) = (Cells::zeroed(40).unwrap(), Cells::zeroed(40).unwrap());
+            let source: Vec<u8> = (1..=40).collect();
+            other.write(0, &source);
+            cells.copy(to as u64, &other, from as u64, bytes as u64);
+            let (mut got, mut expected) = (vec![0; 40], vec![0; 40]);
+            cells.read(0, &mut got);
+            expected[to..to + bytes].copy_from_slice(&source[from..from + bytes]);
+            assert_eq!(got, expected, "{to} {from} {bytes}");
+
+            cells.fill(to as u64, bytes as u64, &[9, 8, 7, 6]);
+            cells.read(0, &mut got);
+            let pattern = [9, 8, 7, 6].into_iter().cycle();
+            expected[to..to + bytes].iter_mut().zip(pattern).for_each(|(byte, value)| *byte = value);
+            assert_eq!(got, expected, "{to} {bytes}");
+        }
+        // The same for as many bytes as are moved at once.
+        let (cells, other) = (Cells::zeroed(3000).unwrap(), Cells::zeroed(3000).unwrap());
+        let source: Vec<u8> = (0..3000).map(|at| (at * 7 % 251) as u8).collect();
+        other.write(0, &source);
+        let (mut got, mut expected) = (vec![0; 3000], vec![0; 3000]);
+        for (to, from, bytes) in [(0, 0, 3000), (1, 2, 2001), (7, 7, 700), (2, 5, 512), (3, 0, 511)] {
+            cells.copy(to as u64, &other, from as u64, bytes as u64);
+            cells.read(0, &mut got);
+            expected[to..to + bytes].copy_from_slice(&source[from..from + bytes]);
+            assert!(got == expected, "{to} {from} {bytes}");
+            cells.fill(to as u64, bytes as u64 / 2, &[1, 2]);
+            cells.read(0, &mut got);
+            let pattern = [1, 2].into_iter().cycle();
+            expected[to..to + bytes / 2].iter_mut().zip(pattern).for_each(|(byte, value)| *byte = value);
+            assert!(got == expected, "{to} {bytes}");
+        }
+        let mut unaligned = vec![0; 1000];
+        other.read(3, &mut unaligned[1..900]);
+        assert_eq!(unaligned[1..900], source[3..902]);
+    }
 
     #[test]
     fn narrow_and_unaligned_copies_touch_only_their_bytes() {

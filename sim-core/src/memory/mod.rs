@@ -6,5 +6,5 @@ pub mod window;
 mod written;
 
 pub(crate) use cell::{Cells, LockTable};
-pub(crate) use global::{AllocationKind, GlobalMemory, Snapshot, State};
+pub(crate) use global::{Allocation, AllocationKind, GlobalMemory, Snapshot, State};
 pub(crate) use written::Written;
