@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 use ptx_frontend::{Diagnostic, Elsewhere, FuncId, Module, Severity, Source};
+pub(crate) use reports::demangle;
 
 use crate::array::read_file;
 use crate::exit::{Exit, Failure, quoted_list};
@@ -92,15 +92,6 @@ pub(crate) fn find_kernel(module: &Module, name: Option<&str>) -> Result<FuncId,
         _ => Err(Failure::usage(format!("several kernels are called `{name}`; use the PTX name"))
             .help(format!("the kernels are {}", names()))),
     }
-}
-
-/// The C++ name of a mangled one.
-pub(crate) fn demangle(name: &str) -> Option<String> {
-    if !name.starts_with("_Z") {
-        return None;
-    }
-    let symbol = BorrowedSymbol::new(name.as_bytes()).ok()?;
-    symbol.demangle_with_options(&DemangleOptions::new().no_return_type()).ok()
 }
 
 /// The PTX name, with the C++ name behind it if there is one.

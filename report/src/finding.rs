@@ -52,7 +52,10 @@ impl Sources<'_> {
         let text = std::fs::read(&path).ok()?;
         let text = String::from_utf8_lossy(&text);
         let line = text.lines().nth(place.line.checked_sub(1)? as usize)?;
-        Some((path.display().to_string(), line.to_string()))
+        // As short as compilers say it: from where the command was given.
+        let here = std::env::current_dir().ok();
+        let short = here.and_then(|here| path.strip_prefix(here).ok());
+        Some((short.unwrap_or(&path).display().to_string(), line.to_string()))
     }
 }
 

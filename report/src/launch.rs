@@ -5,6 +5,7 @@ use serde::Serialize;
 use sim_core::{CodePlace, Dim3, Finding, Launch, LaunchReport, Outcome, RunOptions};
 
 use crate::finding::Sources;
+use crate::name::readable;
 use crate::plural;
 use crate::threads::{self, ThreadGroup};
 
@@ -237,7 +238,8 @@ pub fn summary(launch: &Launch, options: &RunOptions, report: &LaunchReport) -> 
         Outcome::LimitReached => "stopped at its limit",
         Outcome::Unsupported => "stopped at something unsupported",
     };
-    let mut line = format!("{}: grid {}, block {}: {ended}", launch.kernel, launch.grid, launch.block);
+    let mut line =
+        format!("{}: grid {}, block {}: {ended}", readable(&launch.kernel), launch.grid, launch.block);
     if found > 0 {
         line.push_str(&format!(" with {}", plural(found, "finding")));
         if report.dropped_findings > 0 {

@@ -8,11 +8,13 @@
 
 pub mod finding;
 mod launch;
+mod name;
 pub mod snippet;
 pub mod stats;
 pub mod threads;
 
 pub use launch::{FindingJson, LaunchJson, PlaceJson, StatsJson, outcome_name, summary};
+pub use name::{demangle, readable};
 
 /// `1 element`, `2 elements`.
 pub fn plural(count: u64, noun: &str) -> String {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, Table, presets};
 use sim_core::{LaunchReport, Stats};
 
+use crate::name::readable;
+
 /// A table of what a launch did.
 pub fn table(kernel: &str, report: &LaunchReport) -> String {
     let stats = &report.stats;
@@ -39,7 +41,7 @@ pub fn table(kernel: &str, report: &LaunchReport) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_string()).collect();
-    format!("{kernel}\n{}\n", lines.join("\n"))
+    format!("{}\n{}\n", readable(kernel), lines.join("\n"))
 }
 
 fn active_lanes(stats: &Stats) -> String {
