@@ -502,9 +502,8 @@ impl Context {
             options.jobs = 1;
         }
         self.launches.fetch_add(1, SeqCst);
-        if picked {
-            self.host().launching(&Launching { device: &self.device, function: &call.function, launch });
-        }
+        let launching = Launching { device: &self.device, function: &call.function, launch };
+        let completed = if picked { self.host().launching(&launching) } else { None };
         let report = self.device.simulator.launch(module.loaded(), launch, &options).map_err(|error| {
             self.host().warn(&format!("`{}` was not launched: {error}", launch.kernel));
             Status::LAUNCH_FAILED
@@ -516,6 +515,9 @@ impl Context {
         let launched = Launched { module, launch, options, report: &report, picked };
         self.host().launched(&launched);
         if report.outcome == Outcome::Completed {
+            if let Some(completed) = completed {
+                completed(&launching);
+            }
             return Ok(());
         }
         let fault = report.findings.iter().find(|finding| finding.kind.is_fault());

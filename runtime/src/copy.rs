@@ -61,9 +61,6 @@ pub struct Fill {
     pub height: u64,
 }
 
-/// Bytes moved at once between two places in device memory.
-const CHUNK: usize = 256 << 10;
-
 impl Copy {
     /// A copy of so many bytes.
     pub fn linear(to: Place, from: Place, bytes: u64) -> Copy {
@@ -96,20 +93,12 @@ impl Copy {
         if self.bytes() == 0 {
             return Ok(());
         }
-        let mut buffer = Vec::new();
         for (from, to, bytes) in self.rows() {
             let size = usize::try_from(bytes).map_err(|_| Status::INVALID_VALUE)?;
             let mut result = Ok(());
             match (&self.from.place, &self.to.place) {
                 (Place::Device(source), Place::Device(target)) => {
-                    buffer.resize(size.min(CHUNK), 0);
-                    let mut done = 0;
-                    while done < bytes {
-                        let piece = &mut buffer[..((bytes - done) as usize).min(CHUNK)];
-                        simulator.read(source + from + done, piece)?;
-                        simulator.write(target + to + done, piece)?;
-                        done += piece.len() as u64;
-                    }
+                    result = simulator.copy(target + to, source + from, bytes);
                 }
                 (Place::Device(source), Place::Host(target)) => {
                     host.write(target + to, size, &mut |bytes| result = simulator.read(source + from, bytes));

@@ -46,6 +46,9 @@ pub struct Launched<'a> {
     pub picked: bool,
 }
 
+/// What is to be done when a launch has completed.
+pub type Completed = Box<dyn FnOnce(&Launching<'_>)>;
+
 /// The program around the runtime: its memory, its functions, its output.
 ///
 /// Addresses come from the program, so an implementation in the C interface trusts them as CUDA does.
@@ -75,8 +78,10 @@ pub trait Host: Send + Sync {
     /// How the next launch of a kernel is run.
     fn pick(&self, kernel: &str) -> Picked;
 
-    /// A picked launch is about to run.
-    fn launching(&self, _launching: &Launching<'_>) {}
+    /// A picked launch is about to run. What is returned is called when it has completed.
+    fn launching(&self, _launching: &Launching<'_>) -> Option<Completed> {
+        None
+    }
 
     /// A launch ended.
     fn launched(&self, launched: &Launched<'_>);

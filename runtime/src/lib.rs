@@ -36,7 +36,7 @@ pub use context::{Context, Limit};
 pub use copy::{Area, Copy, Fill, Place};
 pub use device::{Device, Runtime};
 pub use graph::{ExecGraph, Graph, Node};
-pub use host::{Host, Launched, Launching, Picked};
+pub use host::{Completed, Host, Launched, Launching, Picked};
 pub use memory::{Allocation, Kind, Memory};
 pub use module::{Function, Linked, Module, compile};
 pub use occupancy::{LaunchConfig, active_blocks, check_launch, potential_block_size};

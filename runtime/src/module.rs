@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use ptx_frontend::render::render;
-use ptx_frontend::{FuncId, Param, Severity, Source, VarId};
+use ptx_frontend::{FuncId, Param, PtxVersion, Severity, Source, VarId};
 use sim_core::{Backend, Code, ModuleId};
 
 use crate::context::Context;
@@ -31,7 +31,7 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
     let mut modules = Vec::new();
     let mut log = String::new();
     for (name, text) in texts {
-        let parsed = ptx_frontend::parse(Source::new(name.as_str(), text.clone()));
+        let parsed = ptx_frontend::parse(Source::new(name.as_str(), as_known(text)));
         for diagnostic in &parsed.diagnostics {
             if diagnostic.severity == Severity::Error {
                 log += &(render(diagnostic, &parsed.source, &[], false) + "\n\n");
@@ -42,6 +42,10 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
     if !log.is_empty() {
         return Err((Status::INVALID_PTX, log));
     }
+    if calls_device_runtime(&modules) {
+        let source = Source::new("device_runtime.ptx", DEVICE_RUNTIME.into());
+        modules.extend(ptx_frontend::parse(source).module);
+    }
     let module = ptx_frontend::link(modules).map_err(|errors| {
         let text =
             |e: &ptx_frontend::LinkError| render(&e.diagnostic, &e.source, &e.elsewhere, false) + "\n\n";
@@ -50,6 +54,39 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
     let module = Arc::new(module);
     lock(cache).insert(key, module.clone());
     Ok(module)
+}
+
+/// Functions of the device runtime library that are written in PTX here.
+const DEVICE_RUNTIME: &str = include_str!("device_runtime.ptx");
+
+/// Whether a module declares one of them and none defines it.
+fn calls_device_runtime(modules: &[ptx_frontend::Module]) -> bool {
+    let names = ["cudaCGGetIntrinsicHandle", "cudaCGSynchronize"];
+    let functions = || modules.iter().flat_map(|module| &module.functions);
+    let named = |function: &&ptx_frontend::Function| names.contains(&&*function.name);
+    functions().any(|function| named(&function)) && !functions().any(|f| named(&f) && f.body.is_some())
+}
+
+/// A text of a newer PTX version as one of the newest that is known: compilers write the version of their
+/// toolkit, whatever they use of it. What is new in it is refused where it stands.
+fn as_known(text: &[u8]) -> Vec<u8> {
+    let mut text = text.to_vec();
+    let newest = PtxVersion::NEWEST.to_string();
+    let directive = b".version";
+    let Some(found) = text.windows(directive.len()).position(|part| part == directive) else { return text };
+    let mut start = found + directive.len();
+    while text.get(start).is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+        start += 1;
+    }
+    let digits = text[start..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+    let said = std::str::from_utf8(&text[start..start + digits]).ok().and_then(|said| {
+        let (major, minor) = said.split_once('.')?;
+        Some(PtxVersion::new(major.parse().ok()?, minor.parse().ok()?))
+    });
+    if said.is_some_and(|said| said > PtxVersion::NEWEST) {
+        text.splice(start..start + digits, newest.into_bytes());
+    }
+    text
 }
 
 /// A module that is loaded into a context.
@@ -262,6 +299,41 @@ impl Function {
     pub fn set_attribute(&self, number: usize, value: i32) {
         if let Some(attribute) = self.attributes.get(number) {
             attribute.store(value, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_runtime_is_linked_where_it_is_called() {
+        let text = "
+            .version 8.0\n.target sm_80\n.address_size 64
+            .extern .func (.param .b32 status) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);
+            .visible .entry k()
+            {
+                .reg .b64 %d<1>;
+                .param .b64 handle; .param .b32 flags; .param .b32 status;
+                mov.b64 %d0, 0;
+                st.param.b64 [handle], %d0;
+                st.param.b32 [flags], 0;
+                call (status), cudaCGSynchronize, (handle, flags);
+                ret;
+            }";
+        let linked = compile(&[("k.ptx".into(), text.into())]).unwrap();
+        let defined = linked.functions.iter().filter(|function| function.body.is_some()).count();
+        assert_eq!((defined, linked.sources.len()), (3, 2));
+    }
+
+    #[test]
+    fn texts_of_newer_versions_are_read_as_the_newest() {
+        let newest = format!(".version {}\n", PtxVersion::NEWEST);
+        assert_eq!(as_known(b"// x\n.version 9.99\n.target"), format!("// x\n{newest}.target").as_bytes());
+        assert_eq!(as_known(b".version\t10.0\n"), newest.replace(' ', "\t").as_bytes());
+        for same in [".version 8.0\n.target sm_80", ".version", ".version x.y", ".version 999999.1", ""] {
+            assert_eq!(as_known(same.as_bytes()), same.as_bytes());
         }
     }
 }
