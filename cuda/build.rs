@@ -1,8 +1,9 @@
-//! Names the functions that are not implemented, and links `libcudart.so.12` and `.13`.
+//! Names the functions that are not implemented, and links `libcudart.so.12` and `.13` and the stand-ins for
+//! NVIDIA's compiler and linker.
 //!
 //! The names of CUDA's functions are in `names/`. What the sources define is implemented; the rest become
-//! functions that refuse. The runtime libraries hold a jump for each name, with the version that programs
-//! ask for; the code is in the driver library.
+//! functions that refuse. The libraries that are linked here hold a jump for each name, with the version that
+//! programs ask for; the code is in the driver library.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -55,8 +56,9 @@ fn main() {
         let names = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         let names: Vec<&str> = names.lines().collect();
         runtime.extend(names.iter().map(|name| name.to_string()));
-        shim(&out, version, &names, &defined);
+        runtime_library(&out, version, &names, &defined);
     }
+    jit_libraries(&out);
     text.push_str("refuse! { runtime");
     for name in runtime.iter().filter(|name| !defined.contains(*name)) {
         write!(text, " {name}").expect("a string");
@@ -118,14 +120,43 @@ fn collect(folder: &Path, names: &mut BTreeSet<String>) {
     }
 }
 
-/// A library with a jump to the code of each function.
-fn shim(out: &Path, version: &str, names: &[&str], defined: &BTreeSet<String>) {
-    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
-    let mut text = String::from(".text\n");
-    for name in names {
+/// `libcudart.so` of a version.
+fn runtime_library(out: &Path, version: &str, names: &[&str], defined: &BTreeSet<String>) {
+    let target = |name: &&str| {
         // Functions whose meaning changed from 12 to 13 have one of their own.
         let own = format!("{name}_cuda{version}");
-        let target = if defined.contains(&own) { own.as_str() } else { name };
+        (name.to_string(), if defined.contains(&own) { own } else { name.to_string() })
+    };
+    shim(out, &format!("libcudart.so.{version}"), &names.iter().map(target).collect::<Vec<_>>());
+}
+
+/// NVIDIA's compiler and linker for programs that want machine code, of both versions. Names and code are in
+/// `src/jit`.
+fn jit_libraries(out: &Path) {
+    let list = |path: &str| -> Vec<String> {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        text.lines().map(str::to_string).collect()
+    };
+    for version in ["12", "13"] {
+        let compiler = list("names/nvrtc.txt");
+        let compiler = compiler.iter().map(|name| (name.clone(), name.clone()));
+        shim(out, &format!("libnvrtc.so.{version}"), &compiler.collect::<Vec<_>>());
+        let mut linker = Vec::new();
+        for name in list("names/nvjitlink.txt") {
+            // C programs ask for the version of their header.
+            linker.extend((0..10).map(|minor| (format!("__{name}_{version}_{minor}"), name.clone())));
+            linker.push((name.clone(), name));
+        }
+        shim(out, &format!("libnvJitLink.so.{version}"), &linker);
+    }
+}
+
+/// A library with a jump for each name to the code of a function.
+fn shim(out: &Path, library: &str, names: &[(String, String)]) {
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    // Tells it from NVIDIA's.
+    let mut text = String::from(".text\n.globl warpgrind_shim\nwarpgrind_shim:\n");
+    for (name, target) in names {
         let jump = match arch.as_str() {
             "aarch64" => format!(
                 "adrp x16, :got:warpgrind_{target}\n ldr x16, [x16, :got_lo12:warpgrind_{target}]\n br x16"
@@ -137,7 +168,6 @@ fn shim(out: &Path, version: &str, names: &[&str], defined: &BTreeSet<String>) {
     }
     text.push_str(".section .note.GNU-stack,\"\",@progbits\n");
     let path = |name: &str| out.join(name);
-    let library = format!("libcudart.so.{version}");
     let stub = path("libcuda.so.1");
     fs::write(path("empty.s"), ".section .note.GNU-stack,\"\",@progbits\n").expect("OUT_DIR can be written");
     fs::write(path("shim.s"), text).expect("OUT_DIR can be written");
@@ -145,12 +175,14 @@ fn shim(out: &Path, version: &str, names: &[&str], defined: &BTreeSet<String>) {
     link(&["-Wl,-soname,libcuda.so.1"], &[path("empty.s")], &stub);
     let soname = format!("-Wl,-soname,{library}");
     let map = format!("-Wl,--version-script={}", path("shim.map").display());
-    link(&[&soname, &map, "-Wl,--no-as-needed"], &[path("shim.s"), stub], &path(&library));
+    // Preloaded ones find the driver library beside their folder, whatever the program does to the variables.
+    let options = [&*soname, &map, "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN/../lib"];
+    link(&options, &[path("shim.s"), stub], &path(library));
     // Beside the driver library, where `warpgrind exec` finds them.
     let profile = out.ancestors().nth(3).expect("OUT_DIR is three folders below the profile's");
-    for target in [profile.join(&library), profile.join("deps").join(&library)] {
+    for target in [profile.join(library), profile.join("deps").join(library)] {
         let _ = fs::remove_file(&target);
-        fs::copy(path(&library), &target).unwrap_or_else(|error| panic!("{}: {error}", target.display()));
+        fs::copy(path(library), &target).unwrap_or_else(|error| panic!("{}: {error}", target.display()));
     }
 }
 

@@ -1,18 +1,18 @@
 //! The program around the library: its memory, its functions, its output, and what is reported of launches.
 
 use std::ffi::c_void;
-use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use reports::finding::{self, Sources};
-use reports::{LaunchJson, stats, summary};
-use runtime::{Allocation, Context, Host, Kind, Launched, Picked, Result};
+use reports::{LaunchJson, readable, stats, summary};
+use runtime::{Allocation, Completed, Context, Host, Kind, Launched, Picked, Result};
 
 use crate::driver::host_memory;
 use crate::save;
-use crate::settings::{Pick, Settings};
+use crate::session::{self, Count};
+use crate::settings::{Color, Pick, Settings};
 
 /// This process.
 #[derive(Debug)]
@@ -27,7 +27,8 @@ impl Pick {
     /// Whether the next launch of a kernel is picked.
     fn takes(&self, kernel: &str) -> bool {
         static FITTING: AtomicU64 = AtomicU64::new(0);
-        if self.filter.as_ref().is_some_and(|filter| !kernel.contains(filter.as_str())) {
+        let fits = |filter: &String| kernel.contains(filter) || readable(kernel).contains(filter);
+        if !self.filter.as_ref().is_none_or(fits) {
             return false;
         }
         let at = FITTING.fetch_add(1, SeqCst);
@@ -35,25 +36,15 @@ impl Pick {
     }
 }
 
-/// The file that launches of this process are noted in.
-fn record(line: &[u8]) {
-    static FILE: OnceLock<Option<Mutex<File>>> = OnceLock::new();
-    let file = FILE.get_or_init(|| {
-        let folder = Settings::of_process().session.as_ref()?;
-        let path = folder.join(format!("{}.jsonl", std::process::id()));
-        OpenOptions::new().create(true).append(true).open(path).ok().map(Mutex::new)
-    });
-    if let Some(file) = file {
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        // The parent may be gone.
-        let _ = file.write_all(line).and_then(|()| file.write_all(b"\n"));
-    }
-}
-
-/// Writes to standard error, without colours if it is no terminal.
+/// Writes to standard error, with colours if it is a terminal or somebody asked for them.
 fn say(text: &str) {
     let mut to = std::io::stderr().lock();
-    let text = if to.is_terminal() { text.into() } else { anstream::adapter::strip_str(text).to_string() };
+    let coloured = match Settings::of_process().color {
+        Color::Auto => to.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        Color::Always => true,
+        Color::Never => false,
+    };
+    let text = if coloured { text.into() } else { anstream::adapter::strip_str(text).to_string() };
     // Nobody is left to be told when this fails.
     let _ = to.write_all(text.as_bytes());
 }
@@ -98,15 +89,20 @@ impl Host for Program {
     fn pick(&self, kernel: &str) -> Picked {
         let settings = Settings::of_process();
         let picked = settings.pick.takes(kernel);
+        session::add(Count::Launches, 1);
+        session::add(Count::Picked, u64::from(picked));
         Picked { options: if picked { settings.checked.clone() } else { settings.plain.clone() }, picked }
     }
 
-    fn launching(&self, launching: &runtime::Launching<'_>) {
-        if let Some(folder) = &Settings::of_process().save
-            && let Err(problem) = save::save(folder, launching)
-        {
-            self.warn(&format!("the launch of `{}` is not saved: {problem}", launching.launch.kernel));
-        }
+    fn launching(&self, launching: &runtime::Launching<'_>) -> Option<Completed> {
+        let folder = Settings::of_process().save.as_ref()?;
+        let problem = |launching: &runtime::Launching<'_>, error| {
+            Program.warn(&format!("the launch of `{}` is not saved: {error}", launching.launch.kernel));
+        };
+        let saved = save::save(folder, launching).map_err(|error| problem(launching, error)).ok()?;
+        Some(Box::new(move |launching| {
+            saved.completed(launching).unwrap_or_else(|error| problem(launching, error));
+        }))
     }
 
     fn launched(&self, launched: &Launched<'_>) {
@@ -120,10 +116,7 @@ impl Host for Program {
             }
             text += &summary(launch, options, report);
             say(&text);
-            if let Some(folder) = &settings.session {
-                // The parent looks for it.
-                let _ = File::create(folder.join("found"));
-            }
+            session::add(Count::Findings, report.findings.len() as u64 + report.dropped_findings);
         }
         if picked && settings.stats {
             say(&format!(
@@ -133,8 +126,7 @@ impl Host for Program {
             ));
         }
         if picked && settings.record {
-            let document = LaunchJson::new(launch, options, report, &sources);
-            record(&serde_json::to_vec(&document).unwrap_or_default());
+            session::record(&LaunchJson::new(launch, options, report, &sources));
         }
     }
 

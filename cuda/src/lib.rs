@@ -2,7 +2,7 @@
 //!
 //! The library stands in for `libcuda.so.1`; `libcudart.so.12` and `.13` jump into it. [`driver`] and
 //! [`cudart`] hold the functions, a file for each subject; [`object`] the handles; [`state`] what the
-//! process and its threads have; [`host`] the program around. `build.rs` makes functions that refuse of
+//! process and its threads have; [`host`] the program around; [`session`] the `warpgrind exec` that started it. `build.rs` makes functions that refuse of
 //! all names that no file defines.
 //!
 //! # Invariants
@@ -21,9 +21,11 @@ mod ffi;
 mod cudart;
 mod driver;
 mod host;
+mod jit;
 mod object;
 mod refused;
 mod save;
+mod session;
 mod settings;
 mod state;
 mod types;

@@ -1,20 +1,47 @@
 //! Launches as launch files: the way from a program to a kernel that can be run again.
 //!
-//! A launch is written before it runs, with the texts of its module, the buffers that its parameters lead to,
-//! and the variables of the module. Addresses inside buffers are not followed.
+//! A launch is written before it runs, with the texts of its module, the variables of the module, and the
+//! buffers that its parameters lead to, through other buffers too: eight bytes that are the address of an
+//! allocation count as a pointer to it. When it has completed, what it left becomes what is expected.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use ptx_frontend::StateSpace;
+use ptx_frontend::{Param, ScalarType, StateSpace, Symbol, TypeClass, Variable};
 use runtime::{Allocation, Kind, Launching};
 use sim_core::{Backend, Dim3};
 
-/// Largest buffer that is written.
+/// Largest buffer that is written, and most pointers in one.
 const MOST: u64 = 4 << 30;
+const MOST_POINTERS: usize = 1 << 16;
+
+/// A buffer or a variable.
+#[derive(Debug)]
+struct Saved {
+    name: String,
+    is_variable: bool,
+    base: u64,
+    size: u64,
+    /// Contents before the launch, and whether they are written.
+    before: Vec<u8>,
+    written: bool,
+    /// Where addresses lie in it, and where they lead.
+    pointers: Vec<(u64, String)>,
+    /// Whether the contents after the launch are written.
+    expected: bool,
+}
+
+/// A launch that was written.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    place: PathBuf,
+    head: String,
+    memory: Vec<Saved>,
+    tail: String,
+}
 
 fn read(launching: &Launching<'_>, base: u64, size: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; size as usize];
@@ -26,92 +53,297 @@ fn extents(dim: Dim3) -> String {
     format!("[{}, {}, {}]", dim.x, dim.y, dim.z)
 }
 
-/// Writes a launch into a folder of its own under `folder`.
-pub(crate) fn save(folder: &Path, launching: &Launching<'_>) -> io::Result<()> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let launch = launching.launch;
-    let readable: String =
-        launch.kernel.chars().take(60).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    // Processes of one program number their launches on their own.
-    let mut number = NUMBER.fetch_add(1, SeqCst);
-    let mut place = folder.join(format!("{number:04}-{readable}"));
-    while let Err(error) = fs::create_dir(&place) {
-        if error.kind() != io::ErrorKind::AlreadyExists {
-            return Err(error);
+fn hex(bytes: &[u8]) -> String {
+    format!("\"hex:{}\"", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+}
+
+/// The memory that a launch reaches, found step by step.
+struct Reached<'a> {
+    launching: &'a Launching<'a>,
+    /// Addresses below and above which there is no allocation.
+    span: (u64, u64),
+    memory: Vec<Saved>,
+}
+
+impl<'a> Reached<'a> {
+    /// The variables of the module.
+    fn new(launching: &'a Launching<'a>) -> io::Result<Reached<'a>> {
+        let all = launching.device.memory.list();
+        let first = all.first().map_or(0, |allocation| allocation.base);
+        let end = all.iter().map(|allocation| allocation.base + allocation.size).max().unwrap_or(0);
+        let mut reached = Reached { launching, span: (first, end), memory: Vec::new() };
+        for variable in &launching.function.module.linked.variables {
+            let in_memory = matches!(variable.space, StateSpace::Global | StateSpace::Const);
+            if !in_memory || variable.owner.is_some() || variable.size == 0 {
+                continue;
+            }
+            let found =
+                launching.device.simulator.variable(launching.function.module.loaded(), &variable.name);
+            let Ok((base, size)) = found else { continue };
+            let bytes = read(launching, base, size)?;
+            let is_initial = reached.is_initial(variable, &bytes);
+            reached.memory.push(Saved {
+                name: variable.name.to_string(),
+                is_variable: true,
+                base,
+                size,
+                before: bytes,
+                written: !is_initial,
+                pointers: Vec::new(),
+                expected: false,
+            });
         }
-        number = NUMBER.fetch_add(1, SeqCst);
-        place = folder.join(format!("{number:04}-{readable}"));
+        Ok(reached)
     }
 
-    let module = &launching.function.module.linked;
+    /// Whether a variable holds what its module says: then nothing need be written, and addresses of
+    /// functions stay those of the machine it runs on.
+    fn is_initial(&self, variable: &Variable, bytes: &[u8]) -> bool {
+        let init = variable.initializer.as_ref();
+        let said = init.map_or(&[][..], |init| &init.bytes);
+        let relocations = init.map_or(&[][..], |init| &init.relocations);
+        let module = &self.launching.function.module;
+        let simulator = &self.launching.device.simulator;
+        let mut of_address = vec![false; bytes.len()];
+        for relocation in relocations {
+            let range = relocation.offset as usize..relocation.offset as usize + relocation.width as usize;
+            let Some(found) = bytes.get(range.clone()) else { return false };
+            of_address[range].fill(true);
+            if let Symbol::Variable(id) = relocation.target
+                && relocation.byte.is_none()
+                && let Ok((base, _)) =
+                    simulator.variable(module.loaded(), &module.linked.variables[id.index()].name)
+            {
+                let address = base.wrapping_add(relocation.addend as u64).to_le_bytes();
+                if found != &address[..found.len().min(8)] {
+                    return false;
+                }
+            }
+        }
+        let byte = |at: usize| said.get(at).copied().unwrap_or(0);
+        bytes.iter().enumerate().all(|(at, &found)| of_address[at] || found == byte(at))
+    }
+
+    /// Where an address leads, as launch files say it. The buffer there is one of those that are written.
+    fn lead(&mut self, address: u64) -> Option<String> {
+        if !(self.span.0..self.span.1).contains(&address) {
+            return None;
+        }
+        let inside = |saved: &&Saved| saved.base <= address && address - saved.base < saved.size.max(1);
+        let (name, base) = match self.memory.iter().find(inside) {
+            Some(saved) => (saved.name.clone(), saved.base),
+            None => {
+                let found: Allocation = self.launching.device.memory.find(address)?;
+                // What the module's own variables do not hold is another module's, and is passed as a buffer.
+                if found.size > MOST {
+                    return None;
+                }
+                let number = self.memory.iter().filter(|saved| !saved.is_variable).count();
+                let kind = if found.kind == Kind::Variable { "v" } else { "b" };
+                let name = format!("{kind}{number}");
+                self.memory.push(Saved {
+                    name: name.clone(),
+                    is_variable: false,
+                    base: found.base,
+                    size: found.size,
+                    before: read(self.launching, found.base, found.size).ok()?,
+                    written: true,
+                    pointers: Vec::new(),
+                    expected: false,
+                });
+                (name, found.base)
+            }
+        };
+        Some(match address - base {
+            0 => format!("&{name}"),
+            offset => format!("&{name}+{offset}"),
+        })
+    }
+
+    /// Follows the addresses in all that was reached.
+    fn follow(&mut self) {
+        let mut at = 0;
+        while at < self.memory.len() {
+            let bytes = std::mem::take(&mut self.memory[at].before);
+            let mut pointers = Vec::new();
+            // What the module says has the right addresses wherever it is loaded.
+            let words = if self.memory[at].written { bytes.as_chunks::<8>().0 } else { &[] };
+            for (word, value) in words.iter().enumerate() {
+                if let Some(target) = self.lead(u64::from_le_bytes(*value)) {
+                    pointers.push((8 * word as u64, target));
+                    if pointers.len() > MOST_POINTERS {
+                        break;
+                    }
+                }
+            }
+            let saved = &mut self.memory[at];
+            saved.pointers = pointers;
+            saved.before = bytes;
+            at += 1;
+        }
+    }
+
+    /// An argument as launch files write it.
+    fn argument(&mut self, parameter: &Variable, bytes: &[u8]) -> String {
+        let is_aggregate = !parameter.dimensions.is_empty() || parameter.vector > 1;
+        if !is_aggregate {
+            let mut word = [0; 8];
+            word[..bytes.len().min(8)].copy_from_slice(&bytes[..bytes.len().min(8)]);
+            let value = u64::from_le_bytes(word);
+            let lead = if bytes.len() == 8 { self.lead(value) } else { None };
+            return match (lead, parameter.ty) {
+                (Some(lead), _) => format!("{lead:?}"),
+                (None, ScalarType::F32) if f32::from_bits(value as u32).is_finite() => {
+                    format!("{:?}", f32::from_bits(value as u32))
+                }
+                (None, ScalarType::F64) if f64::from_bits(value).is_finite() => {
+                    format!("{:?}", f64::from_bits(value))
+                }
+                (None, ty) => match ty.class() {
+                    TypeClass::Signed => {
+                        let above = 64 - 8 * bytes.len().clamp(1, 8);
+                        ((value << above) as i64 >> above).to_string()
+                    }
+                    TypeClass::Bits | TypeClass::Unsigned if i64::try_from(value).is_ok() => {
+                        value.to_string()
+                    }
+                    _ => hex(bytes),
+                },
+            };
+        }
+        // A structure: addresses in it, and what lies between them.
+        let mut parts = Vec::new();
+        let mut plain = 0;
+        let mut at = 0;
+        while at + 8 <= bytes.len() {
+            let value = bytes[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+            if let Some(lead) = self.lead(value) {
+                if plain < at {
+                    parts.push(hex(&bytes[plain..at]));
+                }
+                parts.push(format!("{lead:?}"));
+                plain = at + 8;
+            }
+            at += 8;
+        }
+        if plain < bytes.len() {
+            parts.push(hex(&bytes[plain..]));
+        }
+        match &parts[..] {
+            [one] if one.starts_with("\"hex:") => one.clone(),
+            _ => format!("[{}]", parts.join(", ")),
+        }
+    }
+}
+
+/// Makes a folder of its own for a launch.
+fn place(folder: &Path, kernel: &str) -> io::Result<PathBuf> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let name = reports::readable(kernel);
+    let name = name.split(['(', '<']).next().unwrap_or(kernel);
+    let name: String =
+        name.chars().take(60).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    loop {
+        let number = NUMBER.fetch_add(1, SeqCst);
+        // The number may be another process's, with another kernel.
+        let taken = fs::read_dir(folder)?.flatten().any(|entry| {
+            entry.file_name().to_string_lossy().split_once('-').is_some_and(|(n, _)| n.parse() == Ok(number))
+        });
+        let place = folder.join(format!("{number:04}-{name}"));
+        match fs::create_dir(&place) {
+            _ if taken => {}
+            Ok(()) => return Ok(place),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Writes a launch into a folder of its own under `folder`.
+pub(crate) fn save(folder: &Path, launching: &Launching<'_>) -> io::Result<Launch> {
+    let launch = launching.launch;
+    let place = place(folder, &launch.kernel)?;
     let mut modules = Vec::new();
-    for (at, source) in module.sources.iter().enumerate() {
+    for (at, source) in launching.function.module.linked.sources.iter().enumerate() {
         let name = format!("module{at}.ptx");
         fs::write(place.join(&name), source.text.as_bytes())?;
         modules.push(format!("{name:?}"));
     }
-    let mut text =
-        format!("# A launch of {}, as it was about to run.\n", crate::driver::module::program_name());
-    writeln!(text, "modules = [{}]", modules.join(", ")).map_err(io::Error::other)?;
+    let program = crate::driver::module::program_name();
+    let head = format!("# A launch of {program}.\nmodules = [{}]\n", modules.join(", "));
 
-    let mut buffers: Vec<Allocation> = Vec::new();
+    let mut reached = Reached::new(launching)?;
     let mut arguments = Vec::new();
-    for &(offset, size) in &launching.function.params {
-        let bytes = &launch.params[offset..offset + size];
-        let pointer = <[u8; 8]>::try_from(bytes).ok().map(u64::from_le_bytes);
-        let found = pointer.and_then(|at| Some((at, launching.device.memory.find(at)?)));
-        match found.filter(|(_, a)| a.kind != Kind::Variable && a.size <= MOST) {
-            Some((at, allocation)) => {
-                let known = buffers.iter().position(|other| other.base == allocation.base);
-                let index = known.unwrap_or_else(|| {
-                    buffers.push(allocation);
-                    buffers.len() - 1
-                });
-                arguments.push(format!("\"&b{index}+{}\"", at - allocation.base));
-            }
-            None => {
-                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                arguments.push(format!("\"hex:{hex}\""));
-            }
-        }
+    for parameter in &launching.function.declared().params {
+        let Param::Variable(id) = *parameter else { continue };
+        let parameter = &launching.function.module.linked.variables[id.index()];
+        let start = parameter.offset as usize;
+        let bytes = launch.params.get(start..start + parameter.size as usize).unwrap_or_default();
+        arguments.push(reached.argument(parameter, bytes));
     }
-    for (at, buffer) in buffers.iter().enumerate() {
-        let file = format!("b{at}.bin");
-        fs::write(place.join(&file), read(launching, buffer.base, buffer.size)?)?;
-        write!(text, "\n[buffers.b{at}]\ntype = \"u8\"\nshape = {}\ninit = \"@{file}\"\n", buffer.size)
-            .map_err(io::Error::other)?;
+    reached.follow();
+    let memory = reached.memory;
+    for saved in memory.iter().filter(|saved| saved.written) {
+        fs::write(place.join(format!("{}.bin", saved.name)), &saved.before)?;
     }
-    let simulator = &launching.device.simulator;
-    for (at, variable) in module.variables.iter().enumerate() {
-        let in_memory = matches!(variable.space, StateSpace::Global | StateSpace::Const);
-        if !in_memory || variable.owner.is_some() || variable.size == 0 {
-            continue;
-        }
-        let Ok((base, size)) = simulator.variable(launching.function.module.loaded(), &variable.name) else {
-            continue;
-        };
-        let file = format!("v{at}.bin");
-        fs::write(place.join(&file), read(launching, base, size)?)?;
-        write!(
-            text,
-            "\n[variables.{:?}]\ntype = \"u8\"\nshape = {size}\ninit = \"@{file}\"\n",
-            variable.name
-        )
-        .map_err(io::Error::other)?;
-    }
-    write!(
-        text,
-        "\n[[launch]]\nkernel = {:?}\ngrid = {}\nblock = {}\nshared = {}\ncooperative = {}\n",
+    let mut tail = format!(
+        "\n[[launch]]\nkernel = {:?}\ngrid = {}\nblock = {}\n",
         launch.kernel,
         extents(launch.grid),
-        extents(launch.block),
-        launch.shared_bytes,
-        launch.cooperative,
-    )
-    .map_err(io::Error::other)?;
-    if let Some(cluster) = launch.cluster {
-        writeln!(text, "cluster = {}", extents(cluster)).map_err(io::Error::other)?;
+        extents(launch.block)
+    );
+    if launch.shared_bytes > 0 {
+        tail += &format!("shared = {}\n", launch.shared_bytes);
     }
-    writeln!(text, "args = [{}]", arguments.join(", ")).map_err(io::Error::other)?;
-    fs::write(place.join("LAUNCH.toml"), text)
+    if launch.cooperative {
+        tail += "cooperative = true\n";
+    }
+    if let Some(cluster) = launch.cluster {
+        tail += &format!("cluster = {}\n", extents(cluster));
+    }
+    tail += &format!("args = [{}]\n", arguments.join(", "));
+    let saved = Launch { place, head, memory, tail };
+    saved.write()?;
+    Ok(saved)
+}
+
+impl Launch {
+    /// Writes the launch file.
+    fn write(&self) -> io::Result<()> {
+        let mut text = self.head.clone();
+        for saved in self.memory.iter().filter(|saved| saved.written || saved.expected) {
+            let (table, name) = (if saved.is_variable { "variables" } else { "buffers" }, &saved.name);
+            let size = saved.size;
+            let _ = write!(text, "\n[{table}.{name:?}]\ntype = \"u8\"\nshape = {size}\n");
+            if saved.written {
+                let _ = writeln!(text, "init = \"@{name}.bin\"");
+            }
+            if !saved.pointers.is_empty() {
+                let list = saved.pointers.iter().map(|(at, target)| format!("[{at}, {target:?}]"));
+                let _ = writeln!(text, "pointers = [{}]", list.collect::<Vec<_>>().join(", "));
+            }
+            if saved.expected {
+                let _ = writeln!(text, "expect = \"@{name}.after.bin\"");
+            }
+        }
+        fs::write(self.place.join("LAUNCH.toml"), text + &self.tail)
+    }
+
+    /// Adds what the launch left.
+    pub(crate) fn completed(mut self, launching: &Launching<'_>) -> io::Result<()> {
+        for saved in &mut self.memory {
+            let after = read(launching, saved.base, saved.size)?;
+            let before = &saved.before;
+            let same_pointers = saved.pointers.iter().all(|(at, _)| {
+                let range = *at as usize..*at as usize + 8;
+                before[range.clone()] == after[range]
+            });
+            // Other addresses than before mean nothing in another run.
+            saved.expected = *before != after && same_pointers;
+            if saved.expected {
+                fs::write(self.place.join(format!("{}.after.bin", saved.name)), after)?;
+            }
+        }
+        self.write()
+    }
 }

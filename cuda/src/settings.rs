@@ -22,10 +22,21 @@ pub(crate) struct Settings {
     /// Whether picked launches are noted for the parent, and what they executed is printed.
     pub record: bool,
     pub stats: bool,
+    /// Whether messages have colours.
+    pub color: Color,
     /// The folder that the parent made.
     pub session: Option<PathBuf>,
     /// Where picked launches are written as launch files.
     pub save: Option<PathBuf>,
+}
+
+/// Whether messages have colours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Color {
+    /// On terminals.
+    Auto,
+    Always,
+    Never,
 }
 
 /// Which launches are checked further.
@@ -93,6 +104,11 @@ impl Settings {
                 pick,
                 record: is_set("WARPGRIND_RECORD"),
                 stats,
+                color: match std::env::var("WARPGRIND_COLOR").as_deref() {
+                    Ok("always") => Color::Always,
+                    Ok("never") => Color::Never,
+                    _ => Color::Auto,
+                },
                 session: path("WARPGRIND_SESSION"),
                 save: path("WARPGRIND_SAVE_LAUNCHES"),
             }

@@ -34,6 +34,7 @@ pub(crate) fn initialize() -> &'static Runtime {
     RUNTIME.get_or_init(|| {
         // SAFETY: the function takes nothing and does not unwind.
         unsafe { libc::atexit(at_exit) };
+        crate::session::add(crate::session::Count::Processes, 1);
         let settings = Settings::of_process();
         Runtime::new(&settings.device, settings.devices, Arc::new(Program))
     })

@@ -32,24 +32,39 @@ fn compiler() -> Option<(PathBuf, PathBuf)> {
 
 /// Builds a program; `None` if there is no compiler.
 fn build(name: &str, scratch: &Path) -> Option<PathBuf> {
+    let options = ["-arch=sm_90", "-lineinfo", "--cudadevrt", "none"];
+    compile(name, &[&format!("{name}.cu")], &options, scratch).map(|built| built.expect("nvcc succeeds"))
+}
+
+/// Builds a program from sources with options; the compiler's messages if it fails.
+fn compile(
+    name: &str,
+    sources: &[&str],
+    options: &[&str],
+    scratch: &Path,
+) -> Option<Result<PathBuf, String>> {
     let (nvcc, library) = compiler()?;
     let link = scratch.join("link");
-    std::fs::create_dir_all(&link).expect("a folder");
-    let version = if library.join("libcudart.so.13").is_file() { "13" } else { "12" };
-    let from = library.join(format!("libcudart.so.{version}"));
-    std::os::unix::fs::symlink(from, link.join("libcudart.so")).expect("a link");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).with_extension("cu");
+    if std::fs::create_dir(&link).is_ok() {
+        let version = if library.join("libcudart.so.13").is_file() { "13" } else { "12" };
+        let from = library.join(format!("libcudart.so.{version}"));
+        std::os::unix::fs::symlink(from, link.join("libcudart.so")).expect("a link");
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let program = scratch.join(name);
     let output = Command::new(nvcc)
-        .args(["-arch=sm_90", "-lineinfo", "-std=c++17", "-cudart", "shared", "--cudadevrt", "none", "-L"])
+        .args(["-std=c++17", "-cudart", "shared", "-L"])
         .arg(&link)
-        .arg(source)
+        .arg("-L")
+        .arg(&library)
+        .args(options)
+        .args(sources.iter().map(|source| folder.join(source)))
         .arg("-o")
         .arg(&program)
         .output()
         .expect("nvcc runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(program)
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some(if output.status.success() { Ok(program) } else { Err(error) })
 }
 
 /// Runs a program with the libraries in place of NVIDIA's.
@@ -100,4 +115,53 @@ fn faults_stay_in_their_context() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{case}: {error}");
         assert!(error.contains(report) && output.status.code() == Some(7), "{case}: {error}");
     }
+}
+
+#[test]
+fn programs_of_several_units_are_linked() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    for (name, options) in [("linked", &["-arch=sm_90"][..]), ("debug", &["-arch=sm_80", "-G", "-g", "-O0"])]
+    {
+        let options = [&["-rdc=true", "--cudadevrt", "none"], options].concat();
+        let sources = ["linked/main.cu", "linked/unit.cu"];
+        let Some(program) = compile(name, &sources, &options, scratch.path()) else { return };
+        let output = run(&program.expect("nvcc succeeds"), scratch.path(), &[]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(text, "all good\n", "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// Options of nvcc that change what a program carries, with the PTX version that is chosen.
+const VARIANTS: &[(&str, &[&str], &str)] = &[
+    ("debug", &["-G", "-arch=sm_90"], "90"),
+    (
+        "several",
+        &[
+            "-gencode=arch=compute_75,code=compute_75",
+            "-gencode=arch=compute_80,code=[sm_80,compute_80]",
+            "-gencode=arch=compute_100,code=compute_100",
+        ],
+        "80",
+    ),
+    ("exact", &["-arch=sm_90a", "-default-stream", "per-thread"], "90"),
+    ("small", &["-arch=sm_80", "--compress-mode=size", "-Xfatbin", "-compress-all"], "80"),
+    ("plain", &["-arch=sm_75", "--compress-mode=none"], "75"),
+];
+
+#[test]
+fn programs_run_however_they_are_compiled() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    for (name, options, version) in VARIANTS {
+        let options = [*options, &["--cudadevrt", "none"]].concat();
+        let Some(program) = compile(name, &["options.cu"], &options, scratch.path()) else { return };
+        let output = run(&program.expect("nvcc succeeds"), scratch.path(), &[]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        let expected = format!("all good, PTX {version}\n");
+        assert_eq!(text, expected, "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let options = ["-gencode=arch=compute_90,code=sm_90", "--cudadevrt", "none"];
+    let Some(program) = compile("machine", &["options.cu"], &options, scratch.path()) else { return };
+    let output = run(&program.expect("nvcc succeeds"), scratch.path(), &[]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("embed PTX: `nvcc -arch=sm_90`"), "{error}");
 }

@@ -1,6 +1,7 @@
 //! Entry points by name and version, and tables that are refused.
 
 use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use runtime::{Result, Status};
 
@@ -15,6 +16,9 @@ pub(crate) fn find(name: &str, version: u32, per_thread: bool) -> Option<&'stati
         .max_by_key(|entry| (entry.per_thread == per_thread, entry.version))
         .filter(|best| best.per_thread == per_thread || !best.per_thread)
 }
+
+/// Whether somebody asked for proof.
+static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`
 const PER_THREAD: u64 = 2;
@@ -55,10 +59,14 @@ api! {
 
     fn cuGetExportTable(table: *mut *const c_void, _id: *const [u8; 16]) {
         put_wanted(table, std::ptr::null());
+        // NVIDIA's compiler and linker ask too, and do without.
+        if crate::jit::is_inside() || ASKED.swap(true, Relaxed) {
+            return Err(Status::NOT_SUPPORTED);
+        }
         eprintln!(
-            "warpgrind: the program has NVIDIA's CUDA runtime library in it, which asks the driver to prove that \
-             it is NVIDIA's. That is not answered. Link with `nvcc -cudart shared`, so that warpgrind's own \
-             libcudart can be used"
+            "warpgrind: a part of the program has NVIDIA's CUDA runtime library in it, which asks the driver to \
+             prove that it is NVIDIA's. That is not answered, and its calls fail. Build programs with `nvcc \
+             -cudart shared`: then warpgrind's own libcudart is used"
         );
         Err(Status::NOT_SUPPORTED)
     }

@@ -27,7 +27,6 @@ pub(crate) fn function(of: Handle) -> Result<Arc<Function>> {
 pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
     let declared = function.declared();
     let cluster = declared.tuning.required_cluster;
-    let version = function.module.linked.version;
     Ok(match number {
         0 => function.max_threads()? as i32,
         1 => function.shared_bytes()? as i32,
@@ -41,7 +40,8 @@ pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
             .sum(),
         3 => function.local_bytes()? as i32,
         4 => function.registers()? as i32,
-        5 => i32::from(version.major) * 10 + i32::from(version.minor),
+        // The architecture that the PTX is for, in spite of its name.
+        5 => i32::from(function.module.linked.target.sm),
         6 => i32::from(current()?.device.simulator.config().sm),
         7 => 0,
         8 => function.max_dynamic_shared.load(Relaxed) as i32,

@@ -10,7 +10,7 @@ use crate::object;
 use crate::state::{current, healthy};
 
 /// What to do about an image without PTX.
-const NO_PTX: &str = "no PTX for this device in the image. Machine code cannot be run; embed PTX: `nvcc -arch=sm_90` \
+pub(crate) const NO_PTX: &str = "no PTX for this device in the image. Machine code cannot be run; embed PTX: `nvcc -arch=sm_90` \
                       does (as `-gencode arch=compute_90,code=[sm_90,compute_90]`), `code=sm_90` alone does not";
 
 /// Options of `cuModuleLoadDataEx` and `cuLinkCreate` that are answered.
