@@ -198,7 +198,7 @@ pub(crate) struct ExecArgs {
     )]
     pub(crate) command: Vec<OsString>,
 
-    /// Print the variables that the program is given, and run nothing
+    /// Print the variables that the program is given, and run nothing. The folder that they lead to stays
     #[arg(long)]
     pub(crate) show_env: bool,
 
@@ -256,7 +256,10 @@ The program finds warpgrind's libcuda.so.1 and libcudart.so.12 and .13 instead o
 NVIDIA's, which is not answered.
 
 Faults are reported as `warpgrind run` does, and the program sees CUDA's error codes. Its exit status is
-passed through; 128 and the number of the signal if one ended it.
+passed through; 128 and the number of the signal if one ended it. Children of the program are treated alike.
+
+NVIDIA's NVRTC and nvJitLink are used where programs use them, and asked for PTX where those ask for machine
+code. They are looked for in CUDA_HOME, in LD_LIBRARY_PATH, among Python's packages and where systems have them.
 
 Examples:
   warpgrind exec -- ./app --size 1024

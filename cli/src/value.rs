@@ -39,6 +39,8 @@ pub(crate) enum Arg {
     Bytes(Vec<u8>),
     /// Raw bytes from a file.
     BytesFile(PathBuf),
+    /// Bytes and addresses one after the other, for structures that hold addresses. Launch files only.
+    Parts(Vec<Arg>),
 }
 
 /// A number whose type may be given.

@@ -16,6 +16,7 @@ use crate::exit::{Exit, Failure, quoted_list};
 use crate::modules::find_kernel;
 use crate::progress;
 use crate::report::RunReporter;
+use crate::value::Arg;
 
 /// A buffer or variable in device memory.
 pub(super) struct Resident<'a> {
@@ -26,10 +27,13 @@ pub(super) struct Resident<'a> {
     pub(super) shape: Vec<u64>,
     /// Seeds random contents that have no seed of their own.
     position: u64,
+    /// Addresses that were put into it, by offset.
+    pointers: Vec<(u64, DevicePtr)>,
 }
 
 impl Resident<'_> {
-    /// What it holds.
+    /// What it holds, with zeros for addresses that were put into it and are still there: they differ from
+    /// run to run.
     pub(super) fn read(&self, backend: &dyn Backend) -> Result<Array, Failure> {
         let size = byte_size(self.element, &self.shape)?;
         let mut bytes = Vec::new();
@@ -39,8 +43,20 @@ impl Resident<'_> {
         if !bytes.is_empty() {
             backend.read(self.pointer, &mut bytes)?;
         }
+        for (offset, address) in &self.pointers {
+            if let Some(word) = word_at(&mut bytes, *offset)
+                && *word == address.to_le_bytes()
+            {
+                *word = [0; 8];
+            }
+        }
         Ok(Array { element: self.element, shape: self.shape.clone(), bytes })
     }
+}
+
+/// The eight bytes at an offset.
+fn word_at(bytes: &mut [u8], offset: u64) -> Option<&mut [u8; 8]> {
+    bytes.get_mut(usize::try_from(offset).ok()?..)?.first_chunk_mut()
 }
 
 /// Executes the plan. What a launch finds is reported, not returned as an error.
@@ -150,7 +166,30 @@ fn place_memory<'a>(
         let resident = place_variable(name, variable, plan, module, id, backend);
         residents.push(resident.map_err(|failure| located(failure, "variable", name, variable, plan))?);
     }
+    place_pointers(&mut residents, plan, backend)?;
     Ok(residents)
+}
+
+/// Puts the addresses that buffers hold into them.
+fn place_pointers(residents: &mut [Resident<'_>], plan: &Plan, backend: &dyn Backend) -> Result<(), Failure> {
+    let addresses: HashMap<&str, DevicePtr> = residents.iter().map(|r| (r.name, r.pointer)).collect();
+    for resident in residents {
+        let wrong = |failure| located(failure, "buffer", resident.name, resident.plan, plan);
+        let size = byte_size(resident.element, &resident.shape)?;
+        for (offset, target) in &resident.plan.pointers {
+            let Arg::Reference { name, offset: within } = target else { continue };
+            let address = addresses.get(name.as_str());
+            let address = address.ok_or_else(|| wrong(params::unknown_buffer(name, plan)))?;
+            if offset.checked_add(8).is_none_or(|end| end > size) {
+                let text = format!("an address at byte {offset} does not fit into {size} bytes");
+                return Err(wrong(Failure::usage(text)));
+            }
+            let address = address.wrapping_add(*within);
+            backend.write(resident.pointer + offset, &address.to_le_bytes())?;
+            resident.pointers.push((*offset, address));
+        }
+    }
+    Ok(())
 }
 
 fn located(failure: Failure, what: &str, name: &str, buffer: &BufferPlan, plan: &Plan) -> Failure {
@@ -181,7 +220,7 @@ fn place_buffer<'a>(
     if let Some(array) = contents.filter(|array| !array.bytes.is_empty()) {
         backend.write(pointer, &array.bytes)?;
     }
-    Ok(Resident { name, plan: buffer, pointer, element, shape, position })
+    Ok(Resident { name, plan: buffer, pointer, element, shape, position, pointers: Vec::new() })
 }
 
 fn place_variable<'a>(
@@ -222,7 +261,7 @@ fn place_variable<'a>(
         let array = array.map_err(|error| contents_error(error, plan_of, plan))?;
         backend.write(pointer, &array.bytes)?;
     }
-    Ok(Resident { name, plan: plan_of, pointer, element, shape, position: 0 })
+    Ok(Resident { name, plan: plan_of, pointer, element, shape, position: 0, pointers: Vec::new() })
 }
 
 fn contents_error(error: String, buffer: &BufferPlan, plan: &Plan) -> Failure {
@@ -259,11 +298,16 @@ fn after(
     let Some(expect) = wanted.expect.as_ref().filter(|_| completed) else { return Ok(true) };
     let expected =
         Array::make(&expect.values, Some(got.element), Some(&got.shape), &plan.directory, resident.position);
-    let expected = expected.map_err(|error| {
+    let mut expected = expected.map_err(|error| {
         Failure::usage(error)
             .context(format!("expected values of `{}`", resident.name))
             .at(plan.source.as_ref(), &expect.place)
     })?;
+    for (offset, _) in &resident.pointers {
+        if let Some(word) = word_at(&mut expected.bytes, *offset) {
+            *word = [0; 8];
+        }
+    }
     let comparison = compare(&got, &expected, &expect.tolerance);
     reporter.comparison(resident.name, &got, &comparison);
     Ok(comparison.mismatches == 0)

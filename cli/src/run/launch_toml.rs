@@ -39,6 +39,8 @@ struct Buffer {
     rel: Option<Spanned<f64>>,
     #[serde(default)]
     nan_bits: bool,
+    #[serde(default)]
+    pointers: Vec<Spanned<(u64, String)>>,
     save: Option<PathBuf>,
     print: Option<Spanned<Value>>,
 }
@@ -74,6 +76,7 @@ pub(crate) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Plan, Failure> {
     };
     let buffers_by_name = buffers(file.buffers, false)?;
     let variables = buffers(file.variables, true)?;
+    let names: Vec<&str> = buffers_by_name.keys().chain(variables.keys()).map(String::as_str).collect();
     if file.launches.is_empty() {
         return Err(Failure::usage(format!("{} launches nothing", path.display()))
             .help("add a `[[launch]]` section with `kernel`, `grid`, `block` and `args`"));
@@ -81,7 +84,7 @@ pub(crate) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Plan, Failure> {
     let launches = file
         .launches
         .into_iter()
-        .map(|launch| convert_launch(launch, &buffers_by_name, &at))
+        .map(|launch| convert_launch(launch, &names, &at))
         .collect::<Result<_, Failure>>()?;
     Ok(Plan {
         directory: path.parent().map(Path::to_path_buf).unwrap_or_default(),
@@ -148,8 +151,17 @@ fn convert_buffer(
         Some((Value::Integer(count), _)) if *count >= 0 => Some(*count as u64),
         Some((_, span)) => return Err(at(span, "`print` is true, false or a number of elements".into())),
     };
+    let pointers = buffer.pointers.into_iter().map(|pointer| {
+        let place = pointer.span();
+        let (offset, text) = pointer.into_inner();
+        match value::parse_arg(&text) {
+            Ok((None, target @ Arg::Reference { .. })) => Ok((offset, target)),
+            _ => Err(at(place, format!("`{text}` is no address, such as `&x` or `&x+16`"))),
+        }
+    });
     Ok(BufferPlan {
         spec: BufferSpec { element, shape, init, output: None },
+        pointers: pointers.collect::<Result<_, Failure>>()?,
         save: buffer.save.into_iter().collect(),
         print,
         expect,
@@ -164,7 +176,7 @@ fn is_npy(path: &Path) -> bool {
 
 fn convert_launch(
     launch: Spanned<Launch>,
-    buffers: &IndexMap<String, BufferPlan>,
+    names: &[&str],
     at: &impl Fn(Range<usize>, String) -> Failure,
 ) -> Result<LaunchPlan, Failure> {
     let place = Some(launch.span());
@@ -172,7 +184,7 @@ fn convert_launch(
     let args = launch
         .args
         .iter()
-        .map(|arg| Ok((convert_arg(arg, buffers, at)?, Some(arg.span()))))
+        .map(|arg| Ok((convert_arg(arg.get_ref(), arg.span(), names, at)?, Some(arg.span()))))
         .collect::<Result<_, Failure>>()?;
     Ok(LaunchPlan {
         kernel: launch.kernel,
@@ -187,41 +199,53 @@ fn convert_launch(
 }
 
 fn convert_arg(
-    arg: &Spanned<Value>,
-    buffers: &IndexMap<String, BufferPlan>,
+    arg: &Value,
+    span: Range<usize>,
+    names: &[&str],
     at: &impl Fn(Range<usize>, String) -> Failure,
 ) -> Result<Arg, Failure> {
-    let text = match arg.get_ref() {
-        Value::String(name) if buffers.contains_key(name) => {
+    let known = |name: &str| names.contains(&name);
+    let text = match arg {
+        Value::Array(parts) => {
+            let parts = parts.iter().map(|part| match convert_arg(part, span.clone(), names, at)? {
+                part @ (Arg::Bytes(_) | Arg::Reference { .. }) => Ok(part),
+                _ => Err(at(
+                    span.clone(),
+                    "a part of a structure is `hex:…` or the address of a buffer".into(),
+                )),
+            });
+            return Ok(Arg::Parts(parts.collect::<Result<_, Failure>>()?));
+        }
+        Value::String(name) if known(name) => {
             return Ok(Arg::Reference { name: name.clone(), offset: 0 });
         }
         Value::String(text) => text.clone(),
         Value::Integer(value) => value.to_string(),
         Value::Float(value) => format!("{value:?}"),
         Value::Boolean(value) => u8::from(*value).to_string(),
-        _ => return Err(at(arg.span(), "an argument is a number or a string".into())),
+        _ => return Err(at(span, "an argument is a number, a string or an array of parts".into())),
     };
     let unknown = |name: &str, message: String| {
-        let failure = at(arg.span(), message);
-        match (closest(name, buffers.keys().map(String::as_str)), buffers.is_empty()) {
+        let failure = at(span.clone(), message);
+        match (closest(name, names.iter().copied()), names.is_empty()) {
             (Some(close), _) => failure.help(format!("did you mean `{close}`?")),
             (None, true) => failure.help("define it under [buffers.NAME]"),
-            (None, false) => failure.help(format!("the buffers are {}", quoted_list(buffers.keys()))),
+            (None, false) => failure.help(format!("the buffers are {}", quoted_list(names))),
         }
     };
     match value::parse_arg(&text) {
-        Ok((None, Arg::Reference { name, .. })) if !buffers.contains_key(&name) => {
+        Ok((None, Arg::Reference { name, .. })) if !known(&name) => {
             Err(unknown(&name, format!("there is no buffer `{name}`")))
         }
         Ok((None, Arg::Buffer(_)) | (Some(_), _)) => Err(at(
-            arg.span(),
+            span,
             format!("`{text}` defines a buffer; define it under [buffers.NAME] and pass its name"),
         )),
         Ok((None, arg)) => Ok(arg),
         Err(_) if value::is_name(&text) => {
             Err(unknown(&text, format!("there is no buffer `{text}`, and it is no number")))
         }
-        Err(error) => Err(at(arg.span(), error)),
+        Err(error) => Err(at(span, error)),
     }
 }
 

@@ -99,6 +99,23 @@ fn bytes_of(
     match arg {
         Arg::Bytes(bytes) => exactly(bytes.clone()),
         Arg::BytesFile(path) => exactly(read_file(&plan.directory.join(path))?),
+        Arg::Parts(parts) => {
+            let mut whole = Vec::new();
+            for part in parts {
+                match part {
+                    Arg::Bytes(bytes) => whole.extend(bytes),
+                    Arg::Reference { name, offset } => {
+                        let address =
+                            addresses.get(name.as_str()).ok_or_else(|| unknown_buffer(name, plan))?;
+                        whole.extend(
+                            &address.wrapping_add(*offset).to_le_bytes()[..address_size as usize / 8],
+                        );
+                    }
+                    _ => return Err(Failure::usage("a part is `hex:…` or the address of a buffer")),
+                }
+            }
+            exactly(whole)
+        }
         _ if is_aggregate => Err(Failure::usage(format!(
             "the parameter `{}` is {} as a whole",
             describe(parameter),

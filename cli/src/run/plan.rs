@@ -39,6 +39,8 @@ pub(crate) struct BufferPlan {
     pub(crate) save: Vec<PathBuf>,
     /// How many elements are printed afterwards, if any.
     pub(crate) print: Option<u64>,
+    /// Addresses in it: the offset of each in bytes, and the buffer or variable with the offset there.
+    pub(crate) pointers: Vec<(u64, Arg)>,
     /// What it must hold afterwards.
     pub(crate) expect: Option<Expectation>,
     /// Where it is defined.

@@ -1,0 +1,83 @@
+//! The folder of libraries that a program finds in place of NVIDIA's.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::exit::Failure;
+
+/// Names in `lib`, and the files that they stand for.
+const LIBRARIES: [(&str, &str); 4] = [
+    ("libcuda.so.1", "libwarpgrind_cuda.so"),
+    ("libcuda.so", "libwarpgrind_cuda.so"),
+    ("libcudart.so.12", "libcudart.so.12"),
+    ("libcudart.so.13", "libcudart.so.13"),
+];
+
+/// Those in `jit`: compilers and linkers that give machine code elsewhere and PTX here. They are loaded
+/// before the program, since frameworks look for them beside their own files.
+const COMPILERS: [&str; 4] = ["libnvrtc.so.12", "libnvrtc.so.13", "libnvJitLink.so.12", "libnvJitLink.so.13"];
+
+/// An assembler that hands on the PTX it is given, for frameworks that assemble before they load.
+const ASSEMBLER: &str = include_str!("ptxas.sh");
+
+/// The folder of a session.
+#[derive(Debug)]
+pub(super) struct Libraries {
+    /// With the driver and the runtime.
+    pub(super) folder: PathBuf,
+    /// Files that are loaded before the program.
+    pub(super) preloaded: Vec<PathBuf>,
+    /// The assembler.
+    pub(super) assembler: PathBuf,
+}
+
+impl Libraries {
+    /// Lays them out in a session's folder.
+    pub(super) fn lay_out(session: &Path) -> Result<Libraries, Failure> {
+        let problem =
+            |error: std::io::Error| Failure::usage(format!("cannot lay out the libraries: {error}"));
+        let from = built()?;
+        let (folder, jit) = (session.join("lib"), session.join("jit"));
+        for made in [&folder, &jit] {
+            std::fs::create_dir_all(made).map_err(problem)?;
+        }
+        for (name, file) in LIBRARIES {
+            symlink(from.join(file), folder.join(name)).map_err(problem)?;
+        }
+        let mut preloaded = Vec::new();
+        for name in COMPILERS {
+            let path = jit.join(name);
+            symlink(from.join(name), &path).map_err(problem)?;
+            preloaded.push(path);
+        }
+        let assembler = session.join("ptxas");
+        std::fs::write(&assembler, ASSEMBLER).map_err(problem)?;
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&assembler, executable).map_err(problem)?;
+        Ok(Libraries { folder, preloaded, assembler })
+    }
+}
+
+/// Where the libraries are: beside this program, or in `lib` beside its folder.
+fn built() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe().and_then(std::fs::canonicalize);
+    let program = program.map_err(|error| Failure::usage(format!("where is this program? {error}")))?;
+    let here = program.parent().unwrap_or(Path::new("."));
+    let complete = |folder: &PathBuf| {
+        let files = LIBRARIES.iter().map(|(_, file)| *file).chain(COMPILERS);
+        files.into_iter().all(|file| folder.join(file).is_file())
+    };
+    let age = |folder: &PathBuf| {
+        let driver = std::fs::metadata(folder.join(LIBRARIES[0].1));
+        driver
+            .and_then(|file| file.modified())
+            .and_then(|time| time.elapsed().map_err(std::io::Error::other))
+            .ok()
+    };
+    // cargo leaves them in two places, of which it renews only one for tests.
+    let candidates = [here.to_path_buf(), here.join("deps"), here.join("../lib"), here.join("..")];
+    candidates.into_iter().filter(complete).min_by_key(age).ok_or_else(|| {
+        Failure::usage(format!("the libraries are not beside {}", program.display()))
+            .help("`cargo build --release` makes them; they stay beside the program when it is copied")
+    })
+}

@@ -1,0 +1,154 @@
+//! `warpgrind exec`: a program with the simulated device in place of NVIDIA's driver.
+//!
+//! The program runs as a child ([`child`]) that finds our [`libraries`] before its own. What its processes
+//! did is put together from what they left in the session's folder ([`session`]).
+
+mod child;
+mod libraries;
+mod session;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::args::{Color, ExecArgs, Global, Tool};
+use crate::exit::{Exit, Failure};
+use crate::report::{Console, SCHEMA};
+use libraries::Libraries;
+use session::Counts;
+
+/// Runs the program and ends with its status.
+pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
+    let problem =
+        |error: std::io::Error| Failure::usage(format!("cannot make the session's folder: {error}"));
+    let session = tempfile::Builder::new().prefix("warpgrind-").tempdir().map_err(problem)?;
+    Counts::prepare(session.path()).map_err(problem)?;
+    let libraries = Libraries::lay_out(session.path())?;
+    let variables = variables(args, global, session.path(), &libraries)?;
+    if args.show_env {
+        // What is left behind on purpose: the variables lead into it.
+        let _ = session.keep();
+        let lines = variables.iter().map(|(name, value)| format!("{name}={}\n", value.display()));
+        console.out(lines.collect::<String>());
+        return Ok(Exit::Clean);
+    }
+    // What cannot be written is better known before the program runs for an hour.
+    if let Some(path) = &args.json {
+        std::fs::write(path, "")
+            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+    }
+    let status = child::run(&args.command, variables)?;
+    let counts = Counts::read(session.path());
+    let code = match args.error_exitcode.filter(|_| counts.findings > 0) {
+        Some(code) => i32::from(code),
+        None => child::code(status),
+    };
+    if let Some(path) = &args.json {
+        let document = json!({
+            "schema": SCHEMA,
+            "command": "exec",
+            "program": args.command.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>(),
+            "exit_code": code,
+            "signal": status.signal(),
+            "counts": {
+                "processes": counts.processes,
+                "launches": counts.launches,
+                "picked": counts.picked,
+                "findings": counts.findings,
+            },
+            "launches": session::launches(session.path()),
+        });
+        let mut text = serde_json::to_vec_pretty(&document).unwrap_or_default();
+        text.push(b'\n');
+        std::fs::write(path, text)
+            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+    }
+    if counts.findings > 0 || counts.processes == 0 || is_checked(args) {
+        console.err(counts.line());
+    }
+    drop(session);
+    console.finish()?;
+    std::process::exit(code)
+}
+
+/// Whether somebody wants to know what was checked.
+fn is_checked(args: &ExecArgs) -> bool {
+    !args.tool.is_empty()
+        || args.filter.is_some()
+        || args.launch_skip.is_some()
+        || args.launch_count.is_some()
+        || args.error_exitcode.is_some()
+        || args.save_launches.is_some()
+}
+
+/// `list` with `old` behind it, if there is one.
+fn before(list: OsString, old: &str) -> OsString {
+    let mut list = list;
+    if let Some(old) = std::env::var_os(old).filter(|old| !old.is_empty()) {
+        list.push(":");
+        list.push(old);
+    }
+    list
+}
+
+/// What the program's environment gets.
+fn variables(
+    args: &ExecArgs,
+    global: &Global,
+    session: &Path,
+    libraries: &Libraries,
+) -> Result<Vec<(&'static str, OsString)>, Failure> {
+    let (folder, assembler) = (&libraries.folder, &libraries.assembler);
+    let preloaded: Vec<OsString> = libraries.preloaded.iter().map(OsString::from).collect();
+    let mut list: Vec<(&'static str, OsString)> = vec![
+        ("LD_LIBRARY_PATH", before(folder.into(), "LD_LIBRARY_PATH")),
+        ("LD_PRELOAD", before(preloaded.join(OsStr::new(":")), "LD_PRELOAD")),
+        ("WARPGRIND_SESSION", session.into()),
+        // Triton looks for the driver in this folder.
+        ("TRITON_LIBCUDA_PATH", folder.into()),
+        ("TRITON_PTXAS_PATH", assembler.into()),
+        ("TRITON_PTXAS_BLACKWELL_PATH", assembler.into()),
+        // Numba's own search for it.
+        ("NUMBA_CUDA_DRIVER", folder.join("libcuda.so.1").into()),
+    ];
+    let mut set = |name, value: Option<String>| {
+        if let Some(value) = value {
+            list.push((name, value.into()));
+        }
+    };
+    let tool = |tool: &Tool| match tool {
+        Tool::Memcheck => "memcheck",
+        Tool::Initcheck => "initcheck",
+        Tool::Racecheck => "racecheck",
+        Tool::Synccheck => "synccheck",
+    };
+    let tools: Vec<&str> = args.tool.iter().map(tool).collect();
+    set("WARPGRIND_TOOL", (!tools.is_empty()).then(|| tools.join(",")));
+    set("WARPGRIND_STATS", args.stats.then(|| "1".into()));
+    set("WARPGRIND_RECORD", args.json.is_some().then(|| "1".into()));
+    set("WARPGRIND_FILTER", args.filter.clone());
+    set("WARPGRIND_LAUNCH_SKIP", args.launch_skip.map(|n| n.to_string()));
+    set("WARPGRIND_LAUNCH_COUNT", args.launch_count.map(|n| n.to_string()));
+    set("WARPGRIND_SEED", (args.seed != 0).then(|| args.seed.to_string()));
+    set("WARPGRIND_TIMEOUT_MS", args.timeout.map(|time| time.as_millis().to_string()));
+    set("WARPGRIND_JOBS", (global.jobs != 0).then(|| global.jobs.to_string()));
+    set("WARPGRIND_DEVICES", args.devices.map(|n| n.to_string()));
+    set("WARPGRIND_SM", args.sm.map(|n| n.to_string()));
+    set("WARPGRIND_MULTIPROCESSORS", args.multiprocessors.map(|n| n.to_string()));
+    set("WARPGRIND_MEMORY", args.memory.map(|n| n.to_string()));
+    let color = match global.color {
+        Color::Auto => None,
+        Color::Always => Some("always".into()),
+        Color::Never => Some("never".into()),
+    };
+    set("WARPGRIND_COLOR", color);
+    if let Some(path) = &args.save_launches {
+        let folder = std::fs::create_dir_all(path).and_then(|()| std::fs::canonicalize(path));
+        let folder =
+            folder.map_err(|error| Failure::usage(format!("cannot use {}: {error}", path.display())))?;
+        list.push(("WARPGRIND_SAVE_LAUNCHES", folder.into()));
+    }
+    Ok(list)
+}

@@ -1,0 +1,458 @@
+//! `warpgrind exec` from outside. The program that it runs is this test itself, in the role of [`client`]: it opens
+//! `libcuda.so.1` as programs do and loads PTX from `testdata`. Where nvcc is installed (`CUDA_HOME`), README.md's
+//! transcript is repeated too.
+
+use std::ffi::{CStr, CString, c_void};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// What the client does; not set: nothing, it is only a test that passes.
+const ROLE: &str = "WARPGRIND_TEST_ROLE";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// `warpgrind exec OPTIONS -- this test in a role`, to be run in the repository's root.
+fn exec(options: &[&str], role: &str) -> Command {
+    let mut command = warpgrind(options);
+    command.arg("--").arg(std::env::current_exe().unwrap()).args(["--exact", "client", "--nocapture", "-q"]);
+    command.env(ROLE, role);
+    command
+}
+
+fn warpgrind(options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
+    command.current_dir(root()).arg("exec").args(options).env_remove("LD_LIBRARY_PATH");
+    command
+}
+
+fn run(options: &[&str], role: &str) -> Output {
+    exec(options, role).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What the client printed, without the words of the test's frame.
+fn said(output: &Output) -> Vec<String> {
+    text(&output.stdout).lines().filter_map(|line| line.strip_prefix("client: ").map(String::from)).collect()
+}
+
+/// The driver as a program sees it.
+struct Driver(*mut c_void);
+
+type Call = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u32;
+
+impl Driver {
+    /// Opens it, makes a context and loads a PTX file of the repository.
+    fn start(module: &str) -> (Driver, u64) {
+        // SAFETY: the name is a string.
+        let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) };
+        assert!(!library.is_null(), "no libcuda.so.1");
+        let driver = Driver(library);
+        let (mut context, mut loaded) = (0u64, 0u64);
+        driver.ok(c"cuInit", &[0]);
+        driver.ok(c"cuDevicePrimaryCtxRetain", &[to(&mut context), 0]);
+        driver.ok(c"cuCtxSetCurrent", &[context]);
+        let text = CString::new(std::fs::read(root().join(module)).unwrap()).unwrap();
+        driver.ok(c"cuModuleLoadData", &[to(&mut loaded), text.as_ptr() as u64]);
+        (driver, loaded)
+    }
+
+    fn call(&self, name: &CStr, arguments: &[u64]) -> u32 {
+        // SAFETY: the library is open, the name is a string.
+        let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        assert!(!address.is_null(), "{name:?}");
+        let mut a = [0; 11];
+        a[..arguments.len()].copy_from_slice(arguments);
+        // SAFETY: callers give what the function of this name takes; more arguments do no harm.
+        unsafe {
+            let function = std::mem::transmute::<*mut c_void, Call>(address);
+            function(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10])
+        }
+    }
+
+    fn ok(&self, name: &CStr, arguments: &[u64]) {
+        assert_eq!(self.call(name, arguments), 0, "{name:?}");
+    }
+
+    /// Device memory with these contents; without any it is left unwritten.
+    fn buffer(&self, bytes: u64, contents: Option<f32>) -> u64 {
+        let mut address = 0u64;
+        self.ok(c"cuMemAlloc_v2", &[to(&mut address), bytes]);
+        if let Some(value) = contents {
+            self.ok(c"cuMemsetD32_v2", &[address, u64::from(value.to_bits()), bytes / 4]);
+        }
+        address
+    }
+
+    /// Launches a kernel of two blocks or more.
+    fn launch(&self, module: u64, kernel: &CStr, grid: u64, block: u64, arguments: &[u64]) {
+        let mut function = 0u64;
+        self.ok(c"cuModuleGetFunction", &[to(&mut function), module, kernel.as_ptr() as u64]);
+        let pointers: Vec<u64> =
+            arguments.iter().map(|argument| std::ptr::from_ref(argument) as u64).collect();
+        self.ok(c"cuLaunchKernel", &[function, grid, 1, 1, block, 1, 1, 0, 0, pointers.as_ptr() as u64, 0]);
+    }
+
+    /// `y = a * x + y` for `count` elements, as testdata's saxpy does.
+    fn saxpy(&self, module: u64, count: u64, x: u64, y: u64) -> u32 {
+        self.launch(module, c"saxpy", 4, 256, &[count, u64::from(2f32.to_bits()), x, y]);
+        self.call(c"cuCtxSynchronize", &[])
+    }
+}
+
+fn to<T>(value: &mut T) -> u64 {
+    std::ptr::from_mut(value) as u64
+}
+
+/// The program that `warpgrind exec` runs in the other tests.
+#[test]
+fn client() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let saxpy = "testdata/ptx/sm_90-lineinfo/saxpy.ptx";
+    match &*role {
+        "good" => {
+            let (driver, module) = Driver::start(saxpy);
+            let (x, y) = (driver.buffer(4000, Some(1.0)), driver.buffer(4000, Some(0.5)));
+            for _ in 0..3 {
+                assert_eq!(driver.saxpy(module, 1000, x, y), 0);
+            }
+            let mut values = vec![0f32; 1000];
+            driver.ok(c"cuMemcpyDtoH_v2", &[values.as_mut_ptr() as u64, y, 4000]);
+            println!("client: {} {}", values[0], values[999]);
+            std::process::exit(3);
+        }
+        "bounds" => {
+            let (driver, module) = Driver::start(saxpy);
+            let (x, y) = (driver.buffer(4000, Some(1.0)), driver.buffer(4000, Some(1.0)));
+            println!("client: {}", driver.saxpy(module, 1001, x, y));
+            println!("client: {}", driver.call(c"cuMemAlloc_v2", &[to(&mut { x }), 4]));
+        }
+        "unwritten" => {
+            let (driver, module) = Driver::start(saxpy);
+            let (x, y) = (driver.buffer(4000, None), driver.buffer(4000, Some(1.0)));
+            println!("client: {}", driver.saxpy(module, 1000, x, y));
+        }
+        "race" => {
+            let (driver, module) = Driver::start("testdata/ptx/racecheck/flag.ptx");
+            let (a, b) = (driver.buffer(256, Some(0.0)), driver.buffer(256, Some(0.0)));
+            driver.launch(module, c"flag_no_acquire", 2, 1, &[a, b]);
+            println!("client: {}", driver.call(c"cuCtxSynchronize", &[]));
+        }
+        "branches" => {
+            let (driver, module) = Driver::start("cli/tests/data/branches.ptx");
+            driver.launch(module, c"branches", 1, 64, &[]);
+            println!("client: {}", driver.call(c"cuCtxSynchronize", &[]));
+        }
+        "pointers" => {
+            let (driver, module) = Driver::start("cli/tests/data/pointers.ptx");
+            let (values, out, table) =
+                (driver.buffer(16, None), driver.buffer(16, None), driver.buffer(32, None));
+            let put = |address: u64, bytes: &[u8]| {
+                driver.ok(c"cuMemcpyHtoD_v2", &[address, bytes.as_ptr() as u64, bytes.len() as u64]);
+            };
+            let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+            put(values, &[10, 0, 0, 0, 20, 0, 0, 0, 30, 0, 0, 0, 40, 0, 0, 0]);
+            put(table, &words(&[values + 12, values + 8, values + 4, values]));
+            let (mut extra, mut size) = (0u64, 0u64);
+            let name = c"extra".as_ptr() as u64;
+            driver.ok(c"cuModuleGetGlobal_v2", &[to(&mut extra), to(&mut size), module, name]);
+            put(extra, &words(&[values + 4]));
+            let mut function = 0u64;
+            driver.ok(c"cuModuleGetFunction", &[to(&mut function), module, c"gather".as_ptr() as u64]);
+            let view = [out, 4];
+            let parameters = [view.as_ptr() as u64, std::ptr::from_ref(&table) as u64];
+            let parameters = parameters.as_ptr() as u64;
+            driver.ok(c"cuLaunchKernel", &[function, 1, 1, 1, 32, 1, 1, 0, 0, parameters, 0]);
+            let mut got = [0u32; 4];
+            driver.ok(c"cuMemcpyDtoH_v2", &[got.as_mut_ptr() as u64, out, 16]);
+            println!("client: {got:?}");
+        }
+        "refused" => {
+            let (driver, _) = Driver::start(saxpy);
+            let mut handle = 1u64;
+            let image = b"\x7fELF\0\0\0\0\0\0\0\0\0\0\0\0";
+            let cubin = driver.call(c"cuModuleLoadData", &[to(&mut handle), image.as_ptr() as u64]);
+            let proof = driver.call(c"cuGetExportTable", &[to(&mut handle), image.as_ptr() as u64]);
+            println!("client: {cubin} {proof}");
+        }
+        "wait" => {
+            println!("client: waiting");
+            std::thread::sleep(std::time::Duration::from_secs(60));
+        }
+        "nothing" => {}
+        _ => panic!("{role}"),
+    }
+}
+
+#[test]
+fn status_output_and_signals_pass_through() {
+    let output = run(&[], "good");
+    assert_eq!((output.status.code(), said(&output)), (Some(3), vec!["6.5 6.5".to_string()]));
+    assert_eq!(text(&output.stderr), "");
+
+    let output = warpgrind(&["--", "sh", "-c", "kill -SEGV $$"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(128 + libc::SIGSEGV));
+    // A signal to `warpgrind` reaches the program.
+    let mut child = exec(&[], "wait").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("waiting") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut out, &mut line).unwrap() > 0);
+    }
+    // SAFETY: a signal to a child that was not waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    assert_eq!(child.wait().unwrap().code(), Some(128 + libc::SIGTERM));
+}
+
+#[test]
+fn programs_that_cannot_run_are_explained() {
+    for (program, part) in [
+        ("./no-such-program", "cannot run ./no-such-program"),
+        ("Cargo.toml", "did you mean `./Cargo.toml`?"),
+        ("./Cargo.toml", "not executable"),
+    ] {
+        let output = warpgrind(&["--", program]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
+    }
+    // Nothing was checked, which must not look like success.
+    let output = run(&["--error-exitcode", "9"], "nothing");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stderr), "warpgrind: the program used no CUDA device\n");
+}
+
+#[test]
+fn what_is_refused_says_what_to_do() {
+    let output = run(&[], "refused");
+    assert_eq!(said(&output), ["209 801"]);
+    let error = text(&output.stderr);
+    assert!(error.contains("embed PTX: `nvcc -arch=sm_90`") && error.contains("-cudart shared"), "{error}");
+}
+
+#[test]
+fn faults_are_reported_with_the_line_of_the_source() {
+    let output = run(&["--error-exitcode", "9", "--tool", "memcheck"], "bounds");
+    assert_eq!((output.status.code(), said(&output)), (Some(9), vec!["700".to_string(), "700".into()]));
+    let error = text(&output.stderr);
+    for part in [
+        "error[out-of-bounds]: read of 4 bytes",
+        "0 bytes after the end of buffer `allocation #1` (4000 bytes",
+        "CUDA source: kernels/saxpy.cu:7\n",
+        "block (3, 0, 0), thread (232, 0, 0)",
+        "stopped by a fault with 1 finding",
+        "warpgrind: 1 launch, 1 finding\n",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
+fn checks_apply_to_whole_programs() {
+    for (role, tool, kind) in [
+        ("unwritten", "initcheck", "error[uninitialized-read]"),
+        ("race", "racecheck", "error[data-race]"),
+        ("race", "memcheck,racecheck,initcheck,synccheck", "error[data-race]"),
+        ("branches", "synccheck", "error[undefined-behavior]: lanes of one warp arrive at barrier 0"),
+    ] {
+        let clean = run(&["--tool", "memcheck", "--error-exitcode", "9"], role);
+        assert_eq!((clean.status.code(), said(&clean)), (Some(0), vec!["0".to_string()]));
+        assert_eq!(text(&clean.stderr), "warpgrind: 1 launch, no findings\n", "{role}");
+        let found = run(&["--tool", tool, "--error-exitcode", "9"], role);
+        // The program does not notice.
+        assert_eq!((found.status.code(), said(&found)), (Some(9), vec!["0".to_string()]), "{role}");
+        assert!(text(&found.stderr).contains(kind), "{}", text(&found.stderr));
+        // Launches that are not picked are not checked.
+        let other = run(&["--tool", tool, "--error-exitcode", "9", "--filter", "other"], role);
+        assert_eq!(other.status.code(), Some(0));
+        assert_eq!(text(&other.stderr), "warpgrind: 1 launch, 0 of them picked, no findings\n");
+    }
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn launches_are_picked_and_written_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.json");
+    let file = path.to_str().unwrap();
+    let output =
+        run(&["--json", file, "--filter", "axp", "--launch-skip", "1", "--launch-count", "1"], "good");
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(text(&output.stderr), "warpgrind: 3 launches, 1 of them picked, no findings\n");
+    let document = json(&path);
+    assert_eq!((&document["schema"], &document["command"]), (&1.into(), &"exec".into()));
+    assert_eq!((&document["exit_code"], &document["signal"]), (&3.into(), &Value::Null));
+    assert_eq!((&document["counts"]["launches"], &document["counts"]["picked"]), (&3.into(), &1.into()));
+    assert_eq!(document["launches"].as_array().unwrap().len(), 1);
+    assert_eq!(document["launches"][0]["kernel"], "saxpy");
+
+    run(&["--json", file], "bounds");
+    let finding = &json(&path)["launches"][0]["findings"][0];
+    assert_eq!((&finding["kind"], &finding["fault"]), (&"out-of-bounds".into(), &true.into()));
+    assert_eq!(finding["place"]["cuda"][0]["line"], 7);
+
+    let output = run(&["--json", "/no/such/folder/report.json"], "good");
+    assert_eq!(
+        (output.status.code(), said(&output)),
+        (Some(2), Vec::new()),
+        "found out before the program ran"
+    );
+}
+
+#[test]
+fn statistics_are_printed_for_picked_launches() {
+    let output = run(&["--stats", "--launch-count", "2"], "good");
+    let error = text(&output.stderr);
+    assert_eq!(error.matches("saxpy: grid (4, 1, 1), block (256, 1, 1): completed\n").count(), 2, "{error}");
+    let words = error.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words.matches("global read 7.8 KiB 375 sectors").count(), 2, "{error}");
+}
+
+#[test]
+fn saved_launches_give_the_same_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("launches");
+    let output = run(&["--save-launches", saved.to_str().unwrap()], "good");
+    assert_eq!(output.status.code(), Some(3));
+    for number in 0..3 {
+        let file = saved.join(format!("000{number}-saxpy/LAUNCH.toml"));
+        let again = Command::new(env!("CARGO_BIN_EXE_warpgrind")).arg("run").arg(&file).output().unwrap();
+        let shown = text(&again.stdout);
+        assert_eq!(again.status.code(), Some(0), "{shown}{}", text(&again.stderr));
+        // What the program's launch left is what this one must leave.
+        assert!(shown.contains("as expected"), "{shown}");
+    }
+    // Addresses in structures, buffers and variables lead to the same places.
+    let output = run(&["--save-launches", saved.to_str().unwrap()], "pointers");
+    assert_eq!(said(&output), ["[60, 50, 40, 30]"], "{}", text(&output.stderr));
+    let file = saved.join("0003-gather/LAUNCH.toml");
+    let again = Command::new(env!("CARGO_BIN_EXE_warpgrind")).arg("run").arg(&file).output().unwrap();
+    let shown = text(&again.stdout);
+    assert_eq!(again.status.code(), Some(0), "{shown}{}", text(&again.stderr));
+    assert!(
+        shown.contains("b0: 16 values of u8 as expected\n") && shown.contains("runs: 4 values"),
+        "{shown}"
+    );
+    let wrong = std::fs::read_to_string(&file).unwrap().replace("&b2+4", "&b2+8");
+    std::fs::write(&file, wrong).unwrap();
+    let again = Command::new(env!("CARGO_BIN_EXE_warpgrind")).arg("run").arg(&file).output().unwrap();
+    assert_eq!(again.status.code(), Some(1), "another address gives another result");
+
+    let output = run(&["--save-launches", saved.to_str().unwrap(), "--filter", "saxpy"], "bounds");
+    assert_eq!(output.status.code(), Some(0));
+    let again = Command::new(env!("CARGO_BIN_EXE_warpgrind"))
+        .arg("run")
+        .arg(saved.join("0004-saxpy/LAUNCH.toml"))
+        .output();
+    let again = again.unwrap();
+    assert_eq!(again.status.code(), Some(5));
+    assert!(text(&again.stderr).contains("error[out-of-bounds]"), "{}", text(&again.stderr));
+}
+
+#[test]
+fn scripts_and_their_children_are_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("both.sh");
+    let client = std::env::current_exe().unwrap();
+    let line = format!("{ROLE}=good {} --exact client --nocapture -q", client.display());
+    std::fs::write(&script, format!("#!/bin/sh\n{line} &\n{line}\nwait $!\nexit 4\n")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).unwrap();
+    let report = folder.path().join("report.json");
+    // A path that is relative to the folder it is called from.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
+    command.current_dir(folder.path()).args(["exec", "--tool", "racecheck", "--json"]).arg(&report);
+    let output = command.args(["--", "./both.sh"]).env_remove("LD_LIBRARY_PATH").output().unwrap();
+    assert_eq!((output.status.code(), said(&output).len()), (Some(4), 2), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "warpgrind: 6 launches in 2 processes, no findings\n");
+    let document = json(&report);
+    let processes = document["launches"].as_array().unwrap().iter().map(|launch| launch["process"].as_u64());
+    let processes: Vec<Option<u64>> = processes.collect();
+    assert!(
+        processes.len() == 6 && processes[0] == processes[2] && processes[2] != processes[3],
+        "{processes:?}"
+    );
+}
+
+#[test]
+fn the_environment_is_shown_and_serves_without_exec() {
+    let output = warpgrind(&["--show-env", "--tool", "racecheck"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let shown = text(&output.stdout);
+    let variables: Vec<(&str, &str)> = shown.lines().filter_map(|line| line.split_once('=')).collect();
+    let value =
+        |name: &str| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| *value).unwrap();
+    assert_eq!(value("WARPGRIND_TOOL"), "racecheck");
+    let session = PathBuf::from(value("WARPGRIND_SESSION"));
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "client", "--nocapture", "-q"])
+        .env(ROLE, "race")
+        .envs(variables.iter().copied());
+    let output = command.output().unwrap();
+    std::fs::remove_dir_all(session).unwrap();
+    assert!(text(&output.stderr).contains("error[data-race]"), "{}", text(&output.stderr));
+}
+
+/// nvcc and the folder with the shared runtime library.
+fn nvcc() -> Option<(PathBuf, PathBuf)> {
+    let home = PathBuf::from(std::env::var_os("CUDA_HOME")?);
+    let folder =
+        ["lib64", "lib"].map(|folder| home.join(folder)).into_iter().find(|folder| folder.is_dir())?;
+    let compiler = home.join("bin/nvcc");
+    compiler.is_file().then_some((compiler, folder))
+}
+
+/// The part of README.md from a command's line to the end of its output.
+fn transcript<'a>(readme: &'a str, command: &str) -> &'a str {
+    let start = readme.find(&format!("$ {command}\n")).expect("README.md has the command");
+    let rest = &readme[start + command.len() + 3..];
+    &rest[..rest.find("```").expect("README.md closes the block")]
+}
+
+#[test]
+fn the_transcript_in_the_readme_is_true() {
+    let Some((nvcc, libraries)) = nvcc() else {
+        eprintln!("skipped: no nvcc; set CUDA_HOME to the toolkit's folder to run this test");
+        return;
+    };
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let line = "nvcc -arch=sm_90 -lineinfo -cudart shared cuda/tests/programs/scale.cu -o scale";
+    assert!(readme.contains(&format!("$ {line}\n")));
+    // The toolkit from PyPI has the library under its full name only, and not the one for launches by kernels.
+    let version =
+        ["13", "12"].into_iter().find(|version| libraries.join(format!("libcudart.so.{version}")).exists());
+    let library = libraries.join(format!("libcudart.so.{}", version.expect("a shared runtime library")));
+    std::os::unix::fs::symlink(library, folder.path().join("libcudart.so")).unwrap();
+    let built = Command::new(nvcc)
+        .current_dir(root())
+        .args(line.split(' ').skip(1).take_while(|word| *word != "-o"))
+        .args(["--cudadevrt", "none", "-L"])
+        .arg(folder.path())
+        .arg("-o")
+        .arg(folder.path().join("scale"))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    // Both streams go to one place, as on a terminal.
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
+    command.current_dir(root()).args(["exec", "--"]).arg(folder.path().join("scale"));
+    command.stdout(writer.try_clone().unwrap()).stderr(writer).env_remove("LD_LIBRARY_PATH");
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut shown = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut shown).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(shown, transcript(&readme, "warpgrind exec -- ./scale"));
+}
