@@ -4,6 +4,8 @@
 //! Epochs are counted by warp. After a barrier of a whole CTA one number stands for all its threads; what is known
 //! beyond that is listed by warp, as sets of lanes that share an epoch.
 
+use super::tree::{Tree, Value};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// All lanes of a warp.
@@ -22,11 +24,6 @@ impl Shape {
     /// Warps of a CTA.
     pub fn warps(self) -> u32 {
         self.threads_per_cta.div_ceil(32).max(1)
-    }
-
-    /// A warp's number in the launch.
-    pub(super) fn warp(self, cta: u32, warp: u32) -> u32 {
-        cta * self.warps() + warp
     }
 
     /// The set of threads that a scope of a thread takes in, as a number within its level
@@ -48,42 +45,22 @@ impl Shape {
 /// Lanes of a warp known up to an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ahead {
-    /// The warp's number in the launch.
+    /// The warp in its CTA.
     warp: u32,
     epoch: u32,
     lanes: u32,
 }
 
-/// A vector clock.
+/// What is known of a CTA.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Clock {
-    /// By CTA, ascending: all its threads are known up to this epoch.
-    floors: Vec<(u32, u32)>,
-    /// Known further than their CTA, ascending by warp and epoch. Lanes are in one entry at most.
-    ahead: Vec<Ahead>,
+pub(super) struct Known {
+    /// All its threads are known up to this epoch.
+    floor: u32,
+    /// Known further than that, ascending by warp and epoch. Lanes are in one entry at most.
+    ahead: SmallVec<[Ahead; 1]>,
 }
 
-fn lookup(sorted: &[(u32, u32)], key: u32) -> u32 {
-    match sorted {
-        [] => 0,
-        // A CTA that has met no other one knows itself only.
-        [(only, epoch)] => {
-            if *only == key {
-                *epoch
-            } else {
-                0
-            }
-        }
-        _ => sorted.binary_search_by_key(&key, |e| e.0).map_or(0, |i| sorted[i].1),
-    }
-}
-
-impl Clock {
-    /// The epoch up to which all threads of a CTA are known; 0 is nothing.
-    pub(super) fn floor(&self, cta: u32) -> u32 {
-        lookup(&self.floors, cta)
-    }
-
+impl Known {
     fn of_warp(&self, warp: u32) -> std::ops::Range<usize> {
         let start = self.ahead.partition_point(|a| a.warp < warp);
         let count = self.ahead[start..].iter().take_while(|a| a.warp == warp).count();
@@ -91,36 +68,21 @@ impl Clock {
     }
 
     /// Lanes of a warp that are not known up to an epoch.
-    pub(super) fn missing(&self, shape: Shape, cta: u32, warp: u32, lanes: u32, epoch: u32) -> u32 {
-        if self.floor(cta) >= epoch {
+    fn missing(&self, warp: u32, lanes: u32, epoch: u32) -> u32 {
+        if self.floor >= epoch {
             return 0;
         }
         if self.ahead.is_empty() {
             return lanes;
         }
-        let range = self.of_warp(shape.warp(cta, warp));
-        self.ahead[range].iter().filter(|a| a.epoch >= epoch).fold(lanes, |rest, a| rest & !a.lanes)
+        let known = &self.ahead[self.of_warp(warp)];
+        known.iter().filter(|a| a.epoch >= epoch).fold(lanes, |rest, a| rest & !a.lanes)
     }
 
-    /// Whether nothing that is known of a warp depends on the lane.
-    pub(super) fn is_uniform(&self) -> bool {
-        self.ahead.iter().all(|a| a.lanes == ALL)
-    }
-
-    /// Whether what is known of a warp depends on the lane.
-    pub(super) fn tells_lanes_apart(&self, shape: Shape, cta: u32, warp: u32) -> bool {
-        !self.ahead.is_empty()
-            && self.ahead[self.of_warp(shape.warp(cta, warp))].iter().any(|a| a.lanes != ALL)
-    }
-
-    /// Knows some lanes of a warp up to an epoch.
-    pub(super) fn raise(&mut self, shape: Shape, cta: u32, warp: u32, lanes: u32, epoch: u32) {
-        if self.floor(cta) < epoch {
-            self.raise_warp(Ahead { warp: shape.warp(cta, warp), epoch, lanes });
+    fn raise(&mut self, mut new: Ahead) {
+        if self.floor >= new.epoch {
+            return;
         }
-    }
-
-    fn raise_warp(&mut self, mut new: Ahead) {
         let range = self.of_warp(new.warp);
         for known in &mut self.ahead[range.clone()] {
             if known.epoch >= new.epoch {
@@ -148,77 +110,126 @@ impl Clock {
         }
     }
 
-    /// Knows a whole CTA up to an epoch.
-    pub(super) fn raise_cta(&mut self, shape: Shape, cta: u32, epoch: u32) {
-        match self.floors.binary_search_by_key(&cta, |e| e.0) {
-            Ok(i) => self.floors[i].1 = self.floors[i].1.max(epoch),
-            Err(i) => self.floors.insert(i, (cta, epoch)),
-        }
-        self.drop_below_floors(shape);
+    fn raise_floor(&mut self, epoch: u32) {
+        self.floor = self.floor.max(epoch);
+        let floor = self.floor;
+        self.ahead.retain(|a| a.epoch > floor);
+    }
+}
+
+impl Value for Known {
+    fn knows(&self, other: &Self) -> bool {
+        self.floor >= other.floor && other.ahead.iter().all(|a| self.missing(a.warp, a.lanes, a.epoch) == 0)
     }
 
-    fn drop_below_floors(&mut self, shape: Shape) {
-        let (floors, warps) = (&self.floors, shape.warps());
-        self.ahead.retain(|a| a.epoch > lookup(floors, a.warp / warps));
+    fn join(&mut self, other: &Self) {
+        self.raise_floor(other.floor);
+        other.ahead.iter().for_each(|&new| self.raise(new));
+    }
+
+    fn heap_bytes(&self) -> usize {
+        if self.ahead.spilled() { self.ahead.capacity() * size_of::<Ahead>() } else { 0 }
+    }
+}
+
+/// A vector clock.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Clock {
+    ctas: Tree<Known>,
+    /// Of some warp, some lanes may be known further than others.
+    parted: bool,
+}
+
+impl PartialEq for Clock {
+    fn eq(&self, other: &Self) -> bool {
+        self.ctas == other.ctas
+    }
+}
+
+impl Eq for Clock {}
+
+impl Clock {
+    /// The epoch up to which all threads of a CTA are known; 0 is nothing.
+    pub(super) fn floor(&self, cta: u32) -> u32 {
+        self.ctas.get(cta).map_or(0, |known| known.floor)
+    }
+
+    /// Lanes of a warp that are not known up to an epoch.
+    pub(super) fn missing(&self, cta: u32, warp: u32, lanes: u32, epoch: u32) -> u32 {
+        self.ctas.get(cta).map_or(lanes, |known| known.missing(warp, lanes, epoch))
+    }
+
+    /// Whether surely nothing that is known of a warp depends on the lane.
+    pub(super) fn is_uniform(&self) -> bool {
+        !self.parted
+    }
+
+    /// Whether what is known of a warp beyond what is known of its CTA depends on the lane.
+    pub(super) fn tells_lanes_apart(&self, cta: u32, warp: u32) -> bool {
+        self.parted
+            && self
+                .ctas
+                .get(cta)
+                .is_some_and(|known| known.ahead[known.of_warp(warp)].iter().any(|a| a.lanes != ALL))
+    }
+
+    /// Knows some lanes of a warp up to an epoch.
+    pub(super) fn raise(&mut self, cta: u32, warp: u32, lanes: u32, epoch: u32) {
+        if self.floor(cta) < epoch {
+            self.parted |= lanes != ALL;
+            self.ctas.entry(cta).raise(Ahead { warp, epoch, lanes });
+        }
+    }
+
+    /// Knows a whole CTA up to an epoch.
+    pub(super) fn raise_cta(&mut self, cta: u32, epoch: u32) {
+        self.ctas.entry(cta).raise_floor(epoch);
+        if self.ctas.only().is_some_and(|known| known.ahead.is_empty()) {
+            self.parted = false;
+        }
     }
 
     /// Whether another clock knows nothing more.
-    pub(super) fn knows(&self, shape: Shape, other: &Clock) -> bool {
-        let warps = shape.warps();
-        other.floors.iter().all(|&(cta, epoch)| self.floor(cta) >= epoch)
-            && other
-                .ahead
-                .iter()
-                .all(|a| self.missing(shape, a.warp / warps, a.warp % warps, a.lanes, a.epoch) == 0)
+    pub(super) fn knows(&self, other: &Clock) -> bool {
+        self.ctas.knows(&other.ctas)
     }
 
     /// Takes in what another clock knows.
-    pub(super) fn join(&mut self, shape: Shape, other: &Clock) {
-        if self.knows(shape, other) {
-            return;
-        }
-        let (a, b) = (&self.floors, &other.floors);
-        let mut floors = Vec::with_capacity(a.len().max(b.len()));
-        let (mut i, mut j) = (0, 0);
-        while i < a.len() || j < b.len() {
-            let key_a = a.get(i).map_or(u32::MAX, |e| e.0);
-            let key_b = b.get(j).map_or(u32::MAX, |e| e.0);
-            let mut value = 0;
-            if key_a <= key_b && i < a.len() {
-                value = a[i].1;
-                i += 1;
-            }
-            if key_b <= key_a && j < b.len() {
-                value = value.max(b[j].1);
-                j += 1;
-            }
-            floors.push((key_a.min(key_b), value));
-        }
-        self.floors = floors;
-        // Warps ascend on both sides; only those that both know need care.
-        let mine = std::mem::take(&mut self.ahead);
-        let mut rest = mine.as_slice();
-        for &new in &other.ahead {
-            let before = rest.iter().take_while(|a| a.warp <= new.warp).count();
-            self.ahead.extend_from_slice(&rest[..before]);
-            rest = &rest[before..];
-            self.raise_warp(new);
-        }
-        self.ahead.extend_from_slice(rest);
-        self.drop_below_floors(shape);
+    pub(super) fn join(&mut self, other: &Clock) {
+        // Lanes of one epoch known from two sides can be all lanes or not.
+        self.parted |= other.parted;
+        self.ctas.join(&other.ctas);
     }
 
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
-        8 * self.floors.capacity() + size_of::<Ahead>() * self.ahead.capacity()
+        self.ctas.heap_bytes()
+    }
+}
+
+impl Value for Arc<Clock> {
+    fn knows(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self, other) || Clock::knows(self, other)
+    }
+
+    fn join(&mut self, other: &Self) {
+        if !Value::knows(self, other) {
+            if Clock::knows(other, self) {
+                *self = Arc::clone(other);
+            } else {
+                Arc::make_mut(self).join(other);
+            }
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        if Arc::strong_count(self) == 1 { size_of::<Clock>() + Clock::heap_bytes(self) } else { 0 }
     }
 }
 
 /// Joins into a shared clock, copying it only if that changes something.
-pub(super) fn join_shared(shape: Shape, into: &mut Arc<Clock>, from: &Arc<Clock>) {
-    if !Arc::ptr_eq(into, from) && !into.knows(shape, from) {
-        Arc::make_mut(into).join(shape, from);
-    }
+pub(super) fn join_shared(into: &mut Arc<Clock>, from: &Arc<Clock>) {
+    Value::join(into, from);
 }
 
 #[cfg(test)]
@@ -226,8 +237,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashMap;
-
-    const SHAPE: Shape = Shape { threads_per_cta: 64, ctas_per_cluster: 2 };
 
     type Map = HashMap<(u32, u32, u32), u32>;
 
@@ -250,21 +259,21 @@ mod tests {
                 let lanes = if lanes == 7 { ALL } else { lanes };
                 match what {
                     0 => {
-                        clock.raise(SHAPE, cta, warp, lanes, epoch);
+                        clock.raise(cta, warp, lanes, epoch);
                         raise(&mut map, cta, warp, lanes, epoch);
                     }
                     1 => {
-                        other.raise_cta(SHAPE, cta, epoch);
+                        other.raise_cta(cta, epoch);
                         (0..2).for_each(|w| raise(&mut other_map, cta, w, ALL, epoch));
                     }
                     2 => {
-                        other.raise(SHAPE, cta, warp, lanes, epoch);
+                        other.raise(cta, warp, lanes, epoch);
                         raise(&mut other_map, cta, warp, lanes, epoch);
                     }
                     _ => {
-                        clock.join(SHAPE, &other);
+                        clock.join(&other);
                         other_map.iter().for_each(|(&(c, w, l), &e)| raise(&mut map, c, w, 1 << l, e));
-                        prop_assert!(clock.knows(SHAPE, &other));
+                        prop_assert!(clock.knows(&other));
                         std::mem::swap(&mut clock, &mut other);
                         std::mem::swap(&mut map, &mut other_map);
                     }
@@ -274,7 +283,7 @@ mod tests {
                 (0..32).flat_map(move |l| (1..7).map(move |e| (c, w, l, e)))
             })) {
                 let known = map.get(&(cta, warp, lane)).copied().unwrap_or(0) >= epoch;
-                prop_assert_eq!(clock.missing(SHAPE, cta, warp, 1 << lane, epoch) == 0, known);
+                prop_assert_eq!(clock.missing(cta, warp, 1 << lane, epoch) == 0, known);
             }
         }
     }

@@ -18,7 +18,7 @@
 //! A detector serves one launch: whatever came before it is ordered, by the edges of kernel start and end.
 //!
 //! # How
-//! `clock` has vector clocks compressed by warp and CTA; `threads` the clocks and epochs of a CTA's warps and its
+//! `clock` has vector clocks compressed by warp and CTA, on the maps of `tree`; `threads` the clocks and epochs of a CTA's warps and its
 //! barriers; `sync` release and acquire patterns through memory; `state` decides, for the past of one word, what
 //! an access means; `states` numbers these pasts; `shadow` has a cell a word, with the number of its past, and steps
 //! through them for whole warps at once; `touch` finds the words of an access; `pending` holds reads of shared memory
@@ -68,6 +68,7 @@ mod states;
 mod sync;
 mod threads;
 mod touch;
+mod tree;
 
 pub use clock::Shape;
 
@@ -315,16 +316,15 @@ impl Detector {
     /// All threads of a CTA that have not exited arrive at a barrier and wait there, so that it completes: the same as
     /// [`Detector::arrive`] of each and [`Detector::complete`]. `lanes` are by warp.
     pub fn meet(&mut self, cta: u32, barrier: u32, lanes: &[u32]) {
-        let shape = self.shape;
         if self.block(cta).is_none() {
             return;
         }
         let (Some((_, block)), versions) = (&mut self.current, &mut self.versions) else { return };
-        if block.meet(shape, cta, barrier, lanes, versions) {
+        if block.meet(cta, barrier, lanes, versions) {
             return;
         }
         for (warp, &lanes) in (0..).zip(lanes).filter(|(_, lanes)| **lanes != 0) {
-            block.arrive(shape, barrier, warp, lanes, true, versions);
+            block.arrive(barrier, warp, lanes, true, versions);
         }
         self.complete(cta, barrier, true);
     }
@@ -384,18 +384,18 @@ impl Detector {
             if order.acquires() && warp.fenced.is_some() {
                 let read: Vec<_> =
                     warp.fenced()[lane as usize].read[..=scope].iter().flatten().cloned().collect();
-                warp.take_in(shape, lane, &read, versions);
+                warp.take_in(lane, &read, versions);
             }
-            warp.take_in(shape, lane, &before, versions);
+            warp.take_in(lane, &before, versions);
             if carries && let Some(carried) = warp.fenced()[lane as usize].carried.clone() {
                 let seen = carried.seen_by(shape, cta);
                 let seen: Vec<Arc<_>> = seen[..=scope].iter().flatten().cloned().collect();
-                warp.take_in(shape, lane, &seen, versions);
+                warp.take_in(lane, &seen, versions);
             }
         }
         for lane in each(lanes) {
             if order.releases() || sc {
-                let published = warp.published(shape, cta, number, lane);
+                let published = warp.published(cta, number, lane);
                 if sc {
                     self.fences.add(shape, cta, scope, &published);
                 }
@@ -415,23 +415,21 @@ impl Detector {
 
     /// Lanes of a warp wait for each other, all at once: `bar.warp.sync`.
     pub fn synchronize_warp(&mut self, cta: u32, warp: u32, lanes: u32) {
-        let shape = self.shape;
         self.block(cta);
         self.catch_up();
         if let (Some((_, block)), versions, false) = (&mut self.current, &mut self.versions, self.exhausted) {
-            block.synchronize_warp(shape, cta, warp, lanes, versions);
+            block.synchronize_warp(cta, warp, lanes, versions);
         }
     }
 
     /// Lanes of a warp arrive at a barrier of their CTA, and wait there or go on.
     pub fn arrive(&mut self, cta: u32, warp: u32, lanes: u32, barrier: u32, waits: bool) {
-        let shape = self.shape;
         self.block(cta);
         if !waits {
             self.catch_up();
         }
         if let (Some((_, block)), versions, false) = (&mut self.current, &mut self.versions, self.exhausted) {
-            block.arrive(shape, barrier, warp, lanes, waits, versions);
+            block.arrive(barrier, warp, lanes, waits, versions);
         }
     }
 
@@ -443,7 +441,7 @@ impl Detector {
             self.catch_up();
         }
         if let (Some((_, block)), false) = (&mut self.current, self.exhausted) {
-            block.complete(self.shape, cta, barrier, everybody, &mut self.versions);
+            block.complete(cta, barrier, everybody, &mut self.versions);
         }
     }
 
@@ -527,7 +525,7 @@ impl Detector {
                     let acquires = access.order.acquires();
                     let fenced = &mut warp.fenced()[lane as usize];
                     let taken = cell.read(shape, thread, fenced, scope, acquires);
-                    warp.take_in(shape, lane, &taken, &mut self.versions);
+                    warp.take_in(lane, &taken, &mut self.versions);
                 }
             }
             let mut addresses = *access.addresses;
@@ -546,7 +544,7 @@ impl Detector {
             if !releases && !fenced.is_some_and(sync::Fenced::releases) && places.get(place).is_none() {
                 continue;
             }
-            let released = releases.then(|| warp.published(shape, access.cta, access.warp, lane));
+            let released = releases.then(|| warp.published(access.cta, access.warp, lane));
             places.entry(place).write(shape, thread, fenced, scope, released, access.kind != Kind::Write);
             if releases {
                 warp.step(&mut self.versions);
@@ -620,7 +618,7 @@ impl Detector {
             let conflict = found.conflict;
             let knows = |clock: &Option<Arc<clock::Clock>>| {
                 clock.as_ref().is_some_and(|clock| {
-                    clock.missing(self.shape, past.cta, conflict.warp, 1 << conflict.lane, past.epoch) == 0
+                    clock.missing(past.cta, conflict.warp, 1 << conflict.lane, past.epoch) == 0
                 })
             };
             let fenced = block.fenced(Thread { cta: access.cta, number: access.warp * 32 + lane });

@@ -336,7 +336,7 @@ impl<'a> Eye<'a> {
     pub(super) fn tells_lanes_apart(&self, past: &Past) -> bool {
         let clock = self.now.clock;
         clock.floor(past.cta) < past.epoch
-            && bits(past.warps).any(|warp| clock.tells_lanes_apart(self.now.shape, past.cta, warp))
+            && bits(past.warps).any(|warp| clock.tells_lanes_apart(past.cta, warp))
     }
 
     /// A thread of a past access that does not come before this one: its warp and lanes.
@@ -347,7 +347,7 @@ impl<'a> Eye<'a> {
         }
         bits(past.warps).find_map(|warp| {
             let lanes = self.absolute(past.lanes);
-            let mut missing = now.clock.missing(now.shape, past.cta, warp, lanes, past.epoch);
+            let mut missing = now.clock.missing(past.cta, warp, lanes, past.epoch);
             // A thread comes after itself; of several each must come after all others.
             if past.cta == now.cta && warp == now.warp && now.lanes.is_power_of_two() {
                 missing &= !now.lanes;
@@ -368,7 +368,7 @@ impl<'a> Eye<'a> {
             return true;
         }
         let lanes = self.absolute(past.lanes);
-        bits(past.warps).any(|warp| now.clock.missing(now.shape, past.cta, warp, lanes, past.epoch) != lanes)
+        bits(past.warps).any(|warp| now.clock.missing(past.cta, warp, lanes, past.epoch) != lanes)
     }
 
     /// This thread's own.

@@ -7,24 +7,25 @@
 //! include each other in scope.
 
 use super::clock::{Clock, Shape, join_shared};
+use super::tree::{Tree, Value};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Clocks by level.
 pub(super) type ByLevel = [Option<Arc<Clock>>; 4];
 
-pub(super) fn join_into(shape: Shape, slot: &mut Option<Arc<Clock>>, from: &Arc<Clock>) {
+pub(super) fn join_into(slot: &mut Option<Arc<Clock>>, from: &Arc<Clock>) {
     match slot {
-        Some(into) => join_shared(shape, into, from),
+        Some(into) => join_shared(into, from),
         None => *slot = Some(Arc::clone(from)),
     }
 }
 
 /// Takes in what another place carries.
-pub(super) fn carry_into(shape: Shape, slot: &mut Option<Arc<Records>>, from: &Arc<Records>) {
+pub(super) fn carry_into(slot: &mut Option<Arc<Records>>, from: &Arc<Records>) {
     match slot {
         Some(into) if Arc::ptr_eq(into, from) => {}
-        Some(into) => Arc::make_mut(into).merge(shape, from),
+        Some(into) => Arc::make_mut(into).merge(from),
         None => *slot = Some(Arc::clone(from)),
     }
 }
@@ -39,59 +40,55 @@ pub(super) struct Thread {
 
 /// Records of release patterns, or of `fence.sc`.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Records(Vec<(u8, u32, Arc<Clock>)>);
+pub(super) struct Records {
+    /// Of the levels of a CTA and a cluster, by domain.
+    near: [Tree<Arc<Clock>>; 2],
+    /// Of the levels of a device and a system, which have one domain.
+    far: [Option<Arc<Clock>>; 2],
+    /// Everything, whoever asks.
+    all: Option<Arc<Clock>>,
+}
 
 impl Records {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_none()
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        *self = Self::default();
     }
 
     /// Adds a record of a thread of a CTA with a scope level.
     pub(super) fn add(&mut self, shape: Shape, cta: u32, scope: usize, clock: &Arc<Clock>) {
-        for level in 0..=scope {
-            let domain = shape.domain(level, cta);
-            match self.0.iter_mut().find(|(l, d, _)| usize::from(*l) == level && *d == domain) {
-                Some((_, _, known)) => join_shared(shape, known, clock),
-                None => self.0.push((level as u8, domain, Arc::clone(clock))),
-            }
+        for (level, near) in self.near.iter_mut().enumerate().take(scope + 1) {
+            join_shared(near.entry(shape.domain(level, cta)), clock);
         }
+        for far in self.far.iter_mut().take((scope + 1).saturating_sub(2)) {
+            join_into(far, clock);
+        }
+        join_into(&mut self.all, clock);
     }
 
     /// What a thread of a CTA finds at each level.
     pub(super) fn seen_by(&self, shape: Shape, cta: u32) -> ByLevel {
-        let mut out = ByLevel::default();
-        for (level, domain, clock) in &self.0 {
-            let level = usize::from(*level);
-            if shape.domain(level, cta) == *domain {
-                join_into(shape, &mut out[level], clock);
-            }
-        }
-        out
+        let near = |level: usize| self.near[level].get(shape.domain(level, cta)).cloned();
+        [near(0), near(1), self.far[0].clone(), self.far[1].clone()]
     }
 
     /// Takes in the records of others.
-    fn merge(&mut self, shape: Shape, other: &Records) {
-        for (level, domain, clock) in &other.0 {
-            match self.0.iter_mut().find(|(l, d, _)| l == level && d == domain) {
-                Some((_, _, known)) => join_shared(shape, known, clock),
-                None => self.0.push((*level, *domain, Arc::clone(clock))),
-            }
+    fn merge(&mut self, other: &Records) {
+        for (mine, theirs) in self.near.iter_mut().zip(&other.near) {
+            mine.join(theirs);
         }
+        for (mine, theirs) in self.far.iter_mut().zip(&other.far) {
+            theirs.iter().for_each(|theirs| join_into(mine, theirs));
+        }
+        other.all.iter().for_each(|theirs| join_into(&mut self.all, theirs));
     }
 
     fn heap_bytes(&self) -> usize {
-        self.0.capacity() * 16 + self.0.iter().map(|r| r.2.heap_bytes()).sum::<usize>()
-    }
-
-    /// Everything, whoever asks.
-    fn all(&self, shape: Shape) -> Option<Arc<Clock>> {
-        let mut out = None;
-        self.0.iter().for_each(|(_, _, clock)| join_into(shape, &mut out, clock));
-        out
+        let clocks = self.far.iter().chain([&self.all]).flatten();
+        self.near.iter().map(Tree::heap_bytes).sum::<usize>() + clocks.map(Value::heap_bytes).sum::<usize>()
     }
 }
 
@@ -222,13 +219,13 @@ impl Cell {
         if let Some(carried) = &self.carried
             && self.observed_by(shape, thread, scope)
         {
-            carry_into(shape, &mut fenced.carried, carried);
+            carry_into(&mut fenced.carried, carried);
         }
         if !self.records.is_empty() {
             let observed = self.observed_by(shape, thread, scope);
             let seen = if observed { self.records.seen_by(shape, thread.cta) } else { ByLevel::default() };
-            if let Some(all) = self.records.all(shape) {
-                join_into(shape, &mut fenced.out_of_scope, &all);
+            if let Some(all) = &self.records.all {
+                join_into(&mut fenced.out_of_scope, all);
             }
             let here = self.read.entry(thread).or_default();
             for (level, clock) in seen.iter().enumerate() {
@@ -236,8 +233,8 @@ impl Cell {
                     if acquires && level <= scope {
                         taken.push(Arc::clone(clock));
                     }
-                    join_into(shape, &mut fenced.read[level], clock);
-                    join_into(shape, &mut here[level], clock);
+                    join_into(&mut fenced.read[level], clock);
+                    join_into(&mut here[level], clock);
                 }
             }
         }
@@ -263,7 +260,7 @@ impl Cell {
             self.carried = None;
         }
         if let Some(carried) = fenced.and_then(|fenced| fenced.carried.as_ref()) {
-            carry_into(shape, &mut self.carried, carried);
+            carry_into(&mut self.carried, carried);
         }
         if let Some(clock) = released {
             let own = self.own.entry(thread).or_default();

@@ -87,22 +87,16 @@ impl Warp {
     }
 
     /// Everything up to and with the lane's last operation.
-    pub(super) fn published(&self, shape: Shape, cta: u32, warp: u32, lane: u32) -> Arc<Clock> {
+    pub(super) fn published(&self, cta: u32, warp: u32, lane: u32) -> Arc<Clock> {
         let mut clock = Arc::clone(self.clock(lane));
-        Arc::make_mut(&mut clock).raise(shape, cta, warp, 1 << lane, self.epoch);
+        Arc::make_mut(&mut clock).raise(cta, warp, 1 << lane, self.epoch);
         clock
     }
 
     /// A lane takes in what clocks know.
-    pub(super) fn take_in(
-        &mut self,
-        shape: Shape,
-        lane: u32,
-        clocks: &[Arc<Clock>],
-        versions: &mut Versions,
-    ) {
+    pub(super) fn take_in(&mut self, lane: u32, clocks: &[Arc<Clock>], versions: &mut Versions) {
         let mut clock = Arc::clone(self.clock(lane));
-        clocks.iter().for_each(|other| join_shared(shape, &mut clock, other));
+        clocks.iter().for_each(|other| join_shared(&mut clock, other));
         if !Arc::ptr_eq(&clock, self.clock(lane)) {
             self.learn(1 << lane, clock, versions);
         }
@@ -123,28 +117,27 @@ impl Warp {
     }
 
     /// The `fence.sc` that come before some lanes.
-    fn carried(&self, shape: Shape, lanes: u32) -> Option<Arc<Records>> {
+    fn carried(&self, lanes: u32) -> Option<Arc<Records>> {
         let mut all = None;
         let fenced = self.fenced.as_ref()?;
         for carried in bits(lanes).filter_map(|lane| fenced[lane as usize].carried.as_ref()) {
-            carry_into(shape, &mut all, carried);
+            carry_into(&mut all, carried);
         }
         all
     }
 
     /// These come before some lanes now.
-    fn carry(&mut self, shape: Shape, lanes: u32, carried: Option<&Arc<Records>>) {
+    fn carry(&mut self, lanes: u32, carried: Option<&Arc<Records>>) {
         if let Some(carried) = carried {
-            bits(lanes)
-                .for_each(|lane| carry_into(shape, &mut self.fenced()[lane as usize].carried, carried));
+            bits(lanes).for_each(|lane| carry_into(&mut self.fenced()[lane as usize].carried, carried));
         }
     }
 
     /// What some lanes know together.
-    fn joined(&self, shape: Shape, lanes: u32) -> Arc<Clock> {
+    fn joined(&self, lanes: u32) -> Arc<Clock> {
         let mut all: Option<Arc<Clock>> = None;
         for knowing in self.knowing.iter().filter(|k| k.lanes & lanes != 0) {
-            super::sync::join_into(shape, &mut all, &knowing.clock);
+            super::sync::join_into(&mut all, &knowing.clock);
         }
         all.unwrap_or_default()
     }
@@ -180,21 +173,14 @@ impl Cta {
     }
 
     /// Lanes of a warp wait for each other (`bar.warp.sync`).
-    pub(super) fn synchronize_warp(
-        &mut self,
-        shape: Shape,
-        cta: u32,
-        number: u32,
-        lanes: u32,
-        versions: &mut Versions,
-    ) {
+    pub(super) fn synchronize_warp(&mut self, cta: u32, number: u32, lanes: u32, versions: &mut Versions) {
         let Some(warp) = self.warps.get_mut(number as usize) else { return };
-        let mut clock = warp.joined(shape, lanes);
+        let mut clock = warp.joined(lanes);
         // Lanes that have done nothing are known as well.
         let told = if warp.active & !lanes == 0 { ALL } else { lanes };
-        let carried = warp.carried(shape, lanes);
-        warp.carry(shape, lanes, carried.as_ref());
-        Arc::make_mut(&mut clock).raise(shape, cta, number, told, warp.epoch);
+        let carried = warp.carried(lanes);
+        warp.carry(lanes, carried.as_ref());
+        Arc::make_mut(&mut clock).raise(cta, number, told, warp.epoch);
         warp.learn(lanes, clock, versions);
         warp.step(versions);
     }
@@ -202,7 +188,6 @@ impl Cta {
     /// Lanes arrive at a barrier.
     pub(super) fn arrive(
         &mut self,
-        shape: Shape,
         barrier: u32,
         number: u32,
         lanes: u32,
@@ -210,8 +195,8 @@ impl Cta {
         versions: &mut Versions,
     ) {
         let Some(warp) = self.warps.get_mut(number as usize) else { return };
-        let clock = warp.joined(shape, lanes);
-        let carried = warp.carried(shape, lanes);
+        let clock = warp.joined(lanes);
+        let carried = warp.carried(lanes);
         let arrival = Arrival { warp: number, lanes, epoch: warp.epoch, clock, carried, waits };
         self.barriers.entry(barrier).or_default().push(arrival);
         if !waits {
@@ -221,14 +206,7 @@ impl Cta {
 
     /// All threads that have not exited meet at a barrier, these lanes of each warp. False if nothing was done, because
     /// something is uncommon.
-    pub(super) fn meet(
-        &mut self,
-        shape: Shape,
-        cta: u32,
-        barrier: u32,
-        lanes: &[u32],
-        versions: &mut Versions,
-    ) -> bool {
+    pub(super) fn meet(&mut self, cta: u32, barrier: u32, lanes: &[u32], versions: &mut Versions) -> bool {
         let come = |number: usize| lanes.get(number).copied().unwrap_or(0);
         let common = self.barriers.get(&barrier).is_none_or(Vec::is_empty)
             && self
@@ -239,21 +217,21 @@ impl Cta {
         if common {
             let clocks = self.warps.iter().flat_map(|warp| &warp.knowing).map(|known| &known.clock);
             let mut clock = None;
-            clocks.for_each(|known| super::sync::join_into(shape, &mut clock, known));
-            self.all_know(shape, cta, clock.unwrap_or_default(), versions);
+            clocks.for_each(|known| super::sync::join_into(&mut clock, known));
+            self.all_know(cta, clock.unwrap_or_default(), versions);
         }
         common
     }
 
     /// All threads know all that any of them did, and what a clock knows.
-    fn all_know(&mut self, shape: Shape, cta: u32, mut clock: Arc<Clock>, versions: &mut Versions) {
+    fn all_know(&mut self, cta: u32, mut clock: Arc<Clock>, versions: &mut Versions) {
         // Nothing of what came before can race in shared memory, and one number says it all.
         let epoch = self.warps.iter().map(|warp| warp.epoch).max().unwrap_or(0);
         // So that the clock can be changed where it is.
         for known in self.warps.iter_mut().flat_map(|warp| &mut warp.knowing) {
             known.clock = Arc::clone(&self.nothing);
         }
-        Arc::make_mut(&mut clock).raise_cta(shape, cta, epoch);
+        Arc::make_mut(&mut clock).raise_cta(cta, epoch);
         self.shared.clear();
         self.pending.clear();
         for warp in &mut self.warps {
@@ -279,31 +257,24 @@ impl Cta {
 
     /// A barrier completes: those that wait there know what all did before they arrived. `everybody`: no thread
     /// of the CTA that has not exited is missing.
-    pub(super) fn complete(
-        &mut self,
-        shape: Shape,
-        cta: u32,
-        barrier: u32,
-        everybody: bool,
-        versions: &mut Versions,
-    ) {
+    pub(super) fn complete(&mut self, cta: u32, barrier: u32, everybody: bool, versions: &mut Versions) {
         let whole = self.is_whole(barrier, everybody);
         let Some(arrivals) = self.barriers.get_mut(&barrier) else { return };
         let mut arrivals = std::mem::take(arrivals);
         let mut clock: Option<Arc<Clock>> = None;
         for arrival in &arrivals {
-            super::sync::join_into(shape, &mut clock, &arrival.clock);
+            super::sync::join_into(&mut clock, &arrival.clock);
         }
         let clock = clock.unwrap_or_default();
         let mut carried = None;
-        arrivals.iter().filter_map(|a| a.carried.as_ref()).for_each(|c| carry_into(shape, &mut carried, c));
+        arrivals.iter().filter_map(|a| a.carried.as_ref()).for_each(|c| carry_into(&mut carried, c));
         if carried.is_some() {
             for arrival in arrivals.iter().filter(|arrival| arrival.waits) {
-                self.warps[arrival.warp as usize].carry(shape, arrival.lanes, carried.as_ref());
+                self.warps[arrival.warp as usize].carry(arrival.lanes, carried.as_ref());
             }
         }
         if whole {
-            self.all_know(shape, cta, clock, versions);
+            self.all_know(cta, clock, versions);
             arrivals.clear();
             self.barriers.insert(barrier, arrivals);
             return;
@@ -313,7 +284,7 @@ impl Cta {
         for arrival in &arrivals {
             let active = self.warps[arrival.warp as usize].active;
             let lanes = if active & !arrival.lanes == 0 { ALL } else { arrival.lanes };
-            known.raise(shape, cta, arrival.warp, lanes, arrival.epoch);
+            known.raise(cta, arrival.warp, lanes, arrival.epoch);
         }
         for (number, warp) in self.warps.iter_mut().enumerate() {
             let waiting = arrivals
@@ -321,8 +292,8 @@ impl Cta {
                 .filter(|a| a.waits && a.warp as usize == number)
                 .fold(0, |lanes, a| lanes | a.lanes);
             if waiting != 0 {
-                let mut mine = warp.joined(shape, waiting);
-                join_shared(shape, &mut mine, &clock);
+                let mut mine = warp.joined(waiting);
+                join_shared(&mut mine, &clock);
                 warp.learn(waiting, mine, versions);
                 warp.step(versions);
             }
