@@ -154,6 +154,11 @@ impl Clock {
         self.ctas.get(cta).map_or(0, |known| known.floor)
     }
 
+    /// Whether nothing is known of other CTAs.
+    pub(super) fn knows_only(&self, cta: u32) -> bool {
+        self.ctas.holds_only(cta)
+    }
+
     /// Lanes of a warp that are not known up to an epoch.
     pub(super) fn missing(&self, cta: u32, warp: u32, lanes: u32, epoch: u32) -> u32 {
         self.ctas.get(cta).map_or(lanes, |known| known.missing(warp, lanes, epoch))

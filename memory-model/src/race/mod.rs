@@ -75,7 +75,7 @@ pub use clock::Shape;
 use crate::RaceClass;
 use crate::program::{Order, Scope};
 use rustc_hash::FxHashMap;
-use shadow::{Cells, Doing, Found, Shadow};
+use shadow::{Cells, Doing, Found, Memo, Shadow};
 use state::{Class, Now, bits as each};
 use std::sync::Arc;
 use sync::{Places, Records, Thread};
@@ -250,7 +250,7 @@ impl Detector {
             ctas: FxHashMap::default(),
             spare: Vec::new(),
             shortened: 0,
-            global: Cells::default(),
+            global: Cells::new(false),
             places: Places::default(),
             fences: Records::default(),
             shadow: Shadow::default(),
@@ -500,7 +500,7 @@ impl Detector {
             Space::Shared => self.current.as_mut().is_some_and(|(_, cta)| cta.shared.states.renew_stamps()),
         };
         if renewed {
-            self.shadow.clear();
+            self.shadow.clear(&mut self.global.states);
         }
     }
 
@@ -573,6 +573,8 @@ impl Detector {
                     warp: access.warp,
                     lanes: access.lanes & knowing.lanes,
                     epoch: warp.epoch,
+                    floor: knowing.clock.floor(access.cta),
+                    solitary: knowing.clock.knows_only(access.cta),
                     clock: &knowing.clock,
                     class: Class::default(),
                     site,
@@ -582,6 +584,7 @@ impl Detector {
                 version: knowing.version,
                 shared: access.space == Space::Shared,
                 fresh: None,
+                last: Memo::default(),
                 found: &mut self.found,
             };
             touch(&mut self.shadow, cells, access, strong, &mut doing);

@@ -12,8 +12,11 @@ use crate::program::Order;
 
 /// Most reads that wait.
 const MOST: usize = 1 << 12;
+/// Words between the lanes of a read, at most.
+const FAR: u64 = 1 << 13;
 
-/// A read: where the lanes of each half of the warp, or all, begin.
+/// A read: where the lanes of each half of the warp, or all, begin; of lanes anywhere, which of the
+/// [scattered](Pending::scattered) addresses are theirs.
 #[derive(Debug, Clone, Copy)]
 struct Read {
     warp: u32,
@@ -29,6 +32,7 @@ struct Read {
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     reads: Vec<Read>,
+    scattered: Vec<[u32; 32]>,
     low: u64,
     high: u64,
 }
@@ -37,6 +41,7 @@ impl Pending {
     /// Nobody has to know any more.
     pub(super) fn clear(&mut self) {
         self.reads.clear();
+        self.scattered.clear();
     }
 }
 
@@ -76,7 +81,7 @@ impl Detector {
         let first = access.lanes.trailing_zeros() & 31;
         let own = access.addresses[first as usize];
         let (starts, ranges) = match pattern {
-            Pattern::Any => return false,
+            Pattern::Any => ([pending.scattered.len() as u64; 2], [extent(access); 2]),
             Pattern::Same => ([own; 2], [words(own, false, 1, size); 2]),
             Pattern::Unit => {
                 let start = own.wrapping_sub(size * u64::from(first));
@@ -91,7 +96,9 @@ impl Detector {
         if !known || pending.reads.len() >= MOST {
             return false;
         }
-        if !ranges.iter().all(|&(low, high)| shared.is_untouched(low, high)) {
+        let exact = pattern != Pattern::Any;
+        let near = |(low, high): (u64, u64)| exact || high - low <= FAR && high < u64::from(u32::MAX >> 2);
+        if !ranges.iter().all(|&range| near(range) && shared.are_untouched(range.0, range.1, exact)) {
             return false;
         }
         if pending.reads.is_empty() {
@@ -99,6 +106,9 @@ impl Detector {
         }
         pending.low = pending.low.min(ranges[0].0).min(ranges[1].0);
         pending.high = pending.high.max(ranges[0].1).max(ranges[1].1);
+        if pattern == Pattern::Any {
+            pending.scattered.push(access.addresses.map(|address| address as u32));
+        }
         let Access { warp, lanes, bytes, elements, site, .. } = *access;
         pending.reads.push(Read { warp, lanes, starts, pattern, bytes, elements, site });
         true
@@ -125,6 +135,7 @@ impl Detector {
         }
         let cta = *cta;
         let mut reads = std::mem::take(&mut block.pending.reads);
+        let mut scattered = std::mem::take(&mut block.pending.scattered);
         for read in &reads {
             let size = u64::from(read.bytes) * u64::from(read.elements);
             let halves = match read.pattern {
@@ -132,7 +143,11 @@ impl Detector {
                 Pattern::Unit => [(0, true), (0, true)],
                 Pattern::Same | Pattern::Any => [(0, false), (0, false)],
             };
+            let anywhere = scattered.get(read.starts[0] as usize).filter(|_| read.pattern == Pattern::Any);
             let addresses = std::array::from_fn(|lane| {
+                if let Some(addresses) = anywhere {
+                    return addresses[lane].into();
+                }
                 let (from, unit) = halves[lane / 16];
                 let further = if unit { size * (lane as u64 - from) } else { 0 };
                 read.starts[lane / 16].wrapping_add(further)
@@ -155,8 +170,9 @@ impl Detector {
             });
         }
         reads.clear();
+        scattered.clear();
         if let Some((_, block)) = &mut self.current {
-            block.pending.reads = reads;
+            (block.pending.reads, block.pending.scattered) = (reads, scattered);
         }
     }
 }

@@ -10,14 +10,15 @@ use rustc_hash::FxHashMap;
 
 /// Words of a page.
 const WORDS: usize = 1024;
-/// Steps that are kept.
-const MEMO: usize = 1 << 10;
+/// Steps that are kept: so many sets of so many, of which the newest is the first.
+const SETS: usize = 1 << 8;
+const WAYS: usize = 4;
 /// Pages that are found without hashing.
 const NEAR: usize = 16;
 
 /// A step that was taken before.
 #[derive(Clone, Copy, Default)]
-struct Memo {
+pub(super) struct Memo {
     /// Stamps of what the step leads from and to.
     from: u32,
     to_stamp: u32,
@@ -35,7 +36,7 @@ struct Memo {
 /// Cells of a stretch of memory.
 struct Page {
     cells: Box<[u32; WORDS]>,
-    /// All cells that are not zero lie between the two.
+    /// All cells that are not zero lie between the two, in fleeting memory.
     low: u32,
     high: u32,
 }
@@ -46,16 +47,23 @@ pub(super) struct Cells {
     index: FxHashMap<u64, u32>,
     /// Pages used last: the number plus one, and where it is.
     near: [(u64, u32); NEAR],
+    /// Whether all is forgotten again and again: then pages know where there is something to forget.
+    fleeting: bool,
     pub(super) states: States,
 }
 
-impl Default for Cells {
-    fn default() -> Self {
-        Self { pages: Vec::new(), index: FxHashMap::default(), near: [(0, 0); NEAR], states: States::new() }
-    }
-}
-
 impl Cells {
+    /// Of memory that is `fleeting`, all is forgotten again and again.
+    pub(super) fn new(fleeting: bool) -> Self {
+        Self {
+            pages: Vec::new(),
+            index: FxHashMap::default(),
+            near: [(0, 0); NEAR],
+            fleeting,
+            states: States::new(),
+        }
+    }
+
     /// The page of a word.
     #[inline]
     fn page(&mut self, word: u64) -> usize {
@@ -79,14 +87,16 @@ impl Cells {
         let page = &mut self.pages[at];
         let first = (word % WORDS as u64) as u32;
         let end = (first + count).min(WORDS as u32);
-        page.low = page.low.min(first);
-        page.high = page.high.max(end);
+        if self.fleeting {
+            page.low = page.low.min(first);
+            page.high = page.high.max(end);
+        }
         (&mut page.cells[first as usize..end as usize], &mut self.states)
     }
 
-    /// Whether nobody has accessed words since they were forgotten.
+    /// Whether surely nobody has accessed words since they were forgotten: looks at each if `exact`, in fleeting memory.
     #[inline]
-    pub(super) fn is_untouched(&mut self, mut word: u64, end: u64) -> bool {
+    pub(super) fn are_untouched(&mut self, mut word: u64, end: u64, exact: bool) -> bool {
         while word < end {
             let at = self.page(word);
             let page = &self.pages[at];
@@ -94,7 +104,7 @@ impl Cells {
             let high = (low + (end - word)).min(WORDS as u64);
             if low < page.high.into()
                 && high > page.low.into()
-                && page.cells[low as usize..high as usize].iter().fold(0, |all, cell| all | cell) != 0
+                && !(exact && page.cells[low as usize..high as usize].iter().all(|&cell| cell == 0))
             {
                 return false;
             }
@@ -135,9 +145,11 @@ impl Cells {
     }
 }
 
-/// The steps between states that were taken last.
+/// The steps between states that were taken last. Those of global memory hold the states that they lead to, as a cell
+/// would: words that come to one after the other are in one state then, whatever becomes of the first.
 pub(super) struct Shadow {
-    memo: Vec<Memo>,
+    global: Vec<[Memo; WAYS]>,
+    shared: Vec<[Memo; WAYS]>,
 }
 
 /// What an access to words comes to.
@@ -150,7 +162,8 @@ pub(super) struct Found {
 
 impl Default for Shadow {
     fn default() -> Self {
-        Self { memo: vec![Memo::default(); MEMO] }
+        let memo = vec![[Memo::default(); WAYS]; SETS];
+        Self { global: memo.clone(), shared: memo }
     }
 }
 
@@ -164,6 +177,8 @@ pub(super) struct Doing<'a, 'f> {
     pub(super) shared: bool,
     /// The state that one lane's access of an untouched word leaves, once it was needed, and its stamp.
     pub(super) fresh: Option<(u32, u32)>,
+    /// The step of a single lane before.
+    pub(super) last: Memo,
     pub(super) found: &'f mut Vec<Found>,
 }
 
@@ -211,12 +226,16 @@ fn moved(cell: u32, lanes: u32) -> u32 {
 
 impl Shadow {
     pub(super) fn bytes(&self) -> usize {
-        self.memo.len() * size_of::<Memo>()
+        (self.global.len() + self.shared.len()) * size_of::<[Memo; WAYS]>()
     }
 
     /// Forgets the steps.
-    pub(super) fn clear(&mut self) {
-        self.memo.fill(Memo::default());
+    pub(super) fn clear(&mut self, global: &mut States) {
+        for memo in self.global.iter_mut().flatten().filter(|memo| memo.version != 0) {
+            global.leave(memo.to, 1);
+            *memo = Memo::default();
+        }
+        self.shared.fill([Memo::default(); WAYS]);
     }
 
     /// One step of `count` cells in a state, with shifts that go with the lanes: some lanes access the word of the first.
@@ -232,16 +251,20 @@ impl Shadow {
     ) -> Option<u32> {
         let from = origin(old, lanes);
         let relative = lanes.rotate_right(from);
-        let (state, what) = (parts(old).0, doing.what());
+        let state = parts(old).0;
         let stamp = states.stamp(state);
-        let key = u64::from(stamp ^ relative.rotate_left(16)) << 32 | u64::from(doing.version);
-        let hash = (key ^ what.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
-        let slot = hash as usize % MEMO;
-        let memo = &self.memo[slot];
-        if memo.version == doing.version
-            && memo.from == stamp
-            && memo.lanes == relative
-            && memo.what == what
+        // Single lanes anywhere mostly go ways of their own: only the step before is worth a look.
+        let alone = count == 1 && lanes.is_power_of_two();
+        let (what, version) = (doing.what(), doing.version);
+        let key = u64::from(stamp ^ relative.rotate_left(16)) << 32 | u64::from(version);
+        let hash = (key ^ what.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+        let memos = if doing.shared { &mut self.shared } else { &mut self.global };
+        let set =
+            if alone { std::slice::from_mut(&mut doing.last) } else { &mut memos[hash as usize % SETS] };
+        let known = |memo: &&Memo| {
+            memo.version == version && memo.from == stamp && memo.lanes == relative && memo.what == what
+        };
+        if let Some(memo) = set.iter().find(known)
             && states.stamp(memo.to) == memo.to_stamp
         {
             states.transfer(state, memo.to, count);
@@ -250,13 +273,20 @@ impl Shadow {
         let now = Now { lanes, ..doing.now };
         match states.step(old, count, &now, doing.kind) {
             Step::To { cell, lasting } => {
-                if lasting {
+                // Atomics of one word follow one another: nothing is to be kept from changing in place.
+                if lasting && (doing.kind != Kind::Atomic || state == 0) {
                     let (to, shift) = parts(cell);
                     let shift = shift.wrapping_sub(from) & 31;
                     let to_stamp = states.stamp(to);
-                    let version = doing.version;
-                    self.memo[slot] =
-                        Memo { from: stamp, to_stamp, lanes: relative, version, what, to, shift };
+                    let new = Memo { from: stamp, to_stamp, lanes: relative, version, what, to, shift };
+                    set.rotate_right(1);
+                    let gone = std::mem::replace(&mut set[0], new);
+                    if !alone && !doing.shared {
+                        states.enter(to, 1);
+                        if gone.version != 0 {
+                            states.leave(gone.to, 1);
+                        }
+                    }
                 }
                 Some(cell)
             }

@@ -120,6 +120,9 @@ pub(super) struct Now<'a> {
     /// Lanes, as they are.
     pub(super) lanes: u32,
     pub(super) epoch: u32,
+    /// What the clock says of its own CTA, and whether it says nothing of others.
+    pub(super) floor: u32,
+    pub(super) solitary: bool,
     pub(super) clock: &'a Clock,
     pub(super) class: Class,
     pub(super) site: u16,
@@ -150,8 +153,8 @@ pub(super) struct Conflict {
 const READS: usize = 256;
 /// Atomics of other CTAs kept in a chain beside the newest.
 const CHAIN: usize = 4;
-/// Observers kept of a member of a chain; beyond that the middle ones go.
-const OBSERVERS: usize = 16;
+/// Observers kept of a member of a chain: the first ones.
+const OBSERVERS: usize = 8;
 
 /// What an access does to a past with lists.
 pub(super) struct Judgement {
@@ -246,38 +249,38 @@ impl Lists {
         full
     }
 
-    /// The most common step from lists: one more atomic of a chain that all may take part in. False if it is
-    /// another one, and nothing was done.
-    pub(super) fn chain(&mut self, eye: &Eye<'_>) -> bool {
+    /// The most common step from lists: one more atomic of a chain that all may take part in. Gives by how many bytes
+    /// the lists grew; `None` if it is another step, and nothing was done.
+    pub(super) fn chain(&mut self, eye: &Eye<'_>) -> Option<usize> {
         let class = eye.now.class;
-        let others_of = |cta: u32, writes: &[Write]| writes.iter().skip(1).any(|w| w.past.cta == cta);
+        let cta = eye.now.cta;
+        let (newest, others) = self.writes.split_first_mut()?;
         let ours = class.is_strong()
             && class.scope() >= 2
             && self.reads.is_empty()
-            && self.writes.iter().enumerate().all(|(i, w)| w.past.class == class && (i == 0 || w.chained));
-        let Some(newest) = self.writes.first().map(|w| w.past).filter(|_| ours) else { return false };
+            && newest.past.class == class
+            && others.iter().all(|w| w.past.class == class && w.chained && w.past.cta != cta);
         // The newest goes: the CTA has a newer one, or the chain is as long as it may be.
-        let goes = newest.cta == eye.now.cta || self.writes.len() > CHAIN;
-        if !goes || others_of(eye.now.cta, &self.writes) {
-            return false;
+        if !ours || newest.past.cta != cta && others.len() < CHAIN {
+            return None;
         }
-        for write in self.writes.iter_mut().skip(1) {
-            write.observe(&[], Some(newest));
+        let observer = Some(newest.past);
+        let mut grown = 0;
+        for write in others {
+            grown += write.observe(&[], observer);
         }
-        self.writes[0] = Write { past: eye.newest(), ..Write::default() };
-        true
+        *newest = Write::new(eye.newest());
+        Some(grown)
     }
 }
 
 impl Write {
-    /// Others have observed it.
-    fn observe(&mut self, these: &[Past], newest: Option<Past>) {
-        self.observers.extend_from_slice(these);
-        self.observers.extend(newest);
-        if self.observers.len() > OBSERVERS {
-            let excess = self.observers.len() - OBSERVERS;
-            self.observers.drain(CHAIN..CHAIN + excess);
-        }
+    /// Others have observed it. Gives by how many bytes it grew.
+    fn observe(&mut self, these: &[Past], newest: Option<Past>) -> usize {
+        let before = self.observers.capacity();
+        let room = OBSERVERS.saturating_sub(self.observers.len());
+        self.observers.extend(these.iter().copied().chain(newest).take(room));
+        (self.observers.capacity() - before) * size_of::<Past>()
     }
 }
 
@@ -342,7 +345,13 @@ impl<'a> Eye<'a> {
     /// A thread of a past access that does not come before this one: its warp and lanes.
     fn missing(&self, past: &Past) -> Option<(u32, u32)> {
         let now = self.now;
-        if now.clock.floor(past.cta) >= past.epoch {
+        if past.cta == now.cta {
+            if now.floor >= past.epoch {
+                return None;
+            }
+        } else if now.solitary {
+            return Some((past.warps.trailing_zeros(), self.absolute(past.lanes)));
+        } else if now.clock.floor(past.cta) >= past.epoch {
             return None;
         }
         bits(past.warps).find_map(|warp| {

@@ -267,9 +267,8 @@ impl States {
         }
         if kind == Kind::Atomic && count == state.cells && state.lists != 0 {
             let lists = &mut self.lists[state.lists as usize - 1];
-            let before = lists.bytes();
-            if lists.chain(&eye) {
-                self.list_bytes = self.list_bytes + lists.bytes() - before;
+            if let Some(grown) = lists.chain(&eye) {
+                self.list_bytes += grown;
                 self.states[number as usize].stamp = self.next_stamp();
                 return Step::To { cell: old, lasting: false };
             }

@@ -147,7 +147,7 @@ impl Cta {
     pub(super) fn new(shape: Shape, versions: &mut Versions) -> Self {
         Self {
             warps: (0..shape.warps()).map(|_| Warp::new(versions)).collect(),
-            shared: Cells::default(),
+            shared: Cells::new(true),
             pending: Pending::default(),
             places: Places::default(),
             barriers: FxHashMap::default(),

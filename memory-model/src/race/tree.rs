@@ -195,6 +195,14 @@ impl<V: Value> Tree<V> {
         self.root.entry(key, self.height)
     }
 
+    /// Whether no other key has a value.
+    pub(super) fn holds_only(&self, key: u32) -> bool {
+        match &self.root {
+            Node::Leaf(entries) => entries.iter().all(|(other, _)| *other == key),
+            Node::Inner(_) => false,
+        }
+    }
+
     /// The only value, if there is just one.
     pub(super) fn only(&self) -> Option<&V> {
         match &self.root {
