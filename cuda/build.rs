@@ -65,6 +65,12 @@ fn main() {
     }
     text.push_str(" }\n");
     fs::write(out.join("refused.rs"), text).expect("OUT_DIR can be written");
+    let list: Vec<&str> = refused
+        .iter()
+        .copied()
+        .chain(runtime.iter().map(String::as_str).filter(|name| !defined.contains(*name)))
+        .collect();
+    fs::write(out.join("refused.txt"), list.join("\n")).expect("OUT_DIR can be written");
     let driver: Vec<&str> = driver.lines().filter_map(|line| line.split(' ').next()).collect();
     let runtime: Vec<&str> = runtime.iter().map(String::as_str).collect();
     fs::write(out.join("FUNCTIONS.md"), page(&driver, &runtime, &defined)).expect("OUT_DIR can be written");

@@ -6,10 +6,12 @@ use runtime::{Context, Event, ExecGraph, Function, Graph, Module, Result, Status
 use rustc_hash::FxHashMap;
 
 use crate::driver::array::Array;
+use crate::driver::green::{Green, Part};
 use crate::driver::library::{Kernel, Library};
 use crate::driver::link::Link;
 use crate::driver::pool::Pool;
 use crate::driver::user_object::UserObject;
+use crate::driver::virtual_memory::Physical;
 use crate::ffi::Handle;
 
 /// A node: its graph and its number.
@@ -20,7 +22,7 @@ pub(crate) struct NodeRef {
 }
 
 macro_rules! objects {
-    ($($kind:ident: $ty:ty,)*) => {
+    ($($kind:ident: $ty:ty, $missing:ident;)*) => {
         /// What a handle stands for.
         #[derive(Clone, Debug)]
         pub(crate) enum Object {
@@ -28,6 +30,7 @@ macro_rules! objects {
         }
 
         $(impl Kind for $ty {
+            const MISSING: Status = Status::$missing;
             fn of(object: &Object) -> Option<&Self> {
                 match object {
                     Object::$kind(found) => Some(found),
@@ -43,25 +46,30 @@ macro_rules! objects {
 
 /// A kind of object.
 pub(crate) trait Kind: Clone {
+    /// What a handle gives that stands for no such object.
+    const MISSING: Status;
     fn of(object: &Object) -> Option<&Self>;
     fn wrap(self) -> Object;
 }
 
 objects! {
-    Context: Arc<Context>,
-    Module: Arc<Module>,
-    Function: Arc<Function>,
-    Library: Arc<Library>,
-    Kernel: Arc<Kernel>,
-    Link: Arc<Mutex<Link>>,
-    Stream: Arc<Stream>,
-    Event: Arc<Event>,
-    Graph: Arc<Graph>,
-    Exec: Arc<ExecGraph>,
-    Node: NodeRef,
-    Pool: Arc<Pool>,
-    Array: Arc<Array>,
-    User: Arc<UserObject>,
+    Context: Arc<Context>, INVALID_CONTEXT;
+    GreenContext: Arc<Green>, INVALID_VALUE;
+    Module: Arc<Module>, INVALID_HANDLE;
+    Function: Arc<Function>, INVALID_HANDLE;
+    Library: Arc<Library>, INVALID_HANDLE;
+    Kernel: Arc<Kernel>, INVALID_HANDLE;
+    Link: Arc<Mutex<Link>>, INVALID_HANDLE;
+    Stream: Arc<Stream>, INVALID_HANDLE;
+    Event: Arc<Event>, INVALID_HANDLE;
+    Graph: Arc<Graph>, INVALID_VALUE;
+    Exec: Arc<ExecGraph>, INVALID_VALUE;
+    Node: NodeRef, INVALID_VALUE;
+    Pool: Arc<Pool>, INVALID_VALUE;
+    Array: Arc<Array>, INVALID_HANDLE;
+    Physical: Arc<Physical>, INVALID_VALUE;
+    Part: Arc<Part>, INVALID_VALUE;
+    User: Arc<UserObject>, INVALID_VALUE;
 }
 
 type Table = RwLock<FxHashMap<Handle, Object>>;
@@ -86,10 +94,10 @@ pub(crate) fn insert<T: Kind>(id: u64, object: T) -> Handle {
 /// The object of a handle.
 ///
 /// # Errors
-/// `INVALID_HANDLE` for null, for what was destroyed, and for other kinds.
+/// The kind's own for null, for what was destroyed, and for other kinds.
 pub(crate) fn find<T: Kind>(handle: Handle) -> Result<T> {
     let table = table().read().unwrap_or_else(PoisonError::into_inner);
-    table.get(&handle).and_then(T::of).cloned().ok_or(Status::INVALID_HANDLE)
+    table.get(&handle).and_then(T::of).cloned().ok_or(T::MISSING)
 }
 
 /// Takes an object out of the table.
@@ -98,7 +106,7 @@ pub(crate) fn find<T: Kind>(handle: Handle) -> Result<T> {
 /// As [`find`].
 pub(crate) fn remove<T: Kind>(handle: Handle) -> Result<T> {
     let mut table = table().write().unwrap_or_else(PoisonError::into_inner);
-    let found = table.get(&handle).and_then(T::of).cloned().ok_or(Status::INVALID_HANDLE)?;
+    let found = table.get(&handle).and_then(T::of).cloned().ok_or(T::MISSING)?;
     table.remove(&handle);
     Ok(found)
 }

@@ -86,6 +86,13 @@ pub(crate) fn healthy() -> Result<Arc<Context>> {
     Ok(context)
 }
 
+/// The same, for what may not be done while a stream captures.
+pub(crate) fn uncaptured() -> Result<Arc<Context>> {
+    let context = healthy()?;
+    runtime::refuse_unsafe()?;
+    Ok(context)
+}
+
 /// The context of a stream and the stream that a handle stands for.
 ///
 /// # Errors

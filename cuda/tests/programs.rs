@@ -102,12 +102,12 @@ fn faults_stay_in_their_context() {
     let scratch = tempfile::tempdir().expect("a folder");
     let Some(program) = build("errors", scratch.path()) else { return };
     for (case, expected, report) in [
-        ("n", "0 700 700 700 0\n", "error[null-pointer]"),
-        ("a", "0 710 710 710 0\n", "error[assertion-failed]"),
-        ("t", "0 719 719 719 0\n", "error[trap]"),
-        ("m", "0 716 716 716 0\n", "error[misaligned]"),
-        ("f", "0 700 700 700 0\n", "error[use-after-free]"),
-        ("o", "0 700 700 700 0\n", "0 bytes after the end of buffer `cudaMalloc #1` (4000 bytes"),
+        ("n", "0 700 700 700 46\n", "error[null-pointer]"),
+        ("a", "0 710 710 710 46\n", "error[assertion-failed]"),
+        ("t", "0 719 719 719 46\n", "error[trap]"),
+        ("m", "0 716 716 716 46\n", "error[misaligned]"),
+        ("f", "0 700 700 700 46\n", "error[use-after-free]"),
+        ("o", "0 700 700 700 46\n", "0 bytes after the end of buffer `cudaMalloc #1` (4000 bytes"),
         ("l", "9 0 0 0 0\n", ""),
     ] {
         let output = run(&program, scratch.path(), &[case]);

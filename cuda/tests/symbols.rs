@@ -33,7 +33,7 @@ fn entry_points_are_found_by_name_and_version() {
         let (mut address, mut status) = (0u64, 9u32);
         let arguments = [at(name.to_bytes_with_nul()), out(&mut address), version, flags, out(&mut status)];
         let result = call(driver(), "cuGetProcAddress_v2", &arguments);
-        assert_eq!((result == 0, status == 0), (address != 0, address != 0), "{name:?}");
+        assert_eq!((result, status == 0), (0, address != 0), "{name:?}");
         (address != 0).then_some(address as usize)
     };
     assert_eq!(find(c"cuMemAlloc", 13000, 0), symbol(driver(), "cuMemAlloc_v2"));
@@ -42,7 +42,7 @@ fn entry_points_are_found_by_name_and_version() {
     assert_eq!(find(c"cuStreamSynchronize", 13000, 2), symbol(driver(), "cuStreamSynchronize_ptsz"));
     assert_eq!(find(c"cuStreamSynchronize", 13000, 0), symbol(driver(), "cuStreamSynchronize"));
     // What is not implemented is not found, and neither is what does not exist.
-    assert_eq!(find(c"cuMemMap", 13000, 0), None);
+    assert_eq!(find(c"cuMulticastCreate", 13000, 0), None);
     assert_eq!(find(c"cuNoSuchThing", 13000, 0), None);
     // A driver that asks for proof is refused.
     let mut table = 1u64;
@@ -73,6 +73,8 @@ const NOT_WITH_NULL: &[&str] = &[
 /// Functions for which zeros are good arguments.
 const GOOD_WITH_NULL: &[&str] = &[
     "cuCtxGetStreamPriorityRange",
+    "cuDeviceGraphMemTrim",
+    "cuFlushGPUDirectRDMAWrites",
     "cuCtxPopCurrent",
     "cuCtxResetPersistingL2Cache",
     "cuCtxSetCacheConfig",
@@ -125,6 +127,8 @@ fn no_function_crashes_or_succeeds_on_nulls() {
         for name in names
             .lines()
             .filter(|name| !name.starts_with("__") && !name.contains("Reset") && *name != "cudaThreadExit")
+            // It returns a structure, whose place is its first argument.
+            .filter(|name| *name != "cudaCreateChannelDesc")
         {
             call(library, name, &[]);
         }

@@ -15,7 +15,7 @@ use crate::host::{Host, Launched, Launching, Picked};
 use crate::memory::{Allocation, Kind};
 use crate::operation::{Compare, KernelCall, Operation};
 use crate::status::{self, Result, Status};
-use crate::stream::{CaptureMode, Event, EventState, Stream, StreamKind};
+use crate::stream::{Event, EventState, Stream, StreamKind};
 use crate::{fresh_id, lock};
 
 /// A limit of a context, by CUDA's numbers.
@@ -30,6 +30,8 @@ pub struct Context {
     pub device: Arc<Device>,
     /// Flags it was made with.
     pub flags: AtomicU32,
+    /// What it prefers of shared memory and first-level cache, by CUDA's numbers.
+    pub cache_config: AtomicU32,
     /// The legacy default stream.
     pub legacy: Arc<Stream>,
     /// What a fault left; 0 is none.
@@ -39,6 +41,8 @@ pub struct Context {
     order: Mutex<Order>,
     limits: Mutex<HashMap<Limit, u64>>,
     launches: AtomicU64,
+    /// Whether a kernel printed: the buffer is in use then.
+    printed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +53,8 @@ struct Order {
     orphans: Vec<Arc<Op>>,
 }
 
+/// Bytes in which parts of the second-level cache are set aside.
+const PERSISTING: u64 = 3_932_160;
 /// Most threads in a grid that one worker runs: starting a second one takes as long.
 const SMALL_GRID: u128 = 4096;
 
@@ -58,6 +64,7 @@ impl Context {
             id: fresh_id(),
             device,
             flags: AtomicU32::new(flags),
+            cache_config: AtomicU32::new(0),
             legacy: Stream::new(weak.clone(), StreamKind::Legacy, 0),
             fault: AtomicU32::new(0),
             destroyed: AtomicBool::new(false),
@@ -65,6 +72,7 @@ impl Context {
             order: Mutex::default(),
             limits: Mutex::default(),
             launches: AtomicU64::new(0),
+            printed: AtomicBool::new(false),
         })
     }
 
@@ -91,6 +99,7 @@ impl Context {
     }
 
     fn set_fault(&self, status: Status) {
+        self.device.set_fault(status);
         // The first one stays.
         let _ = self.fault.compare_exchange(0, status.0, SeqCst, SeqCst);
     }
@@ -184,7 +193,7 @@ impl Context {
             Operation::Empty => return Ok(engine.submit(lane, priority, after, None)),
             Operation::Child(graph) => return self.submit_nodes(stream, &ordered(&graph.nodes())?, after),
             Operation::Host { .. } | Operation::Callback(_) => RunBy::Worker,
-            Operation::WaitValue { .. } => RunBy::OwnThread,
+            Operation::WaitValue { .. } | Operation::Batch(_) => RunBy::OwnThread,
             _ => RunBy::Any,
         };
         let (context, operation) = (self.clone(), operation.clone());
@@ -231,9 +240,13 @@ impl Context {
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
         }
         let nodes = graph.nodes();
+        graph.take_memory(&self.device)?;
         let mut order = lock(&self.order);
         let mut after = self.before(&mut order, stream);
+        let mut last = lock(&graph.last);
+        after.extend(last.take().filter(|op| !op.is_done()));
         let op = self.submit_nodes(stream, &nodes, &mut after)?;
+        *last = Some(op.clone());
         lock(&stream.state).tail = Some(op);
         Ok(())
     }
@@ -263,7 +276,7 @@ impl Context {
     pub fn refuse_in_capture(&self) -> Result {
         let streams = lock(&self.order).streams.clone();
         for stream in streams.iter().filter(|stream| stream.kind == StreamKind::Blocking) {
-            if let Some(capture) = stream.capture().filter(|capture| capture.mode != CaptureMode::Relaxed) {
+            if let Some(capture) = stream.capture() {
                 capture.invalidate();
                 return Err(Status::STREAM_CAPTURE_IMPLICIT);
             }
@@ -324,11 +337,9 @@ impl Context {
     /// The context's fault; `STREAM_CAPTURE_UNSUPPORTED` while a stream is captured.
     pub fn synchronize(&self) -> Result {
         let streams = lock(&self.order).streams.clone();
-        for capture in streams.iter().filter_map(|stream| stream.capture()) {
-            if capture.mode != CaptureMode::Relaxed {
-                capture.invalidate();
-                return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-            }
+        if let Some(capture) = streams.iter().find_map(|stream| stream.capture()) {
+            capture.invalidate();
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
         }
         self.drain();
         self.check()
@@ -368,6 +379,9 @@ impl Context {
             if allocation.kind != Kind::Variable {
                 let _ = self.device.simulator.free(allocation.base);
             }
+            if allocation.kind.is_host() {
+                self.hide(allocation.base);
+            }
         }
         let mut order = lock(&self.order);
         order.streams.clear();
@@ -375,30 +389,47 @@ impl Context {
         gone.into_iter().filter(|allocation| allocation.kind.is_host()).collect()
     }
 
-    /// A limit's value.
+    /// A limit's value: bytes of a thread's stack, of the printing buffer, of the heap; most launches from a
+    /// kernel; granularity of fetches into the second-level cache, and bytes of it that stay; the last two
+    /// are of programs with several processes.
     ///
     /// # Errors
-    /// `UNSUPPORTED_LIMIT` for numbers that are no limit.
+    /// `UNSUPPORTED_LIMIT` for one that the device does not have, `INVALID_VALUE` for other numbers.
     pub fn limit(&self, limit: Limit) -> Result<u64> {
         let default = match limit {
             0 => 1024,
-            1 => 1 << 20,
+            1 => 8_650_752,
             2 => self.device.simulator.config().heap,
-            3 => 2,
+            3 | 9 => return Err(Status::UNSUPPORTED_LIMIT),
             4 => 2048,
-            5 => 128,
-            6 => 0,
-            _ => return Err(Status::UNSUPPORTED_LIMIT),
+            5 => 64,
+            6 => 3 * PERSISTING,
+            7 | 8 => 0,
+            _ => return Err(Status::INVALID_VALUE),
         };
         Ok(lock(&self.limits).get(&limit).copied().unwrap_or(default))
     }
 
-    /// Remembers a limit's value.
+    /// Sets a limit, rounded as an H200 does.
     ///
     /// # Errors
-    /// As [`Context::limit`].
+    /// As [`Context::limit`]; `INVALID_VALUE` for impossible values, and for buffers in use.
     pub fn set_limit(&self, limit: Limit, value: u64) -> Result {
         self.limit(limit)?;
+        let memory = self.device.simulator.config().global_memory;
+        let round = |unit: u64, least: u64| Ok(value.min(memory).next_multiple_of(unit).max(least));
+        let value = match limit {
+            0 if value > 512 << 10 => Err(Status::INVALID_VALUE),
+            1 if self.printed.load(SeqCst) => Err(Status::INVALID_VALUE),
+            1 => round(64 << 10, 512 << 10),
+            2 => round(64 << 10, 4 << 20),
+            5 if value > 128 => Err(Status::INVALID_VALUE),
+            6 => round(PERSISTING, 0),
+            _ => Ok(value),
+        }?;
+        if limit == 2 && !self.device.simulator.set_heap(value) {
+            return Err(Status::INVALID_VALUE);
+        }
         lock(&self.limits).insert(limit, value);
         Ok(())
     }
@@ -430,7 +461,20 @@ impl Context {
         self.device.drain();
         let allocation = self.device.memory.remove(base, wanted).ok_or(Status::INVALID_VALUE)?;
         self.device.simulator.free(base)?;
+        if allocation.kind.is_host() {
+            self.hide(base);
+        }
         Ok(allocation)
+    }
+
+    /// Takes memory of the host from the other devices.
+    fn hide(&self, base: u64) {
+        for other in self.device.all().iter().skip(1) {
+            if other.memory.remove(base, |found| found.kind.is_host()).is_some() {
+                other.drain();
+                let _ = other.simulator.free(base);
+            }
+        }
     }
 
     /// Does what an operation says, now.
@@ -444,16 +488,21 @@ impl Context {
         let simulator = &self.device.simulator;
         let result = match operation {
             Operation::Kernel(call) => self.launch(call),
-            Operation::Copy(copy) => copy.execute(simulator, self.host()),
+            Operation::Copy(copy) => copy.execute(&self.device, self.host()),
             Operation::Fill(fill) => fill.execute(simulator),
             Operation::Host { function, argument } => {
                 self.host().call(*function, *argument);
                 Ok(())
             }
             Operation::Free(base) => simulator.free(*base).map_err(Status::from),
+            Operation::Allocate(memory) => memory.place(&self.device),
             Operation::WriteValue { address, value, bytes } => {
                 let value = value.to_le_bytes();
                 simulator.write(*address, &value[..*bytes as usize]).map_err(Status::from)
+            }
+            Operation::Batch(list) => {
+                list.iter().for_each(|operation| self.execute(operation));
+                Ok(())
             }
             Operation::WaitValue { address, value, bytes, compare } => {
                 self.wait_value(*address, *value, *bytes, *compare)
@@ -462,8 +511,7 @@ impl Context {
             | Operation::Empty
             | Operation::Child(_)
             | Operation::Record(_)
-            | Operation::Wait(_)
-            | Operation::Allocate(..) => Ok(()),
+            | Operation::Wait(_) => Ok(()),
         };
         if let Err(status) = result {
             // Memory was checked when the operation was asked for; it was freed since.
@@ -509,6 +557,7 @@ impl Context {
             Status::LAUNCH_FAILED
         })?;
         if !report.output.is_empty() {
+            self.printed.store(true, SeqCst);
             lock(&self.output).extend_from_slice(&report.output);
         }
         let (module, options) = (&*module.linked, &options);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sim_core::{Backend, Simulator};
 
+use crate::device::Device;
 use crate::host::Host;
 use crate::status::{Result, Status};
 
@@ -61,6 +62,9 @@ pub struct Fill {
     pub height: u64,
 }
 
+/// Bytes moved at once between two devices.
+const CHUNK: usize = 256 << 10;
+
 impl Copy {
     /// A copy of so many bytes.
     pub fn linear(to: Place, from: Place, bytes: u64) -> Copy {
@@ -89,26 +93,45 @@ impl Copy {
     ///
     /// # Errors
     /// `INVALID_VALUE` if device memory of either side is not there (any more).
-    pub fn execute(&self, simulator: &Simulator, host: &dyn Host) -> Result {
+    pub fn execute(&self, device: &Arc<Device>, host: &dyn Host) -> Result {
         if self.bytes() == 0 {
             return Ok(());
         }
+        // Another device's memory is reached through the host.
+        let owner = |place: &Place| match place {
+            Place::Device(address) => device.owner(*address).unwrap_or_else(|| device.clone()),
+            _ => device.clone(),
+        };
+        let (from_device, to_device) = (owner(&self.from.place), owner(&self.to.place));
+        let (reads, writes) = (&from_device.simulator, &to_device.simulator);
+        let mut buffer = Vec::new();
         for (from, to, bytes) in self.rows() {
             let size = usize::try_from(bytes).map_err(|_| Status::INVALID_VALUE)?;
             let mut result = Ok(());
             match (&self.from.place, &self.to.place) {
                 (Place::Device(source), Place::Device(target)) => {
-                    result = simulator.copy(target + to, source + from, bytes);
+                    if Arc::ptr_eq(&from_device, &to_device) {
+                        writes.copy(target + to, source + from, bytes)?;
+                        continue;
+                    }
+                    buffer.resize(size.min(CHUNK), 0);
+                    let mut done = 0;
+                    while done < bytes {
+                        let piece = &mut buffer[..((bytes - done) as usize).min(CHUNK)];
+                        reads.read(source + from + done, piece)?;
+                        writes.write(target + to + done, piece)?;
+                        done += piece.len() as u64;
+                    }
                 }
                 (Place::Device(source), Place::Host(target)) => {
-                    host.write(target + to, size, &mut |bytes| result = simulator.read(source + from, bytes));
+                    host.write(target + to, size, &mut |bytes| result = reads.read(source + from, bytes));
                 }
                 (Place::Host(source), Place::Device(target)) => {
-                    host.read(source + from, size, &mut |bytes| result = simulator.write(target + to, bytes));
+                    host.read(source + from, size, &mut |bytes| result = writes.write(target + to, bytes));
                 }
                 (Place::Bytes(source), Place::Device(target)) => {
                     let bytes = source.get(from as usize..from as usize + size);
-                    result = simulator.write(target + to, bytes.ok_or(Status::INVALID_VALUE)?);
+                    result = writes.write(target + to, bytes.ok_or(Status::INVALID_VALUE)?);
                 }
                 (Place::Host(source), Place::Host(target)) => host.read(source + from, size, &mut |from| {
                     let from = from.to_vec();

@@ -1,7 +1,7 @@
 //! Devices, and the runtime that holds them.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use sim_core::{DeviceConfig, Simulator};
 
@@ -42,9 +42,15 @@ impl Runtime {
                 primary: Mutex::default(),
                 allocations: AtomicU64::new(0),
                 memory_is_shared: AtomicBool::new(false),
+                fault: AtomicU32::new(0),
+                all: OnceLock::new(),
             })
         };
-        Runtime { devices: (0..count).map(device).collect() }
+        let devices: Vec<Arc<Device>> = (0..count).map(device).collect();
+        for device in &devices {
+            let _ = device.all.set(devices.iter().map(Arc::downgrade).collect());
+        }
+        Runtime { devices }
     }
 
     /// A device by its number.
@@ -73,6 +79,10 @@ pub struct Device {
     primary: Mutex<Primary>,
     allocations: AtomicU64,
     memory_is_shared: AtomicBool,
+    /// What a kernel left in any context of the device; 0 is none.
+    fault: AtomicU32,
+    /// The devices of the process, this one included.
+    all: OnceLock<Vec<Weak<Device>>>,
 }
 
 impl std::fmt::Debug for Device {
@@ -99,10 +109,40 @@ impl Device {
         context
     }
 
+    /// The devices of the process, this one first.
+    pub fn all(self: &Arc<Self>) -> Vec<Arc<Device>> {
+        let others = self.all.get().into_iter().flatten().filter_map(Weak::upgrade);
+        let others = others.filter(|other| other.index != self.index);
+        std::iter::once(self.clone()).chain(others).collect()
+    }
+
+    /// The device that knows an address, this one first.
+    pub fn owner(self: &Arc<Self>, address: u64) -> Option<Arc<Device>> {
+        if self.memory.find(address).is_some() {
+            return Some(self.clone());
+        }
+        self.all().into_iter().find(|device| device.memory.find(address).is_some())
+    }
+
     /// Contexts that are in use.
     pub fn contexts(&self) -> Vec<Arc<Context>> {
         let contexts = lock(&self.contexts).iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
         contexts.into_iter().filter(|context| !context.is_destroyed()).collect()
+    }
+
+    /// The first fault of a kernel. It stays: a process cannot use the device any more.
+    ///
+    /// # Errors
+    /// Its code.
+    pub fn check(&self) -> Result {
+        match self.fault.load(SeqCst) {
+            0 => Ok(()),
+            fault => Err(Status(fault)),
+        }
+    }
+
+    pub(crate) fn set_fault(&self, status: Status) {
+        let _ = self.fault.compare_exchange(0, status.0, SeqCst, SeqCst);
     }
 
     /// Waits for all contexts.
@@ -113,11 +153,17 @@ impl Device {
     }
 
     /// The primary context with one more user; made if there is none.
-    pub fn retain_primary(self: &Arc<Self>) -> Arc<Context> {
+    ///
+    /// # Errors
+    /// The device's fault, if there is none.
+    pub fn retain_primary(self: &Arc<Self>) -> Result<Arc<Context>> {
         let mut primary = lock(&self.primary);
+        if primary.context.is_none() {
+            self.check()?;
+        }
         primary.retained += 1;
         let flags = primary.flags;
-        primary.context.get_or_insert_with(|| self.create_context(flags)).clone()
+        Ok(primary.context.get_or_insert_with(|| self.create_context(flags)).clone())
     }
 
     /// The primary context, if there is one.

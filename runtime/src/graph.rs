@@ -1,8 +1,12 @@
 //! Graphs: operations with dependencies, made by hand or by capture, and their executable copies.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
+use sim_core::Backend;
+
+use crate::device::Device;
+use crate::engine::Op;
 use crate::operation::Operation;
 use crate::status::{Result, Status};
 use crate::{fresh_id, lock};
@@ -26,12 +30,14 @@ pub struct Graph {
     /// Its number.
     pub id: u64,
     nodes: Mutex<Vec<Node>>,
+    /// Its executable copy, if it allocates: there may be one at a time.
+    instance: Mutex<Weak<ExecGraph>>,
 }
 
 impl Graph {
     /// A graph without nodes.
     pub fn new() -> Arc<Graph> {
-        Arc::new(Graph { id: fresh_id(), nodes: Mutex::default() })
+        Arc::new(Graph { id: fresh_id(), nodes: Mutex::default(), instance: Mutex::default() })
     }
 
     /// Adds a node after others; returns its number.
@@ -63,6 +69,12 @@ impl Graph {
             })
     }
 
+    /// Whether it allocates or frees.
+    pub fn has_memory(&self) -> bool {
+        let nodes = lock(&self.nodes);
+        nodes.iter().any(|node| matches!(node.operation, Operation::Allocate(_) | Operation::Free(_)))
+    }
+
     /// A copy of its nodes, in order of making.
     pub fn nodes(&self) -> Vec<Node> {
         lock(&self.nodes).clone()
@@ -88,8 +100,11 @@ impl Graph {
     /// Removes a node and its edges.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if it is not of this graph.
+    /// `INVALID_VALUE` if it is not of this graph, `NOT_SUPPORTED` if the graph allocates.
     pub fn remove(&self, id: u64) -> Result {
+        if self.has_memory() {
+            return Err(Status::NOT_SUPPORTED);
+        }
         let mut nodes = lock(&self.nodes);
         let at = nodes.iter().position(|node| node.id == id).ok_or(Status::INVALID_VALUE)?;
         nodes.remove(at);
@@ -102,8 +117,12 @@ impl Graph {
     /// Adds or removes edges.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if a node is not of this graph, an edge is there already or not there.
+    /// `INVALID_VALUE` if a node is not of this graph, an edge is there already or not there;
+    /// `NOT_SUPPORTED` for removing from a graph that allocates.
     pub fn edges(&self, edges: &[(u64, u64)], add: bool) -> Result {
+        if !add && self.has_memory() {
+            return Err(Status::NOT_SUPPORTED);
+        }
         let mut nodes = lock(&self.nodes);
         let mut changed = nodes.clone();
         for &(from, to) in edges {
@@ -132,7 +151,7 @@ impl Graph {
                 node.operation = Operation::Child(child.duplicate().0);
             }
         }
-        (Arc::new(Graph { id: fresh_id(), nodes: Mutex::new(nodes) }), map)
+        (Arc::new(Graph { id: fresh_id(), nodes: Mutex::new(nodes), instance: Mutex::default() }), map)
     }
 
     /// Whether all of `open` are among `ends` or come before one of them.
@@ -150,10 +169,30 @@ impl Graph {
     }
 }
 
+fn can_be_disabled(operation: &Operation) -> bool {
+    matches!(operation, Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_))
+}
+
+/// Whether a child graph may take another's place: the same kinds of nodes with the same edges.
+fn same_shape(old: &Operation, new: &Operation) -> bool {
+    let (Operation::Child(old), Operation::Child(new)) = (old, new) else { return true };
+    let (old, new) = (old.nodes(), new.nodes());
+    let kind = |nodes: &[Node]| {
+        nodes
+            .iter()
+            .map(|node| (std::mem::discriminant(&node.operation), node.after.len()))
+            .collect::<Vec<_>>()
+    };
+    kind(&old) == kind(&new)
+}
+
 fn set_operation(node: Option<&mut Node>, operation: Operation) -> Result {
     let node = node.ok_or(Status::INVALID_VALUE)?;
     if std::mem::discriminant(&node.operation) != std::mem::discriminant(&operation) {
         return Err(Status::INVALID_VALUE);
+    }
+    if !same_shape(&node.operation, &operation) {
+        return Err(Status::GRAPH_EXEC_UPDATE_FAILURE);
     }
     node.operation = operation;
     Ok(())
@@ -164,17 +203,70 @@ fn set_operation(node: Option<&mut Node>, operation: Operation) -> Result {
 pub struct ExecGraph {
     /// Its number.
     pub id: u64,
+    /// The flags it was made with: 1 frees what an earlier launch left.
+    pub flags: u64,
     /// Nodes in an order in which each comes after what it waits for.
     nodes: Mutex<Vec<Node>>,
+    /// The last launch, which the next one waits for.
+    pub(crate) last: Mutex<Option<Arc<Op>>>,
 }
+
+/// Whether a second launch frees what the first one left.
+const AUTO_FREE: u64 = 1;
 
 impl ExecGraph {
     /// An executable copy of a graph.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if the graph has a cycle.
-    pub fn new(graph: &Graph) -> Result<Arc<ExecGraph>> {
-        Ok(Arc::new(ExecGraph { id: fresh_id(), nodes: Mutex::new(ordered(&graph.nodes())?) }))
+    /// `INVALID_VALUE` if the graph has a cycle, `NOT_SUPPORTED` if it allocates and has a copy already.
+    pub fn new(graph: &Graph, flags: u64) -> Result<Arc<ExecGraph>> {
+        let nodes = ordered(&graph.nodes())?;
+        let mut instance = lock(&graph.instance);
+        let allocates = graph.has_memory();
+        if allocates && instance.strong_count() > 0 {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        let exec =
+            Arc::new(ExecGraph { id: fresh_id(), flags, nodes: Mutex::new(nodes), last: Mutex::default() });
+        if allocates {
+            *instance = Arc::downgrade(&exec);
+        }
+        Ok(exec)
+    }
+
+    /// Before a launch: what it allocates and does not free counts as allocated from now on.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if an earlier launch left it allocated.
+    pub(crate) fn take_memory(&self, device: &Device) -> Result {
+        let nodes = lock(&self.nodes);
+        let bases = nodes.iter().filter_map(|node| match &node.operation {
+            Operation::Allocate(memory) => Some(memory.base()),
+            _ => None,
+        });
+        let freed: HashSet<u64> = nodes
+            .iter()
+            .filter_map(|node| match &node.operation {
+                Operation::Free(base) => Some(*base),
+                _ => None,
+            })
+            .collect();
+        for base in bases {
+            if self.flags & AUTO_FREE != 0 && device.memory.set_live(base, false) {
+                device.drain();
+                device.simulator.free(base)?;
+            }
+            match freed.contains(&base) {
+                true if !device.memory.is_live(base) => {}
+                false if device.memory.set_live(base, true) => {}
+                _ => return Err(Status::INVALID_VALUE),
+            }
+        }
+        // What an earlier graph or the stream allocated and this one frees.
+        for base in &freed {
+            device.memory.set_live(*base, false);
+        }
+        Ok(())
     }
 
     /// A copy of its nodes.
@@ -197,7 +289,7 @@ impl ExecGraph {
     pub fn enable(&self, id: u64, enabled: bool) -> Result {
         let mut nodes = lock(&self.nodes);
         let node = nodes.iter_mut().find(|node| node.id == id).ok_or(Status::INVALID_VALUE)?;
-        if !matches!(node.operation, Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_)) {
+        if !can_be_disabled(&node.operation) {
             return Err(Status::INVALID_VALUE);
         }
         node.enabled = enabled;
@@ -207,10 +299,11 @@ impl ExecGraph {
     /// Whether a node is enabled.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if there is no such node.
+    /// `INVALID_VALUE` if there is no such node or it cannot be disabled.
     pub fn is_enabled(&self, id: u64) -> Result<bool> {
         let nodes = lock(&self.nodes);
-        nodes.iter().find(|node| node.id == id).map(|node| node.enabled).ok_or(Status::INVALID_VALUE)
+        let node = nodes.iter().find(|node| node.id == id).filter(|node| can_be_disabled(&node.operation));
+        node.map(|node| node.enabled).ok_or(Status::INVALID_VALUE)
     }
 
     /// Takes over the operations of a graph of the same shape.
@@ -278,9 +371,9 @@ mod tests {
         assert_eq!(graph.add(Operation::Empty, &[999_999]), Err(Status::INVALID_VALUE));
         assert_eq!(graph.add(Operation::Child(graph.clone()), &[]), Err(Status::INVALID_VALUE));
         assert_eq!(graph.edges(&[(a, b)], true), Err(Status::INVALID_VALUE));
-        assert!(ExecGraph::new(&graph).is_ok());
+        assert!(ExecGraph::new(&graph, 0).is_ok());
         graph.edges(&[(b, a)], true).unwrap();
-        assert_eq!(ExecGraph::new(&graph).unwrap_err(), Status::INVALID_VALUE);
+        assert_eq!(ExecGraph::new(&graph, 0).unwrap_err(), Status::INVALID_VALUE);
         graph.edges(&[(b, a)], false).unwrap();
         assert!(graph.joins(&[a], &[b]) && !graph.joins(&[b], &[a]));
     }
@@ -290,7 +383,7 @@ mod tests {
         let graph = Graph::new();
         let a = graph.add(Operation::Empty, &[]).unwrap();
         graph.add(Operation::Empty, &[a]).unwrap();
-        let exec = ExecGraph::new(&graph).unwrap();
+        let exec = ExecGraph::new(&graph, 0).unwrap();
         assert!(exec.update(&graph.duplicate().0).is_ok());
         graph.add(Operation::Empty, &[]).unwrap();
         assert_eq!(exec.update(&graph), Err((Status::GRAPH_EXEC_UPDATE_FAILURE, None)));

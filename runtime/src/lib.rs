@@ -40,9 +40,9 @@ pub use host::{Completed, Host, Launched, Launching, Picked};
 pub use memory::{Allocation, Kind, Memory};
 pub use module::{Function, Linked, Module, compile};
 pub use occupancy::{LaunchConfig, active_blocks, check_launch, potential_block_size};
-pub use operation::{Callback, Compare, KernelCall, Operation};
+pub use operation::{Callback, Compare, GraphMemory, KernelCall, Operation};
 pub use status::{Result, Status};
-pub use stream::{Capture, CaptureMode, Event, Stream, StreamKind};
+pub use stream::{Capture, CaptureMode, Event, Stream, StreamKind, refuse_unsafe, set_thread_mode};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,6 +1,6 @@
 //! The allocations of a device as the host sees them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{PoisonError, RwLock};
 
 use crate::status::{Result, Status};
@@ -12,6 +12,10 @@ pub enum Kind {
     Device,
     /// Device memory from a pool, freed in stream order.
     Pool(u64),
+    /// Memory of a graph, at its address from the making of the node on.
+    Graph,
+    /// A range of addresses that was mapped and may be accessed.
+    Virtual,
     /// A variable of a module.
     Variable,
     /// Managed memory: one address for host and device.
@@ -50,6 +54,8 @@ pub struct Allocation {
 #[derive(Debug, Default)]
 pub struct Memory {
     table: RwLock<BTreeMap<u64, Allocation>>,
+    /// Memory of graphs that is allocated now, for calls of the program.
+    live: RwLock<BTreeSet<u64>>,
 }
 
 impl Memory {
@@ -73,6 +79,19 @@ impl Memory {
         let found = self.find(address).ok_or(Status::INVALID_VALUE)?;
         let inside = (address - found.base).checked_add(bytes).is_some_and(|end| end <= found.size);
         if inside { Ok(found) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    /// Marks memory of a graph as allocated, or as freed; false if it was already.
+    pub fn set_live(&self, base: u64, live: bool) -> bool {
+        let mut set = self.live.write().unwrap_or_else(PoisonError::into_inner);
+        if live { set.insert(base) } else { set.remove(&base) }
+    }
+
+    /// Whether calls of the program may use an address: it is not that of graph memory which is not allocated.
+    pub fn is_live(&self, address: u64) -> bool {
+        let of_graph = self.find(address).filter(|found| found.kind == Kind::Graph);
+        let set = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        of_graph.is_none_or(|found| set.contains(&found.base))
     }
 
     /// All allocations, by address.

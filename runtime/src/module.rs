@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use ptx_frontend::render::render;
 use ptx_frontend::{FuncId, Param, PtxVersion, Severity, Source, VarId};
-use sim_core::{Backend, Code, ModuleId};
+use sim_core::{Backend, Code, Dim3, ModuleId};
 
 use crate::context::Context;
 use crate::memory::{Allocation, Kind};
@@ -30,17 +30,21 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
     }
     let mut modules = Vec::new();
     let mut log = String::new();
+    let mut status = Status::INVALID_PTX;
     for (name, text) in texts {
         let parsed = ptx_frontend::parse(Source::new(name.as_str(), as_known(text)));
         for diagnostic in &parsed.diagnostics {
             if diagnostic.severity == Severity::Error {
+                if diagnostic.code == ptx_frontend::codes::VERSION {
+                    status = Status::UNSUPPORTED_PTX_VERSION;
+                }
                 log += &(render(diagnostic, &parsed.source, &[], false) + "\n\n");
             }
         }
         modules.extend(parsed.module);
     }
     if !log.is_empty() {
-        return Err((Status::INVALID_PTX, log));
+        return Err((status, log));
     }
     if calls_device_runtime(&modules) {
         let source = Source::new("device_runtime.ptx", DEVICE_RUNTIME.into());
@@ -185,7 +189,7 @@ impl Module {
             kernel,
             params: params.map(|v| (v.offset as usize, v.size as usize)).collect(),
             param_bytes: declared.param_bytes as usize,
-            max_dynamic_shared: AtomicU32::new(48 << 10),
+            max_dynamic_shared: AtomicU32::new(UNASKED),
             attributes: Default::default(),
             code: OnceLock::new(),
         });
@@ -215,6 +219,9 @@ impl Module {
     }
 }
 
+/// No value of dynamic shared memory.
+const UNASKED: u32 = u32::MAX;
+
 /// A kernel of a loaded module.
 #[derive(Debug)]
 pub struct Function {
@@ -229,8 +236,8 @@ pub struct Function {
     pub params: Vec<(usize, usize)>,
     /// Bytes of the parameter buffer.
     pub param_bytes: usize,
-    /// Dynamic shared memory that launches may ask for, in bytes.
-    pub max_dynamic_shared: AtomicU32,
+    /// Dynamic shared memory that launches may ask for, in bytes, if the program set it.
+    pub(crate) max_dynamic_shared: AtomicU32,
     /// Attributes that were set and mean nothing here, by number.
     pub attributes: [AtomicI32; 16],
     code: OnceLock<Arc<Code>>,
@@ -278,6 +285,36 @@ impl Function {
     /// As [`Function::code`].
     pub fn local_bytes(&self) -> Result<u32> {
         Ok(self.code()?.functions.first().map_or(0, |frame| frame.local_bytes))
+    }
+
+    /// Dynamic shared memory that launches may ask for, in bytes: what was set, or what 48 KiB leave.
+    ///
+    /// # Errors
+    /// As [`Function::code`].
+    pub fn granted_shared(&self) -> Result<u32> {
+        match self.max_dynamic_shared.load(Relaxed) {
+            UNASKED => Ok((48u32 << 10).saturating_sub(self.shared_bytes()?)),
+            asked => Ok(asked),
+        }
+    }
+
+    /// Sets it.
+    pub fn grant_shared(&self, bytes: u32) {
+        self.max_dynamic_shared.store(bytes, Relaxed);
+    }
+
+    /// The cluster that the kernel declares.
+    pub fn declared_cluster(&self) -> Option<Dim3> {
+        self.declared().tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z))
+    }
+
+    /// The cluster that it declares, or that was set as its attribute.
+    pub fn required_cluster(&self) -> Option<Dim3> {
+        let declared = self.declared_cluster();
+        let set = [11, 12, 13].map(|number| self.attributes[number].load(Relaxed).max(0) as u32);
+        let is_set = set.iter().any(|&extent| extent != 0);
+        let of_set = Dim3::new(set[0].max(1), set[1].max(1), set[2].max(1));
+        declared.or(is_set.then_some(of_set))
     }
 
     /// Most threads a block that fit: the kernel's own limit, and its registers.

@@ -7,6 +7,9 @@ use sim_core::Dim3;
 use crate::module::Function;
 use crate::status::{Result, Status};
 
+/// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`
+const ANY_CLUSTER: usize = 14;
+
 /// What a launch asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchConfig {
@@ -32,13 +35,11 @@ pub fn active_blocks(function: &Function, threads: u32, shared: u32) -> Result<u
     if threads == 0 {
         return Err(Status::INVALID_VALUE);
     }
-    if threads > function.max_threads()? {
+    // A declared limit of threads does not count, the granted dynamic shared memory does.
+    if threads > config.threads_per_block || shared > function.granted_shared()? {
         return Ok(0);
     }
     let bytes = function.shared_bytes()?.saturating_add(shared);
-    if bytes > config.shared_per_block {
-        return Ok(0);
-    }
     Ok(config.blocks_per_sm(threads, function.registers()?, bytes))
 }
 
@@ -55,7 +56,7 @@ pub fn potential_block_size(
     let context = function.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
     let most = function.max_threads()?;
     let most = if limit == 0 { most } else { most.min(limit) };
-    let (mut best, mut size, mut blocks) = (0, most, 0);
+    let (mut best, mut size, mut blocks) = (0, 0, 0);
     let mut threads = most.next_multiple_of(32);
     while threads > 0 {
         let tried = threads.min(most);
@@ -86,26 +87,28 @@ pub fn check_launch(function: &Function, launch: &LaunchConfig) -> Result {
     if tuning.required_threads.is_some_and(|required| required != [block.x, block.y, block.z]) {
         return Err(Status::INVALID_VALUE);
     }
-    let shared = u64::from(function.shared_bytes()?) + u64::from(launch.shared);
-    let allowed = function.max_dynamic_shared.load(Relaxed).max(48 << 10);
-    if launch.shared > allowed || shared > u64::from(config.shared_per_block) {
+    let most_declared = tuning.max_threads.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z));
+    if most_declared.is_some_and(|most| threads > u128::from(most)) {
+        return Err(Status::INVALID_VALUE);
+    }
+    if launch.shared > function.granted_shared()? {
         return Err(Status::INVALID_VALUE);
     }
     if threads > u128::from(function.max_threads()?) {
         return Err(Status::LAUNCH_OUT_OF_RESOURCES);
     }
-    let declared = tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z));
-    if let (Some(asked), Some(declared)) = (launch.cluster, declared)
-        && asked != declared
-    {
-        return Err(Status::INVALID_VALUE);
+    let declared = function.declared_cluster();
+    if launch.cluster.is_some() && declared.is_some() && launch.cluster != declared {
+        return Err(Status::INVALID_CLUSTER_SIZE);
     }
     let cluster = launch.cluster.or(declared).unwrap_or(Dim3::ONE);
     let divides = |blocks: u32, by: u32| by > 0 && blocks.is_multiple_of(by);
-    if !divides(grid.x, cluster.x) || !divides(grid.y, cluster.y) || !divides(grid.z, cluster.z) {
-        return Err(Status::INVALID_VALUE);
-    }
-    if cluster.count() > 16 {
+    let most = if function.attributes[ANY_CLUSTER].load(Relaxed) != 0 { 16 } else { 8 };
+    if !divides(grid.x, cluster.x)
+        || !divides(grid.y, cluster.y)
+        || !divides(grid.z, cluster.z)
+        || cluster.count() > most
+    {
         return Err(Status::INVALID_CLUSTER_SIZE);
     }
     let blocks = active_blocks(function, threads as u32, launch.shared)?;

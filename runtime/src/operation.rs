@@ -5,9 +5,10 @@ use std::sync::Arc;
 use sim_core::Launch;
 
 use crate::copy::{Copy, Fill};
+use crate::device::Device;
 use crate::graph::Graph;
 use crate::module::Function;
-use crate::status::Status;
+use crate::status::{Result, Status};
 use crate::stream::Event;
 
 /// A kernel with its launch.
@@ -30,6 +31,21 @@ pub enum Compare {
     And,
     /// The negated disjunction is not zero.
     Nor,
+}
+
+/// Memory that a graph allocates when it runs, always at the same address.
+pub trait GraphMemory: Send + Sync {
+    /// Its first address.
+    fn base(&self) -> u64;
+
+    /// Bytes.
+    fn bytes(&self) -> u64;
+
+    /// Shows it to kernels, until it is freed.
+    ///
+    /// # Errors
+    /// It is there already.
+    fn place(&self, device: &Device) -> Result;
 }
 
 /// A function of the program that is told how the stream fares.
@@ -61,9 +77,11 @@ pub enum Operation {
     Record(Arc<Event>),
     /// Waits for an event's last record.
     Wait(Arc<Event>),
-    /// Allocates for a graph; the memory is there already.
-    Allocate(u64, u64),
-    /// Frees memory that the table of allocations has forgotten.
+    /// Puts memory of a graph at its address.
+    Allocate(Arc<dyn GraphMemory>),
+    /// Several words in turn.
+    Batch(Arc<[Operation]>),
+    /// Frees memory: of a graph, or what the table of allocations has forgotten.
     Free(u64),
     /// Waits until a word of 4 or 8 bytes compares.
     WaitValue {
@@ -99,7 +117,8 @@ impl std::fmt::Debug for Operation {
             Operation::Child(_) => "Child",
             Operation::Record(_) => "Record",
             Operation::Wait(_) => "Wait",
-            Operation::Allocate(..) => "Allocate",
+            Operation::Allocate(_) => "Allocate",
+            Operation::Batch(_) => "Batch",
             Operation::Free(_) => "Free",
             Operation::WaitValue { .. } => "WaitValue",
             Operation::WriteValue { .. } => "WriteValue",

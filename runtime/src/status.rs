@@ -25,7 +25,11 @@ codes! {
     3 NOT_INITIALIZED "initialization error"
     4 DEINITIALIZED "driver shutting down"
     5 PROFILER_DISABLED "profiler disabled while using external profiling tool"
+    6 PROFILER_NOT_INITIALIZED "profiler not initialized: call cudaProfilerInitialize()"
+    7 PROFILER_ALREADY_STARTED "profiler already started"
+    8 PROFILER_ALREADY_STOPPED "profiler already stopped"
     34 STUB_LIBRARY "CUDA driver is a stub library"
+    36 CALL_REQUIRES_NEWER_DRIVER "API call is not supported in the installed CUDA driver"
     46 DEVICE_UNAVAILABLE "CUDA-capable device(s) is/are busy or unavailable"
     100 NO_DEVICE "no CUDA-capable device is detected"
     101 INVALID_DEVICE "invalid device ordinal"
@@ -54,7 +58,7 @@ codes! {
     223 JIT_COMPILATION_DISABLED "PTX JIT compilation was disabled"
     224 UNSUPPORTED_EXEC_AFFINITY "the provided execution affinity is not supported"
     225 UNSUPPORTED_DEVSIDE_SYNC "the provided PTX contains unsupported call to cudaDeviceSynchronize"
-    226 CONTAINED "memory corruption was contained"
+    226 CONTAINED "Invalid access of peer GPU memory over nvlink or a hardware error"
     300 INVALID_SOURCE "device kernel image is invalid"
     301 FILE_NOT_FOUND "file not found"
     302 SHARED_OBJECT_SYMBOL_NOT_FOUND "shared object symbol not found"
@@ -84,12 +88,20 @@ codes! {
     718 INVALID_PC "invalid program counter"
     719 LAUNCH_FAILED "unspecified launch failure"
     720 COOPERATIVE_LAUNCH_TOO_LARGE "too many blocks in cooperative launch"
-    721 TENSOR_MEMORY_LEAK "device kernel exited with a tensor memory leak"
+    721 TENSOR_MEMORY_LEAK "tensor memory not completely freed"
     800 NOT_PERMITTED "operation not permitted"
     801 NOT_SUPPORTED "operation not supported"
     802 SYSTEM_NOT_READY "system not yet initialized"
     803 SYSTEM_DRIVER_MISMATCH "system has unsupported display driver / cuda driver combination"
     804 COMPAT_NOT_SUPPORTED_ON_DEVICE "forward compatibility was attempted on non supported HW"
+    805 MPS_CONNECTION_FAILED "MPS client failed to connect to the MPS control daemon or the MPS server"
+    806 MPS_RPC_FAILURE "the remote procedural call between the MPS server and the MPS client failed"
+    807 MPS_SERVER_NOT_READY "MPS server is not ready to accept new MPS client requests"
+    808 MPS_MAX_CLIENTS_REACHED "the hardware resources required to create MPS client have been exhausted"
+    809 MPS_MAX_CONNECTIONS_REACHED "the hardware resources required to support device connections have been exhausted"
+    810 MPS_CLIENT_TERMINATED "the MPS client has been terminated by the server"
+    811 CDP_NOT_SUPPORTED "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it"
+    812 CDP_VERSION_MISMATCH "unsupported interaction between different versions of CUDA Dynamic Parallelism"
     900 STREAM_CAPTURE_UNSUPPORTED "operation not permitted when stream is capturing"
     901 STREAM_CAPTURE_INVALIDATED "operation failed due to a previous error during capture"
     902 STREAM_CAPTURE_MERGE "operation would result in a merge of separate capture sequences"
@@ -102,10 +114,11 @@ codes! {
     909 TIMEOUT "wait operation timed out"
     910 GRAPH_EXEC_UPDATE_FAILURE "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"
     911 EXTERNAL_DEVICE "an async error has occured in external entity outside of CUDA"
-    912 INVALID_CLUSTER_SIZE "invalid cluster size"
-    913 FUNCTION_NOT_LOADED "function handle not loaded"
-    914 INVALID_RESOURCE_TYPE "invalid resource type"
-    915 INVALID_RESOURCE_CONFIGURATION "invalid resource configuration"
+    912 INVALID_CLUSTER_SIZE "a kernel launch error has occurred due to cluster misconfiguration"
+    913 FUNCTION_NOT_LOADED "the function handle is not loaded when calling an API that requires a loaded function"
+    914 INVALID_RESOURCE_TYPE "one or more resources passed in are not valid resource types for the operation"
+    915 INVALID_RESOURCE_CONFIGURATION "one or more resources are insufficient or non-applicable for the operation"
+    916 KEY_ROTATION "an error happened during the key rotation sequence"
     999 UNKNOWN "unknown error"
 }
 
@@ -127,12 +140,16 @@ impl From<sim_core::Error> for Status {
 pub(crate) fn of_finding(kind: sim_core::FindingKind) -> Status {
     use sim_core::FindingKind as K;
     match kind {
-        K::OutOfBounds | K::NullPointer | K::UseAfterFree | K::WriteToReadOnly => Status::ILLEGAL_ADDRESS,
+        // A device sees a stack that grew too far, and a call of data, as an access that is not possible.
+        K::OutOfBounds
+        | K::NullPointer
+        | K::UseAfterFree
+        | K::WriteToReadOnly
+        | K::StackOverflow
+        | K::InvalidTarget => Status::ILLEGAL_ADDRESS,
         K::Misaligned => Status::MISALIGNED_ADDRESS,
         K::WrongSpace => Status::INVALID_ADDRESS_SPACE,
         K::AssertionFailed => Status::ASSERT,
-        K::StackOverflow => Status::HARDWARE_STACK_ERROR,
-        K::InvalidTarget => Status::INVALID_PC,
         K::Deadlock | K::BarrierMismatch | K::WarpSyncMismatch | K::LimitReached => Status::LAUNCH_TIMEOUT,
         K::Unsupported => Status::NOT_SUPPORTED,
         _ => Status::LAUNCH_FAILED,

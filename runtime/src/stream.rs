@@ -105,7 +105,10 @@ impl Stream {
             invalid: AtomicBool::new(false),
             streams: Mutex::new(vec![self.clone()]),
         };
-        state.capture = Some((Arc::new(capture), nodes));
+        let capture = Arc::new(capture);
+        open_captures().push(Arc::downgrade(&capture));
+        OPEN.store(true, SeqCst);
+        state.capture = Some((capture, nodes));
         Ok(())
     }
 
@@ -116,15 +119,22 @@ impl Stream {
     pub fn end_capture(&self) -> Result<Arc<Graph>> {
         let (capture, nodes) = lock(&self.state).capture.clone().ok_or(Status::ILLEGAL_STATE)?;
         if capture.origin != self.id {
+            capture.invalidate();
             return Err(Status::STREAM_CAPTURE_UNMATCHED);
         }
-        if capture.mode != CaptureMode::Relaxed && capture.thread != std::thread::current().id() {
-            return Err(Status::STREAM_CAPTURE_WRONG_THREAD);
-        }
+        let wrong_thread =
+            capture.mode != CaptureMode::Relaxed && capture.thread != std::thread::current().id();
         let mut open = Vec::new();
         for stream in lock(&capture.streams).drain(..) {
             let ended = lock(&stream.state).capture.take();
             open.extend(ended.into_iter().flat_map(|(_, nodes)| nodes));
+        }
+        let mut list = open_captures();
+        list.retain(|open| open.upgrade().is_some_and(|open| open.is_open()));
+        OPEN.store(!list.is_empty(), SeqCst);
+        drop(list);
+        if wrong_thread {
+            return Err(Status::STREAM_CAPTURE_WRONG_THREAD);
         }
         if capture.invalid.load(SeqCst) {
             return Err(Status::STREAM_CAPTURE_INVALIDATED);
@@ -142,7 +152,9 @@ impl Stream {
             Operation::Wait(event) => {
                 let source = lock(&event.state).clone();
                 match (source, &mut state.capture) {
-                    (EventState::Captured(capture, nodes), None) if capture.is_open() => {
+                    (EventState::Captured(capture, nodes), None)
+                        if capture.is_open() && !capture.is_invalid() =>
+                    {
                         if self.kind == StreamKind::Legacy {
                             return Err(Status::STREAM_CAPTURE_IMPLICIT);
                         }
@@ -150,10 +162,11 @@ impl Stream {
                         state.capture = Some((capture, nodes));
                         Ok(true)
                     }
-                    (EventState::Captured(..), None) => Err(Status::CAPTURED_EVENT),
+                    (EventState::Captured(capture, _), None) => Err(capture.used_outside()),
                     (EventState::Captured(capture, nodes), Some((own, current))) => {
                         if capture.id != own.id {
-                            own.invalid.store(true, SeqCst);
+                            own.invalidate();
+                            capture.invalidate();
                             return Err(Status::STREAM_CAPTURE_MERGE);
                         }
                         current.extend(nodes);
@@ -190,6 +203,46 @@ impl Stream {
     }
 }
 
+/// Captures that have not ended, and whether there is one.
+static CAPTURES: Mutex<Vec<Weak<Capture>>> = Mutex::new(Vec::new());
+static OPEN: AtomicBool = AtomicBool::new(false);
+
+fn open_captures() -> std::sync::MutexGuard<'static, Vec<Weak<Capture>>> {
+    lock(&CAPTURES)
+}
+
+thread_local! {
+    static THREAD_MODE: std::cell::Cell<CaptureMode> = const { std::cell::Cell::new(CaptureMode::Global) };
+}
+
+/// Sets what this thread may do while streams capture; returns what it was.
+pub fn set_thread_mode(mode: CaptureMode) -> CaptureMode {
+    THREAD_MODE.try_with(|current| current.replace(mode)).unwrap_or(CaptureMode::Global)
+}
+
+/// Refuses what may not be done while a stream captures, as far as modes forbid it.
+///
+/// # Errors
+/// `STREAM_CAPTURE_UNSUPPORTED`, which also ends the captures that forbid it.
+pub fn refuse_unsafe() -> Result {
+    if !OPEN.load(SeqCst) {
+        return Ok(());
+    }
+    let own = THREAD_MODE.try_with(std::cell::Cell::get).unwrap_or(CaptureMode::Global);
+    let thread = std::thread::current().id();
+    let forbids = |capture: &Arc<Capture>| {
+        capture.is_open()
+            && match (capture.mode, own) {
+                (CaptureMode::Relaxed, _) | (_, CaptureMode::Relaxed) => false,
+                (CaptureMode::Global, CaptureMode::Global) => true,
+                _ => capture.thread == thread,
+            }
+    };
+    let list: Vec<Arc<Capture>> = open_captures().iter().filter_map(Weak::upgrade).filter(forbids).collect();
+    list.iter().for_each(|capture| capture.invalidate());
+    if list.is_empty() { Ok(()) } else { Err(Status::STREAM_CAPTURE_UNSUPPORTED) }
+}
+
 /// What else a thread may do while a stream captures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaptureMode {
@@ -219,6 +272,14 @@ pub struct Capture {
 impl Capture {
     fn is_open(&self) -> bool {
         !lock(&self.streams).is_empty()
+    }
+
+    /// An event of it is used where only recorded ones can be.
+    fn used_outside(&self) -> Status {
+        if !self.is_open() || self.invalid.swap(true, SeqCst) {
+            return Status::INVALID_VALUE;
+        }
+        Status::CAPTURED_EVENT
     }
 
     /// Whether an error ended it.
@@ -265,7 +326,7 @@ impl Event {
         match &*lock(&self.state) {
             EventState::Never => Ok(None),
             EventState::Recorded(op) => Ok(Some(op.clone())),
-            EventState::Captured(..) => Err(Status::CAPTURED_EVENT),
+            EventState::Captured(capture, _) => Err(capture.used_outside()),
         }
     }
 
@@ -300,10 +361,11 @@ impl Event {
     /// # Errors
     /// `INVALID_HANDLE` if one has no times or was never recorded, `NOT_READY` if one is not over.
     pub fn elapsed_ms(from: &Event, to: &Event) -> Result<f32> {
+        let (start, end) = (from.op()?, to.op()?);
         if (from.flags | to.flags) & NO_TIMES != 0 {
             return Err(Status::INVALID_HANDLE);
         }
-        let (Some(start), Some(end)) = (from.op()?, to.op()?) else { return Err(Status::INVALID_HANDLE) };
+        let (Some(start), Some(end)) = (start, end) else { return Err(Status::INVALID_HANDLE) };
         let (Some(start), Some(end)) = (start.finished(), end.finished()) else {
             return Err(Status::NOT_READY);
         };

@@ -32,6 +32,13 @@ pub(crate) fn ensure() -> Result<Arc<Context>> {
     make_current(device())
 }
 
+/// The same; its fault is an error.
+pub(crate) fn healthy() -> Result<Arc<Context>> {
+    let context = ensure()?;
+    context.check()?;
+    Ok(context)
+}
+
 /// Makes the primary context of a device the thread's.
 pub(crate) fn make_current(index: i32) -> Result<Arc<Context>> {
     state::initialize();
@@ -44,7 +51,7 @@ pub(crate) fn make_current(index: i32) -> Result<Arc<Context>> {
         match device.primary().filter(|context| held.contains(&context.id)) {
             Some(context) => context,
             None => {
-                let context = device.retain_primary();
+                let context = device.retain_primary().map_err(|_| Status::DEVICE_UNAVAILABLE)?;
                 held.insert(context.id);
                 context
             }

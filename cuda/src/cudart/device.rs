@@ -9,6 +9,7 @@ use crate::cudart::context::{self, ensure, make_current};
 use crate::cudart::properties::{self, Layout};
 use crate::driver::context as driver_context;
 use crate::driver::device as driver_device;
+use crate::driver::graph_memory as driver_graph_memory;
 use crate::ffi::{put, put_wanted, text};
 use crate::state;
 
@@ -28,6 +29,7 @@ unsafe fn entry_point(
     to: *mut *const c_void,
     version: u32,
     flags: u64,
+    null: state::NullStream,
     status: *mut u32,
 ) -> runtime::Result {
     // SAFETY: null or a string.
@@ -35,13 +37,15 @@ unsafe fn entry_point(
     if to.is_null() || flags > 2 {
         return Err(Status::INVALID_VALUE);
     }
-    let found = crate::driver::entry::find(name, version, flags == 2);
-    // SAFETY: null or for the results. Without a status, a missing function is an error.
+    // By default, the form is that of the caller.
+    let own = flags == 2 || flags == 0 && null == state::NullStream::PerThread;
+    let found = crate::driver::entry::find(name, version, own);
+    let newer = crate::driver::entry::find(name, u32::MAX, own).is_some();
+    // SAFETY: null or for the results: found, not found, or only in a later version.
     unsafe {
-        put_wanted(status, u32::from(found.is_none()));
-        put(to, found.map_or(std::ptr::null(), |entry| entry.address as *const c_void))?;
+        put_wanted(status, if found.is_some() { 0 } else { 1 + u32::from(newer) });
+        put(to, found.map_or(std::ptr::null(), |entry| entry.address as *const c_void))
     }
-    if found.is_none() && status.is_null() { Err(Status::NOT_FOUND) } else { Ok(()) }
 }
 
 rt! {
@@ -63,10 +67,10 @@ rt! {
     fn cudaInitDevice(device: i32, _device_flags: u32, flags: u32) {
         state::initialize();
         let device = state::device(device)?;
-        if flags > 1 {
-            return Err(Status::INVALID_VALUE);
+        let _ = flags;
+        if device.primary().is_none() {
+            device.retain_primary().map_err(|_| Status::DEVICE_UNAVAILABLE)?;
         }
-        device.primary().map_or_else(|| drop(device.retain_primary()), drop);
         Ok(())
     }
 
@@ -80,7 +84,7 @@ rt! {
 
     fn cudaSetDeviceFlags(flags: u32) {
         state::initialize();
-        if flags & !0xff != 0 {
+        if !driver_context::are_flags(flags) {
             return Err(Status::INVALID_VALUE);
         }
         state::device(context::device())?.set_primary_flags(flags);
@@ -140,9 +144,12 @@ rt! {
         write_properties(to, device, Layout::Cuda11)
     }
 
-    fn cudaChooseDevice(device: *mut i32, _wanted: *const u8) {
+    fn cudaChooseDevice(device: *mut i32, wanted: *const u8) {
         state::initialize();
         state::device(0)?;
+        if wanted.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
         put(device, 0)
     }
 
@@ -166,13 +173,42 @@ rt! {
         crate::cudart::error::of(driver_device::cuDeviceGetP2PAttribute(value, number, from, to))
     }
 
+    fn cudaDeviceFlushGPUDirectRDMAWrites(target: u32, scope: u32) {
+        ensure()?;
+        crate::cudart::error::of(driver_device::cuFlushGPUDirectRDMAWrites(target, scope))
+    }
+
+    fn cudaDeviceGetGraphMemAttribute(device: i32, number: u32, value: *mut u64) {
+        ensure()?;
+        crate::cudart::error::of(driver_graph_memory::cuDeviceGetGraphMemAttribute(device, number, value))
+    }
+
+    fn cudaDeviceSetGraphMemAttribute(device: i32, number: u32, value: *const u64) {
+        ensure()?;
+        crate::cudart::error::of(driver_graph_memory::cuDeviceSetGraphMemAttribute(device, number, value))
+    }
+
+    fn cudaDeviceGraphMemTrim(device: i32) {
+        ensure()?;
+        crate::cudart::error::of(driver_graph_memory::cuDeviceGraphMemTrim(device))
+    }
+
+    fn cudaSetDoubleForDevice(_value: *mut f64) {
+        // Devices have doubles of the same format.
+        Ok(())
+    }
+
+    fn cudaSetDoubleForHost(_value: *mut f64) {
+        Ok(())
+    }
+
     fn cudaDeviceEnablePeerAccess(peer: i32, flags: u32) {
         ensure()?;
-        let peer = state::device(peer)?;
+        state::device(peer)?;
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        Err(if peer.index as i32 == context::device() { Status::INVALID_DEVICE } else { Status::PEER_ACCESS_UNSUPPORTED })
+        Err(Status::PEER_ACCESS_UNSUPPORTED)
     }
 
     fn cudaDeviceDisablePeerAccess(peer: i32) {
@@ -181,17 +217,6 @@ rt! {
         Err(Status::PEER_ACCESS_NOT_ENABLED)
     }
 
-    fn cudaGetDriverEntryPoint(name: *const c_char, to: *mut *const c_void, flags: u64, status: *mut u32) {
-        state::initialize();
-        entry_point(name, to, driver_device::VERSION as u32, flags, status)
-    }
-
-    fn cudaGetDriverEntryPointByVersion(
-        name: *const c_char, to: *mut *const c_void, version: u32, flags: u64, status: *mut u32
-    ) {
-        state::initialize();
-        entry_point(name, to, version, flags, status)
-    }
 
     fn cudaProfilerStart() {
         Ok(())
@@ -202,7 +227,27 @@ rt! {
     }
 }
 
+rt_stream! {
+    fn cudaGetDriverEntryPoint | cudaGetDriverEntryPoint_ptsz (null;
+        name: *const c_char, to: *mut *const c_void, flags: u64, status: *mut u32
+    ) {
+        state::initialize();
+        entry_point(name, to, driver_device::VERSION as u32, flags, null, status)
+    }
+
+    fn cudaGetDriverEntryPointByVersion | cudaGetDriverEntryPointByVersion_ptsz (null;
+        name: *const c_char, to: *mut *const c_void, version: u32, flags: u64, status: *mut u32
+    ) {
+        state::initialize();
+        entry_point(name, to, version, flags, null, status)
+    }
+}
+
 rt_as_driver! {
+    cudaThreadGetLimit = driver_context::cuCtxGetLimit, (value: *mut usize, limit: u32);
+    cudaThreadSetLimit = driver_context::cuCtxSetLimit, (limit: u32, value: usize);
+    cudaThreadGetCacheConfig = driver_context::cuCtxGetCacheConfig, (config: *mut u32);
+    cudaThreadSetCacheConfig = driver_context::cuCtxSetCacheConfig, (config: u32);
     cudaDeviceGetLimit = driver_context::cuCtxGetLimit, (value: *mut usize, limit: u32);
     cudaDeviceSetLimit = driver_context::cuCtxSetLimit, (limit: u32, value: usize);
     cudaDeviceGetCacheConfig = driver_context::cuCtxGetCacheConfig, (config: *mut u32);

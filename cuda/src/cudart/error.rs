@@ -5,14 +5,14 @@ use std::ffi::{CStr, c_char};
 
 use runtime::{Result, Status};
 
-use crate::state;
-
 /// A launch with an impossible grid or block.
 pub(crate) const INVALID_CONFIGURATION: Status = Status(9);
 /// A pitch that is too small.
 pub(crate) const INVALID_PITCH: Status = Status(12);
 /// A symbol that was not registered.
 pub(crate) const INVALID_SYMBOL: Status = Status(13);
+/// Channels of an array that are not possible.
+pub(crate) const INVALID_CHANNELS: Status = Status(20);
 /// A copy in an unknown direction.
 pub(crate) const INVALID_DIRECTION: Status = Status(21);
 /// A kernel that was not registered, or is not in any image.
@@ -41,14 +41,8 @@ pub(crate) fn guard(name: &str, body: impl FnOnce() -> Result) -> u32 {
     keep(Status(crate::ffi::guard(name, body)))
 }
 
-/// The fault of the thread's context, which stays.
-fn fault() -> u32 {
-    state::current().ok().and_then(|context| context.check().err()).map_or(0, |status| status.0)
-}
-
 fn last(reset: bool) -> u32 {
-    let last = LAST.try_with(|last| if reset { last.replace(0) } else { last.get() }).unwrap_or(0);
-    if last == 0 { fault() } else { last }
+    LAST.try_with(|last| if reset { last.replace(0) } else { last.get() }).unwrap_or(0)
 }
 
 /// Names by code.
@@ -191,17 +185,41 @@ const NAMES: &[(u32, &CStr)] = &[
 
 /// Sentences of the codes that the driver does not have.
 const SENTENCES: &[(u32, &CStr)] = &[
-    (3, c"initialization error"),
-    (4, c"driver shutting down"),
     (9, c"invalid configuration argument"),
     (12, c"invalid pitch argument"),
     (13, c"invalid device symbol"),
     (16, c"invalid host pointer"),
     (17, c"invalid device pointer"),
+    (18, c"invalid texture reference"),
+    (19, c"texture is not bound to a pointer"),
+    (20, c"invalid channel descriptor"),
     (21, c"invalid copy direction for memcpy"),
+    (22, c"invalid address of constant"),
+    (23, c"fetch from texture failed"),
+    (24, c"cannot fetch from a texture that is not bound"),
+    (25, c"incorrect use of __syncthreads()"),
+    (26, c"linear filtering not supported for non-float type"),
+    (27, c"read as normalized float not supported for data type"),
+    (28, c"device emulation mode and device execution mode cannot be mixed"),
+    (31, c"feature not yet implemented"),
+    (32, c"memory size or pointer value too large to fit in 32 bit"),
     (35, c"CUDA driver version is insufficient for CUDA runtime version"),
+    (37, c"invalid surface reference"),
+    (43, c"duplicate global variable looked up by string name"),
+    (44, c"duplicate texture looked up by string name"),
+    (45, c"duplicate surface looked up by string name"),
+    (49, c"incompatible driver context"),
     (52, c"__global__ function call is not configured"),
+    (53, c"unspecified launch failure in prior launch"),
+    (65, c"launch would exceed maximum depth of nested launches"),
+    (66, c"launch failed because kernel uses unsupported, file-scoped textures (texture objects are supported)"),
+    (67, c"launch failed because kernel uses unsupported, file-scoped surfaces (surface objects are supported)"),
+    (68, c"cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth"),
+    (69, c"launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount"),
     (98, c"invalid device function"),
+    (103, c"integrity checks failed"),
+    (127, c"startup failure in cuda runtime"),
+    (10000, c"api failure base"),
 ];
 
 fn in_table(table: &'static [(u32, &'static CStr)], code: u32) -> Option<*const c_char> {

@@ -3,7 +3,24 @@
 use crate::driver::event as driver;
 use crate::ffi::Handle;
 
+unsafe fn elapsed(ms: *mut f32, from: Handle, to: Handle) -> runtime::Result {
+    crate::cudart::context::ensure()?;
+    if ms.is_null() {
+        return Err(runtime::Status::INVALID_VALUE);
+    }
+    // SAFETY: it is not null; the program gave it for the result.
+    crate::cudart::error::of(unsafe { driver::cuEventElapsedTime_v2(ms, from, to) })
+}
+
 rt! {
+    fn cudaEventElapsedTime(ms: *mut f32, from: Handle, to: Handle) {
+        elapsed(ms, from, to)
+    }
+
+    fn cudaEventElapsedTime_v2(ms: *mut f32, from: Handle, to: Handle) {
+        elapsed(ms, from, to)
+    }
+
     fn cudaEventCreate(event: *mut Handle) {
         crate::cudart::context::ensure()?;
         crate::cudart::error::of(driver::cuEventCreate(event, 0))
@@ -15,8 +32,6 @@ rt_as_driver! {
     cudaEventDestroy = driver::cuEventDestroy_v2, (event: Handle);
     cudaEventQuery = driver::cuEventQuery, (event: Handle);
     cudaEventSynchronize = driver::cuEventSynchronize, (event: Handle);
-    cudaEventElapsedTime = driver::cuEventElapsedTime_v2, (ms: *mut f32, from: Handle, to: Handle);
-    cudaEventElapsedTime_v2 = driver::cuEventElapsedTime_v2, (ms: *mut f32, from: Handle, to: Handle);
 }
 
 rt_as_stream! {

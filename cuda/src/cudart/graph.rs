@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use runtime::{Operation, Result};
+use runtime::{Graph, Operation, Result, Status};
 use sim_core::Dim3;
 
 use crate::cudart::context::ensure;
@@ -13,9 +13,12 @@ use crate::cudart::register::function;
 use crate::driver::copy::describe;
 use crate::driver::launch::{call, pack};
 use crate::driver::node::{add, change, change_exec};
-use crate::driver::{graph as driver, node as driver_node, user_object as driver_user};
-use crate::ffi::{Handle, get};
-use crate::types::{HostNodeParams, MemsetNodeParams};
+use crate::driver::{
+    graph as driver, graph_memory as driver_memory, node as driver_node, user_object as driver_user,
+};
+use crate::ffi::{Handle, get, put};
+use crate::object;
+use crate::types::{HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams};
 
 /// `cudaKernelNodeParams`
 #[derive(Clone, Copy)]
@@ -53,6 +56,38 @@ unsafe fn volume(params: *const Params3D) -> Result<Operation> {
     Ok(Operation::Copy(Arc::new(describe(&context, &asked)?)))
 }
 
+/// `cudaGraphNodeParams`: the kind, three words, and what the kind needs.
+type NodeParams = [u64; 32];
+
+/// The operation that general parameters describe.
+unsafe fn general(params: *const NodeParams) -> Result<Operation> {
+    ensure()?;
+    // SAFETY: null or the structure.
+    let kind = unsafe { get(params.cast::<u32>()) }?;
+    let body = params.cast::<u64>().wrapping_add(2);
+    // SAFETY: as above; kernels and copies have structures of their own, the rest is the driver's.
+    unsafe {
+        match kind {
+            0 => kernel(body.cast()),
+            // Flags and three reserved words stand before the copy.
+            1 => volume(body.wrapping_add(2).cast()),
+            _ => driver_node::general(params),
+        }
+    }
+}
+
+unsafe fn add_general(
+    node: Handles,
+    graph: Handle,
+    after: *const Handle,
+    count: usize,
+    params: *const NodeParams,
+) -> Result {
+    object::find::<Arc<Graph>>(graph)?;
+    // SAFETY: the caller's promise.
+    add(node, graph, after, count, unsafe { general(params) }?).map(|_| ())
+}
+
 fn linear(to: u64, from: u64, bytes: usize, kind: u32) -> Result<Operation> {
     Ok(Operation::Copy(Arc::new(node_copy(to, from, bytes, kind)?)))
 }
@@ -65,6 +100,66 @@ rt! {
         node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const KernelParams
     ) {
         add(node, graph, after, count, kernel(params)?).map(|_| ())
+    }
+
+    fn cudaGraphKernelNodeGetParams(node: Handle, params: *mut KernelParams) {
+        let mut found = KernelNodeParams::default();
+        if params.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        crate::cudart::error::of(driver_node::cuGraphKernelNodeGetParams_v2(node, &raw mut found))?;
+        let dim = |[x, y, z]: [u32; 3]| Extent { x, y, z };
+        // The function as the program named it, if it did by its address.
+        put(params, KernelParams {
+            function: crate::cudart::register::address_of(found.func).unwrap_or(found.func),
+            grid: dim(found.grid),
+            block: dim(found.block),
+            shared: found.shared,
+            params: found.params as *const u64,
+            extra: std::ptr::null(),
+        })
+    }
+
+    fn cudaGraphMemcpyNodeGetParams(node: Handle, params: *mut Params3D) {
+        let mut found = Memcpy3D::default();
+        if params.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        crate::cudart::error::of(driver_node::cuGraphMemcpyNodeGetParams(node, &raw mut found))?;
+        put(params, Params3D::of_driver(&found)?)
+    }
+
+    fn cudaGraphAddNode(
+        node: Handles, graph: Handle, after: *const Handle, data: *const u64, count: usize, params: *const NodeParams
+    ) {
+        driver::only_full_edges(data, count)?;
+        add_general(node, graph, after, count, params)
+    }
+
+    fn cudaGraphAddNode_v2(
+        node: Handles, graph: Handle, after: *const Handle, data: *const u64, count: usize, params: *const NodeParams
+    ) {
+        driver::only_full_edges(data, count)?;
+        add_general(node, graph, after, count, params)
+    }
+
+    fn cudaGraphAddNode_cuda12(
+        node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const NodeParams
+    ) {
+        add_general(node, graph, after, count, params)
+    }
+
+    fn cudaGraphNodeSetParams(node: Handle, params: *const NodeParams) {
+        change(node, general(params)?)
+    }
+
+    fn cudaGraphExecNodeSetParams(exec: Handle, node: Handle, params: *const NodeParams) {
+        change_exec(exec, node, general(params)?)
+    }
+
+    fn cudaGraphAddMemFreeNode(node: Handles, graph: Handle, after: *const Handle, count: usize, address: u64) {
+        ensure()?;
+        crate::cudart::error::of(driver_memory::cuGraphAddMemFreeNode(node, graph, after, count, address))
     }
 
     fn cudaGraphKernelNodeSetParams(node: Handle, params: *const KernelParams) {
@@ -207,6 +302,12 @@ rt_as_driver! {
     cudaGraphExecGetFlags = driver::cuGraphExecGetFlags, (exec: Handle, flags: *mut u64);
     cudaGraphNodeSetEnabled = driver::cuGraphNodeSetEnabled, (exec: Handle, node: Handle, enabled: u32);
     cudaGraphNodeGetEnabled = driver::cuGraphNodeGetEnabled, (exec: Handle, node: Handle, enabled: *mut u32);
+    cudaGraphKernelNodeGetAttribute = driver_node::cuGraphKernelNodeGetAttribute, (node: Handle, number: u32, value: *mut [u32; 16]);
+    cudaGraphKernelNodeSetAttribute = driver_node::cuGraphKernelNodeSetAttribute, (node: Handle, number: u32, value: *const [u32; 16]);
+    cudaGraphKernelNodeCopyAttributes = driver_node::cuGraphKernelNodeCopyAttributes, (to: Handle, from: Handle);
+    cudaGraphAddMemAllocNode = driver_memory::cuGraphAddMemAllocNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, params: *mut driver_memory::AllocParams);
+    cudaGraphMemAllocNodeGetParams = driver_memory::cuGraphMemAllocNodeGetParams, (node: Handle, params: *mut driver_memory::AllocParams);
+    cudaGraphMemFreeNodeGetParams = driver_memory::cuGraphMemFreeNodeGetParams, (node: Handle, address: *mut u64);
     cudaGraphMemsetNodeGetParams = driver_node::cuGraphMemsetNodeGetParams, (node: Handle, params: *mut MemsetNodeParams);
     cudaGraphMemsetNodeSetParams = driver_node::cuGraphMemsetNodeSetParams, (node: Handle, params: *const MemsetNodeParams);
     cudaGraphAddHostNode = driver_node::cuGraphAddHostNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const HostNodeParams);

@@ -8,11 +8,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use runtime::{Context, LaunchConfig as Config, Operation, Result, Status, active_blocks};
 use sim_core::Dim3;
 
-use crate::cudart::context::ensure;
+use crate::cudart::context::{ensure, healthy};
 use crate::cudart::error::INVALID_CONFIGURATION;
-use crate::cudart::register::function;
+use crate::cudart::register::{function, is_registered};
 use crate::driver::function::{active_clusters, attribute, c_name, set_attribute};
-use crate::driver::launch::{StreamCallback, call, config_of, pack};
+use crate::driver::launch::{StreamCallback, call, config_of, pack, record_events};
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::state::{self, NullStream};
 use crate::types::{LaunchAttribute, LaunchConfig};
@@ -21,9 +21,9 @@ use crate::types::{LaunchAttribute, LaunchConfig};
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Extent {
-    x: u32,
-    y: u32,
-    z: u32,
+    pub x: u32,
+    pub y: u32,
+    pub z: u32,
 }
 
 impl From<Extent> for Dim3 {
@@ -105,7 +105,8 @@ unsafe fn launch(of: u64, config: &Config, stream: Handle, null: NullStream, par
         && (block.x <= 1024 && block.y <= 1024 && block.z <= 64)
         && (grid.x <= limits.grid_x && grid.y <= 65_535 && grid.z <= 65_535);
     if !possible {
-        return Err(INVALID_CONFIGURATION);
+        // Handles of kernels go to the driver as they are.
+        return Err(if is_registered(of) { INVALID_CONFIGURATION } else { Status::INVALID_VALUE });
     }
     // SAFETY: the compiler's code passes a pointer to each argument.
     let params = unsafe { pack(&function, params, std::ptr::null()) }?;
@@ -135,7 +136,7 @@ rt! {
     }
 
     fn cudaFuncGetAttributes(to: *mut Attributes, of: u64) {
-        let context = ensure()?;
+        let context = healthy()?;
         let function = function(&context, of)?;
         let value = |number| attribute(&function, number);
         put(to, Attributes {
@@ -158,29 +159,29 @@ rt! {
     }
 
     fn cudaFuncSetAttribute(of: u64, number: i32, value: i32) {
-        let context = ensure()?;
+        let context = healthy()?;
         set_attribute(&*function(&context, of)?, number, value)
     }
 
     fn cudaFuncSetCacheConfig(of: u64, config: u32) {
-        let context = ensure()?;
+        let context = healthy()?;
         function(&context, of)?;
         if config > 3 { Err(Status::INVALID_VALUE) } else { Ok(()) }
     }
 
     fn cudaFuncSetSharedMemConfig(of: u64, config: u32) {
-        let context = ensure()?;
+        let context = healthy()?;
         function(&context, of)?;
         if config > 2 { Err(Status::INVALID_VALUE) } else { Ok(()) }
     }
 
     fn cudaFuncGetName(name: *mut *const c_char, of: u64) {
-        let context = ensure()?;
+        let context = healthy()?;
         put(name, c_name(&function(&context, of)?.name))
     }
 
     fn cudaFuncGetParamInfo(of: u64, index: usize, offset: *mut usize, size: *mut usize) {
-        let context = ensure()?;
+        let context = healthy()?;
         let function = function(&context, of)?;
         let &(at, bytes) = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
         put(offset, at)?;
@@ -189,7 +190,7 @@ rt! {
     }
 
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut i32, of: u64, threads: i32, shared: usize) {
-        put(blocks, occupancy(&ensure()?, of, threads, shared)?)
+        put(blocks, occupancy(&healthy()?, of, threads, shared)?)
     }
 
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
@@ -198,7 +199,7 @@ rt! {
         if flags > 1 {
             return Err(Status::INVALID_VALUE);
         }
-        put(blocks, occupancy(&ensure()?, of, threads, shared)?)
+        put(blocks, occupancy(&healthy()?, of, threads, shared)?)
     }
 
     fn cudaOccupancyAvailableDynamicSMemPerBlock(bytes: *mut usize, of: u64, blocks: i32, threads: i32) {
@@ -252,7 +253,8 @@ rt_stream! {
         config: *const RuntimeConfig, of: u64, params: *const u64
     ) {
         let config = get(config)?;
-        launch(of, &config_of(&config.driver())?, config.stream, null, params)
+        launch(of, &config_of(&config.driver())?, config.stream, null, params)?;
+        record_events(&config.driver(), null)
     }
 
     fn cudaLaunchHostFunc | cudaLaunchHostFunc_ptsz (null; stream: Handle, function: u64, argument: u64) {

@@ -3,19 +3,30 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use runtime::{Area, Copy, Kind, Place, Result, Status};
+use runtime::{Area, Context, Copy, Kind, Place, Result, Status};
 
-use crate::cudart::context::ensure;
+use crate::cudart::context::{ensure, healthy};
 use crate::cudart::error::{INVALID_DIRECTION, INVALID_PITCH};
 use crate::cudart::register::variable;
+use crate::driver::array::Array;
 use crate::driver::copy::{Side, When, linear, place, submit};
 use crate::driver::host_memory::{self, allocate};
 use crate::driver::memory::{allocate_rows, free, set};
 use crate::driver::pointer::owner;
-use crate::driver::{host_memory as driver_host, memory as driver_memory, pool as driver_pool};
+use crate::driver::{
+    copy as driver_copy, host_memory as driver_host, memory as driver_memory, pool as driver_pool,
+};
 use crate::ffi::{Handle, get, put};
+use crate::object;
 use crate::state::{self, NullStream};
 use crate::types::{MemLocation, Memcpy3D, memory_type};
+
+/// The context for what may not be done while a stream captures.
+fn uncaptured() -> Result<Arc<Context>> {
+    let context = healthy()?;
+    runtime::refuse_unsafe()?;
+    Ok(context)
+}
 
 /// What a direction says about destination and source.
 pub(crate) fn sides(kind: u32) -> Result<(Side, Side)> {
@@ -43,9 +54,9 @@ pub(crate) struct Pitched {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Extent {
-    width: usize,
-    height: usize,
-    depth: usize,
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
 }
 
 /// `cudaMemcpy3DParms`
@@ -63,40 +74,126 @@ pub(crate) struct Params3D {
 }
 
 impl Params3D {
-    /// The same as the driver describes it. Without arrays, widths and positions are bytes.
+    /// The same as the driver describes it.
     pub(crate) fn driver(&self) -> Result<Memcpy3D> {
-        if self.src_array != 0 || self.dst_array != 0 {
-            return Err(Status::NOT_SUPPORTED);
-        }
         let (to, from) = sides(self.kind)?;
-        let kind = |side: Side| match side {
+        let kind = |side: Side, array: Handle| match side {
+            _ if array != 0 => memory_type::ARRAY,
             Side::Host => memory_type::HOST,
             Side::Device => memory_type::DEVICE,
             Side::Any => memory_type::UNIFIED,
         };
+        // With an array, its positions and the width are elements.
+        let element = |array: Handle| match array {
+            0 => Ok(1),
+            _ => object::find::<Arc<Array>>(array).map(|array| array.element()),
+        };
+        let (src_element, dst_element) = (element(self.src_array)?, element(self.dst_array)?);
+        let bytes = |count: usize, element: usize| count.checked_mul(element).ok_or(Status::INVALID_VALUE);
+        let width = bytes(self.extent.width, src_element.max(dst_element))?;
+        let small = |array: Handle, rows: &Pitched| {
+            self.src_array == 0
+                && self.dst_array == 0
+                && array == 0
+                && rows.address != 0
+                && (self.extent.height > 1 || self.extent.depth > 1)
+                && rows.pitch < width
+        };
+        if small(self.src_array, &self.src) || small(self.dst_array, &self.dst) {
+            return Err(INVALID_PITCH);
+        }
         Ok(Memcpy3D {
-            src_x: self.src_at[0],
+            src_array: self.src_array,
+            dst_array: self.dst_array,
+            src_x: bytes(self.src_at[0], src_element)?,
             src_y: self.src_at[1],
             src_z: self.src_at[2],
-            src_type: kind(from),
+            src_type: kind(from, self.src_array),
             src_host: self.src.address,
             src_device: self.src.address,
             src_pitch: self.src.pitch,
             src_height: self.src.height,
-            dst_x: self.dst_at[0],
+            dst_x: bytes(self.dst_at[0], dst_element)?,
             dst_y: self.dst_at[1],
             dst_z: self.dst_at[2],
-            dst_type: kind(to),
+            dst_type: kind(to, self.dst_array),
             dst_host: self.dst.address,
             dst_device: self.dst.address,
             dst_pitch: self.dst.pitch,
             dst_height: self.dst.height,
-            width: self.extent.width,
+            width,
             height: self.extent.height,
             depth: self.extent.depth,
             ..Memcpy3D::default()
         })
     }
+}
+
+impl Params3D {
+    /// The runtime's description of a copy that the driver described.
+    pub(crate) fn of_driver(copy: &Memcpy3D) -> Result<Params3D> {
+        let element = |array: Handle| match array {
+            0 => Ok(1),
+            _ => object::find::<Arc<Array>>(array).map(|array| array.element()),
+        };
+        let (src_element, dst_element) = (element(copy.src_array)?, element(copy.dst_array)?);
+        let rows = |kind: u32, host: u64, device: u64, pitch: usize, height: usize| match kind {
+            memory_type::ARRAY => Pitched { address: 0, pitch: 0, width: 0, height: 0 },
+            memory_type::HOST => Pitched { address: host, pitch, width: pitch, height },
+            _ => Pitched { address: device, pitch, width: pitch, height },
+        };
+        let direction = match (copy.src_type, copy.dst_type) {
+            (memory_type::UNIFIED, _) | (_, memory_type::UNIFIED) => 4,
+            (memory_type::HOST, memory_type::HOST) => 0,
+            (memory_type::HOST, _) => 1,
+            (_, memory_type::HOST) => 2,
+            _ => 3,
+        };
+        Ok(Params3D {
+            src_array: copy.src_array,
+            src_at: [copy.src_x / src_element, copy.src_y, copy.src_z],
+            src: rows(copy.src_type, copy.src_host, copy.src_device, copy.src_pitch, copy.src_height),
+            dst_array: copy.dst_array,
+            dst_at: [copy.dst_x / dst_element, copy.dst_y, copy.dst_z],
+            dst: rows(copy.dst_type, copy.dst_host, copy.dst_device, copy.dst_pitch, copy.dst_height),
+            extent: Extent {
+                width: copy.width / src_element.max(dst_element),
+                height: copy.height,
+                depth: copy.depth,
+            },
+            kind: direction,
+        })
+    }
+}
+
+/// `cudaMemcpy3DPeerParms`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Peer3D {
+    src_array: Handle,
+    src_at: [usize; 3],
+    src: Pitched,
+    src_device: i32,
+    dst_array: Handle,
+    dst_at: [usize; 3],
+    dst: Pitched,
+    dst_device: i32,
+    extent: Extent,
+}
+
+impl Peer3D {
+    fn driver(&self) -> Result<Memcpy3D> {
+        peer_devices(self.dst_device, self.src_device)?;
+        let Peer3D { src_array, src_at, src, dst_array, dst_at, dst, extent, .. } = *self;
+        Params3D { src_array, src_at, src, dst_array, dst_at, dst, extent, kind: 3 }.driver()
+    }
+}
+
+/// The devices of a copy must be there; where memory is, its address tells.
+fn peer_devices(to: i32, from: i32) -> Result {
+    ensure()?;
+    state::device(to)?;
+    state::device(from).map(|_| ())
 }
 
 /// `cudaPointerAttributes`
@@ -111,6 +208,9 @@ pub(crate) struct PointerAttributes {
 
 fn copy(stream: Handle, null: NullStream, to: u64, from: u64, bytes: usize, kind: u32, when: When) -> Result {
     ensure()?;
+    if bytes == 0 {
+        return Ok(());
+    }
     let (to_side, from_side) = sides(kind)?;
     linear(stream, null, (to, to_side), (from, from_side), bytes, when)
 }
@@ -188,22 +288,24 @@ fn fill_volume(stream: Handle, null: NullStream, to: Pitched, value: i32, extent
 rt! {
     fn cudaMalloc(to: *mut u64, bytes: usize) {
         let context = ensure()?;
-        context.check()?;
         if to.is_null() {
             return Err(Status::INVALID_VALUE);
         }
         // No bytes give a null pointer, and no error.
+        if bytes > 0 {
+            context.check()?;
+            runtime::refuse_unsafe()?;
+        }
         put(to, if bytes == 0 { 0 } else { context.allocate(bytes as u64, Kind::Device, "cudaMalloc")? })
     }
 
     fn cudaFree(address: u64) {
-        let context = ensure()?;
-        context.check()?;
+        let context = uncaptured()?;
         free(&context, address)
     }
 
     fn cudaMallocPitch(to: *mut u64, pitch: *mut usize, width: usize, height: usize) {
-        let context = ensure()?;
+        let context = uncaptured()?;
         if to.is_null() || pitch.is_null() {
             return Err(Status::INVALID_VALUE);
         }
@@ -213,7 +315,7 @@ rt! {
     }
 
     fn cudaMalloc3D(to: *mut Pitched, extent: Extent) {
-        let context = ensure()?;
+        let context = uncaptured()?;
         if to.is_null() {
             return Err(Status::INVALID_VALUE);
         }
@@ -224,7 +326,7 @@ rt! {
     }
 
     fn cudaMallocHost(to: *mut u64, bytes: usize) {
-        let context = ensure()?;
+        let context = uncaptured()?;
         if to.is_null() {
             return Err(Status::INVALID_VALUE);
         }
@@ -232,7 +334,7 @@ rt! {
     }
 
     fn cudaHostAlloc(to: *mut u64, bytes: usize, flags: u32) {
-        let context = ensure()?;
+        let context = uncaptured()?;
         if to.is_null() || flags & !7 != 0 {
             return Err(Status::INVALID_VALUE);
         }
@@ -240,16 +342,16 @@ rt! {
     }
 
     fn cudaFreeHost(address: u64) {
-        let context = ensure()?;
+        let context = uncaptured()?;
         if address == 0 { Ok(()) } else { host_memory::free(&context, address, |a| a.kind == Kind::Host) }
     }
 
     fn cudaMallocManaged(to: *mut u64, bytes: usize, flags: u32) {
-        let context = ensure()?;
+        let context = uncaptured()?;
         if to.is_null() || !matches!(flags, 1 | 2) {
             return Err(Status::INVALID_VALUE);
         }
-        put(to, allocate(&context, bytes, Kind::Managed, flags)?)
+        put(to, if bytes == 0 { 0 } else { allocate(&context, bytes, Kind::Managed, flags)? })
     }
 
     fn cudaPointerGetAttributes(to: *mut PointerAttributes, address: u64) {
@@ -269,14 +371,6 @@ rt! {
             },
         })
     }
-
-    fn cudaMemcpyPeer(to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize) {
-        ensure()?;
-        if to_device != from_device {
-            return Err(Status::NOT_SUPPORTED);
-        }
-        linear(0, NullStream::Legacy, (to, Side::Device), (from, Side::Device), bytes, When::Now)
-    }
 }
 
 rt_as_driver! {
@@ -288,6 +382,10 @@ rt_as_driver! {
     cudaMemAdvise = driver_memory::cuMemAdvise_v2, (address: u64, bytes: usize, advice: u32, location: MemLocation);
     cudaMemAdvise_v2 = driver_memory::cuMemAdvise_v2, (address: u64, bytes: usize, advice: u32, location: MemLocation);
     cudaMemAdvise_cuda12 = driver_memory::cuMemAdvise, (address: u64, bytes: usize, advice: u32, device: i32);
+    cudaMemRangeGetAttributes = driver_memory::cuMemRangeGetAttributes, (data: *const *mut i32, sizes: *const usize, numbers: *const u32, count: usize, address: u64, bytes: usize);
+    cudaMemGetDefaultMemPool = driver_pool::cuMemGetDefaultMemPool, (pool: *mut Handle, location: *const MemLocation, kind: u32);
+    cudaMemGetMemPool = driver_pool::cuMemGetMemPool, (pool: *mut Handle, location: *const MemLocation, kind: u32);
+    cudaMemSetMemPool = driver_pool::cuMemSetMemPool, (location: *const MemLocation, kind: u32, pool: Handle);
     cudaMemRangeGetAttribute = driver_memory::cuMemRangeGetAttribute, (data: *mut i32, size: usize, number: u32, address: u64, bytes: usize);
     cudaDeviceGetDefaultMemPool = driver_pool::cuDeviceGetDefaultMemPool, (pool: *mut Handle, device: i32);
     cudaDeviceGetMemPool = driver_pool::cuDeviceGetMemPool, (pool: *mut Handle, device: i32);
@@ -319,6 +417,27 @@ rt_as_stream! {
     cudaMemPrefetchAsync_cuda12 cudaMemPrefetchAsync_ptsz_cuda12 =
         driver_memory::cuMemPrefetchAsync, driver_memory::cuMemPrefetchAsync_ptsz,
         (address: u64, bytes: usize, device: i32, stream: Handle);
+    cudaMemcpyBatchAsync cudaMemcpyBatchAsync_ptsz =
+        driver_copy::cuMemcpyBatchAsync_v2, driver_copy::cuMemcpyBatchAsync_v2_ptsz,
+        (to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const driver_copy::BatchAttributes, first: *const usize, attribute_count: usize, stream: Handle);
+    cudaMemcpyBatchAsync_cuda12 cudaMemcpyBatchAsync_ptsz_cuda12 =
+        driver_copy::cuMemcpyBatchAsync, driver_copy::cuMemcpyBatchAsync_ptsz,
+        (to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const driver_copy::BatchAttributes, first: *const usize, attribute_count: usize, fail: *mut usize, stream: Handle);
+    cudaMemcpy3DBatchAsync cudaMemcpy3DBatchAsync_ptsz =
+        driver_copy::cuMemcpy3DBatchAsync_v2, driver_copy::cuMemcpy3DBatchAsync_v2_ptsz,
+        (count: usize, operations: *const driver_copy::VolumeOp, flags: u64, stream: Handle);
+    cudaMemcpy3DBatchAsync_cuda12 cudaMemcpy3DBatchAsync_ptsz_cuda12 =
+        driver_copy::cuMemcpy3DBatchAsync, driver_copy::cuMemcpy3DBatchAsync_ptsz,
+        (count: usize, operations: *const driver_copy::VolumeOp, fail: *mut usize, flags: u64, stream: Handle);
+    cudaMemPrefetchBatchAsync cudaMemPrefetchBatchAsync_ptsz =
+        driver_memory::cuMemPrefetchBatchAsync, driver_memory::cuMemPrefetchBatchAsync_ptsz,
+        (addresses: *const u64, sizes: *const usize, count: usize, places: *const MemLocation, first: *const usize, place_count: usize, flags: u64, stream: Handle);
+    cudaMemDiscardBatchAsync cudaMemDiscardBatchAsync_ptsz =
+        driver_memory::cuMemDiscardBatchAsync, driver_memory::cuMemDiscardBatchAsync_ptsz,
+        (addresses: *const u64, sizes: *const usize, count: usize, flags: u64, stream: Handle);
+    cudaMemDiscardAndPrefetchBatchAsync cudaMemDiscardAndPrefetchBatchAsync_ptsz =
+        driver_memory::cuMemDiscardAndPrefetchBatchAsync, driver_memory::cuMemDiscardAndPrefetchBatchAsync_ptsz,
+        (addresses: *const u64, sizes: *const usize, count: usize, places: *const MemLocation, first: *const usize, place_count: usize, flags: u64, stream: Handle);
     cudaStreamAttachMemAsync cudaStreamAttachMemAsync_ptsz =
         driver_host::cuStreamAttachMemAsync, driver_host::cuStreamAttachMemAsync_ptsz,
         (stream: Handle, address: u64, bytes: usize, flags: u32);
@@ -346,6 +465,24 @@ rt_stream! {
         crate::driver::copy::volume(0, null, &get(params)?.driver()?, When::Now)
     }
     fn cudaMemcpy3DAsync | cudaMemcpy3DAsync_ptsz (null; params: *const Params3D, stream: Handle) {
+        ensure()?;
+        crate::driver::copy::volume(stream, null, &get(params)?.driver()?, When::Later)
+    }
+    fn cudaMemcpyPeer | cudaMemcpyPeer_ptds (null; to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize) {
+        peer_devices(to_device, from_device)?;
+        linear(0, null, (to, Side::Device), (from, Side::Device), bytes, When::Now)
+    }
+    fn cudaMemcpyPeerAsync | cudaMemcpyPeerAsync_ptsz (null;
+        to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize, stream: Handle
+    ) {
+        peer_devices(to_device, from_device)?;
+        linear(stream, null, (to, Side::Device), (from, Side::Device), bytes, When::Later)
+    }
+    fn cudaMemcpy3DPeer | cudaMemcpy3DPeer_ptds (null; params: *const Peer3D) {
+        ensure()?;
+        crate::driver::copy::volume(0, null, &get(params)?.driver()?, When::Now)
+    }
+    fn cudaMemcpy3DPeerAsync | cudaMemcpy3DPeerAsync_ptsz (null; params: *const Peer3D, stream: Handle) {
         ensure()?;
         crate::driver::copy::volume(stream, null, &get(params)?.driver()?, When::Later)
     }

@@ -87,13 +87,31 @@ pub(crate) fn function(context: &Arc<Context>, address: u64) -> Result<Arc<Funct
         registry.entries.get(&address).filter(|entry| entry.is_kernel).cloned()
     };
     let Some(entry) = entry else {
-        return crate::driver::function::function(address).map_err(|_| INVALID_DEVICE_FUNCTION);
+        let missing = if address == 0 { INVALID_DEVICE_FUNCTION } else { Status::INVALID_HANDLE };
+        return crate::driver::function::function(address).map_err(|_| missing);
     };
     let module = entry.image.library(context)?.module(context)?;
     fill_managed(&entry.image, context)?;
     let function = module.function(&entry.name).map_err(|_| INVALID_DEVICE_FUNCTION)?;
     registry().functions.insert((context.id, address), function.clone());
     Ok(function)
+}
+
+/// The kernel of a host function's address, which must be registered.
+fn registered(context: &Arc<Context>, address: u64) -> Result<Arc<Function>> {
+    if is_registered(address) { function(context, address) } else { Err(INVALID_DEVICE_FUNCTION) }
+}
+
+/// The host function's address that a function of the driver was found by.
+pub(crate) fn address_of(function: Handle) -> Option<u64> {
+    let registry = registry();
+    let known = registry.functions.iter().find(|(_, found)| crate::object::handle(found.id) == function);
+    known.map(|((_, address), _)| *address)
+}
+
+/// Whether the compiler registered a kernel under an address; others are handles of kernels.
+pub(crate) fn is_registered(address: u64) -> bool {
+    registry().entries.get(&address).is_some_and(|entry| entry.is_kernel)
 }
 
 /// Address and size of the device variable that a host variable's address stands for.
@@ -237,12 +255,12 @@ rt! {
 
     fn cudaGetKernel(kernel: *mut u64, address: u64) {
         let context = ensure()?;
-        put(kernel, function_handle(&function(&context, address)?))
+        put(kernel, function_handle(&registered(&context, address)?))
     }
 
     fn cudaGetFuncBySymbol(function_: *mut Handle, address: u64) {
         let context = ensure()?;
-        put(function_, function_handle(&function(&context, address)?))
+        put(function_, function_handle(&registered(&context, address)?))
     }
 
     fn cudaGetSymbolAddress(to: *mut u64, symbol: u64) {

@@ -1,13 +1,14 @@
 //! Contexts: primary, created, and the stack of a thread.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use runtime::{Context, Event, Operation, Result, Status};
 
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::object;
-use crate::state::{self, context_handle, current, stack};
+use crate::state::{self, context_handle, current, healthy, stack};
 
 /// The context of a handle; null is the thread's own.
 pub(crate) fn context_or_current(context: Handle) -> Result<Arc<Context>> {
@@ -21,9 +22,10 @@ fn find(context: Handle) -> Result<Arc<Context>> {
 
 fn create(to: *mut Handle, flags: u32, device: i32) -> Result {
     let device = state::device(device)?;
-    if to.is_null() || flags & !0xff != 0 {
+    if to.is_null() || !are_flags(flags) {
         return Err(Status::INVALID_VALUE);
     }
+    device.check()?;
     let context = device.create_context(flags);
     // SAFETY: it is not null; the program gave it for the result.
     unsafe { put(to, context_handle(&context)) }?;
@@ -50,12 +52,31 @@ fn pop(to: *mut Handle) -> Result {
     Ok(())
 }
 
+/// Whether these are flags of a context: at most one way to wait, and what else there is.
+pub(crate) fn are_flags(flags: u32) -> bool {
+    flags & !0xff == 0 && (flags & 7).count_ones() <= 1
+}
+
 fn push(context: Handle) -> Result {
+    if context == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
     let context = find(context)?;
     stack(|stack| stack.push(context))
 }
 
+/// Users of contexts beside the first, by `cuCtxAttach`.
+static ATTACHED: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
+
+fn attached(context: u64, change: impl FnOnce(&mut u32) -> bool) -> bool {
+    let mut table = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner);
+    change(table.get_or_insert_with(HashMap::new).entry(context).or_default())
+}
+
 fn destroy(handle: Handle) -> Result {
+    if handle == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
     let context = find(handle)?;
     if state::runtime()?.devices.iter().filter_map(|d| d.primary()).any(|primary| primary.id == context.id) {
         return Err(Status::INVALID_CONTEXT);
@@ -84,10 +105,11 @@ pub(crate) fn reset_primary(device: i32) -> Result {
 }
 
 fn set_primary_flags(device: i32, flags: u32) -> Result {
-    if flags & !0xff != 0 {
+    let device = state::device(device)?;
+    if !are_flags(flags) {
         return Err(Status::INVALID_VALUE);
     }
-    state::device(device)?.set_primary_flags(flags);
+    device.set_primary_flags(flags);
     Ok(())
 }
 
@@ -111,7 +133,7 @@ api! {
 
     fn cuCtxCreate_v3(context: *mut Handle, _affinity: u64, count: i32, flags: u32, device: i32) {
         if count != 0 {
-            return Err(Status::UNSUPPORTED_EXEC_AFFINITY);
+            return Err(Status::INVALID_VALUE);
         }
         create(context, flags, device)
     }
@@ -135,17 +157,34 @@ api! {
     }
 
     fn cuCtxDetach(context: Handle) {
-        destroy(context)
+        let found = find(context)?;
+        let others = attached(found.id, |count| {
+            let others = *count > 0;
+            *count = count.saturating_sub(1);
+            others
+        });
+        if others { Ok(()) } else { destroy(context) }
     }
 
     fn cuCtxAttach(context: *mut Handle, flags: u32) {
+        let current = current()?;
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        put(context, context_handle(&current()?))
+        put(context, context_handle(&current))?;
+        attached(current.id, |count| {
+            *count += 1;
+            true
+        });
+        Ok(())
     }
 
     fn cuCtxPushCurrent(context: Handle) {
+        // The first form takes only contexts that no thread has.
+        let id = object::find::<Arc<Context>>(context).map_or(0, |context| context.id);
+        if stack(|stack| stack.iter().any(|other| other.id == id))? {
+            return Err(Status::INVALID_CONTEXT);
+        }
         push(context)
     }
 
@@ -184,10 +223,11 @@ api! {
     }
 
     fn cuCtxSetFlags(flags: u32) {
-        if flags & !0xff != 0 {
+        let current = current()?;
+        if !are_flags(flags) {
             return Err(Status::INVALID_VALUE);
         }
-        current()?.flags.store(flags, SeqCst);
+        current.flags.store(flags, SeqCst);
         Ok(())
     }
 
@@ -209,22 +249,34 @@ api! {
     }
 
     fn cuCtxGetLimit(value: *mut usize, limit: u32) {
-        put(value, current()?.limit(limit)? as usize)
+        put(value, healthy()?.limit(limit)? as usize)
     }
 
     fn cuCtxSetLimit(limit: u32, value: usize) {
-        current()?.set_limit(limit, value as u64)
+        healthy()?.set_limit(limit, value as u64)
+    }
+
+    fn cuCtxGetExecAffinity(affinity: *mut [u32; 2], kind: u32) {
+        let context = healthy()?;
+        // Multiprocessors are the only kind.
+        if kind != 0 {
+            return Err(Status::UNSUPPORTED_EXEC_AFFINITY);
+        }
+        put(affinity, [kind, context.device.simulator.config().multiprocessors])
     }
 
     fn cuCtxGetCacheConfig(config: *mut u32) {
-        current()?;
-        put(config, 0)
+        put(config, healthy()?.cache_config.load(SeqCst))
     }
 
     fn cuCtxSetCacheConfig(config: u32) {
-        current()?;
+        let context = healthy()?;
         // A preference, which changes no result.
-        if config > 3 { Err(Status::INVALID_VALUE) } else { Ok(()) }
+        if config > 3 {
+            return Err(Status::INVALID_VALUE);
+        }
+        context.cache_config.store(config, SeqCst);
+        Ok(())
     }
 
     fn cuCtxGetSharedMemConfig(config: *mut u32) {
@@ -238,7 +290,7 @@ api! {
     }
 
     fn cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) {
-        current()?;
+        healthy()?;
         put_wanted(least, 0);
         put_wanted(greatest, -5);
         Ok(())
@@ -254,7 +306,10 @@ api! {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        if own.device.index == peer.device.index { Err(Status::INVALID_CONTEXT) } else { Err(Status::PEER_ACCESS_UNSUPPORTED) }
+        own.check()?;
+        // Kernels reach the memory of their own device only; copies reach all.
+        let _ = peer;
+        Err(Status::PEER_ACCESS_UNSUPPORTED)
     }
 
     fn cuCtxDisablePeerAccess(peer: Handle) {
@@ -280,7 +335,7 @@ api! {
         if context.is_null() {
             return Err(Status::INVALID_VALUE);
         }
-        put(context, context_handle(&device.retain_primary()))
+        put(context, context_handle(&device.retain_primary()?))
     }
 
     fn cuDevicePrimaryCtxRelease(device: i32) {
@@ -309,8 +364,7 @@ api! {
 
     fn cuDevicePrimaryCtxGetState(device: i32, flags: *mut u32, active: *mut i32) {
         let (now, used) = state::device(device)?.primary_state();
-        put_wanted(flags, now);
-        put_wanted(active, i32::from(used));
-        Ok(())
+        put(flags, now)?;
+        put(active, i32::from(used))
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use runtime::{Area, Context, Copy, Operation, Place, Result, Status, Stream};
+use runtime::{Area, Context, Copy, Device, Operation, Place, Result, Status, Stream, StreamKind};
 
 use crate::driver::array::Array;
-use crate::ffi::{Handle, get};
+use crate::ffi::{Handle, get, list, put_wanted};
 use crate::object;
 use crate::state::{self, NullStream};
-use crate::types::{Memcpy2D, Memcpy3D, memory_type};
+use crate::types::{MemLocation, Memcpy2D, Memcpy3D, memory_type};
 
 /// What the program says about an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,18 +21,19 @@ pub(crate) enum Side {
 
 /// Where bytes lie.
 pub(crate) fn place(context: &Context, address: u64, bytes: u64, side: Side) -> Result<Place> {
-    let memory = &context.device.memory;
+    let owner = context.device.owner(address);
+    let memory = owner.as_ref().map_or(&context.device.memory, |device| &device.memory);
     match (memory.find(address), side) {
         (None, Side::Device) => Err(Status::INVALID_VALUE),
         (None, _) => {
-            let addresses = &context.device.simulator.config().global_addresses;
-            // Freed memory of the device; the host has none there.
-            if address == 0 || addresses.contains(&address) {
+            // Freed memory of a device; the host has none there.
+            let of_device =
+                |device: &Arc<Device>| device.simulator.config().global_addresses.contains(&address);
+            if address == 0 || context.device.all().iter().any(of_device) {
                 return Err(Status::INVALID_VALUE);
             }
             Ok(Place::Host(address))
         }
-        (Some(found), Side::Host) if !found.kind.is_host() => Err(Status::INVALID_VALUE),
         (Some(found), _) => {
             if found.kind.is_host() && memory.range(address, bytes).is_err() {
                 // A buffer that is registered in part.
@@ -65,6 +66,14 @@ pub(crate) fn submit(context: &Arc<Context>, stream: &Arc<Stream>, mut copy: Cop
     let from_host = matches!(copy.from.place, Place::Host(_));
     let to_host = matches!(copy.to.place, Place::Host(_));
     let capturing = stream.capture().is_some();
+    let live = |area: &Area| match area.place {
+        Place::Device(address) => context.device.memory.is_live(address),
+        _ => true,
+    };
+    let all_live = live(&copy.from) && live(&copy.to);
+    if !capturing && !all_live {
+        return Err(Status::INVALID_VALUE);
+    }
     if let (Place::Host(address), When::Later, false, false) = (&copy.from.place, when, capturing, to_host)
         && copy.height == 1
         && copy.depth == 1
@@ -98,7 +107,11 @@ pub(crate) fn linear(
     let from = place(&context, from.0, bytes as u64, from.1)?;
     // Between places of the device nobody waits, as in CUDA.
     let shared = |place: &Place| match place {
-        Place::Device(address) => context.device.memory.find(*address).is_some_and(|a| a.kind.is_host()),
+        Place::Device(address) => match context.device.memory.find(*address) {
+            Some(found) => found.kind.is_host(),
+            // Another device's.
+            None => true,
+        },
         _ => true,
     };
     let when = if shared(&to) || shared(&from) { when } else { When::Later };
@@ -120,7 +133,7 @@ fn area(
         memory_type::DEVICE => Side::Device,
         memory_type::UNIFIED => Side::Any,
         memory_type::ARRAY => {
-            let array: Arc<Array> = object::find(array)?;
+            let array: Arc<Array> = object::find(array).map_err(|_| Status::INVALID_VALUE)?;
             return array.area(start, size);
         }
         _ => return Err(Status::INVALID_VALUE),
@@ -130,7 +143,9 @@ fn area(
     let pitch_bytes = if pitch[0] == 0 { width } else { pitch[0] };
     let rows = if pitch[1] == 0 { height } else { pitch[1] };
     let bad = Status::INVALID_VALUE;
-    if height > 1 && start[0] + width > pitch_bytes || depth > 1 && start[1] + height > rows {
+    let ends =
+        |start: usize, extent: usize, most: usize| start.checked_add(extent).is_none_or(|end| end > most);
+    if height > 1 && ends(start[0], width, pitch_bytes) || depth > 1 && ends(start[1], height, rows) {
         return Err(bad);
     }
     let slice = pitch_bytes.checked_mul(rows).ok_or(bad)?;
@@ -209,13 +224,13 @@ stream_api! {
     fn cuMemcpyPeer | cuMemcpyPeer_ptds (null;
         to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize
     ) {
-        same_device(to_context, from_context)?;
+        known(to_context, from_context)?;
         linear(0, null, (to, Side::Device), (from, Side::Device), bytes, When::Now)
     }
     fn cuMemcpyPeerAsync | cuMemcpyPeerAsync_ptsz (null;
         to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize, stream: Handle
     ) {
-        same_device(to_context, from_context)?;
+        known(to_context, from_context)?;
         linear(stream, null, (to, Side::Device), (from, Side::Device), bytes, When::Later)
     }
     fn cuMemcpy2D_v2 | cuMemcpy2D_v2_ptds (null; copy: *const Memcpy2D) {
@@ -235,20 +250,199 @@ stream_api! {
     }
     fn cuMemcpy3DPeer | cuMemcpy3DPeer_ptds (null; copy: *const Memcpy3D) {
         let copy = get(copy)?;
-        same_device(copy.dst_reserved, copy.src_reserved)?;
+        known(copy.dst_reserved, copy.src_reserved)?;
         volume(0, null, &copy, When::Now)
     }
     fn cuMemcpy3DPeerAsync | cuMemcpy3DPeerAsync_ptsz (null; copy: *const Memcpy3D, stream: Handle) {
         let copy = get(copy)?;
-        same_device(copy.dst_reserved, copy.src_reserved)?;
+        known(copy.dst_reserved, copy.src_reserved)?;
         volume(stream, null, &copy, When::Later)
     }
 }
 
-/// Copies between devices are not supported; within one they are copies like others.
-fn same_device(to: Handle, from: Handle) -> Result {
-    let device = |context: Handle| {
-        crate::driver::context::context_or_current(context).map(|context| context.device.index)
+/// The contexts that a copy between devices names must be there.
+fn known(to: Handle, from: Handle) -> Result {
+    for context in [to, from] {
+        crate::driver::context::context_or_current(context)?;
+    }
+    Ok(())
+}
+
+/// `CUmemcpyAttributes`: when sources are read, hints about places, flags.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct BatchAttributes {
+    order: u32,
+    source: MemLocation,
+    target: MemLocation,
+    flags: u32,
+}
+
+/// Submits copies whose sources are read in the order of the stream, or at once.
+fn submit_batch(context: &Arc<Context>, stream: &Arc<Stream>, copy: Copy, order: u32) -> Result {
+    match order {
+        // In the order of the stream: nothing of the program's memory is kept aside.
+        1 => context.enqueue(stream, Operation::Copy(Arc::new(copy))),
+        2 => submit(context, stream, copy, When::Now),
+        3 => submit(context, stream, copy, When::Later),
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+/// The context and the stream of a batch, which is not the legacy one.
+fn batch_stream(stream: Handle, null: NullStream) -> Result<(Arc<Context>, Arc<Stream>)> {
+    let (context, stream) = state::stream(stream, null)?;
+    context.check()?;
+    if stream.kind == StreamKind::Legacy { Err(Status::INVALID_VALUE) } else { Ok((context, stream)) }
+}
+
+/// Copies of consecutive bytes. `fail` gets the number of the first that is wrong.
+pub(crate) unsafe fn batch(
+    (to, from, sizes, count): (*const u64, *const u64, *const usize, usize),
+    (attributes, first, attribute_count): (*const BatchAttributes, *const usize, usize),
+    fail: *mut usize,
+    (stream, null): (Handle, NullStream),
+) -> Result {
+    // SAFETY: null or for the result.
+    unsafe { put_wanted(fail, usize::MAX) };
+    let (context, stream) = batch_stream(stream, null)?;
+    if count == 0 || attribute_count == 0 || attribute_count > count {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: the program said how many there are.
+    let (to, from, sizes) = unsafe { (list(to, count)?, list(from, count)?, list(sizes, count)?) };
+    // SAFETY: as above.
+    let (attributes, first) = unsafe { (list(attributes, attribute_count)?, list(first, attribute_count)?) };
+    if first.first() != Some(&0) || !first.is_sorted() || attributes.iter().any(|a| !matches!(a.order, 1..=3))
+    {
+        return Err(Status::INVALID_VALUE);
+    }
+    let mut copies = Vec::with_capacity(count);
+    for at in 0..count {
+        let bytes = sizes[at] as u64;
+        let copy =
+            match (place(&context, to[at], bytes, Side::Any), place(&context, from[at], bytes, Side::Any)) {
+                (Ok(to), Ok(from)) if bytes > 0 => Copy::linear(to, from, bytes),
+                _ => {
+                    // SAFETY: null or for the result.
+                    unsafe { put_wanted(fail, at) };
+                    return Err(Status::INVALID_VALUE);
+                }
+            };
+        let group = first.partition_point(|&start| start <= at) - 1;
+        copies.push((copy, attributes[group].order));
+    }
+    copies.into_iter().try_for_each(|(copy, order)| submit_batch(&context, &stream, copy, order))
+}
+
+/// `CUmemcpy3DOperand`: a kind and four words. Of a pointer: itself, elements a row, rows a slice; of an
+/// array: itself and the start.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Operand {
+    kind: u32,
+    words: [u64; 4],
+}
+
+/// `CUDA_MEMCPY3D_BATCH_OP`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct VolumeOp {
+    from: Operand,
+    to: Operand,
+    size: [usize; 3],
+    order: u32,
+    flags: u32,
+}
+
+fn operand(context: &Context, operand: &Operand, element: usize, size: [usize; 3]) -> Result<Area> {
+    let [first, second, third, fourth] = operand.words;
+    match operand.kind {
+        1 => {
+            let bad = Status::INVALID_VALUE;
+            let row =
+                if second == 0 { size[0] } else { (second as usize).checked_mul(element).ok_or(bad)? };
+            area(context, memory_type::UNIFIED, first, first, 0, [0; 3], [row, third as usize], size)
+        }
+        2 => {
+            let array: Arc<Array> = object::find(first)?;
+            let x = (second as usize).checked_mul(element).ok_or(Status::INVALID_VALUE)?;
+            array.area([x, third as usize, fourth as usize], size)
+        }
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+/// Copies in three dimensions. Extents are elements if an array is among the operands, else bytes.
+pub(crate) unsafe fn volume_batch(
+    count: usize,
+    operations: *const VolumeOp,
+    fail: *mut usize,
+    flags: u64,
+    (stream, null): (Handle, NullStream),
+) -> Result {
+    // SAFETY: null or for the result.
+    unsafe { put_wanted(fail, usize::MAX) };
+    let (context, stream) = batch_stream(stream, null)?;
+    if count == 0 || flags != 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: the program said how many there are.
+    let operations = unsafe { list(operations, count) }?;
+    let describe = |op: &VolumeOp| -> Result<Copy> {
+        let element = |operand: &Operand| match operand.kind {
+            2 => object::find::<Arc<Array>>(operand.words[0]).map(|array| array.element()),
+            _ => Ok(1),
+        };
+        let element = element(&op.from)?.max(element(&op.to)?);
+        let [width, height, depth] = op.size;
+        let width = width.checked_mul(element).ok_or(Status::INVALID_VALUE)?;
+        if width == 0 || height == 0 || depth == 0 || !matches!(op.order, 1..=3) {
+            return Err(Status::INVALID_VALUE);
+        }
+        let size = [width, height, depth];
+        let (from, to) =
+            (operand(&context, &op.from, element, size)?, operand(&context, &op.to, element, size)?);
+        Ok(Copy { from, to, width: width as u64, height: height as u64, depth: depth as u64 })
     };
-    if device(to)? == device(from)? { Ok(()) } else { Err(Status::NOT_SUPPORTED) }
+    let mut copies = Vec::with_capacity(count);
+    for (at, op) in operations.iter().enumerate() {
+        copies.push((
+            describe(op).inspect_err(|_| {
+                // SAFETY: null or for the result.
+                unsafe { put_wanted(fail, at) };
+            })?,
+            op.order,
+        ));
+    }
+    copies.into_iter().try_for_each(|(copy, order)| submit_batch(&context, &stream, copy, order))
+}
+
+stream_api! {
+    fn cuMemcpyBatchAsync | cuMemcpyBatchAsync_ptsz (null;
+        to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const BatchAttributes,
+        first: *const usize, attribute_count: usize, fail: *mut usize, stream: Handle
+    ) {
+        batch((to, from, sizes, count), (attributes, first, attribute_count), fail, (stream, null))
+    }
+
+    fn cuMemcpyBatchAsync_v2 | cuMemcpyBatchAsync_v2_ptsz (null;
+        to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const BatchAttributes,
+        first: *const usize, attribute_count: usize, stream: Handle
+    ) {
+        let nowhere = std::ptr::null_mut();
+        batch((to, from, sizes, count), (attributes, first, attribute_count), nowhere, (stream, null))
+    }
+
+    fn cuMemcpy3DBatchAsync | cuMemcpy3DBatchAsync_ptsz (null;
+        count: usize, operations: *const VolumeOp, fail: *mut usize, flags: u64, stream: Handle
+    ) {
+        volume_batch(count, operations, fail, flags, (stream, null))
+    }
+
+    fn cuMemcpy3DBatchAsync_v2 | cuMemcpy3DBatchAsync_v2_ptsz (null;
+        count: usize, operations: *const VolumeOp, flags: u64, stream: Handle
+    ) {
+        volume_batch(count, operations, std::ptr::null_mut(), flags, (stream, null))
+    }
 }

@@ -114,12 +114,20 @@ api! {
     }
 
     fn cuDeviceGetPCIBusId(id: *mut c_char, length: i32, device: i32) {
-        let device = state::device(device)?;
-        put_text(id, usize::try_from(length).unwrap_or(0), &pci_bus_id(device.index))
+        let (device, length) = (state::device(device)?, usize::try_from(length).unwrap_or(0));
+        // An identifier that is cut off is none.
+        if length <= pci_bus_id(device.index).len() {
+            return Err(Status::INVALID_VALUE);
+        }
+        put_text(id, length, &pci_bus_id(device.index))
     }
 
     fn cuDeviceGetByPCIBusId(device: *mut i32, id: *const c_char) {
         let id = text(id)?.to_uppercase();
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if device.is_null() || !id.split([':', '.']).all(digits) || !id.contains(':') {
+            return Err(Status::INVALID_VALUE);
+        }
         let found = state::runtime()?.devices.iter().find(|d| {
             let full = pci_bus_id(d.index);
             id == full || full.strip_prefix("0000:") == Some(&id)
@@ -162,12 +170,36 @@ api! {
     }
 
     fn cuProfilerStart() {
-        Ok(())
+        state::current().map(|_| ())
     }
 
     fn cuProfilerStop() {
-        Ok(())
+        state::current().map(|_| ())
     }
+
+    fn cuDeviceGetTexture1DLinearMaxWidth(width: *mut usize, format: u32, channels: u32, device: i32) {
+        state::device(device)?;
+        let element = element_bytes(format, channels).ok_or(Status::INVALID_VALUE)?;
+        put(width, (1usize << 30).min((1 << 32) / element))
+    }
+
+    fn cuFlushGPUDirectRDMAWrites(target: u32, _scope: u32) {
+        // Nothing is written from elsewhere.
+        state::healthy()?;
+        if target == 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
+    }
+}
+
+/// Bytes of an element of an array: a format and its channels.
+pub(crate) fn element_bytes(format: u32, channels: u32) -> Option<usize> {
+    let bytes = match format {
+        1 | 8 => 1,
+        2 | 9 | 16 => 2,
+        3 | 10 | 32 => 4,
+        // Compressed and planar formats are not supported.
+        _ => return None,
+    };
+    matches!(channels, 1 | 2 | 4).then_some(bytes * channels as usize)
 }
 
 /// The device that a location names.
@@ -176,9 +208,13 @@ api! {
 /// `location` is null or readable.
 pub(crate) unsafe fn device_of(location: *const crate::types::MemLocation) -> Result<i32> {
     // SAFETY: the caller's promise.
-    let location = unsafe { get(location) }?;
+    device_at(unsafe { get(location) }?)
+}
+
+/// The same, of a location by value.
+pub(crate) fn device_at(location: crate::types::MemLocation) -> Result<i32> {
     match location.kind {
         1 => state::device(location.id).map(|device| device.index as i32),
-        _ => Err(Status::NOT_SUPPORTED),
+        _ => Err(Status::INVALID_VALUE),
     }
 }

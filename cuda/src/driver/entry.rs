@@ -22,6 +22,8 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`
 const PER_THREAD: u64 = 2;
+/// The first version after this driver's.
+const NEXT: i32 = 14_000;
 
 unsafe fn look_up(
     name: *const c_char,
@@ -32,10 +34,11 @@ unsafe fn look_up(
 ) -> Result {
     // SAFETY: null or a string.
     let name = unsafe { text(name) }?;
-    if to.is_null() || flags > 2 {
+    if to.is_null() || flags > 3 || version >= NEXT {
         return Err(Status::INVALID_VALUE);
     }
-    let version = u32::try_from(version).map_err(|_| Status::INVALID_VALUE)?;
+    // Versions before the first are taken for it.
+    let version = u32::try_from(version).unwrap_or(0);
     let found = find(name, version, flags & PER_THREAD != 0);
     let newer = || ENTRIES.iter().any(|entry| entry.base == name);
     // SAFETY: null or for the results. 0 found, 1 no such symbol, 2 only from a later version on.
@@ -43,7 +46,7 @@ unsafe fn look_up(
         put_wanted(status, if found.is_some() { 0 } else { 1 + u32::from(newer()) });
         put(to, found.map_or(std::ptr::null(), |entry| entry.address as *const c_void))?;
     }
-    if found.is_some() { Ok(()) } else { Err(Status::NOT_FOUND) }
+    if found.is_some() || !status.is_null() { Ok(()) } else { Err(Status::NOT_FOUND) }
 }
 
 api! {
@@ -58,6 +61,9 @@ api! {
     }
 
     fn cuGetExportTable(table: *mut *const c_void, _id: *const [u8; 16]) {
+        if table.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
         put_wanted(table, std::ptr::null());
         // NVIDIA's compiler and linker ask too, and do without.
         if crate::jit::is_inside() || ASKED.swap(true, Relaxed) {

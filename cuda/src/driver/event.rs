@@ -17,11 +17,20 @@ fn record(event: Handle, stream: Handle, null: NullStream) -> Result {
     context.record(&event, &stream)
 }
 
+fn destroy(event: Handle) -> Result {
+    state::runtime()?;
+    if let Some(context) = object::find::<Arc<Event>>(event)?.context.upgrade() {
+        context.check()?;
+    }
+    object::remove::<Arc<Event>>(event).map(|_| ())
+}
+
 fn elapsed(ms: *mut f32, from: Handle, to: Handle) -> Result {
     healthy()?;
     let (from, to): (Arc<Event>, Arc<Event>) = (object::find(from)?, object::find(to)?);
+    let elapsed = Event::elapsed_ms(&from, &to)?;
     // SAFETY: null or for the result.
-    unsafe { put(ms, Event::elapsed_ms(&from, &to)?) }
+    unsafe { put(ms, elapsed) }.map_err(|_| Status::INVALID_HANDLE)
 }
 
 api! {
@@ -39,16 +48,17 @@ api! {
     }
 
     fn cuEventDestroy(event: Handle) {
-        state::runtime()?;
-        object::remove::<Arc<Event>>(event).map(|_| ())
+        destroy(event)
     }
 
     fn cuEventDestroy_v2(event: Handle) {
-        state::runtime()?;
-        object::remove::<Arc<Event>>(event).map(|_| ())
+        destroy(event)
     }
 
     fn cuEventQuery(event: Handle) {
+        if event == 0 {
+            return Err(Status::INVALID_HANDLE);
+        }
         state::runtime()?;
         object::find::<Arc<Event>>(event)?.query()
     }
@@ -75,6 +85,10 @@ stream_api! {
     fn cuEventRecordWithFlags | cuEventRecordWithFlags_ptsz (null; event: Handle, stream: Handle, flags: u32) {
         if flags > 1 {
             return Err(Status::INVALID_VALUE);
+        }
+        // A node of its own, of a captured stream.
+        if flags == 1 && state::stream(stream, null)?.1.capture().is_none() {
+            return Err(Status::ILLEGAL_STATE);
         }
         record(event, stream, null)
     }

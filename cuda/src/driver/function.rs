@@ -15,6 +15,9 @@ use crate::types::LaunchConfig;
 
 /// The function that a handle of a function or of a library's kernel stands for.
 pub(crate) fn function(of: Handle) -> Result<Arc<Function>> {
+    if of == 0 {
+        return Err(Status::INVALID_HANDLE);
+    }
     state::runtime()?;
     if let Ok(function) = object::find::<Arc<Function>>(of) {
         return Ok(function);
@@ -23,10 +26,20 @@ pub(crate) fn function(of: Handle) -> Result<Arc<Function>> {
     kernel.function(&current()?)
 }
 
+/// The same for calls that say of null only that it is wrong; the context has no fault.
+fn named(of: Handle) -> Result<Arc<Function>> {
+    if of == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let function = function(of)?;
+    healthy()?;
+    Ok(function)
+}
+
 /// An attribute of a kernel by CUDA's number.
 pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
     let declared = function.declared();
-    let cluster = declared.tuning.required_cluster;
+    let cluster = function.required_cluster();
     Ok(match number {
         0 => function.max_threads()? as i32,
         1 => function.shared_bytes()? as i32,
@@ -44,12 +57,12 @@ pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
         5 => i32::from(function.module.linked.target.sm),
         6 => i32::from(current()?.device.simulator.config().sm),
         7 => 0,
-        8 => function.max_dynamic_shared.load(Relaxed) as i32,
+        8 => function.granted_shared()? as i32,
         9 if function.attributes[9].load(Relaxed) == 0 => -1,
         10 => i32::from(declared.tuning.explicit_cluster && cluster.is_none()),
-        11 => cluster.map_or(0, |[x, _, _]| x as i32),
-        12 => cluster.map_or(0, |[_, y, _]| y as i32),
-        13 => cluster.map_or(0, |[_, _, z]| z as i32),
+        11 => cluster.map_or(0, |cluster| cluster.x as i32),
+        12 => cluster.map_or(0, |cluster| cluster.y as i32),
+        13 => cluster.map_or(0, |cluster| cluster.z as i32),
         9 | 14 | 15 => function.attributes[number as usize].load(Relaxed),
         _ => return Err(Status::INVALID_VALUE),
     })
@@ -65,15 +78,23 @@ pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Res
             if value < 0 || value as u32 > most.saturating_sub(fixed) {
                 return Err(Status::INVALID_VALUE);
             }
-            function.max_dynamic_shared.store(value as u32, Relaxed);
+            function.grant_shared(value as u32);
             Ok(())
         }
         9 if (-1..=100).contains(&value) => {
             function.set_attribute(9, value);
             Ok(())
         }
-        14 | 15 => {
+        11..=13 if function.declared().tuning.required_cluster.is_none() && value >= 0 => {
             function.set_attribute(number as usize, value);
+            Ok(())
+        }
+        14 => {
+            function.set_attribute(14, value);
+            Ok(())
+        }
+        15 if (0..=2).contains(&value) => {
+            function.set_attribute(15, value);
             Ok(())
         }
         _ => Err(Status::INVALID_VALUE),
@@ -85,14 +106,20 @@ pub(crate) fn active_clusters(function: &Function, config: &LaunchConfig) -> Res
     let context = current()?;
     // SAFETY: the configuration names its attributes.
     let attributes = unsafe { crate::ffi::list(config.attributes, config.attribute_count as usize) }?;
-    let given =
-        attributes.iter().find(|attribute| attribute.id == 4).map(|a| [a.value[0], a.value[1], a.value[2]]);
-    let cluster = given.or(function.declared().tuning.required_cluster).unwrap_or([1, 1, 1]);
-    let size = Dim3::new(cluster[0], cluster[1], cluster[2]).count();
+    let given = attributes.iter().find(|attribute| attribute.id == 4);
+    let given = given.map(|a| Dim3::new(a.value[0], a.value[1], a.value[2]));
     let threads = Dim3::new(config.block[0], config.block[1], config.block[2]).count();
-    if size == 0 || size > 16 || threads == 0 || threads > 1024 {
+    if threads == 0 || threads > 1024 {
         return Err(Status::INVALID_VALUE);
     }
+    let Some(cluster) = given.or(function.declared_cluster()) else { return Ok(0) };
+    let most = if function.attributes[14].load(Relaxed) != 0 { 16 } else { 8 };
+    let divides = |blocks: u32, by: u32| by > 0 && blocks.is_multiple_of(by);
+    let [x, y, z] = config.grid;
+    if !divides(x, cluster.x) || !divides(y, cluster.y) || !divides(z, cluster.z) || cluster.count() > most {
+        return Err(Status::INVALID_CLUSTER_SIZE);
+    }
+    let size = cluster.count();
     let blocks = active_blocks(function, threads as u32, config.shared)?;
     // The multiprocessors of a graphics processing cluster share clusters: 16 of them.
     let processors = context.device.simulator.config().multiprocessors;
@@ -127,8 +154,9 @@ unsafe fn block_size(
 
 api! {
     fn cuFuncGetAttribute(value: *mut i32, number: i32, function_: Handle) {
+        let function = function(function_)?;
         healthy()?;
-        put(value, attribute(&*function(function_)?, number)?)
+        put(value, attribute(&function, number)?)
     }
 
     fn cuFuncSetAttribute(function_: Handle, number: i32, value: i32) {
@@ -138,6 +166,7 @@ api! {
 
     fn cuFuncSetCacheConfig(function_: Handle, config: u32) {
         function(function_)?;
+        healthy()?;
         if config > 3 { Err(Status::INVALID_VALUE) } else { Ok(()) }
     }
 
@@ -147,16 +176,16 @@ api! {
     }
 
     fn cuFuncGetModule(module: *mut Handle, function_: Handle) {
-        let function = function(function_)?;
+        let function = named(function_)?;
         put(module, object::insert(function.module.id, function.module.clone()))
     }
 
     fn cuFuncGetName(name: *mut *const c_char, function_: Handle) {
-        put(name, c_name(&function(function_)?.name))
+        put(name, c_name(&named(function_)?.name))
     }
 
     fn cuFuncGetParamInfo(function_: Handle, index: usize, offset: *mut usize, size: *mut usize) {
-        let function = function(function_)?;
+        let function = named(function_)?;
         let &(at, bytes) = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
         put(offset, at)?;
         put_wanted(size, bytes);
@@ -175,6 +204,7 @@ api! {
     fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
         blocks: *mut i32, function_: Handle, threads: i32, shared: usize
     ) {
+        healthy()?;
         let threads = u32::try_from(threads).map_err(|_| Status::INVALID_VALUE)?;
         put(blocks, active_blocks(&*function(function_)?, threads, shared.min(u32::MAX as usize) as u32)? as i32)
     }
@@ -212,22 +242,25 @@ api! {
         let (Ok(blocks), Ok(threads)) = (u32::try_from(blocks), u32::try_from(threads)) else {
             return Err(Status::INVALID_VALUE);
         };
-        if blocks == 0 || threads == 0 {
+        if blocks == 0 || threads == 0 || active_blocks(&function, threads, 0)? < blocks {
             return Err(Status::INVALID_VALUE);
         }
-        let a_block = (config.shared_per_multiprocessor / blocks / 128 * 128).saturating_sub(config.shared_reserved);
+        let a_block = config.shared_per_multiprocessor / blocks / 128 * 128;
         let rest = a_block.min(config.shared_per_block).saturating_sub(function.shared_bytes()?);
-        put(bytes, if active_blocks(&function, threads, 0)? < blocks { 0 } else { rest as usize })
+        put(bytes, rest.min(function.granted_shared()?) as usize)
     }
 
     fn cuOccupancyMaxActiveClusters(clusters: *mut i32, function_: Handle, config: *const LaunchConfig) {
         let config = get(config)?;
-        put(clusters, active_clusters(&*function(function_)?, &config)? as i32)
+        if clusters.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        put(clusters, active_clusters(&*named(function_)?, &config)? as i32)
     }
 
     fn cuOccupancyMaxPotentialClusterSize(size: *mut i32, function_: Handle, config: *const LaunchConfig) {
         get(config)?;
-        let function = function(function_)?;
+        let function = named(function_)?;
         let any_size = function.attributes[14].load(Relaxed) != 0;
         put(size, if any_size { 16 } else { 8 })
     }

@@ -71,13 +71,13 @@ unsafe fn get_edges(graph: Handle, from: *mut Handle, to: *mut Handle, count: *m
     }
 }
 
-fn instantiate(to: *mut Handle, graph: Handle) -> Result {
-    state::runtime()?;
+fn instantiate(to: *mut Handle, graph: Handle, flags: u64) -> Result {
+    state::healthy()?;
     let graph: Arc<Graph> = object::find(graph)?;
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
     }
-    let exec = ExecGraph::new(&graph)?;
+    let exec = ExecGraph::new(&graph, flags)?;
     // SAFETY: it is not null; the program gave it for the result.
     unsafe { put(to, object::insert(exec.id, exec)) }
 }
@@ -128,6 +128,9 @@ api! {
 
     fn cuGraphClone(clone: *mut Handle, graph: Handle) {
         let graph: Arc<Graph> = object::find(graph)?;
+        if graph.has_memory() {
+            return Err(Status::NOT_SUPPORTED);
+        }
         let (copy, map) = graph.duplicate();
         remember_clone(copy.id, map);
         put(clone, graph_handle(&copy))
@@ -220,9 +223,9 @@ api! {
             Operation::Empty => 5,
             Operation::Wait(_) => 6,
             Operation::Record(_) => 7,
-            Operation::Allocate(..) => 10,
+            Operation::Allocate(_) => 10,
             Operation::Free(_) => 11,
-            Operation::WaitValue { .. } | Operation::WriteValue { .. } => 12,
+            Operation::WaitValue { .. } | Operation::WriteValue { .. } | Operation::Batch(_) => 12,
         };
         put(kind, number)
     }
@@ -235,13 +238,13 @@ api! {
     fn cuGraphInstantiate(exec: *mut Handle, graph: Handle, error: *mut Handle, log: *mut c_char, size: usize) {
         put_wanted(error, 0);
         let _ = put_text(log, size, "");
-        instantiate(exec, graph)
+        instantiate(exec, graph, 0)
     }
 
     fn cuGraphInstantiate_v2(exec: *mut Handle, graph: Handle, error: *mut Handle, log: *mut c_char, size: usize) {
         put_wanted(error, 0);
         let _ = put_text(log, size, "");
-        instantiate(exec, graph)
+        instantiate(exec, graph, 0)
     }
 
     fn cuGraphInstantiateWithFlags(exec: *mut Handle, graph: Handle, flags: u64) {
@@ -250,9 +253,10 @@ api! {
             return Err(Status::INVALID_VALUE);
         }
         if flags & 4 != 0 {
+            crate::refused::report("graphs that are launched from kernels");
             return Err(Status::NOT_SUPPORTED);
         }
-        instantiate(exec, graph)
+        instantiate(exec, graph, flags)
     }
 
     fn cuGraphExecDestroy(exec: Handle) {
@@ -261,8 +265,7 @@ api! {
     }
 
     fn cuGraphExecGetFlags(exec: Handle, flags: *mut u64) {
-        object::find::<Arc<ExecGraph>>(exec)?;
-        put(flags, 0)
+        put(flags, object::find::<Arc<ExecGraph>>(exec)?.flags)
     }
 
     fn cuGraphExecUpdate(exec: Handle, graph: Handle, error: *mut Handle, result: *mut u32) {
@@ -323,7 +326,7 @@ stream_api! {
         if asked.flags & 4 != 0 {
             return Err(Status::NOT_SUPPORTED);
         }
-        let made = instantiate(exec, graph);
+        let made = instantiate(exec, graph, asked.flags);
         (asked.error_node, asked.result) = (0, u32::from(made.is_err()));
         put(params, asked)?;
         made

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use runtime::{Allocation, Context, Kind, Result, Status, fresh_id};
 
 use crate::ffi::{Handle, put};
-use crate::state::{current, healthy};
+use crate::state::{healthy, uncaptured};
 
 /// Size of a page, and of what mappings are rounded up to.
 const PAGE: usize = 4096;
@@ -50,14 +50,17 @@ fn show(
     flags: u32,
     what: &str,
 ) -> Result<u64> {
-    let device = &context.device;
-    device.share_memory();
     let id = fresh_id();
-    // SAFETY: the memory stays until `give_back`, which follows the end of all launches; memory that the
-    // program registered stays until it takes it back, as CUDA asks.
-    let shown = unsafe { device.simulator.adopt(start, bytes as u64, what) };
-    let base = shown.map_err(|_| Status::INVALID_VALUE)?;
-    device.memory.insert(Allocation { base, size: bytes as u64, kind, context: context.id, flags, id });
+    let mut base = start.as_ptr() as u64;
+    // All devices see it, as under unified addressing.
+    for device in context.device.all() {
+        device.share_memory();
+        // SAFETY: the memory stays until `give_back`, which follows the end of all launches; memory that the
+        // program registered stays until it takes it back, as CUDA asks.
+        let shown = unsafe { device.simulator.adopt(start, bytes as u64, what) };
+        base = shown.map_err(|_| Status::INVALID_VALUE)?;
+        device.memory.insert(Allocation { base, size: bytes as u64, kind, context: context.id, flags, id });
+    }
     Ok(base)
 }
 
@@ -73,6 +76,7 @@ pub(crate) fn give_back(memory: &Allocation) {
 /// Frees an allocation of one of these kinds.
 pub(crate) fn free(context: &Context, base: u64, wanted: impl Fn(&Allocation) -> bool) -> Result {
     let freed = context.free(base, wanted)?;
+    crate::driver::pool::freed(&freed);
     give_back(&freed);
     Ok(())
 }
@@ -83,7 +87,7 @@ const HOST_FLAGS: u32 = 7;
 const REGISTER_FLAGS: u32 = 15;
 
 fn register(start: *mut u8, bytes: usize, flags: u32) -> Result {
-    let context = healthy()?;
+    let context = uncaptured()?;
     let start = NonNull::new(start).ok_or(Status::INVALID_VALUE)?;
     if bytes == 0 || flags & !REGISTER_FLAGS != 0 {
         return Err(Status::INVALID_VALUE);
@@ -98,31 +102,31 @@ fn register(start: *mut u8, bytes: usize, flags: u32) -> Result {
 
 api! {
     fn cuMemAllocManaged(address: *mut u64, bytes: usize, flags: u32) {
-        let context = healthy()?;
-        if address.is_null() || !matches!(flags, 1 | 2 | 4) {
+        let context = uncaptured()?;
+        if address.is_null() || !matches!(flags, 1 | 2) {
             return Err(Status::INVALID_VALUE);
         }
         put(address, allocate(&context, bytes, Kind::Managed, flags)?)
     }
 
     fn cuMemAllocHost_v2(address: *mut u64, bytes: usize) {
-        let context = healthy()?;
+        let context = uncaptured()?;
         if address.is_null() {
             return Err(Status::INVALID_VALUE);
         }
-        put(address, allocate(&context, bytes, Kind::Host, 0)?)
+        put(address, if bytes == 0 { 0 } else { allocate(&context, bytes, Kind::Host, 0)? })
     }
 
     fn cuMemHostAlloc(address: *mut u64, bytes: usize, flags: u32) {
-        let context = healthy()?;
+        let context = uncaptured()?;
         if address.is_null() || flags & !HOST_FLAGS != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        put(address, allocate(&context, bytes, Kind::Host, flags)?)
+        put(address, if bytes == 0 { 0 } else { allocate(&context, bytes, Kind::Host, flags)? })
     }
 
     fn cuMemFreeHost(address: u64) {
-        let context = current()?;
+        let context = uncaptured()?;
         if address == 0 {
             return Ok(());
         }
@@ -131,7 +135,8 @@ api! {
 
     fn cuMemHostGetDevicePointer_v2(device: *mut u64, host: u64, flags: u32) {
         let context = healthy()?;
-        let found = context.device.memory.find(host).filter(|a| a.kind.is_host());
+        let pinned = |a: &Allocation| matches!(a.kind, Kind::Host | Kind::Registered);
+        let found = context.device.memory.find(host).filter(pinned);
         if flags != 0 || found.is_none() {
             return Err(Status::INVALID_VALUE);
         }
@@ -140,7 +145,8 @@ api! {
 
     fn cuMemHostGetFlags(flags: *mut u32, host: u64) {
         let context = healthy()?;
-        let found = context.device.memory.find(host).filter(|a| a.kind == Kind::Host);
+        let pinned = |a: &Allocation| matches!(a.kind, Kind::Host | Kind::Registered);
+        let found = context.device.memory.find(host).filter(pinned);
         // All of it is mapped, under unified addressing.
         put(flags, found.ok_or(Status::INVALID_VALUE)?.flags | 2)
     }
@@ -154,19 +160,26 @@ api! {
     }
 
     fn cuMemHostUnregister(start: u64) {
-        let context = current()?;
-        context.free(start, |a| a.kind == Kind::Registered).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED)?;
+        let context = uncaptured()?;
+        // Inside of a registered range is another mistake than outside.
+        let inside = context.device.memory.find(start).is_some_and(|a| a.base != start);
+        let wrong = if start == 0 || inside { Status::INVALID_VALUE } else { Status::HOST_MEMORY_NOT_REGISTERED };
+        context.free(start, |a| a.kind == Kind::Registered).map_err(|_| wrong)?;
         Ok(())
     }
 }
 
 stream_api! {
     fn cuStreamAttachMemAsync | cuStreamAttachMemAsync_ptsz (null;
-        stream: Handle, address: u64, _bytes: usize, flags: u32
+        stream: Handle, address: u64, bytes: usize, flags: u32
     ) {
-        let (context, _) = crate::state::stream(stream, null)?;
-        let found = context.device.memory.find(address).filter(|a| a.kind.is_host());
-        if found.is_none() || !matches!(flags, 1 | 2 | 4) {
+        let (context, stream) = crate::state::stream(stream, null)?;
+        let found = context.device.memory.find(address).filter(|a| a.kind.is_host() && a.base == address);
+        // All of an allocation, and one stream only if it is a stream of the program's.
+        let whole = found.is_some_and(|a| bytes == 0 || bytes as u64 == a.size);
+        let own = stream.kind != runtime::StreamKind::Legacy;
+        let possible = matches!(flags, 1 | 2) || flags == 4 && own;
+        if !whole || !possible {
             return Err(Status::INVALID_VALUE);
         }
         // Visibility may be wider than asked for.

@@ -1,13 +1,15 @@
 //! Launches in their three forms, and host functions.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use runtime::{Function, KernelCall, LaunchConfig as Config, Operation, Result, Status, check_launch};
+use runtime::{Event, Function, KernelCall, LaunchConfig as Config, Operation, Result, Status, check_launch};
 use sim_core::{Dim3, Launch};
 
 use crate::driver::function::function;
 use crate::ffi::{Handle, get, list};
+use crate::object;
 use crate::state::{self, NullStream};
 use crate::types::LaunchConfig;
 
@@ -35,8 +37,10 @@ pub(crate) unsafe fn pack(function: &Function, params: *const u64, extra: *const
         }
         // SAFETY: the buffer has the size that was said.
         let given = unsafe { list(from as *const u8, size) }?;
-        let needed = function.params.last().map_or(0, |(offset, bytes)| offset + bytes);
-        if given.len() < needed {
+        if given.len() > buffer.len().next_multiple_of(8) {
+            return Err(Status::LAUNCH_OUT_OF_RESOURCES);
+        }
+        if from == 0 && !function.params.is_empty() {
             return Err(Status::INVALID_VALUE);
         }
         let count = given.len().min(buffer.len());
@@ -109,6 +113,7 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
         shared: config.shared,
         cooperative: false,
     };
+    let valid = |valid: bool| if valid { Ok(()) } else { Err(Status::INVALID_VALUE) };
     // SAFETY: the caller's promise.
     for attribute in unsafe { list(config.attributes, config.attribute_count as usize) }? {
         let value = attribute.value;
@@ -117,15 +122,150 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
             4 => asked.cluster = Some(Dim3::new(value[0], value[1], value[2])),
             // Hints about caches, priorities and overlap with other launches; running in order is one of
             // the ways in which a device may take them.
-            0 | 1 | 3 | 5 | 6 | 8 | 9 | 10 | 11 | 14 | 16 => {}
-            7 | 12 | 13 => {
-                crate::refused::report("cuLaunchKernelEx with events in the launch or updatable nodes");
+            0 | 1 | 6 | 8 | 9 | 16 => {}
+            5 => valid(value[0] <= 2)?,
+            10 => valid(value[0] <= 1)?,
+            14 => valid(value[0] <= 100)?,
+            // The preferred cluster is a multiple of the cluster, which is what the launch gets.
+            11 => {
+                let preferred = Dim3::new(value[0], value[1], value[2]);
+                let fits = asked.cluster.is_some_and(|own| {
+                    own.count() > 0
+                        && preferred.count() > 0
+                        && preferred.x.is_multiple_of(own.x)
+                        && preferred.y.is_multiple_of(own.y)
+                        && preferred.z.is_multiple_of(own.z)
+                });
+                if !fits {
+                    return Err(Status::INVALID_CLUSTER_SIZE);
+                }
+            }
+            // Events that a kernel triggers; after the kernel is late enough.
+            7 | 12 => {
+                object::find::<Arc<Event>>(u64::from(value[0]) | u64::from(value[1]) << 32)?;
+            }
+            13 => {
+                crate::refused::report("kernel nodes that kernels update");
                 return Err(Status::NOT_SUPPORTED);
             }
             _ => return Err(Status::INVALID_VALUE),
         }
     }
     Ok(asked)
+}
+
+/// Records the events that a launch's attributes name, after the launch.
+///
+/// # Safety
+/// The configuration names its attributes.
+pub(crate) unsafe fn record_events(config: &LaunchConfig, null: NullStream) -> Result {
+    // SAFETY: the caller's promise.
+    for attribute in unsafe { list(config.attributes, config.attribute_count as usize) }? {
+        if matches!(attribute.id, 7 | 12) {
+            let (context, stream) = state::stream(config.stream, null)?;
+            let event: Arc<Event> =
+                object::find(u64::from(attribute.value[0]) | u64::from(attribute.value[1]) << 32)?;
+            context.record(&event, &stream)?;
+        }
+    }
+    Ok(())
+}
+
+/// How a function is launched by the oldest interface: block, dynamic shared memory, parameters.
+#[derive(Clone, Debug)]
+struct Old {
+    block: [u32; 3],
+    shared: u32,
+    params: Vec<u8>,
+}
+
+/// What was set for functions, by their number.
+static OLD: Mutex<Option<HashMap<u64, Old>>> = Mutex::new(None);
+
+fn with_old<T>(of: Handle, change: impl FnOnce(&Function, &mut Old) -> Result<T>) -> Result<T> {
+    let function = function(of)?;
+    let mut table = OLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let new = || Old { block: [1, 1, 1], shared: 0, params: vec![0; function.param_bytes] };
+    change(&function, table.get_or_insert_with(HashMap::new).entry(function.id).or_insert_with(new))
+}
+
+/// Writes a parameter at an offset.
+fn set_param(of: Handle, offset: i32, bytes: &[u8]) -> Result {
+    with_old(of, |_, old| {
+        let start = usize::try_from(offset).map_err(|_| Status::INVALID_VALUE)?;
+        let end = start.checked_add(bytes.len()).ok_or(Status::INVALID_VALUE)?;
+        old.params.get_mut(start..end).ok_or(Status::INVALID_VALUE)?.copy_from_slice(bytes);
+        Ok(())
+    })
+}
+
+fn launch_old(of: Handle, grid: [i32; 2], stream: Handle) -> Result {
+    let old = with_old(of, |_, old| Ok(old.clone()))?;
+    let extent = |extent: i32| u32::try_from(extent).map_err(|_| Status::INVALID_VALUE);
+    let [x, y, z] = old.block;
+    let config = Config {
+        grid: Dim3::new(extent(grid[0])?, extent(grid[1])?, 1),
+        block: Dim3::new(x, y, z),
+        cluster: None,
+        shared: old.shared,
+        cooperative: false,
+    };
+    let (context, stream) = state::stream(stream, NullStream::Legacy)?;
+    context.enqueue(&stream, call(function(of)?, &config, old.params)?)
+}
+
+api! {
+    fn cuFuncSetBlockShape(of: Handle, x: i32, y: i32, z: i32) {
+        with_old(of, |_, old| {
+            let extents = [x, y, z].map(|extent| u32::try_from(extent).unwrap_or(0));
+            let threads = extents.iter().try_fold(1u32, |count, &extent| count.checked_mul(extent));
+            if !threads.is_some_and(|threads| (1..=1024).contains(&threads)) {
+                return Err(Status::INVALID_VALUE);
+            }
+            old.block = extents;
+            Ok(())
+        })
+    }
+
+    fn cuFuncSetSharedSize(of: Handle, bytes: u32) {
+        with_old(of, |function, old| {
+            if bytes > function.granted_shared()? {
+                return Err(Status::INVALID_VALUE);
+            }
+            old.shared = bytes;
+            Ok(())
+        })
+    }
+
+    fn cuParamSetSize(of: Handle, bytes: u32) {
+        with_old(of, |_, old| if bytes as usize <= old.params.len() { Ok(()) } else { Err(Status::INVALID_VALUE) })
+    }
+
+    fn cuParamSeti(of: Handle, offset: i32, value: u32) {
+        set_param(of, offset, &value.to_le_bytes())
+    }
+
+    fn cuParamSetf(of: Handle, offset: i32, value: f32) {
+        set_param(of, offset, &value.to_le_bytes())
+    }
+
+    fn cuParamSetv(of: Handle, offset: i32, from: *const u8, bytes: u32) {
+        // Nothing is read that does not fit.
+        with_old(of, |_, old| if bytes as usize <= old.params.len() { Ok(()) } else { Err(Status::INVALID_VALUE) })?;
+        set_param(of, offset, &list(from, bytes as usize)?)
+    }
+
+    fn cuLaunch(of: Handle) {
+        launch_old(of, [1, 1], 0)
+    }
+
+    fn cuLaunchGrid(of: Handle, width: i32, height: i32) {
+        launch_old(of, [width, height], 0)
+    }
+
+    fn cuLaunchGridAsync(of: Handle, width: i32, height: i32, stream: Handle) {
+        launch_old(of, [width, height], stream)
+    }
 }
 
 stream_api! {
@@ -162,7 +302,8 @@ stream_api! {
     ) {
         let config = get(config)?;
         let asked = config_of(&config)?;
-        launch(function, &asked, config.stream, null, params, extra)
+        launch(function, &asked, config.stream, null, params, extra)?;
+        record_events(&config, null)
     }
 
     fn cuLaunchHostFunc | cuLaunchHostFunc_ptsz (null; stream: Handle, function: u64, argument: u64) {
@@ -181,7 +322,8 @@ stream_api! {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        if found.capture().is_some() {
+        if let Some(capture) = found.capture() {
+            capture.invalidate();
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
         }
         let argument = argument as u64;

@@ -174,6 +174,9 @@ api! {
     fn cuLibraryGetGlobal(address: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) {
         let context = healthy()?;
         let library: Arc<Library> = object::find(library)?;
+        if address.is_null() && bytes.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
         let (base, size) = library.module(&context)?.variable(&context, text(name)?)?;
         put_wanted(address, base);
         put_wanted(bytes, size as usize);
@@ -194,6 +197,15 @@ api! {
         Ok(())
     }
 
+    fn cuLibraryGetUnifiedFunction(to: *mut Handle, library: Handle, symbol: *const c_char) {
+        state::runtime()?;
+        object::find::<Arc<Library>>(library)?;
+        // PTX has no functions of the host.
+        text(symbol)?;
+        let _ = to;
+        Err(Status::INVALID_VALUE)
+    }
+
     fn cuKernelGetFunction(function: *mut Handle, kernel: Handle) {
         healthy()?;
         put_function(function, kernel_function(kernel)?)
@@ -207,11 +219,14 @@ api! {
 
     fn cuKernelGetName(name: *mut *const c_char, kernel: Handle) {
         state::runtime()?;
-        let kernel: Arc<Kernel> = object::find(kernel)?;
+        let kernel: Arc<Kernel> = object::find(kernel).map_err(|_| Status::INVALID_VALUE)?;
         put(name, c_name(&kernel.name))
     }
 
     fn cuKernelGetParamInfo(kernel: Handle, index: usize, offset: *mut usize, size: *mut usize) {
+        if kernel == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
         let function = kernel_function(kernel)?;
         let &(at, bytes) = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
         put(offset, at)?;

@@ -48,12 +48,58 @@ unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Resu
     }
 }
 
+unsafe fn create(count: u32, options: *const u32, values: *const u64, link: *mut Handle) -> Result {
+    healthy()?;
+    // SAFETY: null or as many entries as said.
+    let options = unsafe { jit_options(count, options, values) }?;
+    let new = Link { options, ..Link::default() };
+    if link.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: it is not null; the program gave it for the result.
+    unsafe { put(link, object::insert(fresh_id(), Arc::new(Mutex::new(new)))) }
+}
+
+unsafe fn add_file(
+    link: Handle,
+    kind: u32,
+    path: *const c_char,
+    count: u32,
+    options: *const u32,
+    values: *const u64,
+) -> Result {
+    object::find::<Arc<Mutex<Link>>>(link)?;
+    // SAFETY: null or as many entries as said, and a string.
+    let path = unsafe {
+        jit_options(count, options, values)?;
+        text(path)?
+    };
+    let bytes = std::fs::read(path).map_err(|_| Status::FILE_NOT_FOUND)?;
+    // SAFETY: the bytes are there.
+    unsafe { add(link, kind, bytes.as_ptr().cast(), bytes.len()) }
+}
+
 api! {
     fn cuLinkCreate_v2(count: u32, options: *const u32, values: *const u64, link: *mut Handle) {
-        healthy()?;
-        let options = jit_options(count, options, values)?;
-        let new = Link { options, ..Link::default() };
-        put(link, object::insert(fresh_id(), Arc::new(Mutex::new(new))))
+        create(count, options, values, link)
+    }
+
+    fn cuLinkCreate(count: u32, options: *const u32, values: *const u64, link: *mut Handle) {
+        create(count, options, values, link)
+    }
+
+    fn cuLinkAddData(
+        link: Handle, kind: u32, data: *const c_void, size: usize, _name: *const c_char, count: u32,
+        options: *const u32, values: *const u64
+    ) {
+        jit_options(count, options, values)?;
+        add(link, kind, data, size)
+    }
+
+    fn cuLinkAddFile(
+        link: Handle, kind: u32, path: *const c_char, count: u32, options: *const u32, values: *const u64
+    ) {
+        add_file(link, kind, path, count, options, values)
     }
 
     fn cuLinkAddData_v2(
@@ -67,16 +113,14 @@ api! {
     fn cuLinkAddFile_v2(
         link: Handle, kind: u32, path: *const c_char, count: u32, options: *const u32, values: *const u64
     ) {
-        jit_options(count, options, values)?;
-        let bytes = std::fs::read(text(path)?).map_err(|_| Status::FILE_NOT_FOUND)?;
-        add(link, kind, bytes.as_ptr().cast(), bytes.len())
+        add_file(link, kind, path, count, options, values)
     }
 
     fn cuLinkComplete(link: Handle, image: *mut *const c_void, size: *mut usize) {
         current()?;
         let link: Arc<Mutex<Link>> = object::find(link)?;
         let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
-        if link.texts.is_empty() {
+        if image.is_null() || link.texts.is_empty() {
             return Err(Status::INVALID_VALUE);
         }
         let linked = parse("linked", link.texts.clone(), &link.options)?;

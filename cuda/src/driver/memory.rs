@@ -1,12 +1,15 @@
 //! Device memory: allocation and filling.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use runtime::{Context, Fill, Kind, Operation, Result, Status, Stream};
 
-use crate::driver::host_memory;
-use crate::ffi::{Handle, put, put_wanted};
-use crate::state::{self, NullStream, current, healthy};
+use sim_core::Backend;
+
+use crate::driver::{host_memory, virtual_memory};
+use crate::ffi::{Handle, list, put, put_wanted};
+use crate::state::{self, NullStream, healthy, uncaptured};
 use crate::types::MemLocation;
 
 /// Bytes to which rows of pitched memory are rounded up.
@@ -19,7 +22,11 @@ pub(crate) fn fill(context: &Context, fill: Fill) -> Result<Operation> {
     }
     let rows = fill.pitch.checked_mul(fill.height - 1).ok_or(Status::INVALID_VALUE)?;
     let bytes = rows.checked_add(fill.row_bytes()).ok_or(Status::INVALID_VALUE)?;
-    if !fill.to.is_multiple_of(u64::from(fill.element)) || fill.height > 1 && fill.pitch < fill.row_bytes() {
+    let element = u64::from(fill.element);
+    if !fill.to.is_multiple_of(element)
+        || fill.height > 1 && !fill.pitch.is_multiple_of(element)
+        || fill.height > 1 && fill.pitch < fill.row_bytes()
+    {
         return Err(Status::INVALID_VALUE);
     }
     context.device.memory.range(fill.to, bytes)?;
@@ -40,6 +47,9 @@ pub(crate) fn set(
     context.check()?;
     let pitch = if height > 1 { pitch as u64 } else { 0 };
     let asked = Fill { to, pitch, value, element, width: width as u64, height: height as u64 };
+    if stream.capture().is_none() && !context.device.memory.is_live(to) {
+        return Err(Status::INVALID_VALUE);
+    }
     context.enqueue(&stream, fill(&context, asked)?)
 }
 
@@ -64,6 +74,14 @@ pub(crate) fn free(context: &Context, address: u64) -> Result {
     if address == 0 {
         return Ok(());
     }
+    let memory = &context.device.memory;
+    if memory.find(address).is_some_and(|found| found.kind == Kind::Graph && found.base == address) {
+        if !memory.set_live(address, false) {
+            return Err(Status::INVALID_VALUE);
+        }
+        context.device.drain();
+        return Ok(context.device.simulator.free(address)?);
+    }
     let wanted = |a: &runtime::Allocation| matches!(a.kind, Kind::Device | Kind::Pool(_) | Kind::Managed);
     host_memory::free(context, address, wanted)
 }
@@ -75,28 +93,144 @@ pub(crate) fn allocate_rows(context: &Context, width: usize, height: usize) -> R
     Ok((context.allocate(bytes as u64, Kind::Device, "pitched allocation")?, pitch))
 }
 
-fn advise(address: u64, bytes: usize, advice: u32) -> Result {
-    let context = healthy()?;
+/// What was said about managed memory, which changes no result: by its first address.
+#[derive(Clone, Copy, Debug, Default)]
+struct Advice {
+    read_mostly: bool,
+    preferred: Option<i32>,
+    prefetched: Option<i32>,
+}
+
+static ADVICE: Mutex<Option<HashMap<u64, Advice>>> = Mutex::new(None);
+
+fn advice<T>(of: u64, body: impl FnOnce(&mut Advice) -> T) -> T {
+    let mut table = ADVICE.lock().unwrap_or_else(PoisonError::into_inner);
+    body(table.get_or_insert_with(HashMap::new).entry(of).or_default())
+}
+
+/// The managed allocation that holds a range.
+fn managed(context: &Context, address: u64, bytes: usize) -> Result<runtime::Allocation> {
     let found = context.device.memory.range(address, bytes as u64)?;
-    if found.kind != Kind::Managed || !(1..=6).contains(&advice) {
+    if found.kind != Kind::Managed || bytes == 0 { Err(Status::INVALID_VALUE) } else { Ok(found) }
+}
+
+/// A location as the older interface has it: a device, or -1 for the host.
+fn location(device: i32) -> MemLocation {
+    if device == -1 { MemLocation { kind: 2, id: 0 } } else { MemLocation { kind: 1, id: device } }
+}
+
+/// The number of a location: a device, or -1 for the host.
+fn number_of(location: MemLocation) -> Result<i32> {
+    match location.kind {
+        1 => state::device(location.id).map(|device| device.index as i32),
+        2..=4 => Ok(-1),
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+fn advise(address: u64, bytes: usize, number: u32, location: MemLocation) -> Result {
+    let context = healthy()?;
+    let found = managed(&context, address, bytes)?;
+    let preferred = match number {
+        3 => Some(number_of(location)?),
+        5 | 6 => Some(number_of(location).map_err(|_| Status::INVALID_VALUE)?),
+        _ => None,
+    };
+    advice(found.base, |advice| match number {
+        1 | 2 => advice.read_mostly = number == 1,
+        3 => advice.preferred = preferred,
+        4 => advice.preferred = None,
+        _ => {}
+    });
+    if (1..=6).contains(&number) { Ok(()) } else { Err(Status::INVALID_VALUE) }
+}
+
+fn prefetch(
+    stream: Handle,
+    null: NullStream,
+    address: u64,
+    bytes: usize,
+    to: MemLocation,
+    flags: u32,
+) -> Result {
+    let (context, stream) = state::stream(stream, null)?;
+    context.check()?;
+    let found = managed(&context, address, bytes)?;
+    if flags != 0 {
         return Err(Status::INVALID_VALUE);
     }
-    // Advice changes where pages lie, and host and device share them here.
+    let to = number_of(to)?;
+    advice(found.base, |advice| advice.prefetched = Some(to));
+    context.enqueue(&stream, Operation::Empty)
+}
+
+/// `CU_DEVICE_INVALID`: no place in particular.
+const NOWHERE: i32 = -2;
+
+unsafe fn range_attribute(data: *mut i32, size: usize, number: u32, address: u64, bytes: usize) -> Result {
+    let context = healthy()?;
+    let found = managed(&context, address, bytes)?;
+    let said = advice(found.base, |advice| *advice);
+    let value = match number {
+        1 => i32::from(said.read_mostly),
+        2 => said.preferred.unwrap_or(NOWHERE),
+        3 => NOWHERE,
+        4 => said.prefetched.unwrap_or(NOWHERE),
+        // Kinds and numbers of the two places.
+        5 | 7 => {
+            if (if number == 5 { said.preferred } else { said.prefetched }).is_some() {
+                1
+            } else {
+                0
+            }
+        }
+        6 => said.preferred.unwrap_or(0),
+        8 => said.prefetched.unwrap_or(0),
+        _ => return Err(Status::INVALID_VALUE),
+    };
+    if size < 4 || number == 3 && !size.is_multiple_of(4) || number != 3 && size != 4 {
+        return Err(Status::INVALID_VALUE);
+    }
+    for at in 0..size / 4 {
+        // SAFETY: the program said how much room there is.
+        unsafe { put(data.wrapping_add(at), value) }?;
+    }
     Ok(())
 }
 
-fn prefetch(stream: Handle, null: NullStream, address: u64, bytes: usize) -> Result {
+/// Prefetches or discards ranges in a stream. What is discarded may hold anything, so it stays.
+unsafe fn batch(
+    stream: Handle,
+    null: NullStream,
+    ranges: (*const u64, *const usize, usize),
+    places: Option<(*const MemLocation, *const usize, usize)>,
+    flags: u64,
+) -> Result {
     let (context, stream) = state::stream(stream, null)?;
-    let found = context.device.memory.range(address, bytes as u64)?;
-    if found.kind != Kind::Managed || bytes == 0 {
+    context.check()?;
+    let (addresses, sizes, count) = ranges;
+    if flags != 0 || count == 0 || stream.kind == runtime::StreamKind::Legacy {
         return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: the program said how many there are.
+    let (addresses, sizes) = unsafe { (list(addresses, count)?, list(sizes, count)?) };
+    if let Some((locations, first, count)) = places {
+        // SAFETY: as above.
+        let (locations, first) = unsafe { (list(locations, count)?, list(first, count)?) };
+        if first.first() != Some(&0) {
+            return Err(Status::INVALID_VALUE);
+        }
+        locations.into_iter().try_for_each(|location| number_of(location).map(|_| ()))?;
+    }
+    for (address, bytes) in addresses.into_iter().zip(sizes) {
+        managed(&context, address, bytes)?;
     }
     context.enqueue(&stream, Operation::Empty)
 }
 
 api! {
     fn cuMemAlloc_v2(address: *mut u64, bytes: usize) {
-        let context = healthy()?;
+        let context = uncaptured()?;
         if address.is_null() {
             return Err(Status::INVALID_VALUE);
         }
@@ -104,7 +238,7 @@ api! {
     }
 
     fn cuMemAllocPitch_v2(address: *mut u64, pitch: *mut usize, width: usize, height: usize, element: u32) {
-        let context = healthy()?;
+        let context = uncaptured()?;
         if address.is_null() || pitch.is_null() || width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
             return Err(Status::INVALID_VALUE);
         }
@@ -114,52 +248,55 @@ api! {
     }
 
     fn cuMemFree_v2(address: u64) {
-        let context = current()?;
+        state::runtime()?;
+        if address == 0 && state::current().is_err() {
+            return Ok(());
+        }
+        let context = uncaptured()?;
         free(&context, address)
     }
 
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
         let context = healthy()?;
         let (all, used) = context.device.simulator.memory_usage();
-        put_wanted(free, (all - used) as usize);
+        put_wanted(free, all.saturating_sub(used + virtual_memory::bytes_in_use()) as usize);
         put_wanted(total, all as usize);
         Ok(())
     }
 
     fn cuMemGetAddressRange_v2(base: *mut u64, bytes: *mut usize, address: u64) {
         let context = healthy()?;
-        let found = context.device.memory.find(address).ok_or(Status::NOT_FOUND)?;
-        put_wanted(base, found.base);
-        put_wanted(bytes, found.size as usize);
+        let mapped = virtual_memory::mapping_of(address);
+        let found = context.device.memory.find(address).map(|found| (found.base, found.size));
+        let (start, size) = mapped.or(found).ok_or(Status::NOT_FOUND)?;
+        put_wanted(base, start);
+        put_wanted(bytes, size as usize);
         Ok(())
     }
 
-    fn cuMemAdvise(address: u64, bytes: usize, advice: u32, _device: i32) {
-        advise(address, bytes, advice)
+    fn cuMemAdvise(address: u64, bytes: usize, advice: u32, device: i32) {
+        advise(address, bytes, advice, location(device))
     }
 
-    fn cuMemAdvise_v2(address: u64, bytes: usize, advice: u32, _location: MemLocation) {
-        advise(address, bytes, advice)
+    fn cuMemAdvise_v2(address: u64, bytes: usize, advice: u32, location: MemLocation) {
+        advise(address, bytes, advice, location)
     }
 
     fn cuMemRangeGetAttribute(data: *mut i32, size: usize, attribute: u32, address: u64, bytes: usize) {
-        let context = healthy()?;
-        let found = context.device.memory.range(address, bytes as u64)?;
-        if found.kind != Kind::Managed || size < 4 {
+        range_attribute(data, size, attribute, address, bytes)
+    }
+
+    fn cuMemRangeGetAttributes(
+        data: *const *mut i32, sizes: *const usize, attributes: *const u32, count: usize, address: u64, bytes: usize
+    ) {
+        if count == 0 {
             return Err(Status::INVALID_VALUE);
         }
-        match attribute {
-            // Read-mostly: no. Preferred and last prefetched location: none.
-            1 => put(data, 0),
-            2 | 4 => put(data, -2),
-            3 => {
-                for at in 0..size / 4 {
-                    put(data.wrapping_add(at), -2)?;
-                }
-                Ok(())
-            }
-            _ => Err(Status::INVALID_VALUE),
+        let (data, sizes) = (list(data, count)?, list(sizes, count)?);
+        for ((to, size), number) in data.into_iter().zip(sizes).zip(list(attributes, count)?) {
+            range_attribute(to, size, number, address, bytes)?;
         }
+        Ok(())
     }
 }
 
@@ -196,14 +333,34 @@ fills! {
 
 stream_api! {
     fn cuMemPrefetchAsync | cuMemPrefetchAsync_ptsz (null;
-        address: u64, bytes: usize, _device: i32, stream: Handle
+        address: u64, bytes: usize, device: i32, stream: Handle
     ) {
-        prefetch(stream, null, address, bytes)
+        prefetch(stream, null, address, bytes, location(device), 0)
     }
 
     fn cuMemPrefetchAsync_v2 | cuMemPrefetchAsync_v2_ptsz (null;
-        address: u64, bytes: usize, _location: MemLocation, _flags: u32, stream: Handle
+        address: u64, bytes: usize, location: MemLocation, flags: u32, stream: Handle
     ) {
-        prefetch(stream, null, address, bytes)
+        prefetch(stream, null, address, bytes, location, flags)
+    }
+
+    fn cuMemPrefetchBatchAsync | cuMemPrefetchBatchAsync_ptsz (null;
+        addresses: *const u64, sizes: *const usize, count: usize, places: *const MemLocation, first: *const usize,
+        place_count: usize, flags: u64, stream: Handle
+    ) {
+        batch(stream, null, (addresses, sizes, count), Some((places, first, place_count)), flags)
+    }
+
+    fn cuMemDiscardBatchAsync | cuMemDiscardBatchAsync_ptsz (null;
+        addresses: *const u64, sizes: *const usize, count: usize, flags: u64, stream: Handle
+    ) {
+        batch(stream, null, (addresses, sizes, count), None, flags)
+    }
+
+    fn cuMemDiscardAndPrefetchBatchAsync | cuMemDiscardAndPrefetchBatchAsync_ptsz (null;
+        addresses: *const u64, sizes: *const usize, count: usize, places: *const MemLocation, first: *const usize,
+        place_count: usize, flags: u64, stream: Handle
+    ) {
+        batch(stream, null, (addresses, sizes, count), Some((places, first, place_count)), flags)
     }
 }

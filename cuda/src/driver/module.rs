@@ -7,7 +7,7 @@ use runtime::{Context, Function, Linked, Module, Result, Status, compile, image}
 
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
 use crate::object;
-use crate::state::{current, healthy};
+use crate::state::healthy;
 
 /// What to do about an image without PTX.
 pub(crate) const NO_PTX: &str = "no PTX for this device in the image. Machine code cannot be run; embed PTX: `nvcc -arch=sm_90` \
@@ -107,13 +107,26 @@ pub(crate) unsafe fn texts(from: *const c_void, sm: u16) -> Result<Vec<Vec<u8>>>
         _ => {
             // SAFETY: what is none of these is text that ends in a zero byte.
             let text = unsafe { std::ffi::CStr::from_ptr(from.cast()) }.to_bytes();
-            let printable = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
-            match text.iter().take(16).all(printable) && !text.is_empty() {
+            match looks_like_ptx(text) {
                 true => Ok(vec![text.to_vec()]),
                 false => Err(Status::INVALID_IMAGE),
             }
         }
     }
+}
+
+/// Whether a text begins as PTX does: a directive or a comment.
+fn looks_like_ptx(text: &[u8]) -> bool {
+    let start = text.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(text.len());
+    matches!(text.get(start..), Some([b'.', ..] | [b'/', b'/' | b'*', ..]))
+}
+
+/// Modules have no texture or surface references: PTX that declares them is refused.
+unsafe fn no_reference(to: *mut Handle, module: Handle, name: *const c_char) -> Result {
+    object::find::<Arc<Module>>(module)?;
+    // SAFETY: null or a string.
+    unsafe { text(name) }?;
+    if to.is_null() { Err(Status::INVALID_VALUE) } else { Err(Status::NOT_FOUND) }
 }
 
 unsafe fn fatbin(from: *const u8, sm: u16) -> Result<Vec<u8>> {
@@ -217,7 +230,7 @@ api! {
     }
 
     fn cuModuleUnload(module: Handle) {
-        let context = current()?;
+        let context = healthy()?;
         let module: Arc<Module> = object::find(module)?;
         context.drain();
         object::remove_all(|found| match found {
@@ -231,7 +244,11 @@ api! {
     fn cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) {
         healthy()?;
         let module: Arc<Module> = object::find(module)?;
-        put_function(function, module.function(text(name)?)?)
+        let name = text(name)?;
+        if name.is_empty() {
+            return Err(Status::INVALID_VALUE);
+        }
+        put_function(function, module.function(name)?)
     }
 
     fn cuModuleGetFunctionCount(count: *mut u32, module: Handle) {
@@ -252,13 +269,28 @@ api! {
     fn cuModuleGetGlobal_v2(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) {
         let context = healthy()?;
         let module: Arc<Module> = object::find(module)?;
-        let (base, size) = module.variable(&context, text(name)?)?;
+        if address.is_null() && bytes.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let name = text(name)?;
+        // A kernel is no variable.
+        let missing = if module.linked.kernel(name).is_some() { Status::INVALID_VALUE } else { Status::NOT_FOUND };
+        let (base, size) = module.variable(&context, name).map_err(|_| missing)?;
         put_wanted(address, base);
         put_wanted(bytes, size as usize);
         Ok(())
     }
 
     fn cuModuleGetLoadingMode(mode: *mut u32) {
+        crate::state::runtime()?;
         put(mode, 2)
+    }
+
+    fn cuModuleGetTexRef(to: *mut Handle, module: Handle, name: *const c_char) {
+        no_reference(to, module, name)
+    }
+
+    fn cuModuleGetSurfRef(to: *mut Handle, module: Handle, name: *const c_char) {
+        no_reference(to, module, name)
     }
 }

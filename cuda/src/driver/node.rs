@@ -6,20 +6,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use runtime::{Event, ExecGraph, Graph, LaunchConfig, Operation, Result, Status};
 use sim_core::Dim3;
 
+use crate::driver::context::context_or_current;
 use crate::driver::copy::describe;
 use crate::driver::function::{function, function_handle};
 use crate::driver::graph::{after_of, node_handle, only_full_edges};
+use crate::driver::hints;
 use crate::driver::launch::{call, pack};
 use crate::driver::memory::fill;
-use crate::ffi::{Handle, get, put};
+use crate::driver::stream::{MemOp, word};
+use crate::ffi::{Handle, get, list, put};
 use crate::object::{self, NodeRef};
 use crate::state::{self, current};
-use crate::types::{HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams};
+use crate::types::{HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams, memory_type};
+
+// SAFETY: the pointer is only given back to the program.
+unsafe impl Send for BatchParams {}
 
 /// What nodes were described with, so that it can be asked for.
 #[derive(Clone, Debug)]
 enum Described {
     Copy(Memcpy3D),
+    Batch(BatchParams),
     /// Pointers to arguments, and the arguments.
     Kernel(#[expect(dead_code, reason = "the program holds pointers into both")] (Arc<[u64]>, Arc<[u8]>)),
 }
@@ -100,7 +107,7 @@ unsafe fn copy(params: *const Memcpy3D) -> Result<(Operation, Memcpy3D)> {
 unsafe fn set(params: *const MemsetNodeParams) -> Result<Operation> {
     // SAFETY: null or the structure.
     let asked = unsafe { get(params) }?;
-    if !matches!(asked.element, 1 | 2 | 4) {
+    if !matches!(asked.element, 1 | 2 | 4) || asked.width == 0 || asked.height == 0 {
         return Err(Status::INVALID_VALUE);
     }
     let pitch = if asked.height > 1 { asked.pitch as u64 } else { 0 };
@@ -125,7 +132,81 @@ unsafe fn host(params: *const HostNodeParams) -> Result<Operation> {
 }
 
 fn event(event: Handle) -> Result<Arc<Event>> {
-    object::find(event)
+    object::find(event).map_err(|_| Status::INVALID_VALUE)
+}
+
+/// How the driver describes a copy.
+fn describe_copy(copy: &runtime::Copy) -> Memcpy3D {
+    let side = |area: &runtime::Area| match area.place {
+        runtime::Place::Device(address) => (memory_type::UNIFIED, address),
+        runtime::Place::Host(address) => (memory_type::HOST, address),
+        runtime::Place::Bytes(ref bytes) => (memory_type::HOST, bytes.as_ptr() as u64),
+    };
+    let rows = |area: &runtime::Area| (area.slice / area.pitch.max(1)) as usize;
+    let ((src_type, src), (dst_type, dst)) = (side(&copy.from), side(&copy.to));
+    Memcpy3D {
+        src_type,
+        src_host: src,
+        src_device: src,
+        src_pitch: copy.from.pitch as usize,
+        src_height: rows(&copy.from),
+        dst_type,
+        dst_host: dst,
+        dst_device: dst,
+        dst_pitch: copy.to.pitch as usize,
+        dst_height: rows(&copy.to),
+        width: copy.width as usize,
+        height: copy.height as usize,
+        depth: copy.depth as usize,
+        ..Memcpy3D::default()
+    }
+}
+
+/// `CUDA_BATCH_MEM_OP_NODE_PARAMS`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct BatchParams {
+    context: Handle,
+    count: u32,
+    operations: *const MemOp,
+    flags: u32,
+}
+
+unsafe fn batch(params: *const BatchParams) -> Result<Operation> {
+    // SAFETY: null or the structure.
+    let asked = unsafe { get(params) }?;
+    if asked.flags != 0 || asked.count > 256 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let context = context_or_current(asked.context)?;
+    // SAFETY: the program said how many there are.
+    let list = unsafe { list(asked.operations, asked.count as usize) }?;
+    let list: Result<Vec<Operation>> =
+        list.iter().filter_map(|operation| word(&context, operation).transpose()).collect();
+    Ok(Operation::Batch(list?.into()))
+}
+
+fn kernel_node(node: Handle) -> Result<(NodeRef, Arc<runtime::KernelCall>)> {
+    let node = node_of(node)?;
+    match node.graph.node(node.id)?.operation {
+        Operation::Kernel(call) => Ok((node, call)),
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+/// What a kernel node's launch says of an attribute.
+fn launch_attribute(call: &runtime::KernelCall, number: u32) -> Result<[u32; 16]> {
+    let mut value = [0; 16];
+    match number {
+        2 => value[0] = u32::from(call.launch.cooperative),
+        4 => {
+            let cluster = call.launch.cluster.unwrap_or(Dim3::new(0, 0, 0));
+            value[..3].copy_from_slice(&[cluster.x, cluster.y, cluster.z]);
+        }
+        1 | 5 | 8 | 9 | 10 | 14 => {}
+        _ => return Err(Status::INVALID_VALUE),
+    }
+    Ok(value)
 }
 
 /// Adds a node; returns its number.
@@ -163,10 +244,10 @@ pub(crate) fn change_exec(exec: Handle, node: Handle, operation: Operation) -> R
 }
 
 /// `CUgraphNodeParams`: the kind, three words, and what the kind needs.
-type NodeParams = [u64; 32];
+pub(crate) type NodeParams = [u64; 32];
 
 /// The operation that general parameters describe.
-unsafe fn general(params: *const NodeParams) -> Result<Operation> {
+pub(crate) unsafe fn general(params: *const NodeParams) -> Result<Operation> {
     // SAFETY: null or the structure.
     let kind = unsafe { get(params.cast::<u32>()) }?;
     let body = params.cast::<u64>().wrapping_add(2);
@@ -182,7 +263,19 @@ unsafe fn general(params: *const NodeParams) -> Result<Operation> {
             5 => Ok(Operation::Empty),
             6 => Ok(Operation::Wait(event(get(body)?)?)),
             7 => Ok(Operation::Record(event(get(body)?)?)),
-            8..=13 => Err(Status::NOT_SUPPORTED),
+            10 => crate::driver::graph_memory::allocation(body.cast_mut().cast())
+                .map(|(operation, _)| operation),
+            11 => {
+                let address = get(body)?;
+                let of_graph =
+                    current()?.device.memory.find(address).is_some_and(|a| a.kind == runtime::Kind::Graph);
+                if of_graph { Ok(Operation::Free(address)) } else { Err(Status::INVALID_VALUE) }
+            }
+            12 => batch(body.cast()),
+            8 | 9 | 13 => {
+                crate::refused::report("nodes of external semaphores and conditional nodes of graphs");
+                Err(Status::NOT_SUPPORTED)
+            }
             _ => Err(Status::INVALID_VALUE),
         }
     }
@@ -225,6 +318,60 @@ api! {
         change_exec(exec, node, kernel(params, true)?)
     }
 
+    fn cuGraphKernelNodeGetAttribute(node: Handle, number: u32, value: *mut [u32; 16]) {
+        let (node, call) = kernel_node(node)?;
+        let default = launch_attribute(&call, number)?;
+        put(value, hints::get(node.id, number).unwrap_or(default))
+    }
+
+    fn cuGraphKernelNodeSetAttribute(node: Handle, number: u32, value: *const [u32; 16]) {
+        let (node, call) = kernel_node(node)?;
+        launch_attribute(&call, number)?;
+        let value = get(value)?;
+        let mut launch = call.launch.clone();
+        match number {
+            2 => launch.cooperative = value[0] != 0,
+            4 => launch.cluster = Some(Dim3::new(value[0], value[1], value[2])),
+            _ => hints::set(node.id, number, value),
+        }
+        let function = call.function.clone();
+        node.graph.set(node.id, Operation::Kernel(Arc::new(runtime::KernelCall { function, launch })))
+    }
+
+    fn cuGraphKernelNodeCopyAttributes(to: Handle, from: Handle) {
+        let ((to, to_call), (from, from_call)) = (kernel_node(to)?, kernel_node(from)?);
+        hints::copy(from.id, to.id);
+        let mut launch = to_call.launch.clone();
+        (launch.cooperative, launch.cluster) = (from_call.launch.cooperative, from_call.launch.cluster);
+        let function = to_call.function.clone();
+        to.graph.set(to.id, Operation::Kernel(Arc::new(runtime::KernelCall { function, launch })))
+    }
+
+    fn cuGraphAddBatchMemOpNode(
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const BatchParams
+    ) {
+        let id = add(node, graph, after, count, batch(params)?)?;
+        describe_node(id, Described::Batch(get(params)?));
+        Ok(())
+    }
+
+    fn cuGraphBatchMemOpNodeGetParams(node: Handle, params: *mut BatchParams) {
+        match description(node_of(node)?.id) {
+            Some(Described::Batch(described)) => put(params, described),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    fn cuGraphBatchMemOpNodeSetParams(node: Handle, params: *const BatchParams) {
+        change(node, batch(params)?)?;
+        describe_node(node_of(node)?.id, Described::Batch(get(params)?));
+        Ok(())
+    }
+
+    fn cuGraphExecBatchMemOpNodeSetParams(exec: Handle, node: Handle, params: *const BatchParams) {
+        change_exec(exec, node, batch(params)?)
+    }
+
     fn cuGraphAddMemcpyNode(
         node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const Memcpy3D, _context: Handle
     ) {
@@ -237,7 +384,13 @@ api! {
         match description(node_of(node)?.id) {
             Some(Described::Copy(described)) => put(params, described),
             // A copy that was captured was not described in this way.
-            _ => Err(Status::NOT_SUPPORTED),
+            _ => {
+                let node = node_of(node)?;
+                match node.graph.node(node.id)?.operation {
+                    Operation::Copy(copy) => put(params, describe_copy(&copy)),
+                    _ => Err(Status::INVALID_VALUE),
+                }
+            }
         }
     }
 
@@ -312,6 +465,9 @@ api! {
         let parent: Arc<Graph> = object::find(graph)?;
         if child.id == parent.id {
             return Err(Status::INVALID_VALUE);
+        }
+        if child.has_memory() {
+            return Err(Status::NOT_SUPPORTED);
         }
         add(node, graph, after, count, Operation::Child(child.duplicate().0)).map(|_| ())
     }

@@ -1,10 +1,13 @@
 //! What an address is.
 
+use std::collections::BTreeSet;
 use std::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
 
 use runtime::{Allocation, Kind, Result, Status};
 
-use crate::ffi::{list, put};
+use crate::driver::virtual_memory::reservation_of;
+use crate::ffi::{get, list, put};
 use crate::state;
 
 /// The allocation that an address lies in, on any device, with the device's number.
@@ -12,6 +15,18 @@ pub(crate) fn owner(address: u64) -> Result<Option<(i32, Allocation)>> {
     let devices = &state::runtime()?.devices;
     let found = devices.iter().find_map(|d| d.memory.find(address).map(|a| (d.index as i32, a)));
     Ok(found)
+}
+
+/// Whether copies of an allocation are synchronous, which changes no result; and sets it.
+fn synchronous(base: u64, set: Option<bool>) -> bool {
+    static FREE: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    match set {
+        Some(true) => drop(free.remove(&base)),
+        Some(false) => drop(free.insert(base)),
+        None => {}
+    }
+    !free.contains(&base)
 }
 
 /// # Safety
@@ -48,11 +63,18 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
             3 => put(data.cast(), address),
             4 if host => put(data.cast(), address),
             4 => Err(Status::INVALID_VALUE),
-            6 => put(data.cast::<u8>(), 0),
+            5 => put(data.cast::<[u64; 2]>(), [memory.id, 0]),
+            6 => put(data.cast::<u8>(), u8::from(synchronous(memory.base, None))),
             7 | 20 => put(data.cast(), memory.id),
             8 => put(data.cast::<u8>(), u8::from(memory.kind == Kind::Managed)),
             9 => put(data.cast(), device),
-            10 | 15 | 21 => put(data.cast::<u8>(), 0),
+            // A handle for other processes can be had of plain device memory, on a device.
+            10 => put(data.cast::<u8>(), u8::from(memory.kind == Kind::Device)),
+            15 | 21 => put(data.cast::<u8>(), 0),
+            11 | 12 if memory.kind == Kind::Virtual => {
+                let (base, size) = reservation_of(address).unwrap_or((memory.base, memory.size));
+                put(data.cast(), if number == 11 { base } else { size })
+            }
             11 | 19 => put(data.cast(), memory.base),
             12 | 18 => put(data.cast(), memory.size),
             13 => put(data.cast::<u8>(), 1),
@@ -73,6 +95,9 @@ api! {
     }
 
     fn cuPointerGetAttributes(count: u32, numbers: *const u32, data: *const *mut c_void, address: u64) {
+        if count == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
         let numbers = list(numbers, count as usize)?;
         for (number, to) in numbers.into_iter().zip(list(data, count as usize)?) {
             attribute(to, number, address, false)?;
@@ -81,8 +106,11 @@ api! {
     }
 
     fn cuPointerSetAttribute(value: *const c_void, number: u32, address: u64) {
-        // Copies of the marked memory are synchronous, which changes no result.
-        owner(address)?.ok_or(Status::INVALID_VALUE)?;
-        if value.is_null() || number != 6 { Err(Status::INVALID_VALUE) } else { Ok(()) }
+        let (_, memory) = owner(address)?.ok_or(Status::INVALID_VALUE)?;
+        if number != 6 {
+            return Err(Status::INVALID_VALUE);
+        }
+        synchronous(memory.base, Some(get(value.cast::<u32>())? != 0));
+        Ok(())
     }
 }

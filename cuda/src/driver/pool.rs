@@ -5,29 +5,71 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use runtime::{Device, Kind, Operation, Result, Status, Stream, fresh_id};
+use runtime::{Kind, Operation, Result, Status, fresh_id};
 
-use crate::driver::device::device_of;
+use crate::driver::device::{device_at, device_of};
+use crate::driver::graph_memory;
 use crate::ffi::{Handle, get, put};
 use crate::object;
 use crate::state::{self, NullStream};
 use crate::types::MemLocation;
 
-/// A pool. Memory goes back to the device when it is freed.
+/// A pool. Memory goes back to the device when it is freed; what a device would keep is counted.
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub id: u64,
     device: i32,
-    attributes: [AtomicU64; 9],
+    /// Three ways of reuse and the release threshold, by their numbers.
+    attributes: [AtomicU64; 5],
+    usage: Mutex<Usage>,
 }
+
+/// Bytes: in use, and reserved of the device.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    used: u64,
+    most_used: u64,
+    reserved: u64,
+    most_reserved: u64,
+}
+
+/// Bytes that a pool takes of its device at once.
+const CHUNK: u64 = 32 << 20;
 
 impl Pool {
     fn new(device: i32) -> Arc<Pool> {
-        let pool = Pool { id: fresh_id(), device, attributes: Default::default() };
+        let pool = Pool { id: fresh_id(), device, attributes: Default::default(), usage: Mutex::default() };
         for number in [1, 2, 3] {
             pool.attributes[number].store(1, SeqCst);
         }
         Arc::new(pool)
+    }
+
+    /// Counts bytes that were taken, or given back.
+    fn count(&self, taken: u64, given_back: u64) {
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.used = (usage.used + taken).saturating_sub(given_back);
+        usage.most_used = usage.most_used.max(usage.used);
+        let needed = usage.used.next_multiple_of(CHUNK);
+        // Whole pieces are kept, up to the threshold.
+        let kept = usage.reserved.min(self.attributes[4].load(SeqCst) / CHUNK * CHUNK);
+        usage.reserved = if given_back > 0 { needed.max(kept) } else { needed.max(usage.reserved) };
+        usage.most_reserved = usage.most_reserved.max(usage.reserved);
+    }
+
+    /// Gives back what is reserved beyond `keep` and not in use.
+    fn trim(&self, keep: u64) {
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.reserved = usage.reserved.min(usage.used.max(keep).next_multiple_of(CHUNK));
+    }
+}
+
+/// Tells a pool that an allocation of it is freed.
+pub(crate) fn freed(allocation: &runtime::Allocation) {
+    if let Kind::Pool(id) = allocation.kind
+        && let Ok(pool) = object::find::<Arc<Pool>>(object::handle(id))
+    {
+        pool.count(0, allocation.size);
     }
 }
 
@@ -49,38 +91,30 @@ fn pool_of(device: i32, default: bool) -> Result<Arc<Pool>> {
     Ok(pool)
 }
 
-fn used(device: &Device, pool: u64) -> u64 {
-    let _ = pool;
-    device.simulator.memory_usage().1
-}
-
 fn allocate(to: *mut u64, bytes: usize, pool: Option<Handle>, stream: Handle, null: NullStream) -> Result {
     let (context, stream) = state::stream(stream, null)?;
     context.check()?;
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
     }
-    refuse_capture(&stream)?;
     let pool = match pool {
         Some(pool) => object::find::<Arc<Pool>>(pool)?,
         None => pool_of(context.device.index as i32, false)?,
     };
-    if bytes == 0 {
-        return Err(Status::INVALID_VALUE);
-    }
-    let base = context.allocate(bytes as u64, Kind::Pool(pool.id), "stream-ordered allocation")?;
-    context.enqueue(&stream, Operation::Allocate(base, bytes as u64))?;
+    let base = if bytes == 0 {
+        0
+    } else if stream.capture().is_some() {
+        let memory = graph_memory::new(&context.device, bytes)?;
+        let base = memory.base();
+        context.enqueue(&stream, Operation::Allocate(memory))?;
+        base
+    } else {
+        let base = context.allocate(bytes as u64, Kind::Pool(pool.id), "stream-ordered allocation")?;
+        pool.count(bytes as u64, 0);
+        base
+    };
     // SAFETY: it is not null; the program gave it for the result.
     unsafe { put(to, base) }
-}
-
-/// Memory that graphs own is not supported.
-fn refuse_capture(stream: &Stream) -> Result {
-    if stream.capture().is_none() {
-        return Ok(());
-    }
-    crate::refused::report("allocation in a captured stream");
-    Err(Status::STREAM_CAPTURE_UNSUPPORTED)
 }
 
 /// Frees in stream order.
@@ -90,10 +124,20 @@ pub(crate) fn free_async(address: u64, stream: Handle, null: NullStream) -> Resu
     if address == 0 {
         return Ok(());
     }
-    refuse_capture(&stream)?;
+    if let Some(capture) = stream.capture() {
+        graph_memory::check_free(&context, &capture.graph, address)?;
+        return context.enqueue(&stream, Operation::Free(address));
+    }
+    let memory = &context.device.memory;
+    if memory.find(address).is_some_and(|found| found.kind == Kind::Graph && found.base == address) {
+        if !memory.set_live(address, false) {
+            return Err(Status::INVALID_VALUE);
+        }
+        return context.enqueue(&stream, Operation::Free(address));
+    }
     // Calls from now on do not know it any more; the stream frees it in its order.
-    let freed = context.device.memory.remove(address, |a| matches!(a.kind, Kind::Pool(_) | Kind::Device));
-    freed.ok_or(Status::INVALID_VALUE)?;
+    let gone = memory.remove(address, |a| matches!(a.kind, Kind::Pool(_) | Kind::Device));
+    freed(&gone.ok_or(Status::INVALID_VALUE)?);
     context.enqueue(&stream, Operation::Free(address))
 }
 
@@ -112,30 +156,36 @@ api! {
     }
 
     fn cuDeviceGetMemPool(pool: *mut Handle, device: i32) {
-        put(pool, object::handle(pool_of(device, false)?.id))
+        put(pool, object::handle(pool_of(known(device)?, false)?.id))
     }
 
     fn cuDeviceSetMemPool(device: i32, pool: Handle) {
-        state::device(device)?;
-        let pool: Arc<Pool> = object::find(pool)?;
-        if pool.device != device {
-            return Err(Status::INVALID_VALUE);
-        }
-        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-        pools.get_or_insert_with(HashMap::new).insert((device, false), pool);
-        Ok(())
+        set_pool(known(device)?, pool)
+    }
+
+    fn cuMemGetDefaultMemPool(pool: *mut Handle, location: *const MemLocation, kind: u32) {
+        put(pool, object::handle(pool_of(located(location, kind)?, true)?.id))
+    }
+
+    fn cuMemGetMemPool(pool: *mut Handle, location: *const MemLocation, kind: u32) {
+        put(pool, object::handle(pool_of(located(location, kind)?, false)?.id))
+    }
+
+    fn cuMemSetMemPool(location: *const MemLocation, kind: u32, pool: Handle) {
+        set_pool(located(location, kind)?, pool)
     }
 
     fn cuMemPoolCreate(pool: *mut Handle, properties: *const Properties) {
         state::runtime()?;
         let properties = get(properties)?;
-        if properties.allocation != 1 {
+        if pool.is_null() || properties.allocation != 1 {
             return Err(Status::INVALID_VALUE);
         }
         if properties.handles != 0 {
+            crate::refused::report("cuMemPoolCreate for other processes");
             return Err(Status::NOT_SUPPORTED);
         }
-        let new = Pool::new(device_of(&properties.location)?);
+        let new = Pool::new(device_at(properties.location).map_err(|_| Status::INVALID_VALUE)?);
         put(pool, object::insert(new.id, new))
     }
 
@@ -151,9 +201,10 @@ api! {
         object::remove::<Arc<Pool>>(object::handle(pool.id)).map(|_| ())
     }
 
-    fn cuMemPoolTrimTo(pool: Handle, _keep: usize) {
+    fn cuMemPoolTrimTo(pool: Handle, keep: usize) {
         state::runtime()?;
-        object::find::<Arc<Pool>>(pool).map(|_| ())
+        object::find::<Arc<Pool>>(pool)?.trim(keep as u64);
+        Ok(())
     }
 
     fn cuMemPoolSetAttribute(pool: Handle, number: u32, value: *const c_void) {
@@ -162,8 +213,15 @@ api! {
         let value = match number {
             1..=3 => u64::from(get(value.cast::<u32>())?),
             4 => get(value.cast::<u64>())?,
-            // High water marks can be reset.
-            6 | 8 if get(value.cast::<u64>())? == 0 => 0,
+            // High-water marks can be reset.
+            6 | 8 if get(value.cast::<u64>())? == 0 => {
+                let mut usage = pool.usage.lock().unwrap_or_else(PoisonError::into_inner);
+                match number {
+                    6 => usage.most_reserved = usage.reserved,
+                    _ => usage.most_used = usage.used,
+                }
+                return Ok(());
+            }
             _ => return Err(Status::INVALID_VALUE),
         };
         pool.attributes[number as usize].store(value, SeqCst);
@@ -173,10 +231,14 @@ api! {
     fn cuMemPoolGetAttribute(pool: Handle, number: u32, value: *mut c_void) {
         state::runtime()?;
         let pool: Arc<Pool> = object::find(pool)?;
+        let usage = *pool.usage.lock().unwrap_or_else(PoisonError::into_inner);
         match number {
             1..=3 => put(value.cast::<u32>(), pool.attributes[number as usize].load(SeqCst) as u32),
             4 => put(value.cast(), pool.attributes[4].load(SeqCst)),
-            5..=8 => put(value.cast(), used(state::device(pool.device)?, pool.id)),
+            5 => put(value.cast(), usage.reserved),
+            6 => put(value.cast(), usage.most_reserved),
+            7 => put(value.cast(), usage.used),
+            8 => put(value.cast(), usage.most_used),
             _ => Err(Status::INVALID_VALUE),
         }
     }
@@ -184,20 +246,53 @@ api! {
     fn cuMemPoolGetAccess(flags: *mut u32, pool: Handle, location: *const MemLocation) {
         state::runtime()?;
         let pool: Arc<Pool> = object::find(pool)?;
-        put(flags, if device_of(location)? == pool.device { 3 } else { 0 })
+        let device = device_of(location).map_err(|_| Status::INVALID_VALUE)?;
+        put(flags, if device == pool.device { 3 } else { 0 })
     }
 
     fn cuMemPoolSetAccess(pool: Handle, access: *const [u32; 3], count: usize) {
         state::runtime()?;
         let pool: Arc<Pool> = object::find(pool)?;
-        for [kind, id, _flags] in crate::ffi::list(access, count)? {
+        for [kind, id, flags] in crate::ffi::list(access, count)? {
             let location = MemLocation { kind, id: id as i32 };
-            if device_of(&location)? != pool.device {
+            // The pool's own device always has access, and others cannot be given it.
+            if device_at(location)? != pool.device || flags != 3 {
                 return Err(Status::INVALID_DEVICE);
             }
         }
         Ok(())
     }
+}
+
+/// A device by its number, for calls whose other errors say the same.
+fn known(device: i32) -> Result<i32> {
+    state::runtime()?;
+    state::device(device).map(|_| device).map_err(|_| Status::INVALID_VALUE)
+}
+
+/// The device of a location, for allocations of a kind.
+unsafe fn located(location: *const MemLocation, kind: u32) -> Result<i32> {
+    state::runtime()?;
+    // SAFETY: null or the structure.
+    let location = unsafe { get(location) }?;
+    if kind != 1 {
+        return Err(Status::INVALID_VALUE);
+    }
+    if location.kind != 1 {
+        crate::refused::report("memory pools of the host");
+        return Err(Status::NOT_SUPPORTED);
+    }
+    known(location.id)
+}
+
+fn set_pool(device: i32, pool: Handle) -> Result {
+    let pool: Arc<Pool> = object::find(pool)?;
+    if pool.device != device {
+        return Err(Status::INVALID_VALUE);
+    }
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    pools.get_or_insert_with(HashMap::new).insert((device, false), pool);
+    Ok(())
 }
 
 stream_api! {

@@ -1,11 +1,13 @@
 //! Streams, their capture, and words that they wait for and write.
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use runtime::{CaptureMode, Compare, Event, Graph, Operation, Result, Status, Stream, StreamKind};
+use runtime::{CaptureMode, Compare, Context, Event, Graph, Operation, Result, Status, Stream, StreamKind};
 
 use crate::driver::graph::{after_of, graph_handle, node_handle};
+use crate::driver::hints;
 use crate::ffi::{Handle, get, list, put, put_wanted};
 use crate::object;
 use crate::state::{self, NullStream, context_handle, healthy};
@@ -27,11 +29,29 @@ fn destroy(stream: Handle) -> Result {
     if stream <= 2 {
         return Err(Status::INVALID_HANDLE);
     }
+    if let Some(context) = object::find::<Arc<Stream>>(stream)?.context.upgrade() {
+        context.check()?;
+    }
     let stream: Arc<Stream> = object::remove(stream)?;
     if let Some(context) = stream.context.upgrade() {
         context.destroy_stream(&stream);
     }
     Ok(())
+}
+
+/// Begins a capture; one that is under way in a blocking stream ends if the legacy stream is to capture.
+fn begin(
+    stream: Handle,
+    null: NullStream,
+    mode: CaptureMode,
+    into: Option<(Arc<Graph>, Vec<u64>)>,
+) -> Result {
+    let (context, stream) = healthy_stream(stream, null)?;
+    if stream.kind == StreamKind::Legacy {
+        context.refuse_in_capture()?;
+    }
+    let (graph, nodes) = into.unwrap_or_else(|| (Graph::new(), Vec::new()));
+    stream.begin_capture(graph, nodes, mode)
 }
 
 /// The kinds of a capture by CUDA's numbers.
@@ -59,8 +79,6 @@ fn status(stream: &Stream) -> u32 {
 
 /// Handles of the nodes that a capture goes on from, kept until the stream's next such call.
 fn kept_nodes(stream: &Stream, graph: &Arc<Graph>) -> (*const Handle, usize) {
-    use std::collections::HashMap;
-    use std::sync::{Mutex, PoisonError};
     static KEPT: Mutex<Option<HashMap<u64, Vec<Handle>>>> = Mutex::new(None);
     let nodes: Vec<Handle> = stream.capture_nodes().iter().map(|&id| node_handle(graph, id)).collect();
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +96,7 @@ unsafe fn capture_info(
     nodes: *mut *const Handle,
     count: *mut usize,
 ) -> Result {
-    let (_, stream) = state::stream(stream, null)?;
+    let (_, stream) = healthy_stream(stream, null)?;
     // SAFETY: null or for the results.
     unsafe { put(to_status, status(&stream)) }?;
     if let Some(capture) = stream.capture() {
@@ -94,8 +112,8 @@ unsafe fn capture_info(
     Ok(())
 }
 
-fn wait_value(stream: Handle, null: NullStream, address: u64, value: u64, bytes: u32, flags: u32) -> Result {
-    let (context, stream) = state::stream(stream, null)?;
+/// A wait for a word.
+fn wait_word(context: &Context, address: u64, value: u64, bytes: u32, flags: u32) -> Result<Operation> {
     let compare = match flags & 7 {
         0 => Compare::GreaterOrEqual,
         1 => Compare::Equal,
@@ -107,34 +125,77 @@ fn wait_value(stream: Handle, null: NullStream, address: u64, value: u64, bytes:
         return Err(Status::INVALID_VALUE);
     }
     context.device.memory.range(address, u64::from(bytes))?;
-    context.enqueue(&stream, Operation::WaitValue { address, value, bytes, compare })
+    Ok(Operation::WaitValue { address, value, bytes, compare })
+}
+
+/// A write of a word. Without a barrier is not supported by an H200.
+fn write_word(context: &Context, address: u64, value: u64, bytes: u32, flags: u32) -> Result<Operation> {
+    if !address.is_multiple_of(u64::from(bytes)) || flags != 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    context.device.memory.range(address, u64::from(bytes))?;
+    Ok(Operation::WriteValue { address, value, bytes })
+}
+
+fn wait_value(stream: Handle, null: NullStream, address: u64, value: u64, bytes: u32, flags: u32) -> Result {
+    let (context, stream) = state::stream(stream, null)?;
+    context.check()?;
+    context.enqueue(&stream, wait_word(&context, address, value, bytes, flags)?)
 }
 
 fn write_value(stream: Handle, null: NullStream, address: u64, value: u64, bytes: u32, flags: u32) -> Result {
     let (context, stream) = state::stream(stream, null)?;
-    if !address.is_multiple_of(u64::from(bytes)) || flags > 1 {
-        return Err(Status::INVALID_VALUE);
-    }
-    context.device.memory.range(address, u64::from(bytes))?;
-    context.enqueue(&stream, Operation::WriteValue { address, value, bytes })
+    context.check()?;
+    context.enqueue(&stream, write_word(&context, address, value, bytes, flags)?)
 }
 
 /// `CUstreamBatchMemOpParams`: the kind, the address, the value, flags; 48 bytes.
-type MemOp = [u64; 6];
+pub(crate) type MemOp = [u64; 6];
 
-fn batch(stream: Handle, null: NullStream, operations: &[MemOp]) -> Result {
-    for &[kind, address, value, flags, ..] in operations {
-        match kind as u32 {
-            1 => wait_value(stream, null, address, value & 0xffff_ffff, 4, flags as u32)?,
-            2 => write_value(stream, null, address, value & 0xffff_ffff, 4, flags as u32)?,
-            4 => wait_value(stream, null, address, value, 8, flags as u32)?,
-            5 => write_value(stream, null, address, value, 8, flags as u32)?,
-            // Barriers and flushes: operations run in order, and nothing is remote.
-            3 | 6 => {}
-            _ => return Err(Status::INVALID_VALUE),
+/// What an entry of a batch does, if it does anything.
+pub(crate) fn word(
+    context: &Context,
+    &[kind, address, value, flags, ..]: &MemOp,
+) -> Result<Option<Operation>> {
+    let flags = flags as u32;
+    let low = value & 0xffff_ffff;
+    Ok(Some(match kind as u32 {
+        1 => wait_word(context, address, low, 4, flags)?,
+        2 => write_word(context, address, low, 4, flags)?,
+        4 => wait_word(context, address, value, 8, flags)?,
+        5 => write_word(context, address, value, 8, flags)?,
+        // Barriers and flushes: operations run in order, and nothing is remote.
+        3 | 6 => return Ok(None),
+        _ => return Err(Status::INVALID_VALUE),
+    }))
+}
+
+unsafe fn batch(
+    stream: Handle,
+    null: NullStream,
+    count: u32,
+    operations: *const MemOp,
+    flags: u32,
+) -> Result {
+    let (context, stream) = state::stream(stream, null)?;
+    context.check()?;
+    if flags != 0 || count > 256 {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: the program said how many there are.
+    for operation in unsafe { list(operations, count as usize) }? {
+        if let Some(operation) = word(&context, &operation)? {
+            context.enqueue(&stream, operation)?;
         }
     }
     Ok(())
+}
+
+/// A stream of a context without a fault.
+fn healthy_stream(stream: Handle, null: NullStream) -> Result<(Arc<Context>, Arc<Stream>)> {
+    let (context, stream) = state::stream(stream, null)?;
+    context.check()?;
+    Ok((context, stream))
 }
 
 api! {
@@ -156,7 +217,8 @@ api! {
 
     fn cuThreadExchangeStreamCaptureMode(mode: *mut u32) {
         let new = get(mode)?;
-        mode_of(new)?;
+        // Other numbers are kept as they are; they allow nothing.
+        runtime::set_thread_mode(mode_of(new).unwrap_or(CaptureMode::Global));
         let old = MODE.try_with(|mode| mode.replace(new)).map_err(|_| Status::DEINITIALIZED)?;
         put(mode, old)
     }
@@ -176,46 +238,49 @@ stream_api! {
     fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz (null; stream: Handle, event: Handle, flags: u32) {
         let (context, stream) = state::stream(stream, null)?;
         let event: Arc<Event> = object::find(event)?;
-        if flags > 1 {
-            return Err(Status::INVALID_VALUE);
+        match flags {
+            0 => context.enqueue(&stream, Operation::Wait(event)),
+            // A node of its own, of a captured stream.
+            1 if stream.capture().is_none() => Err(Status::ILLEGAL_STATE),
+            1 => context.enqueue(&stream, Operation::Wait(event)),
+            _ => Err(Status::INVALID_VALUE),
         }
-        context.enqueue(&stream, Operation::Wait(event))
     }
 
     fn cuStreamGetFlags | cuStreamGetFlags_ptsz (null; stream: Handle, flags: *mut u32) {
-        let (_, stream) = state::stream(stream, null)?;
+        let (_, stream) = healthy_stream(stream, null)?;
         put(flags, u32::from(stream.kind == StreamKind::NonBlocking))
     }
 
     fn cuStreamGetPriority | cuStreamGetPriority_ptsz (null; stream: Handle, priority: *mut i32) {
-        let (_, stream) = state::stream(stream, null)?;
+        let (_, stream) = healthy_stream(stream, null)?;
         put(priority, stream.priority)
     }
 
     fn cuStreamGetId | cuStreamGetId_ptsz (null; stream: Handle, id: *mut u64) {
-        let (_, stream) = state::stream(stream, null)?;
+        let (_, stream) = healthy_stream(stream, null)?;
         put(id, stream.id)
     }
 
     fn cuStreamGetCtx | cuStreamGetCtx_ptsz (null; stream: Handle, context: *mut Handle) {
-        let (found, _) = state::stream(stream, null)?;
+        let (found, _) = healthy_stream(stream, null)?;
         put(context, context_handle(&found))
     }
 
     fn cuStreamGetCtx_v2 | cuStreamGetCtx_v2_ptsz (null; stream: Handle, context: *mut Handle, green: *mut Handle) {
-        let (found, _) = state::stream(stream, null)?;
+        let (found, _) = healthy_stream(stream, null)?;
         put_wanted(green, 0);
         put(context, context_handle(&found))
     }
 
     fn cuStreamGetDevice | cuStreamGetDevice_ptsz (null; stream: Handle, device: *mut i32) {
-        let (context, _) = state::stream(stream, null)?;
+        let (context, _) = healthy_stream(stream, null)?;
         put(device, context.device.index as i32)
     }
 
     fn cuStreamCopyAttributes | cuStreamCopyAttributes_ptsz (null; to: Handle, from: Handle) {
-        state::stream(to, null)?;
-        state::stream(from, null)?;
+        let ((_, to), (_, from)) = (state::stream(to, null)?, state::stream(from, null)?);
+        hints::copy(from.id, to.id);
         Ok(())
     }
 
@@ -223,47 +288,52 @@ stream_api! {
         let (_, stream) = state::stream(stream, null)?;
         let mut found = [0; 16];
         match number {
-            1 | 9 | 10 => {}
+            1 | 10 => {}
             3 => found[0] = 1,
             8 => found[0] = stream.priority as u32,
+            9 => found[0] = 1 << 8,
             _ => return Err(Status::INVALID_VALUE),
         }
-        put(value, found)
+        put(value, hints::get(stream.id, number).unwrap_or(found))
     }
 
     fn cuStreamSetAttribute | cuStreamSetAttribute_ptsz (null; stream: Handle, number: u32, value: *const [u32; 16]) {
-        state::stream(stream, null)?;
-        get(value)?;
-        // Hints about caches, waiting and domains.
-        if matches!(number, 1 | 3 | 9 | 10) { Ok(()) } else { Err(Status::INVALID_VALUE) }
+        let (_, stream) = state::stream(stream, null)?;
+        let value = get(value)?;
+        // Hints about caches, waiting, urgency and domains.
+        if !matches!(number, 1 | 3 | 8 | 9 | 10) || number == 3 && !matches!(value[0], 1..=4) {
+            return Err(Status::INVALID_VALUE);
+        }
+        hints::set(stream.id, number, value);
+        Ok(())
     }
 
     fn cuStreamIsCapturing | cuStreamIsCapturing_ptsz (null; stream: Handle, capturing: *mut u32) {
-        let (_, stream) = state::stream(stream, null)?;
+        let (_, stream) = healthy_stream(stream, null)?;
         put(capturing, status(&stream))
     }
 
     fn cuStreamBeginCapture | cuStreamBeginCapture_ptsz (null; stream: Handle) {
-        let (_, stream) = state::stream(stream, null)?;
-        stream.begin_capture(Graph::new(), Vec::new(), CaptureMode::Global)
+        begin(stream, null, CaptureMode::Global, None)
     }
 
     fn cuStreamBeginCapture_v2 | cuStreamBeginCapture_v2_ptsz (null; stream: Handle, mode: u32) {
-        let (_, stream) = state::stream(stream, null)?;
-        stream.begin_capture(Graph::new(), Vec::new(), mode_of(mode)?)
+        begin(stream, null, mode_of(mode)?, None)
     }
 
     fn cuStreamBeginCaptureToGraph | cuStreamBeginCaptureToGraph_ptsz (null;
         stream: Handle, graph: Handle, nodes: *const Handle, _edges: *const u64, count: usize, mode: u32
     ) {
-        let (_, stream) = state::stream(stream, null)?;
         let graph: Arc<Graph> = object::find(graph)?;
         let nodes = after_of(&graph, nodes, count)?;
-        stream.begin_capture(graph, nodes, mode_of(mode)?)
+        begin(stream, null, mode_of(mode)?, Some((graph, nodes)))
     }
 
     fn cuStreamEndCapture | cuStreamEndCapture_ptsz (null; stream: Handle, graph: *mut Handle) {
-        let (_, stream) = state::stream(stream, null)?;
+        let (_, stream) = healthy_stream(stream, null)?;
+        if stream.capture().is_none() {
+            return Err(Status::ILLEGAL_STATE);
+        }
         if graph.is_null() {
             return Err(Status::INVALID_VALUE);
         }
@@ -301,6 +371,12 @@ stream_api! {
     ) {
         let (_, stream) = state::stream(stream, null)?;
         let capture = stream.capture().ok_or(Status::ILLEGAL_STATE)?;
+        if capture.is_invalid() {
+            return Err(Status::STREAM_CAPTURE_INVALIDATED);
+        }
+        if flags > 1 {
+            return Err(Status::INVALID_VALUE);
+        }
         stream.set_capture_nodes(after_of(&capture.graph, nodes, count)?, flags == 0)
     }
 
@@ -309,6 +385,12 @@ stream_api! {
     ) {
         let (_, stream) = state::stream(stream, null)?;
         let capture = stream.capture().ok_or(Status::ILLEGAL_STATE)?;
+        if capture.is_invalid() {
+            return Err(Status::STREAM_CAPTURE_INVALIDATED);
+        }
+        if flags > 1 {
+            return Err(Status::INVALID_VALUE);
+        }
         stream.set_capture_nodes(after_of(&capture.graph, nodes, count)?, flags == 0)
     }
 
@@ -329,9 +411,6 @@ stream_api! {
     }
 
     fn cuStreamBatchMemOp_v2 | cuStreamBatchMemOp_v2_ptsz (null; stream: Handle, count: u32, operations: *const MemOp, flags: u32) {
-        if flags != 0 || count > 256 {
-            return Err(Status::INVALID_VALUE);
-        }
-        batch(stream, null, &list(operations, count as usize)?)
+        batch(stream, null, count, operations, flags)
     }
 }

@@ -1,6 +1,8 @@
 //! The libraries as a program sees them: opened at run time, called by name.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod script;
+
 use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -44,21 +46,48 @@ pub(crate) fn symbol(library: usize, name: &str) -> Option<usize> {
     (!address.is_null()).then_some(address as usize)
 }
 
-/// A function with up to twelve arguments in registers and on the stack.
-pub(crate) type Function =
-    unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u32;
+/// A function with up to sixteen arguments in registers and on the stack.
+type Function = unsafe extern "C" fn(
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+) -> u64;
 
 /// Calls a function that takes integers and pointers.
-pub(crate) fn call(library: usize, name: &str, arguments: &[u64]) -> u32 {
-    let address = symbol(library, name).unwrap_or_else(|| panic!("{name} is not exported"));
-    let mut a = [0; 12];
+///
+/// # Safety
+/// The arguments are what the function takes.
+pub(crate) unsafe fn call_at(address: usize, arguments: &[u64]) -> u64 {
+    let mut a = [0; 16];
     a[..arguments.len()].copy_from_slice(arguments);
-    // SAFETY: in the C calling convention further arguments do no harm, and callers give what the function
-    // needs.
+    // SAFETY: in the C calling convention further arguments do no harm; the rest is the caller's promise.
     unsafe {
         let function = std::mem::transmute::<usize, Function>(address);
-        function(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11])
+        function(
+            a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14],
+            a[15],
+        )
     }
+}
+
+/// Calls a function by name; its code.
+pub(crate) fn call(library: usize, name: &str, arguments: &[u64]) -> u32 {
+    let address = symbol(library, name).unwrap_or_else(|| panic!("{name} is not exported"));
+    // SAFETY: callers give what the function needs.
+    unsafe { call_at(address, arguments) as u32 }
 }
 
 /// The address of a value for the result of a call.

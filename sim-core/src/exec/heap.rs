@@ -15,6 +15,8 @@ struct Inner {
     start: u64,
     end: u64,
     next: u64,
+    /// How large it will be, if not as configured.
+    wanted: Option<u64>,
     /// Size and whether it is live.
     blocks: BTreeMap<u64, (u64, bool)>,
 }
@@ -36,6 +38,21 @@ impl DeviceHeap {
         if inner.end == 0 {
             (inner.start, inner.end, inner.next) = (start, start + bytes, start);
         }
+    }
+
+    /// Changes how large it will be; false if it has its range already.
+    pub(crate) fn resize(&self, bytes: u64) -> bool {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = inner.end == 0;
+        if may {
+            inner.wanted = Some(bytes);
+        }
+        may
+    }
+
+    /// How large it will be, if that was changed.
+    pub(crate) fn wanted(&self) -> Option<u64> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).wanted
     }
 
     /// Whether the heap has its range.

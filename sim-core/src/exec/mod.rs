@@ -112,6 +112,11 @@ impl Simulator {
         self.memory.usage()
     }
 
+    /// Changes the size of the heap that kernels allocate from, in bytes; false if one did already.
+    pub fn set_heap(&self, bytes: u64) -> bool {
+        self.heap.resize(bytes)
+    }
+
     /// Makes memory of the host accessible to kernels at its own address, until it is given to
     /// [`Backend::free`]. It does not count as device memory.
     ///

@@ -122,10 +122,11 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// Makes the heap's memory, at the first `malloc` of the device.
     fn place_heap(&mut self) {
         let grid = self.worker.grid;
+        let bytes = grid.heap.wanted().unwrap_or(grid.config.heap);
         if !grid.heap.is_placed()
-            && let Ok(start) = grid.memory.alloc(grid.config.heap, "malloc heap", AllocationKind::Heap)
+            && let Ok(start) = grid.memory.alloc(bytes, "malloc heap", AllocationKind::Heap)
         {
-            grid.heap.place(start, grid.config.heap);
+            grid.heap.place(start, bytes);
         }
     }
 

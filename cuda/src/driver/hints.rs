@@ -1,0 +1,38 @@
+//! Attributes of streams and kernel nodes that were set and mean nothing here: they read back.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// `CUlaunchAttributeValue`
+pub(crate) type Value = [u32; 16];
+
+/// By the number of the object, and the attribute's.
+type Table = HashMap<(u64, u32), Value>;
+
+static SET: Mutex<Option<Table>> = Mutex::new(None);
+
+fn with_table<T>(body: impl FnOnce(&mut Table) -> T) -> T {
+    body(SET.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Table::new))
+}
+
+/// What was set.
+pub(crate) fn get(object: u64, number: u32) -> Option<Value> {
+    with_table(|table| table.get(&(object, number)).copied())
+}
+
+/// Sets an attribute.
+pub(crate) fn set(object: u64, number: u32, value: Value) {
+    with_table(|table| table.insert((object, number), value));
+}
+
+/// Sets all that was set for one object for another.
+pub(crate) fn copy(from: u64, to: u64) {
+    with_table(|table| {
+        let own: Vec<((u64, u32), Value)> = table
+            .iter()
+            .filter(|((object, _), _)| *object == from)
+            .map(|(&(_, number), &value)| ((to, number), value))
+            .collect();
+        table.extend(own);
+    });
+}
