@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_model::emit::{DISCARDED, DONE, Kernel, NAME, Setup};
+use memory_model::emit::{DISCARDED, DONE, Kernel, NAME, Setup, folded};
 use memory_model::program::{Observable, Operand, address_value};
 use memory_model::{Litmus, Options, Property, check};
 use ptx_frontend::Severity;
@@ -67,6 +67,8 @@ const STRIDE: u32 = 1024;
 
 /// Runs instances of a test and counts outcomes.
 pub(super) fn run(litmus: &Litmus, backend: &dyn Backend, plan: Plan) -> Result<Seen, NotRun> {
+    // The simulator has one device, and memory that is reached in one way only.
+    let litmus = &if plan.device { litmus.clone() } else { folded(litmus) };
     let kernel = Kernel::new(litmus).map_err(|why| NotRun::Unsupported(why.0))?;
     if plan.device && kernel.barriers {
         // Threads that wait at a barrier have no patience: a device would never be free again.

@@ -25,6 +25,7 @@ mod registers;
 mod sync;
 
 use flow::Flow;
+pub(crate) use liveness::Uses;
 use registers::Allocation;
 
 /// Why an instruction cannot be decoded; the text names what is not supported.

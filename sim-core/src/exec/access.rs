@@ -319,6 +319,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         while rest.lanes != 0 {
             let (index, lanes) = self.locate(rest, addresses)?;
             let now = At { lanes, ..at };
+            if self.worker.grid.weak.is_some() {
+                self.settle_overlapping(registers, &now, addresses)?;
+            }
             self.observe(Memory::Global, now, addresses, Shape::Any);
             let table = &self.worker.snapshot.table;
             let allocation = &table.list[index];

@@ -120,7 +120,7 @@ impl<'a> Grid<'a> {
             memory,
             heap,
             locks: LockTable::new(),
-            weak: options.weak.then(|| WeakMemory::new(options.seed)),
+            weak: options.weak.then(|| WeakMemory::new(options.seed, code)),
             config,
             options,
             launch,

@@ -43,6 +43,8 @@ enum Event {
     Switch,
     /// It asked to let others run.
     GiveWay,
+    /// Loads that it put off stay outstanding while other warps run.
+    Late,
     /// Its lanes exited or faulted.
     Gone,
     /// It arrived at a barrier with these active lanes.
@@ -155,6 +157,10 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             match event {
                 Event::Switch | Event::GiveWay => self.warp_mut().stop(chosen, &group, Wait::Ready),
+                Event::Late => {
+                    self.warp_mut().stop(chosen, &group, Wait::Ready);
+                    *left = 0;
+                }
                 Event::Gone => {
                     let warp = self.warp_mut();
                     warp.groups.swap_remove(chosen);
@@ -211,6 +217,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         // Instructions follow each other from the start of a run to its end; what changes the position
         // otherwise, the lanes or `stop` starts a new one.
         let mut end = run_end(position, stop, most, fair);
+        // With weak memory, also where loads that were put off must be done.
+        let weak = self.worker.grid.weak.is_some();
+        if weak {
+            end = end.min(self.due(group.frame, lanes));
+        }
         macro_rules! next_run {
             ($next:expr) => {{
                 counts.close(position + 1, $next, lanes);
@@ -222,6 +233,18 @@ impl<O: Observer> Machine<'_, '_, O> {
         let event = loop {
             if position >= end {
                 counts.close(position, position, lanes);
+                if weak && self.due(group.frame, lanes) <= position {
+                    group.position = position;
+                    if self.waits_on() {
+                        break Event::Late;
+                    }
+                    if let Err(fault) = self.settle_due(&mut registers, group.frame, lanes, position) {
+                        break Event::Fault(fault);
+                    }
+                    end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
+                    end = end.min(self.due(group.frame, lanes));
+                    continue;
+                }
                 // Groups that meet in order need no scheduler; what it would do for one alone ends here.
                 if counts.ran < most && !fair && self.worker.random.is_none() {
                     let warp = self.warp_mut();
@@ -309,7 +332,19 @@ impl<O: Observer> Machine<'_, '_, O> {
             match &inst.action {
                 Action::Lanes(..) | Action::BeforeBranch(..) | Action::Branch(_) | Action::Nothing => {}
                 Action::Load(access) => {
-                    if let Err(fault) = self.load(&mut registers, &at(Direction::Load, access)) {
+                    let at = at(Direction::Load, access);
+                    if weak {
+                        match self.put_off(&mut registers, &at) {
+                            Ok(None) => {}
+                            Ok(Some(until)) => {
+                                end = end.min(until);
+                                position += 1;
+                                continue;
+                            }
+                            Err(fault) => break Event::Fault(fault),
+                        }
+                    }
+                    if let Err(fault) = self.load(&mut registers, &at) {
                         break Event::Fault(fault);
                     }
                 }
@@ -538,7 +573,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         };
         let stays = matches!(event, Event::Fault(_) | Event::Barrier(_) | Event::Members(_));
         // What the group stands at was executed, except where it went on.
-        let executed = !matches!(event, Event::Switch | Event::GiveWay | Event::Waits);
+        let executed = !matches!(event, Event::Switch | Event::GiveWay | Event::Late | Event::Waits);
         counts.close(position + u32::from(executed), position, lanes);
         if !stays {
             group.position = position;

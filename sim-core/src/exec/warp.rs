@@ -5,6 +5,7 @@
 //! the layout runs first, so that groups meet soon; a group that has run long gives way to the one
 //! that waited longest, so that every lane makes progress (independent thread scheduling).
 
+use super::weak::Late;
 use crate::code::Code;
 use crate::lanes::{LaneMask, Row};
 
@@ -73,6 +74,8 @@ pub(crate) struct Warp {
     pub local_written: Vec<LaneMask>,
     pub frames: Vec<Frame>,
     pub groups: Vec<Group>,
+    /// Loads put off; weak memory only.
+    pub late: Vec<Late>,
     /// Lanes that exist.
     pub lanes: LaneMask,
     pub exited: LaneMask,
@@ -129,6 +132,7 @@ impl Warp {
             wait: Wait::Ready,
             last_run: 0,
         });
+        self.late.clear();
         self.lanes = lanes;
         self.exited = !lanes;
         self.faulted = 0;

@@ -1,10 +1,12 @@
 //! A memory system that shows weak behaviour: values that are not yet or no longer the latest.
 //!
-//! [`state`] decides what a thread sees; here the interpreter asks it. Only [`RunOptions::weak`] brings it into
+//! [`state`] decides what a thread sees; here the interpreter asks it. [`late`] does loads after stores that
+//! follow them. Only [`RunOptions::weak`] brings it into
 //! play: no access then takes the fast way to global memory, because no allocation is ever hinted at.
 //!
 //! [`RunOptions::weak`]: crate::RunOptions::weak
 
+mod late;
 mod state;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,10 +18,11 @@ use super::cta::Cta;
 use super::grid::Grid;
 use super::step::Machine;
 use super::view::View;
-use crate::code::{Access, AccessSpace};
+use crate::code::{Access, AccessSpace, Code};
 use crate::lanes::LaneMask;
 use crate::memory::Cells;
 use crate::observer::Observer;
+pub(crate) use late::Late;
 use state::{Latest, Place, State, Strength};
 
 /// Barriers of a block have the numbers 0 to 15; these stand for strong accesses to its shared memory, and for
@@ -29,15 +32,19 @@ const WARPS: u64 = 17;
 
 /// Histories and views of a launch.
 #[derive(Debug)]
-pub(crate) struct WeakMemory(Mutex<State>);
+pub(crate) struct WeakMemory {
+    state: Mutex<State>,
+    /// By position: how far a load may be put off.
+    late: Vec<Option<u32>>,
+}
 
 impl WeakMemory {
-    pub(crate) fn new(seed: u64) -> Self {
-        WeakMemory(Mutex::new(State::new(seed)))
+    pub(crate) fn new(seed: u64, code: &Code) -> Self {
+        WeakMemory { state: Mutex::new(State::new(seed)), late: late::windows(code) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,7 +7,7 @@
 //! store buffers and stale cache lines, and allows nothing that the model forbids:
 //!
 //! * Everything that makes causality happens in the order of execution, so causality and reads-from have no
-//!   cycles. Load buffering is not shown.
+//!   cycles. (Loads that are done late are outstanding only between operations that make causality.)
 //! * What is causality-before a read is in the reader's view, which the value read is not older than.
 //! * Positions in coherence order only grow along program order for one location, and along morally strong
 //!   communication, so they have no cycle either.
@@ -185,6 +185,11 @@ impl State {
             fences: Vec::new(),
             barriers: FxHashMap::default(),
         }
+    }
+
+    /// A random number below `end`.
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.random.below(end)
     }
 
     /// The location at an address, made plain if it is not accessed as it was before.
