@@ -218,12 +218,13 @@ impl Value for Arc<Clock> {
     }
 
     fn join(&mut self, other: &Self) {
-        if !Value::knows(self, other) {
-            if Clock::knows(other, self) {
-                *self = Arc::clone(other);
-            } else {
-                Arc::make_mut(self).join(other);
-            }
+        if Arc::ptr_eq(self, other) {
+            return;
+        }
+        match self.ctas.compare(&other.ctas) {
+            (true, _) => {}
+            (_, true) => *self = Arc::clone(other),
+            _ => Arc::make_mut(self).join(other),
         }
     }
 

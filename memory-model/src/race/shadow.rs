@@ -301,27 +301,32 @@ impl Shadow {
     /// All lanes access one word.
     pub(super) fn word(&mut self, cells: &mut Cells, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) {
         let (run, states) = cells.run(word, 1);
-        let slot = &mut run[0];
+        self.one(&mut run[0], states, word, lanes, doing);
+    }
+
+    /// All lanes access the word of a cell.
+    #[inline]
+    fn one(&mut self, slot: &mut u32, states: &mut States, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) {
         let old = *slot;
         let untouched = old == 0 && lanes.is_power_of_two();
-        if untouched || doing.kind == Kind::Atomic && old != 0 && states.follows(old, &doing.now) {
-            // The first access of a word leaves nothing but itself.
-            let last = 31 - lanes.leading_zeros().min(31);
-            states.leave(parts(old).0, 1);
-            *slot = match doing.fresh {
-                Some((state, stamp)) if states.stamp(state) == stamp => {
-                    states.enter(state, 1);
-                    cell(state, last)
-                }
-                _ => {
-                    let new = self.step(states, 0, 1, 1 << last, word, doing).unwrap_or(0);
-                    doing.fresh = Some((parts(new).0, states.stamp(parts(new).0)));
-                    new
-                }
-            };
+        if !untouched && (doing.kind != Kind::Atomic || old == 0 || !states.follows(old, &doing.now)) {
+            *slot = self.step(states, old, 1, lanes, word, doing).unwrap_or(old);
             return;
         }
-        *slot = self.step(states, old, 1, lanes, word, doing).unwrap_or(old);
+        // The first access of a word leaves nothing but itself.
+        let last = 31 - lanes.leading_zeros().min(31);
+        states.leave(parts(old).0, 1);
+        *slot = match doing.fresh {
+            Some((state, stamp)) if states.stamp(state) == stamp => {
+                states.enter(state, 1);
+                cell(state, last)
+            }
+            _ => {
+                let new = self.step(states, 0, 1, 1 << last, word, doing).unwrap_or(0);
+                doing.fresh = Some((parts(new).0, states.stamp(parts(new).0)));
+                new
+            }
+        };
     }
 
     /// Each lane accesses a word anywhere.
@@ -340,17 +345,7 @@ impl Shadow {
                 }
             }
             let (run, states) = cells.run(word, 1);
-            // Untouched words, as most are.
-            if run[0] == 0
-                && alike.is_power_of_two()
-                && let Some((state, stamp)) = doing.fresh
-                && states.stamp(state) == stamp
-            {
-                states.enter(state, 1);
-                run[0] = cell(state, lane);
-                continue;
-            }
-            self.word(cells, word, alike, doing);
+            self.one(&mut run[0], states, word, alike, doing);
         }
     }
 

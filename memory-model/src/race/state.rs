@@ -272,6 +272,11 @@ impl Lists {
         *newest = Write::new(eye.newest());
         Some(grown)
     }
+
+    /// Whether after a [step](Lists::chain) of a chain only the newest can change by another one.
+    pub(super) fn is_long_chain(&self) -> bool {
+        self.writes.len() > CHAIN && self.writes.iter().skip(1).all(|w| w.observers.len() >= OBSERVERS)
+    }
 }
 
 impl Write {

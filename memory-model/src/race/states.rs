@@ -10,7 +10,7 @@
 
 use super::state::{Conflict, Eye, Kind, Lists, Now, Past, Write};
 
-/// A state; with lists, they hold everything.
+/// A state; with lists, they hold everything, but for the newest of a chain of atomics that is as long as it may be.
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     write: Past,
@@ -265,15 +265,37 @@ impl States {
             let (to, in_place) = self.replace(number, count, write, read);
             return Step::To { cell: cell(to, shift), lasting: any_shift && !in_place };
         }
-        if kind == Kind::Atomic && count == state.cells && state.lists != 0 {
-            let lists = &mut self.lists[state.lists as usize - 1];
-            if let Some(grown) = lists.chain(&eye) {
-                self.list_bytes += grown;
-                self.states[number as usize].stamp = self.next_stamp();
-                return Step::To { cell: old, lasting: false };
-            }
+        if kind == Kind::Atomic
+            && count == state.cells
+            && state.lists != 0
+            && self.chain(number, &state, &eye, now)
+        {
+            return Step::To { cell: old, lasting: false };
         }
         self.general(&state, old, count, &eye, kind)
+    }
+
+    /// One more atomic of a chain, in place; false if it is another step, and nothing was done.
+    fn chain(&mut self, number: u32, state: &State, eye: &Eye<'_>, now: &Now<'_>) -> bool {
+        let lists = &mut self.lists[state.lists as usize - 1];
+        let mut newest = Past::default();
+        if state.write.is_some() {
+            if state.write.class != now.class {
+                return false;
+            }
+            newest = eye.newest();
+        } else {
+            let Some(grown) = lists.chain(eye) else { return false };
+            self.list_bytes += grown;
+            // Of a long chain only the newest changes from now on.
+            if lists.is_long_chain() {
+                newest = lists.writes.remove(0).past;
+            }
+        }
+        let stamp = self.next_stamp();
+        let state = &mut self.states[number as usize];
+        (state.write, state.stamp) = (newest, stamp);
+        true
     }
 
     fn general(&mut self, state: &State, old: u32, count: u32, eye: &Eye<'_>, kind: Kind) -> Step {
@@ -297,9 +319,16 @@ impl States {
             }
             lists
         };
+        let chained = state.lists != 0 && state.write.is_some();
+        if chained {
+            lists.writes.insert(0, Write::new(state.write));
+        }
         let judgement = lists.judge(eye, kind);
         if count > 1 && (!judgement.any_shift || judgement.conflict.is_some()) {
             if own {
+                if chained {
+                    lists.writes.remove(0);
+                }
                 self.put(state.lists, lists);
             } else {
                 self.keep(lists);
@@ -324,7 +353,9 @@ impl States {
             }
             None if own => {
                 self.put(state.lists, lists);
-                self.states[number as usize].stamp = self.next_stamp();
+                let stamp = self.next_stamp();
+                let state = &mut self.states[number as usize];
+                (state.write, state.stamp) = (Past::default(), stamp);
                 (number, true)
             }
             None => {

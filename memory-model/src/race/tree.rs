@@ -104,10 +104,23 @@ impl<V: Value> Node<V> {
         }
     }
 
+    /// Whether this node knows all of the other, and the other all of this.
+    fn compare(&self, other: &Self) -> (bool, bool) {
+        match (self, other) {
+            (Node::Leaf(mine), Node::Leaf(theirs)) => {
+                compare_all(mine, theirs, |a, b| if a == b { (true, true) } else { (a.knows(b), b.knows(a)) })
+            }
+            (Node::Inner(mine), Node::Inner(theirs)) => {
+                compare_all(mine, theirs, |a, b| if Arc::ptr_eq(a, b) { (true, true) } else { a.compare(b) })
+            }
+            _ => (self.knows(other), other.knows(self)),
+        }
+    }
+
     fn join(&mut self, other: &Self) {
         match (self, other) {
             (Node::Leaf(mine), Node::Leaf(theirs)) => join_all(mine, theirs, |a, b| {
-                if !a.knows(b) {
+                if a != b && !a.knows(b) {
                     a.join(b);
                 }
             }),
@@ -133,14 +146,37 @@ impl<V: Value> Node<V> {
 }
 
 fn join_nodes<V: Value>(mine: &mut Arc<Node<V>>, theirs: &Arc<Node<V>>) {
-    if Arc::ptr_eq(mine, theirs) || mine.knows(theirs) {
+    if Arc::ptr_eq(mine, theirs) {
         return;
     }
-    if theirs.knows(mine) {
-        *mine = Arc::clone(theirs);
-    } else {
-        Arc::make_mut(mine).join(theirs);
+    match mine.compare(theirs) {
+        (true, _) => {}
+        (_, true) => *mine = Arc::clone(theirs),
+        _ => Arc::make_mut(mine).join(theirs),
     }
+}
+
+/// Compares by key both ways; what only one side has, the other does not know.
+fn compare_all<T>(
+    mine: &[(u32, T)],
+    theirs: &[(u32, T)],
+    compare: impl Fn(&T, &T) -> (bool, bool),
+) -> (bool, bool) {
+    let (mut i, mut j) = (0, 0);
+    let (mut forth, mut back) = (true, true);
+    while (forth || back) && (i < mine.len() || j < theirs.len()) {
+        match (mine.get(i), theirs.get(j)) {
+            (Some((a, mine)), Some((b, theirs))) if a == b => {
+                let (f, b) = compare(mine, theirs);
+                (forth, back) = (forth && f, back && b);
+                (i, j) = (i + 1, j + 1);
+            }
+            (Some((a, _)), Some((b, _))) if a > b => (forth, j) = (false, j + 1),
+            (None, _) => (forth, j) = (false, j + 1),
+            _ => (back, i) = (false, i + 1),
+        }
+    }
+    (forth, back)
 }
 
 /// Whether for each of theirs, mine of that key knows it; of some it may be that nobody need know them.
@@ -248,12 +284,22 @@ impl<V: Value> Tree<V> {
         node.knows(&other.root)
     }
 
+    /// Whether this map knows all of the other, and the other all of this; of values that say nothing it may be wrongly
+    /// no.
+    pub(super) fn compare(&self, other: &Self) -> (bool, bool) {
+        if (self.height, self.prefix) == (other.height, other.prefix) {
+            self.root.compare(&other.root)
+        } else {
+            (self.knows(other), other.knows(self))
+        }
+    }
+
     /// Takes in another map.
     pub(super) fn join(&mut self, other: &Self) {
-        if other.is_empty() || self.knows(other) {
+        if other.is_empty() {
             return;
         }
-        if other.knows(self) {
+        if self.is_empty() {
             self.clone_from(other);
             return;
         }
