@@ -178,6 +178,8 @@ struct Run {
     random: Random,
     shape: Shape,
     ctas: usize,
+    /// Whether atomics are many and all of a scope that holds everybody: chains get long.
+    wide: bool,
     detector: Detector,
     naive: Naive,
     found: BTreeMap<Word, usize>,
@@ -339,11 +341,15 @@ impl Run {
         let distinct = places.len() as u32 == lanes.count_ones();
         let kind = match self.random.below(100) {
             n if n < writes => Kind::Write,
-            n if n < writes + 20 && bytes == 4 && elements == 1 && distinct => Kind::Atomic,
+            n if n < writes + if self.wide { 65 } else { 20 } && bytes == 4 && elements == 1 && distinct => {
+                Kind::Atomic
+            }
             _ => Kind::Read,
         };
         let strong = kind == Kind::Atomic || bytes >= 4 && self.random.chance(strong);
-        let scope = strong.then(|| self.random.pick(&[Scope::Gpu, Scope::Gpu, Scope::Sys, Scope::Cta]));
+        let scopes =
+            if self.wide { [Scope::Gpu; 4] } else { [Scope::Gpu, Scope::Gpu, Scope::Sys, Scope::Cta] };
+        let scope = strong.then(|| self.random.pick(&scopes));
         let space = self.random.pick(&[Space::Global, Space::Shared]);
         self.access(&Access {
             cta,
@@ -368,10 +374,12 @@ fn compare(seed: u64) -> (usize, usize) {
     let mut random = Random(seed);
     let shape = Shape { threads_per_cta: random.pick(&[64, 40, 96]), ctas_per_cluster: 1 };
     let settings = Settings { sc_fences_are_ordered: random.chance(50) };
-    let ctas = 1 + random.below(3) as usize;
+    let wide = random.chance(15);
+    let ctas = if wide { 8 } else { 1 + random.below(3) as usize };
     let (detector, naive) = (Detector::new(shape, settings), Naive::new(shape, ctas));
-    let (writes, strong, steps) = (random.below(30), random.below(2) * 20, 10 + random.below(50));
-    let mut run = Run { random, shape, ctas, detector, naive, found: BTreeMap::new() };
+    let writes = if wide { random.below(3) } else { random.below(30) };
+    let (strong, steps) = (random.below(2) * 20, 10 + random.below(50));
+    let mut run = Run { random, shape, ctas, wide, detector, naive, found: BTreeMap::new() };
     for step in 0..steps as usize {
         run.step(step, writes, strong);
     }
