@@ -29,7 +29,7 @@
 //! an access may be forgotten once a write that comes after it has overwritten the place, and is then taken to be
 //! ordered before whoever observes that write; of the reads of a word by more than 256 groups of warps that nothing orders, and of
 //! atomics of more than four CTAs before one of narrower scope, the middle ones are forgotten
-//! ([`Detector::shortened`]). Lanes whose atomics meet at one word in one instruction are judged as if each might be
+//! ([`Detector::shortened`]), and so is who observed those but for the first eight. Lanes whose atomics meet at one word in one instruction are judged as if each might be
 //! the first. After its first race a word's past is what the racing access leaves behind.
 //!
 //! # Limits
