@@ -153,6 +153,10 @@ pub(crate) struct RunArgs {
     /// All blocks must be resident at once, as in cudaLaunchCooperativeKernel
     #[arg(long, help_heading = LAUNCH)]
     pub(crate) cooperative: bool,
+    /// Round every product and every sum. Otherwise some become one fma, as NVIDIA's compiler makes it where the PTX
+    /// does not say how to round
+    #[arg(long, help_heading = LAUNCH)]
+    pub(crate) no_contraction: bool,
     /// An argument, in order of the kernel's parameters; --help explains the forms
     #[arg(short, long = "arg", value_name = "ARG", allow_hyphen_values = true, help_heading = LAUNCH)]
     pub(crate) args: Vec<String>,
@@ -393,8 +397,8 @@ pub(crate) struct OnDeviceArgs {
     /// notices accesses behind its end
     #[arg(long, help_heading = DEVICE)]
     pub(crate) packed: bool,
-    /// Have the device round every product and every sum. Its compiler may otherwise contract two into one fma where the
-    /// PTX does not say how to round; the simulator never does
+    /// Have the device and the simulator round every product and every sum. The device's compiler otherwise contracts
+    /// some into one fma where the PTX does not say how to round, and the simulator does as it does
     #[arg(long, help_heading = DEVICE)]
     pub(crate) no_contraction: bool,
     /// End a launch after this time: 30s, 500ms, 2m

@@ -71,7 +71,8 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) => {
             let track_initialization = args.tool.contains(&Tool::Initcheck);
-            let config = DeviceConfig { track_initialization, ..DeviceConfig::h200() };
+            let contraction = !args.no_contraction;
+            let config = DeviceConfig { track_initialization, contraction, ..DeviceConfig::h200() };
             Ok(run::run(args, &cli.global, console, &Simulator::new(config)))
         }
         Command::Check(args) => check::check(args, &cli.global, console),

@@ -268,7 +268,18 @@ impl Function {
     /// # Errors
     /// As [`Function::code`].
     pub fn registers(&self) -> Result<u32> {
-        Ok(self.code()?.registers.clamp(16, 255))
+        // The compiler sees to it that the largest block fits, and as many blocks as were asked for.
+        let context = self.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
+        let config = context.device.simulator.config();
+        let tuning = &self.declared().tuning;
+        let threads = tuning.required_threads.or(tuning.max_threads);
+        let threads =
+            threads.map_or(config.threads_per_block, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
+        let warps = threads.clamp(1, config.threads_per_block).div_ceil(32).next_multiple_of(4);
+        let blocks = tuning.min_ctas_per_sm.unwrap_or(1).max(1);
+        let most =
+            config.registers_per_multiprocessor / warps.saturating_mul(32).saturating_mul(blocks) / 8 * 8;
+        Ok(self.code()?.registers.clamp(16, most.clamp(16, 255)))
     }
 
     /// Bytes of static shared memory.

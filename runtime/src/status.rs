@@ -150,7 +150,8 @@ pub(crate) fn of_finding(kind: sim_core::FindingKind) -> Status {
         K::Misaligned => Status::MISALIGNED_ADDRESS,
         K::WrongSpace => Status::INVALID_ADDRESS_SPACE,
         K::AssertionFailed => Status::ASSERT,
-        K::Deadlock | K::BarrierMismatch | K::WarpSyncMismatch | K::LimitReached => Status::LAUNCH_TIMEOUT,
+        K::WarpSyncMismatch => Status::ILLEGAL_INSTRUCTION,
+        K::Deadlock | K::BarrierMismatch | K::LimitReached => Status::LAUNCH_TIMEOUT,
         K::Unsupported => Status::NOT_SUPPORTED,
         _ => Status::LAUNCH_FAILED,
     }

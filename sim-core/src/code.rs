@@ -50,6 +50,9 @@ pub struct Code {
 pub struct SharedLayout {
     /// Offset of each variable from the start of the shared window.
     pub offsets: rustc_hash::FxHashMap<VarId, u32>,
+    /// First byte that the kernel may use: the window's first where it names the system's part
+    /// (`%reserved_smem_offset_1`, by cooperative groups of several warps).
+    pub first: u32,
     /// Bytes of static variables.
     pub static_bytes: u32,
     /// End of the static variables, aligned for the dynamic part, which starts here.

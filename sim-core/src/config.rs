@@ -37,6 +37,9 @@ pub struct DeviceConfig {
     pub track_initialization: bool,
     /// Addresses handed out for global memory.
     pub global_addresses: Range<u64>,
+    /// Whether a product and a sum that leave their rounding open become one fma where NVIDIA's compiler makes one of
+    /// them, which rounds once: what a device shows, unless it was told not to.
+    pub contraction: bool,
     /// Clock in kHz, for `%clock` and `%globaltimer`.
     pub clock_khz: u32,
 }
@@ -60,6 +63,7 @@ impl DeviceConfig {
             heap: 8 << 20,
             track_initialization: false,
             global_addresses: window::GLOBAL,
+            contraction: true,
             clock_khz: 1_980_000,
         }
     }

@@ -34,7 +34,7 @@ fn main() {
     let level = SimdLevel::detect();
     let start = Instant::now();
     let instructions: usize =
-        kernels.iter().map(|&id| sim_core::decode(&module, id, level).insts.len()).sum();
+        kernels.iter().map(|&id| sim_core::decode(&module, id, level, true).insts.len()).sum();
     let decoding = start.elapsed().as_secs_f64();
     let rate = |seconds: f64| bytes / 1e6 / seconds;
     println!(

@@ -108,7 +108,10 @@ fn compare_one(
     reporter: &mut Reporter<'_>,
 ) -> Result<Sides, Failure> {
     let (plan, module) = read(file, reporter)?;
-    let simulate = || run(&plan, &module, &Simulator::new(DeviceConfig::h200()), &args.on, global, console);
+    let simulate = |contraction: bool| {
+        let simulator = Simulator::new(DeviceConfig { contraction, ..DeviceConfig::h200() });
+        run(&plan, &module, &simulator, &args.on, global, console)
+    };
     // The other side comes first: that it is missing is known before the simulator works for long.
     match &args.recording {
         None => {
@@ -117,14 +120,14 @@ fn compare_one(
             Ok(Sides {
                 who: who(device, &args.on),
                 contractable: contractable(&module),
-                simulator: simulate()?,
+                simulator: simulate(!args.on.no_contraction)?,
                 device: outputs,
             })
         }
         Some(path) => {
             let path = recording_path(path, file, args.files.len());
             let bytes = read_file(&path)?;
-            let simulator = simulate()?;
+            let simulator = simulate(!args.on.no_contraction && recording::contracted(&bytes))?;
             let (who, device) = recording::read(&bytes, &module, &simulator)
                 .map_err(|failure| failure.context(path.display()))?;
             Ok(Sides { who, contractable: contractable(&module), simulator, device })

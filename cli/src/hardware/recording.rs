@@ -156,6 +156,15 @@ pub(super) fn read(bytes: &[u8], module: &Module, simulator: &Outputs) -> Result
     })
 }
 
+/// Whether the recorded device was let fuse products and sums; what is wrong with a recording is [`read`]'s to say.
+pub(super) fn contracted(bytes: &[u8]) -> bool {
+    let mut line = Vec::new();
+    let read = BufReader::new(GzDecoder::new(bytes)).take(MAX_HEAD).read_until(b'\n', &mut line);
+    read.ok()
+        .and_then(|_| serde_json::from_slice::<Head>(&line).ok())
+        .is_none_or(|head| head.body.device.contraction)
+}
+
 fn parse(
     content: &mut impl BufRead,
     module: &Module,

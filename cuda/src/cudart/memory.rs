@@ -516,9 +516,11 @@ rt_stream! {
             return Ok(());
         }
         let (context, stream) = state::stream(0, null)?;
+        // On a device it is over before anything that the program asks for next, in whatever stream.
+        let idle = context.query_stream(&stream).is_ok();
         set((context.clone(), Arc::clone(&stream)), to, 0, 1, (value & 0xff) as u32, bytes, 1)?;
         let shared = context.device.memory.find(to).is_some_and(|a| a.kind.is_host());
-        if shared { context.synchronize_stream(&stream) } else { Ok(()) }
+        if idle || shared { context.synchronize_stream(&stream) } else { Ok(()) }
     }
     fn cudaMemsetAsync | cudaMemsetAsync_ptsz (null; to: u64, value: i32, bytes: usize, stream: Handle) {
         ensure()?;

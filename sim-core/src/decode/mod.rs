@@ -5,9 +5,10 @@
 
 use ptx_frontend::{
     Body, FuncId, Function, FunctionKind, Instruction, Modifier, Modifiers, Module, Opcode, Operand, Param,
-    ScalarType, StateSpace, Symbol, VarId, Variable,
+    ScalarType, SpecialRegister, StateSpace, Symbol, VarId, Variable,
 };
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::code::*;
@@ -15,6 +16,7 @@ use crate::lanes::{Pred, SimdLevel, Slot};
 use crate::memory::window;
 
 mod asynchronous;
+mod contract;
 mod control;
 mod flow;
 mod liveness;
@@ -37,10 +39,13 @@ pub(crate) type Refusal = String;
 /// # let source = ptx_frontend::Source::new("k.ptx", b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }".to_vec());
 /// # let Some(module) = ptx_frontend::parse(source).module else { return };
 /// let kernel = module.kernel("k").unwrap();
-/// let code = sim_core::decode(&std::sync::Arc::new(module), kernel, sim_core::SimdLevel::detect());
+/// let code = sim_core::decode(&std::sync::Arc::new(module), kernel, sim_core::SimdLevel::detect(), true);
 /// assert_eq!(code.functions.len(), 1);
 /// ```
-pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel) -> Code {
+///
+/// With `contraction`, products and sums that leave their rounding open become what NVIDIA's compiler makes of them:
+/// see [`crate::DeviceConfig::contraction`].
+pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel, contraction: bool) -> Code {
     let reachable = reachable(module, kernel);
     let shared = shared_layout(module, &reachable);
     let mut code = Code {
@@ -65,7 +70,8 @@ pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel) -> Code {
     for &id in &reachable {
         let function = &module.functions[id.index()];
         if let Some(body) = &function.body {
-            Decoder::new(module, id, function, body, level, &indices, &mut code, &mut pools).run();
+            let body = if contraction { contract::contract(module, body) } else { Cow::Borrowed(body) };
+            Decoder::new(module, id, function, &body, level, &indices, &mut code, &mut pools).run();
         }
     }
     code
@@ -128,6 +134,7 @@ fn reachable(module: &Module, kernel: FuncId) -> Vec<FuncId> {
 /// Offsets of the shared variables that the functions name; unsized ones start where the rest ends.
 fn shared_layout(module: &Module, functions: &[FuncId]) -> SharedLayout {
     let mut named: Vec<VarId> = Vec::new();
+    let mut first = window::SHARED_START;
     for id in functions {
         let Some(body) = &module.functions[id.index()].body else { continue };
         for operand in &body.operand_pool {
@@ -137,6 +144,10 @@ fn shared_layout(module: &Module, functions: &[FuncId]) -> SharedLayout {
                     base: ptx_frontend::AddressBase::Variable(id),
                     ..
                 }) => id,
+                Operand::Special(SpecialRegister::ReservedSmemOffset(_)) => {
+                    first = 0;
+                    continue;
+                }
                 _ => continue,
             };
             if module.variables[variable.index()].space == StateSpace::Shared {
@@ -146,7 +157,7 @@ fn shared_layout(module: &Module, functions: &[FuncId]) -> SharedLayout {
     }
     named.sort();
     named.dedup();
-    let mut layout = SharedLayout::default();
+    let mut layout = SharedLayout { first, ..SharedLayout::default() };
     let mut end = u64::from(window::SHARED_START);
     let mut dynamic_align = 16;
     for &id in &named {
@@ -387,6 +398,10 @@ impl<'a> Decoder<'a> {
     fn instruction(&mut self, inst: &Instruction) -> Result<(), Refusal> {
         let op = &self.module.ops[inst.op.index()];
         let operands = self.body.operands(inst);
+        // A product that went into its sums.
+        if matches!(op.opcode, Opcode::Mul | Opcode::Div) && operands.is_empty() {
+            return Ok(());
+        }
         let guard = self.guard(inst);
         if self.asynchronous(guard, op, operands)? {
             return Ok(());

@@ -521,13 +521,14 @@ impl<O: Observer> Machine<'_, '_, O> {
         let bytes = u64::from(at.access.bytes());
         let size = self.cta.shared.len() as u64;
         let own = self.own_rank_window();
+        let first = u64::from(self.worker.grid.code.shared.first);
         let mut bad = 0;
         each_lane(at.lanes, |lane| {
             if addresses[lane].wrapping_sub(own) < 1 << window::SHARED_RANK_SHIFT {
                 addresses[lane] -= own;
             }
             let address = addresses[lane];
-            let fine = address >= u64::from(window::SHARED_START) && address + bytes <= size;
+            let fine = address >= first && address + bytes <= size;
             bad |= u32::from(!fine) << lane;
         });
         if bad == 0 {

@@ -177,7 +177,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 "member mask {members:#010x} names lanes {} that have exited or never existed",
                 lanes_text(members & exited)
             );
-            self.note(group, Fault::new(FindingKind::WarpSyncMismatch, active, text));
+            self.note(group, Fault::new(FindingKind::UndefinedBehavior, active, text));
         }
         let needed = members & !exited;
         if needed & !active == 0 {
@@ -221,7 +221,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 "lanes {} read a lane that does not take part: the value is undefined",
                 lanes_text(stray)
             );
-            self.note(group, Fault::new(FindingKind::WarpSyncMismatch, stray, text));
+            self.note(group, Fault::new(FindingKind::UndefinedBehavior, stray, text));
         }
     }
 

@@ -155,7 +155,10 @@ impl Simulator {
             candidates: loaded.module.kernels().map(|(_, kernel)| kernel.name.to_string()).collect(),
         })?;
         let mut codes = loaded.codes.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(codes.entry(id).or_insert_with(|| Arc::new(decode(&loaded.module, id, self.level))).clone())
+        Ok(codes
+            .entry(id)
+            .or_insert_with(|| Arc::new(decode(&loaded.module, id, self.level, self.config.contraction)))
+            .clone())
     }
 
     /// [`Backend::load`] with variables that have their place already, in memory of [`Simulator::adopt`].
@@ -360,7 +363,9 @@ impl Simulator {
             R::Nsmid => u64::from(self.config.multiprocessors),
             R::Gridid => 1,
             R::TotalSmemSize => {
-                u64::from(code.shared.static_end - window::SHARED_START + launch.shared_bytes)
+                // Shared memory is given out in units of 128 bytes.
+                let bytes = code.shared.static_end - window::SHARED_START + launch.shared_bytes;
+                u64::from(bytes).next_multiple_of(128)
             }
             R::AggrSmemSize => u64::from(code.shared.static_end + launch.shared_bytes),
             R::DynamicSmemSize => u64::from(launch.shared_bytes),

@@ -11,6 +11,8 @@ struct Spec {
     width: usize,
     precision: Option<usize>,
     long: bool,
+    /// How many `h` stand before the letter.
+    short: u32,
     letter: u8,
 }
 
@@ -71,10 +73,9 @@ pub(super) fn format(
             let precision = number(&mut rest, &mut next);
             spec.precision = usize::try_from(precision).ok().map(|precision| precision.min(MAX_FIELD));
         }
-        while let Some(modifier) =
-            rest.next_if(|byte| matches!(byte, b'h' | b'l' | b'L' | b'q' | b'j' | b'z' | b't'))
-        {
-            spec.long |= modifier != b'h';
+        while let Some(modifier) = rest.next_if(|byte| matches!(byte, b'h' | b'l')) {
+            spec.long |= modifier == b'l';
+            spec.short += u32::from(modifier == b'h');
         }
         let Some(letter) = rest.next() else { break };
         spec.letter = letter;
@@ -82,10 +83,20 @@ pub(super) fn format(
             b'%' => out.push(b'%'),
             b'd' | b'i' => {
                 let value = if spec.long { next(8) as i64 } else { i64::from(next(4) as i32) };
+                let value = match spec.short {
+                    0 => value,
+                    1 => i64::from(value as i16),
+                    _ => i64::from(value as i8),
+                };
                 integer(out, &spec, value < 0, value.unsigned_abs());
             }
             b'u' | b'x' | b'X' | b'o' => {
                 let value = if spec.long { next(8) } else { next(4) };
+                let value = match spec.short {
+                    0 => value,
+                    1 => u64::from(value as u16),
+                    _ => u64::from(value as u8),
+                };
                 integer(out, &spec, false, value);
             }
             b'c' => pad(out, &spec, &[next(4) as u8]),
@@ -103,6 +114,7 @@ pub(super) fn format(
             b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
                 float(out, &spec, f64::from_bits(next(8)))
             }
+            // `%zu` and the like, which a device prints as they are.
             other => out.extend([b'%', other]),
         }
     }
@@ -300,5 +312,6 @@ mod tests {
         check("%a %.1a %f", &[bits(1.0), bits(1.96875), bits(f64::NAN)], "0x1p+0 0x2.0p+0 nan");
         check("%*d|%.*f", &[(6, 4), (1, 4), (1, 4), bits(0.25)], "     1|0.2");
         check("%d %f", &[(1, 4), bits(2.0)], "1 2.000000");
+        check("%hhd %hu %zu %Lf", &[(300, 4), (70000, 4)], "44 4464 %zu %Lf");
     }
 }

@@ -1,9 +1,12 @@
 //! Single- and double-precision arithmetic (ISA 9.7.3) and mixed precision (ISA 9.7.5).
 
-use ptx_frontend::{Modifier, Modifiers, Op, ScalarType as S};
+use ptx_frontend::{Modifier, Modifiers, Op, Operand, ScalarType as S};
 
 use super::dispatch::with_variants;
-use super::{Bound, Modes, Role, Written, ftz, rounding, sat, with_flag, with_rounding};
+use super::{
+    Bound, CONTRACTED_DIV_APPROX, CONTRACTED_DIV_FULL, Modes, Role, Written, ftz, rounding, sat, with_flag,
+    with_rounding,
+};
 use crate::lanes::{map1, map2, map3, test1};
 use crate::numerics as n;
 
@@ -14,9 +17,48 @@ macro_rules! saturated {
     }};
 }
 
+/// A sum that took a product or an approximate quotient in: see [`crate::decode`]'s contraction.
+fn contracted(op: &Op, written: Written<'_>) -> Option<Bound> {
+    let [minus_a, minus_c] = written.signs();
+    // (a op b) + c, where the operation gives two factors.
+    macro_rules! sum_of {
+        ($factors:expr) => {
+            with_flag!(ftz(op), FTZ => with_flag!(sat(op), SAT => with_flag!(minus_a, A => with_flag!(minus_c, C => {
+                map3!(|a: u32, b: u32, c: u32| -> u32 {
+                    let (a, b) = $factors(a ^ (A as u32) << 31, b, FTZ);
+                    saturated!(SAT, n::f32::fma(a, b, c ^ (C as u32) << 31, n::Rounding::Rn, FTZ))
+                })
+            }))))
+        };
+    }
+    match op.ty(0)? {
+        S::F32 => {
+            let fns = match written.operands.get(4) {
+                None => sum_of!(|a, b, _| (a, b)),
+                Some(Operand::Integer(CONTRACTED_DIV_APPROX)) => sum_of!(n::approx::div_factors_f32),
+                Some(Operand::Integer(CONTRACTED_DIV_FULL)) => sum_of!(n::approx::div_full_factors_f32),
+                _ => return None,
+            };
+            Bound::ternary(fns, S::F32)
+        }
+        S::F64 => Bound::ternary(
+            with_flag!(minus_a, A => with_flag!(minus_c, C => {
+                map3!(|a: u64, b: u64, c: u64| -> u64 {
+                    n::f64::fma(a ^ (A as u64) << 63, b, c ^ (C as u64) << 63, n::Rounding::Rn)
+                })
+            })),
+            S::F64,
+        ),
+        _ => None,
+    }
+}
+
 macro_rules! arithmetic {
     ($($name:ident)*) => {$(
-        pub(super) fn $name(op: &Op, _: Written<'_>) -> Option<Bound> {
+        pub(super) fn $name(op: &Op, written: Written<'_>) -> Option<Bound> {
+            if written.operands.len() > 3 {
+                return contracted(op, written);
+            }
             let rounding = rounding(op)?;
             match (op.ty(0)?, op.ty(1)) {
                 (S::F32, None) => Bound::binary(

@@ -3,12 +3,31 @@
 
 use ptx_frontend::{Modifier, Modifiers, Op};
 
-use super::{Bound, Modes, Written, with_half};
+use super::{Bound, Modes, Written, with_flag, with_half};
 use crate::lanes::{map1, map2, map3};
+
+/// A sum that took a product in: `d, a, b, c`, with signs that change.
+fn contracted(op: &Op, written: Written<'_>) -> Option<Bound> {
+    let ty = op.ty(0)?;
+    let [minus_a, minus_c] = written.signs();
+    let fns = with_half!(ty, m, T => with_flag!(minus_a, A => with_flag!(minus_c, C => {
+        map3!(|a: T, b: T, c: T, imm| -> T {
+            let modes = Modes::from_bits(imm);
+            let a = if A { m::neg(a, false) } else { a };
+            let c = if C { m::neg(c, false) } else { c };
+            let r = m::fma(a, b, c, modes.ftz());
+            if modes.sat() { m::sat(r) } else { r }
+        })
+    })));
+    Some(Bound::ternary(fns, ty)?.modes(Modes::of(op)))
+}
 
 macro_rules! arithmetic {
     ($($name:ident)*) => {$(
-        pub(super) fn $name(op: &Op, _: Written<'_>) -> Option<Bound> {
+        pub(super) fn $name(op: &Op, written: Written<'_>) -> Option<Bound> {
+            if written.operands.len() > 3 {
+                return contracted(op, written);
+            }
             let ty = op.ty(0)?;
             let fns = with_half!(ty, m, T => map2!(|a: T, b: T, imm| -> T {
                 let modes = Modes::from_bits(imm);

@@ -119,6 +119,18 @@ pub(crate) struct Written<'a> {
     pub pair: bool,
 }
 
+/// The fifth operand of a sum that took in a quotient of `div.approx`, and of `div.full`.
+pub(crate) const CONTRACTED_DIV_APPROX: u64 = 1;
+/// See [`CONTRACTED_DIV_APPROX`].
+pub(crate) const CONTRACTED_DIV_FULL: u64 = 2;
+
+impl Written<'_> {
+    /// Of a sum `d, a, b, c` that took a product in: whether the signs of `a` and of `c` change.
+    fn signs(&self) -> [bool; 2] {
+        [1, 3].map(|at| matches!(self.operands.get(at), Some(Operand::Negated(_))))
+    }
+}
+
 type Binder = fn(&Op, Written<'_>) -> Option<Bound>;
 
 /// What an opcode word means, one row a family of types.

@@ -111,23 +111,34 @@ pub fn tanh_f32(a: u32) -> u32 {
 /// `div.approx{.ftz}.f32` (manual 9.7.3.8).
 #[inline(always)]
 pub fn div_f32(a: u32, b: u32, ftz: bool) -> u32 {
+    let (a, b) = div_factors_f32(a, b, ftz);
+    single::mul(b, a, Rounding::Rn, ftz)
+}
+
+/// The numbers whose product is `div.approx{.ftz}.f32`.
+#[inline(always)]
+pub fn div_factors_f32(a: u32, b: u32, ftz: bool) -> (u32, u32) {
     if ftz {
-        return single::mul(a, unit::rcp(b), Rounding::Rn, true);
+        return (a, unit::rcp(b));
     }
     let scale = if below_normal(b) { TWO_POW_24 } else { ONE };
-    mul(unit::rcp(mul(b, scale)), mul(a, scale))
+    (mul(a, scale), unit::rcp(mul(b, scale)))
 }
 
 /// `div.full{.ftz}.f32` (manual 9.7.3.8).
 #[inline(always)]
 pub fn div_full_f32(a: u32, b: u32, ftz: bool) -> u32 {
+    let (a, b) = div_full_factors_f32(a, b, ftz);
+    single::mul(b, a, Rounding::Rn, ftz)
+}
+
+/// The numbers whose product is `div.full{.ftz}.f32`.
+#[inline(always)]
+pub fn div_full_factors_f32(a: u32, b: u32, ftz: bool) -> (u32, u32) {
     let scale = if !ftz && below_normal(b) { TWO_POW_24 } else { ONE };
     let scale = if huge(b) { QUARTER } else { scale };
-    let (a, b) = (
-        if scale == ONE { a } else { single::mul(a, scale, Rounding::Rn, ftz) },
-        if scale == ONE { b } else { single::mul(b, scale, Rounding::Rn, ftz) },
-    );
-    single::mul(unit::rcp(b), a, Rounding::Rn, ftz)
+    let scaled = |x: u32| if scale == ONE { x } else { single::mul(x, scale, Rounding::Rn, ftz) };
+    (scaled(a), unit::rcp(scaled(b)))
 }
 
 /// `ex2.approx.f16` (manual 9.7.4.10): EX2 truncated to `.f16`, subnormals kept, infinite from 2^16 on.

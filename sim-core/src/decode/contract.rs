@@ -1,0 +1,361 @@
+//! Contraction of products and sums, as NVIDIA's compiler does it.
+//!
+//! Where a `mul` and an `add` or `sub` leave their rounding open, a compiler may make one `fma` of them
+//! (ISA 9.7.3, 9.7.4), which rounds once. ptxas always does so, by a rule that small kernels show (13.0, sm_90, default
+//! optimisation): a product disappears into its sums if each of its uses is a sum of the same type and `.ftz` in the
+//! same basic block, and none takes it twice; of two products in one sum, that with fewer uses goes in, of equals the
+//! first. A product with any other use is computed and rounded, and so are its sums. The approximate quotients of
+//! `div.approx.f32` and `div.full.f32` end with a product. What ptxas replaces by code with branches ends a basic
+//! block.
+//!
+//! The rewritten body keeps all instructions at their places: a product that went into its sums has no operands left,
+//! and a sum that took one in has four, `d, a, b, c` for a * b + c, with [`Operand::Negated`] where a sign changes, and
+//! a fifth for a quotient.
+
+use std::borrow::Cow;
+
+use ptx_frontend::{
+    Body, Instruction, Modifier, Modifiers, Module, Op, Opcode, Operand, OperandList, RegId, ScalarType,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::liveness::Uses;
+use crate::semantics::{CONTRACTED_DIV_APPROX, CONTRACTED_DIV_FULL};
+
+/// A product whose every use so far is a sum that can take it in.
+struct Product {
+    instruction: u32,
+    factors: [Operand; 2],
+    /// Versions of the factors' registers when it was computed.
+    versions: [u32; 2],
+    kind: Kind,
+    /// The fifth operand of its sums, for a quotient.
+    quotient: Option<u64>,
+    /// The sums, and which of their operands it is.
+    uses: SmallVec<[(u32, u8); 2]>,
+    whole: bool,
+}
+
+/// What a product and a sum must have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kind {
+    ty: ScalarType,
+    ftz: bool,
+}
+
+/// The kind of a sum or product that leaves its rounding open.
+fn open(op: &Op) -> Option<Kind> {
+    let ty = op.ty(0)?;
+    let floating = matches!(
+        ty,
+        ScalarType::F32
+            | ScalarType::F64
+            | ScalarType::F16
+            | ScalarType::F16x2
+            | ScalarType::Bf16
+            | ScalarType::Bf16x2
+    );
+    (floating && op.ty(1).is_none() && op.rounding().is_none())
+        .then(|| Kind { ty, ftz: op.has(Modifier::Ftz) })
+}
+
+fn product(op: &Op, inst: &Instruction) -> Option<Kind> {
+    let multiplies = op.opcode == Opcode::Mul || quotient(op).is_some();
+    let plain = multiplies && inst.guard.is_none() && !op.has(Modifier::Sat);
+    plain.then(|| open(op)).flatten()
+}
+
+/// What a quotient that ends with a product is to its sums.
+fn quotient(op: &Op) -> Option<u64> {
+    match op.opcode {
+        Opcode::Div if op.has(Modifier::Approx) => Some(CONTRACTED_DIV_APPROX),
+        Opcode::Div if op.has(Modifier::Full) => Some(CONTRACTED_DIV_FULL),
+        _ => None,
+    }
+}
+
+fn sum(op: &Op) -> Option<Kind> {
+    matches!(op.opcode, Opcode::Add | Opcode::Sub).then(|| open(op)).flatten()
+}
+
+/// Operands that a rewritten sum can have: registers, and constants whose sign can change.
+fn movable(operand: Operand, kind: Kind) -> bool {
+    match operand {
+        Operand::Register(_) => true,
+        Operand::F32(_) => kind.ty == ScalarType::F32,
+        Operand::F64(_) => matches!(kind.ty, ScalarType::F32 | ScalarType::F64),
+        _ => false,
+    }
+}
+
+fn negated(operand: Operand) -> Operand {
+    match operand {
+        Operand::Register(id) => Operand::Negated(id),
+        Operand::F32(bits) => Operand::F32(bits ^ 1 << 31),
+        Operand::F64(bits) => Operand::F64(bits ^ 1 << 63),
+        other => other,
+    }
+}
+
+/// The first instructions of basic blocks: labels that something names, and what follows a jump.
+fn leaders(module: &Module, body: &Body) -> Vec<bool> {
+    let mut leader = vec![false; body.instructions.len() + 1];
+    for operand in &body.operand_pool {
+        match *operand {
+            Operand::Label(label) => leader[body.labels[label.index()].target as usize] = true,
+            Operand::BranchTargets(list) => {
+                for label in &body.branch_targets[list.index()] {
+                    leader[body.labels[label.index()].target as usize] = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    for (at, inst) in body.instructions.iter().enumerate() {
+        leader[at + 1] |= ends_block(module.op(inst), inst);
+    }
+    leader
+}
+
+/// Whether ptxas ends a basic block with an instruction: jumps, fences, what becomes code with branches, and guarded
+/// instructions that more than compute.
+fn ends_block(op: &Op, inst: &Instruction) -> bool {
+    let wide = op.ty(0).is_some_and(|ty| ty.bits() == 64);
+    match op.opcode {
+        Opcode::Bra | Opcode::Brx | Opcode::Ret | Opcode::Exit | Opcode::Trap | Opcode::Call => true,
+        Opcode::Brkpt | Opcode::Pmevent | Opcode::Membar => true,
+        Opcode::Fence => !op.has(Modifier::Proxy),
+        Opcode::Div | Opcode::Rcp | Opcode::Sqrt if op.rounding().is_some() => true,
+        Opcode::Div | Opcode::Rem => wide,
+        Opcode::Rsqrt => wide && !op.has(Modifier::Ftz),
+        Opcode::Ld
+        | Opcode::Ldu
+        | Opcode::St
+        | Opcode::Atom
+        | Opcode::Red
+        | Opcode::Cp
+        | Opcode::Tex
+        | Opcode::Suld
+        | Opcode::Sust
+        | Opcode::Mbarrier
+        | Opcode::Bar
+        | Opcode::Barrier
+        | Opcode::Prefetch => inst.guard.is_some(),
+        _ => false,
+    }
+}
+
+/// The body with sums that took their products in; the body itself if there are none.
+pub(super) fn contract<'a>(module: &Module, body: &'a Body) -> Cow<'a, Body> {
+    let any = |find: fn(&Op, &Instruction) -> bool| {
+        body.instructions.iter().any(|inst| find(module.op(inst), inst))
+    };
+    let debugged = module.target_options.iter().any(|option| &**option == "debug");
+    if debugged || !any(|op, inst| product(op, inst).is_some()) || !any(|op, _| sum(op).is_some()) {
+        return Cow::Borrowed(body);
+    }
+    let mut products = Finder::new(module, body).find();
+    let sums = choose(&mut products);
+    if sums.is_empty() {
+        return Cow::Borrowed(body);
+    }
+    rewrite(module, body, &products, &sums)
+}
+
+/// Walks a body and collects products and their uses.
+struct Finder<'a> {
+    module: &'a Module,
+    body: &'a Body,
+    leader: Vec<bool>,
+    products: Vec<Product>,
+    /// The product that each register holds, by index and one.
+    holds: Vec<u32>,
+    held: Vec<RegId>,
+    /// How often each register was written in the text so far.
+    version: Vec<u32>,
+    /// Registers whose value crosses a border between blocks.
+    crosses: Vec<bool>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(module: &'a Module, body: &'a Body) -> Self {
+        let leader = leaders(module, body);
+        let mut finder = Finder {
+            module,
+            body,
+            leader,
+            products: Vec::new(),
+            holds: Vec::new(),
+            held: Vec::new(),
+            version: Vec::new(),
+            crosses: Vec::new(),
+        };
+        finder.find_crossing();
+        finder
+    }
+
+    /// A register that some block reads before it surely wrote it.
+    fn find_crossing(&mut self) {
+        let mut uses = Uses::default();
+        let mut block = 0u32;
+        let mut written: Vec<u32> = Vec::new();
+        for (at, inst) in self.body.instructions.iter().enumerate() {
+            block += u32::from(self.leader[at]);
+            uses.collect(self.module, self.body, inst);
+            let most = uses.reads.iter().chain(&uses.writes).map(|register| register.index() + 1).max();
+            let registers = most.unwrap_or(0).max(written.len());
+            written.resize(registers, u32::MAX);
+            self.crosses.resize(registers, false);
+            for register in &uses.reads {
+                self.crosses[register.index()] |= written[register.index()] != block;
+            }
+            if inst.guard.is_none() {
+                for register in &uses.writes {
+                    written[register.index()] = block;
+                }
+            }
+        }
+        self.holds = vec![0; self.crosses.len()];
+        self.version = vec![0; self.crosses.len()];
+    }
+
+    fn version_of(&self, operand: Operand) -> u32 {
+        if let Operand::Register(id) = operand { self.version[id.index()] } else { 0 }
+    }
+
+    fn find(mut self) -> Vec<Product> {
+        let mut uses = Uses::default();
+        for (at, inst) in self.body.instructions.iter().enumerate() {
+            if self.leader[at] {
+                for register in self.held.drain(..) {
+                    self.holds[register.index()] = 0;
+                }
+            }
+            let op = self.module.op(inst);
+            uses.collect(self.module, self.body, inst);
+            self.reads(at as u32, op, inst, &uses);
+            for &register in &uses.writes {
+                self.version[register.index()] += 1;
+                let holds = std::mem::take(&mut self.holds[register.index()]);
+                if holds != 0 && inst.guard.is_some() {
+                    self.products[holds as usize - 1].whole = false;
+                }
+            }
+            self.computes(at as u32, op, inst);
+        }
+        self.products
+    }
+
+    /// What an instruction reads ends products, unless it is a sum that can take one in.
+    fn reads(&mut self, at: u32, op: &Op, inst: &Instruction, uses: &Uses) {
+        if let Some(kind) = sum(op)
+            && let [_, x, y] = *self.body.operands(inst)
+            && x != y
+            && movable(x, kind)
+            && movable(y, kind)
+        {
+            for (side, operand) in [x, y].into_iter().enumerate() {
+                let Operand::Register(id) = operand else { continue };
+                let Some(holds) = (self.holds[id.index()] as usize).checked_sub(1) else { continue };
+                let factors = self.products[holds].factors.map(|factor| self.version_of(factor));
+                let product = &mut self.products[holds];
+                product.whole &= product.kind == kind && product.versions == factors;
+                product.uses.push((at, side as u8));
+            }
+            return;
+        }
+        for register in &uses.reads {
+            if let Some(holds) = (self.holds[register.index()] as usize).checked_sub(1) {
+                self.products[holds].whole = false;
+            }
+        }
+    }
+
+    /// Notes the product that an instruction computes.
+    fn computes(&mut self, at: u32, op: &Op, inst: &Instruction) {
+        if let Some(kind) = product(op, inst)
+            && let [Operand::Register(to), a, b] = *self.body.operands(inst)
+            && movable(a, kind)
+            && movable(b, kind)
+            && a != Operand::Register(to)
+            && b != Operand::Register(to)
+            && !self.crosses[to.index()]
+        {
+            self.products.push(Product {
+                instruction: at,
+                factors: [a, b],
+                versions: [a, b].map(|factor| self.version_of(factor)),
+                kind,
+                quotient: quotient(op),
+                uses: SmallVec::new(),
+                whole: true,
+            });
+            self.holds[to.index()] = self.products.len() as u32;
+            self.held.push(to);
+        }
+    }
+}
+
+/// Settles which products go into their sums; for each such sum, the product and which operand it is.
+fn choose(products: &mut [Product]) -> FxHashMap<u32, (usize, u8)> {
+    let mut both: FxHashMap<u32, [Option<usize>; 2]> = FxHashMap::default();
+    for (index, product) in products.iter_mut().enumerate() {
+        product.whole &= !product.uses.is_empty();
+        for &(at, side) in &product.uses {
+            both.entry(at).or_default()[usize::from(side)] = Some(index);
+        }
+    }
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for index in 0..products.len() {
+            let loses = |&(at, side): &(u32, u8)| {
+                let Some(other) = both[&at][usize::from(1 - side)].filter(|&other| products[other].whole)
+                else {
+                    return false;
+                };
+                let (mine, theirs) = (products[index].uses.len(), products[other].uses.len());
+                theirs < mine || theirs == mine && side == 1
+            };
+            if products[index].whole && products[index].uses.iter().any(loses) {
+                products[index].whole = false;
+                changed = true;
+            }
+        }
+    }
+    let whole = products.iter().enumerate().filter(|(_, product)| product.whole);
+    whole
+        .flat_map(|(index, product)| product.uses.iter().map(move |&(at, side)| (at, (index, side))))
+        .collect()
+}
+
+fn rewrite<'a>(
+    module: &Module,
+    body: &Body,
+    products: &[Product],
+    sums: &FxHashMap<u32, (usize, u8)>,
+) -> Cow<'a, Body> {
+    let mut new = body.clone();
+    for product in products.iter().filter(|product| product.whole) {
+        new.instructions[product.instruction as usize].operands = OperandList::default();
+    }
+    for (&at, &(index, side)) in sums {
+        let inst = &mut new.instructions[at as usize];
+        let [to, x, y] = *body.operands(inst) else { continue };
+        let [mut a, b] = products[index].factors;
+        let mut c = if side == 0 { y } else { x };
+        if module.op(inst).opcode == Opcode::Sub {
+            if side == 0 {
+                c = negated(c);
+            } else {
+                a = negated(a);
+            }
+        }
+        let quotient = products[index].quotient.map(Operand::Integer);
+        inst.operands =
+            OperandList { start: new.operand_pool.len() as u32, len: 4 + u32::from(quotient.is_some()) };
+        new.operand_pool.extend([to, a, b, c].into_iter().chain(quotient));
+    }
+    Cow::Owned(new)
+}
