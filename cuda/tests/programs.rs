@@ -36,6 +36,9 @@ fn build(name: &str, scratch: &Path) -> Option<PathBuf> {
     compile(name, &[&format!("{name}.cu")], &options, scratch).map(|built| built.expect("nvcc succeeds"))
 }
 
+/// Among the options: with NVIDIA's runtime library inside.
+const STATIC: &str = "static";
+
 /// Builds a program from sources with options; the compiler's messages if it fails.
 fn compile(
     name: &str,
@@ -53,11 +56,11 @@ fn compile(
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let program = scratch.join(name);
     let output = Command::new(nvcc)
-        .args(["-std=c++17", "-cudart", "shared", "-L"])
+        .args(["-std=c++17", "-cudart", if options.contains(&STATIC) { "static" } else { "shared" }, "-L"])
         .arg(&link)
         .arg("-L")
         .arg(&library)
-        .args(options)
+        .args(options.iter().filter(|&&option| option != STATIC))
         .args(sources.iter().map(|source| folder.join(source)))
         .arg("-o")
         .arg(&program)
@@ -108,7 +111,7 @@ fn faults_stay_in_their_context() {
         ("m", "0 716 716 716 46\n", "error[misaligned]"),
         ("f", "0 700 700 700 46\n", "error[use-after-free]"),
         ("o", "0 700 700 700 46\n", "0 bytes after the end of buffer `cudaMalloc #1` (4000 bytes"),
-        ("l", "9 0 0 0 0\n", ""),
+        ("l", "1 0 0 0 0\n", ""),
     ] {
         let output = run(&program, scratch.path(), &[case]);
         let error = String::from_utf8_lossy(&output.stderr);
@@ -164,4 +167,20 @@ fn programs_run_however_they_are_compiled() {
     let output = run(&program.expect("nvcc succeeds"), scratch.path(), &[]);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && error.contains("embed PTX: `nvcc -arch=sm_90`"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_by_name() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    // Launches by kernels, and NVIDIA's own runtime library inside the program: toolkits have both as archives.
+    let launches =
+        compile("nested", &["nested.cu"], &["-arch=sm_90", "-rdc=true", "-lcudadevrt"], scratch.path());
+    let inside = compile("inside", &["options.cu"], &["-arch=sm_90", STATIC], scratch.path());
+    for (program, expected) in [(launches, "dynamic parallelism"), (inside, "-cudart shared")] {
+        let Some(program) = program else { return };
+        let output = run(&program.expect("nvcc succeeds"), scratch.path(), &[]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && error.contains(expected), "{error}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("cudaErrorNotSupported"));
+    }
 }

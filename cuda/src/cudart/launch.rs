@@ -92,21 +92,30 @@ pub(crate) struct Attributes {
     reserved: [i32; 16],
 }
 
+/// Whether a device takes a grid and a block of these extents.
+fn is_possible(context: &Context, config: &Config) -> bool {
+    let limits = context.device.simulator.config();
+    let (grid, block) = (config.grid, config.block);
+    grid.count() > 0
+        && block.count() > 0
+        && block.count() <= u128::from(limits.threads_per_block)
+        && (block.x <= 1024 && block.y <= 1024 && block.z <= 64)
+        && (grid.x <= limits.grid_x && grid.y <= 65_535 && grid.z <= 65_535)
+}
+
+/// The error of CUDA 12 for extents that are not possible; handles of kernels go to the driver as they are.
+fn refuse_configuration(of: u64, config: &Config) -> Result {
+    let refused = is_registered(of) && !is_possible(&*ensure()?, config);
+    if refused { Err(INVALID_CONFIGURATION) } else { Ok(()) }
+}
+
 unsafe fn launch(of: u64, config: &Config, stream: Handle, null: NullStream, params: *const u64) -> Result {
     ensure()?;
     let (context, stream) = state::stream(stream, null)?;
     context.check()?;
     let function = function(&context, of)?;
-    let limits = context.device.simulator.config();
-    let (grid, block) = (config.grid, config.block);
-    let possible = grid.count() > 0
-        && block.count() > 0
-        && block.count() <= u128::from(limits.threads_per_block)
-        && (block.x <= 1024 && block.y <= 1024 && block.z <= 64)
-        && (grid.x <= limits.grid_x && grid.y <= 65_535 && grid.z <= 65_535);
-    if !possible {
-        // Handles of kernels go to the driver as they are.
-        return Err(if is_registered(of) { INVALID_CONFIGURATION } else { Status::INVALID_VALUE });
+    if !is_possible(&context, config) {
+        return Err(Status::INVALID_VALUE);
     }
     // SAFETY: the compiler's code passes a pointer to each argument.
     let params = unsafe { pack(&function, params, std::ptr::null()) }?;
@@ -235,6 +244,22 @@ rt_stream! {
         of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
     ) {
         launch(of, &simple(grid, block, shared, false), stream, null, params)
+    }
+
+    fn cudaLaunchKernel_cuda12 | cudaLaunchKernel_ptsz_cuda12 (null;
+        of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
+    ) {
+        let config = simple(grid, block, shared, false);
+        refuse_configuration(of, &config)?;
+        launch(of, &config, stream, null, params)
+    }
+
+    fn cudaLaunchCooperativeKernel_cuda12 | cudaLaunchCooperativeKernel_ptsz_cuda12 (null;
+        of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
+    ) {
+        let config = simple(grid, block, shared, true);
+        refuse_configuration(of, &config)?;
+        launch(of, &config, stream, null, params)
     }
 
     fn __cudaLaunchKernel | __cudaLaunchKernel_ptsz (null;

@@ -18,6 +18,15 @@ fn runtime(name: &str) -> Option<RuntimeFunction> {
     })
 }
 
+/// What is said of a call of a function that nobody defines.
+fn undefined(name: &str) -> String {
+    let launches = ["__cudaCDP", "cudaLaunchDevice", "cudaGetParameterBuffer"];
+    match launches.iter().any(|start| name.starts_with(start)) {
+        true => format!("dynamic parallelism, a launch by a kernel (call of `{name}`)"),
+        false => format!("a call of `{name}`, which no linked module defines,"),
+    }
+}
+
 impl Decoder<'_> {
     pub(super) fn control(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
         match op.opcode {
@@ -106,7 +115,7 @@ impl Decoder<'_> {
                 } else if let Some(function) = runtime(&callee.name).filter(|_| callee.body.is_none()) {
                     self.emit(guard, Action::CallRuntime(function, Call { function: 0, site: index }));
                 } else {
-                    return Err(format!("call of `{}`, which no linked module defines", callee.name));
+                    return Err(undefined(&callee.name));
                 }
             }
             target => {
