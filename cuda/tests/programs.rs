@@ -184,3 +184,27 @@ fn what_cannot_be_done_is_said_by_name() {
         assert!(String::from_utf8_lossy(&output.stdout).contains("cudaErrorNotSupported"));
     }
 }
+
+/// Programs in the styles of samples and benchmarks print hashes of what they computed; beside each is what it printed
+/// on an H200 (driver 580.159, CUDA 13.0).
+#[test]
+fn programs_print_what_they_print_on_an_h200() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/h200");
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .expect("the folder is there")
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".cu")?.to_string()))
+        .collect();
+    names.sort();
+    assert!(names.len() >= 10, "{names:?}");
+    for name in names {
+        let source = format!("h200/{name}.cu");
+        let options = ["-gencode", "arch=compute_80,code=compute_80", "-w", "--cudadevrt", "none"];
+        let Some(program) = compile(&name, &[&source], &options, scratch.path()) else { return };
+        let output = run(&program.expect("nvcc succeeds"), scratch.path(), &[]);
+        let expected =
+            std::fs::read_to_string(folder.join(&name).with_extension("txt")).expect("a recording");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{name}: {error}");
+    }
+}
