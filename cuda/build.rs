@@ -15,6 +15,8 @@ fn main() {
     println!("cargo:rerun-if-changed=names");
     println!("cargo:rerun-if-changed=src");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
+    // Its threads and exit handler outlive a `dlclose`.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let mut defined = BTreeSet::new();
     collect(Path::new("src"), &mut defined);
