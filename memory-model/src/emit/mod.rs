@@ -112,7 +112,7 @@ impl Kernel {
     ///
     /// # Errors
     /// What the test has and a kernel cannot have: proxies other than the generic one, aliases, mbarriers, an
-    /// atomic that PTX lacks, a location that is accessed beyond its size, parts of addresses.
+    /// atomic that PTX lacks, a location that is accessed beyond its size, arithmetic of addresses.
     pub fn new(litmus: &Litmus) -> Result<Self, Unsupported> {
         let memory = locations(litmus)?;
         let groups = Groups::new(litmus)?;
@@ -279,8 +279,16 @@ fn locations(litmus: &Litmus) -> Result<Vec<Memory>, Unsupported> {
         Op::Rmw { access, .. } => access.bytes.is_some_and(|b| b < 8),
         _ => false,
     });
-    if addresses && narrow {
-        return Err(Unsupported("a narrow access in a test that keeps addresses in memory".to_owned()));
+    let copied = instructions()
+        .any(|i| matches!(&i.op, Op::Store { src, .. } if src.iter().any(|o| matches!(o, Operand::Reg(_)))));
+    let computed = instructions().any(|i| match &i.op {
+        Op::Rmw { ops, .. } => {
+            ops.iter().any(|op| matches!(op, RmwOp::Apply(op, _) if *op != crate::program::BinOp::Second))
+        }
+        _ => false,
+    });
+    if addresses && (narrow || copied && computed) {
+        return Err(Unsupported("a test that may compute with addresses or with parts of them".to_owned()));
     }
     let mut out = Vec::new();
     for (index, location) in program.locations.iter().enumerate() {
