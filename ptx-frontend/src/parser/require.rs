@@ -33,9 +33,19 @@ const SINCE: &[(&str, PtxVersion, u16)] = &[
     (".nv_intermediate_source_section", PtxVersion::new(9, 4), 10),
 ];
 
+/// Directives with the PTX version from which on they are gone, and what replaces them.
+const UNTIL: &[(&str, PtxVersion, &str)] = &[(".maxnctapersm", PtxVersion::new(2, 1), ".minnctapersm")];
+
 impl Parser<'_> {
     /// Reports a directive that the module's version or target does not have.
     pub(super) fn require(&mut self, what: &str, span: Span) {
+        if let Some((_, until, now)) = UNTIL.iter().find(|(name, ..)| *name == what)
+            && self.module.version >= *until
+        {
+            let message = format!("`{what}` is gone since PTX {until}");
+            let error = Diagnostic::error(codes::REMOVED, span, message);
+            self.error(error.help(format!("`{now}` has taken its place")));
+        }
         let Some(&(_, version, sm)) = SINCE.iter().find(|(name, ..)| *name == what) else { return };
         let (has_version, has_target) = (self.module.version, self.module.target);
         let (old, low) = (version > has_version, sm > has_target.sm);

@@ -199,6 +199,7 @@ fn wanted(expect: &Expect) -> String {
         Kind::Constant { low, high, .. } if *low == i64::MIN && *high == i64::MAX => {
             "an integer constant".to_owned()
         }
+        Kind::Constant { low, high, .. } if low == high => format!("the constant {low}"),
         Kind::Constant { low, high, .. } => format!("a constant from {low} to {high}"),
         Kind::Address { space, sized } => {
             let space = match space {

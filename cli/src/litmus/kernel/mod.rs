@@ -1,6 +1,6 @@
 //! Real PTX kernels as litmus tests: a `.ptx` file with a header of `//@` comments ([`header`]).
 //!
-//! A kernel becomes a test in the dialect of `.litmus` files, one [`column`] a thread, which the crate
+//! A kernel becomes a test in the dialect of `.litmus` files, one `column` a thread, which the crate
 //! `memory-model` reads as any other; instructions keep their lines and texts in the PTX file. What is the same
 //! in every execution (parameters, positions in the grid, addresses) is computed here ([`values`]), branches
 //! that depend on it are followed, and code that a thread does not reach is left out. Shared variables are
