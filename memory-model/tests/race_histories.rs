@@ -4,30 +4,14 @@
 //! CTA and of some of its warps, `bar.warp.sync`, release and acquire through flags. Of every word both must find the
 //! same first race. (`race_detector.rs` compares single threads with the relations of the memory model itself.)
 
+#[path = "common/random.rs"]
+mod random;
+
 use memory_model::program::{Order, Scope};
 use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
+use random::Random;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % n
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
 
 /// One access of one thread to the bytes of one word.
 #[derive(Clone)]

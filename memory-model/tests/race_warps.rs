@@ -1,24 +1,12 @@
 //! The detector takes the lanes of a warp together where it can; what it finds must be what it finds lane by lane.
 
+#[path = "common/random.rs"]
+mod random;
+
 use memory_model::program::{Order, Scope};
 use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
+use random::Random;
 use std::collections::BTreeSet;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % n
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
 
 /// Addresses of a warp, and what may be said of them.
 fn addresses(random: &mut Random, bytes: u64, lanes: u32) -> ([u64; 32], Pattern) {

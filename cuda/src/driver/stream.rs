@@ -87,6 +87,25 @@ fn kept_nodes(stream: &Stream, graph: &Arc<Graph>) -> (*const Handle, usize) {
     (kept.as_ptr(), kept.len())
 }
 
+/// What the next node of a capture comes after; with `flags` 1 instead of what it came after.
+fn update_capture(
+    stream: Handle,
+    null: NullStream,
+    nodes: *const Handle,
+    count: usize,
+    flags: u32,
+) -> Result {
+    let (_, stream) = state::stream(stream, null)?;
+    let capture = stream.capture().ok_or(Status::ILLEGAL_STATE)?;
+    if capture.is_invalid() {
+        return Err(Status::STREAM_CAPTURE_INVALIDATED);
+    }
+    if flags > 1 {
+        return Err(Status::INVALID_VALUE);
+    }
+    stream.set_capture_nodes(after_of(&capture.graph, nodes, count)?, flags == 0)
+}
+
 unsafe fn capture_info(
     stream: Handle,
     null: NullStream,
@@ -369,29 +388,13 @@ stream_api! {
     fn cuStreamUpdateCaptureDependencies | cuStreamUpdateCaptureDependencies_ptsz (null;
         stream: Handle, nodes: *const Handle, count: usize, flags: u32
     ) {
-        let (_, stream) = state::stream(stream, null)?;
-        let capture = stream.capture().ok_or(Status::ILLEGAL_STATE)?;
-        if capture.is_invalid() {
-            return Err(Status::STREAM_CAPTURE_INVALIDATED);
-        }
-        if flags > 1 {
-            return Err(Status::INVALID_VALUE);
-        }
-        stream.set_capture_nodes(after_of(&capture.graph, nodes, count)?, flags == 0)
+        update_capture(stream, null, nodes, count, flags)
     }
 
     fn cuStreamUpdateCaptureDependencies_v2 | cuStreamUpdateCaptureDependencies_v2_ptsz (null;
         stream: Handle, nodes: *const Handle, _edges: *const u64, count: usize, flags: u32
     ) {
-        let (_, stream) = state::stream(stream, null)?;
-        let capture = stream.capture().ok_or(Status::ILLEGAL_STATE)?;
-        if capture.is_invalid() {
-            return Err(Status::STREAM_CAPTURE_INVALIDATED);
-        }
-        if flags > 1 {
-            return Err(Status::INVALID_VALUE);
-        }
-        stream.set_capture_nodes(after_of(&capture.graph, nodes, count)?, flags == 0)
+        update_capture(stream, null, nodes, count, flags)
     }
 
     fn cuStreamWaitValue32_v2 | cuStreamWaitValue32_v2_ptsz (null; stream: Handle, address: u64, value: u32, flags: u32) {

@@ -14,9 +14,9 @@ use crate::observer::Observer;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockBarrier {
     /// Lanes of each warp that have arrived.
-    arrived: Vec<LaneMask>,
+    pub(super) arrived: Vec<LaneMask>,
     /// The instruction by which the first of them arrived, for synccheck.
-    first: Vec<u32>,
+    pub(super) first: Vec<u32>,
     /// Thread count asked for; `None` means all threads of the block.
     expected: Option<u32>,
     /// What arrived: reductions cannot mix with `sync` and `arrive`.
@@ -64,7 +64,6 @@ impl BlockBarrier {
     fn open(&mut self, warps: usize) {
         self.active = true;
         self.arrived.resize(warps, 0);
-        self.first.resize(warps, 0);
         (self.popc, self.and, self.or) = (0, true, false);
     }
 
@@ -150,13 +149,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             state.reduction = is_reduction;
             self.cta.open_barriers |= 1 << id;
         }
-        let before = state.arrived[index] != 0;
-        let first = before.then_some(state.first[index]);
-        if !before {
-            state.first[index] = position;
-        }
-        if barrier.aligned && self.worker.grid.options.synccheck {
-            self.check_aligned(group, active, id, first);
+        if self.worker.grid.options.synccheck {
+            self.check_arrival(group, active, id, barrier.aligned);
         }
         let state = &mut self.cta.barriers[id as usize];
         let again = state.arrived[index] & active;

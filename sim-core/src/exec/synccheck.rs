@@ -13,10 +13,19 @@ use crate::numerics::mbarrier::{self, MbarrierOp};
 use crate::observer::Observer;
 
 impl<O: Observer> Machine<'_, '_, O> {
-    /// Lanes arrive at an aligned barrier: all lanes of their warp have to execute the same instruction
-    /// (ISA 9.7.13.1). `first`: where others of the warp have arrived, if some have.
-    pub(super) fn check_aligned(&self, group: &Group, active: LaneMask, id: u32, first: Option<u32>) {
-        let Some(first) = first.filter(|&first| first != group.position) else { return };
+    /// Lanes arrive at a barrier: of an aligned one all lanes of their warp have to execute the same
+    /// instruction (ISA 9.7.13.1).
+    pub(super) fn check_arrival(&mut self, group: &Group, active: LaneMask, id: u32, aligned: bool) {
+        let warps = self.cta.warps.len();
+        let state = &mut self.cta.barriers[id as usize];
+        state.first.resize(warps, 0);
+        if state.arrived[self.index] == 0 {
+            state.first[self.index] = group.position;
+        }
+        let first = state.first[self.index];
+        if !aligned || first == group.position {
+            return;
+        }
         let text = format!("lanes of one warp arrive at barrier {id} by different instructions");
         let fault = Fault::new(FindingKind::UndefinedBehavior, active, text)
             .note("`bar` and `barrier.aligned` need all lanes of a warp at one instruction");
