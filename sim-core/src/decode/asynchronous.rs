@@ -86,7 +86,7 @@ impl Decoder<'_> {
         let elements = SlotList { start: self.code.slots.len() as u32, len: 1 };
         self.code.slots.push(element);
         let access = place.access(bytes as u8, MemOrder::Weak, elements, element);
-        Ok(Access { simple: simple(ty, elements, element, false), ..access })
+        Ok(Access { simple: simple(ty, elements, element), ..access })
     }
 
     /// `cp.async`: 4, 8 or 16 bytes, of which the source may give fewer.
@@ -299,7 +299,6 @@ impl Decoder<'_> {
         load.strong = true;
         load.order = op.order().unwrap_or(MemOrder::Acquire);
         load.scope = op.scope().unwrap_or(Scope::Cta);
-        load.simple = crate::exec::Simple::No;
         self.emit(guard, Action::Load(load));
         let done = [self.predicate_destination(dst)?, Pred::TRUE, Pred::TRUE];
         let (phase, fns): (Slot, LaneFns) = if op.has(Modifier::Parity) {

@@ -152,7 +152,7 @@ impl Decoder<'_> {
         let order = op.order().unwrap_or(MemOrder::Weak);
         let element = self.code.slots[elements.start as usize];
         let access = place.access(ty.bytes() as u8, order, elements, element);
-        let simple = simple(ty, elements, element, access.strong);
+        let simple = simple(ty, elements, element);
         Ok(Access { signed: ty.is_signed(), scope: op.scope().unwrap_or(Scope::Sys), simple, ..access })
     }
 
@@ -256,12 +256,11 @@ impl Decoder<'_> {
     }
 }
 
-/// Whether an access is one scalar into a register of its own size. Wide strong accesses must not
-/// tear, which the fast way does not promise.
-pub(super) fn simple(ty: ScalarType, elements: SlotList, element: RegisterSlot, strong: bool) -> Simple {
+/// Whether an access is one scalar into a register of its own size.
+pub(super) fn simple(ty: ScalarType, elements: SlotList, element: RegisterSlot) -> Simple {
     match (ty.bytes(), element.rows, elements.len) {
         (4, 1, 1) => Simple::Four,
-        (8, 2, 1) if !strong => Simple::Eight,
+        (8, 2, 1) => Simple::Eight,
         _ => Simple::No,
     }
 }

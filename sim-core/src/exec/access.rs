@@ -85,32 +85,24 @@ fn extent(at: &Addresses, lanes: LaneMask) -> (u64, u64, u64) {
     (low, high, bits)
 }
 
-/// Moves one element of every lane from memory into a register.
+/// Puts one element of every lane, of the access's size, into a register.
 #[inline(always)]
-fn load_element<V: View>(
-    view: &V,
+fn load_element(
     registers: &mut Registers,
     to: RegisterSlot,
     access: &Access,
     lanes: LaneMask,
-    at: &Addresses,
-    skip: u64,
+    element: impl Fn(usize, u32) -> u64,
 ) {
     macro_rules! words {
         ($size:literal, $from:ty) => {{
             if to.rows == 2 {
                 let mut values = [0u64; WARP_SIZE];
-                each_lane(lanes, |lane| {
-                    let value = view.load(lane, at[lane] + skip, $size) as $from;
-                    values[lane] = value as i64 as u64;
-                });
+                each_lane(lanes, |lane| values[lane] = element(lane, $size) as $from as i64 as u64);
                 registers.write(to.slot, lanes, &values);
             } else {
                 let mut values = [0u32; WARP_SIZE];
-                each_lane(lanes, |lane| {
-                    let value = view.load(lane, at[lane] + skip, $size) as $from;
-                    values[lane] = value as i64 as u32;
-                });
+                each_lane(lanes, |lane| values[lane] = element(lane, $size) as $from as i64 as u32);
                 registers.write(to.slot, lanes, &values);
             }
         }};
@@ -122,39 +114,28 @@ fn load_element<V: View>(
         (8, _) => words!(8, u64),
         (2, false) => words!(2, u16),
         (2, true) => words!(2, i16),
-        (1, false) => words!(1, u8),
-        (1, true) => words!(1, i8),
-        _ => {
-            let mut values = [0u128; WARP_SIZE];
-            each_lane(lanes, |lane| {
-                let low = view.load(lane, at[lane] + skip, 8);
-                let high = view.load(lane, at[lane] + skip + 8, 8);
-                values[lane] = u128::from(low) | u128::from(high) << 64;
-            });
-            registers.write(to.slot, lanes, &values);
-        }
+        (_, false) => words!(1, u8),
+        (_, true) => words!(1, i8),
     }
 }
 
-/// Moves one element of every lane from a register into memory.
+/// Takes one element of every lane, of the access's size, from a register.
 #[inline(always)]
-fn store_element<V: View>(
-    view: &mut V,
+fn store_element(
     registers: &Registers,
     from: RegisterSlot,
     access: &Access,
     lanes: LaneMask,
-    at: &Addresses,
-    skip: u64,
+    mut element: impl FnMut(usize, u32, u64),
 ) {
     macro_rules! words {
         ($size:literal) => {{
             if from.rows == 2 {
                 let values = registers.read::<u64>(from.slot);
-                each_lane(lanes, |lane| view.store(lane, at[lane] + skip, $size, values[lane]));
+                each_lane(lanes, |lane| element(lane, $size, values[lane]));
             } else {
                 let values = registers.read::<u32>(from.slot);
-                each_lane(lanes, |lane| view.store(lane, at[lane] + skip, $size, u64::from(values[lane])));
+                each_lane(lanes, |lane| element(lane, $size, u64::from(values[lane])));
             }
         }};
     }
@@ -162,14 +143,66 @@ fn store_element<V: View>(
         4 => words!(4),
         8 => words!(8),
         2 => words!(2),
-        1 => words!(1),
-        _ => {
-            let values = registers.read::<u128>(from.slot);
-            each_lane(lanes, |lane| {
-                view.store(lane, at[lane] + skip, 8, values[lane] as u64);
-                view.store(lane, at[lane] + skip + 8, 8, (values[lane] >> 64) as u64);
+        _ => words!(1),
+    }
+}
+
+/// Up to 16 bytes of each lane, as they lie in memory.
+type Chunks = [[u8; 16]; WARP_SIZE];
+
+/// The element of `size` bytes at `from` in a lane's bytes.
+#[inline(always)]
+fn part(bytes: &[u8; 16], from: usize, size: u32) -> u64 {
+    let mut value = [0; 8];
+    value[..size as usize].copy_from_slice(&bytes[from..from + size as usize]);
+    u64::from_le_bytes(value)
+}
+
+/// Moves the elements of vectors, `bytes` of each lane at once, which is 2 to 16: what a device does in one
+/// access is one.
+#[inline(always)]
+fn transfer_whole<V: View>(
+    view: &mut V,
+    registers: &mut Registers,
+    slots: &[RegisterSlot],
+    at: At<'_>,
+    addresses: &Addresses,
+    skip: u64,
+    bytes: u32,
+) {
+    let (access, lanes) = (at.access, at.lanes);
+    let size = usize::from(access.size);
+    let mut chunks: Chunks = [[0; 16]; WARP_SIZE];
+    if at.direction == Direction::Load {
+        match bytes {
+            16 => each_lane(lanes, |lane| {
+                chunks[lane] = view.load_wide(lane, addresses[lane] + skip).to_le_bytes();
+            }),
+            _ => each_lane(lanes, |lane| {
+                let value = view.load(lane, addresses[lane] + skip, bytes);
+                chunks[lane][..8].copy_from_slice(&value.to_le_bytes());
+            }),
+        }
+        for (index, &slot) in slots.iter().enumerate() {
+            load_element(registers, slot, access, lanes, |lane, bytes| {
+                part(&chunks[lane], index * size, bytes)
             });
         }
+        return;
+    }
+    for (index, &slot) in slots.iter().enumerate() {
+        store_element(registers, slot, access, lanes, |lane, bytes, value| {
+            let bytes = bytes as usize;
+            chunks[lane][index * size..][..bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+        });
+    }
+    match bytes {
+        16 => each_lane(lanes, |lane| {
+            view.store_wide(lane, addresses[lane] + skip, u128::from_le_bytes(chunks[lane]));
+        }),
+        _ => each_lane(lanes, |lane| {
+            view.store(lane, addresses[lane] + skip, bytes, part(&chunks[lane], 0, 8));
+        }),
     }
 }
 
@@ -182,21 +215,45 @@ fn transfer<V: View>(
     at: At<'_>,
     addresses: &Addresses,
 ) {
-    let access = at.access;
-    if access.elements.len == 1 {
-        match at.direction {
-            Direction::Load => load_element(view, registers, access.element, access, at.lanes, addresses, 0),
-            _ => store_element(view, registers, access.element, access, at.lanes, addresses, 0),
+    let (access, lanes) = (at.access, at.lanes);
+    // One element needs no table.
+    let single = [access.element];
+    let slots = match access.elements.len {
+        1 => &single[..],
+        len => &slots[access.elements.start as usize..][..len as usize],
+    };
+    if access.size == 16 {
+        let slot = access.element;
+        if at.direction == Direction::Load {
+            let mut values = [0u128; WARP_SIZE];
+            each_lane(lanes, |lane| values[lane] = view.load_wide(lane, addresses[lane]));
+            if slot.rows != 0 {
+                registers.write(slot.slot, lanes, &values);
+            }
+        } else {
+            let values = registers.read::<u128>(slot.slot);
+            each_lane(lanes, |lane| view.store_wide(lane, addresses[lane], values[lane]));
         }
         return;
     }
-    for (index, &slot) in
-        slots[access.elements.start as usize..][..access.elements.len as usize].iter().enumerate()
-    {
+    if V::WHOLE && slots.len() > 1 && access.bytes().is_power_of_two() {
+        let bytes = access.bytes().min(16);
+        let each = (bytes / u32::from(access.size)) as usize;
+        for (index, slots) in slots.chunks(each).enumerate() {
+            transfer_whole(view, registers, slots, at, addresses, 16 * index as u64, bytes);
+        }
+        return;
+    }
+    for (index, &slot) in slots.iter().enumerate() {
         let skip = index as u64 * u64::from(access.size);
-        match at.direction {
-            Direction::Load => load_element(view, registers, slot, access, at.lanes, addresses, skip),
-            _ => store_element(view, registers, slot, access, at.lanes, addresses, skip),
+        if at.direction == Direction::Load {
+            load_element(registers, slot, access, lanes, |lane, bytes| {
+                view.load(lane, addresses[lane] + skip, bytes)
+            });
+        } else {
+            store_element(registers, slot, access, lanes, |lane, bytes, value| {
+                view.store(lane, addresses[lane] + skip, bytes, value);
+            });
         }
     }
 }
@@ -337,9 +394,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             let mut view = GlobalView {
                 cells: &allocation.cells,
-                locks: &self.worker.grid.locks,
+                wide: self.worker.grid.wide,
                 exclusive: self.worker.grid.exclusive,
-                strong: at.access.strong,
             };
             let mut offsets = *addresses;
             for offset in &mut offsets {

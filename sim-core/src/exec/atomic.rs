@@ -328,12 +328,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 rest.lanes &= !lanes;
                 continue;
             }
-            let mut view = GlobalView {
-                cells: &allocation.cells,
-                locks: &grid.locks,
-                exclusive: grid.exclusive,
-                strong: true,
-            };
+            let mut view =
+                GlobalView { cells: &allocation.cells, wide: grid.wide, exclusive: grid.exclusive };
             let writing = run(&mut view, registers, slots, now, atomic, true, addresses, allocation.base);
             self.atomic_done(Memory::Global, now, atomic, addresses, writing);
             rest.lanes &= !lanes;

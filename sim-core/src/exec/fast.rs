@@ -173,7 +173,9 @@ unsafe fn transfer<
                 Pattern::Same => 1,
             };
             let inside = range.size >= count * SIZE && own[half] <= range.size - count * SIZE;
-            fine &= inside && own[half] & (SIZE - 1) == 0 || parts[half] == 0;
+            // Memory of the host need not begin at a multiple of the size.
+            let aligned = own[half].wrapping_add(range.base) & (SIZE - 1) == 0;
+            fine &= inside && aligned || parts[half] == 0;
         }
         if !fine {
             return false;
@@ -208,11 +210,7 @@ unsafe fn transfer<
                         }
                     }
                     Pattern::Same => {
-                        let mut value = u64::from(get(memory));
-                        if WORDS == 2 {
-                            value |= u64::from(get(memory.add(1))) << 32;
-                        }
-                        splat::<WORDS>(row, value, lanes);
+                        splat::<WORDS>(row, get::<WORDS>(memory), lanes);
                     }
                 }
             }
@@ -226,7 +224,8 @@ unsafe fn transfer<
     let Some(most) = range.size.checked_sub(SIZE) else { return false };
     let mut bad = 0;
     for (lane, &offset) in offsets.iter().enumerate() {
-        bad |= u32::from(offset > most || offset & (SIZE - 1) != 0) << lane;
+        let aligned = offset.wrapping_add(range.base) & (SIZE - 1) == 0;
+        bad |= u32::from(offset > most || !aligned) << lane;
     }
     if bad & lanes != 0 {
         return false;
@@ -243,9 +242,11 @@ unsafe fn transfer<
         // In order of lanes: the last of those at one address wins.
         each_lane(lanes, |lane| {
             let to = range.words.wrapping_byte_add(offsets[lane] as usize);
-            for word in 0..WORDS {
-                set(to.add(word), *row.add(lane * WORDS + word));
-            }
+            let value = match WORDS {
+                2 => *row.cast::<u64>().add(lane),
+                _ => u64::from(*row.add(lane)),
+            };
+            set::<WORDS>(to, value);
         });
     }
     true

@@ -15,7 +15,7 @@ use crate::config::DeviceConfig;
 use crate::finding::{Finding, FindingKind};
 use crate::lanes::{LaneMask, Row};
 use crate::launch::{Dim3, Launch, LaunchReport, Outcome, RunOptions, Stats};
-use crate::memory::{GlobalMemory, LockTable};
+use crate::memory::{GlobalMemory, Wide};
 use crate::observer::Observer;
 
 /// What all blocks of a launch share.
@@ -26,7 +26,7 @@ pub(crate) struct Grid<'a> {
     pub warp_rows: Vec<Row>,
     pub memory: &'a GlobalMemory,
     pub heap: &'a super::heap::DeviceHeap,
-    pub locks: LockTable,
+    pub wide: Wide,
     /// Histories of global memory, with [`RunOptions::weak`].
     pub weak: Option<WeakMemory>,
     pub config: &'a DeviceConfig,
@@ -119,7 +119,7 @@ impl<'a> Grid<'a> {
             warp_rows: super::cta::warp_rows(code, launch.block),
             memory,
             heap,
-            locks: LockTable::new(),
+            wide: Wide::of(level),
             weak: options.weak.then(|| WeakMemory::new(options.seed, code)),
             config,
             options,

@@ -1,17 +1,30 @@
 //! One face for the memories that lanes load from and store to.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use crate::lanes::Row;
-use crate::memory::{Cells, LockTable};
+use crate::memory::{Cells, Wide};
 
 /// Reads and writes of 1, 2, 4 or 8 bytes at aligned offsets that were found to be inside.
 pub(super) trait View {
     /// Whether the same offset is another place for each lane.
     const PER_LANE: bool = false;
+    /// Whether the elements of a vector should be moved at once, up to 16 bytes.
+    const WHOLE: bool = false;
 
     fn load(&self, lane: usize, at: u64, size: u32) -> u64;
     fn store(&mut self, lane: usize, at: u64, size: u32, value: u64);
+
+    /// Reads 16 bytes.
+    #[inline(always)]
+    fn load_wide(&self, lane: usize, at: u64) -> u128 {
+        u128::from(self.load(lane, at, 8)) | u128::from(self.load(lane, at + 8, 8)) << 64
+    }
+
+    /// Writes 16 bytes.
+    #[inline(always)]
+    fn store_wide(&mut self, lane: usize, at: u64, value: u128) {
+        self.store(lane, at, 8, value as u64);
+        self.store(lane, at + 8, 8, (value >> 64) as u64);
+    }
 
     /// Replaces a value by a function of it as one step; returns the old one.
     #[inline(always)]
@@ -29,10 +42,8 @@ pub(super) trait View {
 
     /// The same for 16 bytes.
     fn update_wide(&mut self, lane: usize, at: u64, new: impl Fn(u128) -> u128) -> u128 {
-        let old = u128::from(self.load(lane, at, 8)) | u128::from(self.load(lane, at + 8, 8)) << 64;
-        let new = new(old);
-        self.store(lane, at, 8, new as u64);
-        self.store(lane, at + 8, 8, (new >> 64) as u64);
+        let old = self.load_wide(lane, at);
+        self.store_wide(lane, at, new(old));
         old
     }
 }
@@ -40,30 +51,31 @@ pub(super) trait View {
 /// An allocation of global memory; offsets count from its base.
 pub(super) struct GlobalView<'a> {
     pub cells: &'a Cells,
-    pub locks: &'a LockTable,
+    pub wide: Wide,
     pub exclusive: bool,
-    /// Accesses wider than a word must not tear.
-    pub strong: bool,
 }
 
 impl View for GlobalView<'_> {
+    const WHOLE: bool = true;
+
     #[inline(always)]
     fn load(&self, _lane: usize, at: u64, size: u32) -> u64 {
-        if size == 4 {
-            return u64::from(self.cells.words()[(at >> 2) as usize].load(Relaxed));
-        }
-        if size == 8 && self.strong {
-            return self.locks.with(at, self.exclusive, || self.cells.load(at, 8));
-        }
         self.cells.load(at, size)
     }
 
     #[inline(always)]
     fn store(&mut self, _lane: usize, at: u64, size: u32, value: u64) {
-        if size == 8 && self.strong {
-            return self.locks.with(at, self.exclusive, || self.cells.store(at, 8, value, self.exclusive));
-        }
         self.cells.store(at, size, value, self.exclusive);
+    }
+
+    #[inline(always)]
+    fn load_wide(&self, _lane: usize, at: u64) -> u128 {
+        self.cells.load_wide(at, self.wide)
+    }
+
+    #[inline(always)]
+    fn store_wide(&mut self, _lane: usize, at: u64, value: u128) {
+        self.cells.store_wide(at, value, self.wide);
     }
 
     #[inline(always)]
@@ -71,11 +83,7 @@ impl View for GlobalView<'_> {
         let word = (at >> 2) as usize;
         match size {
             4 => u64::from(self.cells.update(word, self.exclusive, |old| new(u64::from(old)) as u32)),
-            8 => self.locks.with(at, self.exclusive, || {
-                let old = self.cells.load(at, 8);
-                self.cells.store(at, 8, new(old), self.exclusive);
-                old
-            }),
+            8 => self.cells.update_double(word, self.exclusive, new),
             _ => {
                 let shift = 8 * (at & 2);
                 let old = self.cells.update(word, self.exclusive, |old| {
@@ -88,13 +96,7 @@ impl View for GlobalView<'_> {
     }
 
     fn update_wide(&mut self, _lane: usize, at: u64, new: impl Fn(u128) -> u128) -> u128 {
-        self.locks.with(at, self.exclusive, || {
-            let old = u128::from(self.cells.load(at, 8)) | u128::from(self.cells.load(at + 8, 8)) << 64;
-            let new = new(old);
-            self.cells.store(at, 8, new as u64, self.exclusive);
-            self.cells.store(at + 8, 8, (new >> 64) as u64, self.exclusive);
-            old
-        })
+        self.cells.update_wide(at, self.wide, self.exclusive, new)
     }
 }
 
@@ -104,6 +106,8 @@ pub(super) struct ByteView<'a> {
 }
 
 impl View for ByteView<'_> {
+    const WHOLE: bool = true;
+
     #[inline(always)]
     fn load(&self, _lane: usize, at: u64, size: u32) -> u64 {
         let bytes = &self.bytes[at as usize..][..size as usize];

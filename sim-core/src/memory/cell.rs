@@ -1,12 +1,13 @@
 //! The cells of global memory: 32-bit words that parallel blocks share.
 //!
 //! Every access to global memory is made of relaxed atomic accesses to words, so racing kernels are
-//! defined in Rust. Narrow stores replace bytes of a word; wide accesses are several words, which may
-//! tear between racing weak accesses as the PTX memory model allows (ISA 8.10.3 asks for single-copy
-//! atomicity of morally strong accesses only). Wide *strong* accesses take a lock of [`LockTable`].
+//! defined in Rust. Narrow stores replace bytes of a word; accesses of 8 and 16 aligned bytes do not tear,
+//! see [`super::wide`].
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::wide::{Wide, compare_exchange_double, load_double, store_double};
 
 /// Words of memory: zeroed ones of its own, or the host's.
 #[derive(Debug)]
@@ -74,29 +75,67 @@ impl Cells {
         self.words.as_ptr().cast::<u8>().wrapping_add(at as usize)
     }
 
-    /// Reads 1 to 8 bytes at a multiple of their number.
+    /// The place of `N` words.
+    #[inline(always)]
+    fn place<const N: usize>(&self, word: usize) -> *mut u32 {
+        self.words()[word..word + N].as_ptr().cast_mut().cast()
+    }
+
+    /// Reads 16 bytes at a multiple of 16 as one access.
+    #[inline(always)]
+    pub(crate) fn load_wide(&self, at: u64, wide: Wide) -> u128 {
+        // SAFETY: the place has four words, aligned as the address is.
+        unsafe { wide.load(self.place::<4>((at >> 2) as usize)) }
+    }
+
+    /// Writes 16 bytes at a multiple of 16 as one access.
+    #[inline(always)]
+    pub(crate) fn store_wide(&self, at: u64, value: u128, wide: Wide) {
+        // SAFETY: as above.
+        unsafe { wide.store(self.place::<4>((at >> 2) as usize), value) }
+    }
+
+    /// Replaces 16 bytes by a function of them, atomically; returns the old ones.
+    pub(crate) fn update_wide(
+        &self,
+        at: u64,
+        wide: Wide,
+        exclusive: bool,
+        new: impl Fn(u128) -> u128,
+    ) -> u128 {
+        if exclusive {
+            let old = self.load_wide(at, wide);
+            self.store_wide(at, new(old), wide);
+            return old;
+        }
+        // SAFETY: as above.
+        unsafe { wide.update(self.place::<4>((at >> 2) as usize), new) }
+    }
+
+    /// Reads 1 to 8 bytes at a multiple of their number, as one access.
     #[inline(always)]
     pub(crate) fn load(&self, at: u64, size: u32) -> u64 {
         let word = (at >> 2) as usize;
+        if size == 8 {
+            // SAFETY: the place has two words.
+            return unsafe { load_double(self.place::<2>(word)) };
+        }
         let low = self.words()[word].load(Relaxed);
         match size {
             4 => u64::from(low),
-            8 => u64::from(low) | u64::from(self.words()[word + 1].load(Relaxed)) << 32,
             2 => u64::from((low >> (8 * (at & 2))) as u16),
             _ => u64::from((low >> (8 * (at & 3))) as u8),
         }
     }
 
-    /// Writes 1 to 8 bytes at a multiple of their number. `exclusive`: no other thread runs.
+    /// Writes 1 to 8 bytes at a multiple of their number, as one access. `exclusive`: no other thread runs.
     #[inline(always)]
     pub(crate) fn store(&self, at: u64, size: u32, value: u64, exclusive: bool) {
         let word = (at >> 2) as usize;
         match size {
             4 => self.words()[word].store(value as u32, Relaxed),
-            8 => {
-                self.words()[word].store(value as u32, Relaxed);
-                self.words()[word + 1].store((value >> 32) as u32, Relaxed);
-            }
+            // SAFETY: the place has two words.
+            8 => unsafe { store_double(self.place::<2>(word), value) },
             _ => {
                 let (shift, ones) = if size == 2 { (8 * (at & 2), 0xffff) } else { (8 * (at & 3), 0xff) };
                 let mask: u32 = ones << shift;
@@ -123,6 +162,38 @@ impl Cells {
         }
     }
 
+    /// The same for two words from `word` on, which are aligned.
+    #[inline(always)]
+    pub(crate) fn update_double(&self, word: usize, exclusive: bool, mut new: impl FnMut(u64) -> u64) -> u64 {
+        let place = self.place::<2>(word);
+        // SAFETY: the place has two words.
+        unsafe {
+            let mut old = load_double(place);
+            if exclusive {
+                store_double(place, new(old));
+                return old;
+            }
+            loop {
+                match compare_exchange_double(place, old, new(old)) {
+                    now if now == old => return old,
+                    now => old = now,
+                }
+            }
+        }
+    }
+
+    /// Calls `body` with the place in a range and the size of each access to it, as wide as can be: a word
+    /// that the host writes is one for kernels that wait for it.
+    fn accesses(&self, at: u64, bytes: usize, mut body: impl FnMut(usize, usize)) {
+        let address = self.words.addr().get() + at as usize;
+        let mut done = 0;
+        while done < bytes {
+            let size = 1 << (address + done).trailing_zeros().min((bytes - done).ilog2()).min(3);
+            body(done, size);
+            done += size;
+        }
+    }
+
     /// Copies bytes out.
     pub(crate) fn read(&self, at: u64, bytes: &mut [u8]) {
         let source = self.bytes(at, bytes.len() as u64);
@@ -130,18 +201,10 @@ impl Cells {
         if bytes.len() as u64 >= BULK && unsafe { move_bytes(bytes.as_mut_ptr(), source, bytes.len()) } {
             return;
         }
-        let (head, start) = head(at, bytes.len());
-        let (first, rest) = bytes.split_at_mut(head);
-        let (full, last) = rest.as_chunks_mut::<4>();
-        let end = (start + full.len()) as u64 * 4;
-        for (to, from) in first.iter_mut().zip(at..).chain(last.iter_mut().zip(end..)) {
-            *to = self.load(from, 1) as u8;
-        }
-        if !full.is_empty() {
-            for (to, word) in full.iter_mut().zip(&self.words()[start..]) {
-                *to = word.load(Relaxed).to_le_bytes();
-            }
-        }
+        self.accesses(at, bytes.len(), |done, size| {
+            let value = self.load(at + done as u64, size as u32).to_le_bytes();
+            bytes[done..done + size].copy_from_slice(&value[..size]);
+        });
     }
 
     /// Copies bytes in.
@@ -151,18 +214,11 @@ impl Cells {
         if bytes.len() as u64 >= BULK && unsafe { move_bytes(target, bytes.as_ptr(), bytes.len()) } {
             return;
         }
-        let (head, start) = head(at, bytes.len());
-        let (first, rest) = bytes.split_at(head);
-        let (full, last) = rest.as_chunks::<4>();
-        let end = (start + full.len()) as u64 * 4;
-        for (&byte, to) in first.iter().zip(at..).chain(last.iter().zip(end..)) {
-            self.store(to, 1, byte.into(), false);
-        }
-        if !full.is_empty() {
-            for (&from, word) in full.iter().zip(&self.words()[start..]) {
-                word.store(u32::from_le_bytes(from), Relaxed);
-            }
-        }
+        self.accesses(at, bytes.len(), |done, size| {
+            let mut value = [0; 8];
+            value[..size].copy_from_slice(&bytes[done..done + size]);
+            self.store(at + done as u64, size as u32, u64::from_le_bytes(value), false);
+        });
     }
 
     /// Copies bytes from other cells, or from these; where both overlap, in ascending order.
@@ -251,34 +307,6 @@ unsafe fn fill_words(to: *mut u32, count: usize, word: u32) -> bool {
 fn head(at: u64, len: usize) -> (usize, usize) {
     let head = (at.wrapping_neg() % 4) as usize;
     (head.min(len), (at as usize + head) / 4)
-}
-
-/// Spin locks by address, for accesses wider than a word that must not tear.
-#[derive(Debug)]
-pub(crate) struct LockTable {
-    locks: Box<[AtomicBool]>,
-}
-
-impl LockTable {
-    pub(crate) fn new() -> LockTable {
-        LockTable { locks: (0..1024).map(|_| AtomicBool::new(false)).collect() }
-    }
-
-    /// Runs `body` while holding the lock of the 16 bytes around `address`.
-    #[inline]
-    pub(crate) fn with<T>(&self, address: u64, exclusive: bool, body: impl FnOnce() -> T) -> T {
-        if exclusive {
-            return body();
-        }
-        use std::sync::atomic::Ordering::{Acquire, Release};
-        let lock = &self.locks[(address >> 4) as usize % self.locks.len()];
-        while lock.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
-            std::hint::spin_loop();
-        }
-        let result = body();
-        lock.store(false, Release);
-        result
-    }
 }
 
 #[cfg(test)]

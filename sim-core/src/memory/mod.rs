@@ -2,9 +2,11 @@
 
 mod cell;
 mod global;
+mod wide;
 pub mod window;
 mod written;
 
-pub(crate) use cell::{Cells, LockTable};
+pub(crate) use cell::Cells;
 pub(crate) use global::{Allocation, AllocationKind, GlobalMemory, Snapshot, State};
+pub(crate) use wide::{Wide, load_double, store_double};
 pub(crate) use written::Written;

@@ -3,11 +3,12 @@
 //!
 //! Memory may be accessed by other threads at the same time, so no Rust access may be wider than a cell.
 //! The vector moves are inline assembly: to Rust they are the accesses of an opaque program, word by word.
-//! x86-64 vector accesses access aligned words as single-copy atomic relaxed accesses would.
+//! x86-64 vector accesses access aligned words and double words as single-copy atomic relaxed accesses would.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::lanes::{FULL, LaneMask, WARP_SIZE};
+use crate::memory::{load_double, store_double};
 
 /// Lanes of half a warp. Blocks are often 16 threads wide, and a vector register holds 16 words.
 pub(super) const HALF: usize = WARP_SIZE / 2;
@@ -53,24 +54,34 @@ fn each(mut lanes: u32, mut body: impl FnMut(usize)) {
     }
 }
 
-/// Reads a word that other threads may access.
+/// Reads an element of `WORDS` words, at most two, that other threads may access, as one access.
 ///
 /// # Safety
-/// It must be inside a memory.
+/// It must be inside a memory, and aligned.
 #[inline(always)]
-pub(super) unsafe fn get(at: *const u32) -> u32 {
+pub(super) unsafe fn get<const WORDS: usize>(at: *const u32) -> u64 {
     // SAFETY: the caller's; all accesses of other threads are atomic too.
-    unsafe { AtomicU32::from_ptr(at.cast_mut()).load(Relaxed) }
+    unsafe {
+        match WORDS {
+            2 => load_double(at),
+            _ => u64::from(AtomicU32::from_ptr(at.cast_mut()).load(Relaxed)),
+        }
+    }
 }
 
-/// Writes a word that other threads may access.
+/// Writes an element likewise.
 ///
 /// # Safety
-/// It must be inside a memory.
+/// As for [`get`].
 #[inline(always)]
-pub(super) unsafe fn set(at: *mut u32, value: u32) {
+pub(super) unsafe fn set<const WORDS: usize>(at: *mut u32, value: u64) {
     // SAFETY: as in `get`.
-    unsafe { AtomicU32::from_ptr(at).store(value, Relaxed) }
+    unsafe {
+        match WORDS {
+            2 => store_double(at, value),
+            _ => AtomicU32::from_ptr(at).store(value as u32, Relaxed),
+        }
+    }
 }
 
 #[inline(always)]
@@ -82,9 +93,13 @@ unsafe fn gather_words<const WORDS: usize>(
 ) {
     each(lanes, |lane| {
         let from = memory.wrapping_byte_add(offsets[lane] as usize);
-        for word in 0..WORDS {
-            // SAFETY: the caller's: active lanes are inside, the row has 32 elements.
-            unsafe { *row.add(lane * WORDS + word) = get(from.add(word)) };
+        // SAFETY: the caller's: active lanes are inside, the row has 32 elements.
+        unsafe {
+            let value = get::<WORDS>(from);
+            match WORDS {
+                2 => *row.cast::<u64>().add(lane) = value,
+                _ => *row.add(lane) = value as u32,
+            }
         }
     });
 }
@@ -115,14 +130,15 @@ impl Vectors for Plain {
 
     #[inline(always)]
     unsafe fn copy<const WORDS: usize>(from: *const u32, to: *mut u32, lanes: u16) {
-        let move_word = |at: usize| {
+        let move_element = |lane: usize| {
+            let (from, to) = (from.wrapping_add(lane * WORDS), to.wrapping_add(lane * WORDS));
             // SAFETY: the caller's.
-            unsafe { set(to.wrapping_add(at), get(from.wrapping_add(at))) }
+            unsafe { set::<WORDS>(to, get::<WORDS>(from)) }
         };
         if lanes == HALF_FULL {
-            (0..HALF * WORDS).for_each(move_word);
+            (0..HALF).for_each(move_element);
         } else {
-            each(lanes.into(), |lane| (lane * WORDS..(lane + 1) * WORDS).for_each(move_word));
+            each(lanes.into(), move_element);
         }
     }
 
@@ -204,7 +220,7 @@ mod x86 {
                     }
                     continue;
                 }
-                // Lanes as the sign bits of words.
+                // Lanes as the sign bits of words, or of double words.
                 // SAFETY: the CPU has the level.
                 let mask = unsafe {
                     let bits = std::array::from_fn::<u32, 8, _>(|word| 1 << ((8 * part + word) / WORDS));
@@ -212,17 +228,25 @@ mod x86 {
                     let lanes = _mm256_set1_epi32(lanes.into());
                     _mm256_cmpeq_epi32(_mm256_and_si256(lanes, bits), bits)
                 };
-                // SAFETY: the caller's; words outside the mask are not accessed.
+                macro_rules! masked {
+                    ($op:literal) => {
+                        asm!(
+                            concat!($op, " {x}, {mask}, [{from}]"),
+                            concat!($op, " [{to}], {mask}, {x}"),
+                            from = in(reg) from,
+                            to = in(reg) to,
+                            mask = in(ymm_reg) mask,
+                            x = out(ymm_reg) _,
+                            options(nostack, preserves_flags)
+                        )
+                    };
+                }
+                // SAFETY: the caller's; elements outside the mask are not accessed.
                 unsafe {
-                    asm!(
-                        "vpmaskmovd {x}, {mask}, [{from}]",
-                        "vpmaskmovd [{to}], {mask}, {x}",
-                        from = in(reg) from,
-                        to = in(reg) to,
-                        mask = in(ymm_reg) mask,
-                        x = out(ymm_reg) _,
-                        options(nostack, preserves_flags)
-                    );
+                    match WORDS {
+                        1 => masked!("vpmaskmovd"),
+                        _ => masked!("vpmaskmovq"),
+                    }
                 }
             }
         }

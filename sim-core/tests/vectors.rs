@@ -1,0 +1,131 @@
+//! Aligned vectors of up to 16 bytes are accessed at once, as devices do it: other blocks never see a part.
+
+use std::sync::Arc;
+
+use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, SimdLevel, Simulator};
+
+const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
+
+/// Stores of a vector of equal parts, which block 0 does again and again.
+fn writer(operation: &str, element: &str, count: usize) -> String {
+    let registers = if element == "b64" { "%d3" } else { "%r3" };
+    let list = vec![registers; count].join(", ");
+    let value = if count == 1 { list } else { format!("{{{list}}}") };
+    let vector = if count == 1 { String::new() } else { format!(".v{count}") };
+    format!("{operation}{vector}.{element} [%d1], {value};")
+}
+
+/// Loads of it that the other blocks do, and a comparison of its parts.
+fn reader(operation: &str, element: &str, count: usize) -> String {
+    let first = if element == "b64" { 4 } else { 10 };
+    let class = if element == "b64" { "%d" } else { "%r" };
+    let names: Vec<String> = (first..first + count).map(|at| format!("{class}{at}")).collect();
+    let mut text = format!("{operation}.v{count}.{element} {{{}}}, [%d1];\n", names.join(", "));
+    let compared = if element == "b8" { "b16" } else { element };
+    for other in &names[1..] {
+        // A predicate that stays set once they differ.
+        text += &format!("setp.ne.or.{compared} %p2, {}, {other}, %p2;\n", names[0]);
+    }
+    text
+}
+
+/// Runs a writer beside readers; how often a reader saw parts of two writes.
+fn torn(write: &str, read: &str, narrow: bool, level: SimdLevel) -> u32 {
+    // Elements of 8 bits live in registers of 16.
+    let kind = if narrow { "b16" } else { "b32" };
+    let value = if narrow { "cvt.u16.u32 %r3, %r2;" } else { "mov.b32 %r3, %r2;" };
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 p) {{
+            .reg .pred %p<4>; .reg .{kind} %r3; .reg .b32 %r2, %r4, %r5, %r6;
+            .reg .{kind} %r10, %r11, %r12, %r13; .reg .b64 %d<8>; .reg .b128 %q;
+            ld.param.u64 %d1, [p];
+            mov.u32 %r4, %ctaid.x;
+            mov.u32 %r2, 0;
+            mov.u32 %r6, 0;
+            setp.ne.u32 %p1, %r4, 0;
+            @%p1 bra READ;
+        WRITE:
+            {value}
+            cvt.u64.u32 %d3, %r2;
+            mov.b128 %q, {{%d3, %d3}};
+            {write}
+            add.u32 %r2, %r2, 1;
+            setp.ne.u32 %p1, %r2, 60000;
+            @%p1 bra WRITE;
+            st.relaxed.gpu.global.u32 [%d1+64], 1;
+            ret;
+        READ:
+            setp.ne.u32 %p2, %r2, %r2;
+            {read}
+            @%p2 add.u32 %r6, %r6, 1;
+            ld.relaxed.gpu.global.u32 %r5, [%d1+64];
+            setp.eq.u32 %p1, %r5, 0;
+            @%p1 bra READ;
+            red.relaxed.gpu.global.add.u32 [%d1+68], %r6;
+            ret;
+        }}\n"
+    );
+    let parsed = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.clone().into_bytes()));
+    let messages: Vec<_> = parsed.diagnostics.iter().map(|d| &d.message).collect();
+    let module = Arc::new(parsed.module.unwrap_or_else(|| panic!("{messages:?}\n{text}")));
+    let simulator = Simulator::with_level(DeviceConfig::h200(), level);
+    let id = simulator.load(module).unwrap();
+    let pointer = simulator.alloc(128, "words").unwrap();
+    simulator.fill(pointer, 128, &[0]).unwrap();
+    let launch = Launch {
+        kernel: "k".into(),
+        grid: Dim3::from(2),
+        cluster: None,
+        block: Dim3::from(1),
+        shared_bytes: 0,
+        params: pointer.to_le_bytes().to_vec(),
+        cooperative: false,
+    };
+    let options = RunOptions { jobs: 2, ..RunOptions::default() };
+    let report = simulator.launch(id, &launch, &options).unwrap();
+    assert_eq!(report.outcome, Outcome::Completed, "{:?}\n{text}", report.findings);
+    let mut bytes = [0; 4];
+    simulator.read(pointer + 68, &mut bytes).unwrap();
+    u32::from_le_bytes(bytes)
+}
+
+#[test]
+fn no_block_sees_half_a_vector() {
+    let levels = [SimdLevel::Baseline, SimdLevel::Avx2, SimdLevel::Avx512];
+    let mut failed = Vec::new();
+    for level in levels.into_iter().filter(|&level| level <= SimdLevel::detect()) {
+        let mut check = |write: String, read: String, narrow: bool| {
+            let seen = torn(&write, &read, narrow, level);
+            if seen > 0 {
+                failed.push(format!("{level:?}: {seen} torn by `{write}`"));
+            }
+        };
+        for (element, count) in
+            [("b8", 2), ("b8", 4), ("b16", 2), ("b16", 4), ("b32", 2), ("b32", 4), ("b64", 2)]
+        {
+            for strength in ["", ".relaxed.gpu", ".volatile"] {
+                // Global and generic addresses.
+                for space in [".global", ""] {
+                    let (store, load) = (format!("st{strength}{space}"), format!("ld{strength}{space}"));
+                    let narrow = matches!(element, "b8" | "b16");
+                    check(writer(&store, element, count), reader(&load, element, count), narrow);
+                }
+            }
+        }
+        // Single elements that vectors of smaller ones read, and atomics.
+        let pairs = reader("ld.global", "b32", 2);
+        let doubles = reader("ld.relaxed.gpu.global", "b64", 2);
+        let both = "mad.wide.u32 %d3, %r2, 1, 0; shl.b64 %d7, %d3, 32; or.b64 %d3, %d3, %d7;";
+        for write in [
+            "st.global.b64 [%d1], %d3;",
+            "st.relaxed.gpu.global.b64 [%d1], %d3;",
+            "atom.global.exch.b64 %d2, [%d1], %d3;",
+        ] {
+            check(format!("{both} {write}"), pairs.clone(), false);
+        }
+        check("red.global.add.u64 [%d1], 0x100000001;".into(), pairs.clone(), false);
+        check("atom.global.exch.b128 %q, [%d1], %q;".into(), doubles.clone(), false);
+        check("st.relaxed.sys.global.b128 [%d1], %q;".into(), doubles, false);
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
