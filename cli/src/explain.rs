@@ -60,6 +60,8 @@ recursion that does not end, or by an `alloca` of a size that was not meant."
 the list it belongs to. The function pointer was probably never set, or is one of the host's."
     Unsupported "The kernel reached an instruction or feature that is not supported. `warpgrind \
 check` lists all of them before anything runs."
+    InternalError "The simulator itself failed while it ran the kernel: a bug in warpgrind, not in your \
+program. What was found before stands; results do not. Please report it with the message and the PTX."
     UninitializedRead "A thread read bytes that nothing had written: neither the host nor a \
 kernel. Their value is undefined on a GPU. Reported with `--tool initcheck`."
     UndefinedBehavior "An instruction was used in a way that the PTX manual leaves undefined, so \

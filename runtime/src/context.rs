@@ -1,6 +1,7 @@
 //! Contexts: what owns streams, memory and modules, and what a fault ends.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -477,8 +478,18 @@ impl Context {
         }
     }
 
-    /// Does what an operation says, now.
+    /// Does what an operation says, now. A panic is a fault of the context.
     fn execute(&self, operation: &Operation) {
+        if catch_unwind(AssertUnwindSafe(|| self.perform(operation))).is_err() {
+            self.host().warn(&format!(
+                "internal error in an operation of a stream ({operation:?}): this is a bug in warpgrind, not in \
+                 your program"
+            ));
+            self.set_fault(Status::UNKNOWN);
+        }
+    }
+
+    fn perform(&self, operation: &Operation) {
         if let Operation::Callback(callback) = operation {
             return callback(self.check().err().unwrap_or(Status::SUCCESS));
         }

@@ -9,6 +9,7 @@
 //! * An operation runs once, after all that it depends on.
 //! * No lock is held while an operation runs.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -161,9 +162,7 @@ impl Engine {
                     drop(state);
                     let engine = self.clone();
                     let run = move || {
-                        if let Some((task, _)) = task {
-                            task();
-                        }
+                        attempt(task);
                         engine.finish(&op);
                     };
                     // Without threads nothing can run at all.
@@ -337,8 +336,14 @@ fn take(pool: &mut Pool, wanted: impl Fn(&Op) -> bool) -> Option<Arc<Op>> {
 
 fn run(op: &Op) {
     let task = lock(&op.state).task.take();
+    attempt(task);
+}
+
+/// Runs a task. One that panics is over too: whoever waits for it must not wait for ever.
+fn attempt(task: Option<(Task, RunBy)>) {
     if let Some((task, _)) = task {
-        task();
+        // The message was printed; what a task should leave behind when it panics is its own concern.
+        let _ = catch_unwind(AssertUnwindSafe(task));
     }
 }
 
@@ -386,6 +391,16 @@ mod tests {
         let join = engine.submit(99, 0, &branches, None);
         engine.wait(&join);
         assert_eq!(count.load(SeqCst), 50);
+    }
+
+    #[test]
+    fn a_task_that_panics_is_over() {
+        let engine = Engine::new(2);
+        for by in [RunBy::Any, RunBy::Worker, RunBy::OwnThread] {
+            let broken = engine.submit(1, 0, &[], Some((Box::new(|| panic!("on purpose")), by)));
+            let after = engine.submit(2, 0, &[broken], task(|| ()));
+            engine.wait(&after);
+        }
     }
 
     #[test]

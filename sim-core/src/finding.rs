@@ -44,6 +44,8 @@ pub enum FindingKind {
     InvalidTarget,
     /// An instruction that is not supported by the simulator.
     Unsupported,
+    /// The simulator itself failed.
+    InternalError,
     /// A read of bytes that were never written.
     UninitializedRead,
     /// Wrong use of an instruction that the hardware leaves undefined.
@@ -79,6 +81,7 @@ impl FindingKind {
         Self::StackOverflow,
         Self::InvalidTarget,
         Self::Unsupported,
+        Self::InternalError,
         Self::UninitializedRead,
         Self::UndefinedBehavior,
     ];
@@ -104,6 +107,7 @@ impl FindingKind {
             Self::StackOverflow => "stack-overflow",
             Self::InvalidTarget => "invalid-target",
             Self::Unsupported => "unsupported",
+            Self::InternalError => "internal-error",
             Self::UninitializedRead => "uninitialized-read",
             Self::UndefinedBehavior => "undefined-behavior",
             Self::DataRace => "data-race",

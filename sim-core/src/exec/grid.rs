@@ -1,6 +1,8 @@
 //! A launch: what all workers share, and the queue of blocks.
 
+use std::any::Any;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -249,6 +251,26 @@ impl<'a> Grid<'a> {
         findings.add(finding, self.options.max_findings);
     }
 
+    /// Ends the launch because a worker panicked.
+    fn broken(&self, panic: &(dyn Any + Send)) {
+        self.stop.store(true, Relaxed);
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        self.add(Finding {
+            kind: FindingKind::InternalError,
+            message: format!("the simulator failed: {text}"),
+            notes: vec![
+                "this is a bug in warpgrind, not in your program; what was found before stands".into(),
+            ],
+            help: Vec::new(),
+            kernel: self.launch.kernel.clone(),
+            place: None,
+            other_place: None,
+            threads: Vec::new(),
+            count: 1,
+        });
+    }
+
     /// Ends the launch because of a limit.
     pub(crate) fn limit(&self, message: String) {
         if !self.stop.swap(true, Relaxed) {
@@ -271,9 +293,16 @@ impl<'a> Grid<'a> {
     pub(crate) fn run<O: Observer>(self, observer: impl Fn() -> O + Sync) -> LaunchReport {
         let merged: Mutex<Stats> = Mutex::default();
         let work = || {
-            let mut worker = Worker::new(&self, observer());
-            worker.run();
-            let stats = worker.finish();
+            let work = AssertUnwindSafe(|| {
+                let mut worker = Worker::new(&self, observer());
+                worker.run();
+                worker.finish()
+            });
+            // What a worker leaves behind when it panics is its own; the others stop.
+            let stats = match catch_unwind(work) {
+                Ok(stats) => stats,
+                Err(panic) => return self.broken(&*panic),
+            };
             let mut merged = merged.lock().unwrap_or_else(PoisonError::into_inner);
             merged.warp_instructions += stats.warp_instructions;
             merged.thread_instructions += stats.thread_instructions;
@@ -344,4 +373,55 @@ pub(crate) fn constant_rows(code: &Code, mut value: impl FnMut(Constant) -> u128
         }
     }
     rows
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use crate::{Backend, DeviceConfig, FindingKind, Launch, Outcome, RunOptions, Simulator};
+
+    /// Block 1 of a kernel of this name panics.
+    pub(in crate::exec) fn may_panic(launch: &Launch, block: u64) {
+        assert!(&*launch.kernel != "breaks" || block != 1, "on purpose");
+    }
+
+    #[test]
+    fn a_panic_of_a_worker_is_a_finding_and_ends_the_launch() {
+        // The other blocks wait for what block 1 never does.
+        let text = "
+            .version 8.0\n.target sm_90\n.address_size 64
+            .visible .entry breaks(.param .u64 flag) {
+                .reg .b64 %a; .reg .b32 %x; .reg .pred %p;
+                ld.param.u64 %a, [flag];
+            again:
+                ld.relaxed.gpu.global.u32 %x, [%a];
+                setp.eq.u32 %p, %x, 0;
+                @%p bra again;
+                ret;
+            }";
+        let source = ptx_frontend::Source::new("breaks.ptx", text.as_bytes().to_vec());
+        let module = std::sync::Arc::new(ptx_frontend::parse(source).module.unwrap());
+        for jobs in [1, 2, 5] {
+            let simulator = Simulator::new(DeviceConfig::h200());
+            let flag = simulator.alloc(4, "flag").unwrap();
+            let module = simulator.load(module.clone()).unwrap();
+            let launch = Launch {
+                kernel: "breaks".into(),
+                grid: crate::Dim3::new(6, 1, 1),
+                block: crate::Dim3::new(32, 1, 1),
+                cluster: None,
+                shared_bytes: 0,
+                params: flag.to_le_bytes().to_vec(),
+                cooperative: false,
+            };
+            let options =
+                RunOptions { jobs, timeout: Some(Duration::from_secs(60)), ..RunOptions::default() };
+            let report = simulator.launch(module, &launch, &options).unwrap();
+            assert_eq!(report.outcome, Outcome::Faulted);
+            let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+            assert_eq!(finding.kind, FindingKind::InternalError);
+            assert!(finding.message.ends_with("on purpose"), "{}", finding.message);
+        }
+    }
 }

@@ -144,6 +144,8 @@ impl<'g, O: Observer> Worker<'g, O> {
     }
 
     fn run_block(&mut self, cta: &mut Cta) -> End {
+        #[cfg(test)]
+        super::grid::tests::may_panic(self.grid.launch, cta.index);
         let warps = cta.warps.len();
         let mut waiting_turns = 0;
         // Turns that warps take one by one, before they may run together again.
