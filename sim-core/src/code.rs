@@ -8,6 +8,7 @@ use std::sync::Arc;
 pub use crate::exec::Simple;
 use crate::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
 pub use crate::matrix::Matrix;
+use crate::memory::window;
 pub use crate::numerics::mbarrier::MbarrierOp;
 use crate::watch::CopyStep;
 
@@ -76,12 +77,21 @@ pub struct CodeFunction {
     pub predicates: u32,
     /// Bytes of local memory of its frame: `.local` variables and `.param` variables of calls.
     pub local_bytes: u32,
+    /// Alignment of the frame, at least 16: what its variables need.
+    pub local_align: u32,
     /// Its `.local` and `.param` variables by offset: start, end, variable.
     pub locals: Vec<(u32, u32, VarId)>,
     /// Frame offsets and sizes of formal parameters.
     pub params: Vec<ParamSlot>,
     /// Frame offsets and sizes of return parameters.
     pub returns: Vec<ParamSlot>,
+}
+
+impl CodeFunction {
+    /// Where its frame begins in local memory, if it is a kernel.
+    pub(crate) const fn local_start(&self) -> u32 {
+        window::LOCAL_START.next_multiple_of(self.local_align)
+    }
 }
 
 /// Where a parameter of a device function lies.
@@ -208,7 +218,7 @@ pub enum Action {
     /// `activemask`
     ActiveMask(Slot),
     /// Address in the local window of a frame offset.
-    LocalAddress(RegisterSlot, u32),
+    LocalAddress(RegisterSlot, i64),
     /// Reads a special register that changes while the warp runs.
     ReadSpecial(SpecialRegister, RegisterSlot),
     /// `alloca`: destination, size in bytes, alignment in bytes.

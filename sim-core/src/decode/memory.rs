@@ -164,8 +164,9 @@ impl Decoder<'_> {
         }
         // Parameters of the kernel are constants of the launch.
         let known = access.space == AccessSpace::Param && access.address_rows == 0;
-        let end = access.offset + i64::from(access.bytes());
-        if known && access.offset >= 0 && end <= self.function.param_bytes as i64 {
+        let start = u64::try_from(access.offset).ok();
+        let end = start.and_then(|start| start.checked_add(access.bytes().into()));
+        if known && end.is_some_and(|end| end <= self.function.param_bytes) {
             for at in 0..access.elements.len {
                 let slot = self.code.slots[(access.elements.start + at) as usize];
                 if slot.rows == 0 {

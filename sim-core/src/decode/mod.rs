@@ -158,24 +158,32 @@ fn shared_layout(module: &Module, functions: &[FuncId]) -> SharedLayout {
     named.sort();
     named.dedup();
     let mut layout = SharedLayout { first, ..SharedLayout::default() };
-    let mut end = u64::from(window::SHARED_START);
-    let mut dynamic_align = 16;
+    // From the start of what a program may use, which is how a device aligns. Whoever has more than fits a
+    // `u32` is refused at the launch.
+    let mut end = 0u64;
+    let mut dynamic_align = 1;
+    let place = |end: u64| cut(end.saturating_add(window::SHARED_START.into()));
     for &id in &named {
         let variable = &module.variables[id.index()];
         if variable.size == 0 {
-            dynamic_align = dynamic_align.max(variable.align);
+            dynamic_align = dynamic_align.max(variable.align).max(16);
             continue;
         }
-        end = end.next_multiple_of(variable.align);
-        layout.offsets.insert(id, end.min(u32::MAX.into()) as u32);
+        end = end.checked_next_multiple_of(variable.align).unwrap_or(u64::MAX);
+        layout.offsets.insert(id, place(end));
         end = end.saturating_add(variable.size);
     }
-    layout.static_bytes = (end - u64::from(window::SHARED_START)).min(u32::MAX.into()) as u32;
-    layout.static_end = end.next_multiple_of(dynamic_align).min(u32::MAX.into()) as u32;
+    layout.static_bytes = cut(end);
+    layout.static_end = place(end.checked_next_multiple_of(dynamic_align).unwrap_or(u64::MAX));
     for &id in &named {
         layout.offsets.entry(id).or_insert(layout.static_end);
     }
     layout
+}
+
+/// A number of bytes; the largest there is where it has more bits.
+fn cut(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// Rows of a register of this type.
@@ -231,13 +239,14 @@ impl<'a> Decoder<'a> {
     ) -> Self {
         let mut locals = FxHashMap::default();
         let mut places = Vec::new();
-        let mut end = 0u64;
+        let (mut end, mut align) = (0u64, 16u64);
         let mut place = |id: VarId, variable: &Variable| {
-            let start = end.next_multiple_of(variable.align.max(4));
-            end = start + variable.size + u64::from(LOCAL_GAP);
-            let (start, end) = (start.min(u32::MAX.into()) as u32, (start + variable.size) as u32);
-            locals.insert(id, start);
-            places.push((start, end, id));
+            let start = end.checked_next_multiple_of(variable.align.max(4)).unwrap_or(u64::MAX);
+            let stop = start.saturating_add(variable.size);
+            end = stop.saturating_add(LOCAL_GAP.into());
+            align = align.max(variable.align);
+            locals.insert(id, cut(start));
+            places.push((cut(start), cut(stop), id));
         };
         let is_entry = function.kind == FunctionKind::Entry;
         let formals = function.returns.iter().chain(&function.params).filter(|_| !is_entry);
@@ -252,7 +261,9 @@ impl<'a> Decoder<'a> {
                 place(id, variable);
             }
         }
-        let local_bytes = end.next_multiple_of(16).min(u32::MAX.into()) as u32;
+        // What has no place is refused when the kernel is launched or the function called.
+        let local_bytes = cut(end).min(u32::MAX - 15).next_multiple_of(16);
+        let local_align = cut(align).min(1 << 30);
         code.functions.push(CodeFunction {
             id,
             start: code.insts.len() as u32,
@@ -261,6 +272,7 @@ impl<'a> Decoder<'a> {
             exposed_rows: Vec::new(),
             predicates: 0,
             local_bytes,
+            local_align,
             locals: places,
             params: Vec::new(),
             returns: Vec::new(),
@@ -339,6 +351,7 @@ impl<'a> Decoder<'a> {
                 exposed_rows: std::mem::take(&mut self.allocation.exposed_rows),
                 predicates,
                 local_bytes,
+                local_align: function.local_align,
                 params,
                 returns,
                 locals: std::mem::take(&mut function.locals),

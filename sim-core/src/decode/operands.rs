@@ -108,7 +108,7 @@ impl Decoder<'_> {
     fn address_of(&mut self, guard: Pred, id: VarId, offset: i64, rows: u8) -> Result<Slot, Refusal> {
         if let Some(&start) = self.locals.get(&id) {
             let dst = self.temporary(rows);
-            let at = i64::from(start).wrapping_add(offset) as u32;
+            let at = i64::from(start).wrapping_add(offset);
             self.emit(guard, Action::LocalAddress(RegisterSlot { slot: dst, rows }, at));
             return Ok(dst);
         }
@@ -117,10 +117,10 @@ impl Decoder<'_> {
             StateSpace::Global | StateSpace::Const => self.constant(Constant::Variable(id, offset, rows)),
             StateSpace::Shared => {
                 let start = self.code.shared.offsets.get(&id).copied().unwrap_or(0);
-                self.bits((i64::from(start) + offset) as u128, rows)
+                self.bits(i64::from(start).wrapping_add(offset) as u128, rows)
             }
             StateSpace::Param if self.function.kind == FunctionKind::Entry => {
-                self.bits((variable.offset as i64 + offset) as u128, rows)
+                self.bits((variable.offset as i64).wrapping_add(offset) as u128, rows)
             }
             space => return Err(format!("the address of a variable in {space} space here")),
         })

@@ -222,7 +222,7 @@ impl Decoder<'_> {
                 let a = self.source(guard, address, ScalarType::U64)?;
                 let pred = [self.predicate_destination(dst)?, Pred::TRUE, Pred::TRUE];
                 let (start, size) = match op.space() {
-                    StateSpace::Shared => (window::SHARED, window::SHARED_CLUSTER),
+                    StateSpace::Shared => (window::SHARED, 1 << window::SHARED_RANK_SHIFT),
                     StateSpace::SharedCluster => (window::SHARED, window::SHARED_SIZE),
                     StateSpace::Local => (window::LOCAL, window::LOCAL_SIZE),
                     StateSpace::Param => (window::PARAM, window::PARAM_SIZE),

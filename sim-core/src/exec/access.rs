@@ -318,7 +318,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let access = at.access;
         if access.space == AccessSpace::Frame {
             let start = self.warp().frame(at.frame).local_start;
-            let offset = (i64::from(start) + access.offset) as u64;
+            let offset = i64::from(start).wrapping_add(access.offset) as u64;
             let addresses = [offset; WARP_SIZE];
             return self.local(registers, at, &addresses);
         }
@@ -565,7 +565,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let (low, high, bits) = extent(addresses, at.lanes);
         let start = u64::from(window::SHARED_START);
         let size = self.cta.shared.len() as u64;
-        if low >= start && high + bytes <= size && bits & (bytes.next_power_of_two() - 1) == 0 {
+        if low >= start && high.saturating_add(bytes) <= size && bits & (bytes.next_power_of_two() - 1) == 0 {
             return Ok(());
         }
         self.shared_fault(at, addresses)
@@ -576,7 +576,8 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn shared_fault(&self, at: At<'_>, addresses: &mut Addresses) -> Checked {
         let bytes = u64::from(at.access.bytes());
         let size = self.cta.shared.len() as u64;
-        let own = self.own_rank_window();
+        let cluster = self.worker.grid.cluster;
+        let own = cluster.index(self.cta.cluster_position) << window::SHARED_RANK_SHIFT;
         let first = u64::from(self.worker.grid.code.shared.first);
         let mut bad = 0;
         each_lane(at.lanes, |lane| {
@@ -584,7 +585,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 addresses[lane] -= own;
             }
             let address = addresses[lane];
-            let fine = address >= first && address + bytes <= size;
+            let fine = address >= first && address.checked_add(bytes).is_some_and(|end| end <= size);
             bad |= u32::from(!fine) << lane;
         });
         if bad == 0 {
@@ -593,7 +594,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         let address = addresses[bad.trailing_zeros() as usize];
         let what = format!("{} of {bytes} bytes at shared address {address:#x}", at.direction.verb());
         let used = size - u64::from(window::SHARED_START);
-        if address >= window::SHARED_CLUSTER {
+        let rank = address >> window::SHARED_RANK_SHIFT;
+        if rank != 0 && u128::from(rank) < cluster.count() {
             let text = format!("{what}, the shared memory of another block of the cluster");
             return Err(Box::new(Fault::new(FindingKind::Unsupported, bad, text)));
         }
@@ -622,12 +624,6 @@ impl<O: Observer> Machine<'_, '_, O> {
         Err(Box::new(Fault::new(FindingKind::OutOfBounds, bad, text).note(note)))
     }
 
-    /// Offset of the block's own shared memory as other blocks of its cluster see it.
-    fn own_rank_window(&self) -> u64 {
-        let rank = self.worker.grid.cluster.index(self.cta.cluster_position);
-        window::SHARED_CLUSTER + (rank << window::SHARED_RANK_SHIFT)
-    }
-
     fn local(&mut self, registers: &mut Registers, at: At<'_>, addresses: &Addresses) -> Checked {
         self.check_local(at, addresses)?;
         self.observe(Memory::Local, at, addresses, Shape::Any);
@@ -642,7 +638,8 @@ impl<O: Observer> Machine<'_, '_, O> {
     pub(super) fn check_local(&self, at: At<'_>, addresses: &Addresses) -> Checked {
         let bytes = u64::from(at.access.bytes());
         let (low, high, bits) = extent(addresses, at.lanes);
-        if bits & (bytes.next_power_of_two() - 1) == 0 && self.local_variable(at.frame, low, high + bytes) {
+        let end = high.saturating_add(bytes);
+        if bits & (bytes.next_power_of_two() - 1) == 0 && self.local_variable(at.frame, low, end) {
             return Ok(());
         }
         self.local_fault(at, addresses)
@@ -731,6 +728,8 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     fn param(&mut self, registers: &mut Registers, at: At<'_>, addresses: &Addresses) -> Checked {
+        // First, as on a device: what lies behind the parameters reads as zeros there.
+        self.aligned(at, addresses, "parameter offset ")?;
         let bytes = u64::from(at.access.bytes());
         let size = self.worker.grid.launch.params.len() as u64;
         let mut bad = 0;
@@ -750,7 +749,6 @@ impl<O: Observer> Machine<'_, '_, O> {
             let text = format!("{} of {bytes} bytes in the kernel's parameters", at.direction.verb());
             return Err(Box::new(Fault::new(FindingKind::WriteToReadOnly, at.lanes, text)));
         }
-        self.aligned(at, addresses, "parameter offset ")?;
         let mut params = self.worker.params.clone();
         let mut view = ByteView { bytes: &mut params };
         transfer(&mut view, registers, &self.worker.grid.code.slots, at, addresses);

@@ -161,7 +161,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let align = align.clamp(4, 1 << 16).next_power_of_two();
         let warp = self.warp_mut();
         let start = warp.frame(group.frame).local_end.next_multiple_of(align);
-        let end = u64::from(start) + most;
+        let end = u64::from(start).saturating_add(most);
         if end > u64::from(MAX_LOCAL_BYTES) {
             let text = format!(
                 "`alloca` of {most} bytes: a thread may have {MAX_LOCAL_BYTES} bytes of local memory"

@@ -6,7 +6,7 @@ use super::warp::{Wait, Warp};
 use crate::code::Code;
 use crate::lanes::Row;
 use crate::launch::Dim3;
-use crate::memory::{Written, window};
+use crate::memory::Written;
 
 /// Barriers a block has (ISA 9.7.13.1).
 pub(crate) const BARRIERS: usize = 16;
@@ -103,7 +103,7 @@ impl Cta {
         self.multiprocessor = (index % u64::from(grid.config.multiprocessors)) as u32;
         self.warps.resize_with(warps, Warp::default);
         for (at, warp) in self.warps.iter_mut().enumerate() {
-            warp.reset(grid.code, at as u32, lanes_of(threads, at as u32), window::LOCAL_START);
+            warp.reset(grid.code, at as u32, lanes_of(threads, at as u32));
         }
         for at in 0..warps {
             self.fill_specials(grid, at);

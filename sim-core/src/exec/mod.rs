@@ -295,6 +295,17 @@ impl Simulator {
                 launch.shared_bytes
             ));
         }
+        let kernel = &code.functions[0];
+        let local = u64::from(kernel.local_start()) + u64::from(kernel.local_bytes);
+        if local > u64::from(warp::MAX_LOCAL_BYTES) {
+            let most = warp::MAX_LOCAL_BYTES;
+            return invalid(format!(
+                "the `.local` variables of `{}` take {} bytes a thread: at most {most} are possible",
+                function.name,
+                // Sizes are cut where they could not be counted.
+                if kernel.local_bytes >= u32::MAX - 15 { "4 GiB or more".into() } else { local.to_string() }
+            ));
+        }
         if launch.params.len() as u64 != function.param_bytes {
             return invalid(format!(
                 "the parameter buffer has {} bytes, `{}` takes {}",
@@ -369,7 +380,8 @@ impl Simulator {
             }
             R::AggrSmemSize => u64::from(code.shared.static_end + launch.shared_bytes),
             R::DynamicSmemSize => u64::from(launch.shared_bytes),
-            R::ReservedSmemOffsetEnd | R::ReservedSmemOffsetCap => u64::from(window::SHARED_START),
+            R::ReservedSmemOffsetEnd => u64::from(window::SHARED_RESERVED_END),
+            R::ReservedSmemOffsetCap => u64::from(window::SHARED_START),
             _ => 0,
         }
     }

@@ -48,7 +48,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     let count = printf::format(
                         &mut text,
                         &format,
-                        |at, bytes| self.bytes(group.frame, lane, values + at, bytes),
+                        |at, bytes| self.bytes(group.frame, lane, values.wrapping_add(at), bytes),
                         |address| self.string(group.frame, lane, address),
                     );
                     self.cta.output.extend_from_slice(&text);

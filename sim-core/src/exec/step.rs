@@ -438,8 +438,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 },
                 Action::ActiveMask(dst) => registers.write(*dst, active, &[active; 32]),
                 Action::LocalAddress(to, offset) => {
-                    let address = self.warp().frame(group.frame).local_start + offset;
-                    write_uniform(&mut registers, *to, active, u64::from(address));
+                    let start = i64::from(self.warp().frame(group.frame).local_start);
+                    write_uniform(&mut registers, *to, active, start.wrapping_add(*offset) as u64);
                 }
                 Action::ReadSpecial(special, to) => {
                     let value = self.changing_special(*special, counts.ran_at(position));

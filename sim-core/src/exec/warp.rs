@@ -94,8 +94,9 @@ const MAX_DEPTH: u32 = 1 << 14;
 
 impl Warp {
     /// Puts the warp at the kernel's start; keeps its buffers.
-    pub(crate) fn reset(&mut self, code: &Code, index: u32, lanes: LaneMask, local_start: u32) {
+    pub(crate) fn reset(&mut self, code: &Code, index: u32, lanes: LaneMask) {
         let kernel = &code.functions[0];
+        let local_start = kernel.local_start();
         let specials = code.warp_specials.len();
         self.rows.resize(specials + kernel.rows as usize, Row::ZERO);
         // Only registers that may be read before they are written need a defined value.
@@ -166,7 +167,7 @@ impl Warp {
         let callee = &code.functions[function as usize];
         let parent = *self.frame(caller);
         let above = &code.functions[parent.function as usize];
-        let local_start = parent.local_end.next_multiple_of(16);
+        let local_start = parent.local_end.checked_next_multiple_of(callee.local_align)?;
         if let Some(at) = self.frames.iter().position(|frame| {
             frame.references > 0
                 && frame.parent == caller

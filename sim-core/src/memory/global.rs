@@ -86,7 +86,8 @@ impl AllocationTable {
         let split = self.list.partition_point(|allocation| allocation.base <= address);
         let below = self.list[..split].iter().rev().find(live);
         let above = self.list[split..].iter().find(live);
-        let below = below.map(|allocation| ((address + bytes).saturating_sub(allocation.end()), allocation));
+        let below = below
+            .map(|allocation| (address.saturating_add(bytes).saturating_sub(allocation.end()), allocation));
         let above = above.map(|allocation| (allocation.base - address, allocation));
         match (below, above) {
             (Some((distance, allocation)), other) if other.is_none_or(|(other, _)| distance <= other) => {

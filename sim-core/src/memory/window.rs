@@ -5,17 +5,18 @@
 
 use std::ops::Range;
 
-/// Start of the shared window. A block's own shared memory lies at offset 0; that of rank `r` of
-/// its cluster also at `r << SHARED_RANK_SHIFT`... see [`SHARED_CLUSTER`].
+/// Start of the shared window.
 pub const SHARED: u64 = 0x7e00_0000_0000;
 /// Bytes of the shared window.
 pub const SHARED_SIZE: u64 = 1 << 32;
-/// Shared memory of the block with cluster rank `r` lies at `SHARED_CLUSTER + (r << SHARED_RANK_SHIFT)`.
-pub const SHARED_CLUSTER: u64 = 1 << 24;
-/// Log2 of the bytes between two blocks of a cluster in the shared window.
+/// Log2 of the bytes that a block of a cluster has of the shared window: that of rank `r` begins at
+/// `r << SHARED_RANK_SHIFT`. A block's own shared memory is also found at offset 0.
 pub const SHARED_RANK_SHIFT: u32 = 24;
-/// First offset in shared memory that a program may use: the system reserves 1 KiB on sm_90.
+/// First offset in shared memory that a program may use: the system reserves 1 KiB on sm_90, whatever target
+/// the program was written for.
 pub const SHARED_START: u32 = 1024;
+/// End of the part of it that is in use (`%reserved_smem_offset_end`).
+pub const SHARED_RESERVED_END: u32 = 288;
 /// Start of the local window.
 pub const LOCAL: u64 = 0x7e80_0000_0000;
 /// Bytes of the local window.
