@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod atomics;
+mod contention;
 mod sharing;
 mod threads;
 
@@ -75,6 +76,11 @@ pub struct Loaded {
 }
 
 impl Case {
+    /// Whether it has races: some programs do, and how long it takes to find them matters too.
+    pub fn is_racy(self) -> bool {
+        contention::is_racy(self.name)
+    }
+
     /// Loads it and its inputs.
     ///
     /// # Panics
@@ -118,6 +124,7 @@ pub fn cases() -> Vec<Case> {
     all.extend(atomics::cases());
     all.extend(threads::calls());
     all.extend(sharing::cases());
+    all.extend(contention::cases());
     all
 }
 

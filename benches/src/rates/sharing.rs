@@ -6,14 +6,14 @@ use super::{Case, Group, Loaded, Setup, Target, compare, equal};
 use crate::Size;
 
 /// Numbers without a pattern.
-fn inputs(count: u32) -> Vec<u32> {
+pub(super) fn inputs(count: u32) -> Vec<u32> {
     (0..count)
         .map(|i| (i ^ 0x9e37).wrapping_mul(0x85eb_ca6b).rotate_left(13).wrapping_mul(0xc2b2_ae35))
         .collect()
 }
 
 /// Sum that wraps around.
-fn sum(values: &[u32]) -> u32 {
+pub(super) fn sum(values: &[u32]) -> u32 {
     values.iter().fold(0, |sum, x| sum.wrapping_add(*x))
 }
 

@@ -117,18 +117,18 @@ fn observers(size: Size, runs: u32, only: &str) -> bool {
     );
     let mut right = true;
     for name in NAMES.into_iter().filter(|name| name.contains(only)) {
-        right &= observe(name, runs, |simulator| prepare(simulator, name, size));
+        right &= observe(name, runs, false, |simulator| prepare(simulator, name, size));
     }
     for case in cases() {
         if case.group == Group::Sharing && case.name.contains(only) {
-            right &= observe(case.name, runs, |simulator| case.load(simulator, size));
+            right &= observe(case.name, runs, case.is_racy(), |simulator| case.load(simulator, size));
         }
     }
     right
 }
 
 /// One line of the table.
-fn observe<S: Subject>(name: &str, runs: u32, load: impl Fn(&Simulator) -> S) -> bool {
+fn observe<S: Subject>(name: &str, runs: u32, racy: bool, load: impl Fn(&Simulator) -> S) -> bool {
     let time = |options: &RunOptions| {
         let config = DeviceConfig { track_initialization: options.initcheck, ..DeviceConfig::h200() };
         let simulator = Simulator::new(config);
@@ -138,7 +138,7 @@ fn observe<S: Subject>(name: &str, runs: u32, load: impl Fn(&Simulator) -> S) ->
             || subject.reset(&simulator),
             || {
                 let report = subject.run(&simulator, options);
-                assert!(report.findings.is_empty(), "{name}: {:#?}", report.findings);
+                assert!(racy || report.findings.is_empty(), "{name}: {:#?}", report.findings);
             },
         );
         (seconds, subject.is_right(&simulator))
