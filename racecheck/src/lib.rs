@@ -30,8 +30,8 @@ use memory_model::race::{Access, Detector, Kind, Missing, Pattern, Race, Setting
 use ptx_frontend::MemOrder;
 use rustc_hash::FxHashMap;
 use sim_core::{
-    AccessKind, CopyStep, Finding, FindingKind, LaunchShape, LaunchView, Memory, ThreadId, WarpAccess,
-    WarpId, Watcher, WatcherFactory,
+    AccessKind, CodePlace, CopyStep, Finding, FindingKind, LaunchShape, LaunchView, Memory, ThreadId,
+    WarpAccess, WarpId, Watcher, WatcherFactory,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -58,7 +58,7 @@ pub fn measured_watcher(footprint: Arc<Footprint>) -> WatcherFactory {
 }
 
 /// Which access of a race is a copy under way.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Copying {
     Neither,
     Earlier,
@@ -119,7 +119,7 @@ fn add(groups: &mut FxHashMap<Key, Group>, kind: FindingKind, race: Race, copyin
     let (earlier, later) = (race.earlier, race.later);
     let key = (kind, earlier.site, later.site, earlier.writes, later.writes, copying);
     let group = groups.entry(key).or_insert_with(|| Group { first: race, count: 0, threads: Vec::new() });
-    group.count += 1;
+    group.count += u64::from(race.count);
     if group.threads.len() < THREADS {
         group.threads.push((later.cta, later.warp, later.lane));
     }
@@ -153,6 +153,7 @@ fn race_with_copy(access: &WarpAccess<'_>, hit: &Hit) -> Race {
             bytes: access.element.max(1) as u8,
         },
         missing: Missing::Everything,
+        count: 1,
     }
 }
 
@@ -311,8 +312,7 @@ impl Watcher for Racecheck {
             footprint.held.fetch_max(self.detector.memory(), Relaxed);
             footprint.touched.store(self.detector.touched(), Relaxed);
         }
-        let mut findings: Vec<Finding> =
-            self.groups.iter().map(|(key, group)| finding(key.0, group, key.5, self.seed, launch)).collect();
+        let mut findings = grouped(&mut self.groups, self.seed, launch);
         if self.too_many || self.detector.exhausted() {
             findings.push(Finding {
                 kind: FindingKind::Unsupported,
@@ -328,6 +328,49 @@ impl Watcher for Racecheck {
         }
         findings
     }
+}
+
+/// Files and lines of the CUDA source that an instruction comes from, the innermost first.
+type Lines = Vec<(Arc<str>, u32)>;
+
+/// The races as findings: those of instructions that the same two CUDA lines became, as in an unrolled loop, are one,
+/// whichever of the two came first.
+fn grouped(groups: &mut FxHashMap<Key, Group>, seed: u64, launch: &LaunchView<'_>) -> Vec<Finding> {
+    let mut groups: Vec<(Key, Group)> = groups.drain().collect();
+    groups.sort_unstable_by_key(|(key, _)| (key.2, key.1, key.0.name(), key.3, key.4, key.5));
+    let lines = |place: &CodePlace| -> Lines {
+        place.cuda.iter().map(|cuda| (cuda.file.clone(), cuda.line)).collect()
+    };
+    let mut findings: Vec<(Finding, Vec<(u32, u32)>)> = Vec::new();
+    let mut known: FxHashMap<(FindingKind, Copying, [(Lines, bool); 2]), usize> = FxHashMap::default();
+    for ((kind, _, _, earlier_writes, later_writes, copying), group) in groups {
+        let new = finding(kind, &group, copying, seed, launch);
+        let (Some(later), Some(earlier)) = (&new.place, &new.other_place) else { continue };
+        let mut sides = [(lines(later), later_writes), (lines(earlier), earlier_writes)];
+        let told_apart = sides.iter().any(|(lines, _)| lines.is_empty());
+        sides.sort_unstable();
+        let key = (kind, copying, sides);
+        match known.get(&key).filter(|_| !told_apart) {
+            Some(&at) => {
+                let (first, others): &mut (Finding, Vec<(u32, u32)>) = &mut findings[at];
+                others.push((launch.line(later), launch.line(earlier)));
+                first.count += new.count;
+                first.threads.extend(new.threads);
+                first.threads.sort_unstable();
+                first.threads.dedup();
+                first.threads.truncate(Finding::MAX_THREADS);
+            }
+            None => {
+                known.insert(key, findings.len());
+                findings.push((new, Vec::new()));
+            }
+        }
+    }
+    let with_others = |(mut finding, others): (Finding, Vec<(u32, u32)>)| {
+        finding.notes.extend(text::other_places(&others));
+        finding
+    };
+    findings.into_iter().map(with_others).collect()
 }
 
 fn finding(

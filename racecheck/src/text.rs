@@ -85,6 +85,20 @@ pub(crate) fn notes(race: &Race, earlier: ThreadId, later: ThreadId, where_: &st
     ]
 }
 
+/// Other instructions that the same two CUDA lines became, by the PTX lines of the later and the earlier access.
+pub(crate) fn other_places(others: &[(u32, u32)]) -> Option<String> {
+    let shown: Vec<String> =
+        others.iter().take(OTHER_PLACES).map(|(later, earlier)| format!("{later} and {earlier}")).collect();
+    let more = match others.len().saturating_sub(OTHER_PLACES) {
+        0 => String::new(),
+        more => format!(", and {more} more pairs"),
+    };
+    (!shown.is_empty()).then(|| format!("also at the PTX lines {}{more}", shown.join(", ")))
+}
+
+/// Pairs of PTX lines that are listed.
+const OTHER_PLACES: usize = 4;
+
 /// What would order the two.
 pub(crate) fn help(race: &Race) -> Vec<String> {
     let apart = apart(race);
@@ -99,6 +113,14 @@ pub(crate) fn help(race: &Race) -> Vec<String> {
             "the later thread has seen what the earlier one released, but the scope of a release, an acquire or a \
              fence does not hold the other thread: `.{scope}` is needed on both sides"
         )),
+        Missing::Release => {
+            let fence = if apart == Apart::Blocks { "__threadfence()" } else { "__threadfence_block()" };
+            help.push(format!(
+                "the later thread has seen what the earlier one wrote strongly (a lock or a flag handed over), but nothing \
+                 releases it: `{fence}` after this access and before that write (or `.release.{scope}` on it), and \
+                 one after the read that takes it over (or `.acquire.{scope}`)"
+            ));
+        }
         Missing::Everything => {}
     }
     if race.class == RaceClass::MixedSize {
@@ -120,7 +142,10 @@ pub(crate) fn help(race: &Race) -> Vec<String> {
                 "`__syncwarp()` between the two accesses: lanes of a warp need not run in step".into()
             }
             Apart::Warps => {
-                "a barrier (`__syncthreads()`) that both threads reach between the two accesses".to_string()
+                "a barrier (`__syncthreads()`) that both threads reach between the two accesses; where threads take turns \
+                 by a lock or a flag, the same one for both, with `__threadfence_block()` before it is given and after it \
+                 is taken"
+                    .to_string()
             }
             Apart::Blocks => {
                 "another launch; or a flag that one thread sets after a `__threadfence()` and the other \

@@ -61,6 +61,8 @@
 //! ```
 
 mod clock;
+mod crowd;
+mod handover;
 mod pending;
 mod shadow;
 mod state;
@@ -74,6 +76,7 @@ pub use clock::Shape;
 
 use crate::RaceClass;
 use crate::program::{Order, Scope};
+use handover::{Handovers, Strong};
 use rustc_hash::FxHashMap;
 use shadow::{Cells, Doing, Found, Memo, Shadow};
 use state::{Class, Now, bits as each};
@@ -178,6 +181,9 @@ pub enum Missing {
     Acquire,
     /// The same, but one of the scopes does not hold the other thread.
     Scope,
+    /// The later thread has read, strongly, what the earlier one wrote strongly in the same epoch or later, and nothing was
+    /// released. (Only the last few such writes are known.)
+    Release,
 }
 
 /// A race between an earlier access and the one just reported.
@@ -195,6 +201,8 @@ pub struct Race {
     pub later: Side,
     /// What would order them.
     pub missing: Missing,
+    /// Accesses of lanes of the same instruction that race alike.
+    pub count: u32,
 }
 
 /// What counts as order.
@@ -232,6 +240,7 @@ pub struct Detector {
     global: Cells,
     places: Places,
     fences: Records,
+    handovers: Handovers,
     shadow: Shadow,
     sites: Sites,
     versions: Versions,
@@ -253,6 +262,7 @@ impl Detector {
             global: Cells::new(false),
             places: Places::default(),
             fences: Records::default(),
+            handovers: Handovers::default(),
             shadow: Shadow::default(),
             sites: Sites::default(),
             versions: Versions::default(),
@@ -467,6 +477,22 @@ impl Detector {
         };
         let strong = access.scope.filter(|_| access.order != Order::Weak);
         let atomic = access.kind != Kind::Write && access.kind != Kind::Read;
+        if strong.is_some() {
+            let strong = Strong {
+                cta: access.cta,
+                warp: access.warp,
+                epoch: warp.epoch,
+                shared_of: (access.space == Space::Shared).then_some(access.cta),
+                reads: access.kind != Kind::Write,
+                writing: match access.kind {
+                    Kind::Read => 0,
+                    Kind::Write => access.lanes,
+                    _ => access.lanes & access.writing,
+                },
+                atomic,
+            };
+            self.handovers.access(&strong, access.lanes, access.addresses);
+        }
         let releases =
             |fenced: &[sync::Fenced; 32]| each(access.lanes).any(|lane| fenced[lane as usize].releases());
         let synchronises = strong.is_some()
@@ -585,6 +611,7 @@ impl Detector {
                 shared: access.space == Space::Shared,
                 fresh: None,
                 last: Memo::default(),
+                times: 1,
                 found: &mut self.found,
             };
             touch(&mut self.shadow, cells, access, strong, &mut doing);
@@ -628,7 +655,17 @@ impl Detector {
             let missing = match fenced {
                 Some(fenced) if fenced.read.iter().any(knows) => Missing::Acquire,
                 Some(fenced) if knows(&fenced.out_of_scope) => Missing::Scope,
-                _ => Missing::Everything,
+                _ => {
+                    let writer = Thread { cta: past.cta, number: conflict.warp * 32 + conflict.lane };
+                    let seen = self.handovers.was_seen(
+                        access.cta,
+                        access.warp,
+                        self.shape.warps(),
+                        writer,
+                        past.epoch,
+                    );
+                    if seen { Missing::Release } else { Missing::Everything }
+                }
             };
             self.races.push(Race {
                 class,
@@ -654,6 +691,7 @@ impl Detector {
                     bytes: access.bytes,
                 },
                 missing,
+                count: found.times,
             });
         }
     }

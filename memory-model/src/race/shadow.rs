@@ -158,6 +158,8 @@ pub(super) struct Found {
     /// Lanes of the access that touch the word.
     pub(super) lanes: u32,
     pub(super) conflict: Conflict,
+    /// Accesses that race so.
+    pub(super) times: u32,
 }
 
 impl Default for Shadow {
@@ -179,6 +181,8 @@ pub(super) struct Doing<'a, 'f> {
     pub(super) fresh: Option<(u32, u32)>,
     /// The step of a single lane before.
     pub(super) last: Memo,
+    /// Accesses that a step stands for.
+    pub(super) times: u32,
     pub(super) found: &'f mut Vec<Found>,
 }
 
@@ -291,7 +295,7 @@ impl Shadow {
                 Some(cell)
             }
             Step::Race { cell, conflict } => {
-                doing.found.push(Found { word, lanes, conflict });
+                doing.found.push(Found { word, lanes, conflict, times: doing.times });
                 Some(cell)
             }
             Step::OneByOne => None,

@@ -4,6 +4,7 @@
 //! counted from the word's shift (see `states`), so that words that different lanes of a warp access can share a past.
 
 use super::clock::{Clock, Shape};
+use super::crowd::Crowd;
 
 /// How an access was made, as far as races go: bytes of the word, size of the whole access, strength and scope,
 /// and whether a read observes (8.9.2) the newest write of the word.
@@ -109,6 +110,8 @@ impl Write {
 pub(super) struct Lists {
     /// The newest first.
     pub(super) writes: Vec<Write>,
+    /// Strong writes that are not the newest of any byte, and that nobody observed.
+    pub(super) crowds: Vec<Crowd>,
     pub(super) reads: Vec<Past>,
 }
 
@@ -155,6 +158,8 @@ const READS: usize = 256;
 const CHAIN: usize = 4;
 /// Observers kept of a member of a chain: the first ones.
 const OBSERVERS: usize = 8;
+/// Writes kept of a word, crowds apart, that are not the newest of any byte.
+const WRITES: usize = 32;
 
 /// What an access does to a past with lists.
 pub(super) struct Judgement {
@@ -168,6 +173,7 @@ pub(super) struct Judgement {
 impl Lists {
     pub(super) fn clear(&mut self) {
         self.writes.clear();
+        self.crowds.clear();
         self.reads.clear();
     }
 
@@ -175,13 +181,18 @@ impl Lists {
     pub(super) fn copy(&mut self, other: &Lists) {
         self.clear();
         self.writes.extend_from_slice(&other.writes);
+        self.crowds.extend_from_slice(&other.crowds);
         self.reads.extend_from_slice(&other.reads);
     }
 
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         let observers: usize = self.writes.iter().map(|w| w.observers.capacity()).sum();
-        self.writes.capacity() * size_of::<Write>() + (self.reads.capacity() + observers) * size_of::<Past>()
+        let crowds: usize = self.crowds.iter().map(Crowd::bytes).sum();
+        self.writes.capacity() * size_of::<Write>()
+            + self.crowds.capacity() * size_of::<Crowd>()
+            + crowds
+            + (self.reads.capacity() + observers) * size_of::<Past>()
     }
 
     /// Judges an access.
@@ -191,11 +202,12 @@ impl Lists {
         let alone = kind == Kind::Read || now.lanes.is_power_of_two();
         let any_shift = alone
             && (now.clock.is_uniform()
-                || !writes
-                    .iter()
-                    .flat_map(|w| w.observers.iter().chain([&w.past]))
-                    .chain(reads.iter())
-                    .any(|p| eye.tells_lanes_apart(p)));
+                || self.crowds.is_empty()
+                    && !writes
+                        .iter()
+                        .flat_map(|w| w.observers.iter().chain([&w.past]))
+                        .chain(reads.iter())
+                        .any(|p| eye.tells_lanes_apart(p)));
         let touching = writes.iter().find(|w| w.past.class.mask() & now.class.mask() != 0);
         let mut observes = touching.is_some_and(|w| {
             now.class.is_strong()
@@ -208,16 +220,18 @@ impl Lists {
             observes |=
                 writes.first().is_some_and(|w| eye.is_own(&w.past) && w.past.class.same_range(now.class));
         }
-        Judgement { any_shift, conflict: eye.race(writes, reads, kind, observes), observes }
+        Judgement { any_shift, conflict: eye.race(self, kind, observes), observes }
     }
 
-    /// What is remembered after the access. True if a read had to go for it.
+    /// What is remembered after the access. True if something had to go for it.
     pub(super) fn advance(&mut self, eye: &Eye<'_>, kind: Kind, judgement: &Judgement) -> bool {
         if kind == Kind::Read {
+            if judgement.conflict.is_some() {
+                self.reads.clear();
+            }
             return self.add_read(eye, judgement.observes);
         }
-        next_state(&mut self.writes, &mut self.reads, eye, kind, judgement.observes);
-        false
+        self.add_write(eye, kind, judgement)
     }
 
     fn add_read(&mut self, eye: &Eye<'_>, observes: bool) -> bool {
@@ -258,6 +272,7 @@ impl Lists {
         let ours = class.is_strong()
             && class.scope() >= 2
             && self.reads.is_empty()
+            && self.crowds.is_empty()
             && newest.past.class == class
             && others.iter().all(|w| w.past.class == class && w.chained && w.past.cta != cta);
         // The newest goes: the CTA has a newer one, or the chain is as long as it may be.
@@ -292,7 +307,7 @@ impl Write {
 /// An access as it looks from a cell.
 pub(super) struct Eye<'a> {
     now: &'a Now<'a>,
-    shift: u32,
+    pub(super) shift: u32,
     /// Its lanes, counted from the shift.
     lanes: u32,
 }
@@ -393,8 +408,19 @@ impl<'a> Eye<'a> {
             && self.lanes.is_power_of_two()
     }
 
+    /// The other lanes of several that write a word at once.
+    fn others(&self) -> Past {
+        Past { lanes: self.lanes & !self.newest().lanes, ..self.past() }
+    }
+
+    /// Whether the access is morally strong towards all of a class, wherever they are.
+    pub(super) fn is_strong_to_all(&self, class: Class) -> bool {
+        let own = self.now.class;
+        class.is_strong() && own.is_strong() && class.same_range(own) && class.scope().min(own.scope()) >= 2
+    }
+
     /// Morally strong (8.7), program order apart.
-    fn morally_strong(&self, past: &Past) -> bool {
+    pub(super) fn morally_strong(&self, past: &Past) -> bool {
         let now = self.now;
         past.class.is_strong()
             && now.class.is_strong()
@@ -425,7 +451,8 @@ impl<'a> Eye<'a> {
         Conflict { past: lanes_of, warp, lane: lanes.trailing_zeros() & 31, writes }
     }
 
-    fn race(&self, writes: &[Write], reads: &[Past], kind: Kind, observes: bool) -> Option<Conflict> {
+    fn race(&self, lists: &Lists, kind: Kind, observes: bool) -> Option<Conflict> {
+        let Lists { writes, crowds, reads } = lists;
         let touches = |p: &Past| p.class.mask() & self.now.class.mask() != 0;
         let newest_observed = |newest: &Past| {
             reads.iter().any(|p| {
@@ -451,6 +478,10 @@ impl<'a> Eye<'a> {
                 return Some(self.conflict(past, true));
             }
         }
+        let touching = crowds.iter().filter(|crowd| crowd.class.mask() & self.now.class.mask() != 0);
+        if let Some(past) = touching.filter_map(|crowd| crowd.find_racing(self)).next() {
+            return Some(self.conflict(&past, true));
+        }
         if kind == Kind::Read {
             return None;
         }
@@ -473,56 +504,84 @@ pub(super) fn bits(mut mask: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The writes (newest first) and reads to remember after a write.
-fn next_state(writes: &mut Vec<Write>, reads: &mut Vec<Past>, eye: &Eye<'_>, kind: Kind, observes: bool) {
-    let chains = kind == Kind::Atomic && observes;
-    let me = eye.newest();
-    let strong = eye.now.class.is_strong();
-    let observers_of_newest: Vec<Past> = reads.iter().filter(|p| p.class.observes()).copied().collect();
-    let newest_as_observer = writes.get(newest_of(writes, &me)).map(|w| w.past);
-    let mut older = 0;
-    writes.retain_mut(|write| {
-        let mask = write.past.class.mask();
-        let was_newest = older & mask == 0;
-        older |= mask;
-        if mask & me.class.mask() == 0 {
-            return true;
+impl Lists {
+    /// What to remember after a write. True if something had to go for it that could still race.
+    fn add_write(&mut self, eye: &Eye<'_>, kind: Kind, judgement: &Judgement) -> bool {
+        let Self { writes, crowds, reads } = self;
+        let chains = kind == Kind::Atomic && judgement.observes;
+        let me = eye.newest();
+        let strong = eye.now.class.is_strong();
+        // The past of a word that races is what the racing write leaves behind.
+        let gone = |class: Class| judgement.conflict.is_some() && class.mask() & !me.class.mask() == 0;
+        let observers_of_newest: Vec<Past> = reads.iter().filter(|p| p.class.observes()).copied().collect();
+        let newest_as_observer = writes.get(newest_of(writes, &me)).map(|w| w.past);
+        crowds.retain(|crowd| {
+            let replaced = !strong && crowd.class.mask() & !me.class.mask() == 0;
+            !(gone(crowd.class) || replaced && crowd.find_racing(eye).is_none())
+        });
+        let mut older = 0;
+        writes.retain_mut(|write| {
+            let mask = write.past.class.mask();
+            let was_newest = older & mask == 0;
+            older |= mask;
+            if mask & me.class.mask() == 0 {
+                return true;
+            }
+            // An atomic that observes the newest write observes the whole chain before it.
+            let observed = chains && (was_newest || write.chained);
+            // What observes a strong write is ordered after it, but not after what came before it; so a strong
+            // write only stands for writes that are observed together with it.
+            let told = observed || (eye.covers(&write.past) && !strong);
+            if told && eye.stands_for(&write.past) || gone(write.past.class) {
+                return false;
+            }
+            if was_newest {
+                write.observers.clear();
+                write.observers.extend_from_slice(&observers_of_newest);
+                write.chained = chains;
+            } else if write.chained {
+                write.observe(&observers_of_newest, newest_as_observer);
+                write.chained = chains;
+            }
+            if was_newest && write.is_plain() && write.past.class.is_strong() {
+                add_to_crowd(crowds, &write.past);
+                return false;
+            }
+            true
+        });
+        if kind == Kind::Write && strong && eye.others().is_some() {
+            add_to_crowd(crowds, &eye.others());
         }
-        // An atomic that observes the newest write observes the whole chain before it.
-        let observed = chains && (was_newest || write.chained);
-        // What observes a strong write is ordered after it, but not after what came before it; so a strong
-        // write only stands for writes that are observed together with it.
-        let told = observed || (eye.covers(&write.past) && !strong);
-        if told && eye.stands_for(&write.past) {
-            return false;
+        writes.retain(|w| w.chained || !crowds.iter().any(|crowd| crowd.supersedes(&w.past)));
+        writes.insert(0, Write::new(me));
+        drop_superseded(writes);
+        while writes.iter().skip(1).filter(|w| w.chained && w.past.class == me.class).count() > CHAIN {
+            // The chain is ordered as one, but for accesses of narrower scope: a few of it are enough to catch those.
+            let middle =
+                writes.iter().skip(1).position(|w| w.chained && w.past.class == me.class).unwrap_or(0) + 1;
+            writes.remove(middle);
         }
-        if was_newest {
-            write.observers.clear();
-            write.observers.extend_from_slice(&observers_of_newest);
-            write.chained = chains;
-        } else if write.chained {
-            write.observe(&observers_of_newest, newest_as_observer);
-            write.chained = chains;
+        reads.retain(|p| !gone(p.class) && (strong || !(eye.stands_for(p) && eye.covers(p))));
+        if reads.iter().any(|p| p.class.observes()) {
+            observe_no_more(reads, &me);
         }
-        true
-    });
-    writes.insert(0, Write::new(me));
-    drop_superseded(writes);
-    while writes.iter().skip(1).filter(|w| w.chained && w.past.class == me.class).count() > CHAIN {
-        // The chain is ordered as one, but for accesses of narrower scope: a few of it are enough to catch those.
-        let middle =
-            writes.iter().skip(1).position(|w| w.chained && w.past.class == me.class).unwrap_or(0) + 1;
-        writes.remove(middle);
+        writes.len() > WRITES && shorten(writes, eye)
     }
-    reads.retain(|p| strong || !(eye.stands_for(p) && eye.covers(p)));
-    if !reads.iter().any(|p| p.class.observes()) {
-        return;
+}
+
+fn add_to_crowd(crowds: &mut Vec<Crowd>, past: &Past) {
+    match crowds.iter_mut().find(|crowd| crowd.takes(past)) {
+        Some(crowd) => crowd.add(past),
+        None => crowds.push(Crowd::new(past)),
     }
-    // Reads of what was overwritten no longer observe the newest, and may be alike then.
+}
+
+/// Reads of what was overwritten no longer observe the newest, and may be alike then.
+fn observe_no_more(reads: &mut Vec<Past>, overwritten_by: &Past) {
     let mut kept = 0;
     for i in 0..reads.len() {
         let p = reads[i];
-        let observes = p.class.observes() && p.class.mask() & me.class.mask() == 0;
+        let observes = p.class.observes() && p.class.mask() & overwritten_by.class.mask() == 0;
         let p = Past { class: p.class.with_observes(observes), ..p };
         match reads[..kept].iter_mut().find(|other| other.merges(&p)) {
             Some(other) => {
@@ -536,6 +595,24 @@ fn next_state(writes: &mut Vec<Write>, reads: &mut Vec<Past>, eye: &Eye<'_>, kin
         }
     }
     reads.truncate(kept);
+}
+
+/// Forgets writes that are not the newest of any byte: those that come before the access first. True if others had to
+/// go, too.
+fn shorten(writes: &mut Vec<Write>, eye: &Eye<'_>) -> bool {
+    let before = |past: &Past| eye.covers(past);
+    for covered in [true, false] {
+        for i in (1..writes.len()).rev() {
+            let past = writes[i].past;
+            if newest_of(writes, &past) != i && (!covered || before(&past)) {
+                writes.remove(i);
+                if writes.len() <= WRITES {
+                    return !covered;
+                }
+            }
+        }
+    }
+    true
 }
 
 /// Drops older writes that a later one of the same lanes stands for: whatever is ordered after the later one,

@@ -241,6 +241,10 @@ impl States {
         if number == 0 {
             let shift = now.lanes.trailing_zeros() & 31;
             let eye = Eye::new(now, shift);
+            // Of several lanes that write strongly, which need not race, all are remembered.
+            if kind == Kind::Write && now.class.is_strong() && !now.lanes.is_power_of_two() {
+                return self.general(&State::default(), old, count, &eye, kind);
+            }
             let (write, read) = match kind {
                 Kind::Read => (Past::default(), eye.past()),
                 Kind::Write | Kind::Atomic => (eye.newest(), Past::default()),
@@ -299,7 +303,7 @@ impl States {
     }
 
     fn general(&mut self, state: &State, old: u32, count: u32, eye: &Eye<'_>, kind: Kind) -> Step {
-        let (number, shift) = parts(old);
+        let number = parts(old).0;
         let whole = state.cells == count;
         // The lists themselves if nobody else is left with them.
         let own = whole && state.lists != 0;
@@ -338,8 +342,12 @@ impl States {
         self.shortened += u64::from(lists.advance(eye, kind, &judgement));
         let one = |reads: &[Past]| reads.first().copied().unwrap_or_default();
         let single = match &lists.writes[..] {
-            [] if lists.reads.len() <= 1 => Some((Past::default(), one(&lists.reads))),
-            [write] if write.is_plain() && lists.reads.len() <= 1 => Some((write.past, one(&lists.reads))),
+            [] if lists.crowds.is_empty() && lists.reads.len() <= 1 => {
+                Some((Past::default(), one(&lists.reads)))
+            }
+            [write] if write.is_plain() && lists.crowds.is_empty() && lists.reads.len() <= 1 => {
+                Some((write.past, one(&lists.reads)))
+            }
             _ => None,
         };
         let (to, in_place) = match single {
@@ -369,7 +377,7 @@ impl States {
                 (to, in_place)
             }
         };
-        let cell = cell(to, shift);
+        let cell = cell(to, eye.shift);
         match judgement.conflict {
             Some(conflict) => Step::Race { cell, conflict },
             None => Step::To { cell, lasting: judgement.any_shift && !in_place },

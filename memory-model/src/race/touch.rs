@@ -1,7 +1,7 @@
 //! The words that an access touches, and how its lanes are spread over them.
 
 use super::shadow::{Cells, Doing, Shadow, Spread};
-use super::state::{Class, Kind, bits as each};
+use super::state::{Class, Kind};
 use super::{Access, Pattern};
 
 /// All lanes of a warp.
@@ -198,12 +198,15 @@ fn all_at(
     lanes: u32,
     doing: &mut Doing<'_, '_>,
 ) {
+    let several = doing.kind == Kind::Write && !lanes.is_power_of_two() && !doing.now.class.is_strong();
     for word in word..word + u64::from(count) {
-        if doing.kind == Kind::Write && !lanes.is_power_of_two() {
-            // They write one after the other.
-            for lane in each(lanes) {
-                shadow.word(cells, word, 1 << lane, doing);
-            }
+        if several {
+            // They write one after the other, and race: each with the one before it.
+            let last = 1 << (31 - lanes.leading_zeros().min(31));
+            shadow.word(cells, word, lanes & lanes.wrapping_neg(), doing);
+            doing.times = lanes.count_ones() - 1;
+            shadow.word(cells, word, last, doing);
+            doing.times = 1;
         } else {
             shadow.word(cells, word, lanes, doing);
         }

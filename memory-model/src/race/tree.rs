@@ -84,6 +84,13 @@ impl<V: Value> Node<V> {
         }
     }
 
+    fn find<R>(&self, look: &mut impl FnMut(u32, &V) -> Option<R>) -> Option<R> {
+        match self {
+            Node::Leaf(entries) => entries.iter().find_map(|(key, value)| look(*key, value)),
+            Node::Inner(children) => children.iter().find_map(|(_, child)| child.find(look)),
+        }
+    }
+
     fn empty(height: u32) -> Self {
         if height == BITS { Node::Leaf(Vec::new()) } else { Node::Inner(Vec::new()) }
     }
@@ -223,6 +230,11 @@ impl<V: Value> Tree<V> {
     #[inline]
     pub(super) fn get(&self, key: u32) -> Option<&V> {
         (above(key, self.height) == self.prefix).then(|| self.root.get(key, self.height)).flatten()
+    }
+
+    /// The first thing found among keys and values, which ascend.
+    pub(super) fn find<R>(&self, mut look: impl FnMut(u32, &V) -> Option<R>) -> Option<R> {
+        self.root.find(&mut look)
     }
 
     /// The value of a key, to change; nothing if there was none.

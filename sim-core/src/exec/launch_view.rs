@@ -23,6 +23,12 @@ impl LaunchView<'_> {
         place(self.grid.code, None, position.min(self.grid.code.meta.len().saturating_sub(1) as u32))
     }
 
+    /// The line of a place in its PTX text.
+    pub fn line(&self, place: &CodePlace) -> u32 {
+        let source = self.grid.code.module.sources.get(place.source.0 as usize);
+        source.map_or(0, |source| source.line_column(place.span.start).0)
+    }
+
     /// The thread of a lane.
     pub fn thread(&self, block: u64, warp: u32, lane: u32) -> ThreadId {
         let launch = self.grid.launch;
