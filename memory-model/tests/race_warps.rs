@@ -104,7 +104,12 @@ fn compare(seed: u64) -> usize {
                     elements: 1,
                     kind,
                     writing: u32::MAX,
-                    order: if strong { Order::Relaxed } else { Order::Weak },
+                    order: match kind {
+                        _ if !strong => Order::Weak,
+                        Kind::Write => random.pick(&[Order::Relaxed, Order::Release]),
+                        Kind::Read => random.pick(&[Order::Relaxed, Order::Acquire]),
+                        _ => Order::Relaxed,
+                    },
                     scope: strong.then_some(Scope::Gpu),
                     site: step as u32 % 7,
                 };

@@ -134,3 +134,43 @@ fn every_race_is_found_and_none_invented() {
     assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong.join("\n"));
     assert!(matrix[0] >= 80 && matrix[2] >= 75, "{matrix:?}");
 }
+
+fn findings(file: &str, name: &str) -> Vec<Finding> {
+    let source = std::fs::read_to_string(testdata().join(format!("racecheck/{file}.cu"))).unwrap();
+    let module = module(&testdata().join(format!("ptx/racecheck/{file}.ptx")));
+    let kernel = kernels(&source).into_iter().find(|kernel| kernel.name == name).expect("the kernel");
+    run(&module, &kernel, &options(0, 1)).findings
+}
+
+#[test]
+fn the_help_says_what_is_missing() {
+    let (released, between_blocks) = ("nothing releases it", "`__threadfence()` after this access");
+    let cases = [
+        ("atomic", "lock_without_fences", released, true),
+        ("atomic", "lock_without_fences", between_blocks, true),
+        ("atomic", "lock_released_without_fence", released, true),
+        ("atomic", "lock_taken_without_fence", "does not acquire it", true),
+        ("atomic", "lock_between_warps_without_fences", "`__threadfence_block()` after this access", true),
+        ("atomic", "lock_between_warps_without_fences", "barrier", false),
+        ("atomic", "two_locks_for_one_place", released, false),
+        ("atomic", "ticket_without_fences", released, true),
+        ("flag", "flag_relaxed_no_fence", released, true),
+        ("flag", "flag_plain", released, false),
+        ("grid", "own_grid_barrier_without_fences", released, true),
+    ];
+    for (file, kernel, text, expected) in cases {
+        let findings = findings(file, kernel);
+        let help: Vec<&String> = findings.iter().flat_map(|finding| &finding.help).collect();
+        let said = help.iter().any(|help| help.contains(text));
+        assert_eq!(said, expected, "{kernel}: {text:?} in {help:#?}");
+    }
+}
+
+#[test]
+fn an_unrolled_loop_is_one_finding() {
+    let findings = findings("barrier", "unrolled_without_a_barrier");
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert!(findings[0].count >= 16, "{}", findings[0].count);
+    let also = findings[0].notes.iter().find(|note| note.starts_with("also at the PTX lines"));
+    assert!(also.is_some_and(|note| note.ends_with("and 11 more pairs")), "{:#?}", findings[0].notes);
+}

@@ -345,3 +345,13 @@ extern "C" __global__ void work_queue(int* a, int* b) {
     b[32 * mine + t] = t;
   }
 }
+
+//@ race data-race grid 1 block 96
+extern "C" __global__ void lock_between_warps_without_fences(int* a, int* b) {
+  if (threadIdx.x % 32 == 0) {
+    while (atomicCAS(a + 32, 0, 1) != 0) {}
+    a[0]++;
+    KEEP();
+    atomicExch(a + 32, 0);
+  }
+}

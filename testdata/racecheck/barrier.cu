@@ -327,3 +327,14 @@ extern "C" __global__ void a_warp_of_eight(int* a, int* b) {
   __syncthreads();
   b[t] = s[39 - t];
 }
+
+//@ race data-race grid 1 block 64
+extern "C" __global__ void unrolled_without_a_barrier(int* a, int* b) {
+  int t = threadIdx.x, sum = 0;
+#pragma unroll
+  for (int k = 0; k < 16; k++) a[64 * k + t] = k;
+  KEEP();
+#pragma unroll
+  for (int k = 0; k < 16; k++) sum += a[64 * k + 63 - t];
+  b[t] = sum;
+}

@@ -1,8 +1,9 @@
 //! Accesses of one kind by very many threads, as one thing.
 //!
-//! Strong stores of one word do not race with each other, and nothing ever comes after all of them but a weak access that
-//! is ordered after each. So of those that nobody observed it is enough to know, for each thread, the last one's epoch:
-//! a vector clock, in which a store is noted and looked up in logarithmic time.
+//! Strong accesses of one word do not race with each other, and nothing ever comes after all of them but a weak access that
+//! is ordered after each. So of stores that nobody observed, and of loads that do not observe what the word holds, it is
+//! enough to know, for each thread, the last one's epoch: a vector clock, in which an access is noted and looked up in
+//! logarithmic time.
 
 use super::clock::Clock;
 use super::state::{Class, Eye, Past};
@@ -11,6 +12,7 @@ use super::state::{Class, Eye, Past};
 #[derive(Debug, Clone)]
 pub(super) struct Crowd {
     pub(super) class: Class,
+    pub(super) writes: bool,
     site: u16,
     /// Lanes counted from the cell's shift.
     members: Clock,
@@ -21,16 +23,16 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    pub(super) fn new(first: &Past) -> Self {
+    pub(super) fn new(first: &Past, writes: bool) -> Self {
         let (class, site, members) = (first.class, first.site, Clock::default());
-        let mut crowd = Self { class, site, members, noted: 0, held: 0, count_at: 1 };
+        let mut crowd = Self { class, writes, site, members, noted: 0, held: 0, count_at: 1 };
         crowd.add(first);
         crowd
     }
 
     /// Whether an access is of this kind.
-    pub(super) fn takes(&self, past: &Past) -> bool {
-        (self.class, self.site) == (past.class, past.site)
+    pub(super) fn takes(&self, past: &Past, writes: bool) -> bool {
+        (self.class, self.site, self.writes) == (past.class, past.site, writes)
     }
 
     /// Notes an access; what its threads did before goes.
@@ -44,7 +46,7 @@ impl Crowd {
         }
     }
 
-    /// Whether its threads noted later accesses of this kind, all of them.
+    /// Whether of all threads of an access it knows one like it that is as late or later.
     pub(super) fn supersedes(&self, past: &Past) -> bool {
         let known = |warp| self.members.missing(past.cta, warp, past.lanes, past.epoch) == 0;
         self.class == past.class && super::state::bits(past.warps).all(known)

@@ -20,17 +20,22 @@
 //! # How
 //! `clock` has vector clocks compressed by warp and CTA, on the maps of `tree`; `threads` the clocks and epochs of a CTA's warps and its
 //! barriers; `sync` release and acquire patterns through memory; `state` decides, for the past of one word, what
-//! an access means; `states` numbers these pasts; `shadow` has a cell a word, with the number of its past, and steps
-//! through them for whole warps at once; `touch` finds the words of an access; `pending` holds reads of shared memory
-//! back for as long as nobody has to know of them.
+//! an access means, and `crowd` keeps strong writes of very many threads as one clock; `states` numbers these pasts; `shadow` has a
+//! cell a word, with the number of its past, and steps through them for whole warps at once; `table` has words that everybody
+//! reads; `touch` finds the words of an access; `pending` holds reads of shared memory back for as long as nobody has to know of
+//! them; `handover` remembers who saw what, to explain races.
 //!
 //! # Exactness
 //! What is reported is a race in the execution shown. Of each word the first race is found, with these exceptions:
 //! an access may be forgotten once a write that comes after it has overwritten the place, and is then taken to be
-//! ordered before whoever observes that write; of the reads of a word by more than 256 groups of warps that nothing orders, and of
-//! atomics of more than four CTAs before one of narrower scope, the middle ones are forgotten
-//! ([`Detector::shortened`]), and so is who observed those but for the first eight. Lanes whose atomics meet at one word in one instruction are judged as if each might be
-//! the first. After its first race a word's past is what the racing access leaves behind.
+//! ordered before whoever observes that write; of the reads of a word by more than 256 groups of warps, of
+//! writes that were observed and overwritten beyond 32, and of atomics of more than four CTAs before one of narrower scope, some
+//! are forgotten ([`Detector::shortened`]), and so is who observed those but for the first eight. Of a word that more than 64
+//! groups of warps of several CTAs only read, and of any that several CTAs read once 16,384 reads had to be added to lists, four
+//! readers are kept, two of them since a thread learned of another CTA last: a write that comes after all of these and not after
+//! others is not found to race. Once 16,384 atomics had to be added to chains, only the newest of a chain is kept. Lanes whose
+//! atomics meet at one word in one instruction are judged as if each might be the first. After its first race a word's past is the
+//! racing access alone, as far as its bytes go.
 //!
 //! # Limits
 //! All accesses are taken to be of the generic proxy. A launch has at most 2^26 warps; beyond that, or after
@@ -68,6 +73,7 @@ mod shadow;
 mod state;
 mod states;
 mod sync;
+mod table;
 mod threads;
 mod touch;
 mod tree;
@@ -500,9 +506,19 @@ impl Detector {
                 || places.are_near(access.addresses, access.lanes)
                 || access.kind != Kind::Read && warp.fenced.as_deref().is_some_and(releases));
         if synchronises {
+            let together = access.kind == Kind::Write
+                && access.elements == 1
+                && access.lanes.count_ones() > 1
+                && warp.fenced.is_none()
+                && warp.knowing.len() == 1
+                && are_at_one(access);
             self.catch_up();
-            for lane in each(access.lanes) {
-                self.synchronising(&Access { lanes: 1 << lane, ..*access });
+            if together {
+                self.synchronising_together(access);
+            } else {
+                for lane in each(access.lanes) {
+                    self.synchronising(&Access { lanes: 1 << lane, ..*access });
+                }
             }
         } else if atomic && (access.writing & access.lanes != access.lanes || warp.knowing.len() > 1) {
             // Some only read or know more; in the order of the lanes, as they are executed.
@@ -570,11 +586,43 @@ impl Detector {
             if !releases && !fenced.is_some_and(sync::Fenced::releases) && places.get(place).is_none() {
                 continue;
             }
-            let released = releases.then(|| warp.published(access.cta, access.warp, lane));
+            let released = releases.then(|| sync::Release {
+                lanes: 1 << lane,
+                scope,
+                epoch: warp.epoch,
+                clock: Arc::clone(warp.clock(lane)),
+            });
             places.entry(place).write(shape, thread, fenced, scope, released, access.kind != Kind::Write);
             if releases {
                 warp.step(&mut self.versions);
             }
+        }
+    }
+
+    /// Strong writes of one place by lanes that know the same and have fenced nothing: the last one's stays.
+    fn synchronising_together(&mut self, access: &Access<'_>) {
+        self.plain(access);
+        let last = 31 - access.lanes.leading_zeros().min(31);
+        let (address, scope) = (access.addresses[last as usize], access.scope.map_or(0, level));
+        let Some((_, block)) = &mut self.current else { return };
+        let Cta { warps, places, .. } = &mut **block;
+        let places = if access.space == Space::Global { &mut self.places } else { places };
+        let warp = &mut warps[access.warp as usize];
+        places.overwritten(address, access.bytes.into(), true);
+        let place = (address, access.bytes);
+        let releases = access.order.releases();
+        if releases || places.get(place).is_some() {
+            let released = releases.then(|| sync::Release {
+                lanes: access.lanes,
+                scope,
+                epoch: warp.epoch,
+                clock: Arc::clone(warp.clock(last)),
+            });
+            let thread = Thread { cta: access.cta, number: access.warp * 32 + last };
+            places.entry(place).write(self.shape, thread, None, scope, released, false);
+        }
+        if releases {
+            warp.step(&mut self.versions);
         }
     }
 
@@ -612,6 +660,7 @@ impl Detector {
                 fresh: None,
                 last: Memo::default(),
                 times: 1,
+                era: self.versions.learned(),
                 found: &mut self.found,
             };
             touch(&mut self.shadow, cells, access, strong, &mut doing);
@@ -695,6 +744,12 @@ impl Detector {
             });
         }
     }
+}
+
+/// Whether all lanes are at one address.
+fn are_at_one(access: &Access<'_>) -> bool {
+    let first = access.addresses[access.lanes.trailing_zeros() as usize & 31];
+    each(access.lanes).all(|lane| access.addresses[lane as usize] == first)
 }
 
 fn level(scope: Scope) -> usize {

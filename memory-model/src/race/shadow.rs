@@ -6,6 +6,7 @@
 
 use super::state::{Class, Conflict, Kind, Now};
 use super::states::{States, Step, cell, origin, parts};
+use super::table::{self, Look, Readers, TABLE};
 use rustc_hash::FxHashMap;
 
 /// Words of a page.
@@ -14,7 +15,7 @@ const WORDS: usize = 1024;
 const SETS: usize = 1 << 8;
 const WAYS: usize = 4;
 /// Pages that are found without hashing.
-const NEAR: usize = 16;
+const NEAR: usize = 128;
 
 /// A step that was taken before.
 #[derive(Clone, Copy, Default)]
@@ -39,6 +40,20 @@ struct Page {
     /// All cells that are not zero lie between the two, in fleeting memory.
     low: u32,
     high: u32,
+    /// Of words of tables, once there are any.
+    tables: Tables,
+}
+
+/// The readers of the words of a page.
+type Tables = Option<Box<[Readers; WORDS]>>;
+
+/// Cells from one word of a page on.
+struct Run<'a> {
+    cells: &'a mut [u32],
+    tables: &'a mut Tables,
+    /// The first word in its page.
+    first: usize,
+    states: &'a mut States,
 }
 
 /// Cells of some memory, and the states that they are in.
@@ -72,7 +87,7 @@ impl Cells {
         if near.0 != number + 1 {
             let pages = &mut self.pages;
             let at = *self.index.entry(number).or_insert_with(|| {
-                pages.push(Page { cells: Box::new([0; WORDS]), low: WORDS as u32, high: 0 });
+                pages.push(Page { cells: Box::new([0; WORDS]), low: WORDS as u32, high: 0, tables: None });
                 pages.len() as u32 - 1
             });
             *near = (number + 1, at);
@@ -82,7 +97,7 @@ impl Cells {
 
     /// At most `count` cells from a word on, to the end of its page, and their states.
     #[inline]
-    fn run(&mut self, word: u64, count: u32) -> (&mut [u32], &mut States) {
+    fn run(&mut self, word: u64, count: u32) -> Run<'_> {
         let at = self.page(word);
         let page = &mut self.pages[at];
         let first = (word % WORDS as u64) as u32;
@@ -91,7 +106,12 @@ impl Cells {
             page.low = page.low.min(first);
             page.high = page.high.max(end);
         }
-        (&mut page.cells[first as usize..end as usize], &mut self.states)
+        Run {
+            cells: &mut page.cells[first as usize..end as usize],
+            tables: &mut page.tables,
+            first: first as usize,
+            states: &mut self.states,
+        }
     }
 
     /// Whether surely nobody has accessed words since they were forgotten: looks at each if `exact`, in fleeting memory.
@@ -116,12 +136,15 @@ impl Cells {
     /// Forgets the accesses of some words.
     pub(super) fn forget(&mut self, mut word: u64, end: u64) {
         while word < end {
-            let (run, states) = self.run(word, (end - word).min(WORDS as u64) as u32);
-            for cell in run.iter_mut() {
-                states.leave(parts(*cell).0, 1);
+            let Run { cells, tables, first, states } = self.run(word, (end - word).min(WORDS as u64) as u32);
+            for (at, cell) in (first..).zip(cells.iter_mut()) {
+                match tables {
+                    Some(tables) if *cell & TABLE != 0 => states.drop_table(std::mem::take(&mut tables[at])),
+                    _ => states.leave(parts(*cell).0, 1),
+                }
                 *cell = 0;
             }
-            word += run.len() as u64;
+            word += cells.len() as u64;
         }
     }
 
@@ -141,7 +164,10 @@ impl Cells {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.pages.len() * (4 * WORDS + size_of::<Page>() + 24) + self.states.bytes()
+        let tables = self.pages.iter().filter(|page| page.tables.is_some()).count();
+        self.pages.len() * (4 * WORDS + size_of::<Page>() + 24)
+            + tables * size_of::<[Readers; WORDS]>()
+            + self.states.bytes()
     }
 }
 
@@ -183,6 +209,8 @@ pub(super) struct Doing<'a, 'f> {
     pub(super) last: Memo,
     /// Accesses that a step stands for.
     pub(super) times: u32,
+    /// How often threads have learned of other CTAs so far.
+    pub(super) era: u32,
     pub(super) found: &'f mut Vec<Found>,
 }
 
@@ -304,23 +332,40 @@ impl Shadow {
 
     /// All lanes access one word.
     pub(super) fn word(&mut self, cells: &mut Cells, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) {
-        let (run, states) = cells.run(word, 1);
-        self.one(&mut run[0], states, word, lanes, doing);
+        self.one(&mut cells.run(word, 1), 0, word, lanes, doing);
     }
 
-    /// All lanes access the word of a cell.
+    /// All lanes access one word of a run.
     #[inline]
-    fn one(&mut self, slot: &mut u32, states: &mut States, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) {
-        let old = *slot;
-        let untouched = old == 0 && lanes.is_power_of_two();
-        if !untouched && (doing.kind != Kind::Atomic || old == 0 || !states.follows(old, &doing.now)) {
-            *slot = self.step(states, old, 1, lanes, word, doing).unwrap_or(old);
+    fn one(&mut self, run: &mut Run<'_>, at: usize, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) {
+        let old = run.cells[at];
+        if old == 0 && lanes.is_power_of_two() {
+            run.cells[at] = self.fresh(run.states, word, lanes, doing);
             return;
         }
-        // The first access of a word leaves nothing but itself.
+        let may_become = |states: &States| {
+            old != 0 && doing.kind == Kind::Read && (states.is_crowded() || states.are_much_read(old))
+        };
+        if !doing.shared
+            && (old & TABLE != 0 || may_become(run.states))
+            && self.of_table(run, at, word, lanes, doing)
+        {
+            return;
+        }
+        let (old, states) = (run.cells[at], &mut *run.states);
+        run.cells[at] = if doing.kind == Kind::Atomic && old != 0 && states.follows(old, &doing.now) {
+            states.leave(parts(old).0, 1);
+            self.fresh(states, word, lanes, doing)
+        } else {
+            self.step(states, old, 1, lanes, word, doing).unwrap_or(old)
+        };
+    }
+
+    /// The cell of a word of which nothing but the access is known; of several lanes, of the last one's.
+    #[inline]
+    fn fresh(&mut self, states: &mut States, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) -> u32 {
         let last = 31 - lanes.leading_zeros().min(31);
-        states.leave(parts(old).0, 1);
-        *slot = match doing.fresh {
+        match doing.fresh {
             Some((state, stamp)) if states.stamp(state) == stamp => {
                 states.enter(state, 1);
                 cell(state, last)
@@ -330,7 +375,48 @@ impl Shadow {
                 doing.fresh = Some((parts(new).0, states.stamp(parts(new).0)));
                 new
             }
+        }
+    }
+
+    /// An access of a word that is one of a table, or may become one by it. False if it has still to be done, and is none
+    /// then.
+    fn of_table(
+        &mut self,
+        run: &mut Run<'_>,
+        at: usize,
+        word: u64,
+        lanes: u32,
+        doing: &mut Doing<'_, '_>,
+    ) -> bool {
+        let Run { cells, tables, first, states } = run;
+        let (slot, place) = (&mut cells[at], *first + at);
+        let now = Now { lanes, ..doing.now };
+        if *slot & TABLE == 0 {
+            let Some((readers, cell)) = states.to_table(*slot, &now) else { return false };
+            let tables = tables.get_or_insert_with(|| Box::new([Readers::default(); WORDS]));
+            (tables[place], *slot) = (readers, cell);
+        }
+        let Some(readers) = tables.as_mut().map(|tables| &mut tables[place]) else { return false };
+        let look = match doing.kind {
+            Kind::Read => table::look(*slot, readers, states, doing.era, &now),
+            Kind::Write | Kind::Atomic => Look::Other,
         };
+        match look {
+            Look::Known => {}
+            Look::New => {
+                let new = if lanes.is_power_of_two() {
+                    self.fresh(states, word, lanes, doing)
+                } else {
+                    self.step(states, 0, 1, lanes, word, doing).unwrap_or(0)
+                };
+                *slot = states.add_reader(*slot, readers, doing.era, new, &now);
+            }
+            Look::Other => {
+                *slot = states.from_table(std::mem::take(readers));
+                return false;
+            }
+        }
+        true
     }
 
     /// Each lane accesses a word anywhere.
@@ -348,8 +434,7 @@ impl Shadow {
                     rest &= rest - 1;
                 }
             }
-            let (run, states) = cells.run(word, 1);
-            self.one(&mut run[0], states, word, alike, doing);
+            self.one(&mut cells.run(word, 1), 0, word, alike, doing);
         }
     }
 
@@ -366,23 +451,29 @@ impl Shadow {
         let mut at = 0;
         while at < count {
             let word = word + u64::from(at);
-            let (run, states) = cells.run(word, count - at);
-            let length = run.len() as u32;
+            let mut run = cells.run(word, count - at);
+            let length = run.cells.len() as u32;
             if at == 0 && spread == Spread::EVEN {
-                if let Ok(row) = <&mut [u32; 32]>::try_from(&mut *run) {
-                    if self.row(row, states, word, lanes, doing) {
+                if let Ok(row) = <&mut [u32; 32]>::try_from(&mut *run.cells) {
+                    if self.row(row, run.states, word, lanes, doing) {
                         return;
                     }
-                } else if let Ok(row) = <&mut [u32; 16]>::try_from(&mut *run)
+                } else if let Ok(row) = <&mut [u32; 16]>::try_from(&mut *run.cells)
                     && count == 16
-                    && self.row(row, states, word, lanes, doing)
+                    && self.row(row, run.states, word, lanes, doing)
                 {
                     return;
                 }
             }
-            self.run(run, states, word, lanes, at, spread, doing);
+            self.run(&mut run, word, lanes, at, spread, doing);
             at += length;
         }
+    }
+
+    /// Whether words are not taken together because they are, or should be, of a table.
+    #[inline]
+    fn goes_by_word(start: u32, states: &States, doing: &Doing<'_, '_>) -> bool {
+        start & TABLE != 0 || !doing.shared && doing.kind == Kind::Read && states.are_much_read(start)
     }
 
     /// A row of words in one state; false if nothing was done.
@@ -404,7 +495,7 @@ impl Shadow {
                 apart |= cell ^ moved(start, i);
             }
         }
-        if apart != 0 {
+        if apart != 0 || Self::goes_by_word(start, states, doing) {
             return false;
         }
         let Some(to) = self.step(states, start, COUNT as u32, lanes, word, doing) else { return false };
@@ -420,8 +511,7 @@ impl Shadow {
     #[allow(clippy::too_many_arguments, reason = "one place of calls")]
     fn run(
         &mut self,
-        run: &mut [u32],
-        states: &mut States,
+        run: &mut Run<'_>,
         word: u64,
         lanes: u32,
         first: u32,
@@ -429,12 +519,17 @@ impl Shadow {
         doing: &mut Doing<'_, '_>,
     ) {
         let mut at = 0;
-        while at < run.len() {
-            let rest = &mut run[at..];
+        while at < run.cells.len() {
+            let (start, here) = (run.cells[at], spread.lanes_at(first + at as u32));
+            if Self::goes_by_word(start, run.states, doing) {
+                self.one(run, at, word + at as u64, lanes << here, doing);
+                at += 1;
+                continue;
+            }
+            let states = &mut *run.states;
+            let rest = &mut run.cells[at..];
             let number = first + at as u32;
-            let here = spread.lanes_at(number);
             let further = |i: usize| spread.lanes_at(number + i as u32) - here;
-            let start = rest[0];
             let alike = |i: usize, cell: u32| cell == if start == 0 { 0 } else { moved(start, further(i)) };
             let length = 1 + rest[1..].iter().zip(1..).take_while(|&(&cell, i)| alike(i, cell)).count();
             let segment = &mut rest[..length];

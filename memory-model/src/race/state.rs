@@ -110,7 +110,8 @@ impl Write {
 pub(super) struct Lists {
     /// The newest first.
     pub(super) writes: Vec<Write>,
-    /// Strong writes that are not the newest of any byte, and that nobody observed.
+    /// Strong writes that are not the newest of any byte, and that nobody observed; strong reads that observe nothing, once
+    /// there are many.
     pub(super) crowds: Vec<Crowd>,
     pub(super) reads: Vec<Past>,
 }
@@ -153,9 +154,11 @@ pub(super) struct Conflict {
 }
 
 /// Reads kept of a word; beyond that the middle ones go.
-const READS: usize = 256;
+pub(super) const READS: usize = 256;
+/// Reads kept in a list before strong ones become crowds.
+const LISTED: usize = 16;
 /// Atomics of other CTAs kept in a chain beside the newest.
-const CHAIN: usize = 4;
+pub(super) const CHAIN: usize = 4;
 /// Observers kept of a member of a chain: the first ones.
 const OBSERVERS: usize = 8;
 /// Writes kept of a word, crowds apart, that are not the newest of any byte.
@@ -195,14 +198,15 @@ impl Lists {
             + (self.reads.capacity() + observers) * size_of::<Past>()
     }
 
-    /// Judges an access.
-    pub(super) fn judge(&self, eye: &Eye<'_>, kind: Kind) -> Judgement {
+    /// Judges an access; `shifts`: whether it is of interest if the same holds for others.
+    pub(super) fn judge(&self, eye: &Eye<'_>, kind: Kind, shifts: bool) -> Judgement {
         let (writes, reads, now) = (&self.writes, &self.reads, eye.now);
         // Which of several lanes is the last depends on where they are.
         let alone = kind == Kind::Read || now.lanes.is_power_of_two();
         let any_shift = alone
             && (now.clock.is_uniform()
-                || self.crowds.is_empty()
+                || shifts
+                    && self.crowds.is_empty()
                     && !writes
                         .iter()
                         .flat_map(|w| w.observers.iter().chain([&w.past]))
@@ -224,19 +228,53 @@ impl Lists {
     }
 
     /// What is remembered after the access. True if something had to go for it.
-    pub(super) fn advance(&mut self, eye: &Eye<'_>, kind: Kind, judgement: &Judgement) -> bool {
+    /// `chain`: how many of a chain of atomics are kept beside the newest.
+    pub(super) fn advance(&mut self, eye: &Eye<'_>, kind: Kind, judgement: &Judgement, chain: usize) -> bool {
         if kind == Kind::Read {
             if judgement.conflict.is_some() {
                 self.reads.clear();
+                self.crowds.retain(|crowd| crowd.writes);
             }
             return self.add_read(eye, judgement.observes);
         }
-        self.add_write(eye, kind, judgement)
+        let shortened = self.add_write(eye, kind, judgement, chain);
+        self.crowd_reads();
+        shortened
+    }
+
+    /// Many strong reads that observe nothing become crowds.
+    fn crowd_reads(&mut self) {
+        if self.reads.len() > LISTED {
+            let crowds = &mut self.crowds;
+            self.reads.retain(|read| {
+                let joins = read.class.is_strong() && !read.class.observes();
+                if joins {
+                    add_to_crowd(crowds, read, false);
+                }
+                !joins
+            });
+        }
+    }
+
+    /// Whether a read of one lane or more adds nothing.
+    pub(super) fn holds_read(&self, eye: &Eye<'_>, judgement: &Judgement) -> bool {
+        let read = eye.past();
+        let class = read.class.with_observes(judgement.observes);
+        self.reads.iter().any(|p| {
+            (p.cta, p.epoch, p.class, p.site) == (read.cta, read.epoch, class, read.site)
+                && read.warps & !p.warps == 0
+                && read.lanes & !p.lanes == 0
+        }) || !judgement.observes
+            && self.crowds.iter().any(|crowd| crowd.takes(&read, false) && crowd.supersedes(&read))
     }
 
     fn add_read(&mut self, eye: &Eye<'_>, observes: bool) -> bool {
         let read = eye.past();
         let read = Past { class: read.class.with_observes(observes), ..read };
+        if let Some(crowd) = self.crowds.iter_mut().find(|crowd| crowd.takes(&read, false)) {
+            crowd.add(&read);
+            return false;
+        }
         let mut known = false;
         self.reads.retain_mut(|p| {
             if !eye.outlasts(p) {
@@ -255,11 +293,12 @@ impl Lists {
         if known {
             return false;
         }
-        let full = self.reads.len() >= READS;
+        self.reads.push(read);
+        self.crowd_reads();
+        let full = self.reads.len() > READS;
         if full {
             self.reads.remove(READS / 2);
         }
-        self.reads.push(read);
         full
     }
 
@@ -272,7 +311,7 @@ impl Lists {
         let ours = class.is_strong()
             && class.scope() >= 2
             && self.reads.is_empty()
-            && self.crowds.is_empty()
+            && self.crowds.iter().all(|crowd| eye.is_strong_to_all(crowd.class))
             && newest.past.class == class
             && others.iter().all(|w| w.past.class == class && w.chained && w.past.cta != cta);
         // The newest goes: the CTA has a newer one, or the chain is as long as it may be.
@@ -478,9 +517,12 @@ impl<'a> Eye<'a> {
                 return Some(self.conflict(past, true));
             }
         }
-        let touching = crowds.iter().filter(|crowd| crowd.class.mask() & self.now.class.mask() != 0);
-        if let Some(past) = touching.filter_map(|crowd| crowd.find_racing(self)).next() {
-            return Some(self.conflict(&past, true));
+        let racing = crowds
+            .iter()
+            .filter(|c| c.class.mask() & self.now.class.mask() != 0 && (c.writes || kind != Kind::Read))
+            .find_map(|crowd| crowd.find_racing(self).map(|past| self.conflict(&past, crowd.writes)));
+        if racing.is_some() {
+            return racing;
         }
         if kind == Kind::Read {
             return None;
@@ -506,7 +548,7 @@ pub(super) fn bits(mut mask: u32) -> impl Iterator<Item = u32> {
 
 impl Lists {
     /// What to remember after a write. True if something had to go for it that could still race.
-    fn add_write(&mut self, eye: &Eye<'_>, kind: Kind, judgement: &Judgement) -> bool {
+    fn add_write(&mut self, eye: &Eye<'_>, kind: Kind, judgement: &Judgement, chain: usize) -> bool {
         let Self { writes, crowds, reads } = self;
         let chains = kind == Kind::Atomic && judgement.observes;
         let me = eye.newest();
@@ -544,18 +586,18 @@ impl Lists {
                 write.chained = chains;
             }
             if was_newest && write.is_plain() && write.past.class.is_strong() {
-                add_to_crowd(crowds, &write.past);
+                add_to_crowd(crowds, &write.past, true);
                 return false;
             }
             true
         });
         if kind == Kind::Write && strong && eye.others().is_some() {
-            add_to_crowd(crowds, &eye.others());
+            add_to_crowd(crowds, &eye.others(), true);
         }
-        writes.retain(|w| w.chained || !crowds.iter().any(|crowd| crowd.supersedes(&w.past)));
+        writes.retain(|w| w.chained || !crowds.iter().any(|c| c.writes && c.supersedes(&w.past)));
         writes.insert(0, Write::new(me));
         drop_superseded(writes);
-        while writes.iter().skip(1).filter(|w| w.chained && w.past.class == me.class).count() > CHAIN {
+        while writes.iter().skip(1).filter(|w| w.chained && w.past.class == me.class).count() > chain {
             // The chain is ordered as one, but for accesses of narrower scope: a few of it are enough to catch those.
             let middle =
                 writes.iter().skip(1).position(|w| w.chained && w.past.class == me.class).unwrap_or(0) + 1;
@@ -569,10 +611,10 @@ impl Lists {
     }
 }
 
-fn add_to_crowd(crowds: &mut Vec<Crowd>, past: &Past) {
-    match crowds.iter_mut().find(|crowd| crowd.takes(past)) {
+fn add_to_crowd(crowds: &mut Vec<Crowd>, past: &Past, writes: bool) {
+    match crowds.iter_mut().find(|crowd| crowd.takes(past, writes)) {
         Some(crowd) => crowd.add(past),
-        None => crowds.push(Crowd::new(past)),
+        None => crowds.push(Crowd::new(past, writes)),
     }
 }
 

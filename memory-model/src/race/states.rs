@@ -8,7 +8,7 @@
 //! Whatever a number stands for has a *stamp* that nothing else ever had, by which steps that were remembered know
 //! whether they still hold.
 
-use super::state::{Conflict, Eye, Kind, Lists, Now, Past, Write};
+use super::state::{CHAIN, Conflict, Eye, Kind, Lists, Now, Past, READS, Write};
 
 /// A state; with lists, they hold everything, but for the newest of a chain of atomics that is as long as it may be.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,6 +46,9 @@ pub(super) struct States {
     spare: Vec<Lists>,
     list_bytes: usize,
     stamp: u32,
+    /// Reads, and atomics, that were added to lists.
+    listed: u32,
+    chained: u32,
     /// Words whose reads were too many to remember all.
     pub(super) shortened: u64,
 }
@@ -69,7 +72,11 @@ pub(super) fn parts(cell: u32) -> (u32, u32) {
 }
 
 /// Most states.
-const MOST: usize = 1 << 27;
+const MOST: usize = 1 << 26;
+/// Reads added to lists, after which words that many CTAs read become tables.
+const CROWDED: u32 = 1 << 14;
+/// Reads of a word that are many then.
+const LONG: usize = 16;
 /// Lists kept for their memory.
 const SPARE: usize = 32;
 /// Stamps that one access may need.
@@ -88,6 +95,8 @@ impl States {
             spare: Vec::new(),
             list_bytes: 0,
             stamp: 0,
+            listed: 0,
+            chained: 0,
             shortened: 0,
         }
     }
@@ -195,6 +204,7 @@ impl States {
                 number
             }
             None => {
+                reserve(&mut self.states);
                 self.states.push(state);
                 self.states.len() as u32 - 1
             }
@@ -223,15 +233,85 @@ impl States {
     }
 
     /// Whether an atomic takes the place of what a cell remembers, with nothing to check: it follows another
-    /// atomic or strong write of its CTA that it observes, and that is all there is.
+    /// atomic or strong write of its CTA that it observes, or of another one once those are not kept, and that is all
+    /// there is.
     pub(super) fn follows(&self, old: u32, now: &Now<'_>) -> bool {
         let state = &self.states[parts(old).0 as usize];
         state.lists == 0
             && !state.read.is_some()
             && state.write.is_some()
-            && state.write.cta == now.cta
             && state.write.class == now.class
             && now.class.is_strong()
+            && (state.write.cta == now.cta || now.class.scope() >= 2 && self.chain_length() == 0)
+    }
+
+    /// Whether very many reads had to be added to lists.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.listed >= CROWDED
+    }
+
+    /// Whether the words of a cell were read by so many that not all are kept any longer.
+    pub(super) fn are_much_read(&self, cell: u32) -> bool {
+        let state = &self.states[parts(cell).0 as usize];
+        let many = if self.is_crowded() { LONG } else { READS / 4 };
+        state.lists != 0 && self.lists[state.lists as usize - 1].reads.len() >= many
+    }
+
+    /// Atomics of other CTAs kept in a chain beside the newest.
+    fn chain_length(&self) -> usize {
+        if self.chained >= CROWDED { 0 } else { CHAIN }
+    }
+
+    /// Write and read of a state without lists.
+    pub(super) fn plain(&self, state: u32) -> (Past, Past) {
+        let state = &self.states[state as usize];
+        (state.write, state.read)
+    }
+
+    /// The only write of a state, if there is one, and its reads; `None` if more than that is remembered.
+    pub(super) fn readers(&self, state: u32) -> Option<(Option<Past>, Vec<Past>)> {
+        let state = &self.states[state as usize];
+        if state.lists == 0 {
+            let (write, read) = (state.write, state.read);
+            return Some((
+                write.is_some().then_some(write),
+                read.is_some().then_some(read).into_iter().collect(),
+            ));
+        }
+        let lists = &self.lists[state.lists as usize - 1];
+        let write = match &lists.writes[..] {
+            _ if state.write.is_some() || !lists.crowds.is_empty() => return None,
+            [] => None,
+            [write] if write.is_plain() => Some(write.past),
+            _ => return None,
+        };
+        Some((write, lists.reads.clone()))
+    }
+
+    /// The cell of a new state with one cell.
+    pub(super) fn new_plain(&mut self, write: Past, read: Past, shift: u32) -> u32 {
+        let stamp = self.next_stamp();
+        cell(self.add(State { write, read, lists: 0, cells: 1, stamp }), shift)
+    }
+
+    /// The same with lists.
+    pub(super) fn new_listed(&mut self, lists: Lists, shift: u32) -> u32 {
+        let stamp = self.next_stamp();
+        let at = self.free_lists.pop().unwrap_or_else(|| {
+            reserve(&mut self.lists);
+            self.lists.push(Lists::default());
+            self.lists.len() as u32
+        });
+        self.put(at, lists);
+        cell(self.add(State { lists: at, cells: 1, stamp, ..State::default() }), shift)
+    }
+
+    /// Lists that hold nothing.
+    pub(super) fn empty_lists(&mut self) -> Lists {
+        let mut lists = self.spare.pop().unwrap_or_default();
+        lists.clear();
+        lists
     }
 
     /// The outcome of an access to words in this state: `count` cells, of which this is the first; shifts and lanes go
@@ -304,6 +384,18 @@ impl States {
 
     fn general(&mut self, state: &State, old: u32, count: u32, eye: &Eye<'_>, kind: Kind) -> Step {
         let number = parts(old).0;
+        if kind == Kind::Read {
+            // Mostly a read that is known already, of somebody who waits.
+            if state.lists != 0 && !state.write.is_some() {
+                let lists = &self.lists[state.lists as usize - 1];
+                let judgement = lists.judge(eye, kind, count > 1);
+                if judgement.conflict.is_none() && lists.holds_read(eye, &judgement) {
+                    return Step::To { cell: old, lasting: judgement.any_shift };
+                }
+            }
+            self.listed = self.listed.saturating_add(1);
+        }
+        self.chained = self.chained.saturating_add(u32::from(kind == Kind::Atomic));
         let whole = state.cells == count;
         // The lists themselves if nobody else is left with them.
         let own = whole && state.lists != 0;
@@ -312,8 +404,7 @@ impl States {
             self.list_bytes -= lists.bytes();
             lists
         } else {
-            let mut lists = self.spare.pop().unwrap_or_default();
-            lists.clear();
+            let mut lists = self.empty_lists();
             match self.lists.get((state.lists as usize).wrapping_sub(1)) {
                 Some(shared) => lists.copy(shared),
                 None => {
@@ -327,7 +418,7 @@ impl States {
         if chained {
             lists.writes.insert(0, Write::new(state.write));
         }
-        let judgement = lists.judge(eye, kind);
+        let judgement = lists.judge(eye, kind, count > 1 || kind != Kind::Read);
         if count > 1 && (!judgement.any_shift || judgement.conflict.is_some()) {
             if own {
                 if chained {
@@ -339,7 +430,7 @@ impl States {
             }
             return Step::OneByOne;
         }
-        self.shortened += u64::from(lists.advance(eye, kind, &judgement));
+        self.shortened += u64::from(lists.advance(eye, kind, &judgement, self.chain_length()));
         let one = |reads: &[Past]| reads.first().copied().unwrap_or_default();
         let single = match &lists.writes[..] {
             [] if lists.crowds.is_empty() && lists.reads.len() <= 1 => {
@@ -369,6 +460,7 @@ impl States {
             None => {
                 let (to, in_place) = self.replace(number, count, Past::default(), Past::default());
                 let at = self.free_lists.pop().unwrap_or_else(|| {
+                    reserve(&mut self.lists);
                     self.lists.push(Lists::default());
                     self.lists.len() as u32
                 });
@@ -387,6 +479,13 @@ impl States {
     fn put(&mut self, at: u32, lists: Lists) {
         self.list_bytes += lists.bytes();
         self.lists[at as usize - 1] = lists;
+    }
+}
+
+/// Makes room for one more: by a quarter, as there may be very many.
+fn reserve<T>(list: &mut Vec<T>) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(list.len() / 4 + 64);
     }
 }
 

@@ -92,6 +92,27 @@ impl Records {
     }
 }
 
+/// A release operation of lanes of a warp that know the same.
+#[derive(Debug, Clone)]
+pub(super) struct Release {
+    pub(super) lanes: u32,
+    /// Level of its scope.
+    pub(super) scope: usize,
+    pub(super) epoch: u32,
+    /// What the lanes know, themselves apart.
+    pub(super) clock: Arc<Clock>,
+}
+
+impl Release {
+    /// Everything up to and with the operation of one lane.
+    fn published(&self, thread: Thread) -> Arc<Clock> {
+        let mut clock = Arc::clone(&self.clock);
+        let (warp, lane) = (thread.number / 32, thread.number % 32);
+        Arc::make_mut(&mut clock).raise(thread.cta, warp, 1 << lane, self.epoch);
+        clock
+    }
+}
+
 /// A memory cell through which threads synchronise.
 #[derive(Debug, Default)]
 pub(super) struct Cell {
@@ -101,8 +122,9 @@ pub(super) struct Cell {
     records: Records,
     /// The `fence.sc` that come before that write.
     carried: Option<Arc<Records>>,
-    /// Release operations of each thread on this cell; its later strong writes carry them too.
-    own: FxHashMap<Thread, Vec<(usize, Arc<Clock>)>>,
+    /// Release operations of the threads of each warp (by CTA and number) on this cell; their later strong writes carry
+    /// them too.
+    own: FxHashMap<(u32, u32), Vec<Release>>,
     /// What each thread has read here without acquiring; its later acquire operation here takes it in.
     read: FxHashMap<Thread, ByLevel>,
 }
@@ -244,15 +266,15 @@ impl Cell {
         taken
     }
 
-    /// The synchronising effect of a strong write that publishes `released` if it releases; an atomic that has
-    /// read the cell morally strongly passes on what it held.
+    /// The synchronising effect of a strong write that releases, or does not; an atomic that has read the cell morally
+    /// strongly passes on what it held. Of several lanes that release at once, the thread is the last one.
     pub(super) fn write(
         &mut self,
         shape: Shape,
         thread: Thread,
         fenced: Option<&Fenced>,
         scope: usize,
-        released: Option<Arc<Clock>>,
+        released: Option<Release>,
         is_atomic: bool,
     ) {
         if !(is_atomic && self.observed_by(shape, thread, scope)) {
@@ -262,17 +284,17 @@ impl Cell {
         if let Some(carried) = fenced.and_then(|fenced| fenced.carried.as_ref()) {
             carry_into(&mut self.carried, carried);
         }
-        if let Some(clock) = released {
-            let own = self.own.entry(thread).or_default();
-            match own.iter_mut().find(|(s, _)| *s == scope) {
-                // The newer clock takes in the older one.
-                Some((_, known)) => *known = clock,
-                None => own.push((scope, clock)),
-            }
+        let warp = (thread.cta, thread.number / 32);
+        if let Some(released) = released {
+            let own = self.own.entry(warp).or_default();
+            // The newer clock takes in the older one.
+            own.iter_mut().filter(|o| o.scope == scope).for_each(|o| o.lanes &= !released.lanes);
+            own.retain(|o| o.lanes != 0);
+            own.push(released);
         }
-        if let Some(own) = self.own.get(&thread) {
-            for (scope, clock) in own {
-                self.records.add(shape, thread.cta, *scope, clock);
+        for own in self.own.get(&warp).into_iter().flatten() {
+            if own.lanes >> (thread.number % 32) & 1 != 0 {
+                self.records.add(shape, thread.cta, own.scope, &own.published(thread));
             }
         }
         for (scope, clock) in fenced.iter().flat_map(|f| f.released.iter()).enumerate() {

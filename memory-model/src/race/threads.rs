@@ -56,16 +56,24 @@ pub(super) struct Cta {
 
 /// Numbers that no two states of knowledge share.
 #[derive(Debug, Default)]
-pub(super) struct Versions(u32);
+pub(super) struct Versions {
+    newest: u32,
+    learned: u32,
+}
 
 impl Versions {
     fn next(&mut self) -> u32 {
-        self.0 += 1;
-        self.0
+        self.newest += 1;
+        self.newest
+    }
+
+    /// How often a thread has learned something by anything but a barrier of its CTA or warp.
+    pub(super) fn learned(&self) -> u32 {
+        self.learned
     }
 
     pub(super) fn are_used_up(&self) -> bool {
-        self.0 > u32::MAX - (1 << 16)
+        self.newest > u32::MAX - (1 << 16)
     }
 }
 
@@ -98,6 +106,7 @@ impl Warp {
         let mut clock = Arc::clone(self.clock(lane));
         clocks.iter().for_each(|other| join_shared(&mut clock, other));
         if !Arc::ptr_eq(&clock, self.clock(lane)) {
+            versions.learned = versions.learned.saturating_add(1);
             self.learn(1 << lane, clock, versions);
         }
     }
