@@ -38,6 +38,18 @@ pub enum Error {
         /// Bytes in all.
         total: u64,
     },
+    /// Not enough memory on the host for what the device has.
+    #[error(
+        "out of memory on this host: {requested} bytes of device memory needed, {available} of the host's {total} left"
+    )]
+    HostMemory {
+        /// Bytes needed.
+        requested: u64,
+        /// Bytes left.
+        available: u64,
+        /// Bytes in all.
+        total: u64,
+    },
     /// The range is not inside one live allocation.
     #[error("{0}")]
     InvalidAddress(String),

@@ -38,6 +38,7 @@ pub use finding::{CodePlace, CudaPlace, FaultClass, Finding, FindingKind, Thread
 pub use inspect::{KernelInfo, Unsupported, inspect};
 pub use lanes::SimdLevel;
 pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, RunOptions, Stats};
+pub use memory::host::{HostMemory, host_memory, host_memory_is_spent, limit_host_memory};
 pub use memory::window;
 pub use observer::{AccessKind, Memory, NoObserver, Observer, Shape, Tools, WarpAccess};
 pub use watch::{CopyStep, LaunchShape, WarpId, Watcher, WatcherFactory};

@@ -36,7 +36,7 @@ use crate::config::DeviceConfig;
 use crate::decode::decode;
 use crate::lanes::SimdLevel;
 use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, RunOptions};
-use crate::memory::{Allocation, AllocationKind, GlobalMemory, window};
+use crate::memory::{Allocation, AllocationKind, GlobalMemory, host, window};
 use crate::observer::{NoObserver, Tools};
 use crate::watch::LaunchShape;
 pub use fast::Simple;
@@ -136,6 +136,14 @@ impl Simulator {
         unsafe { self.memory.adopt(start, bytes, label) }
     }
 
+    /// Allocates at an address at which an allocation was that is freed.
+    ///
+    /// # Errors
+    /// As [`Backend::alloc`]; something is there.
+    pub fn alloc_again(&self, base: DevicePtr, bytes: u64, label: &str) -> Result<(), Error> {
+        self.memory.alloc_again(base, bytes, label)
+    }
+
     fn modules(&self) -> MutexGuard<'_, FxHashMap<ModuleId, Arc<Loaded>>> {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -180,11 +188,13 @@ impl Simulator {
         let source = |allocation: &Allocation, at| (allocation.cells.clone(), at);
         let (source, start) = self.memory.with_range(from, bytes, "read", source)?;
         self.memory.with_range(to, bytes, "write", |allocation, at| {
-            if let Some(written) = &allocation.written {
-                written.set(at, bytes);
-            }
-            allocation.cells.copy(at, &source, start, bytes);
-        })
+            in_pieces(bytes, |offset, piece| {
+                if let Some(written) = &allocation.written {
+                    written.set(at + offset, piece);
+                }
+                allocation.cells.copy(at + offset, &source, start + offset, piece);
+            })
+        })?
     }
 
     fn place_variables(
@@ -422,12 +432,15 @@ impl Backend for Simulator {
     }
 
     fn write(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), Error> {
-        self.memory.with_range(to, bytes.len() as u64, "write", |allocation, at| {
-            if let Some(written) = &allocation.written {
-                written.set(at, bytes.len() as u64);
-            }
-            allocation.cells.write(at, bytes);
-        })
+        let count = bytes.len() as u64;
+        self.memory.with_range(to, count, "write", |allocation, at| {
+            in_pieces(count, |offset, piece| {
+                if let Some(written) = &allocation.written {
+                    written.set(at + offset, piece);
+                }
+                allocation.cells.write(at + offset, &bytes[offset as usize..(offset + piece) as usize]);
+            })
+        })?
     }
 
     fn read(&self, from: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
@@ -437,11 +450,13 @@ impl Backend for Simulator {
 
     fn fill(&self, to: DevicePtr, bytes: u64, pattern: &[u8]) -> Result<(), Error> {
         self.memory.with_range(to, bytes, "fill", |allocation, at| {
-            if let Some(written) = &allocation.written {
-                written.set(at, bytes);
-            }
-            allocation.cells.fill(at, bytes, pattern);
-        })
+            in_pieces(bytes, |offset, piece| {
+                if let Some(written) = &allocation.written {
+                    written.set(at + offset, piece);
+                }
+                allocation.cells.fill(at + offset, piece, pattern);
+            })
+        })?
     }
 
     fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error> {
@@ -502,6 +517,16 @@ fn parameter(params: &[u8], offset: u32, size: u8, signed: bool) -> u128 {
 }
 
 /// Special registers that differ between lanes but not between warps.
+/// Does something with so many bytes piece by piece, as long as the host has memory; pieces are multiples of all
+/// elements.
+fn in_pieces(bytes: u64, mut piece: impl FnMut(u64, u64)) -> Result<(), Error> {
+    for offset in (0..bytes).step_by(host::CHUNK as usize) {
+        host::ask(bytes - offset)?;
+        piece(offset, (bytes - offset).min(host::CHUNK));
+    }
+    Ok(())
+}
+
 fn fill_lane_constants(code: &Code, rows: &mut [crate::lanes::Row]) {
     use SpecialRegister as R;
     let mut at = 0;

@@ -15,7 +15,7 @@ use super::warp::{Group, Wait, Warp};
 use crate::finding::{Finding, FindingKind};
 use crate::launch::Stats;
 use crate::matrix::tile::Tile;
-use crate::memory::Snapshot;
+use crate::memory::{Snapshot, host};
 use crate::observer::Observer;
 
 /// Runs blocks, one at a time.
@@ -238,6 +238,10 @@ impl<'g, O: Observer> Worker<'g, O> {
     fn refuel(&mut self, used: u64) -> bool {
         let grid = self.grid;
         if grid.stop.load(Relaxed) {
+            return false;
+        }
+        if host::host_memory_is_spent() {
+            grid.limit(host::spent());
             return false;
         }
         if self.fuel > used {

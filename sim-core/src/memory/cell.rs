@@ -14,8 +14,18 @@ use super::wide::{Wide, compare_exchange_double, load_double, store_double};
 pub(crate) struct Cells {
     words: NonNull<AtomicU32>,
     count: usize,
-    /// The `Box<[AtomicU32]>` that the words are a part of, unless they are the host's.
-    owned: Option<(NonNull<AtomicU32>, usize)>,
+    owned: Owned,
+}
+
+/// Whose the words are.
+#[derive(Clone, Copy, Debug)]
+enum Owned {
+    /// The host's.
+    Not,
+    /// A part of this `Box<[AtomicU32]>`.
+    Boxed(NonNull<AtomicU32>, usize),
+    /// A mapping of so many bytes.
+    Mapped(usize),
 }
 
 // SAFETY: the words are atomics, and nothing else about them changes.
@@ -25,20 +35,32 @@ unsafe impl Sync for Cells {}
 
 impl Drop for Cells {
     fn drop(&mut self) {
-        if let Some((all, count)) = self.owned {
-            let words = std::ptr::slice_from_raw_parts_mut(all.as_ptr(), count);
-            // SAFETY: `zeroed` leaked the box of these words, and nobody else frees it.
-            drop(unsafe { Box::from_raw(words) });
+        match self.owned {
+            Owned::Not => {}
+            Owned::Boxed(all, count) => {
+                let words = std::ptr::slice_from_raw_parts_mut(all.as_ptr(), count);
+                // SAFETY: `zeroed` leaked the box of these words, and nobody else frees it.
+                drop(unsafe { Box::from_raw(words) });
+            }
+            Owned::Mapped(bytes) => {
+                // SAFETY: `mapped` made the mapping, and nobody else has it.
+                unsafe { libc::munmap(self.words.as_ptr().cast(), bytes) };
+            }
         }
     }
 }
 
 /// Words of a cache line.
 const LINE: usize = 16;
+/// Bytes from which on memory is mapped by itself.
+const MAPPED: u64 = 1 << 20;
 
 impl Cells {
     /// At least `bytes` bytes of zeros; `None` when the host has no memory for them.
     pub(crate) fn zeroed(bytes: u64) -> Option<Cells> {
+        if bytes >= MAPPED {
+            return Cells::mapped(bytes);
+        }
         let count = usize::try_from(bytes.div_ceil(4)).ok()?.checked_add(LINE)?;
         let mut words: Vec<u32> = Vec::new();
         words.try_reserve_exact(count).ok()?;
@@ -50,7 +72,21 @@ impl Cells {
         let start = all.as_ptr().align_offset(size_of::<[u32; LINE]>()).min(LINE);
         // SAFETY: `count` counts a line more than is used.
         let words = unsafe { all.add(start) };
-        Some(Cells { words, count: count - start, owned: Some((all, count)) })
+        Some(Cells { words, count: count - start, owned: Owned::Boxed(all, count) })
+    }
+
+    /// Zeros that the host gives page by page when they are touched, be it more than it has.
+    fn mapped(bytes: u64) -> Option<Cells> {
+        let size = usize::try_from(bytes).ok()?.checked_add(4 * LINE)?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new private mapping touches nothing else.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let words = NonNull::new(start.cast())?;
+        Some(Cells { words, count: size / 4, owned: Owned::Mapped(size) })
     }
 
     /// The host's own memory, which programs on the host may access at any time.
@@ -59,7 +95,7 @@ impl Cells {
     /// `bytes` bytes rounded up to words stay readable and writable at `start`, a multiple of four, as
     /// long as the cells live.
     pub(crate) unsafe fn of_host(start: NonNull<u8>, bytes: u64) -> Cells {
-        Cells { words: start.cast(), count: bytes.div_ceil(4) as usize, owned: None }
+        Cells { words: start.cast(), count: bytes.div_ceil(4) as usize, owned: Owned::Not }
     }
 
     /// The words.

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Cells, Written, window};
+use super::{Cells, Written, host, window};
 use crate::backend::Error;
 
 /// What an allocation is for.
@@ -119,9 +119,10 @@ pub(crate) struct Snapshot {
 #[derive(Debug)]
 struct Inner {
     table: Arc<AllocationTable>,
-    /// Next address of constants, and of everything else.
+    /// Next address of constants, of everything else in pages of its own, and in the page that small blocks share.
     next_const: u64,
     next: u64,
+    shared: Range<u64>,
     end: u64,
     used: u64,
     /// Freed allocations in order of freeing, so that the oldest is forgotten first.
@@ -141,8 +142,43 @@ pub(crate) struct GlobalMemory {
 const REMEMBERED_FREES: usize = 4096;
 /// Alignment of allocations, as CUDA's.
 const ALIGNMENT: u64 = 512;
-/// Bytes left free between two allocations at least.
+/// Bytes left free between two allocations at least: a device leaves none, but an access just behind one is found.
 const GAP: u64 = 512;
+/// Pages of the device, and the largest blocks that share one.
+const PAGE: u64 = 2 << 20;
+const SMALL: u64 = 1 << 20;
+
+impl Inner {
+    /// A place where nothing ever was. As on a device, small blocks share pages, others begin one.
+    fn place(&mut self, size: u64, kind: AllocationKind) -> Option<u64> {
+        let after = |base: u64| base.checked_add(size)?.checked_add(GAP)?.checked_next_multiple_of(ALIGNMENT);
+        if kind == AllocationKind::Const {
+            let base = self.next_const;
+            self.next_const = after(base).filter(|&next| next <= window::CONST.end)?;
+            return Some(base);
+        }
+        if size <= SMALL
+            && let Some(next) = after(self.shared.start).filter(|&next| next <= self.shared.end)
+        {
+            return Some(std::mem::replace(&mut self.shared.start, next));
+        }
+        let base = self.next.checked_next_multiple_of(PAGE)?;
+        let next = after(base)?;
+        let end = next.checked_next_multiple_of(PAGE).filter(|&end| end <= self.end)?;
+        self.next = end;
+        if size <= SMALL {
+            self.shared = next..end;
+        }
+        Some(base)
+    }
+
+    /// Adds an allocation to the table.
+    fn insert(&mut self, allocation: Allocation) {
+        let list = &mut Arc::make_mut(&mut self.table).list;
+        let at = list.partition_point(|other| other.base < allocation.base);
+        list.insert(at, allocation);
+    }
+}
 
 impl GlobalMemory {
     pub(crate) fn new(total: u64, addresses: Range<u64>, track_initialization: bool) -> GlobalMemory {
@@ -150,6 +186,7 @@ impl GlobalMemory {
             table: Arc::default(),
             next_const: window::CONST.start,
             next: addresses.start + (1 << 24),
+            shared: 0..0,
             end: addresses.end,
             used: 0,
             freed: Default::default(),
@@ -183,27 +220,56 @@ impl GlobalMemory {
         let mut inner = self.lock();
         let available = self.total - inner.used;
         let out_of_memory = Error::OutOfMemory { requested: size, available, total: self.total };
-        let end = inner.end;
-        let (next, end) = match kind {
-            AllocationKind::Const => (&mut inner.next_const, window::CONST.end),
-            _ => (&mut inner.next, end),
-        };
-        if size > available || size.saturating_add(GAP + ALIGNMENT) > end - *next {
+        if size > available {
             return Err(out_of_memory);
         }
-        let cells = Arc::new(Cells::zeroed(size).ok_or(out_of_memory)?);
-        let base = *next;
-        *next = (base + size + GAP).next_multiple_of(ALIGNMENT);
+        let cells = Arc::new(zeroed(size)?);
+        let base = inner.place(size, kind).ok_or(out_of_memory)?;
+        self.add(&mut inner, base, size, label, kind, cells);
+        Ok(base)
+    }
+
+    fn add(
+        &self,
+        inner: &mut Inner,
+        base: u64,
+        size: u64,
+        label: &str,
+        kind: AllocationKind,
+        cells: Arc<Cells>,
+    ) {
         inner.used += size;
         // Variables without an initial value are zeros, so only these start out unwritten.
         let unwritten = matches!(kind, AllocationKind::Buffer | AllocationKind::Heap);
         let written = (self.track_initialization && unwritten).then(|| Arc::new(Written::none(size)));
-        let allocation =
-            Allocation { base, size, kind, state: State::Live, label: label.into(), cells, written };
-        let at = inner.table.list.partition_point(|other| other.base < base);
-        Arc::make_mut(&mut inner.table).list.insert(at, allocation);
+        inner.insert(Allocation {
+            base,
+            size,
+            kind,
+            state: State::Live,
+            label: label.into(),
+            cells,
+            written,
+        });
         self.generation.fetch_add(1, Ordering::Relaxed);
-        Ok(base)
+    }
+
+    /// Allocates where an allocation was that is freed, for allocators of which programs expect it.
+    pub(crate) fn alloc_again(&self, base: u64, size: u64, label: &str) -> Result<(), Error> {
+        let mut inner = self.lock();
+        let available = self.total - inner.used;
+        if size > available {
+            return Err(Error::OutOfMemory { requested: size, available, total: self.total });
+        }
+        let overlaps = |other: &Allocation| other.base < base + size && base < other.end();
+        if inner.table.list.iter().any(|other| other.state == State::Live && overlaps(other)) {
+            return Err(Error::InvalidAddress(format!("{size} bytes at {base:#x}: there is an allocation")));
+        }
+        let cells = Arc::new(zeroed(size)?);
+        Arc::make_mut(&mut inner.table).list.retain(|other| other.base != base);
+        inner.freed.retain(|&freed| freed != base);
+        self.add(&mut inner, base, size, label, AllocationKind::Buffer, cells);
+        Ok(())
     }
 
     /// Makes memory of the host accessible at its own address. What the host wrote into it is not known,
@@ -226,6 +292,7 @@ impl GlobalMemory {
         if inner.table.list.iter().any(|other| other.state == State::Live && overlaps(other)) {
             return refuse("there is an allocation already");
         }
+        host::hold(size);
         // SAFETY: the caller's promise is that of `of_host`.
         let cells = Arc::new(unsafe { Cells::of_host(start, size) });
         let label = label.into();
@@ -234,8 +301,7 @@ impl GlobalMemory {
         let table = Arc::make_mut(&mut inner.table);
         // The host may have been given the place of something freed again.
         table.list.retain(|other| other.state == State::Live || !(overlaps(other) || other.base == base));
-        let at = table.list.partition_point(|other| other.base < base);
-        table.list.insert(at, allocation);
+        inner.insert(allocation);
         self.generation.fetch_add(1, Ordering::Relaxed);
         Ok(base)
     }
@@ -257,6 +323,7 @@ impl GlobalMemory {
         let table = Arc::make_mut(&mut inner.table);
         let allocation = &mut table.list[index];
         allocation.state = State::Freed;
+        host::give_back(allocation.size);
         let size = if allocation.kind == AllocationKind::Host { 0 } else { allocation.size };
         if let Some(cells) = Cells::zeroed(0) {
             allocation.cells = Arc::new(cells);
@@ -297,6 +364,16 @@ impl GlobalMemory {
     }
 }
 
+/// Memory of zeros that the host gives when it is touched.
+fn zeroed(size: u64) -> Result<Cells, Error> {
+    let cells = Cells::zeroed(size).ok_or_else(|| {
+        let host = host::host_memory().unwrap_or(host::HostMemory { total: 0, available: 0 });
+        Error::HostMemory { requested: size, available: host.available, total: host.total }
+    })?;
+    host::hold(size);
+    Ok(cells)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,5 +395,25 @@ mod tests {
         assert!(memory.free(b + 1).is_err());
         assert!(memory.alloc(1 << 20, "c", AllocationKind::Buffer).is_err());
         assert_eq!(memory.usage(), (1 << 20, 8));
+    }
+
+    #[test]
+    fn small_blocks_share_pages_and_large_ones_begin_them() {
+        let memory = GlobalMemory::new(1 << 30, window::GLOBAL, false);
+        let mut last = 0;
+        for size in [1, 511, 512, 513, SMALL, SMALL, 1, SMALL + 1, PAGE, 3 << 20, 100, PAGE - 1, PAGE + 1] {
+            let base = memory.alloc(size, "x", AllocationKind::Buffer).unwrap();
+            assert!(base.is_multiple_of(if size > SMALL { PAGE } else { ALIGNMENT }), "{size} at {base:#x}");
+            assert!(size > SMALL || base / PAGE == (base + size - 1) / PAGE, "{size} at {base:#x}");
+            let table = memory.snapshot().table;
+            assert!(table.find(base + size, 1).is_none() && table.find(base - 1, 1).is_none());
+            last = base;
+        }
+        // Freed addresses come again only where somebody asks for them.
+        memory.free(last).unwrap();
+        assert!(memory.alloc(PAGE + 1, "y", AllocationKind::Buffer).unwrap() > last);
+        memory.alloc_again(last, 100, "again").unwrap();
+        assert!(memory.alloc_again(last, 100, "again").is_err());
+        assert!(memory.snapshot().table.find(last, 100).is_some_and(|found| &*found.label == "again"));
     }
 }

@@ -2,6 +2,7 @@
 
 mod cell;
 mod global;
+pub(crate) mod host;
 mod wide;
 pub mod window;
 mod written;
