@@ -121,6 +121,9 @@ macro_rules! rt_stream {
 
 /// Runs the body of a function; a panic becomes an error code.
 pub(crate) fn guard(name: &str, body: impl FnOnce() -> Result) -> u32 {
+    if crate::state::is_forked() && !name.contains("GetError") {
+        return Status::NOT_INITIALIZED.0;
+    }
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
         Ok(Err(status)) => status.0,

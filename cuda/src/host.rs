@@ -77,6 +77,15 @@ impl Host for Program {
         host_memory::give_back(memory);
     }
 
+    fn is_mapped(&self, address: u64, bytes: u64) -> bool {
+        let start = address / host_memory::PAGE as u64 * host_memory::PAGE as u64;
+        let bytes = (address - start + bytes) as usize;
+        // Nothing is written: without a file there is nothing to write to, and with one it is asked for, no more.
+        // SAFETY: the call changes no memory; it fails if a page is not there.
+        let result = unsafe { libc::msync(start as *mut c_void, bytes, libc::MS_ASYNC) };
+        result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOMEM)
+    }
+
     fn print(&self, text: &[u8]) {
         // The program's own output goes through C's buffer, so this does too.
         // SAFETY: `stdout` is C's, and the bytes are readable.

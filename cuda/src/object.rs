@@ -118,5 +118,12 @@ pub(crate) fn all() -> Vec<Object> {
 
 /// Takes out all objects for which `gone` holds.
 pub(crate) fn remove_all(gone: impl Fn(&Object) -> bool) {
-    table().write().unwrap_or_else(PoisonError::into_inner).retain(|_, object| !gone(object));
+    let taken: Vec<Object> = {
+        let mut table = table().write().unwrap_or_else(PoisonError::into_inner);
+        let taken: Vec<Handle> =
+            table.iter().filter(|(_, object)| gone(object)).map(|(&handle, _)| handle).collect();
+        taken.iter().filter_map(|handle| table.remove(handle)).collect()
+    };
+    // The last user of an object may run functions of the program, which ask the table.
+    drop(taken);
 }

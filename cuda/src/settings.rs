@@ -83,6 +83,9 @@ impl Settings {
                 timeout: number("WARPGRIND_TIMEOUT_MS").map(Duration::from_millis),
                 ..RunOptions::default()
             };
+            if let Some(bytes) = number("WARPGRIND_HOST_MEMORY") {
+                sim_core::limit_host_memory(bytes);
+            }
             let stats = is_set("WARPGRIND_STATS");
             let checked = RunOptions {
                 initcheck: tool("initcheck"),

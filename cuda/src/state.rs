@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -34,10 +35,25 @@ pub(crate) fn initialize() -> &'static Runtime {
     RUNTIME.get_or_init(|| {
         // SAFETY: the function takes nothing and does not unwind.
         unsafe { libc::atexit(at_exit) };
+        // SAFETY: the function only writes an atomic.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         crate::session::add(crate::session::Count::Processes, 1);
         let settings = Settings::of_process();
         Runtime::new(&settings.device, settings.devices, Arc::new(Program))
     })
+}
+
+/// Whether this process came of one that had initialised the devices.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" fn in_child() {
+    FORKED.store(true, Relaxed);
+}
+
+/// Whether this process is a child of one that had initialised the devices. As on a device it cannot use them: their
+/// threads are not there, and locks may be held that nobody gives back.
+pub(crate) fn is_forked() -> bool {
+    FORKED.load(Relaxed)
 }
 
 /// How long what is still queued when the program ends may take, so that its faults are seen.

@@ -144,7 +144,7 @@ pub(crate) struct LaunchAttribute {
 }
 
 /// `CUmemLocation`
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct MemLocation {
     pub kind: u32,

@@ -215,14 +215,14 @@ impl Context {
         let mut ends: HashMap<u64, Arc<Op>> = HashMap::new();
         for node in nodes {
             let mut after: SmallVec<[Arc<Op>; 4]> =
-                node.after.iter().filter_map(|id| ops.get(id).cloned()).collect();
+                node.after.iter().filter_map(|edge| ops.get(&edge.from).cloned()).collect();
             if after.is_empty() {
                 after.push(head.clone());
             }
             let operation = if node.enabled { &node.operation } else { &Operation::Empty };
             let op = self.submit(stream, operation, &mut after)?;
-            for id in &node.after {
-                ends.remove(id);
+            for edge in &node.after {
+                ends.remove(&edge.from);
             }
             ends.insert(node.id, op.clone());
             ops.insert(node.id, op);
@@ -246,7 +246,12 @@ impl Context {
         let mut after = self.before(&mut order, stream);
         let mut last = lock(&graph.last);
         after.extend(last.take().filter(|op| !op.is_done()));
-        let op = self.submit_nodes(stream, &nodes, &mut after)?;
+        let mut op = self.submit_nodes(stream, &nodes, &mut after)?;
+        if let Some(held) = graph.held() {
+            // The graphs in the nodes hold references too.
+            let task: Task = Box::new(move || drop((held, nodes)));
+            op = self.engine().submit(stream.id, stream.priority, &[op], Some((task, RunBy::Worker)));
+        }
         *last = Some(op.clone());
         lock(&stream.state).tail = Some(op);
         Ok(())
@@ -445,7 +450,12 @@ impl Context {
             return Err(Status::INVALID_VALUE);
         }
         let number = self.device.count_allocation();
-        let base = self.device.simulator.alloc(bytes, &format!("{what} #{number}"))?;
+        let base = self.device.simulator.alloc(bytes, &format!("{what} #{number}")).inspect_err(|error| {
+            if let sim_core::Error::HostMemory { .. } = error {
+                self.host().warn(&error.to_string());
+            }
+        })?;
+        self.device.compare_with_host();
         let context = self.id;
         self.device.memory.insert(Allocation { base, size: bytes, kind, context, flags: 0, id: fresh_id() });
         Ok(base)
@@ -466,6 +476,12 @@ impl Context {
             self.hide(base);
         }
         Ok(allocation)
+    }
+
+    /// Takes memory of the host, which the table of allocations has forgotten, from all devices.
+    pub fn forget(&self, base: u64) {
+        let _ = self.device.simulator.free(base);
+        self.hide(base);
     }
 
     /// Takes memory of the host from the other devices.
@@ -496,6 +512,7 @@ impl Context {
         if self.check().is_err() {
             return;
         }
+        self.device.forget_unmapped();
         let simulator = &self.device.simulator;
         let result = match operation {
             Operation::Kernel(call) => self.launch(call),
@@ -525,6 +542,9 @@ impl Context {
             | Operation::Wait(_) => Ok(()),
         };
         if let Err(status) = result {
+            if status == Status::OUT_OF_MEMORY && !matches!(operation, Operation::Kernel(_)) {
+                self.host().warn("an operation ended since the memory of this host is used up");
+            }
             // Memory was checked when the operation was asked for; it was freed since.
             self.set_fault(if status == Status::INVALID_VALUE { Status::ILLEGAL_ADDRESS } else { status });
         }
@@ -579,6 +599,9 @@ impl Context {
                 completed(&launching);
             }
             return Ok(());
+        }
+        if report.outcome == Outcome::LimitReached && sim_core::host_memory_is_spent() {
+            return Err(Status::OUT_OF_MEMORY);
         }
         let fault = report.findings.iter().find(|finding| finding.kind.is_fault());
         Err(fault.map_or(Status::LAUNCH_FAILED, |finding| status::of_finding(finding.kind)))

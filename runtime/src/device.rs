@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use sim_core::{DeviceConfig, Simulator};
+use sim_core::{Backend, DeviceConfig, Simulator};
 
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::lock;
-use crate::memory::Memory;
+use crate::memory::{Kind, Memory};
 use crate::status::{Result, Status};
 
 /// All devices of a process.
@@ -18,6 +18,9 @@ pub struct Runtime {
     /// The devices.
     pub devices: Vec<Arc<Device>>,
 }
+
+/// Bytes that every host has.
+const LITTLE: u64 = 1 << 30;
 
 /// Addresses of device memory: below all that a 64-bit Linux gives to a program unasked, so that no
 /// pointer of the host is one of the device by accident.
@@ -209,8 +212,49 @@ impl Device {
         }
     }
 
+    /// Takes memory from the device that the program registered and has unmapped since: what accesses it is told
+    /// that it was freed.
+    pub(crate) fn forget_unmapped(&self) {
+        for base in self.memory.registered() {
+            let Some(found) = self.memory.find(base) else { continue };
+            if self.host.is_mapped(found.base, found.size) {
+                continue;
+            }
+            if self.memory.remove(base, |found| found.kind == Kind::Registered).is_some() {
+                let _ = self.simulator.free(base);
+                self.host.warn(&format!(
+                    "{} bytes of host memory at {base:#x} were registered and are not mapped any more: \
+                     `cudaHostUnregister` (`cuMemHostUnregister`) comes before `free` or `munmap`",
+                    found.size
+                ));
+            }
+        }
+    }
+
     pub(crate) fn is_memory_shared(&self) -> bool {
         self.memory_is_shared.load(SeqCst)
+    }
+
+    /// Says, once, that the program has allocated more than the host can give.
+    pub(crate) fn compare_with_host(&self) {
+        static SAID: AtomicBool = AtomicBool::new(false);
+        let (all, used) = self.simulator.memory_usage();
+        if used < LITTLE || SAID.load(SeqCst) {
+            return;
+        }
+        let Some(host) = sim_core::host_memory().filter(|host| used > host.available) else { return };
+        if !SAID.swap(true, SeqCst) {
+            let gigabytes = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
+            self.host.warn(&format!(
+                "the program has allocated {} of the device's {}; this host has {}, of which {} are free. Memory that \
+                 is not touched costs nothing; the program fails when it touches more than there is. `warpgrind exec \
+                 --memory BYTES` (WARPGRIND_MEMORY) makes the device smaller",
+                gigabytes(used),
+                gigabytes(all),
+                gigabytes(host.total),
+                gigabytes(host.available),
+            ));
+        }
     }
 
     pub(crate) fn count_allocation(&self) -> u64 {

@@ -72,6 +72,11 @@ pub trait Host: Send + Sync {
     /// Gives back what [`Host::shared`] returned; the device has forgotten it.
     fn release(&self, memory: &Allocation);
 
+    /// Whether all of a range is mapped in the program.
+    fn is_mapped(&self, _address: u64, _bytes: u64) -> bool {
+        true
+    }
+
     /// Prints what kernels printed.
     fn print(&self, text: &[u8]);
 

@@ -35,11 +35,13 @@ mod stream;
 pub use context::{Context, Limit};
 pub use copy::{Area, Copy, Fill, Place};
 pub use device::{Device, Runtime};
-pub use graph::{ExecGraph, Graph, Node};
+pub use graph::{Counted, Edge, EdgeKind, ExecGraph, Graph, Node};
 pub use host::{Completed, Host, Launched, Launching, Picked};
 pub use memory::{Allocation, Kind, Memory};
 pub use module::{Function, Linked, Module, compile};
-pub use occupancy::{LaunchConfig, active_blocks, check_launch, potential_block_size};
+pub use occupancy::{
+    LaunchConfig, active_blocks, active_clusters, check_launch, potential_block_size, potential_cluster_size,
+};
 pub use operation::{Callback, Compare, GraphMemory, KernelCall, Operation};
 pub use status::{Result, Status};
 pub use stream::{Capture, CaptureMode, Event, Stream, StreamKind, refuse_unsafe, set_thread_mode};

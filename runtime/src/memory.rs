@@ -1,8 +1,9 @@
 //! The allocations of a device as the host sees them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
+use crate::lock;
 use crate::status::{Result, Status};
 
 /// What kind of memory an allocation is.
@@ -56,12 +57,31 @@ pub struct Memory {
     table: RwLock<BTreeMap<u64, Allocation>>,
     /// Memory of graphs that is allocated now, for calls of the program.
     live: RwLock<BTreeSet<u64>>,
+    /// First addresses of memory that the program registered.
+    registered: RwLock<BTreeSet<u64>>,
+    /// Bytes that the device keeps for graphs, most that were in use, most that were kept.
+    graphs: Mutex<[u64; 3]>,
 }
+
+/// Bytes in which a device takes memory for graphs.
+const PIECE: u64 = 32 << 20;
 
 impl Memory {
     /// Adds an allocation.
     pub fn insert(&self, allocation: Allocation) {
+        if allocation.kind == Kind::Registered {
+            self.registered.write().unwrap_or_else(PoisonError::into_inner).insert(allocation.base);
+        }
         self.table.write().unwrap_or_else(PoisonError::into_inner).insert(allocation.base, allocation);
+    }
+
+    /// First addresses of memory that the program registered.
+    pub(crate) fn registered(&self) -> Vec<u64> {
+        self.registered.read().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
+    fn forget_registered(&self, base: u64) {
+        self.registered.write().unwrap_or_else(PoisonError::into_inner).remove(&base);
     }
 
     /// The allocation that an address lies in.
@@ -94,6 +114,41 @@ impl Memory {
         of_graph.is_none_or(|found| set.contains(&found.base))
     }
 
+    /// Bytes of graphs that are allocated now.
+    fn live_bytes(&self) -> u64 {
+        let (table, live) = (self.table.read(), self.live.read());
+        let (table, live) =
+            (table.unwrap_or_else(PoisonError::into_inner), live.unwrap_or_else(PoisonError::into_inner));
+        live.iter().filter_map(|base| table.get(base)).map(|found| found.size).sum()
+    }
+
+    /// Keeps memory for a launch of a graph that allocates so many bytes.
+    pub(crate) fn reserve_for_graphs(&self, bytes: u64) {
+        let needed = bytes.max(self.live_bytes()).next_multiple_of(PIECE);
+        let mut graphs = lock(&self.graphs);
+        graphs[0] = graphs[0].max(needed);
+        graphs[1] = graphs[1].max(graphs[0]);
+        graphs[2] = graphs[2].max(graphs[0]);
+    }
+
+    /// Gives back what is kept for graphs and not in use.
+    pub fn trim_graphs(&self) {
+        let needed = self.live_bytes().next_multiple_of(PIECE);
+        let mut graphs = lock(&self.graphs);
+        graphs[0] = graphs[0].min(needed);
+    }
+
+    /// Bytes that are kept for graphs, most that were in use, most that were kept.
+    pub fn graphs(&self) -> [u64; 3] {
+        *lock(&self.graphs)
+    }
+
+    /// Sets the mark of use, or of what is kept, to what it is now.
+    pub fn reset_graph_mark(&self, of_use: bool) {
+        let mut graphs = lock(&self.graphs);
+        graphs[if of_use { 1 } else { 2 }] = graphs[0];
+    }
+
     /// All allocations, by address.
     pub fn list(&self) -> Vec<Allocation> {
         self.table.read().unwrap_or_else(PoisonError::into_inner).values().copied().collect()
@@ -105,6 +160,7 @@ impl Memory {
         if !table.get(&base).is_some_and(wanted) {
             return None;
         }
+        self.forget_registered(base);
         table.remove(&base)
     }
 
@@ -113,6 +169,7 @@ impl Memory {
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         let gone: Vec<Allocation> = table.values().filter(|a| a.context == context).copied().collect();
         for allocation in &gone {
+            self.forget_registered(allocation.base);
             table.remove(&allocation.base);
         }
         gone

@@ -25,6 +25,7 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
     static CACHE: OnceLock<Cache> = OnceLock::new();
     let cache = CACHE.get_or_init(Cache::default);
     let key: Vec<Vec<u8>> = texts.iter().map(|(_, text)| text.clone()).collect();
+    let bytes = |key: &[Vec<u8>]| key.iter().map(Vec::len).sum::<usize>();
     if let Some(module) = lock(cache).get(&key) {
         return Ok(module.clone());
     }
@@ -56,9 +57,17 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
         (Status::INVALID_PTX, errors.iter().map(text).collect::<String>())
     })?;
     let module = Arc::new(module);
-    lock(cache).insert(key, module.clone());
+    let mut cache = lock(cache);
+    // Programs that compile at run time load texts without end.
+    if bytes(&key) + cache.keys().map(|key| bytes(key)).sum::<usize>() > MOST_KEPT {
+        cache.retain(|_, module| Arc::strong_count(module) > 1);
+    }
+    cache.insert(key, module.clone());
     Ok(module)
 }
+
+/// Bytes of texts beyond which modules that nobody has loaded are forgotten.
+const MOST_KEPT: usize = 16 << 20;
 
 /// Functions of the device runtime library that are written in PTX here.
 const DEVICE_RUNTIME: &str = include_str!("device_runtime.ptx");
@@ -103,7 +112,10 @@ pub struct Module {
     /// Its parts.
     pub linked: Linked,
     loaded: ModuleId,
+    /// Those that were asked for. They hold the module, so unloading lets them go.
     functions: Mutex<HashMap<Box<str>, Arc<Function>>>,
+    /// Registers a thread may have, if the program said so when it loaded the module.
+    most_registers: Option<u32>,
 }
 
 impl Module {
@@ -111,7 +123,7 @@ impl Module {
     ///
     /// # Errors
     /// Undefined symbols, no memory for variables.
-    pub fn load(context: &Arc<Context>, linked: Linked) -> Result<Arc<Module>> {
+    pub fn load(context: &Arc<Context>, linked: Linked, most_registers: Option<u32>) -> Result<Arc<Module>> {
         let mut placed = Vec::new();
         for (at, variable) in linked.variables.iter().enumerate().filter(|(_, v)| v.managed && v.size > 0) {
             placed.push((VarId(at as u32), context.host().shared(context, variable.size)?));
@@ -126,6 +138,7 @@ impl Module {
             linked,
             loaded,
             functions: Mutex::default(),
+            most_registers,
         };
         let variables = module.linked.variables.iter().filter(|v| v.owner.is_none() && !v.managed);
         for variable in variables {
@@ -160,6 +173,7 @@ impl Module {
                 managed.extend(context.device.memory.remove(base, taken).filter(|a| a.kind == Kind::Managed));
             }
         }
+        lock(&self.functions).clear();
         context.device.simulator.unload(self.loaded).map_err(|_| Status::INVALID_HANDLE)?;
         for memory in &managed {
             context.host().release(memory);
@@ -279,7 +293,9 @@ impl Function {
         let blocks = tuning.min_ctas_per_sm.unwrap_or(1).max(1);
         let most =
             config.registers_per_multiprocessor / warps.saturating_mul(32).saturating_mul(blocks) / 8 * 8;
-        Ok(self.code()?.registers.clamp(16, most.clamp(16, 255)))
+        // `.maxnreg` beats what the program said; no kernel gets by with fewer than 24.
+        let said = tuning.max_registers.or(self.module.most_registers).map_or(255, |said| said.max(24));
+        Ok(self.code()?.registers.clamp(16, most.min(said).clamp(16, 255)))
     }
 
     /// Bytes of static shared memory.
@@ -324,7 +340,7 @@ impl Function {
         let declared = self.declared_cluster();
         let set = [11, 12, 13].map(|number| self.attributes[number].load(Relaxed).max(0) as u32);
         let is_set = set.iter().any(|&extent| extent != 0);
-        let of_set = Dim3::new(set[0].max(1), set[1].max(1), set[2].max(1));
+        let of_set = Dim3::new(set[0], set[1], set[2]);
         declared.or(is_set.then_some(of_set))
     }
 

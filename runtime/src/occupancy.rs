@@ -69,11 +69,91 @@ pub fn potential_block_size(
     Ok((blocks * context.device.simulator.config().multiprocessors, size))
 }
 
-/// Checks a launch as CUDA does when it is asked for.
+/// Blocks of a kernel with clusters that a multiprocessor takes at most.
+const MOST_IN_CLUSTERS: u32 = 8;
+
+/// Multiprocessors that can hold one cluster, as they are grouped on an H200: graphics processing clusters, of which
+/// chips have more or fewer parts, and pairs that stand alone. All have one answer, that of the recorded chip.
+const GROUPS: &[u32] = &[18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2];
+
+/// The groups of a device with so many multiprocessors.
+fn groups(mut multiprocessors: u32) -> Vec<u32> {
+    if multiprocessors == GROUPS.iter().sum() {
+        return GROUPS.to_vec();
+    }
+    let mut groups = Vec::new();
+    while multiprocessors > 0 {
+        groups.push(multiprocessors.min(16));
+        multiprocessors -= multiprocessors.min(16);
+    }
+    groups
+}
+
+/// Clusters of a kernel that are resident at once; none if the launch has none.
+///
+/// # Errors
+/// `INVALID_VALUE` for an impossible grid or block, `INVALID_CLUSTER_SIZE`, and those of the kernel.
+pub fn active_clusters(function: &Function, launch: &LaunchConfig) -> Result<u32> {
+    let context = function.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
+    let multiprocessors = context.device.simulator.config().multiprocessors;
+    let (threads, grid) = (launch.block.count(), launch.grid);
+    if threads == 0 || grid.count() == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let any_size = function.attributes[ANY_CLUSTER].load(Relaxed) != 0;
+    let Some(cluster) = cluster_of(function, launch, if any_size { u128::MAX } else { 8 })? else {
+        return Ok(0);
+    };
+    let blocks = active_blocks(function, u32::try_from(threads).unwrap_or(u32::MAX), launch.shared)?;
+    let blocks = u128::from(blocks.min(MOST_IN_CLUSTERS));
+    let size = cluster.count();
+    let fits = groups(multiprocessors).into_iter().map(u128::from).filter(|&group| group >= size);
+    Ok(fits.map(|group| (blocks * group / size) as u32).sum())
+}
+
+/// The largest cluster of a kernel of which one fits, 0 if none does.
+///
+/// # Errors
+/// As [`active_clusters`].
+pub fn potential_cluster_size(function: &Function, launch: &LaunchConfig) -> Result<u32> {
+    active_clusters(function, launch)?;
+    let blocks =
+        active_blocks(function, u32::try_from(launch.block.count()).unwrap_or(u32::MAX), launch.shared)?;
+    let any_size = function.attributes[ANY_CLUSTER].load(Relaxed) != 0;
+    Ok(if blocks == 0 {
+        0
+    } else if any_size {
+        16
+    } else {
+        8
+    })
+}
+
+/// The cluster of a launch, which is given or the kernel's.
+fn cluster_of(function: &Function, launch: &LaunchConfig, most: u128) -> Result<Option<Dim3>> {
+    let tuning = &function.declared().tuning;
+    let given = launch.cluster.filter(|&cluster| cluster != Dim3::new(0, 0, 0));
+    let declared = function.declared_cluster();
+    let cluster = match (given, declared) {
+        (Some(given), Some(declared)) if given != declared => return Err(Status::INVALID_CLUSTER_SIZE),
+        (given, _) => given.or(function.required_cluster()),
+    };
+    let Some(cluster) = cluster else {
+        // The kernel asks for one and does not say which.
+        return if tuning.explicit_cluster { Err(Status::INVALID_CLUSTER_SIZE) } else { Ok(None) };
+    };
+    let most = most.min(tuning.max_cluster_rank.map_or(most, u128::from));
+    let divides = |blocks: u32, by: u32| by > 0 && blocks.is_multiple_of(by);
+    let grid = launch.grid;
+    let fits = divides(grid.x, cluster.x) && divides(grid.y, cluster.y) && divides(grid.z, cluster.z);
+    if fits && cluster.count() <= most { Ok(Some(cluster)) } else { Err(Status::INVALID_CLUSTER_SIZE) }
+}
+
+/// Checks a launch as CUDA does when it is asked for; returns its cluster, given or the kernel's.
 ///
 /// # Errors
 /// `INVALID_VALUE`, `LAUNCH_OUT_OF_RESOURCES`, `COOPERATIVE_LAUNCH_TOO_LARGE`, `INVALID_CLUSTER_SIZE`.
-pub fn check_launch(function: &Function, launch: &LaunchConfig) -> Result {
+pub fn check_launch(function: &Function, launch: &LaunchConfig) -> Result<Option<Dim3>> {
     let context = function.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
     let config = context.device.simulator.config();
     let (grid, block) = (launch.grid, launch.block);
@@ -97,20 +177,8 @@ pub fn check_launch(function: &Function, launch: &LaunchConfig) -> Result {
     if threads > u128::from(function.max_threads()?) {
         return Err(Status::LAUNCH_OUT_OF_RESOURCES);
     }
-    let declared = function.declared_cluster();
-    if launch.cluster.is_some() && declared.is_some() && launch.cluster != declared {
-        return Err(Status::INVALID_CLUSTER_SIZE);
-    }
-    let cluster = launch.cluster.or(declared).unwrap_or(Dim3::ONE);
-    let divides = |blocks: u32, by: u32| by > 0 && blocks.is_multiple_of(by);
     let most = if function.attributes[ANY_CLUSTER].load(Relaxed) != 0 { 16 } else { 8 };
-    if !divides(grid.x, cluster.x)
-        || !divides(grid.y, cluster.y)
-        || !divides(grid.z, cluster.z)
-        || cluster.count() > most
-    {
-        return Err(Status::INVALID_CLUSTER_SIZE);
-    }
+    let cluster = cluster_of(function, launch, most)?;
     let blocks = active_blocks(function, threads as u32, launch.shared)?;
     if blocks == 0 {
         return Err(Status::LAUNCH_OUT_OF_RESOURCES);
@@ -119,5 +187,5 @@ pub fn check_launch(function: &Function, launch: &LaunchConfig) -> Result {
     if launch.cooperative && grid.count() > resident {
         return Err(Status::COOPERATIVE_LAUNCH_TOO_LARGE);
     }
-    Ok(())
+    Ok(cluster)
 }

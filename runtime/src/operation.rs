@@ -105,6 +105,16 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// The graph that it runs.
+    pub(crate) fn child(&self) -> Option<&Arc<Graph>> {
+        match self {
+            Operation::Child(graph) => Some(graph),
+            _ => None,
+        }
+    }
+}
+
 impl std::fmt::Debug for Operation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

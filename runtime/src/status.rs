@@ -127,7 +127,7 @@ impl From<sim_core::Error> for Status {
         use sim_core::Error as E;
         match error {
             E::NoSuchKernel { .. } | E::NoSuchVariable(_) => Status::NOT_FOUND,
-            E::OutOfMemory { .. } => Status::OUT_OF_MEMORY,
+            E::OutOfMemory { .. } | E::HostMemory { .. } => Status::OUT_OF_MEMORY,
             E::UndefinedSymbol(_) => Status::SHARED_OBJECT_SYMBOL_NOT_FOUND,
             E::Unsupported(_) => Status::NOT_SUPPORTED,
             E::InvalidLaunch(_) | E::InvalidAddress(_) => Status::INVALID_VALUE,

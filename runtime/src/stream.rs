@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::context::Context;
 use crate::engine::Op;
-use crate::graph::Graph;
+use crate::graph::{Edge, EdgeKind, Graph};
 use crate::operation::Operation;
 use crate::status::{Result, Status};
 use crate::{fresh_id, lock};
@@ -41,8 +41,8 @@ pub struct Stream {
 pub(crate) struct StreamState {
     /// What its next operation waits for.
     pub tail: Option<Arc<Op>>,
-    /// The capture it takes part in, and the nodes its next operation waits for.
-    pub capture: Option<(Arc<Capture>, Vec<u64>)>,
+    /// The capture it takes part in, and the edges into its next operation.
+    pub capture: Option<(Arc<Capture>, Vec<Edge>)>,
 }
 
 impl Stream {
@@ -64,31 +64,31 @@ impl Stream {
         lock(&self.state).capture.as_ref().map(|(capture, _)| capture.clone())
     }
 
-    /// The nodes that its next captured operation waits for.
-    pub fn capture_nodes(&self) -> Vec<u64> {
-        lock(&self.state).capture.as_ref().map(|(_, nodes)| nodes.clone()).unwrap_or_default()
+    /// The edges into its next captured operation.
+    pub fn capture_edges(&self) -> Vec<Edge> {
+        lock(&self.state).capture.as_ref().map(|(_, edges)| edges.clone()).unwrap_or_default()
     }
 
-    /// Sets or extends these nodes.
+    /// Sets or extends these edges.
     ///
     /// # Errors
     /// `ILLEGAL_STATE` if it is not capturing.
-    pub fn set_capture_nodes(&self, nodes: Vec<u64>, keep: bool) -> Result {
+    pub fn set_capture_edges(&self, edges: Vec<Edge>, keep: bool) -> Result {
         let mut state = lock(&self.state);
         let (_, current) = state.capture.as_mut().ok_or(Status::ILLEGAL_STATE)?;
         if keep {
-            current.extend(nodes.into_iter().filter(|node| !current.contains(node)).collect::<Vec<_>>());
+            join(current, edges);
         } else {
-            *current = nodes;
+            *current = edges;
         }
         Ok(())
     }
 
-    /// Begins a capture into `graph`, after `nodes` of it.
+    /// Begins a capture into `graph`, behind edges from nodes of it.
     ///
     /// # Errors
     /// `ILLEGAL_STATE` if it is capturing, `STREAM_CAPTURE_UNSUPPORTED` for the legacy stream.
-    pub fn begin_capture(self: &Arc<Self>, graph: Arc<Graph>, nodes: Vec<u64>, mode: CaptureMode) -> Result {
+    pub fn begin_capture(self: &Arc<Self>, graph: Arc<Graph>, after: Vec<Edge>, mode: CaptureMode) -> Result {
         if self.kind == StreamKind::Legacy {
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
         }
@@ -108,7 +108,7 @@ impl Stream {
         let capture = Arc::new(capture);
         open_captures().push(Arc::downgrade(&capture));
         OPEN.store(true, SeqCst);
-        state.capture = Some((capture, nodes));
+        state.capture = Some((capture, after));
         Ok(())
     }
 
@@ -145,6 +145,30 @@ impl Stream {
         Ok(capture.graph.clone())
     }
 
+    /// Lets the edges from kernels into the next captured operation be of a kind.
+    pub fn set_capture_kind(&self, kind: EdgeKind) {
+        if let Some((capture, edges)) = &mut lock(&self.state).capture {
+            for edge in edges {
+                let from = capture.graph.node(edge.from);
+                if from.is_ok_and(|node| matches!(node.operation, Operation::Kernel(_))) {
+                    edge.kind = kind;
+                }
+            }
+        }
+    }
+
+    /// Lets an event stand for a point in the stream's last captured kernel.
+    ///
+    /// # Errors
+    /// `ILLEGAL_STATE` if it is not capturing.
+    pub fn capture_event(&self, event: &Event, kind: EdgeKind) -> Result {
+        let state = lock(&self.state);
+        let (capture, edges) = state.capture.as_ref().ok_or(Status::ILLEGAL_STATE)?;
+        let edges = edges.iter().map(|edge| Edge { kind, ..*edge }).collect();
+        *lock(&event.state) = EventState::Captured(capture.clone(), edges);
+        Ok(())
+    }
+
     /// Adds an operation to the capture; false if there is none.
     pub(crate) fn captured(self: &Arc<Self>, operation: &Operation) -> Result<bool> {
         let mut state = lock(&self.state);
@@ -169,9 +193,7 @@ impl Stream {
                             capture.invalidate();
                             return Err(Status::STREAM_CAPTURE_MERGE);
                         }
-                        current.extend(nodes);
-                        current.sort_unstable();
-                        current.dedup();
+                        join(current, nodes);
                         Ok(true)
                     }
                     (_, Some((own, _))) => {
@@ -193,14 +215,25 @@ impl Stream {
                     if capture.invalid.load(SeqCst) {
                         return Err(Status::STREAM_CAPTURE_INVALIDATED);
                     }
+                    // What is no kernel waits for all of what is before it.
+                    if !matches!(operation, Operation::Kernel(_)) {
+                        nodes.iter_mut().for_each(|edge| *edge = Edge::full(edge.from));
+                    }
                     let node = capture.graph.add(operation.clone(), nodes)?;
-                    *nodes = vec![node];
+                    *nodes = vec![Edge::full(node)];
                     Ok(true)
                 }
                 None => Ok(false),
             },
         }
     }
+}
+
+/// Adds edges to others. Of two from one node the one that waits for more stays.
+fn join(edges: &mut Vec<Edge>, more: Vec<Edge>) {
+    edges.extend(more);
+    edges.sort_unstable();
+    edges.dedup_by_key(|edge| edge.from);
 }
 
 /// Captures that have not ended, and whether there is one.
@@ -298,7 +331,7 @@ pub(crate) enum EventState {
     #[default]
     Never,
     Recorded(Arc<Op>),
-    Captured(Arc<Capture>, Vec<u64>),
+    Captured(Arc<Capture>, Vec<Edge>),
 }
 
 /// An event.

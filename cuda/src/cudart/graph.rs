@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use runtime::{Graph, Operation, Result, Status};
+use runtime::{Operation, Result, Status};
 use sim_core::Dim3;
 
 use crate::cudart::context::ensure;
@@ -17,7 +17,6 @@ use crate::driver::{
     graph as driver, graph_memory as driver_memory, node as driver_node, user_object as driver_user,
 };
 use crate::ffi::{Handle, get, put};
-use crate::object;
 use crate::types::{HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams};
 
 /// `cudaKernelNodeParams`
@@ -76,18 +75,6 @@ unsafe fn general(params: *const NodeParams) -> Result<Operation> {
     }
 }
 
-unsafe fn add_general(
-    node: Handles,
-    graph: Handle,
-    after: *const Handle,
-    count: usize,
-    params: *const NodeParams,
-) -> Result {
-    object::find::<Arc<Graph>>(graph)?;
-    // SAFETY: the caller's promise.
-    add(node, graph, after, count, unsafe { general(params) }?).map(|_| ())
-}
-
 fn linear(to: u64, from: u64, bytes: usize, kind: u32) -> Result<Operation> {
     Ok(Operation::Copy(Arc::new(node_copy(to, from, bytes, kind)?)))
 }
@@ -132,21 +119,19 @@ rt! {
     fn cudaGraphAddNode(
         node: Handles, graph: Handle, after: *const Handle, data: *const u64, count: usize, params: *const NodeParams
     ) {
-        driver::only_full_edges(data, count)?;
-        add_general(node, graph, after, count, params)
+        driver_node::add_general(node, graph, after, data, count, params, general)
     }
 
     fn cudaGraphAddNode_v2(
         node: Handles, graph: Handle, after: *const Handle, data: *const u64, count: usize, params: *const NodeParams
     ) {
-        driver::only_full_edges(data, count)?;
-        add_general(node, graph, after, count, params)
+        driver_node::add_general(node, graph, after, data, count, params, general)
     }
 
     fn cudaGraphAddNode_cuda12(
         node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const NodeParams
     ) {
-        add_general(node, graph, after, count, params)
+        driver_node::add_general(node, graph, after, std::ptr::null(), count, params, general)
     }
 
     fn cudaGraphNodeSetParams(node: Handle, params: *const NodeParams) {

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::ffi::c_char;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use runtime::{Context, LaunchConfig as Config, Operation, Result, Status, active_blocks};
 use sim_core::Dim3;
@@ -11,8 +10,8 @@ use sim_core::Dim3;
 use crate::cudart::context::{ensure, healthy};
 use crate::cudart::error::INVALID_CONFIGURATION;
 use crate::cudart::register::{function, is_registered};
-use crate::driver::function::{active_clusters, attribute, c_name, set_attribute};
-use crate::driver::launch::{StreamCallback, call, config_of, pack, record_events};
+use crate::driver::function::{attribute, c_name, cluster_size, set_attribute};
+use crate::driver::launch::{StreamCallback, call, capture_overlap, config_of, pack, record_events};
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::state::{self, NullStream};
 use crate::types::{LaunchAttribute, LaunchConfig};
@@ -222,14 +221,13 @@ rt! {
     fn cudaOccupancyMaxActiveClusters(clusters: *mut i32, of: u64, config: *const RuntimeConfig) {
         let context = ensure()?;
         let config = get(config)?.driver();
-        put(clusters, active_clusters(&*function(&context, of)?, &config)? as i32)
+        put(clusters, crate::driver::function::clusters(&*function(&context, of)?, &config)? as i32)
     }
 
     fn cudaOccupancyMaxPotentialClusterSize(size: *mut i32, of: u64, config: *const RuntimeConfig) {
         let context = ensure()?;
-        get(config)?;
-        let any_size = function(&context, of)?.attributes[14].load(Relaxed) != 0;
-        put(size, if any_size { 16 } else { 8 })
+        let config = get(config)?.driver();
+        put(size, cluster_size(&*function(&context, of)?, &config)? as i32)
     }
 }
 
@@ -278,7 +276,9 @@ rt_stream! {
         config: *const RuntimeConfig, of: u64, params: *const u64
     ) {
         let config = get(config)?;
-        launch(of, &config_of(&config.driver())?, config.stream, null, params)?;
+        let asked = config_of(&config.driver())?;
+        capture_overlap(&config.driver(), null)?;
+        launch(of, &asked, config.stream, null, params)?;
         record_events(&config.driver(), null)
     }
 

@@ -51,7 +51,7 @@ impl Image {
         let parsed = parsed.inspect_err(|&status| {
             let _ = self.failed.set(status);
         })?;
-        Ok(library.insert(Library::new(parsed)).clone())
+        Ok(library.insert(Library::new(parsed, None)).clone())
     }
 }
 

@@ -61,10 +61,10 @@ rt_as_stream! {
         driver::cuStreamEndCapture, driver::cuStreamEndCapture_ptsz, (stream: Handle, graph: *mut Handle);
     cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_ptsz =
         driver::cuStreamGetCaptureInfo_v3, driver::cuStreamGetCaptureInfo_v3_ptsz,
-        (stream: Handle, capturing: *mut u32, id: *mut u64, graph: *mut Handle, nodes: *mut *const Handle, edges: *mut u64, count: *mut usize);
+        (stream: Handle, capturing: *mut u32, id: *mut u64, graph: *mut Handle, nodes: *mut *const Handle, edges: *mut *const u64, count: *mut usize);
     cudaStreamGetCaptureInfo_v3 cudaStreamGetCaptureInfo_v3_ptsz =
         driver::cuStreamGetCaptureInfo_v3, driver::cuStreamGetCaptureInfo_v3_ptsz,
-        (stream: Handle, capturing: *mut u32, id: *mut u64, graph: *mut Handle, nodes: *mut *const Handle, edges: *mut u64, count: *mut usize);
+        (stream: Handle, capturing: *mut u32, id: *mut u64, graph: *mut Handle, nodes: *mut *const Handle, edges: *mut *const u64, count: *mut usize);
     cudaStreamGetCaptureInfo_v2 cudaStreamGetCaptureInfo_v2_ptsz =
         driver::cuStreamGetCaptureInfo_v2, driver::cuStreamGetCaptureInfo_v2_ptsz,
         (stream: Handle, capturing: *mut u32, id: *mut u64, graph: *mut Handle, nodes: *mut *const Handle, count: *mut usize);

@@ -4,7 +4,9 @@ use std::ffi::{CString, c_char};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use runtime::{Function, Result, Status, active_blocks, potential_block_size};
+use runtime::{
+    Function, Result, Status, active_blocks, active_clusters, potential_block_size, potential_cluster_size,
+};
 use sim_core::Dim3;
 
 use crate::driver::library::Kernel;
@@ -39,7 +41,10 @@ fn named(of: Handle) -> Result<Arc<Function>> {
 /// An attribute of a kernel by CUDA's number.
 pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
     let declared = function.declared();
-    let cluster = function.required_cluster();
+    let extent = |number: usize| match declared.tuning.required_cluster {
+        Some(cluster) => cluster[number - 11] as i32,
+        None => function.attributes[number].load(Relaxed),
+    };
     Ok(match number {
         0 => function.max_threads()? as i32,
         1 => function.shared_bytes()? as i32,
@@ -59,10 +64,8 @@ pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
         7 => 0,
         8 => function.granted_shared()? as i32,
         9 if function.attributes[9].load(Relaxed) == 0 => -1,
-        10 => i32::from(declared.tuning.explicit_cluster && cluster.is_none()),
-        11 => cluster.map_or(0, |cluster| cluster.x as i32),
-        12 => cluster.map_or(0, |cluster| cluster.y as i32),
-        13 => cluster.map_or(0, |cluster| cluster.z as i32),
+        10 => i32::from(declared.tuning.explicit_cluster),
+        11..=13 => extent(number as usize),
         9 | 14 | 15 => function.attributes[number as usize].load(Relaxed),
         _ => return Err(Status::INVALID_VALUE),
     })
@@ -85,8 +88,17 @@ pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Res
             function.set_attribute(9, value);
             Ok(())
         }
-        11..=13 if function.declared().tuning.required_cluster.is_none() && value >= 0 => {
-            function.set_attribute(number as usize, value);
+        11..=13 => {
+            let tuning = &function.declared().tuning;
+            let value = u32::try_from(value).map_err(|_| Status::INVALID_VALUE)?;
+            let possible = match tuning.required_cluster {
+                Some(declared) => declared[number as usize - 11] == value,
+                None => tuning.max_cluster_rank.is_none_or(|rank| value <= rank),
+            };
+            if !possible {
+                return Err(Status::INVALID_VALUE);
+            }
+            function.set_attribute(number as usize, value as i32);
             Ok(())
         }
         14 => {
@@ -101,29 +113,40 @@ pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Res
     }
 }
 
-/// Clusters of a launch that are resident at once.
-pub(crate) fn active_clusters(function: &Function, config: &LaunchConfig) -> Result<u32> {
-    let context = current()?;
-    // SAFETY: the configuration names its attributes.
+/// The launch that a question about clusters is asked for.
+///
+/// # Safety
+/// The configuration names its attributes.
+unsafe fn asked(config: &LaunchConfig) -> Result<runtime::LaunchConfig> {
+    // SAFETY: the caller's promise.
     let attributes = unsafe { crate::ffi::list(config.attributes, config.attribute_count as usize) }?;
     let given = attributes.iter().find(|attribute| attribute.id == 4);
-    let given = given.map(|a| Dim3::new(a.value[0], a.value[1], a.value[2]));
-    let threads = Dim3::new(config.block[0], config.block[1], config.block[2]).count();
-    if threads == 0 || threads > 1024 {
-        return Err(Status::INVALID_VALUE);
-    }
-    let Some(cluster) = given.or(function.declared_cluster()) else { return Ok(0) };
-    let most = if function.attributes[14].load(Relaxed) != 0 { 16 } else { 8 };
-    let divides = |blocks: u32, by: u32| by > 0 && blocks.is_multiple_of(by);
-    let [x, y, z] = config.grid;
-    if !divides(x, cluster.x) || !divides(y, cluster.y) || !divides(z, cluster.z) || cluster.count() > most {
-        return Err(Status::INVALID_CLUSTER_SIZE);
-    }
-    let size = cluster.count();
-    let blocks = active_blocks(function, threads as u32, config.shared)?;
-    // The multiprocessors of a graphics processing cluster share clusters: 16 of them.
-    let processors = context.device.simulator.config().multiprocessors;
-    Ok(blocks * 16 / size as u32 * (processors / 16))
+    let dim = |[x, y, z]: [u32; 3]| Dim3::new(x, y, z);
+    Ok(runtime::LaunchConfig {
+        grid: dim(config.grid),
+        block: dim(config.block),
+        cluster: given.map(|a| Dim3::new(a.value[0], a.value[1], a.value[2])),
+        shared: config.shared,
+        cooperative: false,
+    })
+}
+
+/// Clusters of a launch that are resident at once.
+///
+/// # Safety
+/// The configuration names its attributes.
+pub(crate) unsafe fn clusters(function: &Function, config: &LaunchConfig) -> Result<u32> {
+    // SAFETY: the caller's promise.
+    active_clusters(function, &unsafe { asked(config) }?)
+}
+
+/// The largest cluster of a launch.
+///
+/// # Safety
+/// The configuration names its attributes.
+pub(crate) unsafe fn cluster_size(function: &Function, config: &LaunchConfig) -> Result<u32> {
+    // SAFETY: the caller's promise.
+    potential_cluster_size(function, &unsafe { asked(config) }?)
 }
 
 /// A function of the program from a block size to its dynamic shared memory.
@@ -255,14 +278,12 @@ api! {
         if clusters.is_null() {
             return Err(Status::INVALID_VALUE);
         }
-        put(clusters, active_clusters(&*named(function_)?, &config)? as i32)
+        put(clusters, self::clusters(&*named(function_)?, &config)? as i32)
     }
 
     fn cuOccupancyMaxPotentialClusterSize(size: *mut i32, function_: Handle, config: *const LaunchConfig) {
-        get(config)?;
-        let function = named(function_)?;
-        let any_size = function.attributes[14].load(Relaxed) != 0;
-        put(size, if any_size { 16 } else { 8 })
+        let config = get(config)?;
+        put(size, cluster_size(&*named(function_)?, &config)? as i32)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Graphs as wholes: making, walking, instantiating, launching.
 
+use std::collections::HashSet;
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use runtime::{ExecGraph, Graph, Operation, Result, Status};
+use runtime::{Edge, EdgeKind, ExecGraph, Graph, Operation, Result, Status};
 
-use crate::driver::user_object;
+use crate::driver;
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
 use crate::object::{self, NodeRef, handle};
 use crate::state;
@@ -23,15 +24,69 @@ pub(crate) fn node_handle(graph: &Arc<Graph>, id: u64) -> Handle {
     handle(id)
 }
 
-/// Numbers of nodes of a graph from their handles.
-pub(crate) fn after_of(graph: &Graph, nodes: *const Handle, count: usize) -> Result<Vec<u64>> {
+/// Takes from the table what belongs to a graph: handles of its nodes, of the graphs in them, and what was said of
+/// them.
+fn forget(graph: &Graph) {
+    let nodes: HashSet<u64> = graph.nodes().iter().map(|node| node.id).collect();
+    object::remove_all(|found| matches!(found, object::Object::Node(node) if node.graph.id == graph.id));
+    nodes.iter().for_each(|&node| driver::node::forget(node));
+    clones(|clones| clones.retain(|(clone, original), _| *clone != graph.id && !nodes.contains(original)));
+    graph.children().iter().for_each(|child| forget_child(child));
+}
+
+/// The same of a graph in a node, with its own handle.
+pub(crate) fn forget_child(child: &Graph) {
+    let _ = object::remove::<Arc<Graph>>(handle(child.id));
+    forget(child);
+    child.let_all_go();
+}
+
+/// `CUgraphEdgeData` in one word: from, to, kind, reserved bytes.
+pub(crate) fn data_of(kind: EdgeKind) -> u64 {
+    u64::from_le_bytes([kind.port, 0, kind.programmatic.into(), 0, 0, 0, 0, 0])
+}
+
+fn kind_of(data: u64) -> Result<EdgeKind> {
+    match data.to_le_bytes() {
+        [port, 0, kind @ (0 | 1), 0, 0, 0, 0, 0] => Ok(EdgeKind { port, programmatic: kind == 1 }),
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+/// Edges from nodes of a graph by their handles. Without data they are full ones.
+pub(crate) fn edges_of(
+    graph: &Graph,
+    nodes: *const Handle,
+    data: *const u64,
+    count: usize,
+) -> Result<Vec<Edge>> {
     // SAFETY: the program said how many there are.
     let handles = unsafe { list(nodes, count) }?;
-    let number = |handle: Handle| {
+    // SAFETY: as above.
+    let data = if data.is_null() { vec![0; count] } else { unsafe { list(data, count) }? };
+    let edge = |(handle, data): (Handle, u64)| {
         let node: NodeRef = object::find(handle).map_err(|_| Status::INVALID_VALUE)?;
-        if node.graph.id == graph.id { Ok(node.id) } else { Err(Status::INVALID_VALUE) }
+        let of_graph = node.graph.id == graph.id;
+        if of_graph { Ok(Edge { from: node.id, kind: kind_of(data)? }) } else { Err(Status::INVALID_VALUE) }
     };
-    handles.into_iter().map(number).collect()
+    handles.into_iter().zip(data).map(edge).collect()
+}
+
+/// The data of edges, where the program wants them; without a place for them there may be none that says something.
+pub(crate) unsafe fn put_kinds(
+    to: *mut u64,
+    kinds: impl Iterator<Item = EdgeKind> + Clone,
+    places: usize,
+) -> Result {
+    if to.is_null() {
+        let full = kinds.clone().all(|kind| kind == EdgeKind::default());
+        return if full { Ok(()) } else { Err(Status::LOSSY_QUERY) };
+    }
+    for (at, data) in kinds.map(data_of).chain(std::iter::repeat(0)).take(places).enumerate() {
+        // SAFETY: the program said how many places there are.
+        unsafe { put(to.wrapping_add(at), data) }?;
+    }
+    Ok(())
 }
 
 /// Puts handles where the program wants them, and how many there are.
@@ -48,25 +103,59 @@ unsafe fn put_handles(to: *mut Handle, count: *mut usize, handles: &[Handle]) ->
     unsafe { put(count, if to.is_null() { handles.len() } else { handles.len().min(places) }) }
 }
 
-fn edge_list(graph: &Graph, from: *const Handle, to: *const Handle, count: usize) -> Result<Vec<(u64, u64)>> {
-    Ok(after_of(graph, from, count)?.into_iter().zip(after_of(graph, to, count)?).collect())
+fn edge_list(
+    graph: &Graph,
+    from: *const Handle,
+    to: *const Handle,
+    data: *const u64,
+    count: usize,
+) -> Result<Vec<(Edge, u64)>> {
+    let to = edges_of(graph, to, std::ptr::null(), count)?;
+    Ok(edges_of(graph, from, data, count)?.into_iter().zip(to.iter().map(|edge| edge.from)).collect())
 }
 
-unsafe fn get_edges(graph: Handle, from: *mut Handle, to: *mut Handle, count: *mut usize) -> Result {
+/// Removes edges; without data whatever their kinds are.
+fn remove_edges(
+    graph: Handle,
+    from: *const Handle,
+    to: *const Handle,
+    data: *const u64,
+    count: usize,
+) -> Result {
+    let graph: Arc<Graph> = object::find(graph)?;
+    let mut edges = edge_list(&graph, from, to, data, count)?;
+    if data.is_null() {
+        let nodes = graph.nodes();
+        for (edge, to) in &mut edges {
+            let after = nodes.iter().find(|node| node.id == *to).map_or(&[][..], |node| &node.after);
+            edge.kind =
+                after.iter().find(|other| other.from == edge.from).map_or(edge.kind, |other| other.kind);
+        }
+    }
+    graph.edges(&edges, false)
+}
+
+unsafe fn get_edges(
+    graph: Handle,
+    from: *mut Handle,
+    to: *mut Handle,
+    data: *mut u64,
+    count: *mut usize,
+) -> Result {
     let graph: Arc<Graph> = object::find(graph)?;
     let nodes = graph.nodes();
-    let edges: Vec<(u64, u64)> =
-        nodes.iter().flat_map(|node| node.after.iter().map(|&before| (before, node.id))).collect();
+    let mut edges: Vec<(Edge, u64)> =
+        nodes.iter().flat_map(|node| node.after.iter().map(|&edge| (edge, node.id))).collect();
+    edges.sort_by_key(|(edge, to)| (edge.from, *to));
     // SAFETY: null or for the number of places.
     let mut places = unsafe { get(count) }?;
     let mut same_places = places;
-    let side = |first: bool| -> Vec<Handle> {
-        edges.iter().map(|&(a, b)| node_handle(&graph, if first { a } else { b })).collect()
-    };
+    let handles = |ids: Vec<u64>| ids.into_iter().map(|id| node_handle(&graph, id)).collect::<Vec<_>>();
     // SAFETY: the program said how many places there are.
     unsafe {
-        put_handles(from, &mut places, &side(true))?;
-        put_handles(to, &mut same_places, &side(false))?;
+        put_kinds(data, edges.iter().map(|(edge, _)| edge.kind), places)?;
+        put_handles(from, &mut places, &handles(edges.iter().map(|(edge, _)| edge.from).collect()))?;
+        put_handles(to, &mut same_places, &handles(edges.iter().map(|(_, to)| *to).collect()))?;
         put(count, places)
     }
 }
@@ -87,14 +176,29 @@ fn node_of(node: Handle) -> Result<NodeRef> {
     object::find(node)
 }
 
-fn dependents(node: &NodeRef) -> Vec<Handle> {
-    let nodes = node.graph.nodes();
-    let after = nodes.iter().filter(|other| other.after.contains(&node.id));
-    after.map(|other| node_handle(&node.graph, other.id)).collect()
-}
-
-fn dependencies(node: &NodeRef) -> Result<Vec<Handle>> {
-    Ok(node.graph.node(node.id)?.after.iter().map(|&id| node_handle(&node.graph, id)).collect())
+/// The nodes behind a node, or before it, with the kinds of edges between.
+unsafe fn neighbours(
+    node: &NodeRef,
+    behind: bool,
+    to: *mut Handle,
+    data: *mut u64,
+    count: *mut usize,
+) -> Result {
+    let edges: Vec<Edge> = if behind {
+        let of = |other: &runtime::Node| {
+            let edge = other.after.iter().find(|edge| edge.from == node.id)?;
+            Some(Edge { from: other.id, kind: edge.kind })
+        };
+        node.graph.nodes().iter().filter_map(of).collect()
+    } else {
+        node.graph.node(node.id)?.after
+    };
+    let handles: Vec<Handle> = edges.iter().map(|edge| node_handle(&node.graph, edge.from)).collect();
+    // SAFETY: null or for the number of places; the program said how many there are.
+    unsafe {
+        put_kinds(data, edges.iter().map(|edge| edge.kind), get(count)?)?;
+        put_handles(to, count, &handles)
+    }
 }
 
 /// Graphviz text of a graph.
@@ -102,8 +206,8 @@ fn dot(graph: &Graph) -> String {
     let mut text = String::from("digraph graph_ {\n");
     for node in graph.nodes() {
         text += &format!("  n{} [label=\"{:?}\"];\n", node.id, node.operation);
-        for before in node.after {
-            text += &format!("  n{before} -> n{};\n", node.id);
+        for edge in node.after {
+            text += &format!("  n{} -> n{};\n", edge.from, node.id);
         }
     }
     text + "}\n"
@@ -120,15 +224,19 @@ api! {
 
     fn cuGraphDestroy(graph: Handle) {
         state::runtime()?;
+        // A graph that a node took over goes with it.
+        if object::find::<Arc<Graph>>(graph)?.is_moved() {
+            return Err(Status::INVALID_VALUE);
+        }
         let graph: Arc<Graph> = object::remove(graph)?;
-        object::remove_all(|found| matches!(found, object::Object::Node(node) if node.graph.id == graph.id));
-        user_object::graph_destroyed(graph.id);
+        forget(&graph);
+        graph.let_all_go();
         Ok(())
     }
 
     fn cuGraphClone(clone: *mut Handle, graph: Handle) {
         let graph: Arc<Graph> = object::find(graph)?;
-        if graph.has_memory() {
+        if graph.has_memory() || graph.is_moved() {
             return Err(Status::NOT_SUPPORTED);
         }
         let (copy, map) = graph.duplicate();
@@ -145,7 +253,11 @@ api! {
 
     fn cuGraphDestroyNode(node: Handle) {
         let found = node_of(node)?;
-        found.graph.remove(found.id)?;
+        let removed = found.graph.remove(found.id)?;
+        driver::node::forget(found.id);
+        if let Operation::Child(child) = &removed.operation {
+            forget_child(child);
+        }
         object::remove::<NodeRef>(node).map(|_| ())
     }
 
@@ -164,52 +276,45 @@ api! {
     }
 
     fn cuGraphGetEdges(graph: Handle, from: *mut Handle, to: *mut Handle, count: *mut usize) {
-        get_edges(graph, from, to, count)
+        get_edges(graph, from, to, std::ptr::null_mut(), count)
     }
 
     fn cuGraphGetEdges_v2(graph: Handle, from: *mut Handle, to: *mut Handle, data: *mut u64, count: *mut usize) {
-        get_edges(graph, from, to, count)?;
-        clear_edge_data(data, get(count)?)
+        get_edges(graph, from, to, data, count)
     }
 
     fn cuGraphAddDependencies(graph: Handle, from: *const Handle, to: *const Handle, count: usize) {
         let graph: Arc<Graph> = object::find(graph)?;
-        graph.edges(&edge_list(&graph, from, to, count)?, true)
+        graph.edges(&edge_list(&graph, from, to, std::ptr::null(), count)?, true)
     }
 
     fn cuGraphAddDependencies_v2(graph: Handle, from: *const Handle, to: *const Handle, data: *const u64, count: usize) {
         let graph: Arc<Graph> = object::find(graph)?;
-        only_full_edges(data, count)?;
-        graph.edges(&edge_list(&graph, from, to, count)?, true)
+        graph.edges(&edge_list(&graph, from, to, data, count)?, true)
     }
 
     fn cuGraphRemoveDependencies(graph: Handle, from: *const Handle, to: *const Handle, count: usize) {
-        let graph: Arc<Graph> = object::find(graph)?;
-        graph.edges(&edge_list(&graph, from, to, count)?, false)
+        remove_edges(graph, from, to, std::ptr::null(), count)
     }
 
     fn cuGraphRemoveDependencies_v2(graph: Handle, from: *const Handle, to: *const Handle, data: *const u64, count: usize) {
-        let graph: Arc<Graph> = object::find(graph)?;
-        only_full_edges(data, count)?;
-        graph.edges(&edge_list(&graph, from, to, count)?, false)
+        remove_edges(graph, from, to, data, count)
     }
 
     fn cuGraphNodeGetDependencies(node: Handle, nodes: *mut Handle, count: *mut usize) {
-        put_handles(nodes, count, &dependencies(&node_of(node)?)?)
+        neighbours(&node_of(node)?, false, nodes, std::ptr::null_mut(), count)
     }
 
     fn cuGraphNodeGetDependencies_v2(node: Handle, nodes: *mut Handle, data: *mut u64, count: *mut usize) {
-        put_handles(nodes, count, &dependencies(&node_of(node)?)?)?;
-        clear_edge_data(data, get(count)?)
+        neighbours(&node_of(node)?, false, nodes, data, count)
     }
 
     fn cuGraphNodeGetDependentNodes(node: Handle, nodes: *mut Handle, count: *mut usize) {
-        put_handles(nodes, count, &dependents(&node_of(node)?))
+        neighbours(&node_of(node)?, true, nodes, std::ptr::null_mut(), count)
     }
 
     fn cuGraphNodeGetDependentNodes_v2(node: Handle, nodes: *mut Handle, data: *mut u64, count: *mut usize) {
-        put_handles(nodes, count, &dependents(&node_of(node)?))?;
-        clear_edge_data(data, get(count)?)
+        neighbours(&node_of(node)?, true, nodes, data, count)
     }
 
     fn cuGraphNodeGetType(node: Handle, kind: *mut u32) {
@@ -344,37 +449,18 @@ stream_api! {
     }
 }
 
-/// Edges of a kind other than full completion are refused.
-///
-/// # Safety
-/// `data` is null or has `count` entries.
-pub(crate) unsafe fn only_full_edges(data: *const u64, count: usize) -> Result {
-    if data.is_null() {
-        return Ok(());
-    }
-    // SAFETY: the caller's promise.
-    let full = unsafe { list(data, count) }?.iter().all(|&edge| edge == 0);
-    if full { Ok(()) } else { Err(Status::NOT_SUPPORTED) }
-}
-
-unsafe fn clear_edge_data(data: *mut u64, count: usize) -> Result {
-    for at in 0..if data.is_null() { 0 } else { count } {
-        // SAFETY: the program said how many places there are.
-        unsafe { put(data.wrapping_add(at), 0) }?;
-    }
-    Ok(())
-}
-
 type Clones = std::collections::HashMap<(u64, u64), u64>;
 static CLONES: std::sync::Mutex<Option<Clones>> = std::sync::Mutex::new(None);
 
-fn remember_clone(graph: u64, nodes: std::collections::HashMap<u64, u64>) {
+fn clones<T>(body: impl FnOnce(&mut Clones) -> T) -> T {
     let mut clones = CLONES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let clones = clones.get_or_insert_with(Clones::new);
-    clones.extend(nodes.into_iter().map(|(old, new)| ((graph, old), new)));
+    body(clones.get_or_insert_with(Clones::new))
+}
+
+fn remember_clone(graph: u64, nodes: std::collections::HashMap<u64, u64>) {
+    clones(|clones| clones.extend(nodes.into_iter().map(|(old, new)| ((graph, old), new))));
 }
 
 fn in_clone(graph: u64, node: u64) -> Option<u64> {
-    let clones = CLONES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    clones.as_ref()?.get(&(graph, node)).copied()
+    clones(|clones| clones.get(&(graph, node)).copied())
 }

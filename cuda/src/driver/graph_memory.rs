@@ -113,11 +113,24 @@ static DESCRIBED: Mutex<Option<HashMap<u64, AllocParams>>> = Mutex::new(None);
 // SAFETY: the pointer is only given back to the program.
 unsafe impl Send for AllocParams {}
 
+/// Forgets a node that is gone.
+pub(crate) fn forget(node: u64) {
+    if let Some(table) = DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        table.remove(&node);
+    }
+}
+
 /// The operation of a node that allocates; the address is put into the parameters.
 pub(crate) unsafe fn allocation(params: *mut AllocParams) -> Result<(Operation, AllocParams)> {
     // SAFETY: null or the structure.
     let mut asked = unsafe { get(params) }?;
-    if asked.kind != 1 || asked.handles != 0 || asked.bytes == 0 || asked.location.kind != 1 {
+    // Memory of graphs is that of devices, managed or not.
+    match (asked.kind, asked.location.kind) {
+        (1 | 2, 1) => {}
+        (1, 2 | 3) | (2, _) => return Err(Status::NOT_SUPPORTED),
+        _ => return Err(Status::INVALID_VALUE),
+    }
+    if asked.handles != 0 || asked.bytes == 0 {
         return Err(Status::INVALID_VALUE);
     }
     let device = state::device(device_at(asked.location).map_err(|_| Status::INVALID_VALUE)?)?;
@@ -185,8 +198,8 @@ api! {
     }
 
     fn cuDeviceGraphMemTrim(device: i32) {
-        // Nothing is kept between launches.
-        state::device(device).map(|_| ())
+        state::device(device)?.memory.trim_graphs();
+        Ok(())
     }
 
     fn cuDeviceGetGraphMemAttribute(device: i32, number: u32, value: *mut u64) {
@@ -194,14 +207,18 @@ api! {
         if number > 3 {
             return Err(Status::INVALID_VALUE);
         }
-        // In use and reserved, now and at most: what is allocated at this moment.
-        let is_used = |a: &&Allocation| a.kind == Kind::Graph && device.memory.is_live(a.base);
-        put(value, device.memory.list().iter().filter(is_used).map(|a| a.size).sum::<u64>())
+        // What is in use counts in whole pieces, as what is reserved does: now and at most, each.
+        let [now, most_used, most_reserved] = device.memory.graphs();
+        put(value, [now, most_used, now, most_reserved][number as usize])
     }
 
     fn cuDeviceSetGraphMemAttribute(device: i32, number: u32, value: *const u64) {
-        state::device(device)?;
+        let device = state::device(device)?;
         // High-water marks can be reset.
-        if matches!(number, 1 | 3) && get(value)? == 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
+        if !matches!(number, 1 | 3) || get(value)? != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        device.memory.reset_graph_mark(number == 1);
+        Ok(())
     }
 }

@@ -6,6 +6,9 @@ use std::sync::{Mutex, PoisonError};
 /// `CUlaunchAttributeValue`
 pub(crate) type Value = [u32; 16];
 
+/// The last attribute that can be set.
+const LAST: u32 = 16;
+
 /// By the number of the object, and the attribute's.
 type Table = HashMap<(u64, u32), Value>;
 
@@ -34,5 +37,14 @@ pub(crate) fn copy(from: u64, to: u64) {
             .map(|(&(_, number), &value)| ((to, number), value))
             .collect();
         table.extend(own);
+    });
+}
+
+/// Forgets what was set for an object that is gone.
+pub(crate) fn forget(object: u64) {
+    with_table(|table| {
+        for number in 0..=LAST {
+            table.remove(&(object, number));
+        }
     });
 }

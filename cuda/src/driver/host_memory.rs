@@ -9,7 +9,7 @@ use crate::ffi::{Handle, put};
 use crate::state::{healthy, uncaptured};
 
 /// Size of a page, and of what mappings are rounded up to.
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Maps zeroed memory and shows it to the device.
 pub(crate) fn allocate(context: &Arc<Context>, bytes: usize, kind: Kind, flags: u32) -> Result<u64> {
@@ -66,6 +66,7 @@ fn show(
 
 /// Unmaps what a context left.
 pub(crate) fn give_back(memory: &Allocation) {
+    crate::driver::advice::forget(memory.base);
     if matches!(memory.kind, Kind::Managed | Kind::Host) {
         let size = (memory.size as usize).next_multiple_of(PAGE);
         // SAFETY: `allocate` mapped it, and the device has given it back.

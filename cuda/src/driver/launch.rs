@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use runtime::{Event, Function, KernelCall, LaunchConfig as Config, Operation, Result, Status, check_launch};
+use runtime::{
+    EdgeKind, Event, Function, KernelCall, LaunchConfig as Config, Operation, Result, Status, check_launch,
+};
 use sim_core::{Dim3, Launch};
 
 use crate::driver::function::function;
@@ -66,11 +68,14 @@ pub(crate) unsafe fn pack(function: &Function, params: *const u64, extra: *const
 
 /// A checked launch.
 pub(crate) fn call(function: Arc<Function>, config: &Config, params: Vec<u8>) -> Result<Operation> {
-    check_launch(&function, config)?;
+    let cluster = check_launch(&function, config)?;
+    // The simulator knows what kernels declare, not what was set as their attribute.
+    let given = config.cluster.filter(|&cluster| cluster != Dim3::new(0, 0, 0));
+    let cluster = if function.declared_cluster().is_some() { given } else { cluster };
     let launch = Launch {
         kernel: function.name.clone(),
         grid: config.grid,
-        cluster: config.cluster,
+        cluster,
         block: config.block,
         shared_bytes: config.shared,
         params,
@@ -154,6 +159,20 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
     Ok(asked)
 }
 
+/// Before a launch: a captured one that may overlap with the kernel before it gets an edge that says so.
+///
+/// # Safety
+/// The configuration names its attributes.
+pub(crate) unsafe fn capture_overlap(config: &LaunchConfig, null: NullStream) -> Result {
+    // SAFETY: the caller's promise.
+    let attributes = unsafe { list(config.attributes, config.attribute_count as usize) }?;
+    if attributes.iter().any(|attribute| attribute.id == 6 && attribute.value[0] != 0) {
+        let (_, stream) = state::stream(config.stream, null)?;
+        stream.set_capture_kind(EdgeKind { port: 1, programmatic: true });
+    }
+    Ok(())
+}
+
 /// Records the events that a launch's attributes name, after the launch.
 ///
 /// # Safety
@@ -165,7 +184,15 @@ pub(crate) unsafe fn record_events(config: &LaunchConfig, null: NullStream) -> R
             let (context, stream) = state::stream(config.stream, null)?;
             let event: Arc<Event> =
                 object::find(u64::from(attribute.value[0]) | u64::from(attribute.value[1]) << 32)?;
-            context.record(&event, &stream)?;
+            // The point that the kernel triggers, or where all its blocks have begun.
+            let kind = match attribute.id {
+                7 => EdgeKind { port: if attribute.value[3] == 0 { 1 } else { 2 }, programmatic: true },
+                _ => EdgeKind { port: 2, programmatic: false },
+            };
+            match stream.capture() {
+                Some(_) => stream.capture_event(&event, kind)?,
+                None => context.record(&event, &stream)?,
+            }
         }
     }
     Ok(())
@@ -174,6 +201,7 @@ pub(crate) unsafe fn record_events(config: &LaunchConfig, null: NullStream) -> R
 /// How a function is launched by the oldest interface: block, dynamic shared memory, parameters.
 #[derive(Clone, Debug)]
 struct Old {
+    module: u64,
     block: [u32; 3],
     shared: u32,
     params: Vec<u8>,
@@ -185,8 +213,20 @@ static OLD: Mutex<Option<HashMap<u64, Old>>> = Mutex::new(None);
 fn with_old<T>(of: Handle, change: impl FnOnce(&Function, &mut Old) -> Result<T>) -> Result<T> {
     let function = function(of)?;
     let mut table = OLD.lock().unwrap_or_else(PoisonError::into_inner);
-    let new = || Old { block: [1, 1, 1], shared: 0, params: vec![0; function.param_bytes] };
+    let new = || Old {
+        module: function.module.id,
+        block: [1, 1, 1],
+        shared: 0,
+        params: vec![0; function.param_bytes],
+    };
     change(&function, table.get_or_insert_with(HashMap::new).entry(function.id).or_insert_with(new))
+}
+
+/// Forgets the functions of a module that is gone.
+pub(crate) fn forget(module: u64) {
+    if let Some(table) = OLD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        table.retain(|_, old| old.module != module);
+    }
 }
 
 /// Writes a parameter at an offset.
@@ -211,7 +251,10 @@ fn launch_old(of: Handle, grid: [i32; 2], stream: Handle) -> Result {
         cooperative: false,
     };
     let (context, stream) = state::stream(stream, NullStream::Legacy)?;
-    context.enqueue(&stream, call(function(of)?, &config, old.params)?)
+    let function = function(of)?;
+    // This interface is older than the attribute, and heeds only what the kernel declares.
+    let cluster = function.declared_cluster().is_none().then_some(Dim3::ONE);
+    context.enqueue(&stream, call(function, &Config { cluster, ..config }, old.params)?)
 }
 
 api! {
@@ -302,6 +345,7 @@ stream_api! {
     ) {
         let config = get(config)?;
         let asked = config_of(&config)?;
+        capture_overlap(&config, null)?;
         launch(function, &asked, config.stream, null, params, extra)?;
         record_events(&config, null)
     }

@@ -17,6 +17,7 @@ use crate::state::{self, current, healthy};
 pub(crate) struct Library {
     id: u64,
     linked: Linked,
+    most_registers: Option<u32>,
     modules: Mutex<HashMap<u64, Arc<Module>>>,
     kernels: Mutex<HashMap<String, Arc<Kernel>>>,
 }
@@ -31,8 +32,9 @@ pub(crate) struct Kernel {
 
 impl Library {
     /// A library of these parts.
-    pub(crate) fn new(linked: Linked) -> Arc<Library> {
-        Arc::new(Library { id: fresh_id(), linked, modules: Mutex::default(), kernels: Mutex::default() })
+    pub(crate) fn new(linked: Linked, most_registers: Option<u32>) -> Arc<Library> {
+        let (modules, kernels) = (Mutex::default(), Mutex::default());
+        Arc::new(Library { id: fresh_id(), linked, most_registers, modules, kernels })
     }
 
     /// Its module in a context.
@@ -41,7 +43,7 @@ impl Library {
         if let Some(module) = modules.get(&context.id) {
             return Ok(module.clone());
         }
-        let module = Module::load(context, self.linked.clone())?;
+        let module = Module::load(context, self.linked.clone(), self.most_registers)?;
         modules.insert(context.id, module.clone());
         Ok(module)
     }
@@ -64,7 +66,15 @@ impl Library {
 
     /// Unloads it from all contexts.
     pub(crate) fn unload(&self) {
+        // They hold the library.
+        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let modules = std::mem::take(&mut *self.modules.lock().unwrap_or_else(PoisonError::into_inner));
+        let ids: Vec<u64> = modules.values().map(|module| module.id).collect();
+        object::remove_all(|found| match found {
+            object::Object::Module(module) => ids.contains(&module.id),
+            object::Object::Function(function) => ids.contains(&function.module.id),
+            _ => false,
+        });
         for module in modules.into_values() {
             if let Some(context) = module.context.upgrade() {
                 context.drain();
@@ -100,7 +110,7 @@ unsafe fn load(
     let options = unsafe { jit_options(count, names, values) }?;
     // SAFETY: as above.
     let texts = unsafe { image_texts(&context, image, &options) }?;
-    let library = Library::new(parse(&program_name(), texts, &options)?);
+    let library = Library::new(parse(&program_name(), texts, &options)?, options.most_registers);
     // SAFETY: as above.
     unsafe {
         options.log("");

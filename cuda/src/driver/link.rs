@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ptx_frontend::FunctionKind;
 use runtime::{Result, Status, fresh_id};
 
 use crate::driver::module::{JitOptions, image_texts, jit_options, parse};
@@ -125,9 +126,17 @@ api! {
         }
         let linked = parse("linked", link.texts.clone(), &link.options)?;
         link.options.log("");
-        link.image = match &link.texts[..] {
-            [one] => one.clone(),
-            _ => linked.to_ptx().into_bytes(),
+        link.image = match (&link.texts[..], link.options.most_registers) {
+            ([one], None) => one.clone(),
+            (_, None) => linked.to_ptx().into_bytes(),
+            (_, most) => {
+                // The image says it itself, where it says nothing else.
+                let mut linked = (*linked).clone();
+                for function in linked.functions.iter_mut().filter(|f| f.kind == FunctionKind::Entry) {
+                    function.tuning.max_registers = function.tuning.max_registers.or(most);
+                }
+                linked.to_ptx().into_bytes()
+            }
         };
         link.image.push(0);
         put_wanted(size, link.image.len());

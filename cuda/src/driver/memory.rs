@@ -1,13 +1,13 @@
 //! Device memory: allocation and filling.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use runtime::{Context, Fill, Kind, Operation, Result, Status, Stream};
 
 use sim_core::Backend;
 
-use crate::driver::{host_memory, virtual_memory};
+use crate::driver::advice::{advise, location, managed, place, prefetch, range_attribute};
+use crate::driver::{host_memory, pool, virtual_memory};
 use crate::ffi::{Handle, list, put, put_wanted};
 use crate::state::{self, NullStream, healthy, uncaptured};
 use crate::types::MemLocation;
@@ -82,7 +82,9 @@ pub(crate) fn free(context: &Context, address: u64) -> Result {
         context.device.drain();
         return Ok(context.device.simulator.free(address)?);
     }
-    let wanted = |a: &runtime::Allocation| matches!(a.kind, Kind::Device | Kind::Pool(_) | Kind::Managed);
+    let wanted = |a: &runtime::Allocation| {
+        matches!(a.kind, Kind::Device | Kind::Pool(_) | Kind::Managed) || pool::of(a).is_some()
+    };
     host_memory::free(context, address, wanted)
 }
 
@@ -91,111 +93,6 @@ pub(crate) fn allocate_rows(context: &Context, width: usize, height: usize) -> R
     let pitch = width.checked_next_multiple_of(PITCH).ok_or(Status::OUT_OF_MEMORY)?;
     let bytes = pitch.checked_mul(height).ok_or(Status::OUT_OF_MEMORY)?;
     Ok((context.allocate(bytes as u64, Kind::Device, "pitched allocation")?, pitch))
-}
-
-/// What was said about managed memory, which changes no result: by its first address.
-#[derive(Clone, Copy, Debug, Default)]
-struct Advice {
-    read_mostly: bool,
-    preferred: Option<i32>,
-    prefetched: Option<i32>,
-}
-
-static ADVICE: Mutex<Option<HashMap<u64, Advice>>> = Mutex::new(None);
-
-fn advice<T>(of: u64, body: impl FnOnce(&mut Advice) -> T) -> T {
-    let mut table = ADVICE.lock().unwrap_or_else(PoisonError::into_inner);
-    body(table.get_or_insert_with(HashMap::new).entry(of).or_default())
-}
-
-/// The managed allocation that holds a range.
-fn managed(context: &Context, address: u64, bytes: usize) -> Result<runtime::Allocation> {
-    let found = context.device.memory.range(address, bytes as u64)?;
-    if found.kind != Kind::Managed || bytes == 0 { Err(Status::INVALID_VALUE) } else { Ok(found) }
-}
-
-/// A location as the older interface has it: a device, or -1 for the host.
-fn location(device: i32) -> MemLocation {
-    if device == -1 { MemLocation { kind: 2, id: 0 } } else { MemLocation { kind: 1, id: device } }
-}
-
-/// The number of a location: a device, or -1 for the host.
-fn number_of(location: MemLocation) -> Result<i32> {
-    match location.kind {
-        1 => state::device(location.id).map(|device| device.index as i32),
-        2..=4 => Ok(-1),
-        _ => Err(Status::INVALID_VALUE),
-    }
-}
-
-fn advise(address: u64, bytes: usize, number: u32, location: MemLocation) -> Result {
-    let context = healthy()?;
-    let found = managed(&context, address, bytes)?;
-    let preferred = match number {
-        3 => Some(number_of(location)?),
-        5 | 6 => Some(number_of(location).map_err(|_| Status::INVALID_VALUE)?),
-        _ => None,
-    };
-    advice(found.base, |advice| match number {
-        1 | 2 => advice.read_mostly = number == 1,
-        3 => advice.preferred = preferred,
-        4 => advice.preferred = None,
-        _ => {}
-    });
-    if (1..=6).contains(&number) { Ok(()) } else { Err(Status::INVALID_VALUE) }
-}
-
-fn prefetch(
-    stream: Handle,
-    null: NullStream,
-    address: u64,
-    bytes: usize,
-    to: MemLocation,
-    flags: u32,
-) -> Result {
-    let (context, stream) = state::stream(stream, null)?;
-    context.check()?;
-    let found = managed(&context, address, bytes)?;
-    if flags != 0 {
-        return Err(Status::INVALID_VALUE);
-    }
-    let to = number_of(to)?;
-    advice(found.base, |advice| advice.prefetched = Some(to));
-    context.enqueue(&stream, Operation::Empty)
-}
-
-/// `CU_DEVICE_INVALID`: no place in particular.
-const NOWHERE: i32 = -2;
-
-unsafe fn range_attribute(data: *mut i32, size: usize, number: u32, address: u64, bytes: usize) -> Result {
-    let context = healthy()?;
-    let found = managed(&context, address, bytes)?;
-    let said = advice(found.base, |advice| *advice);
-    let value = match number {
-        1 => i32::from(said.read_mostly),
-        2 => said.preferred.unwrap_or(NOWHERE),
-        3 => NOWHERE,
-        4 => said.prefetched.unwrap_or(NOWHERE),
-        // Kinds and numbers of the two places.
-        5 | 7 => {
-            if (if number == 5 { said.preferred } else { said.prefetched }).is_some() {
-                1
-            } else {
-                0
-            }
-        }
-        6 => said.preferred.unwrap_or(0),
-        8 => said.prefetched.unwrap_or(0),
-        _ => return Err(Status::INVALID_VALUE),
-    };
-    if size < 4 || number == 3 && !size.is_multiple_of(4) || number != 3 && size != 4 {
-        return Err(Status::INVALID_VALUE);
-    }
-    for at in 0..size / 4 {
-        // SAFETY: the program said how much room there is.
-        unsafe { put(data.wrapping_add(at), value) }?;
-    }
-    Ok(())
 }
 
 /// Prefetches or discards ranges in a stream. What is discarded may hold anything, so it stays.
@@ -220,7 +117,7 @@ unsafe fn batch(
         if first.first() != Some(&0) {
             return Err(Status::INVALID_VALUE);
         }
-        locations.into_iter().try_for_each(|location| number_of(location).map(|_| ()))?;
+        locations.into_iter().try_for_each(|location| place(location).map(|_| ()))?;
     }
     for (address, bytes) in addresses.into_iter().zip(sizes) {
         managed(&context, address, bytes)?;

@@ -1,5 +1,6 @@
 //! The driver interface, a file for each subject of CUDA's manual.
 
+pub(crate) mod advice;
 pub(crate) mod array;
 pub(crate) mod context;
 pub(crate) mod copy;

@@ -22,6 +22,8 @@ pub(crate) struct JitOptions {
     error_size: usize,
     /// Where the sizes that were used are put.
     used: [u64; 2],
+    /// Registers a thread at most.
+    pub most_registers: Option<u32>,
 }
 
 /// Reads options.
@@ -39,8 +41,10 @@ pub(crate) unsafe fn jit_options(count: u32, names: *const u32, values: *const u
             4 => (options.info_size, options.used[0]) = (value as usize, place),
             5 => options.error = value,
             6 => (options.error_size, options.used[1]) = (value as usize, place),
+            0 if value as u32 == 0 => return Err(Status::INVALID_VALUE),
+            0 => options.most_registers = Some(value as u32),
             // The others direct a compiler to machine code.
-            0..=34 => {}
+            1..=34 => {}
             _ => return Err(Status::INVALID_VALUE),
         }
     }
@@ -190,7 +194,7 @@ unsafe fn load(to: *mut Handle, from: *const c_void, options: &JitOptions) -> Re
     }
     // SAFETY: the caller's promise.
     let texts = unsafe { image_texts(&context, from, options) }?;
-    let module = Module::load(&context, parse(&program_name(), texts, options)?)?;
+    let module = Module::load(&context, parse(&program_name(), texts, options)?, options.most_registers)?;
     // SAFETY: the caller's promise.
     unsafe { options.log("") };
     // SAFETY: the caller's promise.
@@ -238,6 +242,7 @@ api! {
             object::Object::Function(function) => function.module.id == module.id,
             _ => false,
         });
+        crate::driver::launch::forget(module.id);
         module.unload(&context)
     }
 

@@ -9,7 +9,7 @@ use sim_core::Dim3;
 use crate::driver::context::context_or_current;
 use crate::driver::copy::describe;
 use crate::driver::function::{function, function_handle};
-use crate::driver::graph::{after_of, node_handle, only_full_edges};
+use crate::driver::graph::{edges_of, node_handle};
 use crate::driver::hints;
 use crate::driver::launch::{call, pack};
 use crate::driver::memory::fill;
@@ -36,6 +36,15 @@ static DESCRIBED: Mutex<Option<HashMap<u64, Described>>> = Mutex::new(None);
 fn describe_node(id: u64, as_: Described) {
     let mut table = DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner);
     table.get_or_insert_with(HashMap::new).insert(id, as_);
+}
+
+/// Forgets what was said of a node that is gone.
+pub(crate) fn forget(id: u64) {
+    if let Some(table) = DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        table.remove(&id);
+    }
+    crate::driver::graph_memory::forget(id);
+    hints::forget(id);
 }
 
 fn description(id: u64) -> Option<Described> {
@@ -194,6 +203,23 @@ fn kernel_node(node: Handle) -> Result<(NodeRef, Arc<runtime::KernelCall>)> {
     }
 }
 
+/// A kernel node's operation with other parameters: the attributes of the node stay.
+fn with_attributes(old: Operation, new: Operation) -> Result<Operation> {
+    match (old, new) {
+        (Operation::Kernel(old), Operation::Kernel(new)) => {
+            let config = LaunchConfig {
+                grid: new.launch.grid,
+                block: new.launch.block,
+                cluster: old.launch.cluster,
+                shared: new.launch.shared_bytes,
+                cooperative: old.launch.cooperative,
+            };
+            call(new.function.clone(), &config, new.launch.params.clone())
+        }
+        (_, new) => Ok(new),
+    }
+}
+
 /// What a kernel node's launch says of an attribute.
 fn launch_attribute(call: &runtime::KernelCall, number: u32) -> Result<[u32; 16]> {
     let mut value = [0; 16];
@@ -203,10 +229,41 @@ fn launch_attribute(call: &runtime::KernelCall, number: u32) -> Result<[u32; 16]
             let cluster = call.launch.cluster.unwrap_or(Dim3::new(0, 0, 0));
             value[..3].copy_from_slice(&[cluster.x, cluster.y, cluster.z]);
         }
-        1 | 5 | 8 | 9 | 10 | 14 => {}
+        1 | 5 | 8 | 10 | 13 | 14 => {}
+        // Domains of memory synchronisation: 0 and, for remote ones, 1.
+        9 => value[0] = 1 << 8,
         _ => return Err(Status::INVALID_VALUE),
     }
     Ok(value)
+}
+
+/// Sets an attribute of a kernel node: of the launch, or one that only reads back.
+fn set_attribute(node: &NodeRef, old: &runtime::KernelCall, number: u32, mut value: [u32; 16]) -> Result {
+    let mut config = LaunchConfig {
+        grid: old.launch.grid,
+        block: old.launch.block,
+        cluster: old.launch.cluster,
+        shared: old.launch.shared_bytes,
+        cooperative: old.launch.cooperative,
+    };
+    match number {
+        2 => {
+            config.cooperative = value[0] != 0;
+            hints::set(node.id, number, value);
+        }
+        4 => config.cluster = (value[..3] != [0; 3]).then(|| Dim3::new(value[0], value[1], value[2])),
+        10 if value[0] > 1 => return Err(Status::INVALID_VALUE),
+        14 if value[0] > 100 => return Err(Status::INVALID_VALUE),
+        // Priorities beyond the range are its ends.
+        8 => value[0] = (value[0] as i32).clamp(-5, 0) as u32,
+        1 | 5 | 9 | 10 | 13 | 14 | 16 => {}
+        _ => return Err(Status::INVALID_VALUE),
+    }
+    if !matches!(number, 2 | 4) {
+        hints::set(node.id, number, value);
+        return Ok(());
+    }
+    node.graph.set(node.id, call(old.function.clone(), &config, old.launch.params.clone())?)
 }
 
 /// Adds a node; returns its number.
@@ -217,12 +274,24 @@ pub(crate) fn add(
     count: usize,
     operation: Operation,
 ) -> Result<u64> {
+    add_behind(to, graph, after, std::ptr::null(), count, operation)
+}
+
+/// The same behind edges of which the data are given.
+pub(crate) fn add_behind(
+    to: *mut Handle,
+    graph: Handle,
+    after: *const Handle,
+    data: *const u64,
+    count: usize,
+    operation: Operation,
+) -> Result<u64> {
     state::runtime()?;
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
     }
     let graph: Arc<Graph> = object::find(graph)?;
-    let id = graph.add(operation, &after_of(&graph, after, count)?)?;
+    let id = graph.add(operation, &edges_of(&graph, after, data, count)?)?;
     // SAFETY: it is not null; the program gave it for the result.
     unsafe { put(to, node_handle(&graph, id)) }?;
     Ok(id)
@@ -235,12 +304,58 @@ fn node_of(node: Handle) -> Result<NodeRef> {
 
 pub(crate) fn change(node: Handle, operation: Operation) -> Result {
     let node = node_of(node)?;
+    let operation = with_attributes(node.graph.node(node.id)?.operation, operation)?;
     node.graph.set(node.id, operation)
 }
 
 pub(crate) fn change_exec(exec: Handle, node: Handle, operation: Operation) -> Result {
     let exec: Arc<ExecGraph> = object::find(exec)?;
-    exec.set(node_of(node)?.id, operation)
+    let id = node_of(node)?.id;
+    let operation = with_attributes(exec.node(id)?.operation, operation)?;
+    exec.set(id, operation)
+}
+
+/// A graph in a node: a copy, or the graph itself, which the node takes over.
+fn child(graph: Handle, ownership: u32) -> Result<Operation> {
+    let child: Arc<Graph> = object::find(graph)?;
+    match ownership {
+        _ if child.is_moved() => Err(Status::NOT_SUPPORTED),
+        // Memory has one address.
+        0 if child.has_memory() => Err(Status::NOT_SUPPORTED),
+        0 => Ok(Operation::Child(child.duplicate().0)),
+        1 => Ok(Operation::Child(child)),
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+/// Adds a node that general parameters describe; the last argument reads them.
+///
+/// # Safety
+/// The program describes a node.
+pub(crate) unsafe fn add_general(
+    node: *mut Handle,
+    graph: Handle,
+    after: *const Handle,
+    data: *const u64,
+    count: usize,
+    params: *const NodeParams,
+    general: unsafe fn(*const NodeParams) -> Result<Operation>,
+) -> Result {
+    object::find::<Arc<Graph>>(graph)?;
+    // SAFETY: the caller's promise.
+    let operation = unsafe { general(params) }?;
+    let taken_over = match &operation {
+        // SAFETY: as above; the second word behind the graph says whether it is taken over.
+        Operation::Child(child) if unsafe { get(params.cast::<u32>().wrapping_add(6)) }? == 1 => {
+            Some(child.clone())
+        }
+        _ => None,
+    };
+    add_behind(node, graph, after, data, count, operation)?;
+    if let Some(child) = taken_over {
+        child.take_over();
+    }
+    Ok(())
 }
 
 /// `CUgraphNodeParams`: the kind, three words, and what the kind needs.
@@ -259,7 +374,7 @@ pub(crate) unsafe fn general(params: *const NodeParams) -> Result<Operation> {
             1 => copy(body.wrapping_add(2).cast()).map(|(operation, _)| operation),
             2 => set(body.cast()),
             3 => host(body.cast()),
-            4 => Ok(Operation::Child(object::find::<Arc<Graph>>(get(body)?)?.duplicate().0)),
+            4 => child(get(body)?, get(body.wrapping_add(1).cast::<u32>())?),
             5 => Ok(Operation::Empty),
             6 => Ok(Operation::Wait(event(get(body)?)?)),
             7 => Ok(Operation::Record(event(get(body)?)?)),
@@ -320,31 +435,28 @@ api! {
 
     fn cuGraphKernelNodeGetAttribute(node: Handle, number: u32, value: *mut [u32; 16]) {
         let (node, call) = kernel_node(node)?;
-        let default = launch_attribute(&call, number)?;
-        put(value, hints::get(node.id, number).unwrap_or(default))
+        let of_launch = launch_attribute(&call, number)?;
+        put(value, hints::get(node.id, number).unwrap_or(of_launch))
     }
 
     fn cuGraphKernelNodeSetAttribute(node: Handle, number: u32, value: *const [u32; 16]) {
         let (node, call) = kernel_node(node)?;
-        launch_attribute(&call, number)?;
-        let value = get(value)?;
-        let mut launch = call.launch.clone();
-        match number {
-            2 => launch.cooperative = value[0] != 0,
-            4 => launch.cluster = Some(Dim3::new(value[0], value[1], value[2])),
-            _ => hints::set(node.id, number, value),
-        }
-        let function = call.function.clone();
-        node.graph.set(node.id, Operation::Kernel(Arc::new(runtime::KernelCall { function, launch })))
+        set_attribute(&node, &call, number, get(value)?)
     }
 
     fn cuGraphKernelNodeCopyAttributes(to: Handle, from: Handle) {
         let ((to, to_call), (from, from_call)) = (kernel_node(to)?, kernel_node(from)?);
+        let config = LaunchConfig {
+            grid: to_call.launch.grid,
+            block: to_call.launch.block,
+            cluster: from_call.launch.cluster,
+            shared: to_call.launch.shared_bytes,
+            cooperative: from_call.launch.cooperative,
+        };
+        let operation = call(to_call.function.clone(), &config, to_call.launch.params.clone());
+        to.graph.set(to.id, operation.map_err(|_| Status::INVALID_VALUE)?)?;
         hints::copy(from.id, to.id);
-        let mut launch = to_call.launch.clone();
-        (launch.cooperative, launch.cluster) = (from_call.launch.cooperative, from_call.launch.cluster);
-        let function = to_call.function.clone();
-        to.graph.set(to.id, Operation::Kernel(Arc::new(runtime::KernelCall { function, launch })))
+        Ok(())
     }
 
     fn cuGraphAddBatchMemOpNode(
@@ -459,17 +571,14 @@ api! {
         add(node, graph, after, count, Operation::Empty).map(|_| ())
     }
 
-    fn cuGraphAddChildGraphNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, child: Handle) {
+    fn cuGraphAddChildGraphNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, child_handle: Handle) {
         // The child is copied when the node is made.
-        let child: Arc<Graph> = object::find(child)?;
+        let child: Arc<Graph> = object::find(child_handle)?;
         let parent: Arc<Graph> = object::find(graph)?;
         if child.id == parent.id {
             return Err(Status::INVALID_VALUE);
         }
-        if child.has_memory() {
-            return Err(Status::NOT_SUPPORTED);
-        }
-        add(node, graph, after, count, Operation::Child(child.duplicate().0)).map(|_| ())
+        add(node, graph, after, count, self::child(child_handle, 0)?).map(|_| ())
     }
 
     fn cuGraphChildGraphNodeGetGraph(node: Handle, graph: *mut Handle) {
@@ -481,8 +590,7 @@ api! {
     }
 
     fn cuGraphExecChildGraphNodeSetParams(exec: Handle, node: Handle, child: Handle) {
-        let child: Arc<Graph> = object::find(child)?;
-        change_exec(exec, node, Operation::Child(child.duplicate().0))
+        change_exec(exec, node, self::child(child, 0)?)
     }
 
     fn cuGraphAddEventRecordNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, event_: Handle) {
@@ -528,15 +636,14 @@ api! {
     fn cuGraphAddNode(
         node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const NodeParams
     ) {
-        add(node, graph, after, count, general(params)?).map(|_| ())
+        add_general(node, graph, after, std::ptr::null(), count, params, general)
     }
 
     fn cuGraphAddNode_v2(
         node: *mut Handle, graph: Handle, after: *const Handle, data: *const u64, count: usize,
         params: *const NodeParams
     ) {
-        only_full_edges(data, count)?;
-        add(node, graph, after, count, general(params)?).map(|_| ())
+        add_general(node, graph, after, data, count, params, general)
     }
 
     fn cuGraphNodeSetParams(node: Handle, params: *const NodeParams) {

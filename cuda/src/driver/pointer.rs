@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use runtime::{Allocation, Kind, Result, Status};
 
+use crate::driver::pool;
 use crate::driver::virtual_memory::reservation_of;
 use crate::ffi::{get, list, put};
 use crate::state;
@@ -55,7 +56,10 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
     // SAFETY: the caller's promise.
     unsafe {
         match number {
+            // Memory of pools is no context's.
+            1 if pool::of(&memory).is_some() => put(data.cast::<u64>(), 0),
             1 => put(data.cast(), crate::object::handle(memory.context)),
+            3 if memory.kind == Kind::Host && pool::of(&memory).is_some() => Err(Status::INVALID_VALUE),
             2 => put(
                 data.cast::<u32>(),
                 if matches!(memory.kind, Kind::Host | Kind::Registered) { 1 } else { 2 },
@@ -80,10 +84,7 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
             13 => put(data.cast::<u8>(), 1),
             14 => put(data.cast::<u32>(), 0),
             16 => put(data.cast::<u32>(), 3),
-            17 => match memory.kind {
-                Kind::Pool(pool) => put(data.cast(), crate::object::handle(pool)),
-                _ => put(data.cast::<u64>(), 0),
-            },
+            17 => put(data.cast::<u64>(), pool::of(&memory).map_or(0, crate::object::handle)),
             _ => Err(Status::INVALID_VALUE),
         }
     }

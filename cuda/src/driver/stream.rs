@@ -4,9 +4,12 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use runtime::{CaptureMode, Compare, Context, Event, Graph, Operation, Result, Status, Stream, StreamKind};
+use runtime::{
+    CaptureMode, Compare, Context, Edge, EdgeKind, Event, Graph, Operation, Result, Status, Stream,
+    StreamKind,
+};
 
-use crate::driver::graph::{after_of, graph_handle, node_handle};
+use crate::driver::graph::{data_of, edges_of, graph_handle, node_handle};
 use crate::driver::hints;
 use crate::ffi::{Handle, get, list, put, put_wanted};
 use crate::object;
@@ -33,6 +36,8 @@ fn destroy(stream: Handle) -> Result {
         context.check()?;
     }
     let stream: Arc<Stream> = object::remove(stream)?;
+    hints::forget(stream.id);
+    kept(|kept| drop(kept.remove(&stream.id)));
     if let Some(context) = stream.context.upgrade() {
         context.destroy_stream(&stream);
     }
@@ -44,14 +49,14 @@ fn begin(
     stream: Handle,
     null: NullStream,
     mode: CaptureMode,
-    into: Option<(Arc<Graph>, Vec<u64>)>,
+    into: Option<(Arc<Graph>, Vec<Edge>)>,
 ) -> Result {
     let (context, stream) = healthy_stream(stream, null)?;
     if stream.kind == StreamKind::Legacy {
         context.refuse_in_capture()?;
     }
-    let (graph, nodes) = into.unwrap_or_else(|| (Graph::new(), Vec::new()));
-    stream.begin_capture(graph, nodes, mode)
+    let (graph, after) = into.unwrap_or_else(|| (Graph::new(), Vec::new()));
+    stream.begin_capture(graph, after, mode)
 }
 
 /// The kinds of a capture by CUDA's numbers.
@@ -77,14 +82,25 @@ fn status(stream: &Stream) -> u32 {
     }
 }
 
-/// Handles of the nodes that a capture goes on from, kept until the stream's next such call.
-fn kept_nodes(stream: &Stream, graph: &Arc<Graph>) -> (*const Handle, usize) {
-    static KEPT: Mutex<Option<HashMap<u64, Vec<Handle>>>> = Mutex::new(None);
-    let nodes: Vec<Handle> = stream.capture_nodes().iter().map(|&id| node_handle(graph, id)).collect();
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept = kept.get_or_insert_with(HashMap::new).entry(stream.id).or_default();
-    *kept = nodes;
-    (kept.as_ptr(), kept.len())
+/// By stream: the nodes that a capture goes on from and the kinds of the edges, as they were asked for last.
+type Kept = HashMap<u64, (Vec<Handle>, Vec<u64>)>;
+
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+
+fn kept<T>(body: impl FnOnce(&mut Kept) -> T) -> T {
+    body(KEPT.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(HashMap::new))
+}
+
+/// The nodes that a capture goes on from and the kinds of the edges, kept until the stream's next such call.
+fn kept_edges(stream: &Stream, graph: &Arc<Graph>) -> (*const Handle, *const u64, usize) {
+    let edges = stream.capture_edges();
+    let nodes = edges.iter().map(|edge| node_handle(graph, edge.from)).collect();
+    let kinds = edges.iter().map(|edge| data_of(edge.kind)).collect();
+    kept(|kept| {
+        kept.insert(stream.id, (nodes, kinds));
+        let (nodes, kinds) = &kept[&stream.id];
+        (nodes.as_ptr(), kinds.as_ptr(), edges.len())
+    })
 }
 
 /// What the next node of a capture comes after; with `flags` 1 instead of what it came after.
@@ -92,6 +108,7 @@ fn update_capture(
     stream: Handle,
     null: NullStream,
     nodes: *const Handle,
+    data: *const u64,
     count: usize,
     flags: u32,
 ) -> Result {
@@ -103,7 +120,7 @@ fn update_capture(
     if flags > 1 {
         return Err(Status::INVALID_VALUE);
     }
-    stream.set_capture_nodes(after_of(&capture.graph, nodes, count)?, flags == 0)
+    stream.set_capture_edges(edges_of(&capture.graph, nodes, data, count)?, flags == 0)
 }
 
 unsafe fn capture_info(
@@ -113,18 +130,24 @@ unsafe fn capture_info(
     id: *mut u64,
     graph: *mut Handle,
     nodes: *mut *const Handle,
+    kinds: *mut *const u64,
     count: *mut usize,
 ) -> Result {
     let (_, stream) = healthy_stream(stream, null)?;
     // SAFETY: null or for the results.
     unsafe { put(to_status, status(&stream)) }?;
     if let Some(capture) = stream.capture() {
-        let (list, length) = kept_nodes(&stream, &capture.graph);
+        let full = stream.capture_edges().iter().all(|edge| edge.kind == EdgeKind::default());
+        if !full && kinds.is_null() && !nodes.is_null() {
+            return Err(Status::LOSSY_QUERY);
+        }
+        let (list, list_of_kinds, length) = kept_edges(&stream, &capture.graph);
         // SAFETY: as above.
         unsafe {
             put_wanted(id, capture.id);
             put_wanted(graph, graph_handle(&capture.graph));
             put_wanted(nodes, list);
+            put_wanted(kinds, list_of_kinds);
             put_wanted(count, length);
         }
     }
@@ -341,10 +364,10 @@ stream_api! {
     }
 
     fn cuStreamBeginCaptureToGraph | cuStreamBeginCaptureToGraph_ptsz (null;
-        stream: Handle, graph: Handle, nodes: *const Handle, _edges: *const u64, count: usize, mode: u32
+        stream: Handle, graph: Handle, nodes: *const Handle, edges: *const u64, count: usize, mode: u32
     ) {
         let graph: Arc<Graph> = object::find(graph)?;
-        let nodes = after_of(&graph, nodes, count)?;
+        let nodes = edges_of(&graph, nodes, edges, count)?;
         begin(stream, null, mode_of(mode)?, Some((graph, nodes)))
     }
 
@@ -366,35 +389,34 @@ stream_api! {
     }
 
     fn cuStreamGetCaptureInfo | cuStreamGetCaptureInfo_ptsz (null; stream: Handle, capturing: *mut u32, id: *mut u64) {
-        let nothing = std::ptr::null_mut();
-        capture_info(stream, null, capturing, id, nothing, std::ptr::null_mut(), std::ptr::null_mut())
+        let (graph, nodes) = (std::ptr::null_mut(), std::ptr::null_mut());
+        capture_info(stream, null, capturing, id, graph, nodes, std::ptr::null_mut(), std::ptr::null_mut())
     }
 
     fn cuStreamGetCaptureInfo_v2 | cuStreamGetCaptureInfo_v2_ptsz (null;
         stream: Handle, capturing: *mut u32, id: *mut u64, graph: *mut Handle, nodes: *mut *const Handle,
         count: *mut usize
     ) {
-        capture_info(stream, null, capturing, id, graph, nodes, count)
+        capture_info(stream, null, capturing, id, graph, nodes, std::ptr::null_mut(), count)
     }
 
     fn cuStreamGetCaptureInfo_v3 | cuStreamGetCaptureInfo_v3_ptsz (null;
         stream: Handle, capturing: *mut u32, id: *mut u64, graph: *mut Handle, nodes: *mut *const Handle,
-        edges: *mut u64, count: *mut usize
+        kinds: *mut *const u64, count: *mut usize
     ) {
-        put_wanted(edges, 0);
-        capture_info(stream, null, capturing, id, graph, nodes, count)
+        capture_info(stream, null, capturing, id, graph, nodes, kinds, count)
     }
 
     fn cuStreamUpdateCaptureDependencies | cuStreamUpdateCaptureDependencies_ptsz (null;
         stream: Handle, nodes: *const Handle, count: usize, flags: u32
     ) {
-        update_capture(stream, null, nodes, count, flags)
+        update_capture(stream, null, nodes, std::ptr::null(), count, flags)
     }
 
     fn cuStreamUpdateCaptureDependencies_v2 | cuStreamUpdateCaptureDependencies_v2_ptsz (null;
-        stream: Handle, nodes: *const Handle, _edges: *const u64, count: usize, flags: u32
+        stream: Handle, nodes: *const Handle, edges: *const u64, count: usize, flags: u32
     ) {
-        update_capture(stream, null, nodes, count, flags)
+        update_capture(stream, null, nodes, edges, count, flags)
     }
 
     fn cuStreamWaitValue32_v2 | cuStreamWaitValue32_v2_ptsz (null; stream: Handle, address: u64, value: u32, flags: u32) {

@@ -1,11 +1,10 @@
 //! User objects: what a graph keeps alive.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use runtime::{Graph, Result, Status, fresh_id};
+use runtime::{Counted, Graph, Result, Status, fresh_id};
 
 use crate::ffi::{Handle, put};
 use crate::object;
@@ -20,12 +19,15 @@ pub(crate) struct UserObject {
     references: AtomicI64,
 }
 
-/// References that graphs hold: by graph and object.
-static HELD: Mutex<Option<Held>> = Mutex::new(None);
+impl Counted for UserObject {
+    fn id(&self) -> u64 {
+        self.id
+    }
 
-type Held = HashMap<u64, Vec<(Arc<UserObject>, i64)>>;
+    fn retain(&self, count: i64) {
+        self.references.fetch_add(count, SeqCst);
+    }
 
-impl UserObject {
     fn release(&self, count: i64) -> Result {
         let left = self.references.fetch_sub(count, SeqCst) - count;
         if left < 0 {
@@ -38,15 +40,6 @@ impl UserObject {
             unsafe { (self.destroy)(self.argument as *mut c_void) };
         }
         Ok(())
-    }
-}
-
-/// Gives back what a graph holds.
-pub(crate) fn graph_destroyed(graph: u64) {
-    let held =
-        HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut().and_then(|held| held.remove(&graph));
-    for (object, count) in held.into_iter().flatten() {
-        let _ = object.release(count);
     }
 }
 
@@ -75,7 +68,7 @@ api! {
 
     fn cuUserObjectRetain(object_: Handle, count: u32) {
         let found: Arc<UserObject> = object::find(object_)?;
-        found.references.fetch_add(count_of(count)?, SeqCst);
+        found.retain(count_of(count)?);
         Ok(())
     }
 
@@ -92,10 +85,9 @@ api! {
             return Err(Status::INVALID_VALUE);
         }
         if flags == 0 {
-            found.references.fetch_add(count, SeqCst);
+            found.retain(count);
         }
-        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        held.get_or_insert_with(HashMap::new).entry(graph.id).or_default().push((found, count));
+        graph.hold(&(found as Arc<dyn Counted>), count);
         Ok(())
     }
 
@@ -103,12 +95,7 @@ api! {
         let graph: Arc<Graph> = object::find(graph)?;
         let found: Arc<UserObject> = object::find(object_)?;
         let count = count_of(count)?;
-        {
-            let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-            let list = held.get_or_insert_with(HashMap::new).entry(graph.id).or_default();
-            let entry = list.iter_mut().find(|(other, held)| other.id == found.id && *held >= count);
-            entry.ok_or(Status::INVALID_VALUE)?.1 -= count;
-        }
+        graph.let_go(found.id, count)?;
         found.release(count)
     }
 }

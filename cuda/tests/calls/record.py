@@ -123,6 +123,10 @@ class Machine:
             return ctypes.string_at(self.value(rest[0])).decode().replace(" ", "_")
         elif head == "isnull":
             return int(self.value(rest[0]) == 0)
+        elif head == "minus":
+            return (self.value(rest[0]) - self.value(rest[1]) + 2**63) % 2**64 - 2**63
+        elif head == "mod":
+            return self.value(rest[0]) % int(rest[1], 0)
         elif head == "copy":
             ctypes.c_uint64.from_address(self.place(rest[0])).value = ctypes.c_uint64.from_address(self.value(rest[1])).value
         elif head == "set32":

@@ -328,6 +328,12 @@ impl Machine {
                 let text = unsafe { CStr::from_ptr(at as *const _) };
                 return Some(text.to_string_lossy().replace(' ', "_"));
             }
+            "minus" => {
+                let difference = self.value(&rest[0]).wrapping_sub(self.value(&rest[1]));
+                return Some((difference as i64).to_string());
+            }
+            "mod" => return Some((self.value(&rest[0]) % Self::number(&rest[1])).to_string()),
+            "sleep" => std::thread::sleep(std::time::Duration::from_millis(Self::number(&rest[0]))),
             "isnull" => return Some(u32::from(self.value(&rest[0]) == 0).to_string()),
             "handle" => {
                 let result = self.call(&rest[1], &rest[2..], false);
