@@ -49,7 +49,7 @@ impl Wide {
                         value = out(xmm_reg) value,
                         options(nostack, preserves_flags, readonly)
                     );
-                    std::mem::transmute(value)
+                    std::mem::transmute::<std::arch::x86_64::__m128i, u128>(value)
                 }
                 Wide::Locked => {
                     locked(at, || u128::from(load_double(at)) | u128::from(load_double(at.add(2))) << 64)
