@@ -81,10 +81,10 @@ fn main() {
 /// What is implemented and what is refused, for people.
 fn page(driver: &[&str], runtime: &[&str], defined: &BTreeSet<String>) -> String {
     let mut text = String::from(
-        "# Functions\n\nWhat of CUDA 13.0's interfaces is implemented. Refused functions say so by name once and \
-         return\n`CUDA_ERROR_NOT_SUPPORTED` or `cudaErrorNotSupported`; `cuGetProcAddress` does not find them. \
-         `_v2` and the like,\n`_ptsz` and `_ptds` are counted and not listed where the plain name is in the same \
-         list.\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
+        "# Functions\n\nWhat is implemented of the interfaces of CUDA 13.0's driver and of the runtime libraries up to \
+         12.9 and 13.5.\nRefused functions say so by name once and return `CUDA_ERROR_NOT_SUPPORTED` or \
+         `cudaErrorNotSupported`;\n`cuGetProcAddress` does not find them. `_v2` and the like, `_ptsz` and `_ptds` are \
+         counted and not listed\nwhere the plain name is in the same list.\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
     );
     for (title, names) in [("Driver interface", driver), ("Runtime interface", runtime)] {
         let (done, refused): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| defined.contains(**name));

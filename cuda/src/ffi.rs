@@ -5,6 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use runtime::{Result, Status};
 
+use crate::thread::is_in_callback;
+
 /// A handle as C programs hold it.
 pub(crate) type Handle = u64;
 
@@ -17,7 +19,7 @@ macro_rules! api {
         $(#[$meta])*
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
-            $crate::ffi::guard(stringify!($name), || {
+            $crate::ffi::serve(stringify!($name), || {
                 // SAFETY: pointers are null or as CUDA's documentation asks, see the crate's front page.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
@@ -33,7 +35,7 @@ macro_rules! stream_api {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
             let $null = $crate::state::NullStream::Legacy;
-            $crate::ffi::guard(stringify!($name), || {
+            $crate::ffi::serve(stringify!($name), || {
                 // SAFETY: pointers are null or as CUDA's documentation asks, see the crate's front page.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
@@ -44,7 +46,7 @@ macro_rules! stream_api {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $other($($arg: $ty),*) -> u32 {
             let $null = $crate::state::NullStream::PerThread;
-            $crate::ffi::guard(stringify!($other), || {
+            $crate::ffi::serve(stringify!($other), || {
                 // SAFETY: as above.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
@@ -60,7 +62,7 @@ macro_rules! rt {
         $(#[$meta])*
         #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
-            $crate::cudart::error::guard(stringify!($name), || {
+            $crate::cudart::error::serve(stringify!($name), || {
                 // SAFETY: pointers are null or as CUDA's documentation asks, see the crate's front page.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
@@ -99,7 +101,7 @@ macro_rules! rt_stream {
         #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
             let $null = $crate::state::NullStream::Legacy;
-            $crate::cudart::error::guard(stringify!($name), || {
+            $crate::cudart::error::serve(stringify!($name), || {
                 // SAFETY: pointers are null or as CUDA's documentation asks, see the crate's front page.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
@@ -110,13 +112,35 @@ macro_rules! rt_stream {
         #[unsafe(export_name = concat!("warpgrind_", stringify!($other)))]
         pub(crate) unsafe extern "C" fn $other($($arg: $ty),*) -> u32 {
             let $null = $crate::state::NullStream::PerThread;
-            $crate::cudart::error::guard(stringify!($other), || {
+            $crate::cudart::error::serve(stringify!($other), || {
                 // SAFETY: as above.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
             })
         }
     )*};
+}
+
+/// What may be called in a function that a stream or a graph called: what needs no initialised driver.
+const IN_CALLBACKS: &[&str] = &[
+    "cuDriverGetVersion",
+    "cuGetErrorName",
+    "cuGetErrorString",
+    "cuGetExportTable",
+    "cuGetProcAddress",
+    "cuGetProcAddress_v2",
+    "cuInit",
+    "cudaDriverGetVersion",
+    "cudaRuntimeGetVersion",
+    "cudaRuntimeGetVersion_cuda12",
+];
+
+/// Runs the body of one of CUDA's functions, unless it may not be called here (Driver API, `cuLaunchHostFunc`).
+pub(crate) fn serve(name: &str, body: impl FnOnce() -> Result) -> u32 {
+    if is_in_callback() && !IN_CALLBACKS.contains(&name) {
+        return Status::NOT_PERMITTED.0;
+    }
+    guard(name, body)
 }
 
 /// Runs the body of a function; a panic becomes an error code.

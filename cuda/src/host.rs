@@ -13,6 +13,7 @@ use crate::driver::host_memory;
 use crate::save;
 use crate::session::{self, Count};
 use crate::settings::{Color, Pick, Settings};
+use crate::thread::in_callback;
 
 /// This process.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Host for Program {
             std::mem::transmute::<*const c_void, unsafe extern "C" fn(*mut c_void)>(function as *const c_void)
         };
         // SAFETY: as above.
-        unsafe { function(argument as *mut c_void) };
+        in_callback(|| unsafe { function(argument as *mut c_void) });
     }
 
     fn shared(&self, context: &Arc<Context>, bytes: u64) -> Result<u64> {

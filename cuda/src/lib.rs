@@ -2,7 +2,7 @@
 //!
 //! The library stands in for `libcuda.so.1`; `libcudart.so.12` and `.13` jump into it. [`driver`] and
 //! [`cudart`] hold the functions, a file for each subject; [`object`] the handles; [`state`] what the
-//! process and its threads have; [`host`] the program around; [`session`] the `warpgrind exec` that started it. `build.rs` makes functions that refuse of
+//! process and its threads have, [`thread`] where a thread has it; [`host`] the program around; [`session`] the `warpgrind exec` that started it. `build.rs` makes functions that refuse of
 //! all names that no file defines.
 //!
 //! # Invariants
@@ -28,4 +28,5 @@ mod save;
 mod session;
 mod settings;
 mod state;
+mod thread;
 mod types;

@@ -12,6 +12,7 @@ use crate::ffi::Handle;
 use crate::host::Program;
 use crate::object::{self, Object, handle};
 use crate::settings::Settings;
+use crate::thread::OfThread;
 
 /// What the null stream means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,14 +76,12 @@ pub(crate) fn device(index: i32) -> Result<&'static Arc<Device>> {
     runtime()?.device(index)
 }
 
-thread_local! {
-    static STACK: RefCell<Vec<Arc<Context>>> = const { RefCell::new(Vec::new()) };
-    static STREAMS: RefCell<HashMap<u64, Arc<Stream>>> = RefCell::new(HashMap::new());
-}
+static STACK: OfThread<RefCell<Vec<Arc<Context>>>> = OfThread::new();
+static STREAMS: OfThread<RefCell<HashMap<u64, Arc<Stream>>>> = OfThread::new();
 
 /// Changes the thread's stack of contexts.
 pub(crate) fn stack<T>(body: impl FnOnce(&mut Vec<Arc<Context>>) -> T) -> Result<T> {
-    STACK.try_with(|stack| body(&mut stack.borrow_mut())).map_err(|_| Status::DEINITIALIZED)
+    STACK.with(|stack| body(&mut stack.borrow_mut()))
 }
 
 /// The thread's current context.
@@ -127,13 +126,11 @@ pub(crate) fn stream(stream: Handle, null: NullStream) -> Result<(Arc<Context>, 
     let context = current()?;
     let stream = match meaning {
         NullStream::Legacy => context.legacy.clone(),
-        NullStream::PerThread => STREAMS
-            .try_with(|streams| {
-                let mut streams = streams.borrow_mut();
-                let new = || context.create_stream(StreamKind::Blocking, 0);
-                streams.entry(context.id).or_insert_with(new).clone()
-            })
-            .map_err(|_| Status::DEINITIALIZED)?,
+        NullStream::PerThread => STREAMS.with(|streams| {
+            let mut streams = streams.borrow_mut();
+            let new = || context.create_stream(StreamKind::Blocking, 0);
+            streams.entry(context.id).or_insert_with(new).clone()
+        })?,
     };
     Ok((context, stream))
 }

@@ -139,7 +139,7 @@ const ALWAYS_GOOD: &[&str] = &[
 ];
 
 /// Functions that always say no: of arrays with planes or sparse ones, texture references, functions for host and
-/// device, peers, Windows, and NVIDIA's proof.
+/// device, peers, Windows, the profiler that CUDA 12.0 took away, and NVIDIA's proof.
 const NEVER_GOOD: &[&str] = &[
     "cuArrayGetMemoryRequirements",
     "cuArrayGetPlane",
@@ -151,6 +151,7 @@ const NEVER_GOOD: &[&str] = &[
     "cuLibraryGetUnifiedFunction",
     "cuModuleGetSurfRef",
     "cuModuleGetTexRef",
+    "cuProfilerInitialize",
     "cudaArrayGetMemoryRequirements",
     "cudaArrayGetPlane",
     "cudaArrayGetSparseProperties",

@@ -9,6 +9,7 @@ use support::{at, call, driver, out, runtime, symbol};
 const DRIVER: &str = include_str!("../names/driver.txt");
 const RUNTIME_12: &str = include_str!("../names/runtime12.txt");
 const RUNTIME_13: &str = include_str!("../names/runtime13.txt");
+const REFUSED: &str = include_str!(concat!(env!("OUT_DIR"), "/refused.txt"));
 
 #[test]
 fn every_name_of_the_headers_is_exported() {
@@ -41,6 +42,8 @@ fn entry_points_are_found_by_name_and_version() {
     assert_eq!(find(c"cuCtxCreate", 12000, 0), symbol(driver(), "cuCtxCreate_v3"));
     assert_eq!(find(c"cuStreamSynchronize", 13000, 2), symbol(driver(), "cuStreamSynchronize_ptsz"));
     assert_eq!(find(c"cuStreamSynchronize", 13000, 0), symbol(driver(), "cuStreamSynchronize"));
+    assert_eq!(find(c"cuProfilerInitialize", 13000, 0), symbol(driver(), "cuProfilerInitialize"));
+    assert_eq!(find(c"cuProfilerStart", 4000, 0), symbol(driver(), "cuProfilerStart"));
     // What is not implemented is not found, and neither is what does not exist.
     assert_eq!(find(c"cuMulticastCreate", 13000, 0), None);
     assert_eq!(find(c"cuNoSuchThing", 13000, 0), None);
@@ -48,6 +51,60 @@ fn entry_points_are_found_by_name_and_version() {
     let mut table = 1u64;
     assert_eq!(call(driver(), "cuGetExportTable", &[out(&mut table), at(&[0u8; 16])]), 801);
     assert_eq!(table, 0);
+}
+
+/// Programs that look a function up get the same one in either way; what is not implemented is exported for linkers,
+/// and not found by those who ask for it.
+#[test]
+fn both_ways_to_look_a_function_up_agree() {
+    assert_eq!(call(driver(), "cuInit", &[0]), 0);
+    let refused: BTreeSet<&str> = REFUSED.lines().collect();
+    let mut wrong = Vec::new();
+    for line in DRIVER.lines() {
+        let [symbol_name, base, version] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let name = std::ffi::CString::new(base).expect("no zero byte");
+        let flags = if symbol_name.ends_with("_ptsz") || symbol_name.ends_with("_ptds") { 2 } else { 1 };
+        let (mut address, mut status) = (1u64, 9u32);
+        let version = version.parse().expect("a number");
+        let arguments = [at(name.to_bytes_with_nul()), out(&mut address), version, flags, out(&mut status)];
+        let result = call(driver(), "cuGetProcAddress_v2", &arguments);
+        let exported = symbol(driver(), symbol_name);
+        let expected = if refused.contains(symbol_name) { Some(0) } else { exported };
+        // An older form that is there serves where a newer one is not.
+        let older = refused.contains(symbol_name) && status == 0;
+        if result != 0 || exported.is_none() || Some(address as usize) != expected && !older {
+            wrong.push(format!("{line}: {result} {status}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The names are those of the headers, where the toolkit is installed.
+#[test]
+fn every_name_and_version_of_the_headers_is_listed() {
+    let Some(home) = std::env::var_os("CUDA_HOME") else {
+        eprintln!("skipped: set CUDA_HOME to the toolkit's folder to run this test");
+        return;
+    };
+    let form = |line: &str| {
+        let [symbol, base, version] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let suffix = ["_ptsz", "_ptds"].into_iter().find(|suffix| symbol.ends_with(suffix)).unwrap_or("");
+        format!("{base}_v{version}{suffix}")
+    };
+    let listed: BTreeSet<String> = DRIVER.lines().map(form).collect();
+    let mut missing = BTreeSet::new();
+    for header in ["cuda", "cudaEGL", "cudaGL", "cudaProfiler", "cudaVDPAU"] {
+        let path = std::path::Path::new(&home).join(format!("include/{header}Typedefs.h"));
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        // `typedef CUresult (CUDAAPI *PFN_cuInit_v2000)(…`; the rest are macros for the newest ones.
+        let names = text.split("(CUDAAPI *PFN_").skip(1).filter_map(|rest| rest.split(')').next());
+        // Windows' OpenGL is not here.
+        missing.extend(
+            names.filter(|name| !listed.contains(*name) && !name.contains("WGL")).map(str::to_string),
+        );
+    }
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

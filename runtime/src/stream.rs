@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, Weak};
-use std::thread::ThreadId;
 use std::time::Duration;
 
 use crate::context::Context;
@@ -101,7 +100,7 @@ impl Stream {
             graph,
             origin: self.id,
             mode,
-            thread: std::thread::current().id(),
+            thread: thread_number(),
             invalid: AtomicBool::new(false),
             streams: Mutex::new(vec![self.clone()]),
         };
@@ -122,8 +121,7 @@ impl Stream {
             capture.invalidate();
             return Err(Status::STREAM_CAPTURE_UNMATCHED);
         }
-        let wrong_thread =
-            capture.mode != CaptureMode::Relaxed && capture.thread != std::thread::current().id();
+        let wrong_thread = capture.mode != CaptureMode::Relaxed && capture.thread != thread_number();
         let mut open = Vec::new();
         for stream in lock(&capture.streams).drain(..) {
             let ended = lock(&stream.state).capture.take();
@@ -246,6 +244,15 @@ fn open_captures() -> std::sync::MutexGuard<'static, Vec<Weak<Capture>>> {
 
 thread_local! {
     static THREAD_MODE: std::cell::Cell<CaptureMode> = const { std::cell::Cell::new(CaptureMode::Global) };
+    static THREAD_NUMBER: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// The number of this thread; `std::thread::current` is gone in exit handlers.
+fn thread_number() -> u64 {
+    if THREAD_NUMBER.get() == 0 {
+        THREAD_NUMBER.set(fresh_id());
+    }
+    THREAD_NUMBER.get()
 }
 
 /// Sets what this thread may do while streams capture; returns what it was.
@@ -262,7 +269,7 @@ pub fn refuse_unsafe() -> Result {
         return Ok(());
     }
     let own = THREAD_MODE.try_with(std::cell::Cell::get).unwrap_or(CaptureMode::Global);
-    let thread = std::thread::current().id();
+    let thread = thread_number();
     let forbids = |capture: &Arc<Capture>| {
         capture.is_open()
             && match (capture.mode, own) {
@@ -297,7 +304,7 @@ pub struct Capture {
     origin: u64,
     /// What threads may do meanwhile.
     pub mode: CaptureMode,
-    thread: ThreadId,
+    thread: u64,
     invalid: AtomicBool,
     streams: Mutex<Vec<Arc<Stream>>>,
 }

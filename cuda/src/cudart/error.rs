@@ -37,8 +37,8 @@ pub(crate) fn keep(status: Status) -> u32 {
 }
 
 /// Runs the body of a function, which never unwinds, and keeps its error.
-pub(crate) fn guard(name: &str, body: impl FnOnce() -> Result) -> u32 {
-    keep(Status(crate::ffi::guard(name, body)))
+pub(crate) fn serve(name: &str, body: impl FnOnce() -> Result) -> u32 {
+    keep(Status(crate::ffi::serve(name, body)))
 }
 
 fn last(reset: bool) -> u32 {

@@ -14,6 +14,7 @@ use crate::driver::function::{attribute, c_name, cluster_size, set_attribute};
 use crate::driver::launch::{StreamCallback, call, capture_overlap, config_of, pack, record_events};
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::state::{self, NullStream};
+use crate::thread::OfThread;
 use crate::types::{LaunchAttribute, LaunchConfig};
 
 /// `dim3`
@@ -40,9 +41,7 @@ struct Pushed {
     stream: Handle,
 }
 
-thread_local! {
-    static PUSHED: RefCell<Vec<Pushed>> = const { RefCell::new(Vec::new()) };
-}
+static PUSHED: OfThread<RefCell<Vec<Pushed>>> = OfThread::new();
 
 /// `cudaLaunchConfig_t`
 #[derive(Clone, Copy)]
@@ -129,14 +128,13 @@ fn simple(grid: Extent, block: Extent, shared: usize, cooperative: bool) -> Conf
 #[unsafe(export_name = "warpgrind___cudaPushCallConfiguration")]
 extern "C" fn __cudaPushCallConfiguration(grid: Extent, block: Extent, shared: usize, stream: Handle) -> u32 {
     let pushed = Pushed { grid, block, shared, stream };
-    PUSHED.try_with(|list| list.borrow_mut().push(pushed)).map_or(Status::DEINITIALIZED.0, |()| 0)
+    PUSHED.with(|list| list.borrow_mut().push(pushed)).map_or_else(|status| status.0, |()| 0)
 }
 
 rt! {
     fn __cudaPopCallConfiguration(grid: *mut Extent, block: *mut Extent, shared: *mut usize, stream: *mut Handle) {
-        let popped = PUSHED.try_with(|list| list.borrow_mut().pop()).ok().flatten();
         // A call without configuration.
-        let popped = popped.ok_or(Status(52))?;
+        let popped = PUSHED.with(|list| list.borrow_mut().pop())?.ok_or(Status(52))?;
         put(grid, popped.grid)?;
         put(block, popped.block)?;
         put(shared, popped.shared)?;

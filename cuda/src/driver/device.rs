@@ -169,6 +169,11 @@ api! {
         put(value, 0)
     }
 
+    fn cuProfilerInitialize(_config: *const c_char, _output: *const c_char, _mode: u32) {
+        // CUDA 12.0 took it away: so the driver API's page of it says.
+        Err(Status::NOT_SUPPORTED)
+    }
+
     fn cuProfilerStart() {
         state::current().map(|_| ())
     }

@@ -13,6 +13,7 @@ use crate::driver::function::function;
 use crate::ffi::{Handle, get, list};
 use crate::object;
 use crate::state::{self, NullStream};
+use crate::thread::in_callback;
 use crate::types::LaunchConfig;
 
 /// The parameter buffer of a launch.
@@ -371,8 +372,10 @@ stream_api! {
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
         }
         let argument = argument as u64;
-        // SAFETY: the program gave the function for this.
-        let run = move |status: Status| unsafe { callback(stream, status.0, argument as *mut c_void) };
+        let run = move |status: Status| {
+            // SAFETY: the program gave the function for this.
+            in_callback(|| unsafe { callback(stream, status.0, argument as *mut c_void) });
+        };
         context.enqueue(&found, Operation::Callback(Arc::new(run)))
     }
 }

@@ -28,7 +28,7 @@ impl Step {
     /// The function that it calls.
     pub(crate) fn function(&self) -> Option<&str> {
         let name = match self.words[0].as_str() {
-            "thread" => &self.words[1],
+            "thread" | "inside" => &self.words[1],
             "handle" => &self.words[2],
             _ => &self.words[0],
         };
@@ -143,6 +143,29 @@ unsafe extern "C" fn size(_threads: i32) -> usize {
     0
 }
 
+/// A call for `inside`: the function, its arguments, its answer.
+struct Inside(usize, Vec<u64>, u64);
+
+unsafe extern "C" fn inside(call: *mut Inside) {
+    // SAFETY: `inside` lines pass one, and wait until it is over.
+    unsafe { (*call).2 = super::call_at((*call).0, &(*call).1) };
+}
+
+unsafe extern "C" fn inside_callback(_stream: u64, _status: u32, call: *mut Inside) {
+    // SAFETY: as above.
+    unsafe { inside(call) };
+}
+
+/// Where a call is made.
+#[derive(Clone, Copy)]
+enum Where {
+    Here,
+    /// On another thread.
+    Thread,
+    /// In a host function of the null stream, and in a callback.
+    Inside,
+}
+
 /// What runs the lines of a case.
 pub(crate) struct Machine {
     memory: HashMap<String, u64>,
@@ -250,20 +273,38 @@ impl Machine {
         values
     }
 
-    fn call(&mut self, name: &str, words: &[String], thread: bool) -> u64 {
+    fn call(&mut self, name: &str, words: &[String], place: Where) -> u64 {
         let is_driver = name.starts_with("cu") && !name.starts_with("cuda");
         let library = if is_driver { super::driver() } else { super::runtime(self.runtime) };
         let own = ["_ptsz", "_ptds"].map(|suffix| super::symbol(library, &format!("{name}{suffix}")));
         let own = own.into_iter().flatten().next().filter(|_| self.per_thread);
         let address = own.or_else(|| super::symbol(library, name)).unwrap_or_else(|| panic!("no {name}"));
         let arguments = self.arguments(words);
-        match thread {
+        match place {
             // SAFETY: scripts give what functions need, or what they must refuse.
-            true => std::thread::spawn(move || unsafe { super::call_at(address, &arguments) })
+            Where::Thread => std::thread::spawn(move || unsafe { super::call_at(address, &arguments) })
                 .join()
                 .expect("a result"),
+            Where::Inside => {
+                let driver = super::driver();
+                let answers = [
+                    ("cuLaunchHostFunc", inside as *const () as u64),
+                    ("cuStreamAddCallback", inside_callback as *const () as u64),
+                ]
+                .map(|(way, function)| {
+                    let mut call = Inside(address, arguments.clone(), 0);
+                    let added = super::call(driver, way, &[0, function, super::out(&mut call), 0]);
+                    assert_eq!((added, super::call(driver, "cuStreamSynchronize", &[0])), (0, 0), "{way}");
+                    std::hint::black_box(&mut call).2
+                });
+                assert_eq!(
+                    answers[0] as u32, answers[1] as u32,
+                    "{name} in a host function and in a callback"
+                );
+                answers[0]
+            }
             // SAFETY: as above.
-            false => unsafe { super::call_at(address, &arguments) },
+            Where::Here => unsafe { super::call_at(address, &arguments) },
         }
     }
 
@@ -336,12 +377,13 @@ impl Machine {
             "sleep" => std::thread::sleep(std::time::Duration::from_millis(Self::number(&rest[0]))),
             "isnull" => return Some(u32::from(self.value(&rest[0]) == 0).to_string()),
             "handle" => {
-                let result = self.call(&rest[1], &rest[2..], false);
+                let result = self.call(&rest[1], &rest[2..], Where::Here);
                 let at = self.place(&rest[0], 256);
                 write(at, &result.to_le_bytes());
             }
-            "thread" => return Some((self.call(&rest[0], &rest[1..], true) as u32).to_string()),
-            name => return Some((self.call(name, rest, false) as u32).to_string()),
+            "thread" => return Some((self.call(&rest[0], &rest[1..], Where::Thread) as u32).to_string()),
+            "inside" => return Some((self.call(&rest[0], &rest[1..], Where::Inside) as u32).to_string()),
+            name => return Some((self.call(name, rest, Where::Here) as u32).to_string()),
         }
         None
     }
