@@ -38,7 +38,7 @@ pub use device::{Device, Runtime};
 pub use graph::{Counted, Edge, EdgeKind, ExecGraph, Graph, Node};
 pub use host::{Completed, Host, Launched, Launching, Picked};
 pub use memory::{Allocation, Kind, Memory};
-pub use module::{Function, Linked, Module, compile};
+pub use module::{Function, Linked, Module, check, compile};
 pub use occupancy::{
     LaunchConfig, active_blocks, active_clusters, check_launch, potential_block_size, potential_cluster_size,
 };

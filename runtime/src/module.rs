@@ -33,16 +33,13 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
     let mut log = String::new();
     let mut status = Status::INVALID_PTX;
     for (name, text) in texts {
-        let parsed = ptx_frontend::parse(Source::new(name.as_str(), as_known(text)));
-        for diagnostic in &parsed.diagnostics {
-            if diagnostic.severity == Severity::Error {
-                if diagnostic.code == ptx_frontend::codes::VERSION {
-                    status = Status::UNSUPPORTED_PTX_VERSION;
-                }
-                log += &(render(diagnostic, &parsed.source, &[], false) + "\n\n");
+        match check(name, text) {
+            Ok(module) => modules.push(module),
+            Err((worse, text)) => {
+                status = status.max(worse);
+                log += &text;
             }
         }
-        modules.extend(parsed.module);
     }
     if !log.is_empty() {
         return Err((status, log));
@@ -68,6 +65,23 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
 
 /// Bytes of texts beyond which modules that nobody has loaded are forgotten.
 const MOST_KEPT: usize = 16 << 20;
+
+/// Checks one PTX text; it may refer to others.
+///
+/// # Errors
+/// `INVALID_PTX` or `UNSUPPORTED_PTX_VERSION`, with the rendered errors.
+pub fn check(name: &str, text: &[u8]) -> std::result::Result<ptx_frontend::Module, (Status, String)> {
+    let parsed = ptx_frontend::parse(Source::new(name, as_known(text)));
+    let errors = parsed.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let (mut log, mut status) = (String::new(), Status::INVALID_PTX);
+    for diagnostic in errors {
+        if diagnostic.code == ptx_frontend::codes::VERSION {
+            status = Status::UNSUPPORTED_PTX_VERSION;
+        }
+        log += &(render(diagnostic, &parsed.source, &[], false) + "\n\n");
+    }
+    parsed.module.filter(|_| log.is_empty()).ok_or((status, log))
+}
 
 /// Functions of the device runtime library that are written in PTX here.
 const DEVICE_RUNTIME: &str = include_str!("device_runtime.ptx");

@@ -14,7 +14,7 @@ pub(crate) fn folder() -> PathBuf {
 }
 
 /// Opens a library for the whole process; later lookups of its name find it.
-fn open(path: &Path) -> *mut c_void {
+pub(crate) fn open(path: &Path) -> *mut c_void {
     let path = CString::new(path.display().to_string()).expect("no zero byte");
     // SAFETY: the libraries do nothing when they are opened.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
