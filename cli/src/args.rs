@@ -105,6 +105,9 @@ pub(crate) enum Command {
     /// The process that uses the device for the others
     #[command(hide = true)]
     ServeDevice,
+    /// Become the program of `exec`
+    #[command(hide = true)]
+    StartProgram(StartArgs),
     /// Explain the code of a diagnostic or the kind of a finding
     Explain(ExplainArgs),
     /// Check this build against what was recorded on an H200
@@ -253,10 +256,27 @@ pub(crate) struct ExecArgs {
     pub(crate) memory: Option<u64>,
 }
 
+/// What `exec` tells the process that becomes its program.
+#[derive(Args, Debug)]
+pub(crate) struct StartArgs {
+    /// The process that must live
+    #[arg(long)]
+    pub(crate) parent: i32,
+    /// The file for the number of an error
+    #[arg(long)]
+    pub(crate) note: PathBuf,
+    /// A variable of the program: NAME=VALUE
+    #[arg(long)]
+    pub(crate) set: Vec<OsString>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
 const EXEC_HELP: &str = "\
-The program finds warpgrind's libcuda.so.1 and libcudart.so.12 and .13 instead of NVIDIA's. It must carry PTX
-(`nvcc -arch=sm_90` embeds it) or compile it at run time, and use the shared runtime library
-(`nvcc -cudart shared`) or the driver interface: NVIDIA's static runtime asks the driver to prove that it is
+The program finds warpgrind's libcuda.so.1 and libcudart.so.12 and .13 instead of NVIDIA's, also where it carries a
+path to those. It must carry PTX (`nvcc -arch=sm_90` embeds it) or compile it at run time, and use the shared runtime
+library (`nvcc -cudart shared`) or the driver interface: NVIDIA's static runtime asks the driver to prove that it is
 NVIDIA's, which is not answered.
 
 Faults are reported as `warpgrind run` does, and the program sees CUDA's error codes. Its exit status is

@@ -81,6 +81,7 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Compare(args) => hardware::compare(args, &cli.global, console),
         Command::Record(args) => hardware::record(args, &cli.global, console),
         Command::ServeDevice => hardware::serve(),
+        Command::StartProgram(args) => Err(exec::child::start(args)),
         Command::Exec(args) => exec::exec(args, &cli.global, console),
         Command::Explain(args) => explain::explain(args.code.as_deref(), console),
         Command::Selftest { what: SelfTest::Numerics(args) } => {

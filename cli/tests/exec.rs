@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
 
@@ -182,7 +182,11 @@ fn client() {
             println!("client: {cubin} {proof}");
         }
         "wait" => {
-            println!("client: waiting");
+            println!(
+                "client: waiting {} {}",
+                std::process::id(),
+                std::env::var("WARPGRIND_SESSION").unwrap()
+            );
             std::thread::sleep(std::time::Duration::from_secs(60));
         }
         "nothing" => {}
@@ -199,16 +203,131 @@ fn status_output_and_signals_pass_through() {
     let output = warpgrind(&["--", "sh", "-c", "kill -SEGV $$"]).output().unwrap();
     assert_eq!(output.status.code(), Some(128 + libc::SIGSEGV));
     // A signal to `warpgrind` reaches the program.
-    let mut child = exec(&[], "wait").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("waiting") {
-        line.clear();
-        assert!(std::io::BufRead::read_line(&mut out, &mut line).unwrap() > 0);
+    let mut waiting = Waiting::start(&std::env::temp_dir());
+    assert_eq!(waiting.end(libc::SIGTERM).code(), Some(128 + libc::SIGTERM));
+    assert!(!waiting.session.exists(), "the session's folder is left");
+}
+
+/// A program that waits under `warpgrind exec`.
+struct Waiting {
+    child: Child,
+    program: u32,
+    session: PathBuf,
+}
+
+impl Waiting {
+    fn start(temporary: &Path) -> Waiting {
+        let mut command = exec(&[], "wait");
+        let mut child =
+            command.env("TMPDIR", temporary).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("waiting") {
+            line.clear();
+            assert!(std::io::BufRead::read_line(&mut out, &mut line).unwrap() > 0);
+        }
+        let mut words = line.split_whitespace().rev();
+        let (session, program) = (words.next().unwrap().into(), words.next().unwrap().parse().unwrap());
+        Waiting { child, program, session }
     }
-    // SAFETY: a signal to a child that was not waited for.
-    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
-    assert_eq!(child.wait().unwrap().code(), Some(128 + libc::SIGTERM));
+
+    /// Sends a signal to `warpgrind`.
+    fn end(&mut self, signal: i32) -> ExitStatus {
+        // SAFETY: a signal to a child that was not waited for.
+        unsafe { libc::kill(self.child.id() as i32, signal) };
+        self.child.wait().unwrap()
+    }
+
+    /// Whether the program is still there; what nobody waited for is not.
+    fn is_running(&self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.program)).unwrap_or_default();
+        status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    }
+}
+
+#[test]
+fn a_killed_session_leaves_nothing() {
+    let temporary = tempfile::tempdir().unwrap();
+    let (mut killed, mut other) = (Waiting::start(temporary.path()), Waiting::start(temporary.path()));
+    killed.end(libc::SIGKILL);
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while killed.is_running() && std::time::Instant::now() < patience {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(!killed.is_running(), "the program goes with it");
+    // The next session takes away the folder, and no other.
+    let output = exec(&[], "nothing").env("TMPDIR", temporary.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(!killed.session.exists() && other.session.join("lib/libcuda.so.1").exists());
+    assert!(other.is_running());
+    other.end(libc::SIGTERM);
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
+}
+
+/// Compiles a text as a library or a program.
+fn rustc(kind: &str, source: &str, to: &Path, arguments: &[String]) {
+    let compiler = std::env::var_os("RUSTC").unwrap_or("rustc".into());
+    let file = to.with_extension("rs");
+    std::fs::write(&file, source).unwrap();
+    let built = Command::new(compiler)
+        .args(["--edition", "2024", "--crate-name", "made", "--crate-type", kind, "-C", "panic=abort", "-o"])
+        .arg(to)
+        .args(arguments.iter().flat_map(|argument| ["-C".into(), format!("link-arg={argument}")]))
+        .arg(file)
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", text(&built.stderr));
+}
+
+/// Frameworks carry paths to NVIDIA's runtime library, which the loader prefers to `LD_LIBRARY_PATH`.
+#[test]
+fn programs_with_paths_to_nvidias_runtime_get_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let nvidias = at("nvidia");
+    std::fs::create_dir(&nvidias).unwrap();
+    let says = |body: &str| {
+        format!("pub unsafe extern \"C\" fn cudaRuntimeGetVersion(to: *mut i32) -> u32 {{ {body} }}")
+    };
+    let ask = |name: &str| {
+        format!(
+            "unsafe extern \"C\" {{ fn cudaRuntimeGetVersion(to: *mut i32) -> u32; }}
+            #[unsafe(no_mangle)] pub extern \"C\" fn {name}() -> i32 {{
+                let mut version = 0;
+                unsafe {{ cudaRuntimeGetVersion(&mut version) }};
+                version
+            }}"
+        )
+    };
+    let path = |path: &Path| path.display().to_string();
+    let ours = std::env::current_exe().unwrap().with_file_name("");
+    for version in ["12", "13"] {
+        let name = format!("libcudart.so.{version}");
+        let source = format!("#[unsafe(no_mangle)] {}", says("unsafe { *to = -1 }; 0"));
+        rustc("cdylib", &source, &nvidias.join(&name), &[format!("-Wl,-soname,{name}")]);
+    }
+    let with_path = |version: &str| {
+        let rpath = format!("-Wl,--disable-new-dtags,-rpath,{}:{}", path(&nvidias), path(folder.path()));
+        [path(&ours.join(format!("libcudart.so.{version}"))), rpath, "-Wl,--allow-shlib-undefined".into()]
+    };
+    // A program of CUDA 13 with a library of CUDA 12.
+    rustc("cdylib", &ask("twelve"), &at("libtwelve.so"), &with_path("12"));
+    let program = ask("thirteen")
+        + "unsafe extern \"C\" { fn twelve() -> i32; }
+           fn main() { println!(\"{} {}\", thirteen(), unsafe { twelve() }); }";
+    let mut arguments = with_path("13").to_vec();
+    arguments.push(path(&at("libtwelve.so")));
+    rustc("bin", &program, &at("program"), &arguments);
+    let alone = Command::new(at("program")).output().unwrap();
+    assert_eq!(text(&alone.stdout), "-1 -1\n", "{}", text(&alone.stderr));
+    // The program, and as a child.
+    for command in [
+        vec![path(&at("program"))],
+        vec!["sh".into(), "-c".into(), format!("{}; true", path(&at("program")))],
+    ] {
+        let output = warpgrind(&["--"]).args(command).output().unwrap();
+        assert_eq!(text(&output.stdout), "13000 12090\n", "{}", text(&output.stderr));
+    }
 }
 
 #[test]

@@ -64,6 +64,11 @@ fn tinygrad() {
 }
 
 #[test]
+fn torch() {
+    run("torch_tensors.py", "torch");
+}
+
+#[test]
 fn triton() {
     run("triton_kernels.py", "triton");
 }

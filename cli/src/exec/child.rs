@@ -1,7 +1,9 @@
-//! The program as a child: how it is started, and signals on their way to it.
+//! The program as a child: how it is started, signals on their way to it, and its end with this process.
 
-use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
+use std::ffi::{OsStr, OsString};
+use std::io::Error;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
@@ -9,18 +11,32 @@ use rustix::process::{Pid, Signal, getpgrp, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
+use crate::args::StartArgs;
 use crate::exit::Failure;
 
-/// Runs a program to its end. Signals that reach this process and not the program are handed on.
+/// Where the number of the error is left that kept the program from starting.
+const NOT_STARTED: &str = "not-started";
+
+/// Runs a program to its end. Signals that reach this process and not the program are handed on; if this process is
+/// killed, the program is too.
 pub(super) fn run(
     command: &[OsString],
-    variables: impl IntoIterator<Item = (&'static str, OsString)>,
+    variables: &[(&'static str, OsString)],
+    session: &Path,
 ) -> Result<ExitStatus, Failure> {
     let (program, rest) = command.split_first().ok_or_else(|| Failure::usage("no program is given"))?;
     // Before the program starts, so that none is lost; it gets the default handlers back.
     let signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]);
     let mut signals = signals.map_err(|error| Failure::usage(format!("cannot handle signals: {error}")))?;
-    let started = Command::new(program).args(rest).envs(variables).spawn();
+    let note = session.join(NOT_STARTED);
+    let mut starter = Command::new(std::env::current_exe().map_err(|error| explain(program, &error))?);
+    starter.arg("start-program").arg("--parent").arg(std::process::id().to_string()).arg("--note").arg(&note);
+    for (name, value) in variables {
+        let mut set = OsString::from(format!("--set={name}="));
+        set.push(value);
+        starter.arg(set);
+    }
+    let started = starter.arg("--").arg(program).args(rest).spawn();
     let mut child = started.map_err(|error| explain(program, &error))?;
     let handle = signals.handle();
     let target = Pid::from_child(&child);
@@ -37,7 +53,40 @@ pub(super) fn run(
     handle.close();
     // The thread has nothing left to do.
     let _ = forward.join();
+    if let Ok(number) = std::fs::read_to_string(&note) {
+        return Err(explain(program, &Error::from_raw_os_error(number.parse().unwrap_or(0))));
+    }
     status.map_err(|error| Failure::usage(format!("cannot wait for {}: {error}", program.display())))
+}
+
+/// Becomes the program, which ends when its parent does. Returns only if it cannot be started.
+pub(crate) fn start(args: &StartArgs) -> Failure {
+    let (program, rest) = args.command.split_first().expect("the parent names a program");
+    // What Linux sends when the parent is gone; that survives the program's start.
+    #[cfg(target_os = "linux")]
+    let bound = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(Error::from);
+    #[cfg(not(target_os = "linux"))]
+    let bound = Ok::<(), Error>(());
+    let parent = rustix::process::getppid().map(|parent| parent.as_raw_pid());
+    let error = match bound {
+        Err(error) => error,
+        // It was killed before.
+        Ok(()) if parent != Some(args.parent) => std::process::exit(128 + SIGTERM),
+        Ok(()) => {
+            let mut command = Command::new(program);
+            for set in &args.set {
+                let equals = set.as_bytes().iter().position(|&byte| byte == b'=').unwrap_or(set.len());
+                let (name, value) = set.as_bytes().split_at(equals);
+                command.env(OsStr::from_bytes(name), OsStr::from_bytes(value.get(1..).unwrap_or_default()));
+            }
+            command.args(rest).exec()
+        }
+    };
+    // The parent explains it; a note that cannot be left is explained here.
+    match std::fs::write(&args.note, error.raw_os_error().unwrap_or(0).to_string()) {
+        Ok(()) => std::process::exit(i32::from(crate::exit::Exit::Usage.code())),
+        Err(_) => explain(program, &error),
+    }
 }
 
 /// Whether the terminal sends its signals to this process, and so to the program too.

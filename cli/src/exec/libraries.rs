@@ -13,8 +13,13 @@ const LIBRARIES: [(&str, &str); 4] = [
     ("libcudart.so.13", "libcudart.so.13"),
 ];
 
-/// Those in `jit`: compilers and linkers that give machine code elsewhere and PTX here. They are loaded
-/// before the program, since frameworks look for them beside their own files.
+/// Those of them that are loaded before the program: frameworks carry paths to NVIDIA's (`DT_RPATH`), which go before
+/// any variable, but the loader takes what it has under the name already. Their symbols have different versions, so each
+/// program, and each library in it, is bound to the one that it was linked against.
+const RUNTIMES: [&str; 2] = ["libcudart.so.13", "libcudart.so.12"];
+
+/// Those in `jit`: compilers and linkers that give machine code elsewhere and PTX here. They are loaded before the
+/// program for the same reason.
 const COMPILERS: [&str; 4] = ["libnvrtc.so.12", "libnvrtc.so.13", "libnvJitLink.so.12", "libnvJitLink.so.13"];
 
 /// An assembler that hands on the PTX it is given, for frameworks that assemble before they load.
@@ -44,7 +49,7 @@ impl Libraries {
         for (name, file) in LIBRARIES {
             symlink(from.join(file), folder.join(name)).map_err(problem)?;
         }
-        let mut preloaded = Vec::new();
+        let mut preloaded = RUNTIMES.map(|name| folder.join(name)).to_vec();
         for name in COMPILERS {
             let path = jit.join(name);
             symlink(from.join(name), &path).map_err(problem)?;

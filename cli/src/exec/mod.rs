@@ -3,7 +3,7 @@
 //! The program runs as a child ([`child`]) that finds our [`libraries`] before its own. What its processes
 //! did is put together from what they left in the session's folder ([`session`]).
 
-mod child;
+pub(crate) mod child;
 mod libraries;
 mod session;
 
@@ -17,21 +17,21 @@ use crate::args::{Color, ExecArgs, Global, Tool};
 use crate::exit::{Exit, Failure};
 use crate::report::{Console, SCHEMA};
 use libraries::Libraries;
-use session::Counts;
+use session::{Counts, Folder};
 
 /// Runs the program and ends with its status.
 pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
     let problem =
         |error: std::io::Error| Failure::usage(format!("cannot make the session's folder: {error}"));
-    let session = tempfile::Builder::new().prefix("warpgrind-").tempdir().map_err(problem)?;
+    let session = Folder::make().map_err(problem)?;
     Counts::prepare(session.path()).map_err(problem)?;
     let libraries = Libraries::lay_out(session.path())?;
     let variables = variables(args, global, session.path(), &libraries)?;
     if args.show_env {
-        // What is left behind on purpose: the variables lead into it.
-        let _ = session.keep();
         let lines = variables.iter().map(|(name, value)| format!("{name}={}\n", value.display()));
         console.out(lines.collect::<String>());
+        // The variables lead into it.
+        session.keep().map_err(problem)?;
         return Ok(Exit::Clean);
     }
     // What cannot be written is better known before the program runs for an hour.
@@ -39,7 +39,7 @@ pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Resul
         std::fs::write(path, "")
             .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
     }
-    let status = child::run(&args.command, variables)?;
+    let status = child::run(&args.command, &variables, session.path())?;
     let counts = Counts::read(session.path());
     let code = match args.error_exitcode.filter(|_| counts.findings > 0) {
         Some(code) => i32::from(code),

@@ -1,6 +1,9 @@
 //! Entry points by name and version, and tables that are refused.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use runtime::{Result, Status};
@@ -15,6 +18,49 @@ pub(crate) fn find(name: &str, version: u32, per_thread: bool) -> Option<&'stati
     candidates
         .max_by_key(|entry| (entry.per_thread == per_thread, entry.version))
         .filter(|best| best.per_thread == per_thread || !best.per_thread)
+}
+
+/// The file of the code that called into this library.
+fn asking() -> Option<PathBuf> {
+    let mut frames = [std::ptr::null_mut::<c_void>(); 32];
+    // SAFETY: the places are writable, and as many as said.
+    let count = unsafe { libc::backtrace(frames.as_mut_ptr(), frames.len() as i32) };
+    let file = |address: *const c_void| {
+        let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: any address may be asked for; what is not found leaves zeros.
+        let name = unsafe {
+            libc::dladdr(address, info.as_mut_ptr());
+            info.assume_init().dli_fname
+        };
+        // SAFETY: the name is that of a loaded file.
+        (!name.is_null())
+            .then(|| PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes())))
+    };
+    let own = file(warpgrind_dropin as *const c_void);
+    let files = frames.iter().take(usize::try_from(count).unwrap_or(0)).map(|&address| file(address));
+    files.skip_while(|file| *file == own).find_map(|file| file)
+}
+
+/// What is said to a program with NVIDIA's runtime library, by the file of that.
+fn refusal(file: Option<&Path>) -> String {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (what, help) = match file {
+        Some(file) if name(file).starts_with("libcudart.so") => (
+            format!("`{}` is NVIDIA's CUDA runtime library", file.display()),
+            "Warpgrind's own is used where it is looked for by name: something opens this one by its path",
+        ),
+        Some(file) if name(file).contains(".so") => (
+            format!("`{}` has NVIDIA's CUDA runtime library inside", file.display()),
+            "What needs this library cannot run",
+        ),
+        _ => (
+            "the program has NVIDIA's CUDA runtime library inside".into(),
+            "Build it with `nvcc -cudart shared`: then warpgrind's own libcudart is used",
+        ),
+    };
+    format!(
+        "{what}, which asks the driver to prove that it is NVIDIA's. That is not answered, and its calls fail. {help}"
+    )
 }
 
 /// Whether somebody asked for proof.
@@ -66,14 +112,9 @@ api! {
         }
         put_wanted(table, std::ptr::null());
         // NVIDIA's compiler and linker ask too, and do without.
-        if crate::jit::is_inside() || ASKED.swap(true, Relaxed) {
-            return Err(Status::NOT_SUPPORTED);
+        if !crate::jit::is_inside() && !ASKED.swap(true, Relaxed) {
+            eprintln!("warpgrind: {}", refusal(asking().as_deref()));
         }
-        eprintln!(
-            "warpgrind: a part of the program has NVIDIA's CUDA runtime library in it, which asks the driver to \
-             prove that it is NVIDIA's. That is not answered, and its calls fail. Build programs with `nvcc \
-             -cudart shared`: then warpgrind's own libcudart is used"
-        );
         Err(Status::NOT_SUPPORTED)
     }
 }
@@ -82,4 +123,20 @@ api! {
 #[unsafe(no_mangle)]
 extern "C" fn warpgrind_dropin() -> u32 {
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_name_the_library_that_asks() {
+        let said = |file: Option<&str>| refusal(file.map(Path::new));
+        assert!(said(Some("/v/lib/libcudart.so.13")).contains("opens this one by its path"));
+        assert!(
+            said(Some("/v/lib/libcublasLt.so.13")).starts_with("`/v/lib/libcublasLt.so.13` has NVIDIA's")
+        );
+        assert!(said(Some("/home/me/app")).contains("-cudart shared"));
+        assert!(said(None).contains("-cudart shared"));
+    }
 }
