@@ -5,6 +5,7 @@
 
 use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::parser::constant::is_cut;
 use crate::report::Report;
 use crate::span::Span;
 
@@ -113,6 +114,9 @@ pub(crate) struct Token {
     pub(crate) kind: TokenKind,
     pub(crate) span: Span,
 }
+
+/// Characters of the shortest number that 64 bits do not hold: 17 hexadecimal digits.
+const LONG_NUMBER: usize = 19;
 
 const FOLLOW: [bool; 256] = {
     let mut table = [false; 256];
@@ -272,6 +276,14 @@ impl Lexer<'_> {
             self.at += 1;
         }
         self.push(TokenKind::Number, start);
+        let text = &self.text[start..self.at];
+        if text.len() >= LONG_NUMBER && is_cut(text) {
+            let span = Span::new(start as u32, self.at as u32);
+            self.report.push(
+                Diagnostic::warning(codes::INVALID_NUMBER, span, "this number does not fit 64 bits")
+                    .caption("its low 64 bits are taken, as ptxas does"),
+            );
+        }
     }
 
     fn string(&mut self) {

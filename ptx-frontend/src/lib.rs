@@ -31,7 +31,7 @@ mod table;
 mod types;
 
 pub use diagnostic::{Code, Diagnostic, Elsewhere, Label, Severity};
-pub use link::{LinkError, is_device_runtime, link};
+pub use link::{LinkError, define_externs, is_device_runtime, link};
 pub use module::*;
 pub use opcode::{Modifier, Modifiers, Opcode};
 pub use span::{Source, SourceId, Span};

@@ -66,6 +66,27 @@ pub fn link(modules: Vec<Module>) -> Result<Module, Vec<LinkError>> {
     Ok(join(modules, &plan))
 }
 
+/// Makes definitions of the variables that a module only declares, if it says how large they are: what ptxas
+/// does with `.extern` where no other module is linked. They hold zeros. Returns a warning for each.
+///
+/// ```
+/// # use ptx_frontend::{Linkage, Source, define_externs, parse};
+/// let text = ".version 9.0\n.target sm_90\n.extern .global .u32 g; .extern .shared .b8 dynamic[];";
+/// let mut module = parse(Source::new("a.ptx", text.into())).module.unwrap();
+/// assert_eq!(define_externs(&mut module).len(), 1);
+/// assert_eq!(module.variables[0].linkage, Linkage::Visible);
+/// ```
+pub fn define_externs(module: &mut Module) -> Vec<Diagnostic> {
+    let declared = module.variables.iter_mut().filter(|v| v.linkage == Linkage::Extern && v.size > 0);
+    let define = |variable: &mut Variable| {
+        variable.linkage = Linkage::Visible;
+        let message = format!("`{}` is declared `.extern` and defined nowhere", variable.name);
+        Diagnostic::warning(codes::LINK_UNRESOLVED, variable.span, message)
+            .caption("taken as a definition, as ptxas does")
+    };
+    declared.map(define).collect()
+}
+
 /// A symbol of one of the modules.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Site {
@@ -154,7 +175,7 @@ impl<'m> Linker<'m> {
                 let common = x.linkage == Linkage::Common && y.linkage == Linkage::Common;
                 if x.space != y.space {
                     Some("the state spaces differ")
-                } else if common || (x.space == StateSpace::Shared && x.size * y.size == 0) {
+                } else if common || (x.space == StateSpace::Shared && (x.size == 0 || y.size == 0)) {
                     None
                 } else if x.size != y.size && x.size != 0 && y.size != 0 {
                     Some("the sizes differ")

@@ -1,16 +1,17 @@
 //! The instruction table against what NVIDIA's assembler accepts: one sample per form of the
-//! coverage list, recorded verdicts of ptxas, and what the table itself enumerates.
+//! coverage list, recorded verdicts of ptxas on instructions and modules, and what the table itself enumerates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 #[path = "support/samples.rs"]
 mod support;
 
-use ptx_frontend::{Form, Severity, Source, forms, parse};
+use ptx_frontend::{Form, Severity, Source, define_externs, forms, link, parse};
 use support::{sm, version, wrap};
 
 const SAMPLES: &str = include_str!("../../testdata/coverage/samples.csv");
 const VERDICTS: &str = include_str!("../../testdata/coverage/ptxas-verdicts.txt");
+const MODULES: &str = include_str!("../../testdata/coverage/ptxas-modules.txt");
 const DISAGREEMENTS: &str = include_str!("../../testdata/coverage/ptxas-disagreements.txt");
 
 /// For each line the codes of its errors; the module is split so that no error is cut off.
@@ -235,4 +236,29 @@ fn instances_are_distinct_and_hold_the_samples() {
             assert!(set.contains(&sample), "{}: {sample:?}", form.notation());
         }
     }
+}
+
+/// Whole modules, each in a line of its own: declarations, and what the instruction table has no say in. Lines
+/// that are judged otherwise end in the reason.
+#[test]
+fn modules_are_judged_as_by_ptxas_but_for_the_marked_ones() {
+    let mut wrong = Vec::new();
+    let mut total = 0;
+    for line in MODULES.lines().filter(|line| !line.starts_with('#')) {
+        total += 1;
+        let (header, text) = line[1..].split_once("] ").expect("[version target] text");
+        let (ptx, target) = header[1..].split_once(' ').expect("version and target");
+        let size = if version(ptx) >= version("2.3") { ".address_size 64\n" } else { "" };
+        let text = format!(".version {ptx}\n.target {target}\n{size}{text}\n");
+        let parsed = parse(Source::new("module.ptx", text.into_bytes()));
+        let accepted = parsed.module.is_some_and(|mut module| {
+            define_externs(&mut module);
+            link(vec![module]).is_ok()
+        });
+        if (accepted == line.starts_with('+')) == line.contains("// differs: ") {
+            wrong.push(line);
+        }
+    }
+    assert!(total > 300, "{total}");
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }

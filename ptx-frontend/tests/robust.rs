@@ -285,3 +285,44 @@ const WORDS: &[&str] = &[
     "\n",
     "%",
 ];
+
+/// Sizes, alignments and offsets at the edges of 32 and 64 bits are judged, laid out, linked and printed.
+#[test]
+fn sizes_of_any_magnitude_are_judged() {
+    const SIZES: [&str; 9] = [
+        "0",
+        "1",
+        "4294967295",
+        "4294967296",
+        "1099511627776",
+        "4611686018427387904",
+        "9223372036854775807",
+        "9223372036854775808",
+        "18446744073709551615",
+    ];
+    const ALIGNS: [&str; 5] = ["1", "16", "128", "1073741824", "2147483648"];
+    let mut accepted = 0;
+    for space in [".global", ".const", ".shared", ".local", ".param", ".extern .shared", ".extern .global"] {
+        for (first, second) in SIZES.iter().flat_map(|first| SIZES.map(|second| (first, second))) {
+            let align = ALIGNS[(first.len() + second.len()) % ALIGNS.len()];
+            let variables = format!(
+                "{space} .align {align} .b8 x[{first}], y[{second}]; {space} .v4 .b32 z[{first}][{second}];"
+            );
+            let outside = !space.ends_with(".local") && !space.ends_with(".param");
+            let (module, body) = if outside { (&*variables, "") } else { ("", &*variables) };
+            let text = format!(
+                ".version 9.0\n.target sm_90\n.address_size 64\n{module}\n.visible .entry k(.param .align {align} \
+                 .b8 p[{first}], .param .b64 q) {{ .reg .b32 %r; .reg .b64 %d; {body} mov.u64 %d, {second}; \
+                 ld.param.u32 %r, [p+{first}]; ld.global.u32 %r, [%d+{second}]; ret; }}\n"
+            );
+            for text in [text.clone(), text.replace(&format!("p[{first}]"), "p[8]")] {
+                if let Some(module) = check(text).module {
+                    accepted += 1;
+                    module.to_ptx();
+                    let _ = ptx_frontend::link(vec![module.clone(), module]);
+                }
+            }
+        }
+    }
+    assert!(accepted > 50, "{accepted}");
+}

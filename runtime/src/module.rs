@@ -44,6 +44,9 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
     if !log.is_empty() {
         return Err((status, log));
     }
+    if let [module] = &mut modules[..] {
+        ptx_frontend::define_externs(module);
+    }
     if calls_device_runtime(&modules) {
         let source = Source::new("device_runtime.ptx", DEVICE_RUNTIME.into());
         modules.extend(ptx_frontend::parse(source).module);

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 use super::declaration::space;
-use super::function::{Formal, name_list, prototype};
+use super::function::{Formal, Preserved, name_list, prototype};
 use super::names::Entity;
 use super::tokens::Name;
 use super::{Done, Parser, Stop};
@@ -54,6 +54,11 @@ impl<'a> Parser<'a> {
         self.unknown.clear();
         self.begin_locations();
         self.state = BodyState::default();
+        let shared = !self.shared_by_functions.is_empty();
+        if shared {
+            self.names.open();
+            self.declare_shared_by_functions(self.module.functions[id.index()].kind);
+        }
         self.open_block();
         self.declare_parameters(id, returns, params);
         while !self.state.blocks.is_empty() {
@@ -86,6 +91,9 @@ impl<'a> Parser<'a> {
         while !self.state.blocks.is_empty() {
             self.close_block();
         }
+        if shared {
+            self.names.close();
+        }
         self.undefined_labels();
         let mut body = std::mem::take(&mut self.state).body;
         body.locations = std::mem::take(&mut self.debug.locations);
@@ -100,11 +108,15 @@ impl<'a> Parser<'a> {
         let function = &self.module.functions[id.index()];
         self.names.registers = function.registers.clone();
         let list: Vec<Param> = function.returns.iter().chain(&function.params).copied().collect();
-        for (param, (head, declarator)) in list.into_iter().zip(returns.iter().chain(params)) {
+        let mut list = list.into_iter();
+        for (head, declarator) in returns.iter().chain(params) {
             let name = declarator.name;
+            let Some(param) = list.next() else { return };
             let declared = match param {
                 Param::Variable(id) => self.names.declare(name.text, Entity::Variable(id), name.span),
                 Param::Register(id) => {
+                    // The other components.
+                    list.by_ref().take(head.vector as usize - 1).for_each(drop);
                     self.names.declare_parameter(name.text, head.ty, head.vector, id, name.span)
                 }
             };
@@ -323,6 +335,11 @@ impl<'a> Parser<'a> {
             TokenKind::Directive if self.word() == ".callprototype" => {
                 self.bump();
                 let syntax = self.rule(prototype)?;
+                let mut preserved = Preserved::default();
+                for (directive, count) in &syntax.preserved {
+                    self.require(directive.text, directive.span);
+                    self.preserve(directive.text, directive.span, *count, &mut preserved);
+                }
                 let (returns, params) = (self.layouts(&syntax.returns), self.layouts(&syntax.params));
                 let proto = Prototype {
                     name: name.text.into(),

@@ -60,7 +60,26 @@ impl<'a> Parser<'a> {
         if !operands.bad {
             operands.bad = !self.check_call(operands);
         }
+        self.spread(operands);
         Ok(())
+    }
+
+    /// Replaces the vectors in the lists by their components, of which the callee knows.
+    fn spread(&mut self, operands: &mut Operands<'a>) {
+        for at in [0, 2] {
+            let Operand::Vector(list) = operands.list[at] else { continue };
+            let elements = self.state.body.elements(list);
+            if elements.iter().any(|element| matches!(element, Operand::Vector(_))) {
+                let mut all: SmallVec<[Operand; 8]> = SmallVec::new();
+                for element in elements {
+                    match *element {
+                        Operand::Vector(inner) => all.extend_from_slice(self.state.body.elements(inner)),
+                        other => all.push(other),
+                    }
+                }
+                operands.list[at] = Operand::Vector(self.push_elements(&all));
+            }
+        }
     }
 
     /// `(a, b, …)`, perhaps empty.
@@ -74,7 +93,14 @@ impl<'a> Parser<'a> {
                         return self.expected("a register, a `.param` variable or a constant");
                     }
                     _ => {
+                        let name = Name { text: self.word(), span: self.span() };
                         let element = self.operand(operands)?;
+                        if matches!(element, Operand::Register(_)) && name.text.contains('.') {
+                            let message = "a component of a vector cannot be passed";
+                            let help = "`mov` it to a register first, or pass the vector";
+                            let error = Diagnostic::error(codes::CALL, name.span, message).help(help);
+                            return self.stop(error);
+                        }
                         elements.push(element);
                     }
                 }
@@ -114,7 +140,17 @@ impl<'a> Parser<'a> {
     /// Sizes and alignments of a function's return parameters and parameters.
     pub(super) fn function_layouts(&self, id: FuncId) -> (Vec<ParamLayout>, Vec<ParamLayout>) {
         let function = &self.module.functions[id.index()];
-        let list = |params: &[Param]| params.iter().map(|param| self.param_layout(function, param)).collect();
+        let list = |params: &[Param]| {
+            let mut layouts: Vec<ParamLayout> = Vec::with_capacity(params.len());
+            for param in params {
+                let layout = self.param_layout(function, param);
+                match layouts.last_mut() {
+                    Some(vector) if is_further_component(function, param) => vector.size += layout.size,
+                    _ => layouts.push(layout),
+                }
+            }
+            layouts
+        };
         (list(&function.returns), list(&function.params))
     }
 
@@ -133,7 +169,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Checks callee, numbers and sizes; false if something was reported.
-    fn check_call(&mut self, operands: &Operands<'a>) -> bool {
+    fn check_call(&mut self, operands: &mut Operands<'a>) -> bool {
         let (callee, callee_span) = (operands.list[1], operands.spans[1]);
         let problem = match callee {
             Operand::Function(id) if self.module.functions[id.index()].kind == FunctionKind::Entry => {
@@ -161,6 +197,7 @@ impl<'a> Parser<'a> {
                             .help("declare one, `name: .callprototype …;`, and add it as the last operand"),
                         ),
                         Some(&Operand::Prototype(id)) => {
+                            self.spread(operands);
                             let proto = &self.state.body.prototypes[id.index()];
                             let (returns, params) = (proto.returns.clone(), proto.params.clone());
                             return self.check_lists(operands, &returns, &params, None);
@@ -239,10 +276,28 @@ impl<'a> Parser<'a> {
             Operand::Register(id) => u64::from(self.names.registers[id.index()].ty.bytes()),
             Operand::Sink if returned => return None,
             Operand::Integer(_) | Operand::F32(_) | Operand::F64(_) if !returned => return None,
-            Operand::Vector(_) => return None,
+            Operand::Vector(list) => {
+                let parts = self.state.body.elements(list).iter().map(|part| match part {
+                    Operand::Register(id) => u64::from(self.names.registers[id.index()].ty.bytes()),
+                    _ => 0,
+                });
+                let (bytes, parts) = (parts.clone().sum::<u64>(), parts.len() as u64);
+                // Of a vector the alignment is that of its elements.
+                if formal.align * parts != bytes && formal.size == bytes {
+                    return Some("is a vector where none is declared".to_owned());
+                }
+                bytes
+            }
             _ => return Some("is neither a register nor a `.param` variable".to_owned()),
         };
         (formal.size != 0 && bytes != formal.size)
             .then(|| format!("has {bytes} bytes where {} are declared", formal.size))
     }
+}
+
+/// Whether a parameter is the second or a later component of a vector register.
+pub(crate) fn is_further_component(function: &Function, param: &Param) -> bool {
+    let Param::Register(id) = param else { return false };
+    let register = function.registers.get(id.index());
+    register.is_some_and(|register| [".y", ".z", ".w"].iter().any(|part| register.name.ends_with(part)))
 }

@@ -320,8 +320,30 @@ pub(super) fn literal(word: &str) -> Result<Constant, &'static str> {
     if digits.is_empty() || !digits.bytes().all(|b| (b as char).is_digit(radix)) {
         return Err(name);
     }
-    let value = u64::from_str_radix(digits, radix).map_err(|_| "this number does not fit 64 bits")?;
+    let value = whole_number(digits, radix).ok_or("this number does not fit 64 bits")?;
     Ok(typed(value, unsigned || value > i64::MAX as u64))
+}
+
+/// The low 64 bits of a number. As in ptxas one digit may shift bits out, which [`is_cut`] tells; a further
+/// one behind a number with its top bit set may not.
+fn whole_number(digits: &str, radix: u32) -> Option<u64> {
+    digits.chars().try_fold(0u64, |value, digit| {
+        let digit = u64::from(digit.to_digit(radix)?);
+        (value >> 63 == 0).then(|| value.wrapping_mul(radix.into()).wrapping_add(digit))
+    })
+}
+
+/// Whether a number keeps only its low 64 bits.
+pub(crate) fn is_cut(word: &str) -> bool {
+    let digits = word.strip_suffix('U').unwrap_or(word);
+    let (digits, radix) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&digits[2..], 16),
+        [b'0', b'b' | b'B', ..] => (&digits[2..], 2),
+        [b'0', ..] => (digits, 8),
+        _ => (digits, 10),
+    };
+    let all = !digits.is_empty() && digits.bytes().all(|b| (b as char).is_digit(radix));
+    all && u64::from_str_radix(digits, radix).is_err() && whole_number(digits, radix).is_some()
 }
 
 /// A decimal floating-point number.
@@ -371,11 +393,31 @@ mod tests {
         assert_eq!(value("0x1234U"), Ok(Constant::Unsigned(0x1234)));
         assert_eq!(value("0xfabc123400000000"), Ok(Constant::Unsigned(0xfabc_1234_0000_0000)));
         assert_eq!(value("9223372036854775808"), Ok(Constant::Unsigned(1 << 63)));
+        assert_eq!(value("18446744073709551621"), signed(5));
+        assert_eq!(value("0x12345678123456789"), Ok(Constant::Signed(0x2345_6781_2345_6789)));
+        assert_eq!(value("27670116110564327424U"), Ok(Constant::Unsigned(1 << 63)));
+        assert!(
+            is_cut("18446744073709551621")
+                && is_cut("0x12345678123456789")
+                && !is_cut("0x0000000000000000001")
+        );
         assert_eq!(value("0F3f800000"), Ok(Constant::Single(0x3f80_0000)));
         assert_eq!(value("0d3ff0000000000000"), Ok(Constant::Double(1.0)));
         assert_eq!(value(".5"), Ok(Constant::Double(0.5)));
         assert_eq!(value("1e3"), Ok(Constant::Double(1000.0)));
-        for bad in ["0x", "08", "0b2", "12abc", "1.2.3", "18446744073709551616", "0f3f8", "1e999", "1.5U"] {
+        for bad in [
+            "0x",
+            "08",
+            "0b2",
+            "12abc",
+            "1.2.3",
+            "99999999999999999999",
+            "100000000000000000000",
+            "0xfffffffffffffffff",
+            "0f3f8",
+            "1e999",
+            "1.5U",
+        ] {
             assert!(value(bad).is_err(), "{bad}");
         }
     }

@@ -15,7 +15,7 @@ use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{
-    FuncId, Function, FunctionKind, Linkage, Param, ParamLayout, PtxVersion, Symbol, Tuning, VarId,
+    FuncId, Function, FunctionKind, Linkage, Param, ParamLayout, PtxVersion, Symbol, Tuning, VarId, Variable,
 };
 use crate::span::Span;
 use crate::types::{ScalarType, StateSpace, TypeClass};
@@ -84,7 +84,7 @@ impl<'a> Parser<'a> {
             self.error(Diagnostic::error(codes::LINKAGE, start, "`.common` is for `.global` variables only"));
         }
         let signature = self.rule(signature)?;
-        let (tuning, noreturn) = self.tuning(kind, &signature)?;
+        let (tuning, noreturn, preserved) = self.tuning(kind, &signature)?;
         let has_body = match self.kind() {
             TokenKind::OpenBrace => true,
             TokenKind::Semicolon => false,
@@ -99,8 +99,9 @@ impl<'a> Parser<'a> {
             );
         }
         let span = start.to(signature.span);
-        let Some(id) = self.declare_function(kind, linkage, span, &signature, tuning, noreturn, has_body)
-        else {
+        let declared =
+            self.declare_function(kind, linkage, span, &signature, tuning, noreturn, preserved, has_body);
+        let Some(id) = declared else {
             if has_body {
                 // The body of a function that cannot be: read over it.
                 self.bump();
@@ -139,6 +140,7 @@ impl<'a> Parser<'a> {
         signature: &Signature<'a>,
         tuning: Tuning,
         noreturn: bool,
+        preserved: Preserved,
         has_body: bool,
     ) -> Option<FuncId> {
         let name = signature.name;
@@ -177,6 +179,9 @@ impl<'a> Parser<'a> {
         let Some((old, old_span)) = earlier else {
             self.module.functions.push(function);
             self.parameters(id, signature);
+            if preserved != Preserved::default() {
+                self.preserved.insert(id, preserved);
+            }
             if self.names.declare(name.text, Entity::Function(id), name.span).is_ok() {
                 self.module.symbols.insert(name.text.into(), Symbol::Function(id));
             }
@@ -195,6 +200,8 @@ impl<'a> Parser<'a> {
             Some("the linking directives differ")
         } else if before.noreturn != noreturn {
             Some("only one of them has `.noreturn`")
+        } else if self.preserved.get(&old).copied().unwrap_or_default() != preserved {
+            Some("they preserve other registers")
         } else {
             None
         };
@@ -291,14 +298,11 @@ impl<'a> Parser<'a> {
         for (at, (head, declarator)) in list.iter().enumerate() {
             self.check_formal(head, declarator, entry, at + 1 == list.len());
             if head.space == StateSpace::Reg {
-                let function = &mut self.module.functions[id.index()];
-                params.push(Param::Register(crate::RegId(function.registers.len() as u32)));
-                super::names::push_registers(
-                    &mut function.registers,
-                    declarator.name.text,
-                    head.ty,
-                    head.vector,
-                );
+                // A vector is passed as its components.
+                let registers = &mut self.module.functions[id.index()].registers;
+                let first = registers.len() as u32;
+                super::names::push_registers(registers, declarator.name.text, head.ty, head.vector);
+                params.extend((first..registers.len() as u32).map(|at| Param::Register(crate::RegId(at))));
             } else {
                 let variable = self.layout(head, declarator, Linkage::Internal, Some(id));
                 params.push(Param::Variable(VarId(self.module.variables.len() as u32)));
@@ -339,6 +343,7 @@ impl<'a> Parser<'a> {
             }
         } else {
             self.check_type(head);
+            self.check_parameter_type(head, declarator);
         }
         if declarator.dimensions.first() == Some(&0) {
             if entry {
@@ -355,19 +360,27 @@ impl<'a> Parser<'a> {
 
     /// Sizes and alignments of formal parameters.
     pub(super) fn layouts(&mut self, list: &[Formal<'a>]) -> Vec<ParamLayout> {
-        list.iter()
-            .map(|(head, declarator)| {
-                let variable = self.layout(head, declarator, Linkage::Internal, None);
-                ParamLayout { size: variable.size, align: variable.align }
-            })
-            .collect()
+        let mut layouts = Vec::with_capacity(list.len());
+        for (head, declarator) in list {
+            let Variable { size, align, .. } = self.layout(head, declarator, Linkage::Internal, None);
+            let bytes = u64::from(head.ty.bytes());
+            match head.space {
+                StateSpace::Reg if head.vector > 1 => {
+                    let component = ParamLayout { size: bytes, align: bytes };
+                    layouts.extend(std::iter::repeat_n(component, head.vector as usize));
+                }
+                _ => layouts.push(ParamLayout { size, align }),
+            }
+        }
+        layouts
     }
 
     /// Directives between a function's parameters and its body.
-    fn tuning(&mut self, kind: FunctionKind, signature: &Signature<'a>) -> Done<(Tuning, bool)> {
+    fn tuning(&mut self, kind: FunctionKind, signature: &Signature<'a>) -> Done<(Tuning, bool, Preserved)> {
         let mut tuning = Tuning::default();
         let mut noreturn = false;
         let entry = kind == FunctionKind::Entry;
+        let mut preserved = Preserved::default();
         let (mut max, mut required, mut rank) = (None, None, None);
         while self.kind() == TokenKind::Directive {
             let (word, span) = (self.word(), self.span());
@@ -404,11 +417,20 @@ impl<'a> Parser<'a> {
                     tuning.blocks_are_clusters = true;
                 }
                 // What only tells the backend how to spend registers and memory is not kept.
-                ".maxnctapersm" | ".minperctamemory" | ".abi_preserve" | ".abi_preserve_control" => {
+                ".maxnctapersm" | ".minperctamemory" => {
                     self.number()?;
+                }
+                ".abi_preserve" | ".abi_preserve_control" => {
+                    self.bump();
+                    let count = self.rule(count)?;
+                    self.preserve(word, span, count, &mut preserved);
                 }
                 ".language" => self.language()?,
                 ".noreturn" => {
+                    if preserved != Preserved::default() {
+                        let message = "`.noreturn` must stand before `.abi_preserve`";
+                        self.error(Diagnostic::error(codes::TUNING, span, message));
+                    }
                     self.bump();
                     noreturn = true;
                     if !signature.returns.is_empty() {
@@ -434,7 +456,21 @@ impl<'a> Parser<'a> {
             let message = "`.blocksareclusters` needs `.reqntid` and `.reqnctapercluster`";
             self.error(Diagnostic::error(codes::TUNING, signature.name.span, message));
         }
-        Ok((tuning, noreturn))
+        Ok((tuning, noreturn, preserved))
+    }
+
+    /// `.abi_preserve N` and `.abi_preserve_control N`: once each, in the range that ptxas takes.
+    pub(super) fn preserve(&mut self, word: &str, span: Span, count: (u64, Span), into: &mut Preserved) {
+        let (into, most) = match word {
+            ".abi_preserve" => (&mut into.registers, MOST_PRESERVED),
+            _ => (&mut into.control, MOST_CONTROL_PRESERVED),
+        };
+        if into.replace(count.0).is_some() {
+            self.error(Diagnostic::error(codes::TUNING, span, format!("`{word}` is given twice")));
+        } else if count.0 > most {
+            let message = format!("`{word}` is at most {most}");
+            self.error(Diagnostic::error(codes::TUNING, count.1, message));
+        }
     }
 
     /// `.language N` or `.language "name"`: the language that was compiled.
@@ -474,6 +510,18 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// What `.abi_preserve` and `.abi_preserve_control` of a function say.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Preserved {
+    registers: Option<u64>,
+    control: Option<u64>,
+}
+
+/// The largest operands that ptxas 13.0 takes for any target: general registers with the return address
+/// behind them, and predicate and barrier registers.
+const MOST_PRESERVED: u64 = 239;
+const MOST_CONTROL_PRESERVED: u64 = 11;
+
 pub(super) const TUNING: &[&str] = &[
     ".maxntid",
     ".reqntid",
@@ -497,23 +545,29 @@ pub(super) struct ProtoSyntax<'a> {
     pub(super) returns: Vec<Formal<'a>>,
     pub(super) params: Vec<Formal<'a>>,
     pub(super) noreturn: bool,
+    /// `.abi_preserve` and `.abi_preserve_control`: the directive and its operand.
+    pub(super) preserved: Vec<(Name<'a>, (u64, Span))>,
 }
 
 /// The rest of a `.callprototype` after its directive (ISA 11.3.3).
-pub(super) fn prototype(tokens: Tokens<'_>) -> Step<'_, ProtoSyntax<'_>> {
-    let preserve = alt((
-        preceded(directive(".abi_preserve", "`.abi_preserve`"), count),
-        preceded(directive(".abi_preserve_control", "`.abi_preserve_control`"), count),
-    ));
+pub(super) fn prototype<'a>(tokens: Tokens<'a>) -> Step<'a, ProtoSyntax<'a>> {
+    let preserve = |tokens: Tokens<'a>| match (tokens.kind(), tokens.word()) {
+        (TokenKind::Directive, text @ (".abi_preserve" | ".abi_preserve_control")) => {
+            let name = Name { text, span: tokens.first().span };
+            let (rest, count) = cut(count).parse(tokens.skip(1))?;
+            Ok((rest, (name, count)))
+        }
+        _ => tokens.error("`.abi_preserve`"),
+    };
     let (rest, returns) =
         if tokens.kind() == TokenKind::OpenParen { formals(tokens)? } else { (tokens, Vec::new()) };
     let (rest, _) = token(TokenKind::Underscore).parse(rest)?;
     let (rest, params) =
         if rest.kind() == TokenKind::OpenParen { formals(rest)? } else { (rest, Vec::new()) };
-    let (rest, (noreturn, _)) =
+    let (rest, (noreturn, preserved)) =
         pair(opt(directive(".noreturn", "`.noreturn`")), many0(preserve)).parse(rest)?;
     let (rest, _) = token(TokenKind::Semicolon).parse(rest)?;
-    Ok((rest, ProtoSyntax { returns, params, noreturn: noreturn.is_some() }))
+    Ok((rest, ProtoSyntax { returns, params, noreturn: noreturn.is_some(), preserved }))
 }
 
 /// Names separated by commas, each perhaps a range, up to the `;`.

@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{Initializer, Relocation, Symbol};
 use crate::span::Span;
-use crate::types::{ScalarType, StateSpace};
+use crate::types::{ScalarType, StateSpace, TypeClass};
 
 /// `symbol`, `generic(symbol)`, each with an offset.
 struct SymbolValue<'a> {
@@ -358,20 +358,22 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// The bits of a constant as a value of a type; what to do instead if it does not fit.
+///
+/// Bits are taken as ptxas takes them: the low ones where there are too many, zeros above where there are
+/// too few, of `0f` constants also for `.f64`. An untyped variable of 32 bits takes the nearest single.
 fn constant_bits(ty: ScalarType, constant: Constant) -> Result<u128, &'static str> {
-    let float = match constant {
-        Constant::Signed(value) if !ty.is_float() => return Ok(i128::from(value) as u128),
-        Constant::Unsigned(value) if !ty.is_float() => return Ok(u128::from(value)),
-        Constant::Signed(_) | Constant::Unsigned(_) => {
-            return Err("write a floating-point number, such as `1.0`");
+    let untyped = ty.class() == TypeClass::Bits;
+    match constant {
+        Constant::Signed(value) if !ty.is_float() => Ok(u128::from(value as u64)),
+        Constant::Unsigned(value) if !ty.is_float() => Ok(u128::from(value)),
+        Constant::Signed(_) | Constant::Unsigned(_) => Err("write a floating-point number, such as `1.0`"),
+        Constant::Double(value) if ty == ScalarType::F32 || (untyped && ty.bits() == 32) => {
+            Ok(u128::from((value as f32).to_bits()))
         }
-        Constant::Double(value) => value,
-        Constant::Single(bits) if ty == ScalarType::F32 => return Ok(u128::from(bits)),
-        Constant::Single(bits) => f64::from(f32::from_bits(bits)),
-    };
-    match ty {
-        ScalarType::F32 => Ok(u128::from((float as f32).to_bits())),
-        ScalarType::F64 => Ok(u128::from(float.to_bits())),
-        _ => Err("only `.f32` and `.f64` variables take floating-point numbers"),
+        Constant::Double(value) if ty == ScalarType::F64 || untyped => Ok(u128::from(value.to_bits())),
+        Constant::Single(bits) if matches!(ty, ScalarType::F32 | ScalarType::F64) || untyped => {
+            Ok(u128::from(bits))
+        }
+        _ => Err("only `.f32`, `.f64` and untyped variables take floating-point numbers"),
     }
 }

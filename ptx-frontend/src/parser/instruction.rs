@@ -11,7 +11,7 @@ use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{Address, AddressBase, Guard, Instruction, LabelId, OpId, Operand, OperandList};
-use crate::opcode::Opcode;
+use crate::opcode::{Modifiers, Opcode};
 use crate::span::Span;
 use crate::table::{Form, OperandView, Resolved, check_operands, resolve_op};
 use crate::types::{ScalarType, StateSpace};
@@ -33,6 +33,18 @@ struct OpEntry {
     forms: SmallVec<[(Form, OpId); 2]>,
 }
 
+/// What `array[index]` is to an instruction, as ptxas has it.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) enum Element {
+    /// Nothing that it takes.
+    #[default]
+    Refused,
+    /// The address itself.
+    Value,
+    /// What is there.
+    Memory,
+}
+
 /// The operands of the instruction that is being read.
 #[derive(Default)]
 pub(super) struct Operands<'a> {
@@ -40,8 +52,16 @@ pub(super) struct Operands<'a> {
     pub(super) spans: SmallVec<[Span; 8]>,
     /// Labels to be settled: operand and name.
     pub(super) labels: SmallVec<[(u32, Name<'a>); 1]>,
-    /// Whether `array[1]` is the address itself.
-    pub(super) value: bool,
+    /// What `array[1]` is to the instruction.
+    pub(super) element: Element,
+    /// Their opcode, if the table has it.
+    entry: Option<u32>,
+    /// Positions of `variable+offset`.
+    pub(super) offsets: SmallVec<[u32; 1]>,
+    /// Operands that instructions before this one compute: what they are checked as stays in `list`.
+    pub(super) computed: SmallVec<[(u32, Operand); 1]>,
+    /// Those instructions.
+    pub(super) before: SmallVec<[(OpId, SmallVec<[Operand; 4]>); 2]>,
     /// Something was wrong and has been reported.
     pub(super) bad: bool,
 }
@@ -54,7 +74,12 @@ impl<'a> Parser<'a> {
         let entry = self.opcode()?;
         let mut operands = Operands { bad: guard.is_err() || entry.is_none(), ..Operands::default() };
         let opcode = entry.map(|entry| self.ops.entries[entry as usize].resolved.op.opcode);
-        operands.value = opcode == Some(Opcode::Mov);
+        operands.entry = entry;
+        operands.element = match opcode {
+            Some(Opcode::Mov | Opcode::Cvta) => Element::Value,
+            Some(Opcode::Ld | Opcode::Ldu | Opcode::St) => Element::Memory,
+            _ => Element::Refused,
+        };
         match opcode {
             Some(Opcode::Call) => self.call_operands(&mut operands)?,
             _ => self.operands(opcode, &mut operands)?,
@@ -65,10 +90,16 @@ impl<'a> Parser<'a> {
         self.bump();
         let span = self.since(start);
         let (Some(entry), Ok(guard), false) = (entry, guard, operands.bad) else { return Ok(()) };
-        if !self.parameters_used_right(opcode, &operands) {
+        if !self.parameters_used_right(opcode, &operands) || !self.source_fits(opcode, &operands) {
             return Ok(());
         }
-        let Some(op) = self.check(entry, &operands, span) else { return Ok(()) };
+        let Some(op) = self.check(entry, &mut operands, span) else { return Ok(()) };
+        for (op, list) in std::mem::take(&mut operands.before) {
+            self.push_instruction(op, None, &Operands { list: list[..].into(), ..Operands::default() }, span);
+        }
+        for &(at, operand) in &operands.computed {
+            operands.list[at as usize] = operand;
+        }
         self.push_instruction(op, guard, &operands, span);
         Ok(())
     }
@@ -86,6 +117,24 @@ impl<'a> Parser<'a> {
             location: self.debug.current,
             span,
         });
+    }
+
+    /// `cp.async` cannot take more bytes than it copies.
+    fn source_fits(&mut self, opcode: Option<Opcode>, operands: &Operands<'a>) -> bool {
+        let (
+            Some(Opcode::Cp),
+            [Operand::Address(_), Operand::Address(_), Operand::Integer(copied), Operand::Integer(taken), ..],
+        ) = (opcode, &operands.list[..])
+        else {
+            return true;
+        };
+        if *copied >= *taken || *taken > 16 {
+            return true;
+        }
+        let message = format!("`cp.async` of {copied} bytes with a source of {taken}");
+        let error = Diagnostic::error(codes::CONSTANT_VALUE, operands.spans[3], message);
+        self.error(error.caption(format!("must be from 0 to {copied}")));
+        false
     }
 
     /// What ISA 5.1.6.4 forbids: taking the address of a local `.param` variable, writing parameters,
@@ -110,7 +159,7 @@ impl<'a> Parser<'a> {
                 _ if taken && !returned && !passed => {
                     "the address of a local `.param` variable cannot be taken"
                 }
-                Some(Opcode::St) if passed => "a parameter cannot be written",
+                Some(Opcode::St) if passed && !taken => "a parameter cannot be written",
                 Some(Opcode::Ld) if returned => "a return parameter cannot be read",
                 _ => continue,
             };
@@ -122,39 +171,79 @@ impl<'a> Parser<'a> {
     }
 
     /// Matches the operands against the table; the op of the row that fits.
-    fn check(&mut self, entry: u32, operands: &Operands<'a>, span: Span) -> Option<OpId> {
+    fn check(&mut self, entry: u32, operands: &mut Operands<'a>, span: Span) -> Option<OpId> {
         let errors = self.report.errors();
-        let Self { ops, report, names, module, state, context, .. } = self;
-        let entry = &mut ops.entries[entry as usize];
-        let register_type = |id: crate::RegId| {
-            names.registers.get(id.index()).map_or(ScalarType::B32, |register| register.ty)
-        };
-        let variable = |id: crate::VarId| {
-            let variable = &module.variables[id.index()];
-            (variable.space, variable.ty)
-        };
-        let form = if entry.resolved.op.opcode == Opcode::Call {
-            Some(entry.resolved.op.form)
-        } else {
-            let view = OperandView {
-                operands: &operands.list,
-                spans: &operands.spans,
-                pool: &state.body.operand_pool,
-                register_type: &register_type,
-                variable: &variable,
-                span,
-            };
-            check_operands(context, &entry.resolved, &view, &mut report.list)
-        };
-        report.settle();
-        let form = form.filter(|_| report.errors() == errors)?;
+        if !operands.offsets.is_empty() && self.fit(entry, operands, span, &mut Vec::new()).is_none() {
+            self.compute_offsets(entry, operands, span);
+        }
+        let mut list = std::mem::take(&mut self.report.list);
+        let form = self.fit(entry, operands, span, &mut list);
+        self.report.list = list;
+        self.report.settle();
+        let form = form.filter(|_| self.report.errors() == errors)?;
+        let entry = &mut self.ops.entries[entry as usize];
         if let Some(&(_, id)) = entry.forms.iter().find(|(other, _)| *other == form) {
             return Some(id);
         }
-        let id = OpId(module.ops.len() as u32);
-        module.ops.push(crate::Op { form, ..entry.resolved.op.clone() });
+        let id = OpId(self.module.ops.len() as u32);
+        self.module.ops.push(crate::Op { form, ..entry.resolved.op.clone() });
         entry.forms.push((form, id));
         Some(id)
+    }
+
+    /// Bits of the last type of the instruction that is being read; 0 if it has none.
+    pub(super) fn width(&self, operands: &Operands<'a>) -> u32 {
+        let op = operands.entry.map(|entry| &self.ops.entries[entry as usize].resolved.op);
+        op.and_then(|op| op.types().last()).map_or(0, ScalarType::bits)
+    }
+
+    /// The row that the operands fit, or what is wrong with them.
+    pub(super) fn fit(
+        &self,
+        entry: u32,
+        operands: &Operands<'a>,
+        span: Span,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Form> {
+        let entry = &self.ops.entries[entry as usize];
+        if entry.resolved.op.opcode == Opcode::Call {
+            return Some(entry.resolved.op.form);
+        }
+        let register_type = |id: crate::RegId| {
+            self.names.registers.get(id.index()).map_or(ScalarType::B32, |register| register.ty)
+        };
+        let variable = |id: crate::VarId| {
+            let variable = &self.module.variables[id.index()];
+            (variable.space, variable.ty)
+        };
+        let view = OperandView {
+            operands: &operands.list,
+            spans: &operands.spans,
+            computed: &operands.computed,
+            pool: &self.state.body.operand_pool,
+            register_type: &register_type,
+            variable: &variable,
+            span,
+        };
+        check_operands(&self.context, &entry.resolved, &view, diagnostics)
+    }
+
+    /// The op of an instruction that the text does not have.
+    pub(super) fn op_for(&mut self, text: &'static str, list: &[Operand], span: Span) -> Done<OpId> {
+        let entry = match self.ops.by_text.get(text) {
+            Some(&entry) => entry,
+            None => {
+                let mut words = text.split('.').map(|word| (word, span));
+                let opcode = words.next().unwrap_or((text, span));
+                let words: SmallVec<[(&str, Span); 4]> = words.collect();
+                let entry = self.resolve(opcode, &words).ok_or(Stop)?;
+                self.ops.by_text.insert(text, entry);
+                entry
+            }
+        };
+        let spans = list.iter().map(|_| span).collect();
+        let mut operands = Operands { list: list.into(), spans, ..Operands::default() };
+        self.check(entry, &mut operands, span).ok_or(Stop)
     }
 
     /// `@p`, `@!p`
@@ -263,7 +352,7 @@ impl<'a> Parser<'a> {
             let operand = match opcode {
                 Some(Opcode::Bra) => self.label_operand(operands)?,
                 Some(Opcode::Brx) if operands.list.len() == 1 => self.targets_operand(operands)?,
-                _ => self.operand(operands)?,
+                _ => self.operand_or_sum(operands)?,
             };
             operands.list.push(operand);
             operands.spans.push(self.since(start));

@@ -6,8 +6,8 @@
 
 mod alias;
 mod body;
-mod call;
-mod constant;
+pub(crate) mod call;
+pub(crate) mod constant;
 mod debug;
 mod declaration;
 mod function;
@@ -18,17 +18,18 @@ mod names;
 mod operand;
 mod require;
 mod special;
+mod sum;
 mod tokens;
 mod variable;
 
 use nom::Err;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::{Token, TokenKind, lex};
-use crate::module::{FuncId, Linkage, Module};
+use crate::module::{FuncId, Linkage, Module, PtxVersion};
 use crate::report::Report;
 use crate::span::{Source, SourceId, Span};
 use crate::table::Context;
@@ -85,6 +86,10 @@ struct Parser<'a> {
     formals: [Range<u32>; 2],
     /// `.alias` directives: alias and function.
     aliases: Vec<(FuncId, FuncId)>,
+    /// Functions with `.abi_preserve` or `.abi_preserve_control`.
+    preserved: FxHashMap<FuncId, function::Preserved>,
+    /// `.reg` and `.local` variables of module scope, which PTX had before 3.0.
+    shared_by_functions: Vec<function::Formal<'a>>,
     /// How many more variables and labels ranges may stand for.
     ranges_left: u64,
     /// Undefined names that were reported in this function.
@@ -111,6 +116,8 @@ impl<'a> Parser<'a> {
             function: FuncId(0),
             formals: [0..0, 0..0],
             aliases: Vec::new(),
+            shared_by_functions: Vec::new(),
+            preserved: FxHashMap::default(),
             ranges_left: 65536 + text.len() as u64 / 8,
             unknown: FxHashSet::default(),
         }
@@ -310,6 +317,7 @@ impl<'a> Parser<'a> {
             ".nv_intermediate_source_section" => self.intermediate_section(),
             ".loc_intermediate" => self.location_intermediate(),
             ".alias" => self.alias(),
+            ".tex" if self.module.version < PtxVersion::new(1, 5) => self.textures(start),
             ".tex" => {
                 self.error(
                     Diagnostic::error(codes::REMOVED, start, "`.tex` is gone since PTX 1.5")

@@ -255,36 +255,15 @@ impl<'a> Parser<'a> {
     }
 
     /// `sym`, `sym+4`, `sym[1]`: its name is consumed.
-    fn variable_operand(&mut self, id: crate::VarId, operands: &Operands<'a>) -> Done<Operand> {
+    fn variable_operand(&mut self, id: crate::VarId, operands: &mut Operands<'a>) -> Done<Operand> {
         match self.kind() {
             TokenKind::Plus => {
                 self.bump();
                 let offset = self.rule(integer)? as i64;
+                operands.offsets.push(operands.list.len() as u32);
                 Ok(Operand::Variable(id, offset))
             }
-            TokenKind::OpenBracket => {
-                self.bump();
-                if self.kind() == TokenKind::Word && !self.word().starts_with("WARP_SZ") {
-                    let span = self.span();
-                    return self.stop(
-                        Diagnostic::error(
-                            codes::ADDRESS,
-                            span,
-                            "an array cannot be indexed by a register here",
-                        )
-                        .help("compute the address in a register and write `[register]`"),
-                    );
-                }
-                let index = self.rule(integer)? as i64;
-                self.expect(TokenKind::CloseBracket)?;
-                let variable = &self.module.variables[id.index()];
-                let offset = index.wrapping_mul(i64::from(variable.ty.bytes() * variable.vector));
-                // `mov` takes the address, memory instructions what is there.
-                Ok(match operands.value {
-                    true => Operand::Variable(id, offset),
-                    false => Operand::Address(Address { base: AddressBase::Variable(id), offset }),
-                })
-            }
+            TokenKind::OpenBracket => self.element(id, operands),
             TokenKind::Minus => {
                 let span = self.span();
                 self.stop(minus_offset(span))

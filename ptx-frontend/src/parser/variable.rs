@@ -9,7 +9,7 @@ use super::{Done, Parser, SOURCE};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
-use crate::module::{FuncId, Linkage, Symbol, VarId, Variable};
+use crate::module::{FuncId, FunctionKind, Linkage, PtxVersion, Symbol, VarId, Variable};
 use crate::span::Span;
 use crate::types::{ScalarType, StateSpace, TypeClass};
 
@@ -28,7 +28,9 @@ impl<'a> Parser<'a> {
         }
         loop {
             let declarator = self.rule(declarator)?;
-            if head.space == StateSpace::Reg {
+            if self.is_shared_by_functions(&head) {
+                self.shared_by_functions.push((head.clone(), declarator));
+            } else if head.space == StateSpace::Reg {
                 self.declare_register(&head, &declarator);
             } else {
                 self.declare_variable(&head, declarator, linkage)?;
@@ -44,13 +46,71 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// `.tex .u32 a, b;`, which PTX had before 1.5: textures by their old name.
+    pub(super) fn textures(&mut self, start: Span) -> Done {
+        self.bump();
+        let type_span = self.span();
+        if self.kind() != TokenKind::Directive || !matches!(self.word(), ".u32" | ".u64") {
+            return self.expected("`.u32` or `.u64`");
+        }
+        self.bump();
+        let head = Head {
+            space: StateSpace::Global,
+            align: None,
+            attributes: Attributes::default(),
+            vector: 1,
+            ty: ScalarType::Texref,
+            pointer: None,
+            span: start.to(type_span),
+            type_span,
+        };
+        loop {
+            let declarator = self.rule(declarator)?;
+            self.declare_variable(&head, declarator, Linkage::Internal)?;
+            if !self.eat(TokenKind::Comma) {
+                return self.expect(TokenKind::Semicolon);
+            }
+        }
+    }
+
+    /// Whether this declares what all functions of a thread share: registers and local memory of module
+    /// scope, in PTX before 3.0.
+    fn is_shared_by_functions(&self, head: &Head) -> bool {
+        let space = matches!(head.space, StateSpace::Reg | StateSpace::Local);
+        space && !self.inside() && self.module.version < PtxVersion::new(3, 0)
+    }
+
+    /// Declares those in the kernel that begins: with no device function nothing is shared.
+    pub(super) fn declare_shared_by_functions(&mut self, kind: FunctionKind) {
+        for (head, declarator) in self.shared_by_functions.clone() {
+            if kind == FunctionKind::Func {
+                let message = format!("`{}` is shared by all functions of a thread", declarator.name.text);
+                self.error(
+                    Diagnostic::error(codes::MISPLACED, declarator.span, message)
+                        .caption("not supported where there are device functions")
+                        .help("declare it in the functions, or pass it to them"),
+                );
+                self.names.bind(declarator.name.text, Entity::Unknown, declarator.name.span);
+            } else if head.space == StateSpace::Reg {
+                self.declare_register(&head, &declarator);
+            } else {
+                // What is wrong with it has been said.
+                let _ = self.declare_variable(&head, declarator, Linkage::Internal);
+            }
+        }
+        if kind == FunctionKind::Func {
+            self.shared_by_functions.clear();
+        }
+    }
+
     fn inside(&self) -> bool {
         self.names.depth() > 0
     }
 
     fn check_head(&mut self, head: &Head, linkage: Linkage, start: Span) {
         let space = head.space;
-        if !self.inside() && matches!(space, StateSpace::Reg | StateSpace::Local | StateSpace::Param) {
+        let misplaced = matches!(space, StateSpace::Reg | StateSpace::Local | StateSpace::Param);
+        if !self.inside() && misplaced && !self.is_shared_by_functions(head) {
             self.error(
                 Diagnostic::error(
                     codes::MISPLACED,
@@ -112,17 +172,26 @@ impl<'a> Parser<'a> {
             "`.samplerref` needs `.target texmode_independent`".to_owned()
         } else if ty.bits() * vector > 128 {
             format!("`.v{vector} {ty}` is longer than 128 bits")
-        } else if space == StateSpace::Param && (vector > 1 || ty == ScalarType::F16x2) {
-            "parameters in `.param` have scalar types".to_owned()
         } else {
             return;
         };
-        let mut error = Diagnostic::error(codes::INVALID_TYPE, type_span, problem);
-        if space == StateSpace::Param && vector > 1 {
-            error = error
-                .help(format!("pass an array: `.param .align {} {ty} name[{vector}]`", ty.bytes() * vector));
+        self.error(Diagnostic::error(codes::INVALID_TYPE, type_span, problem));
+    }
+
+    /// Vectors and packed types are parameters only as elements of arrays.
+    pub(super) fn check_parameter_type(&mut self, head: &Head, declarator: &Declarator<'a>) {
+        let Head { ty, vector, type_span, .. } = *head;
+        let packed = vector > 1 || ty == ScalarType::F16x2;
+        if head.space != StateSpace::Param || !packed || !declarator.dimensions.is_empty() {
+            return;
         }
-        self.error(error);
+        let problem = "parameters in `.param` have scalar types";
+        let error = Diagnostic::error(codes::INVALID_TYPE, type_span, problem);
+        self.error(match vector {
+            1 => error,
+            _ => error
+                .help(format!("pass an array: `.param .align {} {ty} name[{vector}]`", ty.bytes() * vector)),
+        });
     }
 
     fn independent_textures(&self) -> bool {
@@ -179,6 +248,7 @@ impl<'a> Parser<'a> {
     fn declare_variable(&mut self, head: &Head, declarator: Declarator<'a>, linkage: Linkage) -> Done {
         let owner = self.inside().then_some(self.function);
         let errors = self.report.errors();
+        self.check_parameter_type(head, &declarator);
         let mut variable = self.layout(head, &declarator, linkage, owner);
         let sound = self.report.errors() == errors;
         let name = declarator.name;
@@ -367,6 +437,15 @@ impl<'a> Parser<'a> {
                 )
                 .caption("differs from the declaration before")
                 .label(earlier, "declared here before"),
+            );
+            return;
+        }
+        if old.linkage == Linkage::Extern && variable.linkage == Linkage::Internal {
+            let message = format!("`{}` is `.extern` and cannot be defined for its module only", name.text);
+            self.error(
+                Diagnostic::error(codes::LINKAGE, name.span, message)
+                    .label(earlier, "declared here before")
+                    .help("write `.visible`"),
             );
             return;
         }

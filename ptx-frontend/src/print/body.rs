@@ -145,7 +145,7 @@ impl<'m> Printer<'m> {
                 Operand::Vector(list) if list.len == 0 => {}
                 Operand::Vector(list) if at != 1 => {
                     put!(self.out, "{before}(");
-                    self.elements(body, list, names);
+                    self.arguments(body, list, names);
                     self.out.push(')');
                     before = ", ";
                 }
@@ -155,6 +155,28 @@ impl<'m> Printer<'m> {
                     before = ", ";
                 }
             }
+        }
+    }
+
+    /// As `elements`, with whole vectors for their components.
+    fn arguments(&mut self, body: &Body, list: OperandList, names: &Names<'_>) {
+        let elements = body.elements(list);
+        let mut at = 0;
+        while let Some(operand) = elements.get(at) {
+            if at > 0 {
+                self.out.push_str(", ");
+            }
+            at += match *operand {
+                Operand::Register(id) => {
+                    let (name, vector) = names.whole(id);
+                    put!(self.out, "{name}");
+                    vector as usize
+                }
+                _ => {
+                    self.operand(body, operand, names);
+                    1
+                }
+            };
         }
     }
 

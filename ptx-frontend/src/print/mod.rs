@@ -14,6 +14,7 @@ use crate::module::{
     FuncId, Function, FunctionKind, Initializer, Linkage, Module, Operand, Param, Relocation, Symbol, Tuning,
     VarId, Variable,
 };
+use crate::parser::call::is_further_component;
 use crate::types::{ScalarType, StateSpace};
 use debug::DebugStrings;
 use names::Names;
@@ -287,7 +288,7 @@ impl<'m> Printer<'m> {
 
     fn params(&mut self, function: &Function, names: &Names<'_>, list: &[Param]) {
         self.out.push('(');
-        for (at, param) in list.iter().enumerate() {
+        for (at, param) in list.iter().filter(|param| !is_further_component(function, param)).enumerate() {
             if at > 0 {
                 self.out.push_str(", ");
             }

@@ -92,6 +92,11 @@ impl<'m> Names<'m> {
         (name, length(list, id.index()))
     }
 
+    /// The same of a register of the function.
+    pub(super) fn whole(&self, id: RegId) -> (&str, u32) {
+        self.whole_register(id, &self.function.registers)
+    }
+
     /// A register as an operand: its name and the suffix of its component.
     pub(super) fn register(&self, id: RegId) -> (&str, &str) {
         let register = &self.function.registers[id.index()];

@@ -30,6 +30,8 @@ pub(super) enum Misfit {
     Absolute,
     /// A special register that needs more than the module says.
     Special(SpecialRegister),
+    /// A sum where something is written.
+    Sum,
     /// Something else altogether.
     Form,
 }
@@ -42,6 +44,9 @@ pub(super) fn fits(
 ) -> Result<(), (usize, Misfit)> {
     let checker = Checker { context, view };
     for (at, (expect, operand)) in expectations.iter().zip(view.operands).enumerate() {
+        if expect.flags.destination && view.computed.iter().any(|(sum, _)| *sum as usize == at) {
+            return Err((at, Misfit::Sum));
+        }
         checker.operand(expect, operand).map_err(|misfit| (at, misfit))?;
     }
     Ok(())

@@ -62,6 +62,8 @@ pub(crate) struct OperandView<'a> {
     pub(crate) operands: &'a [Operand],
     /// Where each of `operands` is.
     pub(crate) spans: &'a [Span],
+    /// Positions in `operands` of sums, with the registers that will hold them.
+    pub(crate) computed: &'a [(u32, Operand)],
     /// The body's operand pool, for the elements of vectors and pairs.
     pub(crate) pool: &'a [Operand],
     /// The type of a register.

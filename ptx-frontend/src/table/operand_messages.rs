@@ -115,6 +115,7 @@ fn wrong(
         Misfit::Base(ty) => (codes::ADDRESS_BASE, format!("a base register of type `{ty}`")),
         Misfit::Absolute => (codes::ADDRESS_BASE, "an absolute address, which only `.local` has".to_owned()),
         Misfit::Special(register) => return special(context, *register, span),
+        Misfit::Sum => (codes::OPERAND_FORM, "a sum".to_owned()),
         Misfit::Form => (codes::OPERAND_FORM, form_found(view.operands.get(at), expect)),
     };
     let message = format!("operand `{name}` of `{}` must be {wanted}, found {found}", resolved.op);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ptx_frontend::{
     Address, AddressBase, Body, FuncId, Function, Instruction, LocationId, Module, Operand, OperandList,
-    Param, Relocation, Symbol, VarId, Variable,
+    Param, RegId, Register, Relocation, Symbol, VarId, Variable,
 };
 
 type Result = std::result::Result<(), String>;
@@ -23,6 +23,10 @@ struct Pair<'m> {
     /// Variables of the one that were found to correspond to variables of the other.
     variables: HashMap<VarId, VarId>,
     back: HashMap<VarId, VarId>,
+    /// The same of registers of the function that is compared.
+    registers: HashMap<RegId, RegId>,
+    registers_back: HashMap<RegId, RegId>,
+    files: [Vec<Register>; 2],
 }
 
 /// Compares two modules; says what differs.
@@ -39,7 +43,15 @@ pub(crate) fn same(a: &Module, b: &Module) -> Result {
     left.sort();
     right.sort();
     equal!("symbols", left, right);
-    let mut pair = Pair { a, b, variables: HashMap::new(), back: HashMap::new() };
+    let mut pair = Pair {
+        a,
+        b,
+        variables: HashMap::new(),
+        back: HashMap::new(),
+        registers: HashMap::new(),
+        registers_back: HashMap::new(),
+        files: [Vec::new(), Vec::new()],
+    };
     for (name, &symbol) in &a.symbols {
         pair.symbol(symbol, b.symbols[name]).map_err(|error| format!("{name}: {error}"))?;
         if let (Symbol::Function(x), Symbol::Function(y)) = (symbol, b.symbols[name]) {
@@ -111,19 +123,32 @@ impl Pair<'_> {
         Ok(())
     }
 
+    fn register(&mut self, x: RegId, y: RegId) -> Result {
+        let [left, right] = &self.files;
+        equal!("register", left[x.index()].ty, right[y.index()].ty);
+        match (self.registers.insert(x, y), self.registers_back.insert(y, x)) {
+            (None, None) => Ok(()),
+            (Some(old), Some(back)) if old == y && back == x => Ok(()),
+            _ => Err(format!("{x:?} stands for several registers")),
+        }
+    }
+
     fn function(&mut self, f: &Function, g: &Function) -> Result {
         equal!("kind", f.kind, g.kind);
         equal!("linkage", f.linkage, g.linkage);
         equal!("parameter bytes", f.param_bytes, g.param_bytes);
         equal!("noreturn", f.noreturn, g.noreturn);
         equal!("tuning", format!("{:?}", f.tuning), format!("{:?}", g.tuning));
-        let types = |f: &Function| f.registers.iter().map(|register| register.ty).collect::<Vec<_>>();
-        equal!("registers", types(f), types(g));
+        equal!("registers", f.registers.len(), g.registers.len());
+        self.registers.clear();
+        self.registers_back.clear();
+        self.files = [f.registers.clone(), g.registers.clone()];
         for (x, y) in [(&f.returns, &g.returns), (&f.params, &g.params), (&variables(f), &variables(g))] {
             equal!("parameters and variables", x.len(), y.len());
             for (x, y) in x.iter().zip(y) {
                 match (*x, *y) {
                     (Param::Variable(x), Param::Variable(y)) => self.variable(x, y)?,
+                    (Param::Register(x), Param::Register(y)) => self.register(x, y)?,
                     (x, y) => equal!("parameters", x, y),
                 }
             }
@@ -166,7 +191,13 @@ impl Pair<'_> {
     fn instruction(&mut self, x: &Body, y: &Body, i: &Instruction, j: &Instruction) -> Result {
         let (op, other) = (self.a.op(i), self.b.op(j));
         equal!("op", (op.to_string(), op.form), (other.to_string(), other.form));
-        equal!("guard", i.guard, j.guard);
+        match (i.guard, j.guard) {
+            (Some(x), Some(y)) => {
+                equal!("guard", x.negated, y.negated);
+                self.register(x.register, y.register)?;
+            }
+            (x, y) => equal!("guard", x, y),
+        }
         equal!("location", place(x, i.location, 0), place(y, j.location, 0));
         self.list(x, y, i.operands, j.operands).map_err(|error| format!("{op}: {error}"))
     }
@@ -184,6 +215,14 @@ impl Pair<'_> {
             (Operand::Variable(v, o), Operand::Variable(w, r)) => {
                 equal!("offset", o, r);
                 self.variable(v, w)
+            }
+            (Operand::Register(r), Operand::Register(s)) | (Operand::Negated(r), Operand::Negated(s)) => {
+                self.register(r, s)
+            }
+            (Operand::Part(r, p), Operand::Part(s, q))
+            | (Operand::NegatedPart(r, p), Operand::NegatedPart(s, q)) => {
+                equal!("part", p, q);
+                self.register(r, s)
             }
             (Operand::Function(f), Operand::Function(g)) => self.callee(f, g),
             (Operand::Vector(i), Operand::Vector(j))
@@ -205,6 +244,7 @@ impl Pair<'_> {
         equal!("offset", a.offset, b.offset);
         match (a.base, b.base) {
             (AddressBase::Variable(v), AddressBase::Variable(w)) => self.variable(v, w),
+            (AddressBase::Register(r), AddressBase::Register(s)) => self.register(r, s),
             (p, q) => {
                 equal!("base", p, q);
                 Ok(())

@@ -87,9 +87,7 @@ impl Decoder<'_> {
             }
             // Sign-extended, as integer constants are 64 bits wide.
             Operand::Integer(value) => self.bits(value as i64 as i128 as u128, rows),
-            Operand::F32(bits) if ty.bits() == 64 => {
-                self.bits(f64::from(f32::from_bits(bits)).to_bits().into(), rows)
-            }
+            // For `.f64` too they are the low bits, as ptxas has it.
             Operand::F32(bits) => self.bits(bits.into(), rows),
             Operand::F64(bits) if ty.bits() == 32 => {
                 self.bits((f64::from_bits(bits) as f32).to_bits().into(), rows)
@@ -100,7 +98,7 @@ impl Decoder<'_> {
             Operand::Function(id) => self.constant(Constant::Function(id, rows)),
             Operand::Sink => self.bits(0, rows),
             Operand::Part(..) => return Err("a part of a register as an operand of this instruction".into()),
-            other => return Err(format!("an operand of this kind: {other:?}")),
+            other => return Err(format!("{} as an operand of this instruction", kind_of(other))),
         })
     }
 
@@ -412,4 +410,17 @@ pub(super) fn bits_type(width: u32) -> Option<ScalarType> {
         128 => ScalarType::B128,
         _ => return None,
     })
+}
+
+/// The kind of an operand in words, for refusals.
+fn kind_of(operand: Operand) -> &'static str {
+    match operand {
+        Operand::Vector(_) => "a vector",
+        Operand::Pair(_) => "a pair of destinations",
+        Operand::Address(_) | Operand::AddressList(_) => "an address in brackets",
+        Operand::Label(_) | Operand::BranchTargets(_) => "a label",
+        Operand::Prototype(_) => "a call prototype",
+        Operand::Negated(_) | Operand::NegatedPart(..) => "a negated register",
+        _ => "a constant",
+    }
 }
