@@ -155,12 +155,15 @@ impl Decoder<'_> {
         self.emit_copy(guard, AsyncCopy { from: load, to: store, size, fill: None });
         if op.has(Modifier::MbarrierCompleteTxBytes) {
             let &[barrier, ..] = rest else { return Err(format!("`{op}` with these operands")) };
+            // What is copied, also where the size is no multiple of 16.
+            let copied = self.temporary(1);
+            self.unary(guard, map1!(|a: u32| -> u32 { a & !15 }), copied, size, 0);
             self.change(
                 guard,
                 StateSpace::Shared,
                 barrier,
                 MbarrierOp::CompleteTx,
-                size,
+                copied,
                 None,
                 MemOrder::Release,
             )?;

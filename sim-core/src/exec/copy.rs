@@ -2,16 +2,18 @@
 //! stores of one unit after the other.
 
 use super::access::{At, Checked, Direction};
+use super::fault::Fault;
 use super::step::{Machine, write_uniform};
 use crate::code::{Access, AsyncCopy};
+use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers};
 use crate::observer::Observer;
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// `at`: the lanes and the place; its access and direction do not matter.
     pub(super) fn copy(&mut self, registers: &mut Registers, at: At<'_>, copy: &AsyncCopy) -> Checked {
-        let sizes = registers.read::<u32>(copy.size);
         let unit = u32::from(copy.from.size);
+        let sizes = registers.read::<u32>(copy.size).map(|size| taken(copy, size));
         let lanes_with = |wanted: &dyn Fn(u32) -> bool| {
             (0..32).fold(0, |m: LaneMask, lane| m | u32::from(wanted(sizes[lane])) << lane) & at.lanes
         };
@@ -46,6 +48,31 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(())
     }
 
+    /// What is to be said of sizes that the manual leaves undefined (ISA 9.7.9.25).
+    pub(super) fn wrong_size(
+        &self,
+        registers: &Registers,
+        lanes: LaneMask,
+        copy: &AsyncCopy,
+    ) -> Option<Fault> {
+        let sizes = registers.read::<u32>(copy.size);
+        let wrong = (0..32)
+            .filter(|&lane| lanes >> lane & 1 != 0 && taken(copy, sizes[lane]) != sizes[lane])
+            .fold(0, |mask: LaneMask, lane| mask | 1 << lane);
+        if wrong == 0 {
+            return None;
+        }
+        let size = sizes[wrong.trailing_zeros() as usize];
+        let what = match copy.fill {
+            Some(_) => {
+                format!("`cp.async` of {} bytes with a source of {size} bytes, which is more", copy.from.size)
+            }
+            None => format!("a bulk copy of {size} bytes, which is no multiple of 16"),
+        };
+        let text = format!("{what}: undefined; sm_90 copies {} bytes", taken(copy, size));
+        Some(Fault::new(FindingKind::UndefinedBehavior, wrong, text))
+    }
+
     /// Loads and stores one unit.
     fn unit(
         &mut self,
@@ -77,5 +104,15 @@ impl<O: Observer> Machine<'_, '_, O> {
             Direction::Load => self.load(registers, &at),
             _ => self.store(registers, &at),
         }
+    }
+}
+
+/// The bytes that sm_90 takes from the source where so many are asked for: its machine code holds a bulk size
+/// as a count of 16 bytes, and the bytes to leave out of `cp.async` in the low bits of the address.
+fn taken(copy: &AsyncCopy, size: u32) -> u32 {
+    match copy.fill {
+        Some(_) if size == 0 => 0,
+        Some(_) => (size - 1) % u32::from(copy.from.size) + 1,
+        None => size & !15,
     }
 }

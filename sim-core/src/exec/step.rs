@@ -362,6 +362,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
                 Action::Copy(index) => {
                     let copy = &code.copies[*index as usize];
+                    if let Some(fault) = self.wrong_size(&registers, active, copy) {
+                        self.worker.grid.report(self.cta, self.index, group.frame, position, fault);
+                    }
                     let at = at(Direction::Load, &copy.from);
                     if let Err(fault) = self.copy(&mut registers, at, copy) {
                         break Event::Fault(fault);
