@@ -127,8 +127,39 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print a manual page
+    Man {
+        /// Of this command, such as `conformance verify`; without it, of warpgrind itself
+        #[arg(value_name = "COMMAND", conflicts_with = "output")]
+        verbs: Vec<String>,
+        /// Write the pages of all commands into this folder
+        #[arg(short, long, value_name = "DIR")]
+        output: Option<PathBuf>,
+    },
+}
+
+impl Command {
+    /// The verb, as JSON documents name it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Run(_) => "run",
+            Self::Exec(_) => "exec",
+            Self::Check(_) => "check",
+            Self::Litmus(_) => "litmus",
+            Self::Devices(_) => "devices",
+            Self::Compare(_) => "compare",
+            Self::Record(_) => "record",
+            Self::ServeDevice => "serve-device",
+            Self::Explain(_) => "explain",
+            Self::Selftest { what: SelfTest::Numerics(_) } => "selftest numerics",
+            Self::Conformance { what: ConformanceCommand::List { .. } } => "conformance list",
+            Self::Conformance { what: ConformanceCommand::Record(_) } => "conformance record",
+            Self::Conformance { what: ConformanceCommand::Verify(_) } => "conformance verify",
+            Self::Conformance { what: ConformanceCommand::Report(_) } => "conformance report",
+            Self::Completions { .. } => "completions",
+            Self::Man { .. } => "man",
+        }
+    }
 }
 
 /// `warpgrind run`
@@ -163,6 +194,10 @@ pub(crate) struct RunArgs {
     /// An argument, in order of the kernel's parameters; --help explains the forms
     #[arg(short, long = "arg", value_name = "ARG", allow_hyphen_values = true, help_heading = LAUNCH)]
     pub(crate) args: Vec<String>,
+
+    /// A buffer that is no argument itself, for addresses such as &NAME: NAME=TYPE[SHAPE]=CONTENTS>OUTPUT
+    #[arg(long, value_name = "NAME=BUFFER", help_heading = LAUNCH)]
+    pub(crate) buffer: Vec<String>,
 
     /// Print the first N elements (16 if not said) of a buffer or module variable afterwards
     #[arg(short, long, value_name = "NAME[:N]", help_heading = REPORT)]
@@ -573,12 +608,13 @@ Arguments are given in the order of the kernel's parameters (`warpgrind check --
                 'f32[64,32]=random:7:-1..1'  random values with seed 7 between -1 and 1
                 'f32[64]=randint:-8..8'   random whole numbers
                 'i32[1024]=seq'           0, 1, 2, ...; seq:START:STEP
-                'i32=1,2,3'               these; 'i32[99]=cycle:1,2,3' repeats them
+                'i32=1,2,3'               these, 'i32=7' one; 'i32[99]=cycle:1,2,3' repeats them
                 '@x.npy'                  a .npy file with its type and shape
                 'f32=@x.raw'              raw little-endian bytes
                 'f32[1024]>y.npy'         saved afterwards; '>y.raw' raw; '>-' printed
   Names         'y=f32[1024]=0' names a buffer for --print and for findings
-  References    '&y' or '&y+16' passes the address of a buffer again, plus bytes
+  References    '&y' or '&y+16' passes the address of a buffer again, plus bytes; of one that another
+                argument or --buffer 'y=…' defines, before or after, or of a variable of the module
   Structs       hex:0100000002000000 or bytes:@FILE
 
 Examples:

@@ -4,6 +4,8 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::element::{Element, parse_integer};
+use crate::exit::Failure;
+use crate::files;
 use crate::npy;
 use crate::value::Init;
 
@@ -77,11 +79,11 @@ impl Array {
     }
 
     /// Writes a `.npy` file, or raw bytes under any other name.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), String> {
-        let npy = path.extension().is_some_and(|extension| extension == "npy");
-        let result =
-            if npy { std::fs::write(path, npy::write(self)) } else { std::fs::write(path, &self.bytes) };
-        result.map_err(|error| format!("cannot write {}: {error}", path.display()))
+    pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
+        match path.extension().is_some_and(|extension| extension == "npy") {
+            true => files::replace(path, &npy::write(self)),
+            false => files::replace(path, &self.bytes),
+        }
     }
 
     /// Makes the array that `init` describes.

@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::modules::{demangle, read_source};
 use crate::report::{
     CheckReport, Console, DiagnosticJson, FailureJson, FileJson, KernelJson, ParameterJson, SCHEMA,
-    UnsupportedJson, plural,
+    UnsupportedJson, plural, printable,
 };
 use crate::run::{dimensions_text, parameters, type_text};
 
@@ -83,7 +83,7 @@ pub(crate) fn check(args: &CheckArgs, global: &Global, console: &Console) -> Res
 }
 
 fn check_file(path: &Path) -> Checked {
-    let name = path.display().to_string();
+    let name = printable(path);
     let source = match read_source(path) {
         Ok(source) => source,
         Err(failure) => return Checked { name, outcome: Err(failure) },

@@ -14,6 +14,7 @@ use sim_core::{Backend, DeviceConfig, Simulator};
 
 use crate::args::{ConformanceCommand, ConformanceRecordArgs, Global, VerifyArgs};
 use crate::exit::{Exit, Failure};
+use crate::files;
 use crate::report::{Console, SCHEMA, plural};
 
 /// Instructions that are known to differ, each with its reason.
@@ -119,7 +120,7 @@ fn record(args: &ConformanceRecordArgs, pool: &ThreadPool, console: &Console) ->
         recording = whole;
     }
     let bytes = recording.to_bytes();
-    write(&args.output, &bytes)?;
+    files::replace(&args.output, &bytes)?;
     for (case, refusal) in refused.iter().take(SHOWN) {
         console.out(format!("refused: {}: {refusal}\n", case.text));
     }
@@ -170,20 +171,6 @@ fn recorded(path: Option<&Path>) -> Result<(Recording, String), Failure> {
             Ok((recording.map_err(|error| Failure::usage(format!("{name}: {error}")))?, name))
         }
     }
-}
-
-/// Writes beside the file and renames, so that nothing half-written takes its place.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let fail = |error: std::io::Error| Failure::usage(format!("cannot write {}: {error}", path.display()));
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let done = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
-    if done.is_err() {
-        // It may not be there at all.
-        let _ = std::fs::remove_file(&part);
-    }
-    done.map_err(fail)
 }
 
 fn verify(args: &VerifyArgs, all: bool, pool: &ThreadPool, console: &Console) -> Result<Exit, Failure> {

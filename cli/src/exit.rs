@@ -25,6 +25,10 @@ pub(crate) enum Exit {
     Faulted = 5,
     /// A device was asked for and there is none, or none that can do it.
     NoDevice = 6,
+    /// SIGINT, which is Ctrl-C, ended it: 128 and the number of the signal, as shells have it.
+    Interrupted = 130,
+    /// SIGTERM ended it.
+    Terminated = 143,
 }
 
 impl Exit {
@@ -37,6 +41,7 @@ impl Exit {
         (Exit::Unsupported, "something needed is not supported"),
         (Exit::Faulted, "the kernel did not finish: a fault, a trap, a deadlock or a limit"),
         (Exit::NoDevice, "a device was asked for and there is none that can do it"),
+        (Exit::Interrupted, "Ctrl-C ended it; 143 for SIGTERM"),
     ];
 
     /// The number.
@@ -158,7 +163,7 @@ mod tests {
     #[test]
     fn codes_are_the_documented_ones() {
         let codes: Vec<u8> = Exit::ALL.iter().map(|(exit, _)| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 130]);
     }
 
     #[test]

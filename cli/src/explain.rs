@@ -2,10 +2,11 @@
 
 use memory_model::litmus::Code as LitmusCode;
 use ptx_frontend::codes;
+use serde::Serialize;
 use sim_core::FindingKind;
 
 use crate::exit::{Exit, Failure};
-use crate::report::Console;
+use crate::report::{Console, SCHEMA};
 
 macro_rules! kinds {
     ($($kind:ident $text:literal)*) => {
@@ -91,6 +92,10 @@ atomic. Access the place in one size only, or order the accesses. Reported with 
 
 /// Runs the command.
 pub(crate) fn explain(code: Option<&str>, console: &Console) -> Result<Exit, Failure> {
+    if !console.is_human() {
+        console.json(&document(code)?);
+        return Ok(Exit::Clean);
+    }
     match code {
         Some(code) => console.out(format!("{}\n", find(code)?)),
         None => {
@@ -109,6 +114,38 @@ pub(crate) fn explain(code: Option<&str>, console: &Console) -> Result<Exit, Fai
         }
     }
     Ok(Exit::Clean)
+}
+
+/// What is known about a code, or about all.
+#[derive(Serialize, Debug)]
+struct Document {
+    schema: u32,
+    command: &'static str,
+    exit_code: u8,
+    codes: Vec<CodeJson>,
+}
+
+#[derive(Serialize, Debug)]
+struct CodeJson {
+    code: &'static str,
+    /// `finding`, `diagnostic` or `litmus`.
+    kind: &'static str,
+    text: &'static str,
+}
+
+fn document(code: Option<&str>) -> Result<Document, Failure> {
+    let all = KINDS.iter().map(|kind| (kind.name(), "finding", kind_text(*kind)));
+    let all = all.chain(codes::ALL.iter().map(|(code, text)| (code.0, "diagnostic", *text)));
+    let all = all.chain(LitmusCode::ALL.iter().map(|code| (code.as_str(), "litmus", code.explanation())));
+    let all = all.map(|(code, kind, text)| CodeJson { code, kind, text });
+    let codes: Vec<CodeJson> = match code {
+        Some(wanted) => {
+            find(wanted)?;
+            all.filter(|known| known.code.eq_ignore_ascii_case(wanted)).take(1).collect()
+        }
+        None => all.collect(),
+    };
+    Ok(Document { schema: SCHEMA, command: "explain", exit_code: Exit::Clean.code(), codes })
 }
 
 fn find(code: &str) -> Result<String, Failure> {

@@ -15,13 +15,16 @@
 mod args;
 mod array;
 mod check;
+mod command_line;
 mod compare;
 mod conformance;
 mod element;
 mod exec;
 mod exit;
 mod explain;
+mod files;
 mod hardware;
+mod interrupt;
 mod litmus;
 mod modules;
 mod npy;
@@ -34,33 +37,41 @@ mod value;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
 use sim_core::{DeviceConfig, Simulator};
 
 use args::{Cli, Command, SelfTest, Tool};
 use exit::{Exit, Failure};
-use report::Console;
+use report::{Console, FailureReport, printable};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         // The process ends; nobody is left to be told when this fails.
         let _ = writeln!(
             std::io::stderr(),
-            "internal error: {panic}\n\nThis is a bug in warpgrind {}, not in your program. Please report it with the\n\
-             command line, the PTX file and this message: {}/issues\n\
-             RUST_BACKTRACE=1 adds a backtrace that helps.",
+            "internal error: {panic}\n\nThis is a bug in warpgrind {}, not in your program. To report it, run the same \
+             command again with\n  RUST_BACKTRACE=1 {} … 2> report.txt\nand keep report.txt with the command line and \
+             the files that it names (PTX, launch file, data).\nWhoever gave you warpgrind can find the cause with \
+             these; CONTRIBUTING.md says more.",
             env!("CARGO_PKG_VERSION"),
-            env!("CARGO_PKG_REPOSITORY"),
+            std::env::args_os().take(2).map(|part| printable(&part)).collect::<Vec<_>>().join(" "),
         );
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
             let _ = writeln!(std::io::stderr(), "{}", std::backtrace::Backtrace::force_capture());
         }
     }));
-    let cli = Cli::parse();
+    let cli = match command_line::read() {
+        Ok(cli) => cli,
+        Err(exit) => return ExitCode::from(exit.code()),
+    };
     let console = Console::new(&cli.global);
-    let result = dispatch(&cli, &console);
-    let result = result.and_then(|exit| console.finish().map(|()| exit));
-    let exit = result.unwrap_or_else(|failure| {
+    let exit = dispatch(&cli, &console).unwrap_or_else(|failure| {
+        match console.is_human() {
+            true => console.failure(&failure),
+            false => console.json(&FailureReport::new(Some(cli.command.name().into()), &failure)),
+        }
+        failure.exit
+    });
+    let exit = console.finish().map(|()| exit).unwrap_or_else(|failure| {
         console.failure(&failure);
         failure.exit
     });
@@ -89,17 +100,16 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
         }
         Command::Conformance { what } => conformance::conformance(what, &cli.global, console),
         Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "warpgrind", &mut script);
-            console.out_bytes(&script);
+            console.out_bytes(&command_line::completions(*shell));
             Ok(Exit::Clean)
         }
-        Command::Man => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command())
-                .render(&mut page)
-                .map_err(|error| Failure::usage(format!("cannot make the manual page: {error}")))?;
-            console.out_bytes(&page);
+        Command::Man { verbs, output: None } => {
+            console.out_bytes(&command_line::page(verbs)?);
+            Ok(Exit::Clean)
+        }
+        Command::Man { output: Some(folder), .. } => {
+            let count = command_line::pages(folder)?;
+            console.err(format!("{count} pages written to {}\n", folder.display()));
             Ok(Exit::Clean)
         }
     }

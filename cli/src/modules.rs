@@ -8,12 +8,12 @@ pub(crate) use reports::demangle;
 
 use crate::array::read_file;
 use crate::exit::{Exit, Failure, quoted_list};
-use crate::report::plural;
+use crate::report::{plural, printable};
 
 /// Reads a PTX text; `-` is standard input.
 pub(crate) fn read_source(path: &Path) -> Result<Source, Failure> {
     if path.as_os_str() != "-" {
-        return Ok(Source::new(path.display().to_string(), read_file(path)?));
+        return Ok(Source::new(printable(path), read_file(path)?));
     }
     let mut bytes = Vec::new();
     std::io::stdin()
@@ -39,6 +39,10 @@ pub(crate) fn load(
     }
     if errors > 0 {
         return Err(rejected(errors));
+    }
+    if let [module] = &mut modules[..] {
+        let warnings = ptx_frontend::define_externs(module);
+        warnings.iter().for_each(|warning| report(warning, &module.sources[0], &[]));
     }
     ptx_frontend::link(modules).map_err(|errors| {
         for error in &errors {

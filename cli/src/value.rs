@@ -321,6 +321,11 @@ pub(crate) fn parse_buffer(text: &str) -> Result<BufferSpec, String> {
         None => (head, None),
     };
     let element = parse_element(name.trim())?;
+    // A single number without a shape is a list of one.
+    let init = match (init, &shape) {
+        (Some(Init::Fill(value)), None) => Some(Init::List(vec![value])),
+        (init, _) => init,
+    };
     if shape.is_none() && !matches!(init, Some(Init::File(_) | Init::List(_))) {
         return Err(format!("`{text}` does not say how many elements; write for example `{name}[1024]`"));
     }
@@ -471,6 +476,10 @@ mod tests {
         assert!(matches!(parse_arg("@x.npy>-"), Ok((None, Arg::Buffer(_)))));
         assert!(matches!(parse_arg("f32=@x.raw"), Ok((None, Arg::Buffer(_)))));
         assert!(matches!(parse_arg("i32=1,2,3"), Ok((None, Arg::Buffer(_)))));
+        for one in ["f32=1", "f32[]=1", "x=f32=1", "buf:f32=1"] {
+            let Ok((_, Arg::Buffer(buffer))) = parse_arg(one) else { panic!("{one}") };
+            assert_eq!(buffer.init, Some(Init::List(vec!["1".into()])), "{one}");
+        }
         assert!(matches!(parse_arg("n=42"), Ok((Some(_), Arg::Scalar(_)))));
         assert_eq!(parse_arg("&x+16").unwrap().1, Arg::Reference { name: "x".into(), offset: 16 });
         assert_eq!(parse_arg("hex:01_ff").unwrap().1, Arg::Bytes(vec![1, 0xff]));
@@ -482,7 +491,8 @@ mod tests {
             ("float[4]", "did you mean `f32`?"),
             ("f32", "neither a number nor a buffer"),
             ("f32[4", "closing `]`"),
-            ("f32=0", "how many elements"),
+            ("f32=seq", "how many elements"),
+            ("f32[]=seq", "how many elements"),
             ("f32[4]=sequence", "did you mean `seq`?"),
             ("@x.raw", "does not say its type"),
             ("f32[4]=random:x", "not a seed"),

@@ -161,10 +161,9 @@ pub(crate) fn guard(name: &str, body: impl FnOnce() -> Result) -> u32 {
 /// Says that a function panicked; the panic's own message went before.
 pub(crate) fn internal_error(name: &str) {
     eprintln!(
-        "warpgrind: internal error in `{name}`. This is a bug in warpgrind {}, not in your program. Please \
-         report it with the message above: {}/issues",
+        "warpgrind: internal error in `{name}`. This is a bug in warpgrind {}, not in your program. To report it, \
+         keep the message above, the command line and the program; CONTRIBUTING.md says more",
         env!("CARGO_PKG_VERSION"),
-        env!("CARGO_PKG_REPOSITORY"),
     );
 }
 

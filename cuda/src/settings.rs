@@ -49,8 +49,13 @@ pub(crate) struct Pick {
     pub count: Option<u64>,
 }
 
+/// A variable; one that is set to nothing counts as not set.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
 fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
-    let text = std::env::var(name).ok()?;
+    let text = variable(name)?;
     match text.parse() {
         Ok(value) => Some(value),
         Err(_) => {
@@ -67,8 +72,8 @@ impl Settings {
         SETTINGS.get_or_init(|| {
             let tools = std::env::var("WARPGRIND_TOOL").unwrap_or_default();
             let tool = |name: &str| tools.split(',').any(|tool| tool == name);
-            let is_set = |name: &str| std::env::var_os(name).is_some();
-            let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
+            let path = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+            let is_set = |name: &str| path(name).is_some();
             let h200 = DeviceConfig::h200();
             let device = DeviceConfig {
                 track_initialization: tool("initcheck"),
@@ -95,7 +100,7 @@ impl Settings {
                 ..plain.clone()
             };
             let pick = Pick {
-                filter: std::env::var("WARPGRIND_FILTER").ok(),
+                filter: variable("WARPGRIND_FILTER"),
                 skip: number("WARPGRIND_LAUNCH_SKIP").unwrap_or(0),
                 count: number("WARPGRIND_LAUNCH_COUNT"),
             };

@@ -86,8 +86,8 @@ impl Driver {
     ///
     /// A driver without devices is [`OpenError::NoDevice`].
     pub fn open(library: Option<&Path>) -> Result<Self, OpenError> {
-        let named =
-            library.map(Path::to_path_buf).or_else(|| std::env::var_os(LIBRARY_VARIABLE).map(PathBuf::from));
+        let said = || std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty());
+        let named = library.map(Path::to_path_buf).or_else(|| said().map(PathBuf::from));
         let places =
             named.map_or_else(|| USUAL_PLACES.iter().map(PathBuf::from).collect(), |path| vec![path]);
         let mut tried = Vec::new();

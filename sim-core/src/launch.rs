@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::finding::Finding;
@@ -117,6 +118,8 @@ pub struct RunOptions {
     pub max_instructions: Option<u64>,
     /// Ends the launch after this time.
     pub timeout: Option<Duration>,
+    /// Ends the launch soon after this becomes true.
+    pub interrupt: Option<Arc<AtomicBool>>,
     /// Reports reads of bytes that nothing has written (`--tool initcheck`).
     pub initcheck: bool,
     /// Reports wrong use of barriers that does no harm here (`--tool synccheck`).
@@ -143,6 +146,7 @@ impl Default for RunOptions {
             weak: false,
             max_instructions: None,
             timeout: None,
+            interrupt: None,
             initcheck: false,
             synccheck: false,
             count_memory: false,

@@ -21,6 +21,7 @@ use sim_core::{Backend, DeviceConfig, RunOptions, Simulator};
 use crate::args::{CompareArgs, DeviceArgs, Global, OnDeviceArgs, RecordArgs};
 use crate::array::read_file;
 use crate::exit::{Exit, Failure};
+use crate::files;
 use crate::report::{Console, DiagnosticJson};
 use crate::run::{Outputs, Plan, outputs, read_launch_file};
 use show::Reporter;
@@ -164,7 +165,7 @@ fn record_one(
     let who = who(device, &args.on);
     let bytes = recording::write(&module, &who, &outputs)?;
     let path = recording_path(&args.output, file, args.files.len());
-    recording::replace(&path, &bytes)?;
+    files::replace(&path, &bytes)?;
     Ok((path, who, bytes.len()))
 }
 

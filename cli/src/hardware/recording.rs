@@ -5,7 +5,6 @@
 //! is noticed; the head's first fields say what it is and which version of the format.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
 
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
@@ -113,32 +112,6 @@ pub(super) fn write(module: &Module, who: &Who, outputs: &Outputs) -> Result<Vec
         encoder.write_all(&buffer.array.bytes).map_err(failed)?;
     }
     encoder.finish().map_err(failed)
-}
-
-/// Puts a file in place at once: a reader sees the old one or the new one, whole.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        share(file.as_file())?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    });
-    written.map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
-}
-
-/// Temporary files are their owner's alone; a recording is as readable as other files.
-#[cfg(unix)]
-fn share(file: &std::fs::File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn share(_: &std::fs::File) -> std::io::Result<()> {
-    Ok(())
 }
 
 /// Reads the recording of what `simulator` and `module` describe; anything else is refused.

@@ -80,6 +80,7 @@ fn gravity(exit: Exit) -> u8 {
         Exit::Unsupported => 3,
         Exit::Rejected => 4,
         Exit::Usage | Exit::NoDevice => 5,
+        Exit::Interrupted | Exit::Terminated => 6,
     }
 }
 

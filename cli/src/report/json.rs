@@ -49,6 +49,23 @@ impl DiagnosticJson {
     }
 }
 
+/// The document of a command that ended before it had anything else to say.
+#[derive(Serialize, Debug)]
+pub(crate) struct FailureReport {
+    schema: u32,
+    /// Null if the command line is wrong and names none.
+    command: Option<String>,
+    exit_code: u8,
+    error: FailureJson,
+}
+
+impl FailureReport {
+    pub(crate) fn new(command: Option<String>, failure: &Failure) -> Self {
+        let (exit_code, error) = (failure.exit.code(), FailureJson::from(failure));
+        Self { schema: super::SCHEMA, command, exit_code, error }
+    }
+}
+
 /// Why the command ended early.
 #[derive(Serialize, Debug)]
 pub(crate) struct FailureJson {

@@ -3,6 +3,7 @@
 mod json;
 mod run;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Write;
 
@@ -15,7 +16,8 @@ use crate::args::{Color, Format, Global};
 use crate::exit::Failure;
 
 pub(crate) use json::{
-    CheckReport, DiagnosticJson, FailureJson, FileJson, KernelJson, ParameterJson, UnsupportedJson,
+    CheckReport, DiagnosticJson, FailureJson, FailureReport, FileJson, KernelJson, ParameterJson,
+    UnsupportedJson,
 };
 pub(crate) use reports::plural;
 pub(crate) use run::{RunReporter, index};
@@ -51,7 +53,7 @@ impl Console {
     /// Writes results. A reader that went away is no error; anything else is kept for
     /// [`Console::finish`].
     pub(crate) fn out(&self, text: impl AsRef<str>) {
-        self.keep(anstream::stdout().lock().write_all(text.as_ref().as_bytes()));
+        self.keep(anstream::stdout().lock().write_all(harmless(text.as_ref()).as_bytes()));
     }
 
     /// Writes bytes as they are, such as what a kernel prints.
@@ -61,15 +63,13 @@ impl Console {
 
     /// Writes a JSON document.
     pub(crate) fn json(&self, document: &impl serde::Serialize) {
-        let mut text = serde_json::to_vec_pretty(document).unwrap_or_default();
-        text.push(b'\n');
-        self.out_bytes(&text);
+        self.keep(print_json(document));
     }
 
     /// Writes what is not a result.
     pub(crate) fn err(&self, text: impl AsRef<str>) {
         // Nobody is left to be told when this fails.
-        let _ = anstream::stderr().lock().write_all(text.as_ref().as_bytes());
+        let _ = anstream::stderr().lock().write_all(harmless(text.as_ref()).as_bytes());
     }
 
     /// Shows why the command ended.
@@ -100,6 +100,65 @@ impl Console {
     }
 }
 
+/// Writes a JSON document to standard output.
+pub(crate) fn print_json(document: &impl serde::Serialize) -> std::io::Result<()> {
+    let mut text = serde_json::to_vec_pretty(document).unwrap_or_default();
+    text.push(b'\n');
+    let mut output = std::io::stdout().lock();
+    output.write_all(&text).and_then(|()| output.flush())
+}
+
+/// Text that somebody else chose, such as the name of a file, with its control characters as escapes: a
+/// terminal would obey them.
+pub(crate) fn printable(text: impl AsRef<std::ffi::OsStr>) -> String {
+    escaped(&text.as_ref().to_string_lossy(), |_| false)
+}
+
+/// Control characters but those that are `kept` as escapes such as `\u{1b}`.
+fn escaped(text: &str, kept: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character.is_control() && !kept(character) {
+            true => out.extend(character.escape_default()),
+            false => out.push(character),
+        }
+    }
+    out
+}
+
+/// Text for a terminal: of control characters only line breaks, tabs and our own colours (`ESC [ … m`) are
+/// left. What others chose is escaped before colours are added; this is for what was forgotten.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let odd = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+    if !text.contains(odd) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(odd) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let colour = from.strip_prefix("\u{1b}[").and_then(|codes| {
+            let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+            codes[end..].starts_with('m').then_some(end + 3)
+        });
+        let length = colour.unwrap_or_else(|| from.chars().next().map_or(0, char::len_utf8));
+        let (found, after) = from.split_at(length);
+        match colour {
+            Some(_) => out.push_str(found),
+            None => out.extend(found.escape_default()),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Messages are written by others too: lines may be broken, nothing else.
+fn message_text(text: &str) -> String {
+    escaped(text, |character| matches!(character, '\n' | '\t'))
+}
+
 impl From<&Failure> for Message {
     fn from(failure: &Failure) -> Message {
         let excerpts = failure.place.iter().map(|place| {
@@ -109,10 +168,23 @@ impl From<&Failure> for Message {
         Message {
             severity: Severity::Error,
             id: None,
-            title: failure.message.clone(),
+            title: message_text(&failure.message),
             excerpts: excerpts.collect(),
-            notes: failure.notes.clone(),
-            help: failure.help.clone(),
+            notes: failure.notes.iter().map(|note| message_text(note)).collect(),
+            help: failure.help.iter().map(|help| message_text(help)).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_do_not_reach_a_terminal() {
+        assert_eq!(printable("a\u{1b}[31mb\n\u{9b}"), "a\\u{1b}[31mb\\n\\u{9b}");
+        let text = "\u{1b}[1m\u{1b}[91merror\u{1b}[0m: é\t\u{1b}]0;x\u{7}\r\n\u{1b}[";
+        let safe = "\u{1b}[1m\u{1b}[91merror\u{1b}[0m: é\t\\u{1b}]0;x\\u{7}\\r\n\\u{1b}[";
+        assert_eq!(harmless(text), safe);
     }
 }

@@ -9,7 +9,7 @@ use reports::{LaunchJson, plural, stats, summary};
 use sim_core::{Launch, LaunchReport, RunOptions};
 
 use super::json::{BufferJson, ComparisonJson, DiagnosticJson, FailureJson, RunReport, SavedJson};
-use super::{Console, SCHEMA};
+use super::{Console, SCHEMA, printable};
 use crate::array::Array;
 use crate::compare::{Comparison, Mismatch};
 use crate::element::Element;
@@ -61,6 +61,21 @@ impl<'a> RunReporter<'a> {
         }
     }
 
+    /// How far a launch came that a signal ended.
+    pub(crate) fn interrupted(&mut self, launch: &Launch, report: &LaunchReport) {
+        if self.console.is_human() {
+            let stats = &report.stats;
+            self.console.err(format!(
+                "{}: interrupted after {} of {} and {}, in {:.1?}; no buffer was written to a file\n",
+                launch.kernel,
+                stats.blocks,
+                plural(u64::try_from(launch.grid.count()).unwrap_or(u64::MAX), "block"),
+                plural(stats.warp_instructions, "warp instruction"),
+                stats.time,
+            ));
+        }
+    }
+
     /// Elements of a buffer that were asked for.
     pub(crate) fn values(&mut self, name: &str, array: &Array, count: u64) {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(array.len());
@@ -85,7 +100,7 @@ impl<'a> RunReporter<'a> {
     /// A buffer that was written to a file.
     pub(crate) fn saved(&mut self, name: &str, path: &Path) {
         match self.console.is_human() {
-            true => self.console.err(format!("{name}: written to {}\n", path.display())),
+            true => self.console.err(format!("{}: written to {}\n", printable(name), printable(path))),
             false => {
                 let path = path.display().to_string();
                 self.document.files.push(SavedJson { name: name.to_string(), path });
@@ -115,7 +130,7 @@ impl<'a> RunReporter<'a> {
 /// `y: f32[4] = 1.0 2.0 3.0 4.0`
 fn values_line(name: &str, array: &Array, count: usize) -> String {
     let shape: Vec<String> = array.shape.iter().map(u64::to_string).collect();
-    let mut line = format!("{name}: {}[{}] =", array.element.name(), shape.join(","));
+    let mut line = format!("{}: {}[{}] =", printable(name), array.element.name(), shape.join(","));
     for at in 0..count {
         line.push(' ');
         line.push_str(&array.show(at));
@@ -143,7 +158,7 @@ fn matches_line(name: &str, got: &Array, comparison: &Comparison) -> String {
         _ => format!(", the largest difference {} at {}", apart(got.element, distance), index(got, at)),
     };
     let count = plural(comparison.elements as u64, "value");
-    format!("{name}: {count} of {} as expected{off}\n", got.element.name())
+    format!("{}: {count} of {} as expected{off}\n", printable(name), got.element.name())
 }
 
 /// `[17]`, or `[1, 1] (index 17)` for several dimensions.
@@ -161,7 +176,7 @@ fn mismatch(name: &str, got: &Array, comparison: &Comparison, first: &Mismatch) 
     Message {
         severity: Severity::Error,
         id: Some("mismatch".to_string()),
-        title: format!("`{name}` is not as expected"),
+        title: format!("`{}` is not as expected", printable(name)),
         excerpts: Vec::new(),
         notes: vec![
             format!(

@@ -13,6 +13,7 @@ use crate::array::{Array, count};
 use crate::compare::compare;
 use crate::element::Element;
 use crate::exit::{Exit, Failure, quoted_list};
+use crate::interrupt::Interrupt;
 use crate::modules::find_kernel;
 use crate::progress;
 use crate::report::RunReporter;
@@ -64,11 +65,13 @@ pub(super) fn execute(
     plan: &Plan,
     module: Arc<Module>,
     options: &RunOptions,
+    interrupt: &Interrupt,
     backend: &dyn Backend,
     show_progress: bool,
     reporter: &mut RunReporter<'_>,
 ) -> Result<Exit, Failure> {
     let prepared = prepare(plan, &module, backend)?;
+    interrupt.check("anything ran")?;
     let mut exit = Exit::Clean;
     let mut completed = true;
     for (launch, said) in prepared.launches.iter().zip(&plan.launches) {
@@ -76,6 +79,11 @@ pub(super) fn execute(
         let report = progress::during(show_progress, what, || backend.launch(prepared.id, launch, options))
             .map_err(|error| Failure::from(error).at(plan.source.as_ref(), &said.place))?;
         reporter.launch(&module, launch, options, &report);
+        if let Some(interrupted) = interrupt.exit() {
+            // What buffers hold now is no result: files from an earlier run stay.
+            reporter.interrupted(launch, &report);
+            return Ok(interrupted);
+        }
         exit = exit.max(exit_of(&report));
         if report.outcome != Outcome::Completed {
             completed = false;

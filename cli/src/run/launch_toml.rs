@@ -11,6 +11,7 @@ use toml::{Spanned, Value};
 
 use crate::compare::Tolerance;
 use crate::exit::{Failure, closest, quoted_list};
+use crate::report::printable;
 use crate::run::plan::{BufferPlan, Expectation, LaunchPlan, Plan};
 use crate::value::{self, Arg, BufferSpec, Init};
 
@@ -62,7 +63,7 @@ struct Launch {
 
 /// Reads the launch file `path`, whose text is `bytes`.
 pub(crate) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Plan, Failure> {
-    let source = Source::new(path.display().to_string(), bytes);
+    let source = Source::new(printable(path), bytes);
     let at = |span: Range<usize>, message: String| Failure::usage(message).at(Some(&source), &Some(span));
     let file: File = toml::from_str(&source.text).map_err(|error| {
         let message = error.message().trim_end().replace('\n', "; ");

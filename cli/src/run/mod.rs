@@ -16,9 +16,10 @@ use sim_core::{Backend, Dim3, RunOptions};
 use crate::args::{Global, RunArgs, Tool};
 use crate::array::read_file;
 use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
 use crate::modules;
 use crate::report::{Console, RunReporter};
-use crate::value::{self, Arg, Output};
+use crate::value::{self, Arg, BufferSpec, Output};
 use plan::{BufferPlan, LaunchPlan};
 
 pub(crate) use outputs::{Contents, Ended, Outputs, Said, hex, outputs};
@@ -43,7 +44,9 @@ fn try_run(
     backend: &dyn Backend,
     reporter: &mut RunReporter<'_>,
 ) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::watch()?;
     let options = RunOptions {
+        interrupt: Some(interrupt.any.clone()),
         jobs: global.jobs,
         seed: args.seed,
         max_instructions: args.max_instructions,
@@ -59,7 +62,7 @@ fn try_run(
     for text in &args.print {
         add_print(&mut plan, &module, text)?;
     }
-    execute::execute(&plan, Arc::new(module), &options, backend, console.is_human(), reporter)
+    execute::execute(&plan, Arc::new(module), &options, &interrupt, backend, console.is_human(), reporter)
 }
 
 /// The plan and the module it is about.
@@ -112,6 +115,7 @@ fn refuse_launch_options(args: &RunArgs) -> Result<(), Failure> {
         ("--shared", args.shared.is_some()),
         ("--cooperative", args.cooperative),
         ("--arg", !args.args.is_empty()),
+        ("--buffer", !args.buffer.is_empty()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(Failure::usage(format!("`{option}` cannot be given with a launch file"))
@@ -131,26 +135,30 @@ fn plan_from_args(args: &RunArgs, module: &Module) -> Result<Plan, Failure> {
     for (at, text) in args.args.iter().enumerate() {
         let parsed = value::parse_arg(text);
         let (name, arg) = parsed.map_err(|error| Failure::usage(error).context(format!("argument {at}")))?;
-        let Arg::Buffer(mut spec) = arg else {
-            launch_args.push((arg, None));
-            continue;
+        let spec = match arg {
+            Arg::Buffer(spec) => spec,
+            arg => {
+                launch_args.push((arg, None));
+                continue;
+            }
         };
         let name = name
             .or_else(|| parameters.get(at).map(|parameter| parameter.name.to_string()))
             .unwrap_or_else(|| format!("argument {at}"));
-        let output = spec.output.take();
-        let print = matches!(output, Some(Output::Print)).then_some(PRINTED);
-        let save = match output {
-            Some(Output::File(path)) => vec![path],
-            _ => Vec::new(),
-        };
-        let plan = BufferPlan { spec, save, print, ..BufferPlan::default() };
-        if buffers.insert(name.clone(), plan).is_some() {
-            return Err(Failure::usage(format!("two buffers are called `{name}`"))
-                .help(format!("`&{name}` passes the address of the first one again")));
-        }
+        define(&mut buffers, &name, spec)?;
         launch_args.push((Arg::Reference { name, offset: 0 }, None));
     }
+    for text in &args.buffer {
+        match value::parse_arg(text) {
+            Ok((Some(name), Arg::Buffer(spec))) => define(&mut buffers, &name, spec)?,
+            Ok(_) => {
+                let message = format!("`--buffer {text}` names no buffer");
+                return Err(Failure::usage(message).help("write for example `--buffer 'y=f32[1024]=0'`"));
+            }
+            Err(error) => return Err(Failure::usage(error).context(format!("`--buffer {text}`"))),
+        }
+    }
+    let variables = referred_variables(&launch_args, &buffers, module);
     let launch = LaunchPlan {
         kernel: Some(kernel.name.to_string()),
         grid: args.grid.unwrap_or(Dim3::ONE),
@@ -166,9 +174,43 @@ fn plan_from_args(args: &RunArgs, module: &Module) -> Result<Plan, Failure> {
         directory: PathBuf::new(),
         modules: Vec::new(),
         buffers,
-        variables: IndexMap::new(),
+        variables,
         launches: vec![launch],
     })
+}
+
+/// Adds a buffer under its name.
+fn define(
+    buffers: &mut IndexMap<String, BufferPlan>,
+    name: &str,
+    mut spec: BufferSpec,
+) -> Result<(), Failure> {
+    let output = spec.output.take();
+    let print = matches!(output, Some(Output::Print)).then_some(PRINTED);
+    let save = match output {
+        Some(Output::File(path)) => vec![path],
+        _ => Vec::new(),
+    };
+    let plan = BufferPlan { spec, save, print, ..BufferPlan::default() };
+    match buffers.insert(name.to_owned(), plan) {
+        Some(_) => Err(Failure::usage(format!("two buffers are called `{name}`"))
+            .help(format!("`&{name}` passes the address of the first one again"))),
+        None => Ok(()),
+    }
+}
+
+/// The variables of the module that arguments name as `&variable`.
+fn referred_variables(
+    args: &[(Arg, plan::Place)],
+    buffers: &IndexMap<String, BufferPlan>,
+    module: &Module,
+) -> IndexMap<String, BufferPlan> {
+    let names = args.iter().filter_map(|(arg, _)| match arg {
+        Arg::Reference { name, .. } => Some(name),
+        _ => None,
+    });
+    let names = names.filter(|name| !buffers.contains_key(*name) && is_memory_variable(module, name));
+    names.map(|name| (name.clone(), BufferPlan::default())).collect()
 }
 
 /// Adds `--print NAME[:N]`: a buffer by name or position, or a variable of the module.

@@ -259,6 +259,10 @@ impl<'g, O: Observer> Worker<'g, O> {
                 return false;
             }
         }
+        if grid.options.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed)) {
+            grid.limit("the launch was interrupted".into());
+            return false;
+        }
         if let Some(most) = grid.options.timeout
             && grid.started.elapsed() > most
         {
