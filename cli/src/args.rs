@@ -150,6 +150,7 @@ impl Command {
             Self::Compare(_) => "compare",
             Self::Record(_) => "record",
             Self::ServeDevice => "serve-device",
+            Self::StartProgram(_) => "start-program",
             Self::Explain(_) => "explain",
             Self::Selftest { what: SelfTest::Numerics(_) } => "selftest numerics",
             Self::Conformance { what: ConformanceCommand::List { .. } } => "conformance list",

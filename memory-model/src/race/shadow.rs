@@ -392,7 +392,7 @@ impl Shadow {
         let (slot, place) = (&mut cells[at], *first + at);
         let now = Now { lanes, ..doing.now };
         if *slot & TABLE == 0 {
-            let Some((readers, cell)) = states.to_table(*slot, &now) else { return false };
+            let Some((readers, cell)) = states.enter_table(*slot, &now) else { return false };
             let tables = tables.get_or_insert_with(|| Box::new([Readers::default(); WORDS]));
             (tables[place], *slot) = (readers, cell);
         }
@@ -412,7 +412,7 @@ impl Shadow {
                 *slot = states.add_reader(*slot, readers, doing.era, new, &now);
             }
             Look::Other => {
-                *slot = states.from_table(std::mem::take(readers));
+                *slot = states.leave_table(std::mem::take(readers));
                 return false;
             }
         }

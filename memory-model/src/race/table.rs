@@ -103,7 +103,7 @@ impl States {
     }
 
     /// Makes a word one of a table, if the reader about to come makes it one: gives its readers and its cell.
-    pub(super) fn to_table(&mut self, old: u32, now: &Now<'_>) -> Option<(Readers, u32)> {
+    pub(super) fn enter_table(&mut self, old: u32, now: &Now<'_>) -> Option<(Readers, u32)> {
         let (number, shift) = parts(old);
         let eye = Eye::new(now, shift);
         let manner = manner(now.class)?;
@@ -133,7 +133,7 @@ impl States {
     }
 
     /// Makes a word of a table one with a list again; gives its cell.
-    pub(super) fn from_table(&mut self, readers: Readers) -> u32 {
+    pub(super) fn leave_table(&mut self, readers: Readers) -> u32 {
         let (number, shift) = parts(readers.first);
         let more = || readers.more.iter().rev().filter(|&&cell| cell != 0);
         if more().next().is_none() {
