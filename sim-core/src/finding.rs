@@ -26,7 +26,7 @@ pub enum FindingKind {
     WrongSpace,
     /// A barrier that not all threads can reach, or with counts that cannot be met.
     BarrierMismatch,
-    /// A warp-level operation that names lanes that have exited or never come.
+    /// A warp-level operation whose mask leaves out a lane that executes it, or names lanes that never come.
     WarpSyncMismatch,
     /// Nothing can progress.
     Deadlock,

@@ -164,7 +164,6 @@ impl<O: Observer> Machine<'_, '_, O> {
         op: &WarpOp,
     ) -> Checked<bool> {
         let mut registers = self.registers(group.frame);
-        let exited = self.warp().exited;
         if active & !members != 0 {
             let text = format!(
                 "lanes {} execute a warp-level operation whose member mask {members:#010x} does not name them",
@@ -172,15 +171,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             );
             return Err(Box::new(Fault::new(FindingKind::WarpSyncMismatch, active & !members, text)));
         }
-        if members & exited != 0 && op.kind != WarpOpKind::Sync && !self.cta.faulted {
-            let text = format!(
-                "member mask {members:#010x} names lanes {} that have exited or never existed",
-                lanes_text(members & exited)
-            );
-            self.note(group, Fault::new(FindingKind::UndefinedBehavior, active, text));
-        }
-        let needed = members & !exited;
-        if needed & !active == 0 {
+        if members & !self.warp().exited & !active == 0 {
             let mut exchange = Exchange::new();
             exchange.bring(&registers, op, active);
             if op.kind == WarpOpKind::Sync && self.worker.grid.weak.is_some() {

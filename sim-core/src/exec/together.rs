@@ -419,14 +419,11 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 }
 
-/// Whether a warp-level operation waits for nobody: whole warps execute it, with members that are their
-/// own lanes.
+/// Whether a warp-level operation waits for nobody: whole warps execute it, which nobody else is in, with
+/// one mask for all lanes.
 fn alone(op: &WarpOp, here: &[Member], guard: Pred) -> bool {
     op.members.is_none_or(|slot| slot.is_constant())
-        && here.iter().all(|member| {
-            let members = op.members.map_or(member.lanes, |slot| member.registers.lane::<u32>(slot, 0));
-            member.active(guard) == member.lanes && members & !member.lanes == 0
-        })
+        && here.iter().all(|member| member.active(guard) == member.lanes)
 }
 
 impl Team {
