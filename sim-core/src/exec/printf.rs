@@ -1,4 +1,5 @@
-//! The formats of `printf` in kernels: those of C, without `%n`.
+//! The formats of `printf` in kernels: those of C without `%n`, sizes other than `h`, `l` and `ll`, and a
+//! precision from an argument (`%.*f`). What a device does not know it prints as it stands.
 
 /// A conversion: what stands between `%` and its letter.
 #[derive(Default)]
@@ -17,7 +18,7 @@ struct Spec {
 }
 
 /// Widest field and longest precision that are honoured.
-const MAX_FIELD: usize = 4096;
+const MAX_FIELD: usize = 1 << 15;
 
 /// Writes formatted text; returns the number of arguments taken. `argument(offset, bytes)` reads
 /// from the argument buffer, whose elements are aligned to their size; `string` reads a string.
@@ -36,14 +37,16 @@ pub(super) fn format(
         count += 1;
         value
     };
-    let mut rest = format.iter().copied().peekable();
-    while let Some(byte) = rest.next() {
+    let mut at = 0;
+    while let Some(&byte) = format.get(at) {
+        let start = at;
+        at += 1;
         if byte != b'%' {
             out.push(byte);
             continue;
         }
         let mut spec = Spec::default();
-        while let Some(&flag) = rest.peek() {
+        while let Some(&flag) = format.get(at) {
             match flag {
                 b'-' => spec.left = true,
                 b'+' => spec.plus = true,
@@ -52,33 +55,46 @@ pub(super) fn format(
                 b'0' => spec.zero = true,
                 _ => break,
             }
-            rest.next();
+            at += 1;
         }
-        let number = |rest: &mut std::iter::Peekable<_>, next: &mut dyn FnMut(u32) -> u64| -> i64 {
-            let rest: &mut std::iter::Peekable<std::iter::Copied<std::slice::Iter<'_, u8>>> = rest;
-            if rest.peek() == Some(&b'*') {
-                rest.next();
-                return i64::from(next(4) as i32);
-            }
-            let mut value = 0i64;
-            while let Some(digit) = rest.next_if(u8::is_ascii_digit) {
-                value = (value * 10 + i64::from(digit - b'0')).min(MAX_FIELD as i64);
+        let number = |at: &mut usize| {
+            let mut value = 0;
+            while let Some(digit) = format.get(*at).filter(|byte| byte.is_ascii_digit()) {
+                value = (value * 10 + usize::from(digit - b'0')).min(MAX_FIELD);
+                *at += 1;
             }
             value
         };
-        let width = number(&mut rest, &mut next);
-        spec.left |= width < 0;
-        spec.width = (width.unsigned_abs() as usize).min(MAX_FIELD);
-        if rest.next_if_eq(&b'.').is_some() {
-            let precision = number(&mut rest, &mut next);
-            spec.precision = usize::try_from(precision).ok().map(|precision| precision.min(MAX_FIELD));
+        let width_is_given = format.get(at) == Some(&b'*');
+        if width_is_given {
+            at += 1;
+        } else {
+            spec.width = number(&mut at);
         }
-        while let Some(modifier) = rest.next_if(|byte| matches!(byte, b'h' | b'l')) {
-            spec.long |= modifier == b'l';
-            spec.short += u32::from(modifier == b'h');
+        if format.get(at) == Some(&b'.') {
+            at += 1;
+            spec.precision = Some(number(&mut at));
         }
-        let Some(letter) = rest.next() else { break };
+        while let Some(modifier) = format.get(at).filter(|byte| matches!(byte, b'h' | b'l')) {
+            spec.long |= *modifier == b'l';
+            spec.short += u32::from(*modifier == b'h');
+            at += 1;
+        }
+        let Some(&letter) = format.get(at) else {
+            out.extend_from_slice(&format[start..]);
+            break;
+        };
+        at += 1;
         spec.letter = letter;
+        if !b"%diuxXocspfFeEgGaA".contains(&letter) {
+            out.extend_from_slice(&format[start..at]);
+            continue;
+        }
+        if width_is_given {
+            let width = next(4) as i32;
+            spec.left |= width < 0;
+            spec.width = (width.unsigned_abs() as usize).min(MAX_FIELD);
+        }
         match letter {
             b'%' => out.push(b'%'),
             b'd' | b'i' => {
@@ -102,20 +118,20 @@ pub(super) fn format(
             b'c' => pad(out, &spec, &[next(4) as u8]),
             b's' => {
                 let address = next(8);
-                let mut text =
-                    if address == 0 { Some(b"(null)".to_vec()) } else { string(address) }.unwrap_or_default();
+                let mut text = match address {
+                    // The GNU C library shows it as a whole or not at all.
+                    0 if spec.precision.is_some_and(|most| most < 6) => Vec::new(),
+                    0 => b"(null)".to_vec(),
+                    _ => string(address).unwrap_or_default(),
+                };
                 text.truncate(spec.precision.unwrap_or(text.len()));
                 pad(out, &spec, &text);
             }
-            b'p' => {
-                let value = next(8);
-                pad(out, &spec, format!("{value:#x}").as_bytes());
-            }
-            b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
-                float(out, &spec, f64::from_bits(next(8)))
-            }
-            // `%zu` and the like, which a device prints as they are.
-            other => out.extend([b'%', other]),
+            b'p' => match next(8) {
+                0 => pad(out, &spec, b"(nil)"),
+                value => integer(out, &spec, false, value),
+            },
+            _ => float(out, &spec, f64::from_bits(next(8))),
         }
     }
     count
@@ -154,7 +170,7 @@ fn sign(spec: &Spec, negative: bool) -> &'static str {
 
 fn integer(out: &mut Vec<u8>, spec: &Spec, negative: bool, value: u64) {
     let digits = match spec.letter {
-        b'x' => format!("{value:x}"),
+        b'x' | b'p' => format!("{value:x}"),
         b'X' => format!("{value:X}"),
         b'o' => format!("{value:o}"),
         _ => format!("{value}"),
@@ -164,7 +180,12 @@ fn integer(out: &mut Vec<u8>, spec: &Spec, negative: bool, value: u64) {
         Some(precision) => format!("{digits:0>precision$}"),
         None => digits,
     };
+    let signed_prefix;
     let prefix = match spec.letter {
+        b'p' => {
+            signed_prefix = format!("{}0x", sign(spec, false));
+            &signed_prefix
+        }
         b'x' if spec.alternate && value != 0 => "0x",
         b'X' if spec.alternate && value != 0 => "0X",
         b'o' if spec.alternate && !digits.starts_with('0') => "0",
@@ -187,7 +208,7 @@ fn exponent(value: f64, precision: usize, alternate: bool) -> String {
 }
 
 /// `0x1.8p+1`
-fn hexadecimal(value: f64, precision: Option<usize>) -> String {
+fn hexadecimal(value: f64, precision: Option<usize>, alternate: bool) -> String {
     let bits = value.to_bits();
     let mut fraction = bits & ((1 << 52) - 1);
     let biased = (bits >> 52 & 0x7ff) as i32;
@@ -217,7 +238,7 @@ fn hexadecimal(value: f64, precision: Option<usize>) -> String {
         Some(_) => text[..digits].to_string(),
         None => text.trim_end_matches('0').to_string(),
     };
-    let point = if text.is_empty() { "" } else { "." };
+    let point = if text.is_empty() && !alternate { "" } else { "." };
     format!("{lead}{point}{text}p{exponent:+}")
 }
 
@@ -240,12 +261,18 @@ fn float(out: &mut Vec<u8>, spec: &Spec, value: f64) {
         b'e' => exponent(magnitude, precision, spec.alternate),
         b'a' => {
             let prefix = format!("{prefix}{}", if upper { "0X" } else { "0x" });
-            return number(out, spec, &prefix, &case(hexadecimal(magnitude, spec.precision)), true);
+            return number(
+                out,
+                spec,
+                &prefix,
+                &case(hexadecimal(magnitude, spec.precision, spec.alternate)),
+                true,
+            );
         }
         _ => {
             // %g: the shorter of the two, without trailing zeros.
             let precision = precision.max(1);
-            let scientific = exponent(magnitude, precision - 1, false);
+            let scientific = exponent(magnitude, precision - 1, spec.alternate);
             let power: i32 =
                 scientific.split_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or(0);
             let trim = |text: &str| -> String {
@@ -260,7 +287,8 @@ fn float(out: &mut Vec<u8>, spec: &Spec, value: f64) {
             } else {
                 let places =
                     if magnitude == 0.0 { precision - 1 } else { (precision as i32 - 1 - power) as usize };
-                trim(&format!("{magnitude:.places$}"))
+                let point = if spec.alternate && places == 0 { "." } else { "" };
+                trim(&format!("{magnitude:.places$}{point}"))
             }
         }
     };
@@ -310,8 +338,48 @@ mod tests {
             "0.0001 1e-05 100000 1e+06",
         );
         check("%a %.1a %f", &[bits(1.0), bits(1.96875), bits(f64::NAN)], "0x1p+0 0x2.0p+0 nan");
-        check("%*d|%.*f", &[(6, 4), (1, 4), (1, 4), bits(0.25)], "     1|0.2");
         check("%d %f", &[(1, 4), bits(2.0)], "1 2.000000");
         check("%hhd %hu %zu %Lf", &[(300, 4), (70000, 4)], "44 4464 %zu %Lf");
+        check("%*d|%.*f|%-+5y|%", &[(6, 4), (1, 4)], "     1|%.*f|%-+5y|%");
+    }
+
+    /// Formats with arguments, and the result and the text of a device.
+    #[test]
+    fn an_h200_prints_the_same() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/h200/printf.txt");
+        let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let mut wrong = Vec::new();
+        for line in text.lines() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [template, arguments, result, expected] = fields[..] else { panic!("{line}") };
+            let (mut buffer, mut strings): (Vec<u8>, Vec<&str>) = Default::default();
+            for argument in arguments.split_terminator(' ') {
+                let (kind, value) = argument.split_at(2);
+                let integer = || value.parse::<i128>().unwrap_or_else(|_| panic!("{line}")) as u64;
+                let bits = match kind {
+                    "s:" => {
+                        strings.push(value);
+                        strings.len() as u64
+                    }
+                    "f:" => value.parse::<f64>().unwrap_or_else(|_| panic!("{line}")).to_bits(),
+                    _ => integer(),
+                };
+                let size = if kind == "d:" { 4 } else { 8 };
+                buffer.resize(buffer.len().next_multiple_of(size), 0);
+                buffer.extend(&bits.to_le_bytes()[..size]);
+            }
+            buffer.resize(512, 0);
+            let read = |at: u64, bytes: u32| {
+                let slice = buffer.get(at as usize..at as usize + bytes as usize)?;
+                Some(slice.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+            };
+            let string = |at: u64| Some(strings.get(at as usize - 1)?.as_bytes().to_vec());
+            let mut out = Vec::new();
+            let count = format(&mut out, template.as_bytes(), read, string);
+            if (out.escape_ascii().to_string().as_str(), count.to_string().as_str()) != (expected, result) {
+                wrong.push(format!("{line}\t{count} {}", out.escape_ascii()));
+            }
+        }
+        assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
     }
 }
