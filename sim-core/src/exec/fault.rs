@@ -82,57 +82,89 @@ pub(crate) fn place(code: &Code, warp: Option<(&Warp, FrameId)>, position: u32) 
 /// Findings of a launch, grouped as they come.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    list: Vec<Finding>,
+    list: Vec<Repeated>,
     dropped: u64,
+}
+
+/// Equal findings. Its threads are in no order, and may be twice there, until it is packed.
+#[derive(Debug)]
+struct Repeated {
+    finding: Finding,
+    /// The lowest thread, which gives the values, whichever worker came first.
+    least: Option<ThreadId>,
+    /// Threads beyond this one are not kept: there are enough.
+    most: Option<ThreadId>,
+}
+
+impl Repeated {
+    fn new(finding: Finding) -> Repeated {
+        let least = finding.threads.iter().min().copied();
+        Repeated { finding, least, most: None }
+    }
+
+    fn add(&mut self, other: Finding) {
+        let finding = &mut self.finding;
+        finding.count += other.count;
+        let least = other.threads.iter().min().copied();
+        if least < self.least {
+            self.least = least;
+            finding.message = other.message;
+            finding.notes = other.notes;
+        }
+        let most = self.most;
+        finding.threads.extend(other.threads.iter().filter(|&&thread| most.is_none_or(|most| thread < most)));
+        if finding.threads.len() >= 2 * Finding::MAX_THREADS {
+            self.pack();
+        }
+    }
+
+    /// Sorts the threads, and drops those that are too many.
+    fn pack(&mut self) {
+        let threads = &mut self.finding.threads;
+        threads.sort_unstable();
+        threads.dedup();
+        threads.truncate(Finding::MAX_THREADS);
+        self.most = threads.last().copied().filter(|_| threads.len() == Finding::MAX_THREADS);
+    }
 }
 
 impl Findings {
     pub(crate) fn add(&mut self, finding: Finding, most: usize) {
         let same = self.list.iter().position(|other| {
+            let other = &other.finding;
             other.kind == finding.kind
                 && other.place == finding.place
                 && other.other_place == finding.other_place
         });
         match same {
-            Some(at) => {
-                let other = &mut self.list[at];
-                other.count += finding.count;
-                // The lowest thread gives the values, whichever worker came first.
-                if finding.threads.first() < other.threads.first() {
-                    other.message = finding.message;
-                    other.notes = finding.notes;
-                }
-                let room = Finding::MAX_THREADS.saturating_sub(other.threads.len());
-                if room == 0 && finding.threads.first() > other.threads.last() {
-                    return;
-                }
-                other.threads.extend(finding.threads);
-                other.threads.sort_unstable();
-                other.threads.dedup();
-                other.threads.truncate(Finding::MAX_THREADS);
-            }
-            None if self.list.len() < most => self.list.push(finding),
+            Some(at) => self.list[at].add(finding),
+            None if self.list.len() < most => self.list.push(Repeated::new(finding)),
             None => self.dropped += 1,
         }
     }
 
     pub(crate) fn faulted(&self) -> bool {
-        self.list.iter().any(|finding| finding.kind.is_fault())
+        self.list.iter().any(|group| group.finding.kind.is_fault())
     }
 
     pub(crate) fn has(&self, kind: FindingKind) -> bool {
-        self.list.iter().any(|finding| finding.kind == kind)
+        self.list.iter().any(|group| group.finding.kind == kind)
     }
 
     /// The findings in order of place and kind.
-    pub(crate) fn finish(mut self) -> (Vec<Finding>, u64) {
-        self.list.sort_by(|a, b| {
+    pub(crate) fn finish(self) -> (Vec<Finding>, u64) {
+        let packed = |mut group: Repeated| {
+            group.pack();
+            group.finding
+        };
+        let mut list: Vec<Finding> = self.list.into_iter().map(packed).collect();
+        list.sort_by(|a, b| {
             let key = |finding: &Finding| {
                 (finding.place.as_ref().map(|place| (place.source.0, place.span.start)), finding.kind)
             };
             key(a).cmp(&key(b)).then_with(|| a.threads.cmp(&b.threads))
         });
-        (self.list, self.dropped)
+        (list, self.dropped)
     }
 }
 
