@@ -106,7 +106,7 @@ pub struct Launch {
 pub struct RunOptions {
     /// Worker threads; 0 takes one a core.
     pub jobs: usize,
-    /// 0 schedules round robin; any other value seeds a random schedule.
+    /// 0 schedules round robin; any other value seeds a random schedule, and an order in which blocks start.
     pub seed: u64,
     /// Gives another block a turn after every few instructions, as blocks that run at the same time would
     /// take them. For small launches: it is slow. With one worker one seed gives one schedule.

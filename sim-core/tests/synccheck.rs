@@ -63,6 +63,31 @@ fn warps_at_two_aligned_barriers_and_lanes_at_unaligned_ones() {
 }
 
 #[test]
+fn lanes_that_exited_before_an_aligned_barrier() {
+    let half = |barrier: &str| synccheck(&format!("setp.lt.u32 %p, %t, 16;\n@%p exit;\n{barrier};"));
+    let text = |id: u32| format!("barrier {id} is reached by a part of a warp: lanes 0-15 have exited");
+    let found = |id: u32| [("undefined-behavior", text(id), 16, false)];
+    for barrier in [
+        "bar.sync 0",
+        "barrier.cta.sync.aligned 0, 64",
+        "bar.red.popc.u32 %t, 0, %p",
+        "bar.red.and.pred %p, 0, %p",
+    ] {
+        assert_eq!(half(barrier), found(0), "{barrier}");
+    }
+    assert_eq!(half("barrier.sync 0"), []);
+    // They arrive without waiting; the first warp exits later than the second waits.
+    let arrives = "setp.lt.u32 %p, %t, 32;\n@!%p bra WAIT;\nsetp.lt.u32 %p, %t, 16;\n@%p exit;\n\
+                   bar.arrive 1, 64;\nret;\nWAIT:\nbar.sync 1, 64;";
+    assert_eq!(synccheck(arrives), found(1));
+    // Some wait while the others go on to the end.
+    assert_eq!(synccheck("setp.ge.u32 %p, %t, 16;\n@%p bar.sync 0;"), found(0));
+    // Whole warps may exit, lanes after they have arrived, and those of a fault are another matter.
+    assert_eq!(synccheck("setp.lt.u32 %p, %t, 32;\n@%p exit;\nbar.sync 0;"), []);
+    assert_eq!(synccheck("setp.lt.u32 %p, %t, 32;\n@%p bar.arrive 1, 64;\n@%p exit;\nbar.sync 1, 64;"), []);
+}
+
+#[test]
 fn mbarrier_objects() {
     let one = |body: &str| synccheck(&format!("setp.eq.u32 %p, %t, 0;\n@!%p bra B;\n{body}\nB:"));
     let message = |found: Vec<(&'static str, String, u64, bool)>| match &found[..] {

@@ -173,20 +173,12 @@ pub(crate) fn intervals(
             }
         }
     }
+    // Where each block starts in the layout, and the position behind its last instruction.
     let mut at = 0u32;
+    let mut bounds = Vec::with_capacity(blocks);
     for &block in &flow.order {
-        let base = block as usize * words;
         let Block { start, end } = Block::of(flow, block);
-        let last = at + (end - start) as u32;
-        for word in 0..words {
-            for (bits, place) in [(live_in[base + word], at), (live_out[base + word], last)] {
-                let mut bits = bits;
-                while bits != 0 {
-                    extend(&mut intervals, word * 64 + bits.trailing_zeros() as usize, place);
-                    bits &= bits - 1;
-                }
-            }
-        }
+        let first = at;
         for inst in &body.instructions[start..end] {
             uses.collect(module, body, inst);
             for register in uses.reads.iter().chain(&uses.writes) {
@@ -194,7 +186,31 @@ pub(crate) fn intervals(
             }
             at += 1;
         }
-        at = last + 1;
+        bounds.push((block, first, at));
+        at += 1;
+    }
+    // Where a register is live first, and, from behind, where last: each is looked at once.
+    let mut seen = vec![0u64; words];
+    let see = |intervals: &mut Vec<Option<Interval>>, live: &[u64], seen: &mut [u64], at: u32| {
+        for (word, (&live, seen)) in live.iter().zip(seen).enumerate() {
+            let mut fresh = live & !*seen;
+            *seen |= live;
+            while fresh != 0 {
+                extend(intervals, word * 64 + fresh.trailing_zeros() as usize, at);
+                fresh &= fresh - 1;
+            }
+        }
+    };
+    for &(block, first, last) in &bounds {
+        let base = block as usize * words;
+        see(&mut intervals, &live_in[base..base + words], &mut seen, first);
+        see(&mut intervals, &live_out[base..base + words], &mut seen, last);
+    }
+    seen.fill(0);
+    for &(block, first, last) in bounds.iter().rev() {
+        let base = block as usize * words;
+        see(&mut intervals, &live_out[base..base + words], &mut seen, last);
+        see(&mut intervals, &live_in[base..base + words], &mut seen, first);
     }
     intervals
 }

@@ -233,6 +233,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 watcher.barrier_completed(block, id as u8, everybody);
             }
         }
+        if self.worker.grid.options.synccheck {
+            self.check_completion(id);
+        }
         let BlockBarrier { popc, and, or, reduction, .. } = self.cta.barriers[id];
         self.cta.barriers[id].reset();
         self.cta.open_barriers &= !(1 << id);

@@ -144,6 +144,12 @@ impl Cta {
         }
     }
 
+    /// Bytes of its memory and registers.
+    pub(crate) fn bytes(&self) -> u64 {
+        let rows = self.warps.iter().map(|warp| warp.rows.len() + warp.local.len()).sum::<usize>();
+        (rows * size_of::<Row>() + self.shared.len()) as u64
+    }
+
     /// Threads that have neither exited nor faulted.
     pub(crate) fn live_threads(&self) -> u32 {
         self.warps.iter().map(|warp| warp.live().count_ones()).sum()

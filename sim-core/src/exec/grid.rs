@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::cta::Cta;
 use super::fault::{self, Fault, Findings};
-use super::random::Random;
+use super::random::{Order, Random};
 use super::weak::WeakMemory;
 use super::worker::Worker;
 use crate::code::{Code, Constant};
@@ -55,11 +55,18 @@ pub(crate) struct Grid<'a> {
     pub findings: Mutex<Findings>,
     /// Output of `printf` by block.
     pub output: Mutex<Vec<(u64, Vec<u8>)>>,
+    /// Bytes of it, and of what was left out.
+    pub printed: AtomicU64,
     queue: Apart<Mutex<Queue>>,
     /// The next block to start; beyond the last when all have.
     next: Apart<AtomicU64>,
     blocks: u64,
+    /// In which order blocks start, with a seed; otherwise by index.
+    order: Option<Order>,
 }
+
+/// Blocks that wait or run, up to which a seed starts further ones as readily as it lets those go on.
+const FEW: u64 = 4;
 
 /// Has cache lines of its own: workers write to it often, and read what would lie beside it.
 #[repr(align(128))]
@@ -71,7 +78,7 @@ struct Queue {
     waiting: VecDeque<Box<Cta>>,
     /// Blocks started and not finished, those that run included.
     resident: u64,
-    /// Chooses among the blocks that wait, with [`RunOptions::interleave`].
+    /// Chooses what comes next, with [`RunOptions::interleave`] or a seed.
     random: Option<Random>,
 }
 
@@ -139,21 +146,29 @@ impl<'a> Grid<'a> {
             limited: AtomicBool::new(false),
             findings: Mutex::default(),
             output: Mutex::default(),
+            printed: AtomicU64::new(0),
             queue: Apart(Mutex::new(Queue {
-                random: options.interleave.then(|| Random::new(options.seed, blocks)),
+                random: (options.interleave || options.seed != 0).then(|| Random::new(options.seed, blocks)),
                 ..Queue::default()
             })),
             next: Apart(AtomicU64::new(0)),
             blocks,
+            order: (options.seed != 0).then(|| Order::new(options.seed, blocks)),
         }
     }
 
     /// The next thing to do. New blocks go before ones that gave way, as long as there is room: the
-    /// one that waits may wait for them.
+    /// one that waits may wait for them. A seed delays them, but not for ever.
     pub(crate) fn take(&self) -> Task {
         let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = queue.waiting.len();
-        if queue.resident < self.resident_limit
+        let odds = if queue.resident < FEW { 2 } else { 16 };
+        let delayed = match &mut queue.random {
+            Some(random) if self.order.is_some() && waiting > 0 => random.below(odds) != 0,
+            _ => false,
+        };
+        if !delayed
+            && queue.resident < self.resident_limit
             && let Some(next) = self.start()
         {
             queue.resident += 1;
@@ -176,7 +191,8 @@ impl<'a> Grid<'a> {
     fn start(&self) -> Option<u64> {
         // Far from wrapping around: each worker asks but once more after the last.
         let next = if self.are_left() { self.next.0.fetch_add(1, Relaxed) } else { self.blocks };
-        (next < self.blocks).then_some(next)
+        let nth = |at| self.order.as_ref().map_or(at, |order| order.number(at));
+        (next < self.blocks).then(|| nth(next))
     }
 
     /// Whether there are blocks to start.
@@ -191,6 +207,11 @@ impl<'a> Grid<'a> {
         }
         self.finished();
         self.take()
+    }
+
+    /// Whether there is only one block.
+    pub(crate) fn is_one_block(&self) -> bool {
+        self.blocks == 1
     }
 
     /// Whether a block that waits for others should let them run.
@@ -339,7 +360,7 @@ impl<'a> Grid<'a> {
         let (findings, dropped_findings) = findings.finish();
         let mut output = self.output.into_inner().unwrap_or_else(PoisonError::into_inner);
         output.sort_by_key(|(block, _)| *block);
-        let output = output.into_iter().flat_map(|(_, bytes)| bytes).collect();
+        let output = output.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>().concat();
         LaunchReport { outcome, findings, dropped_findings, stats, output }
     }
 }

@@ -1,6 +1,6 @@
 //! The heap of `malloc` and `free` in kernels.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 /// Blocks of the device heap, by address.
@@ -17,8 +17,18 @@ struct Inner {
     next: u64,
     /// How large it will be, if not as configured.
     wanted: Option<u64>,
-    /// Size and whether it is live.
-    blocks: BTreeMap<u64, (u64, bool)>,
+    blocks: BTreeMap<u64, Block>,
+    /// Freed blocks: room and address.
+    free: BTreeSet<(u64, u64)>,
+}
+
+#[derive(Debug)]
+struct Block {
+    /// Bytes asked for.
+    size: u64,
+    /// Bytes it has.
+    room: u64,
+    live: bool,
 }
 
 /// What is wrong with a `free`.
@@ -63,17 +73,16 @@ impl DeviceHeap {
     /// A new block; `None` when the heap is exhausted. Freed places are used again last.
     pub(crate) fn malloc(&self, bytes: u64) -> Option<u64> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes_taken = bytes.max(1).checked_next_multiple_of(ALIGNMENT)?;
-        let address = if bytes_taken <= inner.end - inner.next {
-            inner.next += bytes_taken;
-            inner.next - bytes_taken
+        let needed = bytes.max(1).checked_next_multiple_of(ALIGNMENT)?;
+        let (room, address) = if needed <= inner.end - inner.next {
+            inner.next += needed;
+            (needed, inner.next - needed)
         } else {
-            let fits = |(&address, &(size, live)): (&u64, &(u64, bool))| {
-                (!live && size.max(1).next_multiple_of(ALIGNMENT) >= bytes_taken).then_some(address)
-            };
-            inner.blocks.iter().find_map(fits)?
+            let fits = *inner.free.range((needed, 0)..).next()?;
+            inner.free.remove(&fits);
+            fits
         };
-        inner.blocks.insert(address, (bytes, true));
+        inner.blocks.insert(address, Block { size: bytes, room, live: true });
         Some(address)
     }
 
@@ -81,8 +90,10 @@ impl DeviceHeap {
     pub(crate) fn free(&self, address: u64) -> Result<(), FreeError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         match inner.blocks.get_mut(&address) {
-            Some((_, live @ true)) => {
-                *live = false;
+            Some(block) if block.live => {
+                block.live = false;
+                let room = block.room;
+                inner.free.insert((room, address));
                 Ok(())
             }
             Some(_) => Err(FreeError::Double),
@@ -93,6 +104,6 @@ impl DeviceHeap {
     /// The block at or below an address: start, size, live.
     pub(crate) fn block(&self, address: u64) -> Option<(u64, u64, bool)> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.blocks.range(..=address).next_back().map(|(&start, &(size, live))| (start, size, live))
+        inner.blocks.range(..=address).next_back().map(|(&start, block)| (start, block.size, block.live))
     }
 }

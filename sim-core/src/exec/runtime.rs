@@ -1,6 +1,8 @@
 //! The device runtime: `vprintf`, `__assertfail`, `malloc`, `free` (CUDA C++ programming guide,
 //! "Formatted output", "Assertion", "Dynamic global memory allocation").
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::access::{Checked, each_lane};
 use super::fault::Fault;
 use super::heap::FreeError;
@@ -15,6 +17,8 @@ use crate::observer::{Memory, Observer};
 
 /// Longest string that a message takes from a kernel's memory.
 const MAX_STRING: usize = 4096;
+/// Bytes that a launch may print; a device keeps 1 MB of it unless it is told otherwise.
+const MAX_OUTPUT: u64 = 64 << 20;
 
 impl<O: Observer> Machine<'_, '_, O> {
     pub(super) fn call_runtime(
@@ -51,7 +55,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                         |at, bytes| self.bytes(group.frame, lane, values.wrapping_add(at), bytes),
                         |address| self.string(group.frame, lane, address),
                     );
-                    self.cta.output.extend_from_slice(&text);
+                    self.print(&text);
                     results[lane] = u64::from(count);
                 }
             }
@@ -77,11 +81,14 @@ impl<O: Observer> Machine<'_, '_, O> {
                 self.place_heap();
                 let heap = self.worker.grid.heap;
                 each_lane(lanes, |lane| results[lane] = heap.malloc(sizes[lane]).unwrap_or(0));
+                let got = (0..32).fold(0, |got, lane| got | u32::from(results[lane] != 0) << lane);
                 if O::ACTIVE && self.worker.grid.options.initcheck {
-                    each_lane(lanes, |lane| self.forget(results[lane], sizes[lane]));
+                    each_lane(lanes & got, |lane| self.forget(results[lane], sizes[lane]));
                 }
                 if let Some(watcher) = self.worker.observer.watcher() {
-                    each_lane(lanes, |lane| watcher.renewed(Memory::Global, results[lane], sizes[lane]));
+                    each_lane(lanes & got, |lane| {
+                        watcher.renewed(Memory::Global, results[lane], sizes[lane])
+                    });
                 }
             }
             RuntimeFunction::Free => {
@@ -117,6 +124,19 @@ impl<O: Observer> Machine<'_, '_, O> {
             self.return_value(registers, group.frame, to, lanes, &results);
         }
         Ok(())
+    }
+
+    /// Keeps what a thread prints.
+    fn print(&mut self, text: &[u8]) {
+        let before = self.worker.grid.printed.fetch_add(text.len() as u64, Relaxed);
+        if before < MAX_OUTPUT {
+            self.cta.output.extend_from_slice(text);
+            if before + text.len() as u64 >= MAX_OUTPUT {
+                self.cta
+                    .output
+                    .extend_from_slice(b"\n[the kernel printed more than 64 MiB: the rest is left out]\n");
+            }
+        }
     }
 
     /// Makes the heap's memory, at the first `malloc` of the device.

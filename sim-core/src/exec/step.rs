@@ -9,7 +9,7 @@ use super::barrier::Arrival;
 use super::cta::Cta;
 use super::fault::Fault;
 use super::warp::{FrameId, Group, ROOT, Wait, Warp};
-use super::worker::Worker;
+use super::worker::{HEAVY, Worker};
 use crate::code::Action;
 use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Pred, Registers};
@@ -60,6 +60,9 @@ enum Event {
 const GROUP_SLICE: u64 = 256;
 /// The same when it does nothing that could wait for another thread.
 const BUSY_GROUP_SLICE: u64 = 65_536;
+
+/// What a call counts as, of the instructions between two looks at the clock: memory may grow.
+const CALL: u64 = 64;
 
 impl<O: Observer> Machine<'_, '_, O> {
     #[inline(always)]
@@ -329,6 +332,15 @@ impl<O: Observer> Machine<'_, '_, O> {
                     }
                 };
             }
+            // After an instruction that may take long: the launch may be over.
+            macro_rules! spend {
+                ($work:expr) => {
+                    if self.worker.spend($work) {
+                        position += 1;
+                        break Event::Switch;
+                    }
+                };
+            }
             match &inst.action {
                 Action::Lanes(..) | Action::BeforeBranch(..) | Action::Branch(_) | Action::Nothing => {}
                 Action::Load(access) => {
@@ -347,10 +359,16 @@ impl<O: Observer> Machine<'_, '_, O> {
                     if let Err(fault) = self.load(&mut registers, &at) {
                         break Event::Fault(fault);
                     }
+                    if O::ACTIVE || weak {
+                        spend!(HEAVY);
+                    }
                 }
                 Action::Store(access) => {
                     if let Err(fault) = self.store(&mut registers, &at(Direction::Store, access)) {
                         break Event::Fault(fault);
+                    }
+                    if O::ACTIVE || weak {
+                        spend!(HEAVY);
                     }
                 }
                 Action::Atomic(atomic) => {
@@ -358,6 +376,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                         self.atomic(&mut registers, at(Direction::Atomic, &atomic.access), atomic)
                     {
                         break Event::Fault(fault);
+                    }
+                    if O::ACTIVE || weak {
+                        spend!(HEAVY);
                     }
                 }
                 Action::Copy(index) => {
@@ -369,6 +390,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     if let Err(fault) = self.copy(&mut registers, at, copy) {
                         break Event::Fault(fault);
                     }
+                    spend!(HEAVY);
                 }
                 Action::Fence(order, scope) => {
                     fence(match order {
@@ -393,7 +415,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
                 Action::Barrier(barrier) => {
                     let strong = self.worker.grid.weak.is_none();
-                    let Some(id) = barrier.whole.filter(|_| strong && active == self.warp().live()) else {
+                    let whole = strong && self.is_whole_for_barrier(self.index, active);
+                    let Some(id) = barrier.whole.filter(|_| whole) else {
                         break Event::Barrier(active);
                     };
                     match self.arrive_whole(active, id) {
@@ -435,7 +458,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     }
                 }
                 Action::Matrix(index) => match self.matrix(&mut registers, group, active, *index) {
-                    Ok(true) => {}
+                    Ok(true) => spend!(HEAVY),
                     Ok(false) => break Event::Members(self.warp().live()),
                     Err(fault) => break Event::Fault(fault),
                 },
@@ -494,6 +517,11 @@ impl<O: Observer> Machine<'_, '_, O> {
                     }
                     registers = self.registers(group.frame);
                     stop = self.warp().next_stop(group.frame);
+                    if self.worker.spend(CALL) {
+                        counts.close(position + 1, group.position, lanes);
+                        position = group.position;
+                        break Event::Switch;
+                    }
                     next_run!(group.position);
                 }
                 Action::CallIndirect(target, call) => {
@@ -519,6 +547,11 @@ impl<O: Observer> Machine<'_, '_, O> {
                     }
                     registers = self.registers(group.frame);
                     stop = self.warp().next_stop(group.frame);
+                    if self.worker.spend(CALL) {
+                        counts.close(position + 1, group.position, lanes);
+                        position = group.position;
+                        break Event::Switch;
+                    }
                     next_run!(group.position);
                 }
                 Action::CallRuntime(function, call) => {
@@ -526,6 +559,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     {
                         break Event::Fault(fault);
                     }
+                    spend!(HEAVY);
                 }
                 Action::Return if group.frame != ROOT => {
                     split_rest!();

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::access::{At, each_lane};
 use super::fault::{Fault, place};
 use super::step::Machine;
-use super::warp::Group;
-use crate::code::{Atomic, AtomicOp};
+use super::warp::{Group, ROOT};
+use crate::code::{Action, Atomic, AtomicOp, lanes_text};
 use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers};
 use crate::numerics::mbarrier::{self, MbarrierOp};
@@ -27,11 +27,49 @@ impl<O: Observer> Machine<'_, '_, O> {
             return;
         }
         let text = format!("lanes of one warp arrive at barrier {id} by different instructions");
-        let fault = Fault::new(FindingKind::UndefinedBehavior, active, text)
+        // The same finding whichever came first.
+        let (here, other, lanes) = if first < group.position {
+            (group.position, first, active)
+        } else {
+            (first, group.position, state.arrived[self.index])
+        };
+        let fault = Fault::new(FindingKind::UndefinedBehavior, lanes, text)
             .note("`bar` and `barrier.aligned` need all lanes of a warp at one instruction");
         let grid = self.worker.grid;
-        let finding = grid.finding(self.cta, self.index, group.frame, group.position, fault);
-        grid.add(crate::finding::Finding { other_place: Some(place(grid.code, None, first)), ..finding });
+        let finding = grid.finding(self.cta, self.index, group.frame, here, fault);
+        grid.add(crate::finding::Finding { other_place: Some(place(grid.code, None, other)), ..finding });
+    }
+
+    /// Whether all live lanes of the running warp are here, and none that a barrier should have met is gone:
+    /// then there is nothing to check.
+    #[inline(always)]
+    pub(super) fn is_whole_for_barrier(&self, index: usize, active: LaneMask) -> bool {
+        let warp = &self.cta.warps[index];
+        active == warp.live() && (!self.worker.grid.options.synccheck || warp.left() == 0)
+    }
+
+    /// A barrier is complete: where an aligned one was executed by some lanes of a warp, the others must
+    /// not have exited instead (ISA 9.7.13.1: all threads in the warp execute the same instruction).
+    pub(super) fn check_completion(&self, id: usize) {
+        let grid = self.worker.grid;
+        let state = &self.cta.barriers[id];
+        for (index, (warp, (&come, &first))) in
+            self.cta.warps.iter().zip(state.arrived.iter().zip(&state.first)).enumerate()
+        {
+            let gone = warp.left() & !come;
+            let aligned = matches!(&grid.code.insts[first as usize].action, Action::Barrier(b) if b.aligned);
+            if come == 0 || gone == 0 || !aligned {
+                continue;
+            }
+            let text = format!(
+                "barrier {id} is reached by a part of a warp: lanes {} have exited",
+                lanes_text(gone)
+            );
+            let fault = Fault::new(FindingKind::UndefinedBehavior, come, text).note(
+                "`bar` and `barrier.aligned` need all lanes of a warp; only whole warps may exit before",
+            );
+            grid.report(self.cta, index, ROOT, first, fault);
+        }
     }
 
     /// Operations on mbarrier objects of the block, before they are done (ISA 9.7.13.15).

@@ -16,6 +16,7 @@ use super::access::{At, Checked, Direction};
 use super::barrier::Arrival;
 use super::step::{Machine, Pause, lane_count, two_ways};
 use super::warp::{Group, ROOT, Wait};
+use super::worker::HEAVY;
 use crate::code::{Action, WarpOp};
 use crate::lanes::{LaneMask, Pred, Registers};
 use crate::observer::Observer;
@@ -89,11 +90,12 @@ impl<O: Observer> Machine<'_, '_, O> {
             };
             first = false;
             while left > 0 && team.choose() {
-                if let Run::Released = self.run_team(&mut team, &mut left) {
-                    break;
-                }
+                let run = self.run_team(&mut team, &mut left);
                 if self.worker.grid.stop.load(Ordering::Relaxed) {
                     left = 0;
+                }
+                if let Run::Released = run {
+                    break;
                 }
             }
             for member in &team.members {
@@ -281,7 +283,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                         }
                     }
                     position += 1;
-                    if gone == 0 {
+                    if gone == 0 && !(O::ACTIVE && self.worker.spend(count * HEAVY)) {
                         continue;
                     }
                     moved!(position, position);
@@ -328,7 +330,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
                 Action::Barrier(barrier) => {
                     let whole =
-                        here.iter().all(|member| member.active(guard) == self.cta.warps[member.index].live());
+                        |member: &Member| self.is_whole_for_barrier(member.index, member.active(guard));
+                    let whole = here.iter().all(whole);
                     let Some(id) = barrier.whole.filter(|_| whole) else {
                         moved!(position, position);
                         here.iter_mut().for_each(|member| self.part(member, position, left));

@@ -57,6 +57,19 @@ pub(crate) struct Frame {
     pub depth: u32,
     /// Groups in it plus frames above it; 0 when free.
     pub references: u32,
+    /// The first of the frames called from it, and the next one called from where it was called itself, or
+    /// the next free one.
+    pub called: Option<FrameId>,
+    pub next: Option<FrameId>,
+}
+
+/// Rows that frames lie in: of one function, for lanes of different call chains.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: u32,
+    end: u32,
+    function: u32,
+    frames: u32,
 }
 
 /// The bottom of every call chain.
@@ -73,6 +86,10 @@ pub(crate) struct Warp {
     /// For each byte of local memory, lanes that wrote it; empty without initcheck.
     pub local_written: Vec<LaneMask>,
     pub frames: Vec<Frame>,
+    /// The first free one.
+    free_frame: Option<FrameId>,
+    /// The rows of all frames but the first, in order; no two overlap.
+    spans: Vec<Span>,
     pub groups: Vec<Group>,
     /// Loads put off; weak memory only.
     pub late: Vec<Late>,
@@ -120,7 +137,11 @@ impl Warp {
             local_end: local_start + kernel.local_bytes,
             depth: 0,
             references: 2,
+            called: None,
+            next: None,
         });
+        self.free_frame = None;
+        self.spans.clear();
         let local_words = (local_start + kernel.local_bytes) as usize / 4;
         if kernel.local_bytes > 0 {
             self.local.resize(local_words, Row::ZERO);
@@ -150,6 +171,11 @@ impl Warp {
         self.lanes & !self.exited
     }
 
+    /// Lanes that have exited by themselves.
+    pub(crate) fn left(&self) -> LaneMask {
+        self.lanes & self.exited & !self.faulted
+    }
+
     /// Enters a function with some lanes: the frame of the callee, shared with groups that made the
     /// same call. `None` when the call chain or local memory is too deep.
     ///
@@ -168,28 +194,30 @@ impl Warp {
         let parent = *self.frame(caller);
         let above = &code.functions[parent.function as usize];
         let local_start = parent.local_end.checked_next_multiple_of(callee.local_align)?;
-        if let Some(at) = self.frames.iter().position(|frame| {
-            frame.references > 0
-                && frame.parent == caller
-                && frame.return_to == return_to
-                && frame.function == function
-                && frame.local_start == local_start
-                && frame.depth == parent.depth + 1
-        }) {
-            self.predicates[self.frames[at].predicates as usize] |= lanes;
-            return Some(FrameId(at as u32));
+        let mut next = parent.called;
+        while let Some(id) = next {
+            let frame = *self.frame(id);
+            if frame.return_to == return_to && frame.function == function && frame.local_start == local_start
+            {
+                self.predicates[frame.predicates as usize] |= lanes;
+                return Some(id);
+            }
+            next = frame.next;
         }
+        let (rows, span) = self.free_rows(function, parent.rows + above.rows, callee.rows);
         let frame = Frame {
             function,
             return_to,
             site,
             parent: caller,
-            rows: self.free_rows(code, function, parent.rows + above.rows),
+            rows,
             predicates: parent.predicates + above.predicates,
             local_start,
             local_end: local_start.checked_add(callee.local_bytes)?,
             depth: parent.depth + 1,
             references: 0,
+            called: None,
+            next: parent.called,
         };
         let rows = code.warp_specials.len() + (frame.rows + callee.rows) as usize;
         if frame.depth > MAX_DEPTH || frame.local_end > MAX_LOCAL_BYTES || rows > MAX_ROWS {
@@ -204,37 +232,77 @@ impl Warp {
         }
         self.predicates[frame.predicates as usize] |= lanes;
         self.reserve_local(frame.local_end);
-        self.frames[caller.0 as usize].references += 1;
-        match self.frames.iter().position(|frame| frame.references == 0) {
-            Some(at) => {
-                self.frames[at] = frame;
-                Some(FrameId(at as u32))
+        match self.spans.get_mut(span).filter(|other| (other.start, other.function) == (frame.rows, function))
+        {
+            Some(other) => other.frames += 1,
+            None if callee.rows == 0 => {}
+            None => {
+                let end = frame.rows + callee.rows;
+                self.spans.insert(span, Span { start: frame.rows, end, function, frames: 1 });
+            }
+        }
+        let id = match self.free_frame {
+            Some(id) => {
+                self.free_frame = self.frame(id).next;
+                self.frames[id.0 as usize] = frame;
+                id
             }
             None => {
                 self.frames.push(frame);
-                Some(FrameId(self.frames.len() as u32 - 1))
+                FrameId(self.frames.len() as u32 - 1)
             }
-        }
+        };
+        let parent = &mut self.frames[caller.0 as usize];
+        parent.references += 1;
+        parent.called = Some(id);
+        Some(id)
     }
 
-    /// The first rows from `rows` on for a frame of a function. Wide registers mix the lanes of
-    /// their rows, so lanes of other call chains are only safe from a frame in the same rows if it
-    /// is of the same function.
-    fn free_rows(&self, code: &Code, function: u32, mut rows: u32) -> u32 {
-        let size = |function: u32| code.functions[function as usize].rows;
-        let need = size(function);
-        loop {
-            let taken = self.frames.iter().filter(|other| {
-                other.references > 0
-                    && other.rows < rows + need
-                    && rows < other.rows + size(other.function)
-                    && (other.rows, other.function) != (rows, function)
-            });
-            match taken.map(|other| other.rows + size(other.function)).max() {
-                Some(end) => rows = end,
-                None => return rows,
+    /// The first rows from `rows` on for a frame of a function, and where its span is or belongs. Wide
+    /// registers mix the lanes of their rows, so lanes of other call chains are only safe from a frame in
+    /// the same rows if it is of the same function.
+    fn free_rows(&self, function: u32, mut rows: u32, need: u32) -> (u32, usize) {
+        let mut at = match self.spans.last() {
+            Some(last) if last.end > rows => self.spans.partition_point(|span| span.end <= rows),
+            _ => self.spans.len(),
+        };
+        while let Some(span) = self.spans.get(at)
+            && span.start < rows + need
+            && (span.start, span.function) != (rows, function)
+        {
+            rows = span.end;
+            at += 1;
+        }
+        (rows, at)
+    }
+
+    /// Nobody is left in a frame.
+    fn free(&mut self, id: FrameId) {
+        let frame = *self.frame(id);
+        let at = match self.spans.last() {
+            Some(last) if last.start == frame.rows => self.spans.len() - 1,
+            _ => self.spans.partition_point(|span| span.start < frame.rows),
+        };
+        let of_frame = |span: &&mut Span| (span.start, span.function) == (frame.rows, frame.function);
+        if let Some(span) = self.spans.get_mut(at).filter(of_frame) {
+            span.frames -= 1;
+            if span.frames == 0 {
+                self.spans.remove(at);
             }
         }
+        // Few frames are called from one: at most one a lane.
+        let (mut before, mut next) = (None, self.frame(frame.parent).called);
+        while let Some(other) = next
+            && other != id
+        {
+            (before, next) = (next, self.frame(other).next);
+        }
+        match before {
+            None => self.frames[frame.parent.0 as usize].called = frame.next,
+            Some(FrameId(before)) => self.frames[before as usize].next = frame.next,
+        }
+        self.frames[id.0 as usize].next = self.free_frame;
+        self.free_frame = Some(id);
     }
 
     /// Makes local memory reach up to a byte offset.
@@ -258,7 +326,9 @@ impl Warp {
             if frame.references > 0 || id == ROOT {
                 return;
             }
-            id = frame.parent;
+            let parent = frame.parent;
+            self.free(id);
+            id = parent;
         }
     }
 

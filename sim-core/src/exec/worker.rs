@@ -38,6 +38,8 @@ pub(crate) struct Worker<'g, O> {
     spare: Vec<Box<Cta>>,
     /// Warp instructions that may run before the shared limit is asked again.
     fuel: u64,
+    /// Work done since the last look at the clock, in warp instructions.
+    work: u64,
     /// Scratch memory of matrix instructions, from the first one on.
     pub tile: Option<Box<Tile>>,
 }
@@ -50,8 +52,14 @@ const WAITING_SLICE: u64 = 500;
 const WAITING_ROUNDS: u64 = 4;
 /// Turns of each warp by itself after warps that ran together seemed to wait for it.
 const WAITING_TURNS: u64 = 64;
+/// Turns of warps, on average, after which a seed lets another block go on.
+const SWAP: u64 = 32;
 /// Warp instructions between two looks at the limits.
 const FUEL: u64 = 200_000;
+/// What an instruction that may take long counts as, of those between two looks at the clock.
+pub(super) const HEAVY: u64 = FUEL / 50;
+/// Bytes of a block's memory that are made ready in the time of a warp instruction.
+const BYTES: u64 = 256;
 
 /// Whether a block is over.
 enum End {
@@ -74,6 +82,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             random: None,
             spare: Vec::new(),
             fuel: 0,
+            work: 0,
             tile: None,
         }
     }
@@ -85,6 +94,7 @@ impl<'g, O: Observer> Worker<'g, O> {
                 Task::Start(index) => {
                     let mut cta = self.spare.pop().unwrap_or_default();
                     cta.reset(self.grid, index);
+                    self.spend(cta.bytes() / BYTES);
                     if O::ACTIVE {
                         self.observer.block_started(index);
                     }
@@ -212,11 +222,20 @@ impl<'g, O: Observer> Worker<'g, O> {
                         return End::GaveWay;
                     }
                 }
+                Pause::Slice | Pause::Blocked if self.swaps() => return End::GaveWay,
                 Pause::Slice => {}
                 Pause::Blocked => waiting_turns = 0,
                 Pause::Stopped => return End::Stopped,
             }
         }
+    }
+
+    /// Whether a seed lets another block go on here.
+    fn swaps(&mut self) -> bool {
+        self.grid.options.seed != 0
+            && !self.grid.is_one_block()
+            && self.random.as_mut().is_some_and(|random| random.below(SWAP) == 0)
+            && self.grid.others_wait()
     }
 
     /// Whether a block that only seems to wait for so many turns should let others run.
@@ -237,7 +256,7 @@ impl<'g, O: Observer> Worker<'g, O> {
     /// Accounts for instructions; false when a limit ends the launch.
     fn refuel(&mut self, used: u64) -> bool {
         let grid = self.grid;
-        if grid.stop.load(Relaxed) {
+        if self.spend(used) {
             return false;
         }
         if host::host_memory_is_spent() {
@@ -259,17 +278,33 @@ impl<'g, O: Observer> Worker<'g, O> {
                 return false;
             }
         }
+        true
+    }
+
+    /// Accounts for work as of so many warp instructions; true when the launch ends. Instructions that may
+    /// take long account for it themselves, since many of them may run before the next turn.
+    #[inline(always)]
+    pub(super) fn spend(&mut self, work: u64) -> bool {
+        self.work += work;
+        if self.work >= FUEL {
+            self.look_at_clock();
+        }
+        self.grid.stop.load(Relaxed)
+    }
+
+    /// Whether time is up, or somebody wants the launch to end.
+    #[cold]
+    fn look_at_clock(&mut self) {
+        self.work = 0;
+        let grid = self.grid;
         if grid.options.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed)) {
             grid.limit("the launch was interrupted".into());
-            return false;
         }
         if let Some(most) = grid.options.timeout
             && grid.started.elapsed() > most
         {
             grid.limit(format!("the time limit of {most:?} was reached"));
-            return false;
         }
-        true
     }
 
     /// Reports a block in which nothing can run: who waits where for what.
