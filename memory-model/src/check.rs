@@ -69,7 +69,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { events: 1024, segments: 20_000, time: None, outcomes: 1000, executions: 10_000, cuts: 16 }
+        Self { events: 1024, segments: 20_000, time: None, outcomes: 10_000, executions: 10_000, cuts: 16 }
     }
 }
 
@@ -343,7 +343,7 @@ impl Checker<'_> {
         let Some(assertion) = &self.litmus.assertion else {
             verdict.reason = Some("the test has no assertion".to_owned());
             if self.options.outcomes {
-                self.outcomes(skeleton, verdict)?;
+                self.listed(skeleton, verdict)?;
             }
             return Ok(true);
         };
@@ -352,7 +352,7 @@ impl Checker<'_> {
         if self.options.explain {
             engine.keep_rejected(self.options.limits.cuts);
         }
-        let witness = self.found(engine.find_with(&assertion.cond, wanted)?)?;
+        let witness = self.found(engine.find_with(&assertion.cond, wanted))?;
         let settled = witness.is_some();
         verdict.holds = Some(settled == (assertion.quantifier == Quantifier::Exists));
         verdict.verdict = match (assertion.quantifier, settled) {
@@ -372,7 +372,7 @@ impl Checker<'_> {
             }
         }
         if self.options.outcomes {
-            self.outcomes(skeleton, verdict)?;
+            self.listed(skeleton, verdict)?;
         }
         Ok(settled)
     }
@@ -387,6 +387,20 @@ impl Checker<'_> {
                     .filter_map(|r| Cut::new(self.litmus, engine.compiled(), r))
                     .collect();
             }
+        }
+    }
+
+    /// Lists the outcomes. That the time does not last for all of them leaves the verdict as it is.
+    fn listed(&self, skeleton: &Skeleton, verdict: &mut Verdict) -> Result<(), Stop> {
+        match self.outcomes(skeleton, verdict) {
+            Err(Stop::Time) => {
+                verdict.outcomes.sort();
+                verdict.outcomes_complete = false;
+                verdict.reason =
+                    Some("the time limit was reached before all outcomes were listed".to_owned());
+                Ok(())
+            }
+            other => other,
         }
     }
 

@@ -136,6 +136,11 @@ fn outcomes_of_programs_with_dependencies_and_mbarriers() {
 }
 
 #[test]
+fn outcomes_of_programs_whose_values_feed_values() {
+    run(Search::Complete, 300, &[Flavour::Chains]);
+}
+
+#[test]
 fn outcomes_of_programs_with_everything() {
     run(Search::Complete, 150, &[Flavour::Mixed]);
 }

@@ -2,13 +2,60 @@
 
 use super::encode::Encoding;
 use super::sat::Lit;
+use super::words::Number;
 use crate::assembly::{BarrierGroup, GroupKind};
 use crate::event::Edge;
-use crate::skeleton::BarrierUse;
+use crate::skeleton::{BarrierUse, TooLarge, Value, ValueId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
+/// Most numbers that a barrier named by a register can have.
+const MAX_NUMBERS: usize = 512;
+
 impl Encoding<'_> {
+    /// Lists the numbers and counts that the barriers of a group can have.
+    ///
+    /// # Errors
+    /// When a barrier can have too many numbers.
+    pub(super) fn list_barrier_values(&mut self, group: &BarrierGroup) -> Result<(), TooLarge> {
+        let uses: Vec<BarrierUse> = group.members.iter().filter_map(|&e| self.parts(e)).cloned().collect();
+        for (value, is_count) in uses.iter().flat_map(|b| [(b.id, false), (b.count, true)]) {
+            let Some(value) = value else { continue };
+            if self.barrier_values.contains_key(&value) {
+                continue;
+            }
+            let word = match &self.values[value] {
+                Number::Few(few) => {
+                    let pairs = few.pairs().collect();
+                    self.barrier_values.insert(value, pairs);
+                    continue;
+                }
+                Number::Word(word) => word.clone(),
+            };
+            let numbers: Vec<i64> = match word.width() {
+                width @ 0..=9 => (-(1 << (width - 1))..1 << (width - 1)).collect(),
+                // No more arrive than there are members, and any number below zero is as good as another one.
+                _ if is_count => (0..=group.members.len() as i64 + 1).collect(),
+                _ => {
+                    let what = format!("a barrier whose number has more than {MAX_NUMBERS} possibilities");
+                    return Err(TooLarge(what));
+                }
+            };
+            let mut listed: Vec<(i64, Vec<Lit>)> = match numbers.first() {
+                Some(0) => vec![(-1, vec![word.bit(63)])],
+                _ => Vec::new(),
+            };
+            listed
+                .extend(numbers.into_iter().map(|n| (n, word.differs(n).into_iter().map(|l| !l).collect())));
+            // A number that depends on a read which does not happen is none.
+            let known = self.reads_of(value);
+            let listed = listed.into_iter().map(|(n, same)| (n, self.sat.and(&[&same[..], &known].concat())));
+            let listed = listed.collect();
+            self.barrier_values.insert(value, listed);
+        }
+        Ok(())
+    }
+
     /// The clauses of one group of barrier operations.
     pub(super) fn barrier(&mut self, group: &BarrierGroup) {
         match group.kind {
@@ -23,6 +70,21 @@ impl Encoding<'_> {
             GroupKind::Quorum => self.quorum(group),
             GroupKind::Cluster => self.cluster(group),
         }
+    }
+
+    /// That the reads behind a value happen.
+    fn reads_of(&self, value: ValueId) -> Vec<Lit> {
+        let mut seen = BTreeSet::from([value]);
+        let mut out = Vec::new();
+        // Operands have smaller numbers than what is made of them.
+        while let Some(value) = seen.pop_last() {
+            match self.skeleton.values[value] {
+                Value::Const(_) => {}
+                Value::Read(event) => out.push(self.happens(event)),
+                Value::Bin(_, a, b) => seen.extend([a, b]),
+            }
+        }
+        out
     }
 
     fn parts(&self, event: usize) -> Option<&BarrierUse> {
@@ -40,7 +102,9 @@ impl Encoding<'_> {
     /// The numbers that the barrier of an event may have.
     fn numbers(&self, event: usize) -> Vec<(i64, Lit)> {
         match self.parts(event) {
-            Some(BarrierUse { id: Some(value), .. }) => self.values[*value].pairs().collect(),
+            Some(BarrierUse { id: Some(value), .. }) => {
+                self.barrier_values.get(value).cloned().unwrap_or_default()
+            }
             Some(barrier) => vec![(barrier.instance, self.sat.yes())],
             None => Vec::new(),
         }
@@ -54,7 +118,7 @@ impl Encoding<'_> {
     fn at_least_count(&mut self, event: usize, counts: &[Lit]) -> Option<Lit> {
         let value = self.parts(event)?.count?;
         let mut cases = Vec::new();
-        for (count, is_count) in self.values[value].clone().pairs() {
+        for (count, is_count) in self.barrier_values.get(&value).cloned().unwrap_or_default() {
             let reached = self.threshold(counts, count);
             cases.push(self.sat.and(&[is_count, reached]));
         }
@@ -204,7 +268,9 @@ impl Encoding<'_> {
     /// The least number of arrivals that can make a phase.
     fn least_count(&self, members: &[usize]) -> usize {
         let least = |&e: &usize| match self.parts(e)?.count {
-            Some(value) => self.values[value].domain.iter().map(|&n| usize::try_from(n).unwrap_or(0)).min(),
+            Some(value) => {
+                self.barrier_values.get(&value)?.iter().map(|&(n, _)| usize::try_from(n).unwrap_or(0)).min()
+            }
             None => Some(1),
         };
         members.iter().filter_map(least).min().unwrap_or(1).max(1)
@@ -214,7 +280,7 @@ impl Encoding<'_> {
     fn at_least_count_plus_one(&mut self, event: usize, beyond: &[Lit], counts: &[Lit]) -> Lit {
         let Some(value) = self.parts(event).and_then(|b| b.count) else { return self.sat.no() };
         let mut cases = Vec::new();
-        for (count, is_count) in self.values[value].clone().pairs() {
+        for (count, is_count) in self.barrier_values.get(&value).cloned().unwrap_or_default() {
             let exceeded = match usize::try_from(count) {
                 Ok(0) | Err(_) => self.threshold(counts, 1),
                 Ok(n) => beyond.get(n - 1).copied().unwrap_or(self.sat.no()),

@@ -8,12 +8,16 @@
 //! * Threads with the same code that no condition tells apart and that stand alike in the placement can be
 //!   permuted; only executions in which their first atomics come in a fixed order need be looked at.
 
-use super::encode::{Encoding, OneHot, Universe};
+use super::encode::{Encoding, Universe};
+use super::words::Number;
 use crate::event::{Edge, Kind};
 use crate::program::{BinOp, Instr, Litmus, Observable};
 use crate::skeleton::{Skeleton, Value};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
+
+/// Most values that the atomics of a chain read.
+const MAX_READABLE: usize = 4096;
 
 /// A cell that only atomics with one commuting operation change, all pairwise ordered.
 pub(super) struct Chain {
@@ -68,24 +72,30 @@ pub(super) fn chains(skeleton: &Skeleton, universe: &Universe) -> Vec<Chain> {
 }
 
 impl Chain {
-    /// What the atomic with this write half can read: the initial value with some of the others applied.
-    pub(super) fn readable(&self, initial: i64, write: usize) -> BTreeSet<i64> {
+    /// What the atomic with this write half can read: the initial value with some of the others applied. `None`
+    /// if that is too much to list.
+    pub(super) fn readable(&self, initial: i64, write: usize) -> Option<BTreeSet<i64>> {
         let mut values = BTreeSet::from([initial]);
         for &(other, op, operand) in &self.writes {
             if other != write {
                 let more: Vec<i64> = values.iter().map(|&v| op.eval(v, operand)).collect();
                 values.extend(more);
             }
+            if values.len() > MAX_READABLE {
+                return None;
+            }
         }
-        values
+        Some(values)
     }
 }
 
 impl Encoding<'_> {
     /// The final value of a chain, with every atomic that happens applied.
-    pub(super) fn chain_total(&mut self, chain: &Chain, output: &OneHot) {
+    pub(super) fn chain_total(&mut self, chain: &Chain, output: &Number) {
         let initial = self.skeleton.events[self.skeleton.cells[chain.cell].init].value;
-        let mut total = self.values[initial].clone();
+        let (Number::Few(output), Number::Few(mut total)) = (output, self.values[initial].clone()) else {
+            return;
+        };
         for &(write, op, operand) in &chain.writes {
             let happens = self.happens(write);
             let applied: BTreeSet<i64> = total.domain.iter().map(|&v| op.eval(v, operand)).collect();

@@ -1,12 +1,15 @@
 //! The choices of an execution as Boolean variables: paths, values, reads-from, orders, final values.
 //!
+//! Values are computed forwards from the choices (see `super::words`), not listed beforehand where they are many.
 //! What the clauses say is everything except the axioms: which paths the values lead along, that every read
 //! returns the value of the write it reads from, how barriers open, and what the final state is. The axioms
 //! are added by [`super::engine`] as they turn out to be needed.
 
 use super::chains::{Chain, chains};
+use super::domain::{Domain, domains};
 use super::sat::{Lit, Sat};
 use super::search::Search;
+use super::words::{Number, OneHot, Opaque};
 use crate::assembly::{barrier_groups, may_read_from};
 use crate::event::{Edge, Execution, Kind};
 use crate::model::{Compiled, Evaluation, Model};
@@ -15,26 +18,8 @@ use crate::skeleton::{Compare, Guard, Leaf, Skeleton, TooLarge, Value, ValueId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Most values that one symbolic value may have, and most pairs of operand values of an operation.
-const MAX_DOMAIN: usize = 4096;
-const MAX_PAIRS: usize = 1 << 18;
-
-/// A value as literals: `literals[i]` says that it is `domain[i]`.
-#[derive(Debug, Clone, Default)]
-pub(super) struct OneHot {
-    pub(super) domain: Vec<i64>,
-    pub(super) literals: Vec<Lit>,
-}
-
-impl OneHot {
-    pub(super) fn literal(&self, value: i64) -> Option<Lit> {
-        self.domain.binary_search(&value).ok().map(|i| self.literals[i])
-    }
-
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (i64, Lit)> + '_ {
-        self.domain.iter().copied().zip(self.literals.iter().copied())
-    }
-}
+/// Most pairs of values that a comparison looks at one by one.
+const MAX_PAIRS: usize = 1 << 12;
 
 /// Static relations between all events that can happen.
 pub(super) struct Universe {
@@ -84,7 +69,7 @@ pub(super) struct Encoding<'a> {
     /// By thread and node: the path passes through the node.
     pub(super) reach: Vec<Vec<Lit>>,
     /// By symbolic value.
-    pub(super) values: Vec<OneHot>,
+    pub(super) values: Vec<Number>,
     /// By read: the writes it may read from.
     pub(super) sources: FxHashMap<usize, Vec<(usize, Lit)>>,
     /// By pair of writes `a < b`: `a` comes first.
@@ -100,11 +85,15 @@ pub(super) struct Encoding<'a> {
     /// Pairs asked to race.
     pub(super) races: Vec<(Edge, Lit)>,
     /// By observable.
-    pub(super) outputs: Vec<OneHot>,
+    pub(super) outputs: Vec<Number>,
     /// By waiting barrier event: it opens.
     pub(super) opens: FxHashMap<usize, Lit>,
     /// Writes whose happening is more than their node being reached.
     pub(super) dropped: FxHashMap<usize, Lit>,
+    /// What the numbers and counts of barriers can be.
+    pub(super) barrier_values: FxHashMap<ValueId, Vec<(i64, Lit)>>,
+    /// Operations whose results are looked at in each model of the solver.
+    pub(super) opaque: Vec<Opaque>,
     compares: FxHashMap<(Cmp, ValueId, ValueId), Lit>,
 }
 
@@ -134,11 +123,13 @@ impl<'a> Encoding<'a> {
             outputs: Vec::new(),
             opens: FxHashMap::default(),
             dropped: FxHashMap::default(),
+            barrier_values: FxHashMap::default(),
+            opaque: Vec::new(),
             compares: FxHashMap::default(),
         };
         let sources = encoding.possible_sources();
         let chains = chains(skeleton, universe);
-        encoding.domains(&sources, &chains)?;
+        encoding.symbolic_values(&sources, &chains);
         encoding.paths();
         encoding.droppable();
         encoding.reads_from(&sources);
@@ -147,10 +138,11 @@ impl<'a> Encoding<'a> {
         encoding.transitive_order(universe);
         encoding.atomicity();
         for group in barrier_groups(skeleton, model.barriers) {
+            encoding.list_barrier_values(&group)?;
             encoding.barrier(&group);
         }
         match search {
-            Search::Complete => encoding.final_state(&chains)?,
+            Search::Complete => encoding.final_state(&chains),
             Search::Race => encoding.race(universe),
             Search::Stuck | Search::Divergence => {
                 encoding.some_leaf(|leaf| matches!(leaf, Leaf::Spin { .. } | Leaf::Blocked));
@@ -198,76 +190,27 @@ impl<'a> Encoding<'a> {
             .collect()
     }
 
-    /// The values that every symbolic value can have: the least sets closed under reads-from, cut off after
-    /// as many rounds as there are writes. No chain of reads-from and dependencies is longer in an execution
-    /// without values out of thin air, so no possible value is lost.
-    fn domains(&mut self, sources: &[Vec<usize>], chains: &[Chain]) -> Result<(), TooLarge> {
+    /// Literals of every symbolic value.
+    fn symbolic_values(&mut self, sources: &[Vec<usize>], chains: &[Chain]) {
         let skeleton = self.skeleton;
-        let mut readable: FxHashMap<usize, BTreeSet<i64>> = FxHashMap::default();
-        for chain in chains {
-            let initial = skeleton.events[skeleton.cells[chain.cell].init].value;
-            if let Value::Const(initial) = skeleton.values[initial] {
-                for &(write, ..) in &chain.writes {
-                    if let Some(read) = skeleton.events[write].rmw_read {
-                        readable.insert(read, chain.readable(initial, write));
-                    }
+        for (id, domain) in domains(skeleton, sources, chains).into_iter().enumerate() {
+            let number = match (domain, skeleton.values[id]) {
+                (Domain::Listed(set), value) => {
+                    let domain: Vec<i64> = set.into_iter().collect();
+                    let literals = match (domain.len(), value) {
+                        // A read that may not happen has no value then, which matters to barrier numbers.
+                        (1, Value::Const(_) | Value::Bin(..)) => vec![self.sat.yes()],
+                        (n, _) => (0..n).map(|_| self.sat.fresh()).collect(),
+                    };
+                    Number::Few(OneHot { domain, literals })
                 }
-            }
-        }
-        let mut sets: Vec<BTreeSet<i64>> = vec![BTreeSet::new(); skeleton.values.len()];
-        let rounds = skeleton.events.iter().filter(|t| t.event.kind == Kind::Write).count() + 2;
-        for _ in 0..rounds {
-            let mut changed = false;
-            for (id, value) in skeleton.values.iter().enumerate() {
-                let before = sets[id].len();
-                match *value {
-                    Value::Const(c) => {
-                        sets[id].insert(c);
-                    }
-                    Value::Read(event) => {
-                        let mut union = std::mem::take(&mut sets[id]);
-                        match readable.get(&event) {
-                            Some(values) => union.extend(values),
-                            None => {
-                                for &w in &sources[event] {
-                                    union.extend(&sets[skeleton.events[w].value]);
-                                }
-                            }
-                        }
-                        sets[id] = union;
-                    }
-                    Value::Bin(op, a, b) => {
-                        let results: BTreeSet<i64> =
-                            operand_pairs(&sets[a], &sets[b], a == b)?.map(|(x, y)| op.eval(x, y)).collect();
-                        sets[id].extend(results);
-                    }
+                (domain, Value::Bin(op, a, b)) => {
+                    Number::Word(self.word_operation(op, (a, b), domain.width()))
                 }
-                if sets[id].len() > MAX_DOMAIN {
-                    return Err(TooLarge(format!("a value with more than {MAX_DOMAIN} possibilities")));
-                }
-                changed |= sets[id].len() != before;
-            }
-            if !changed {
-                break;
-            }
-        }
-        for set in sets {
-            let domain: Vec<i64> = set.into_iter().collect();
-            let literals = match domain.len() {
-                1 => vec![self.sat.yes()],
-                n => (0..n).map(|_| self.sat.fresh()).collect(),
+                (domain, _) => Number::Word(self.fresh_word(domain.width())),
             };
-            self.values.push(OneHot { domain, literals });
+            self.values.push(number);
         }
-        // A read that may not happen has no value then, which matters to barrier numbers.
-        for (id, value) in skeleton.values.iter().enumerate() {
-            if let Value::Read(_) = value
-                && self.values[id].domain.len() == 1
-            {
-                self.values[id].literals[0] = self.sat.fresh();
-            }
-        }
-        Ok(())
     }
 
     fn paths(&mut self) {
@@ -330,7 +273,11 @@ impl<'a> Encoding<'a> {
         if holds { literal } else { !literal }
     }
 
-    fn comparison(&mut self, cmp: Cmp, x: &OneHot, y: &OneHot) -> Lit {
+    fn comparison(&mut self, cmp: Cmp, x: &Number, y: &Number) -> Lit {
+        let (x, y) = match (x, y) {
+            (Number::Few(x), Number::Few(y)) if x.domain.len() * y.domain.len() <= MAX_PAIRS => (x, y),
+            _ => return self.word_comparison(cmp, x, y),
+        };
         let outcomes: BTreeSet<bool> =
             x.domain.iter().flat_map(|&v| y.domain.iter().map(move |&w| cmp.eval(v, w))).collect();
         if outcomes.len() == 1 {
@@ -359,10 +306,9 @@ impl<'a> Encoding<'a> {
             }
             let happens = self.happens(read);
             let value = self.values[self.skeleton.events[read].value].clone();
-            for &l in &value.literals {
+            for &l in value.literals() {
                 self.sat.clause(&[!l, happens]);
             }
-            self.sat.at_most_one(&value.literals);
             let mut choices = Vec::with_capacity(writes.len());
             for &write in writes {
                 let from = self.sat.fresh();
@@ -370,32 +316,34 @@ impl<'a> Encoding<'a> {
                 let source_happens = self.happens(write);
                 self.sat.clause(&[!from, source_happens]);
                 let written = self.values[self.skeleton.events[write].value].clone();
-                for (v, is_v) in written.pairs() {
-                    match value.literal(v) {
-                        Some(l) => self.sat.implies(&[from, is_v], l),
-                        None => self.sat.clause(&[!from, !is_v]),
-                    }
-                }
+                self.copies(&[from], &written, &value);
                 choices.push((write, from));
             }
             let literals: Vec<Lit> = choices.iter().map(|c| c.1).collect();
             self.sat.at_most_one(&literals);
             let some: Vec<Lit> = literals.into_iter().chain([!happens]).collect();
             self.sat.clause(&some);
-            let known: Vec<Lit> = value.literals.iter().copied().chain([!happens]).collect();
-            self.sat.clause(&known);
+            if let Number::Few(few) = &value {
+                self.sat.at_most_one(&few.literals);
+                let known: Vec<Lit> = few.literals.iter().copied().chain([!happens]).collect();
+                self.sat.clause(&known);
+            }
             self.sources.insert(read, choices);
         }
     }
 
-    /// Results of operations follow from their operands, and need them.
+    /// Results of operations on few values follow from their operands, and need them.
     fn operations(&mut self) {
         for (id, value) in self.skeleton.values.iter().enumerate() {
             let Value::Bin(op, a, b) = *value else { continue };
             if self.sat.stopped() {
                 return;
             }
-            let (x, y, out) = (self.values[a].clone(), self.values[b].clone(), self.values[id].clone());
+            let (Number::Few(x), Number::Few(y), Number::Few(out)) =
+                (self.values[a].clone(), self.values[b].clone(), self.values[id].clone())
+            else {
+                continue;
+            };
             if out.domain.len() > 1 {
                 self.sat.at_most_one(&out.literals);
             }
@@ -472,15 +420,15 @@ impl<'a> Encoding<'a> {
 
     // ---- final state --------------------------------------------------------------------------------------
 
-    fn final_state(&mut self, chains: &[Chain]) -> Result<(), TooLarge> {
+    fn final_state(&mut self, chains: &[Chain]) {
         self.finals = vec![Vec::new(); self.skeleton.cells.len()];
-        let mut cells: FxHashMap<usize, OneHot> = FxHashMap::default();
+        let mut cells: FxHashMap<usize, Number> = FxHashMap::default();
         for v in self.litmus.observables() {
             let output = match v {
                 Observable::Reg(thread, register) => self.final_register(thread, usize::from(register.0)),
                 Observable::Mem(loc, index) => {
                     let parts = self.skeleton.observed_cells(&self.litmus.program, loc, index);
-                    let mut whole: Option<OneHot> = None;
+                    let mut whole: Option<Number> = None;
                     for (cell, shift) in parts {
                         let part = match cells.get(&cell) {
                             Some(known) => known.clone(),
@@ -495,19 +443,27 @@ impl<'a> Encoding<'a> {
                         };
                         whole = Some(match whole {
                             None => part,
-                            Some(low) => self.joined(&low, &part, shift)?,
+                            Some(low) => self.joined(&low, &part, shift),
                         });
                     }
-                    whole.unwrap_or(OneHot { domain: vec![0], literals: vec![self.sat.yes()] })
+                    whole.unwrap_or_else(|| self.constant(0))
                 }
             };
             self.outputs.push(output);
         }
         if let Some(filter) = &self.litmus.filter {
-            let literal = self.condition(filter)?;
+            let literal = self.condition(filter);
             self.sat.clause(&[literal]);
         }
-        Ok(())
+    }
+
+    /// A number that is some value of a domain.
+    fn fresh_number(&mut self, domain: Domain) -> Number {
+        match domain {
+            Domain::Listed(set) if set.is_empty() => self.constant(0),
+            Domain::Listed(set) => Number::Few(self.fresh_value(set)),
+            Domain::Between(..) => Number::Word(self.fresh_word(domain.width())),
+        }
     }
 
     pub(super) fn fresh_value(&mut self, domain: BTreeSet<i64>) -> OneHot {
@@ -521,7 +477,23 @@ impl<'a> Encoding<'a> {
         OneHot { domain, literals }
     }
 
-    fn final_register(&mut self, thread: usize, register: usize) -> OneHot {
+    fn constant(&self, value: i64) -> Number {
+        Number::Few(OneHot { domain: vec![value], literals: vec![self.sat.yes()] })
+    }
+
+    /// What any of several numbers can be.
+    fn union(&self, ids: impl Iterator<Item = ValueId>) -> Domain {
+        let mut union = Domain::default();
+        for id in ids {
+            union.join(&match &self.values[id] {
+                Number::Few(few) => Domain::Listed(few.domain.iter().copied().collect()),
+                Number::Word(word) => Domain::of_width(word.width()),
+            });
+        }
+        union
+    }
+
+    fn final_register(&mut self, thread: usize, register: usize) -> Number {
         let leaves: Vec<(Lit, ValueId)> = self.skeleton.trees[thread]
             .nodes
             .iter()
@@ -531,38 +503,26 @@ impl<'a> Encoding<'a> {
                 _ => None,
             })
             .collect();
-        let domain: BTreeSet<i64> =
-            leaves.iter().flat_map(|&(_, value)| self.values[value].domain.iter().copied()).collect();
-        let output = self.fresh_value(if domain.is_empty() { BTreeSet::from([0]) } else { domain });
+        let output = self.fresh_number(self.union(leaves.iter().map(|l| l.1)));
         for (reach, value) in leaves {
-            for (v, is_v) in self.values[value].clone().pairs() {
-                if let Some(l) = output.literal(v) {
-                    self.sat.implies(&[reach, is_v], l);
-                }
-            }
+            let value = self.values[value].clone();
+            self.copies(&[reach], &value, &output);
         }
         output
     }
 
-    fn final_cell(&mut self, cell: usize) -> OneHot {
+    fn final_cell(&mut self, cell: usize) -> Number {
         let writes: Vec<usize> = (0..self.skeleton.events.len())
             .filter(|&e| self.skeleton.events[e].event.is_write() && self.skeleton.cell_of(e) == Some(cell))
             .collect();
-        let domain: BTreeSet<i64> = writes
-            .iter()
-            .flat_map(|&w| self.values[self.skeleton.events[w].value].domain.iter().copied())
-            .collect();
-        let output = self.fresh_value(domain);
+        let output = self.fresh_number(self.union(writes.iter().map(|&w| self.skeleton.events[w].value)));
         let mut last = Vec::new();
         for &write in &writes {
             let is_last = self.sat.fresh();
             let happens = self.happens(write);
             self.sat.clause(&[!is_last, happens]);
-            for (v, is_v) in self.values[self.skeleton.events[write].value].clone().pairs() {
-                if let Some(l) = output.literal(v) {
-                    self.sat.implies(&[is_last, is_v], l);
-                }
-            }
+            let value = self.values[self.skeleton.events[write].value].clone();
+            self.copies(&[is_last], &value, &output);
             for &other in &writes {
                 if let Some(after) = Self::before(&self.co, write, other) {
                     let happens = self.happens(other);
@@ -579,65 +539,52 @@ impl<'a> Encoding<'a> {
     }
 
     /// `low | high << 8 * shift`.
-    fn joined(&mut self, low: &OneHot, high: &OneHot, shift: u32) -> Result<OneHot, TooLarge> {
+    fn joined(&mut self, low: &Number, high: &Number, shift: u32) -> Number {
         let join = |l: i64, h: i64| l | (h << (8 * shift));
-        let low_set: BTreeSet<i64> = low.domain.iter().copied().collect();
-        let high_set: BTreeSet<i64> = high.domain.iter().copied().collect();
-        let domain = operand_pairs(&low_set, &high_set, false)?.map(|(l, h)| join(l, h)).collect();
-        let output = self.fresh_value(domain);
-        for (l, is_l) in low.pairs() {
-            for (h, is_h) in high.pairs() {
-                if let Some(o) = output.literal(join(l, h)) {
-                    self.sat.implies(&[is_l, is_h], o);
+        if let (Number::Few(low), Number::Few(high)) = (low, high)
+            && low.domain.len() * high.domain.len() <= MAX_PAIRS
+        {
+            let domain =
+                low.domain.iter().flat_map(|&l| high.domain.iter().map(move |&h| join(l, h))).collect();
+            let output = self.fresh_value(domain);
+            for (l, is_l) in low.pairs() {
+                for (h, is_h) in high.pairs() {
+                    if let Some(o) = output.literal(join(l, h)) {
+                        self.sat.implies(&[is_l, is_h], o);
+                    }
                 }
             }
+            return Number::Few(output);
         }
-        Ok(output)
+        Number::Word(self.word_joined(low, high, 8 * shift as usize))
     }
 
     /// The literal of a condition on the final state.
-    pub(super) fn condition(&mut self, cond: &Cond) -> Result<Lit, TooLarge> {
-        Ok(match cond {
-            Cond::Not(c) => !self.condition(c)?,
+    pub(super) fn condition(&mut self, cond: &Cond) -> Lit {
+        match cond {
+            Cond::Not(c) => !self.condition(c),
             Cond::And(a, b) => {
-                let parts = [self.condition(a)?, self.condition(b)?];
+                let parts = [self.condition(a), self.condition(b)];
                 self.sat.and(&parts)
             }
             Cond::Or(a, b) => {
-                let parts = [self.condition(a)?, self.condition(b)?];
+                let parts = [self.condition(a), self.condition(b)];
                 self.sat.or(&parts)
             }
             Cond::Cmp(cmp, a, b) => {
                 let (x, y) = (self.term(a), self.term(b));
-                if x.domain.len() * y.domain.len() > MAX_PAIRS {
-                    return Err(TooLarge("a comparison of values with too many possibilities".to_owned()));
-                }
                 self.comparison(*cmp, &x, &y)
             }
-        })
+        }
     }
 
-    fn term(&self, term: &Term) -> OneHot {
+    fn term(&self, term: &Term) -> Number {
         match *term {
-            Term::Const(c) => OneHot { domain: vec![c], literals: vec![self.sat.yes()] },
+            Term::Const(c) => self.constant(c),
             Term::Var(v) => {
                 let index = self.litmus.observables().iter().position(|&o| o == v);
                 index.map(|i| self.outputs[i].clone()).unwrap_or_default()
             }
         }
     }
-}
-
-fn operand_pairs<'s>(
-    a: &'s BTreeSet<i64>,
-    b: &'s BTreeSet<i64>,
-    same: bool,
-) -> Result<Box<dyn Iterator<Item = (i64, i64)> + 's>, TooLarge> {
-    if same {
-        return Ok(Box::new(a.iter().map(|&v| (v, v))));
-    }
-    if a.len() * b.len() > MAX_PAIRS {
-        return Err(TooLarge("an operation on values with too many possibilities".to_owned()));
-    }
-    Ok(Box::new(a.iter().flat_map(move |&x| b.iter().map(move |&y| (x, y)))))
 }

@@ -10,7 +10,7 @@
 use super::encode::{Encoding, Universe};
 use super::sat::{Answer, Lit, Sat};
 use super::search::{Search, search_axioms};
-use crate::assembly::{Assembly, evaluate};
+use crate::assembly::Assembly;
 use crate::event::{Edge, Execution};
 use crate::model::algebra::{BaseRel, Rel};
 use crate::model::{Compiled, Derivation, Evaluation, Model, Violation, Why};
@@ -180,12 +180,9 @@ impl<'a> Engine<'a> {
     }
 
     /// Looks for an execution whose final state satisfies (or, with `false`, does not satisfy) a condition.
-    ///
-    /// # Errors
-    /// When the condition compares values with too many possibilities.
-    pub fn find_with(&mut self, cond: &Cond, satisfied: bool) -> Result<Found, TooLarge> {
-        let literal = self.encoding.condition(cond)?;
-        Ok(self.search(&[if satisfied { literal } else { !literal }]))
+    pub fn find_with(&mut self, cond: &Cond, satisfied: bool) -> Found {
+        let literal = self.encoding.condition(cond);
+        self.search(&[if satisfied { literal } else { !literal }])
     }
 
     /// Looks for any execution.
@@ -200,8 +197,7 @@ impl<'a> Engine<'a> {
             .outputs
             .iter()
             .zip(outcome)
-            .filter_map(|(output, &value)| output.literal(value))
-            .map(|l| !l)
+            .flat_map(|(output, &value)| output.differs(value))
             .collect();
         self.encoding.sat.clause(&clause);
     }
@@ -220,7 +216,7 @@ impl<'a> Engine<'a> {
             literals.extend(present.map(|(_, l)| *l));
         }
         literals.extend(encoding.bar.values().chain(encoding.bar_order.values()));
-        literals.extend(encoding.outputs.iter().flat_map(|o| &o.literals));
+        literals.extend(encoding.outputs.iter().flat_map(|o| o.literals()));
         literals.sort_unstable();
         literals.dedup();
         let sat = &encoding.sat;
@@ -254,6 +250,11 @@ impl<'a> Engine<'a> {
             let Some(assembly) = self.last.take() else { return Found::Nothing };
             let violations = self.judge(&assembly, same_paths);
             if violations.is_empty() {
+                // Values that justify themselves in a circle have no end; no execution that is left has such.
+                if self.encoding.refine() {
+                    self.last = Some(assembly);
+                    continue;
+                }
                 let witness = self.witness(&assembly);
                 self.last = Some(assembly);
                 return Found::Witness(Box::new(witness));
@@ -266,7 +267,7 @@ impl<'a> Engine<'a> {
                 self.encoding.sat.clause(clause);
                 self.lemmas += 1;
             }
-            if self.rejected.len() < self.keep_rejected {
+            if self.rejected.len() < self.keep_rejected && self.encoding.wrong().is_empty() {
                 let execution = self.with_values(&assembly);
                 self.rejected.push(Rejected { execution, violations });
             }
@@ -464,27 +465,17 @@ impl<'a> Engine<'a> {
 
     fn with_values(&self, assembly: &Assembly) -> Execution {
         let encoding = &self.encoding;
-        let read = |event: usize| {
-            let value = &encoding.values[encoding.skeleton.events[event].value];
-            value.pairs().find(|(_, l)| encoding.sat.is_true(*l)).map(|(v, _)| v)
-        };
         let mut execution = assembly.execution.clone();
-        for (l, &u) in assembly.universe.iter().enumerate() {
-            let value = encoding.skeleton.events[u].value;
-            execution.events[l].value = evaluate(encoding.skeleton, &read, value).unwrap_or_default();
+        for (event, &u) in execution.events.iter_mut().zip(&assembly.universe) {
+            let value = &encoding.values[encoding.skeleton.events[u].value];
+            event.value = value.read(&encoding.sat).unwrap_or_default();
         }
         execution
     }
 
     fn witness(&self, assembly: &Assembly) -> Witness {
         let encoding = &self.encoding;
-        let outcome = encoding
-            .outputs
-            .iter()
-            .map(|output| {
-                output.pairs().find(|(_, l)| encoding.sat.is_true(*l)).map_or(0, |(value, _)| value)
-            })
-            .collect();
+        let outcome = encoding.outputs.iter().map(|output| output.read(&encoding.sat).unwrap_or(0)).collect();
         Witness { execution: self.with_values(assembly), outcome, leaves: assembly.leaves.clone() }
     }
 }

@@ -72,6 +72,11 @@ impl Sat {
         Lit::new(self.solver.new_var_default(), true)
     }
 
+    /// A new variable that follows from others: the solver never has to decide it.
+    pub(super) fn derived(&mut self) -> Lit {
+        Lit::new(self.solver.new_var(lbool::UNDEF, false), true)
+    }
+
     pub(super) fn clause(&mut self, literals: &[Lit]) {
         self.clauses += 1;
         if self.clauses.is_multiple_of(1024) && self.deadline.is_some_and(|d| Instant::now() >= d) {
@@ -105,7 +110,7 @@ impl Sat {
             [] => self.yes,
             [one] => *one,
             _ => {
-                let out = self.fresh();
+                let out = self.derived();
                 self.implies(&inputs, out);
                 for &l in &inputs {
                     self.clause(&[!out, l]);
@@ -133,7 +138,7 @@ impl Sat {
         }
         // Split, with a literal for each half.
         let (left, right) = literals.split_at(literals.len() / 2);
-        let side = self.fresh();
+        let side = self.derived();
         for &l in left {
             self.clause(&[!l, side]);
         }

@@ -1,5 +1,7 @@
 //! Random litmus tests, as text.
 
+pub(crate) mod chains;
+
 use std::fmt::Write as _;
 
 /// A small generator of pseudo-random numbers (xorshift64*), so that a failure names its seed.
@@ -53,9 +55,11 @@ pub(crate) enum Flavour {
     Mbarriers,
     /// Everything above together.
     Mixed,
+    /// Values that feed values, most of them on one location.
+    Chains,
 }
 
-pub(crate) const FLAVOURS: [Flavour; 10] = [
+pub(crate) const FLAVOURS: [Flavour; 11] = [
     Flavour::Plain,
     Flavour::Barriers,
     Flavour::Proxies,
@@ -66,6 +70,7 @@ pub(crate) const FLAVOURS: [Flavour; 10] = [
     Flavour::Dependencies,
     Flavour::Mbarriers,
     Flavour::Mixed,
+    Flavour::Chains,
 ];
 
 /// What an instruction of a mixed program is drawn from.
@@ -338,6 +343,9 @@ impl Program<'_> {
 
 /// A random test of a flavour; every register and location is observed.
 pub(crate) fn litmus(seed: u64, flavour: Flavour) -> String {
+    if flavour == Flavour::Chains {
+        return chains::chained(seed, 5);
+    }
     let mut random = Random::new(seed);
     let threads = 2 + usize::from(random.chance(40));
     let lines = if threads == 3 { 2 } else { 3 };
