@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memory_model::emit::{DISCARDED, DONE, Kernel, NAME, Setup, folded};
 use memory_model::program::{BarMode, Observable, Op, Operand, address_value};
-use memory_model::{Litmus, Options, Property, check};
+use memory_model::{Limits, Litmus, Options, Property, check};
 use ptx_frontend::Severity;
 use sim_core::{Backend, DevicePtr, Dim3, Launch, ModuleId, Outcome, RunOptions};
 
@@ -24,6 +24,8 @@ pub(super) struct Plan {
     pub(super) weak: bool,
     /// A real device: with memory stress, and with a gate at which the threads of an instance meet.
     pub(super) device: bool,
+    /// Time for all launches.
+    pub(super) timeout: Duration,
 }
 
 /// What was seen.
@@ -76,7 +78,8 @@ pub(super) fn run(litmus: &Litmus, backend: &dyn Backend, plan: Plan) -> Result<
     let arrives = code().any(|i| matches!(i.op, Op::Bar { mode: BarMode::Arrive, .. }));
     if kernel.barriers && (plan.device || arrives) {
         // Threads that wait at a barrier have no patience: a device would never be free again.
-        let ends = check(litmus, &Options { property: Property::Termination, ..Options::default() });
+        let limits = Limits { time: Some(plan.timeout), ..Limits::default() };
+        let ends = check(litmus, &Options { property: Property::Termination, limits, ..Options::default() });
         if ends.holds != Some(true) {
             return Err(NotRun::Unsupported("a test that may wait at a barrier for ever".into()));
         }
@@ -140,7 +143,15 @@ impl Run<'_> {
         let mut seen = Seen::default();
         let mut random = Random { seed: plan.seed, drawn: 0 };
         let mut left = plan.instances;
+        let deadline = Instant::now().checked_add(plan.timeout);
         while left > 0 {
+            let time = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+            if time.is_some_and(|time| time.is_zero()) {
+                let made = plan.instances - left;
+                let what = format!("the time limit was reached after {made} of {} instances", plan.instances);
+                seen.failed.get_or_insert(what);
+                break;
+            }
             let instances = left.min(u64::from(most)) as u32;
             let wide = kernel_width(self.kernel);
             let mut setup = Setup {
@@ -166,7 +177,7 @@ impl Run<'_> {
             }
             left -= u64::from(setup.instances);
             let seed = random.below(u64::MAX - 1) + 1;
-            self.launch(&setup, seed, &mut seen)?;
+            self.launch(&setup, seed, time, &mut seen)?;
         }
         Ok(seen)
     }
@@ -202,7 +213,13 @@ impl Run<'_> {
         Ok(buffer)
     }
 
-    fn launch(&self, setup: &Setup, seed: u64, seen: &mut Seen) -> Result<(), NotRun> {
+    fn launch(
+        &self,
+        setup: &Setup,
+        seed: u64,
+        time: Option<Duration>,
+        seen: &mut Seen,
+    ) -> Result<(), NotRun> {
         let kernel = self.kernel;
         let bytes = u64::from(setup.instances) * u64::from(kernel.result_bytes());
         self.backend.write(setup.memory, &self.initial(setup))?;
@@ -223,7 +240,7 @@ impl Run<'_> {
             interleave: true,
             weak: self.plan.weak,
             max_instructions: (!self.plan.device).then_some(200_000_000),
-            timeout: Some(Duration::from_secs(60)),
+            timeout: time.into_iter().chain([Duration::from_secs(60)]).min(),
             ..RunOptions::default()
         };
         let report = self.backend.launch(self.module, &launch, &options)?;

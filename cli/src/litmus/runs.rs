@@ -1,6 +1,7 @@
 //! Outcomes that were seen, against those that the model allows: one table.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use device::Device;
 use memory_model::program::{Assertion, Cmp, Cond, Quantifier, Term};
@@ -39,7 +40,7 @@ pub(super) struct Row {
 
 /// What is asked of a test.
 fn plan(args: &LitmusArgs, device: bool, instances: u64) -> Plan {
-    Plan { instances, seed: args.seed, weak: args.weak && !device, device }
+    Plan { instances, seed: args.seed, weak: args.weak && !device, device, timeout: args.timeout }
 }
 
 impl Runs {
@@ -93,6 +94,7 @@ impl Runs {
 
 fn rows(litmus: &Litmus, options: &Options, runs: &Runs) -> Vec<Row> {
     let observed = litmus.observables();
+    let deadline = options.limits.time.and_then(|time| Instant::now().checked_add(time));
     let mut ask = *options;
     (ask.property, ask.outcomes, ask.count, ask.explain) = (Property::Assertion, true, false, false);
     let model = check(litmus, &ask);
@@ -113,7 +115,11 @@ fn rows(litmus: &Litmus, options: &Options, runs: &Runs) -> Vec<Row> {
                     true => Some(true),
                     false if model.verdict == "undefined" => None,
                     false if model.outcomes_complete => Some(false),
-                    false => possible(litmus, &ask, &values),
+                    false => {
+                        // All rows together have the time of one test.
+                        ask.limits.time = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+                        possible(litmus, &ask, &values)
+                    }
                 },
                 simulated: count(&runs.simulated),
                 device: count(&runs.device),

@@ -105,6 +105,22 @@ fn what_is_seen_is_allowed() {
     assert!(ran.get("Barriers").is_some_and(|&n| n > 10), "{ran:?}");
 }
 
+/// `--timeout` ends runs as it ends checks.
+#[test]
+fn runs_end_with_their_time() {
+    let args = args("warpgrind litmus x --simulate 1000000000000 --timeout 1s");
+    let start = std::time::Instant::now();
+    let runs = Runs::new(&shape("MP+rlx"), &Options::default(), &args, None);
+    let seen = runs.simulated.expect("asked for").expect("it runs");
+    assert!(seen.failed.expect("it cannot end").contains("time limit"));
+    assert!(
+        seen.complete > 0 && start.elapsed().as_secs() < 20,
+        "{} in {:?}",
+        seen.complete,
+        start.elapsed()
+    );
+}
+
 /// The record of the shapes on an H200: no outcome that the model forbids, and none that it does not list.
 #[test]
 fn the_record_of_a_device_agrees_with_the_model() {
