@@ -6,6 +6,7 @@
 mod arithmetic;
 mod atomics;
 mod contention;
+mod programs;
 mod sharing;
 mod threads;
 
@@ -36,6 +37,8 @@ pub enum Group {
     Local,
     /// Threads that share memory, for what checkers cost.
     Sharing,
+    /// What real programs spend their time on.
+    Programs,
 }
 
 /// What a rate should be.
@@ -72,6 +75,8 @@ pub struct Loaded {
     before: Vec<(DevicePtr, Vec<u8>)>,
     /// Lanes that do what is counted; `None` counts thread instructions.
     pub lanes: Option<u64>,
+    /// Times that a run launches the kernel.
+    launches: u32,
     check: Box<Check>,
 }
 
@@ -91,14 +96,23 @@ impl Case {
 }
 
 impl Loaded {
-    /// Sets the buffers and runs the kernel once.
+    /// Launches the kernel: the report is that of the last launch, its counts those of all.
     ///
     /// # Panics
     /// When the launch does not complete.
     pub fn run(&self, simulator: &Simulator, options: &RunOptions) -> LaunchReport {
-        let report = simulator.launch(self.module, &self.launch, options).expect("launch");
-        assert_eq!(report.outcome, Outcome::Completed, "{}: {:#?}", self.launch.kernel, report.findings);
-        report
+        let launch = || {
+            let report = simulator.launch(self.module, &self.launch, options).expect("launch");
+            assert_eq!(report.outcome, Outcome::Completed, "{}: {:#?}", self.launch.kernel, report.findings);
+            report
+        };
+        let mut last = launch();
+        for _ in 1..self.launches {
+            let before = std::mem::replace(&mut last, launch()).stats;
+            last.stats.warp_instructions += before.warp_instructions;
+            last.stats.thread_instructions += before.thread_instructions;
+        }
+        last
     }
 
     /// Puts the buffers as they were, before a run.
@@ -125,6 +139,7 @@ pub fn cases() -> Vec<Case> {
     all.extend(threads::calls());
     all.extend(sharing::cases());
     all.extend(contention::cases());
+    all.extend(programs::cases());
     all
 }
 
@@ -208,7 +223,14 @@ impl<'a> Setup<'a> {
             params: self.params,
             cooperative: false,
         };
-        Loaded { module: self.module, launch, before: self.before, lanes, check: Box::new(check) }
+        Loaded {
+            module: self.module,
+            launch,
+            before: self.before,
+            lanes,
+            launches: 1,
+            check: Box::new(check),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ fn scan(x: &[u32], inclusive: bool) -> Vec<u32> {
 }
 
 /// How many of the values fall into each bin.
-fn counts(x: &[u32], bins: usize, bin: impl Fn(u32) -> u32) -> Vec<u32> {
+pub(super) fn counts(x: &[u32], bins: usize, bin: impl Fn(u32) -> u32) -> Vec<u32> {
     let mut counts = vec![0; bins];
     x.iter().for_each(|&x| counts[bin(x) as usize] += 1);
     counts
