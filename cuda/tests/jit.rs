@@ -23,7 +23,9 @@ const WRONG: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .en
 const ELSE: &str = "something else";
 
 /// Options; inputs; the codes of creating, of adding each input, of completing; whether there is machine code, PTX.
-const CASES: &[(&str, &[(u64, &str)], &str)] = &[
+type Case = (&'static str, &'static [(u64, &'static str)], &'static str);
+
+const CASES: &[Case] = &[
     ("-arch=sm_90", &[], "0 0 0 3"),
     ("-arch=sm_90a -O3 -lineinfo -maxrregcount=32 -Xptxas=-v -kernels-used=k", &[(PTX, GOOD)], "0 0 0 0 3"),
     ("", &[], "2 6 6 3"),

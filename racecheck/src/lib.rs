@@ -333,6 +333,9 @@ impl Watcher for Racecheck {
 /// Files and lines of the CUDA source that an instruction comes from, the innermost first.
 type Lines = Vec<(Arc<str>, u32)>;
 
+/// What makes two races one finding: both sides by their lines and whether they write.
+type ByLines = (FindingKind, Copying, [(Lines, bool); 2]);
+
 /// The races as findings: those of instructions that the same two CUDA lines became, as in an unrolled loop, are one,
 /// whichever of the two came first.
 fn grouped(groups: &mut FxHashMap<Key, Group>, seed: u64, launch: &LaunchView<'_>) -> Vec<Finding> {
@@ -342,7 +345,7 @@ fn grouped(groups: &mut FxHashMap<Key, Group>, seed: u64, launch: &LaunchView<'_
         place.cuda.iter().map(|cuda| (cuda.file.clone(), cuda.line)).collect()
     };
     let mut findings: Vec<(Finding, Vec<(u32, u32)>)> = Vec::new();
-    let mut known: FxHashMap<(FindingKind, Copying, [(Lines, bool); 2]), usize> = FxHashMap::default();
+    let mut known: FxHashMap<ByLines, usize> = FxHashMap::default();
     for ((kind, _, _, earlier_writes, later_writes, copying), group) in groups {
         let new = finding(kind, &group, copying, seed, launch);
         let (Some(later), Some(earlier)) = (&new.place, &new.other_place) else { continue };

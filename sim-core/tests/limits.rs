@@ -138,7 +138,7 @@ L: cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%d], [%q],
 }
 
 /// A watcher that takes a millisecond an access, and notes what is renewed.
-struct Slow(Arc<Mutex<Vec<(u64, u64)>>>);
+struct Slow(Told);
 
 impl Watcher for Slow {
     fn access(&mut self, _: &WarpAccess<'_>) {
@@ -154,8 +154,11 @@ impl Watcher for Slow {
     }
 }
 
-fn watched() -> (Arc<Mutex<Vec<(u64, u64)>>>, RunOptions) {
-    let renewed: Arc<Mutex<Vec<(u64, u64)>>> = Arc::default();
+/// Addresses and sizes that a watcher was told of.
+type Told = Arc<Mutex<Vec<(u64, u64)>>>;
+
+fn watched() -> (Told, RunOptions) {
+    let renewed = Told::default();
     let list = renewed.clone();
     let watcher = WatcherFactory::new(move |_| Box::new(Slow(list.clone())));
     (renewed, RunOptions { watcher: Some(watcher), ..RunOptions::default() })
