@@ -44,8 +44,10 @@ converted with the wrong `cvta`, or not at all."
 at it while others have exited or wait at another one, or the thread counts at one barrier \
 disagree. Usual cause: `__syncthreads()` inside a condition that is not the same for all threads."
     WarpSyncMismatch "A warp-wide operation (`shfl.sync`, `vote.sync`, `bar.warp.sync` and the \
-like) names lanes in its mask that have exited or that never arrive. All lanes of the mask must \
-execute the same operation. Usual cause: a full mask (0xffffffff) inside a divergent branch."
+like) is executed by a lane that its member mask does not name, or waits for lanes of the mask that never \
+execute it. All lanes of the mask that have not exited must execute the same operation with the same mask. \
+Usual causes: a full mask (0xffffffff) inside a divergent branch; a mask made for other lanes than those \
+that get there."
     Deadlock "No thread of the launch can go on: all that have not exited wait for something that \
 will never happen. The notes say who waits where and for what."
     LimitReached "The launch reached the limit set with `--max-instructions` or `--timeout` and \
@@ -68,7 +70,8 @@ kernel. Their value is undefined on a GPU. Reported with `--tool initcheck`."
     UndefinedBehavior "An instruction was used in a way that the PTX manual leaves undefined, so \
 that its result may differ from one device to the next. `--tool synccheck` reports barriers so: lanes of \
 one warp that arrive by different instructions (`__syncthreads()` in both branches of a condition on the \
-lane), and mbarrier objects (`cuda::barrier`) that were not initialized, are initialized twice or get more \
+lane), lanes that exit while others of their warp reach one (`if (i >= n) return;` before `__syncthreads()`), \
+and mbarrier objects (`cuda::barrier`) that were not initialized, are initialized twice or get more \
 arrivals than they expect."
     DataRace "Two threads access the same memory, at least one of them writes, at least one access is \
 weak (ordinary), and nothing orders the two: no barrier that both threads reach between them, no release \
