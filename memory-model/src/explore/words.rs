@@ -150,10 +150,8 @@ impl Sat {
             if by == self.no() || self.stopped() {
                 continue;
             }
-            let mut part = vec![self.no(); a.len()];
-            for i in shift..a.len() {
-                part[i] = self.and(&[by, a[i - shift]]);
-            }
+            let mut part = vec![self.no(); shift];
+            part.extend(a[..a.len() - shift].iter().map(|&bit| self.and(&[by, bit])));
             out = self.sum(&out, &part, self.no());
         }
         out
