@@ -83,7 +83,7 @@ fn what_is_seen_is_allowed() {
     let mut ran: BTreeMap<String, usize> = BTreeMap::new();
     let more = std::env::var("WARPGRIND_FUZZ").ok().and_then(|n| n.parse::<u64>().ok());
     let flavours = FLAVOURS.iter().filter(|f| !matches!(f, Flavour::Clusters));
-    for (seed, &flavour) in (0..700 * more.unwrap_or(1)).zip(flavours.cycle()) {
+    for (seed, &flavour) in (0..900 * more.unwrap_or(1)).zip(flavours.cycle()) {
         let text = litmus(seed, flavour);
         let test = parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render("random", &text)));
         let args = args(&format!("warpgrind litmus x --simulate 40 --weak --seed {}", seed + 1));
