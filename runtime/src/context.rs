@@ -37,6 +37,8 @@ pub struct Context {
     pub legacy: Arc<Stream>,
     /// What a fault left; 0 is none.
     fault: AtomicU32,
+    /// A launch came to an instruction that is not supported, and nobody was told yet.
+    refused: AtomicBool,
     destroyed: AtomicBool,
     output: Mutex<Vec<u8>>,
     order: Mutex<Order>,
@@ -68,6 +70,7 @@ impl Context {
             cache_config: AtomicU32::new(0),
             legacy: Stream::new(weak.clone(), StreamKind::Legacy, 0),
             fault: AtomicU32::new(0),
+            refused: AtomicBool::new(false),
             destroyed: AtomicBool::new(false),
             output: Mutex::default(),
             order: Mutex::default(),
@@ -97,6 +100,12 @@ impl Context {
             0 => Ok(()),
             fault => Err(Status(fault)),
         }
+    }
+
+    /// The same; once, that a launch was refused.
+    fn answer(&self) -> Result {
+        self.check()?;
+        if self.refused.swap(false, SeqCst) { Err(Status::NOT_SUPPORTED) } else { Ok(()) }
     }
 
     fn set_fault(&self, status: Status) {
@@ -131,7 +140,20 @@ impl Context {
     /// # Errors
     /// The context's fault; those of captures.
     pub fn enqueue(self: &Arc<Self>, stream: &Arc<Stream>, operation: Operation) -> Result {
+        // What may come to an instruction that is not supported is waited for, to say so in time.
+        if let Operation::Kernel(call) = &operation
+            && stream.capture().is_none()
+            && self.may_be_refused(call)
+        {
+            return self.run(stream, operation);
+        }
         self.enqueue_op(stream, operation).map(|_| ())
+    }
+
+    /// Whether a kernel contains instructions that are not supported.
+    fn may_be_refused(&self, call: &KernelCall) -> bool {
+        let code = self.device.simulator.code(call.function.module.loaded(), &call.launch.kernel);
+        code.is_ok_and(|code| !code.unsupported.is_empty())
     }
 
     /// The same; the operation that was submitted, if it was not captured.
@@ -153,8 +175,17 @@ impl Context {
         let mut order = lock(&self.order);
         let mut after = self.before(&mut order, stream);
         let op = self.submit(stream, &operation, &mut after)?;
-        lock(&stream.state).tail = Some(op.clone());
+        let full = stream.append(&op);
+        drop(order);
+        self.wait_if(full);
         Ok(Some(op))
+    }
+
+    /// Waits for an operation that must be done before a stream takes further ones.
+    fn wait_if(&self, full: Option<Arc<Op>>) {
+        if let Some(op) = full {
+            self.engine().wait(&op);
+        }
     }
 
     /// What the next operation of a stream waits for.
@@ -253,7 +284,9 @@ impl Context {
             op = self.engine().submit(stream.id, stream.priority, &[op], Some((task, RunBy::Worker)));
         }
         *last = Some(op.clone());
-        lock(&stream.state).tail = Some(op);
+        let full = stream.append(&op);
+        drop((last, order));
+        self.wait_if(full);
         Ok(())
     }
 
@@ -272,7 +305,7 @@ impl Context {
             self.engine().wait(&op);
         }
         self.flush_output();
-        self.check()
+        self.answer()
     }
 
     /// Refuses what would make the legacy stream depend on one that is being captured.
@@ -310,7 +343,7 @@ impl Context {
             self.engine().wait(&op);
         }
         self.flush_output();
-        self.check()
+        self.answer()
     }
 
     /// Whether a stream is idle.
@@ -348,7 +381,7 @@ impl Context {
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
         }
         self.drain();
-        self.check()
+        self.answer()
     }
 
     /// Waits for all streams, whatever they do.
@@ -542,6 +575,11 @@ impl Context {
             | Operation::Wait(_) => Ok(()),
         };
         if let Err(status) = result {
+            // Only the launch is lost, since nothing is wrong with it.
+            if status == Status::NOT_SUPPORTED {
+                self.refused.store(true, SeqCst);
+                return;
+            }
             if status == Status::OUT_OF_MEMORY && !matches!(operation, Operation::Kernel(_)) {
                 self.host().warn("an operation ended since the memory of this host is used up");
             }

@@ -1,5 +1,6 @@
 //! Streams, events and the capture of streams into graphs.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -36,10 +37,15 @@ pub struct Stream {
     pub(crate) state: Mutex<StreamState>,
 }
 
+/// Operations that may wait in a stream, about as many as launches in one of a device.
+const MOST_PENDING: usize = 1024;
+
 #[derive(Debug, Default)]
 pub(crate) struct StreamState {
     /// What its next operation waits for.
     pub tail: Option<Arc<Op>>,
+    /// Its last operations, the first of which is not done.
+    pub pending: VecDeque<Arc<Op>>,
     /// The capture it takes part in, and the edges into its next operation.
     pub capture: Option<(Arc<Capture>, Vec<Edge>)>,
 }
@@ -47,6 +53,18 @@ pub(crate) struct StreamState {
 impl Stream {
     pub(crate) fn new(context: Weak<Context>, kind: StreamKind, priority: i32) -> Arc<Stream> {
         Arc::new(Stream { id: fresh_id(), context, kind, priority, state: Mutex::default() })
+    }
+
+    /// Makes an operation its last. One that must be done before it takes further ones is returned: a device
+    /// has room for so many as well.
+    pub(crate) fn append(&self, op: &Arc<Op>) -> Option<Arc<Op>> {
+        let mut state = lock(&self.state);
+        state.tail = Some(op.clone());
+        while state.pending.front().is_some_and(|op| op.is_done()) {
+            state.pending.pop_front();
+        }
+        state.pending.push_back(op.clone());
+        if state.pending.len() > MOST_PENDING { state.pending.pop_front() } else { None }
     }
 
     /// The last operation, if it is not done.
