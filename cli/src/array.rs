@@ -11,6 +11,8 @@ use crate::value::Init;
 
 /// Bytes that more than any device has, which only a mistake asks for.
 const MAX_BYTES: u64 = 1 << 40;
+/// Bytes of a text, of a recording, or of what says neither its size nor is told one.
+pub(crate) const MAX_TEXT: u64 = 1 << 30;
 
 /// Values in host memory, little end first, last index fastest.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,9 +61,19 @@ impl Array {
         position
     }
 
-    /// Reads a `.npy` file, or raw bytes as elements of type `element`.
-    pub(crate) fn read(path: &Path, element: Option<Element>) -> Result<Self, String> {
-        let bytes = read_file(path)?;
+    /// Reads a `.npy` file, or raw bytes as elements of type `element`. Of what has no end of its own,
+    /// `wanted` bytes are read.
+    pub(crate) fn read(path: &Path, element: Option<Element>, wanted: Option<u64>) -> Result<Self, String> {
+        let kind = std::fs::metadata(path).map(|data| data.file_type());
+        let bytes = match kind {
+            Ok(kind) if kind.is_file() => read_file(path, MAX_BYTES)?,
+            Ok(kind) if is_device(kind) => match wanted {
+                Some(wanted) => read_start(path, wanted)?,
+                None => read_file(path, MAX_TEXT)
+                    .map_err(|error| format!("{error}: say how many elements the buffer has"))?,
+            },
+            _ => read_file(path, MAX_TEXT)?,
+        };
         let name = path.display();
         if path.extension().is_some_and(|extension| extension == "npy") {
             return npy::read(&bytes, element).map_err(|error| format!("{name}: {error}"));
@@ -99,7 +111,11 @@ impl Array {
         position: u64,
     ) -> Result<Self, String> {
         if let Init::File(path) = init {
-            let mut array = Self::read(&directory.join(path), element)?;
+            let wanted = match (shape, element) {
+                (Some(shape), Some(element)) => count(shape)?.checked_mul(element.bytes() as u64),
+                _ => None,
+            };
+            let mut array = Self::read(&directory.join(path), element, wanted)?;
             if let Some(shape) = shape {
                 let wanted = count(shape)?;
                 if wanted != array.len() as u64 {
@@ -131,13 +147,33 @@ impl Array {
     }
 }
 
-/// Reads a file, with its name in the error.
-pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|mut file| file.read_to_end(&mut bytes))
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+/// Whether it may give bytes for ever.
+#[cfg(unix)]
+fn is_device(kind: std::fs::FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_char_device(&kind)
+}
+
+#[cfg(not(unix))]
+fn is_device(_: std::fs::FileType) -> bool {
+    false
+}
+
+/// Reads a file of at most so many bytes, with its name in the error.
+pub(crate) fn read_file(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    let bytes = read_start(path, most.saturating_add(1))?;
+    if bytes.len() as u64 > most {
+        return Err(format!("{} has more than {most} bytes, or no end", path.display()));
+    }
     Ok(bytes)
+}
+
+/// Reads at most so many bytes from the start of a file.
+fn read_start(path: &Path, bytes: u64) -> Result<Vec<u8>, String> {
+    let mut start = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(bytes).read_to_end(&mut start))
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Ok(start)
 }
 
 /// The number of elements of a shape.

@@ -13,6 +13,7 @@ use serde::Serialize;
 use sim_core::{Backend, DeviceConfig, Simulator};
 
 use crate::args::{ConformanceCommand, ConformanceRecordArgs, Global, VerifyArgs};
+use crate::array::{MAX_TEXT, read_file};
 use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::report::{Console, SCHEMA, plural};
@@ -156,8 +157,7 @@ fn backend(args: &ConformanceRecordArgs) -> Result<(Box<dyn Backend>, conformanc
 }
 
 fn read(path: &Path) -> Result<Recording, Failure> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
+    let bytes = read_file(path, MAX_TEXT)?;
     Recording::from_bytes(&bytes).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 

@@ -6,19 +6,23 @@ use std::path::{Component, Path, PathBuf};
 use ptx_frontend::{Diagnostic, Elsewhere, FuncId, Module, Severity, Source};
 pub(crate) use reports::demangle;
 
-use crate::array::read_file;
+use crate::array::{MAX_TEXT, read_file};
 use crate::exit::{Exit, Failure, quoted_list};
 use crate::report::{plural, printable};
 
 /// Reads a PTX text; `-` is standard input.
 pub(crate) fn read_source(path: &Path) -> Result<Source, Failure> {
     if path.as_os_str() != "-" {
-        return Ok(Source::new(printable(path), read_file(path)?));
+        return Ok(Source::new(printable(path), read_file(path, MAX_TEXT)?));
     }
     let mut bytes = Vec::new();
     std::io::stdin()
+        .take(MAX_TEXT + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+    if bytes.len() as u64 > MAX_TEXT {
+        return Err(Failure::usage(format!("standard input has more than {MAX_TEXT} bytes, or no end")));
+    }
     Ok(Source::new("<stdin>", bytes))
 }
 

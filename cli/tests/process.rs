@@ -55,6 +55,35 @@ fn what_a_kernel_prints_and_results_go_to_standard_output() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("completed"));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn files_without_end() {
+    let kernel = "testdata/ptx/sm_90/saxpy.ptx";
+    let saxpy = |x: &str| {
+        let args =
+            ["run", kernel, "-e", "saxpy", "-b", "2", "-a", "2", "-a", "2", "-a", x, "-a", "y=f32[2]=0>-"];
+        let output = run(&args);
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    // Of a device as much is read as the buffer has.
+    assert_eq!(saxpy("f32[2]=@/dev/zero").1, "y: f32[2] = 0.0 0.0\n");
+    let (code, _, text) = saxpy("f32=@/dev/zero");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("/dev/zero has more than") && text.contains("say how many elements"), "{text}");
+    assert_eq!(saxpy("f32[2]=@testdata").0, Some(2));
+    for args in
+        [&["check", "/dev/zero"][..], &["run", "/dev/zero"], &["run", kernel, "-a", "bytes:@/dev/zero"]]
+    {
+        let output = run(args);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && !text.contains("panic"), "{args:?}: {text}");
+    }
+}
+
 #[test]
 fn files_are_written_and_read_back() {
     let directory = tempfile::tempdir().unwrap();

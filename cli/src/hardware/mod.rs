@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use sim_core::{Backend, DeviceConfig, RunOptions, Simulator};
 
 use crate::args::{CompareArgs, DeviceArgs, Global, OnDeviceArgs, RecordArgs};
-use crate::array::read_file;
+use crate::array::{MAX_TEXT, read_file};
 use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::report::{Console, DiagnosticJson};
@@ -127,7 +127,7 @@ fn compare_one(
         }
         Some(path) => {
             let path = recording_path(path, file, args.files.len());
-            let bytes = read_file(&path)?;
+            let bytes = read_file(&path, MAX_TEXT)?;
             let simulator = simulate(!args.on.no_contraction && recording::contracted(&bytes))?;
             let (who, device) = recording::read(&bytes, &module, &simulator)
                 .map_err(|failure| failure.context(path.display()))?;

@@ -14,7 +14,7 @@ use ptx_frontend::{Diagnostic, Elsewhere, Module, Source, StateSpace, Symbol};
 use sim_core::{Backend, Dim3, RunOptions};
 
 use crate::args::{Global, RunArgs, Tool};
-use crate::array::read_file;
+use crate::array::{MAX_TEXT, read_file};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::modules;
@@ -93,7 +93,7 @@ pub(crate) fn read_launch_file(
     path: &Path,
     report: &mut dyn FnMut(&Diagnostic, &Source, &[Elsewhere]),
 ) -> Result<(Plan, Module), Failure> {
-    let plan = launch_toml::parse(path, read_file(path)?)?;
+    let plan = launch_toml::parse(path, read_file(path, MAX_TEXT)?)?;
     let sources = plan
         .modules
         .iter()

@@ -98,7 +98,7 @@ fn bytes_of(
     };
     match arg {
         Arg::Bytes(bytes) => exactly(bytes.clone()),
-        Arg::BytesFile(path) => exactly(read_file(&plan.directory.join(path))?),
+        Arg::BytesFile(path) => exactly(read_file(&plan.directory.join(path), parameter.size)?),
         Arg::Parts(parts) => {
             let mut whole = Vec::new();
             for part in parts {
