@@ -522,8 +522,13 @@ impl Detector {
             }
         } else if atomic && (access.writing & access.lanes != access.lanes || warp.knowing.len() > 1) {
             // Some only read or know more; in the order of the lanes, as they are executed.
-            for lane in each(access.lanes) {
-                self.plain(&Access { lanes: 1 << lane, ..*access });
+            if warp.knowing.len() == 1 && are_apart(access) {
+                self.plain(&Access { lanes: access.lanes & access.writing, ..*access });
+                self.plain(&Access { lanes: access.lanes & !access.writing, ..*access });
+            } else {
+                for lane in each(access.lanes) {
+                    self.plain(&Access { lanes: 1 << lane, ..*access });
+                }
             }
         } else {
             if access.kind != Kind::Read && !places.is_empty() {
@@ -750,6 +755,19 @@ impl Detector {
 fn are_at_one(access: &Access<'_>) -> bool {
     let first = access.addresses[access.lanes.trailing_zeros() as usize & 31];
     each(access.lanes).all(|lane| access.addresses[lane as usize] == first)
+}
+
+/// Whether surely no two lanes touch one word.
+fn are_apart(access: &Access<'_>) -> bool {
+    let mut taken = [0u64; 16];
+    access.elements == 1
+        && each(access.lanes).all(|lane| {
+            let word = access.addresses[lane as usize] >> 2;
+            let (at, bit) = ((word >> 6) as usize % taken.len(), 1 << (word & 63));
+            let free = taken[at] & bit == 0;
+            taken[at] |= bit;
+            free
+        })
 }
 
 fn level(scope: Scope) -> usize {

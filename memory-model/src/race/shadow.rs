@@ -352,13 +352,18 @@ impl Shadow {
         {
             return;
         }
-        let (old, states) = (run.cells[at], &mut *run.states);
+        let (old, states, races) = (run.cells[at], &mut *run.states, doing.found.len());
         run.cells[at] = if doing.kind == Kind::Atomic && old != 0 && states.follows(old, &doing.now) {
             states.leave(parts(old).0, 1);
             self.fresh(states, word, lanes, doing)
         } else {
             self.step(states, old, 1, lanes, word, doing).unwrap_or(old)
         };
+        // What races leaves itself, as if nothing had been there: words of that kind are in one state.
+        if doing.found.len() > races && doing.kind != Kind::Read && doing.now.class.mask() == 15 {
+            states.leave(parts(run.cells[at]).0, 1);
+            run.cells[at] = self.fresh(states, word, lanes, doing);
+        }
     }
 
     /// The cell of a word of which nothing but the access is known; of several lanes, of the last one's.

@@ -231,10 +231,6 @@ impl Lists {
     /// `chain`: how many of a chain of atomics are kept beside the newest.
     pub(super) fn advance(&mut self, eye: &Eye<'_>, kind: Kind, judgement: &Judgement, chain: usize) -> bool {
         if kind == Kind::Read {
-            if judgement.conflict.is_some() {
-                self.reads.clear();
-                self.crowds.retain(|crowd| crowd.writes);
-            }
             return self.add_read(eye, judgement.observes);
         }
         let shortened = self.add_write(eye, kind, judgement, chain);

@@ -8,6 +8,8 @@
 //! Whatever a number stands for has a *stamp* that nothing else ever had, by which steps that were remembered know
 //! whether they still hold.
 
+use smallvec::SmallVec;
+
 use super::state::{CHAIN, Conflict, Eye, Kind, Lists, Now, Past, READS, Write};
 
 /// A state; with lists, they hold everything, but for the newest of a chain of atomics that is as long as it may be.
@@ -263,6 +265,13 @@ impl States {
         if self.chained >= CROWDED { 0 } else { CHAIN }
     }
 
+    /// Whether words in a state were read by threads of one CTA at most, and by this one if at all.
+    #[inline]
+    pub(super) fn is_read_by(&self, state: u32, cta: u32) -> bool {
+        let state = &self.states[state as usize];
+        state.lists == 0 && (!state.read.is_some() || state.read.cta == cta)
+    }
+
     /// Write and read of a state without lists.
     pub(super) fn plain(&self, state: u32) -> (Past, Past) {
         let state = &self.states[state as usize];
@@ -270,14 +279,11 @@ impl States {
     }
 
     /// The only write of a state, if there is one, and its reads; `None` if more than that is remembered.
-    pub(super) fn readers(&self, state: u32) -> Option<(Option<Past>, Vec<Past>)> {
+    pub(super) fn readers(&self, state: u32) -> Option<(Option<Past>, SmallVec<[Past; 4]>)> {
         let state = &self.states[state as usize];
+        let one = |past: Past| past.is_some().then_some(past);
         if state.lists == 0 {
-            let (write, read) = (state.write, state.read);
-            return Some((
-                write.is_some().then_some(write),
-                read.is_some().then_some(read).into_iter().collect(),
-            ));
+            return Some((one(state.write), one(state.read).into_iter().collect()));
         }
         let lists = &self.lists[state.lists as usize - 1];
         let write = match &lists.writes[..] {
@@ -286,7 +292,7 @@ impl States {
             [write] if write.is_plain() => Some(write.past),
             _ => return None,
         };
-        Some((write, lists.reads.clone()))
+        Some((write, SmallVec::from_slice(&lists.reads)))
     }
 
     /// The cell of a new state with one cell.
@@ -419,7 +425,9 @@ impl States {
             lists.writes.insert(0, Write::new(state.write));
         }
         let judgement = lists.judge(eye, kind, count > 1 || kind != Kind::Read);
-        if count > 1 && (!judgement.any_shift || judgement.conflict.is_some()) {
+        // A read that races leaves nothing: the word's races are known by the write.
+        let unheard = judgement.conflict.filter(|_| kind == Kind::Read);
+        if count > 1 && (!judgement.any_shift || judgement.conflict.is_some()) || unheard.is_some() {
             if own {
                 if chained {
                     lists.writes.remove(0);
@@ -428,7 +436,10 @@ impl States {
             } else {
                 self.keep(lists);
             }
-            return Step::OneByOne;
+            return match unheard.filter(|_| count == 1) {
+                Some(conflict) => Step::Race { cell: old, conflict },
+                None => Step::OneByOne,
+            };
         }
         self.shortened += u64::from(lists.advance(eye, kind, &judgement, self.chain_length()));
         let one = |reads: &[Past]| reads.first().copied().unwrap_or_default();

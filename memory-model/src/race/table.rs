@@ -8,6 +8,7 @@
 
 use super::state::{Class, Eye, Now, Past, Write};
 use super::states::{States, parts};
+use smallvec::SmallVec;
 
 /// Marks the cell of such a word; the rest of the cell is its tag.
 pub(super) const TABLE: u32 = 1 << 31;
@@ -105,6 +106,9 @@ impl States {
     /// Makes a word one of a table, if the reader about to come makes it one: gives its readers and its cell.
     pub(super) fn enter_table(&mut self, old: u32, now: &Now<'_>) -> Option<(Readers, u32)> {
         let (number, shift) = parts(old);
+        if self.is_read_by(number, now.cta) {
+            return None;
+        }
         let eye = Eye::new(now, shift);
         let manner = manner(now.class)?;
         let (write, reads) = self.readers(number)?;
@@ -120,7 +124,8 @@ impl States {
         if !fits {
             return None;
         }
-        let (first, newest) = (*first, others.iter().rev().take(MORE).copied().collect::<Vec<_>>());
+        let (first, newest) =
+            (*first, others.iter().rev().take(MORE).copied().collect::<SmallVec<[Past; MORE]>>());
         let mut readers = Readers { first: old, more: [0; MORE] };
         if !newest.is_empty() {
             readers.first = self.new_plain(write.unwrap_or_default(), first, shift);
