@@ -129,3 +129,84 @@ fn no_block_sees_half_a_vector() {
     }
     assert!(failed.is_empty(), "{failed:#?}");
 }
+
+/// Vectors through registers and shared memory, three times so that all short ways are taken, by one full and one
+/// half warp; threads at multiples of `every` do nothing. Elements come out in the opposite order.
+#[test]
+fn vectors_move_as_their_elements_would() {
+    let threads = 48u64;
+    for level in [SimdLevel::Baseline, SimdLevel::Avx2, SimdLevel::Avx512] {
+        for (element, count, bytes) in [("b32", 2u64, 8u64), ("b32", 4, 16), ("b64", 2, 16), ("b16", 4, 8)] {
+            for every in [64, 2, 3] {
+                let class = match element {
+                    "b64" => "%e",
+                    "b16" => "%h",
+                    _ => "%f",
+                };
+                let list = |order: &mut dyn Iterator<Item = u64>| {
+                    order.map(|at| format!("{class}{at}")).collect::<Vec<_>>().join(", ")
+                };
+                let (forward, back) = (list(&mut (0..count)), list(&mut (0..count).rev()));
+                let text = format!(
+                    "{HEADER}.visible .entry k(.param .u64 p) {{
+                        .reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %d<4>;
+                        .reg .b16 %h<4>; .reg .b32 %f<4>; .reg .b64 %e<2>;
+                        .shared .align 16 .b8 own[{}];
+                        ld.param.u64 %d0, [p];
+                        mov.u32 %r0, %tid.x;
+                        mul.lo.u32 %r1, %r0, {bytes};
+                        mul.wide.u32 %d1, %r0, {bytes};
+                        add.u64 %d1, %d1, %d0;
+                        mov.u32 %r2, own;
+                        add.u32 %r2, %r2, %r1;
+                        rem.u32 %r3, %r0, {every};
+                        setp.ne.u32 %p1, %r3, 0;
+                        mov.u32 %r4, 0;
+                    AGAIN:
+                        @%p1 ld.global.v{count}.{element} {{{forward}}}, [%d1];
+                        @%p1 st.shared.v{count}.{element} [%r2], {{{back}}};
+                        @%p1 ld.shared.v{count}.{element} {{{forward}}}, [%r2];
+                        @%p1 st.global.v{count}.{element} [%d1+8192], {{{forward}}};
+                        add.u64 %d1, %d1, {};
+                        add.u32 %r4, %r4, 1;
+                        setp.ne.u32 %p2, %r4, 3;
+                        @%p2 bra AGAIN;
+                        ret;
+                    }}\n",
+                    threads * bytes,
+                    threads * bytes,
+                );
+                let parsed = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into_bytes()));
+                let messages: Vec<_> = parsed.diagnostics.iter().map(|d| &d.message).collect();
+                let module = Arc::new(parsed.module.unwrap_or_else(|| panic!("{messages:?}")));
+                let simulator = Simulator::with_level(DeviceConfig::h200(), level);
+                let id = simulator.load(module).unwrap();
+                let pointer = simulator.alloc(16384, "words").unwrap();
+                let input: Vec<u8> = (0..8192u32).map(|at| (at * 31 % 251) as u8).collect();
+                simulator.write(pointer, &input).unwrap();
+                simulator.fill(pointer + 8192, 8192, &[0]).unwrap();
+                let launch = Launch {
+                    kernel: "k".into(),
+                    grid: Dim3::from(1),
+                    cluster: None,
+                    block: Dim3::from(threads as u32),
+                    shared_bytes: 0,
+                    params: pointer.to_le_bytes().to_vec(),
+                    cooperative: false,
+                };
+                let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
+                assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
+                let mut output = vec![0; 8192];
+                simulator.read(pointer + 8192, &mut output).unwrap();
+                let size = (bytes / count) as usize;
+                let mut expected = vec![0; 8192];
+                for vector in (0..3 * threads).filter(|vector| vector % threads % every != 0) {
+                    let at = (vector * bytes) as usize..((vector + 1) * bytes) as usize;
+                    let elements = input[at.clone()].chunks(size).rev().flatten().copied();
+                    expected[at].iter_mut().zip(elements).for_each(|(to, from)| *to = from);
+                }
+                assert!(output == expected, "{level:?} v{count}.{element}, without each {every}th");
+            }
+        }
+    }
+}

@@ -86,7 +86,7 @@ impl Decoder<'_> {
         let elements = SlotList { start: self.code.slots.len() as u32, len: 1 };
         self.code.slots.push(element);
         let access = place.access(bytes as u8, MemOrder::Weak, elements, element);
-        Ok(Access { simple: simple(ty, elements, element), ..access })
+        Ok(Access { simple: simple(ty, &[element]), ..access })
     }
 
     /// `cp.async`: 4, 8 or 16 bytes, of which the source may give fewer.

@@ -152,7 +152,8 @@ impl Decoder<'_> {
         let order = op.order().unwrap_or(MemOrder::Weak);
         let element = self.code.slots[elements.start as usize];
         let access = place.access(ty.bytes() as u8, order, elements, element);
-        let simple = simple(ty, elements, element);
+        let list = &self.code.slots[elements.start as usize..];
+        let simple = simple(ty, list);
         Ok(Access { signed: ty.is_signed(), scope: op.scope().unwrap_or(Scope::Sys), simple, ..access })
     }
 
@@ -250,18 +251,30 @@ impl Decoder<'_> {
         self.code.slots.extend(slots);
         let order = op.order().unwrap_or(MemOrder::Relaxed);
         let scope = op.scope().unwrap_or(Scope::Gpu);
-        let access =
+        let mut access =
             Access { strong: true, scope, ..place.access(ty.bytes() as u8, order, elements, element) };
+        let [_, sources @ ..] = &self.code.slots[elements.start as usize..] else {
+            return Err(format!("`{op}` with these operands"));
+        };
+        let words = element.rows <= 1 && sources.iter().all(|slot| slot.rows == 1);
+        let spaces = [AccessSpace::Shared, AccessSpace::Global, AccessSpace::Generic];
+        if ty.bytes() == 4 && count == 1 && words && spaces.contains(&access.space) {
+            access.simple = Simple::Four;
+        }
         self.emit(guard, Action::Atomic(Atomic { access, op: kind, ty, returns }));
         Ok(())
     }
 }
 
-/// Whether an access is one scalar into a register of its own size.
-pub(super) fn simple(ty: ScalarType, elements: SlotList, element: RegisterSlot) -> Simple {
-    match (ty.bytes(), element.rows, elements.len) {
-        (4, 1, 1) => Simple::Four,
-        (8, 2, 1) => Simple::Eight,
+/// Whether an access of these registers, or sinks, has a short way: registers of the elements' own size.
+pub(super) fn simple(ty: ScalarType, elements: &[RegisterSlot]) -> Simple {
+    let all = |rows| elements.iter().all(|element| element.rows == rows || element.rows == 0);
+    match (ty.bytes(), elements) {
+        (4, [RegisterSlot { rows: 1, .. }]) => Simple::Four,
+        (8, [RegisterSlot { rows: 2, .. }]) => Simple::Eight,
+        (4, [_, _]) if all(1) => Simple::TwoFours,
+        (4, [_, _, _, _]) if all(1) => Simple::FourFours,
+        (8, [_, _]) if all(2) => Simple::TwoEights,
         _ => Simple::No,
     }
 }

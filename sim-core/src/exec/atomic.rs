@@ -29,7 +29,7 @@ fn add_f64(global: bool, old: u64, b: u64) -> u64 {
 
 /// The new value of an element. `global`: in global memory, where `.add.f32` flushes subnormals.
 #[inline(always)]
-fn combine(op: AtomicOp, ty: S, global: bool, old: u64, b: u64, c: u64) -> u64 {
+pub(super) fn combine(op: AtomicOp, ty: S, global: bool, old: u64, b: u64, c: u64) -> u64 {
     let (old32, b32) = (old as u32, b as u32);
     match (op, ty) {
         (AtomicOp::Exch, _) => b,
@@ -55,7 +55,7 @@ fn combine(op: AtomicOp, ty: S, global: bool, old: u64, b: u64, c: u64) -> u64 {
         (AtomicOp::Max, S::F16x2) => u64::from(f16x2::max(old32, b32, false, false)),
         (AtomicOp::Min, S::Bf16x2) => u64::from(bf16x2::min(old32, b32, false, false)),
         (AtomicOp::Max, S::Bf16x2) => u64::from(bf16x2::max(old32, b32, false, false)),
-        (AtomicOp::Add, ty) if ty.bits() == 64 => old.wrapping_add(b),
+        (AtomicOp::Add, S::U64 | S::S64 | S::B64) => old.wrapping_add(b),
         (AtomicOp::Add, _) => u64::from(old32.wrapping_add(b32)),
         (AtomicOp::Min, S::S32) => u64::from((old32 as i32).min(b32 as i32) as u32),
         (AtomicOp::Max, S::S32) => u64::from((old32 as i32).max(b32 as i32) as u32),
@@ -261,6 +261,19 @@ impl<O: Observer> Machine<'_, '_, O> {
         if self.worker.grid.weak.is_some() {
             self.weak_shared(&at, true);
         }
+        if !self.fast_atomic(registers, &at, atomic) {
+            self.any_atomic(registers, at, atomic)?;
+        }
+        if matches!(order, MemOrder::Acquire | MemOrder::AcqRel) {
+            fence(Ordering::Acquire);
+        }
+        if self.worker.grid.weak.is_some() && atomic.returns {
+            self.weak_shared(&at, false);
+        }
+        Ok(())
+    }
+
+    fn any_atomic(&mut self, registers: &mut Registers, at: At<'_>, atomic: &Atomic) -> Checked {
         let mut addresses = self.addresses(registers, at);
         match at.access.space {
             AccessSpace::Shared => self.shared_atomic(registers, at, atomic, &mut addresses)?,
@@ -294,12 +307,6 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let text = "an atomic outside global and shared memory";
                 return Err(Box::new(Fault::new(FindingKind::WrongSpace, at.lanes, text)));
             }
-        }
-        if matches!(order, MemOrder::Acquire | MemOrder::AcqRel) {
-            fence(Ordering::Acquire);
-        }
-        if self.worker.grid.weak.is_some() && atomic.returns {
-            self.weak_shared(&at, false);
         }
         Ok(())
     }

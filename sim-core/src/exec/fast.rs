@@ -1,13 +1,15 @@
 //! The common loads and stores, straight from memory to registers.
 //!
-//! One scalar of 4 or 8 bytes a lane, at addresses that lie inside the allocation which the same
+//! One scalar of 4 or 8 bytes a lane, vectors of them, or an atomic on one word, at addresses that lie inside the allocation which the same
 //! instruction accessed last, or inside the block's shared memory. Everything else, and every fault,
 //! takes the general way in [`super::access`]; both give the same results.
 //!
 //! Rows are read and written as whole vectors here: a vector read of a row that was just written in
 //! parts would wait until all parts have left the store buffer.
 
+mod atomic;
 mod vector;
+mod whole;
 
 use std::sync::atomic::AtomicU32;
 
@@ -274,22 +276,19 @@ unsafe fn body<O: Observer, V: Vectors, const STORE: bool, const SIZE: u64, cons
             }
         };
     }
-    if let AccessSpace::Shared = access.space {
-        let shared = &mut machine.cta.shared;
-        let base = u64::from(window::SHARED_START);
-        let size = (shared.len() as u64).saturating_sub(base);
-        // Shared memory starts at an aligned address.
-        let words = shared.bytes_mut().as_mut_ptr().cast::<u32>().wrapping_byte_add(base as usize);
-        let range = Range { base, size, words };
-        return access.address_rows != 2 && transfer!(false, range);
-    }
-    let hint = &machine.worker.hints[at.position as usize];
-    let fresh = !machine.worker.grid.memory.is_stale(&machine.worker.snapshot);
-    if !fresh || access.address_rows != 2 || STORE && !hint.writable {
-        return false;
-    }
-    // The snapshot keeps the words of the hint alive.
-    let range = Range { base: hint.base, size: hint.size, words: hint.words.cast_mut().cast() };
+    let range = match (access.space, access.address_rows) {
+        // Observers would take it for global memory.
+        (AccessSpace::Shared, 2) if O::ACTIVE => return false,
+        (AccessSpace::Shared, 2) => machine.shared_range(),
+        (AccessSpace::Shared, _) => {
+            let range = machine.shared_range();
+            return transfer!(false, range);
+        }
+        _ => match machine.hinted_range(at, STORE) {
+            Some(range) => range,
+            None => return false,
+        },
+    };
     transfer!(true, range)
 }
 
@@ -303,12 +302,18 @@ pub enum Simple {
     Four,
     /// A scalar of 8 bytes into a register of 8.
     Eight,
+    /// Two elements of 4 bytes into registers of 4.
+    TwoFours,
+    /// Four elements of 4 bytes into registers of 4.
+    FourFours,
+    /// Two elements of 8 bytes into registers of 8.
+    TwoEights,
 }
 
 macro_rules! levels {
-    ($($name:ident $level:ty, [$($feature:literal)?];)*) => {$(
+    ($($scalar:ident $vector:ident $level:ty, [$($feature:literal)?];)*) => {$(
         $(#[cfg(target_arch = "x86_64")] #[target_feature(enable = $feature)])?
-        unsafe fn $name<O: Observer, const STORE: bool>(
+        unsafe fn $scalar<O: Observer, const STORE: bool>(
             machine: &mut Machine<'_, '_, O>,
             registers: &mut Registers,
             at: &At<'_>,
@@ -317,8 +322,25 @@ macro_rules! levels {
             unsafe {
                 match at.access.simple {
                     Simple::Four => body::<O, $level, STORE, 4, 1>(machine, registers, at),
-                    Simple::Eight => body::<O, $level, STORE, 8, 2>(machine, registers, at),
-                    Simple::No => false,
+                    _ => body::<O, $level, STORE, 8, 2>(machine, registers, at),
+                }
+            }
+        }
+
+        // Apart from scalars, which should not pay for its stack.
+        #[inline(never)]
+        $(#[cfg(target_arch = "x86_64")] #[target_feature(enable = $feature)])?
+        unsafe fn $vector<O: Observer, const STORE: bool>(
+            machine: &mut Machine<'_, '_, O>,
+            registers: &mut Registers,
+            at: &At<'_>,
+        ) -> bool {
+            // SAFETY: as above.
+            unsafe {
+                match at.access.simple {
+                    Simple::TwoFours => whole::body::<O, STORE, 1, 2>(machine, registers, at),
+                    Simple::FourFours => whole::body::<O, STORE, 1, 4>(machine, registers, at),
+                    _ => whole::body::<O, STORE, 2, 2>(machine, registers, at),
                 }
             }
         }
@@ -326,27 +348,56 @@ macro_rules! levels {
 }
 
 levels! {
-    baseline Plain, [];
-    avx2 Avx2, ["avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"];
-    avx512 Avx512, ["avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"];
+    baseline baseline_vectors Plain, [];
+    avx2 avx2_vectors Avx2, ["avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"];
+    avx512 avx512_vectors Avx512, ["avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"];
 }
 
 impl<O: Observer> Machine<'_, '_, O> {
+    /// The block's shared memory, as far as a program may use it.
+    #[inline(always)]
+    fn shared_range(&mut self) -> Range {
+        let shared = &mut self.cta.shared;
+        let base = u64::from(window::SHARED_START);
+        let size = (shared.len() as u64).saturating_sub(base);
+        // Shared memory starts at an aligned address.
+        let words = shared.bytes_mut().as_mut_ptr().cast::<u32>().wrapping_byte_add(base as usize);
+        Range { base, size, words }
+    }
+
+    /// The allocation that an instruction with a 64-bit address accessed last, if it may access it still.
+    #[inline(always)]
+    fn hinted_range(&self, at: &At<'_>, writes: bool) -> Option<Range> {
+        let hint = &self.worker.hints[at.position as usize];
+        let fresh = !self.worker.grid.memory.is_stale(&self.worker.snapshot);
+        if !fresh || at.access.address_rows != 2 || writes && !hint.writable {
+            return None;
+        }
+        // The snapshot keeps the words of the hint alive.
+        Some(Range { base: hint.base, size: hint.size, words: hint.words.cast_mut().cast() })
+    }
+
     /// Does an access the fast way if it can; false if nothing was done.
     #[inline(always)]
     pub(super) fn fast<const STORE: bool>(&mut self, registers: &mut Registers, at: &At<'_>) -> bool {
-        if at.access.simple == Simple::No {
-            return false;
+        macro_rules! at_level {
+            ($baseline:ident $avx2:ident $avx512:ident) => {
+                // SAFETY: the level is at most what this CPU was found to have.
+                unsafe {
+                    match self.worker.grid.level {
+                        #[cfg(target_arch = "x86_64")]
+                        SimdLevel::Avx512 => $avx512::<O, STORE>(self, registers, at),
+                        #[cfg(target_arch = "x86_64")]
+                        SimdLevel::Avx2 => $avx2::<O, STORE>(self, registers, at),
+                        _ => $baseline::<O, STORE>(self, registers, at),
+                    }
+                }
+            };
         }
-        // SAFETY: the level is at most what this CPU was found to have.
-        unsafe {
-            match self.worker.grid.level {
-                #[cfg(target_arch = "x86_64")]
-                SimdLevel::Avx512 => avx512::<O, STORE>(self, registers, at),
-                #[cfg(target_arch = "x86_64")]
-                SimdLevel::Avx2 => avx2::<O, STORE>(self, registers, at),
-                _ => baseline::<O, STORE>(self, registers, at),
-            }
+        match at.access.simple {
+            Simple::No => false,
+            Simple::Four | Simple::Eight => at_level!(baseline avx2 avx512),
+            _ => at_level!(baseline_vectors avx2_vectors avx512_vectors),
         }
     }
 }

@@ -69,7 +69,7 @@ impl Wide {
             match self {
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
                 Wide::Moves => {
-                    let value: std::arch::x86_64::__m128i = std::mem::transmute(value);
+                    let value = std::mem::transmute::<u128, std::arch::x86_64::__m128i>(value);
                     std::arch::asm!(
                         "vmovdqa xmmword ptr [{at}], {value}",
                         at = in(reg) at,

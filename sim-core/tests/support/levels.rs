@@ -18,6 +18,7 @@ const WAITING: &[&str] = &[
     "grid_sweeps",
     "grid_total",
     "list_insert",
+    "message",
     "ticket_count",
 ];
 

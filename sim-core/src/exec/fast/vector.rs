@@ -47,7 +47,7 @@ pub(super) trait Vectors {
 
 /// Calls `body` for each lane of a mask.
 #[inline(always)]
-fn each(mut lanes: u32, mut body: impl FnMut(usize)) {
+pub(super) fn each(mut lanes: u32, mut body: impl FnMut(usize)) {
     while lanes != 0 {
         body(lanes.trailing_zeros() as usize);
         lanes &= lanes - 1;
