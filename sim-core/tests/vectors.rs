@@ -200,7 +200,7 @@ fn vectors_move_as_their_elements_would() {
                 simulator.read(pointer + 8192, &mut output).unwrap();
                 let size = (bytes / count) as usize;
                 let mut expected = vec![0; 8192];
-                for vector in (0..3 * threads).filter(|vector| vector % threads % every != 0) {
+                for vector in (0..3 * threads).filter(|vector| !(vector % threads).is_multiple_of(every)) {
                     let at = (vector * bytes) as usize..((vector + 1) * bytes) as usize;
                     let elements = input[at.clone()].chunks(size).rev().flatten().copied();
                     expected[at].iter_mut().zip(elements).for_each(|(to, from)| *to = from);
