@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use crate::module::{
     FuncId, Function, FunctionKind, Initializer, Linkage, Module, Operand, Param, Relocation, Symbol, Tuning,
-    VarId, Variable,
+    Variable,
 };
 use crate::parser::call::is_further_component;
 use crate::types::{ScalarType, StateSpace};
@@ -105,27 +105,41 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// Variables of module scope; one that is named before its turn is declared `.extern` first.
+    /// Variables of module scope. One that is named before its turn is declared `.extern` first; one of the
+    /// module only, which cannot be declared, has its turn then, after those before it.
     fn variables(&mut self) {
-        let mut known = FxHashSet::default();
-        for (at, variable) in self.module.variables.iter().enumerate() {
-            let id = VarId(at as u32);
-            if variable.owner.is_some() {
-                continue;
-            }
-            for relocation in variable.initializer.iter().flat_map(|i| &i.relocations) {
-                if let Symbol::Variable(target) = relocation.target
-                    && self.module.variables[target.index()].owner.is_none()
-                    && (target >= id)
-                    && known.insert(target)
-                {
-                    let target = &self.module.variables[target.index()];
-                    let declaration =
-                        Variable { linkage: Linkage::Extern, initializer: None, ..target.clone() };
-                    self.variable(&declaration, &target.name, None);
+        let variables = &self.module.variables;
+        let (mut known, mut done) = (FxHashSet::default(), FxHashSet::default());
+        for at in (0..variables.len()).filter(|&at| variables[at].owner.is_none()) {
+            let named = |at: usize| {
+                variables[at].initializer.iter().flat_map(|i| &i.relocations).filter_map(|relocation| {
+                    match relocation.target {
+                        Symbol::Variable(target) if variables[target.index()].owner.is_none() => {
+                            Some(target.index())
+                        }
+                        _ => None,
+                    }
+                })
+            };
+            let local =
+                |at: usize| variables[at].owner.is_none() && variables[at].linkage == Linkage::Internal;
+            let last = named(at).filter(|&target| target > at && local(target)).max();
+            let before = last.into_iter().flat_map(|last| (at + 1..=last).filter(|&other| local(other)));
+            for now in before.chain([at]) {
+                if !done.insert(now) {
+                    continue;
                 }
+                for target in named(now) {
+                    let printed = target != now && done.contains(&target);
+                    if !local(target) && !printed && known.insert(target) {
+                        let target = &variables[target];
+                        let declaration =
+                            Variable { linkage: Linkage::Extern, initializer: None, ..target.clone() };
+                        self.variable(&declaration, &target.name, None);
+                    }
+                }
+                self.variable(&variables[now], &variables[now].name, None);
             }
-            self.variable(variable, &variable.name, None);
         }
     }
 
