@@ -20,7 +20,7 @@ fn frontend(c: &mut Criterion) {
     group.bench_function("decode", |b| {
         b.iter(|| {
             for (id, _) in module.kernels() {
-                black_box(decode(&module, id, SimdLevel::detect(), true));
+                black_box(decode(&module, id, SimdLevel::detect(), sim_core::Compiler::default()));
             }
         });
     });

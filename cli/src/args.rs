@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::styling::{AnsiColor, Effects};
 use clap::builder::{PossibleValuesParser, Styles, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use device::OptLevel;
 use memory_model::Property;
 use memory_model::model::ModelName;
 use sim_core::Dim3;
@@ -192,6 +193,10 @@ pub(crate) struct RunArgs {
     /// does not say how to round
     #[arg(long, help_heading = LAUNCH)]
     pub(crate) no_contraction: bool,
+    /// Have instructions with constants do what the optimiser of NVIDIA's compiler makes of them where it leaves the PTX
+    /// manual; `check` names them
+    #[arg(long, help_heading = LAUNCH)]
+    pub(crate) as_optimised: bool,
     /// An argument, in order of the kernel's parameters; --help explains the forms
     #[arg(short, long = "arg", value_name = "ARG", allow_hyphen_values = true, help_heading = LAUNCH)]
     pub(crate) args: Vec<String>,
@@ -401,6 +406,9 @@ pub(crate) struct LitmusArgs {
     /// The device's number
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = RUNNING)]
     pub(crate) device_index: u32,
+    /// How much the device's compiler optimises: 0, not at all, to 4, its default
+    #[arg(long, value_name = "LEVEL", default_value = "4", hide_default_value = true, value_parser = parse_level, help_heading = RUNNING)]
+    pub(crate) device_opt: OptLevel,
     /// Chooses schedules, delays and placements
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = parse_u64, help_heading = RUNNING)]
     pub(crate) seed: u64,
@@ -457,9 +465,21 @@ pub(crate) struct OnDeviceArgs {
     /// some into one fma where the PTX does not say how to round, and the simulator does as it does
     #[arg(long, help_heading = DEVICE)]
     pub(crate) no_contraction: bool,
+    /// How much the device's compiler optimises: 0, not at all, to 4, its default
+    #[arg(long, value_name = "LEVEL", default_value = "4", hide_default_value = true, value_parser = parse_level, help_heading = DEVICE)]
+    pub(crate) device_opt: OptLevel,
+    /// Have the simulator do what the optimiser is known to make of instructions with constants where it leaves the PTX
+    /// manual; `check` names them
+    #[arg(long, help_heading = DEVICE)]
+    pub(crate) as_optimised: bool,
     /// End a launch after this time: 30s, 500ms, 2m
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = DEVICE)]
     pub(crate) timeout: Duration,
+}
+
+fn parse_level(text: &str) -> Result<OptLevel, String> {
+    let number = text.parse::<u8>().map_err(|_| "it is a number from 0 to 4".to_string())?;
+    OptLevel::try_from(number)
 }
 
 /// `warpgrind compare`
@@ -498,6 +518,9 @@ Every buffer and every variable that a launch file names is compared after its l
 lines that kernels print, in any order, and how launches end. Where both stop at a fault of the same class, they agree. \
 Memory without given contents starts as zeros on both sides.
 
+Where the sides differ, the device runs again, several times, and with its optimiser off: whether the difference is the \
+simulator's doing, the optimiser's, or that of the order of threads is said at the end. A recording knows the same.
+
 Examples:
   warpgrind compare testdata/launches/*.toml
   warpgrind compare saxpy.toml --tolerance 2 --format json
@@ -509,7 +532,9 @@ Exit codes: 0 all agree, 1 something differs, 2 usage or a recording of somethin
 const RECORD_HELP: &str = "\
 A recording holds how the launches ended, what they printed and what they changed, with the names of device and driver \
 and hashes of PTX and inputs. It is a gzip file that begins with a line of JSON: `zcat FILE | head -1`. A recording \
-that is there already is replaced once the new one is complete, never by half of one.
+that is there already is replaced once the new one is complete, never by half of one. Beside the results at the \
+level of `--device-opt` it keeps those of the device with its optimiser off, where they differ, and whether a second \
+run gave the same.
 
 Examples:
   warpgrind record saxpy.toml -o saxpy.wgrec
@@ -542,6 +567,53 @@ pub(crate) enum ConformanceCommand {
     Verify(VerifyArgs),
     /// As verify; also lists what is equal, what is not compared, and why
     Report(VerifyArgs),
+    /// Run random kernels on the simulator and compare with what a device gave or gives for them
+    ///
+    /// A seed gives a kernel of many instructions with branches, loops, calls, shared memory, barriers, warp operations,
+    /// atomics and matrices. On a device each runs with its optimiser off and on; one that differs is made small.
+    Random(RandomArgs),
+}
+
+/// `warpgrind conformance random`
+#[derive(Args, Debug)]
+pub(crate) struct RandomArgs {
+    /// The seeds: one, or 0..100. Without them those that are recorded, on a device the first hundred
+    #[arg(value_name = "SEEDS", value_parser = parse_seeds)]
+    pub(crate) seeds: Option<Seeds>,
+    /// Print the kernels instead
+    #[arg(long)]
+    pub(crate) ptx: bool,
+    /// Compare with this recording; otherwise with that of an H200 which this program holds
+    #[arg(long, value_name = "FILE")]
+    pub(crate) recording: Option<PathBuf>,
+    /// Compare with a device
+    #[arg(long, help_heading = DEVICE)]
+    pub(crate) on_device: bool,
+    /// Write what the device gives to this file
+    #[arg(short, long, value_name = "FILE", help_heading = DEVICE)]
+    pub(crate) output: Option<PathBuf>,
+    /// Do not make kernels small that differ
+    #[arg(long, help_heading = DEVICE)]
+    pub(crate) no_shrink: bool,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    /// The device's number, as `warpgrind devices` shows it
+    #[arg(long = "device", value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = DEVICE)]
+    pub(crate) index: u32,
+    /// How much the optimising device optimises: 1 to 4, its default
+    #[arg(long, value_name = "LEVEL", default_value = "4", hide_default_value = true, value_parser = parse_level, help_heading = DEVICE)]
+    pub(crate) device_opt: OptLevel,
+}
+
+/// A range of seeds.
+pub(crate) type Seeds = std::ops::Range<u64>;
+
+fn parse_seeds(text: &str) -> Result<Seeds, String> {
+    let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is not a seed"));
+    match text.split_once("..") {
+        Some((first, end)) => Ok(number(first)?..number(end)?),
+        None => number(text).map(|seed| seed..seed.saturating_add(1)),
+    }
 }
 
 /// `warpgrind conformance record`
@@ -558,6 +630,9 @@ pub(crate) struct ConformanceRecordArgs {
     /// The device's number, as `warpgrind devices` shows it
     #[arg(long = "device", value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = DEVICE)]
     pub(crate) index: u32,
+    /// How much the device's compiler optimises: 0, not at all, to 4, its default
+    #[arg(long, value_name = "LEVEL", default_value = "4", hide_default_value = true, value_parser = parse_level, help_heading = DEVICE)]
+    pub(crate) device_opt: OptLevel,
     /// Record the simulator instead of a device
     #[arg(long, hide = true)]
     pub(crate) simulator: bool,

@@ -7,14 +7,14 @@ use comfy_table::{CellAlignment, Table, presets};
 use indexmap::IndexMap;
 use ptx_frontend::{Diagnostic, Module, Severity, Source};
 use rayon::prelude::*;
-use sim_core::KernelInfo;
+use sim_core::{KernelInfo, Rewrite};
 
 use crate::args::{CheckArgs, Global};
 use crate::exit::{Exit, Failure};
 use crate::modules::{demangle, read_source};
 use crate::report::{
-    CheckReport, Console, DiagnosticJson, FailureJson, FileJson, KernelJson, ParameterJson, SCHEMA,
-    UnsupportedJson, plural, printable,
+    CheckReport, Console, DiagnosticJson, FailureJson, FileJson, KernelJson, ParameterJson, RewriteJson,
+    SCHEMA, UnsupportedJson, plural, printable,
 };
 use crate::run::{dimensions_text, parameters, type_text};
 
@@ -34,6 +34,8 @@ struct Parsed {
     kernels: Vec<KernelInfo>,
     /// Lines by unsupported feature.
     unsupported: IndexMap<String, Vec<u32>>,
+    /// Where NVIDIA's compiler is known to leave the manual: instruction and what it makes of it, with lines.
+    rewrites: IndexMap<(String, Rewrite), Vec<u32>>,
 }
 
 impl Checked {
@@ -96,6 +98,15 @@ fn check_file(path: &Path) -> Checked {
         let lines = unsupported.entry(found.what.clone()).or_default();
         lines.push(parsed.source.line_column(found.span.start).0);
     }
+    let mut rewrites: IndexMap<(String, Rewrite), Vec<u32>> = IndexMap::new();
+    for function in module.iter().flat_map(|module| &module.functions) {
+        let (Some(module), Some(body)) = (&module, &function.body) else { continue };
+        for (at, rewrite) in sim_core::rewrites(module, function) {
+            let inst = &body.instructions[at as usize];
+            let lines = rewrites.entry((module.op(inst).to_string(), rewrite)).or_default();
+            lines.push(parsed.source.line_column(inst.span.start).0);
+        }
+    }
     for lines in unsupported.values_mut() {
         // Device functions that several kernels call are seen once a kernel.
         lines.sort_unstable();
@@ -109,6 +120,7 @@ fn check_file(path: &Path) -> Checked {
             module,
             kernels,
             unsupported,
+            rewrites,
         }),
     }
 }
@@ -139,6 +151,14 @@ fn show(file: &Checked, args: &CheckArgs, console: &Console) {
                 console.out(format!("  {what}: {}\n", lines_text(lines)));
             }
         }
+    }
+    for ((op, rewrite), lines) in &parsed.rewrites {
+        console.out(format!(
+            "  warning: `{op}`: {}: {}; {}\n",
+            lines_text(lines),
+            rewrite.text(),
+            rewrite.help()
+        ));
     }
     if args.list {
         list(parsed, module, console);
@@ -207,6 +227,7 @@ fn document(file: &Checked) -> FileJson {
         diagnostics: Vec::new(),
         kernels: Vec::new(),
         unsupported: Vec::new(),
+        rewrites: Vec::new(),
     };
     let parsed = match &file.outcome {
         Ok(parsed) => parsed,
@@ -221,6 +242,16 @@ fn document(file: &Checked) -> FileJson {
         .unsupported
         .iter()
         .map(|(what, lines)| UnsupportedJson { what: what.clone(), count: lines.len(), lines: lines.clone() })
+        .collect();
+    document.rewrites = parsed
+        .rewrites
+        .iter()
+        .map(|((op, rewrite), lines)| RewriteJson {
+            instruction: op.clone(),
+            what: rewrite.text(),
+            help: rewrite.help(),
+            lines: lines.clone(),
+        })
         .collect();
     if let Some(module) = &parsed.module {
         document.version = Some(module.version.to_string());

@@ -41,6 +41,7 @@ pub(crate) fn conformance(
         ConformanceCommand::Record(args) => record(args, &pool, console),
         ConformanceCommand::Verify(args) => verify(args, false, &pool, console),
         ConformanceCommand::Report(args) => verify(args, true, &pool, console),
+        ConformanceCommand::Random(args) => crate::random::random(args, &pool, console),
     }
 }
 
@@ -150,7 +151,8 @@ fn backend(args: &ConformanceRecordArgs) -> Result<(Box<dyn Backend>, conformanc
         return Ok((Box::new(simulator), conformance::Device { name, driver, target }));
     }
     let library = args.device.driver.clone();
-    let device = Device::open(&Options { library, index: args.index, ..Options::default() })?;
+    let device =
+        Device::open(&Options { library, index: args.index, level: args.device_opt, ..Options::default() })?;
     let name = device.properties().name.clone();
     let driver = device.driver().version().to_string();
     Ok((Box::new(device), conformance::Device { name, driver, target }))

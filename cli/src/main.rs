@@ -29,6 +29,7 @@ mod litmus;
 mod modules;
 mod npy;
 mod progress;
+mod random;
 mod report;
 mod run;
 mod selftest;
@@ -83,7 +84,9 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Run(args) => {
             let track_initialization = args.tool.contains(&Tool::Initcheck);
             let contraction = !args.no_contraction;
-            let config = DeviceConfig { track_initialization, contraction, ..DeviceConfig::h200() };
+            let as_optimised = args.as_optimised;
+            let config =
+                DeviceConfig { track_initialization, contraction, as_optimised, ..DeviceConfig::h200() };
             Ok(run::run(args, &cli.global, console, &Simulator::new(config)))
         }
         Command::Check(args) => check::check(args, &cli.global, console),

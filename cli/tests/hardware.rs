@@ -136,6 +136,39 @@ fn differences_are_reported() {
     check(&["compare", SAXPY, "--driver", &library, "--tolerance", "0xffffffff"], 0, &["ulp apart"]);
 }
 
+/// A kernel that leaves its buffer alone, on devices that do not.
+#[test]
+fn a_difference_has_its_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 x) { ret; }\n";
+    std::fs::write(path("k.ptx"), ptx).unwrap();
+    let launch = "modules = [\"k.ptx\"]\n[buffers.x]\ntype = \"u32\"\nshape = 4\n[[launch]]\nkernel = \"k\"\ngrid = 1\nblock = 1\nargs = [\"x\"]\n";
+    std::fs::write(path("k.toml"), launch).unwrap();
+    let (launch, recording) = (path("k.toml"), path("k.wgrec"));
+    for (what, cause, text) in [
+        ("optimises", "optimiser", "with it off (`--device-opt 0`) both agree"),
+        ("restless", "order", "the device differs from itself"),
+        ("always_wrong", "simulator", "the device gives the same with its optimiser off"),
+    ] {
+        let library = driver(what);
+        check(&["compare", &launch, "--driver", &library], 1, &["`x` is not as on Idle Device", text]);
+        let off = if what == "optimises" { 0 } else { 1 };
+        check(&["compare", &launch, "--driver", &library, "--device-opt", "0"], off, &["k.toml: "]);
+        // The recording knows as much as the device.
+        check(&["record", &launch, "-o", &recording, "--driver", &library], 0, &["bytes of Idle Device"]);
+        let compare = ["compare", &launch, "--recording", &recording];
+        check(&compare, 1, &["`x` is not as on Idle Device", text]);
+        check(&[&compare[..], &["--device-opt", "0"]].concat(), off, &["k.toml: "]);
+        let level = ["--device-opt", "2"];
+        check(&[&compare[..], &level].concat(), 2, &["does not hold level 2 of optimisation"]);
+        let output = warpgrind(&[&compare[..], &["--format", "json"]].concat());
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["files"][0]["cause"], cause);
+    }
+    check(&["compare", &launch, "--device-opt", "5"], 2, &["they are 0 to 4"]);
+}
+
 #[test]
 fn a_recording_is_replaced_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -217,8 +250,8 @@ fn recordings_of_something_else_are_refused() {
         (b"\x93NUMPY", "it is no gzip file"),
         (&zip("{\"a\": 1}\n"), "not a recording"),
         (
-            &zip("{\"format\":\"warpgrind recording\",\"version\":2,\"new\":0}\n"),
-            "version 2 of the format; this program reads version 1",
+            &zip("{\"format\":\"warpgrind recording\",\"version\":3,\"new\":0}\n"),
+            "version 3 of the format; this program reads versions 1 to 2",
         ),
         (&zip("{\"format\":\"warpgrind recording\",\"version\":1}\n"), "missing field"),
     ] {

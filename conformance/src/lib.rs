@@ -13,6 +13,8 @@
 //! rows in full and for the rest a code ([`syndrome`]) that not only tells whether they are equal: it
 //! finds a single differing result in a run of several hundred, and what the device gave for it.
 //!
+//! What single instructions cannot show is [`random`]'s: kernels of many of them, from a seed.
+//!
 //! # Invariants
 //! * What a case is, its operands and its place in a recording depend on the text of its instruction
 //!   only: other cases may come and go.
@@ -26,6 +28,7 @@ mod catalog;
 mod kernel;
 mod known;
 mod operands;
+pub mod random;
 mod recording;
 mod run;
 mod specials;

@@ -36,13 +36,13 @@ impl From<Error> for Refusal {
 }
 
 /// Memory on a backend that is freed when it is no longer needed.
-struct Buffer<'a> {
+pub(crate) struct Buffer<'a> {
     backend: &'a dyn Backend,
-    address: u64,
+    pub(crate) address: u64,
 }
 
 impl<'a> Buffer<'a> {
-    fn new(backend: &'a dyn Backend, bytes: usize, label: &str) -> Result<Self, Error> {
+    pub(crate) fn new(backend: &'a dyn Backend, bytes: usize, label: &str) -> Result<Self, Error> {
         // A case without operands still has a buffer.
         Ok(Buffer { backend, address: backend.alloc(bytes.max(16) as u64, label)? })
     }

@@ -28,6 +28,48 @@ pub struct Options {
     pub placement: Placement,
     /// Whether the device's compiler may fuse products and sums where the PTX leaves that open.
     pub contraction: Contraction,
+    /// How much the device's compiler optimises.
+    pub level: OptLevel,
+}
+
+/// How much the driver's compiler optimises: 0, not at all, to 4, which it does if nothing is said.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct OptLevel(u8);
+
+impl OptLevel {
+    /// No optimisation.
+    pub const OFF: Self = Self(0);
+    /// All of it, the driver's default.
+    pub const FULL: Self = Self(4);
+
+    /// The number, 0 to 4.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+}
+
+impl Default for OptLevel {
+    fn default() -> Self {
+        Self::FULL
+    }
+}
+
+impl TryFrom<u8> for OptLevel {
+    type Error = String;
+
+    fn try_from(number: u8) -> Result<Self, String> {
+        match number {
+            0..=4 => Ok(Self(number)),
+            _ => Err(format!("{number} is no level of optimisation: they are 0 to 4")),
+        }
+    }
+}
+
+impl From<OptLevel> for u8 {
+    fn from(level: OptLevel) -> Self {
+        level.0
+    }
 }
 
 /// What becomes of multiplications and additions without rounding modifiers.
@@ -64,6 +106,7 @@ pub struct Device {
     properties: Properties,
     placement: Placement,
     contraction: Contraction,
+    level: OptLevel,
     state: Mutex<State>,
 }
 
@@ -90,8 +133,8 @@ impl Device {
             .map_err(|error| OpenError::Call { error, version: Some(driver.version()) })?;
         let state =
             State { context, modules: HashMap::new(), memory: Memory::default(), next_module: 0, lost: None };
-        let Options { placement, contraction, .. } = *options;
-        Ok(Self { driver, properties, placement, contraction, state: Mutex::new(state) })
+        let Options { placement, contraction, level, .. } = *options;
+        Ok(Self { driver, properties, placement, contraction, level, state: Mutex::new(state) })
     }
 
     /// The driver.
@@ -110,7 +153,8 @@ impl Device {
             Contraction::Allowed => image,
             Contraction::Forbidden => image.without_contraction(),
         };
-        let loaded = Loaded::new(&state.context, &image, &self.properties, self.driver.version())?;
+        let loaded =
+            Loaded::new(&state.context, &image, self.level, &self.properties, self.driver.version())?;
         for &(pointer, bytes) in loaded.variables.values() {
             state.memory.add_variable(pointer, bytes);
         }

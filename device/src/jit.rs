@@ -9,6 +9,7 @@ use sim_core::{Error, Launch};
 
 use crate::api::Handle;
 use crate::context::Context;
+use crate::device::OptLevel;
 use crate::driver::{DriverVersion, Properties};
 use crate::error::{CallError, Code};
 
@@ -16,6 +17,8 @@ use crate::error::{CallError, Code};
 const ERROR_LOG: c_uint = 5;
 /// `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`
 const ERROR_LOG_SIZE: c_uint = 6;
+/// `CU_JIT_OPTIMIZATION_LEVEL`
+const OPTIMIZATION_LEVEL: c_uint = 7;
 /// `CU_JIT_INPUT_PTX`
 const INPUT_PTX: c_int = 1;
 const LOG_BYTES: usize = 16 << 10;
@@ -115,6 +118,7 @@ impl Loaded {
     pub(crate) fn new(
         context: &Context,
         image: &Image,
+        level: OptLevel,
         properties: &Properties,
         version: DriverVersion,
     ) -> Result<Self, Error> {
@@ -126,7 +130,7 @@ impl Loaded {
                 properties.capability()
             )));
         }
-        let mut log = Log::new();
+        let mut log = Log::new(level);
         let zero = |_| Error::ModuleRefused("a zero byte in the PTX".into());
         let texts = image.texts.iter().map(|text| CString::new(&**text).map_err(zero));
         let handle = match &texts.collect::<Result<Vec<_>, _>>()?[..] {
@@ -198,19 +202,27 @@ impl Loaded {
     }
 }
 
-/// What the compiler has to say.
+/// What the compiler has to do, and to say.
 struct Log {
+    level: OptLevel,
     bytes: Vec<u8>,
 }
 
 impl Log {
-    fn new() -> Self {
-        Self { bytes: vec![0; LOG_BYTES] }
+    fn new(level: OptLevel) -> Self {
+        Self { level, bytes: vec![0; LOG_BYTES] }
     }
 
-    /// Options that make the driver write here, and their values.
-    fn options(&mut self) -> ([c_uint; 2], [*mut c_void; 2]) {
-        ([ERROR_LOG, ERROR_LOG_SIZE], [self.bytes.as_mut_ptr().cast(), LOG_BYTES as *mut c_void])
+    /// Options that make the driver write here and optimise so much, and their values.
+    fn options(&mut self) -> ([c_uint; 3], [*mut c_void; 3]) {
+        (
+            [ERROR_LOG, ERROR_LOG_SIZE, OPTIMIZATION_LEVEL],
+            [
+                self.bytes.as_mut_ptr().cast(),
+                LOG_BYTES as *mut c_void,
+                usize::from(self.level.number()) as *mut c_void,
+            ],
+        )
     }
 
     fn text(&self) -> String {
@@ -222,13 +234,13 @@ impl Log {
 fn load_one(context: &Context, text: &CString, log: &mut Log) -> Result<Handle, CallError> {
     let mut handle = std::ptr::null_mut();
     let (mut options, mut values) = log.options();
-    // SAFETY: the image is a text that ends with zero; there are two options, whose values are a buffer that
-    // outlives the call and its size.
+    // SAFETY: the image is a text that ends with zero; there are three options, whose values are a buffer
+    // that outlives the call, its size, and a number.
     unsafe {
         context.api.module_load(
             &mut handle,
             text.as_ptr().cast(),
-            2,
+            3,
             options.as_mut_ptr(),
             values.as_mut_ptr(),
         )
@@ -241,7 +253,7 @@ fn link(context: &Context, texts: &[CString], log: &mut Log) -> Result<Handle, C
     let mut state = std::ptr::null_mut();
     let (mut options, mut values) = log.options();
     // SAFETY: as for a single text; the log's buffer outlives the link state, which ends below.
-    unsafe { api.link_create(2, options.as_mut_ptr(), values.as_mut_ptr(), &mut state) }?;
+    unsafe { api.link_create(3, options.as_mut_ptr(), values.as_mut_ptr(), &mut state) }?;
     let add = |text: &CString| {
         let bytes = text.as_bytes_with_nul();
         // SAFETY: the data are only read, and the size is theirs; no further options.

@@ -37,7 +37,7 @@ mod protocol;
 mod serve;
 
 pub use contraction::without_contraction;
-pub use device::{Contraction, Device, Options, Placement};
+pub use device::{Contraction, Device, OptLevel, Options, Placement};
 pub use driver::{Driver, DriverVersion, LIBRARY_VARIABLE, Properties};
 pub use error::{CallError, Code, OpenError};
 pub use process::{DeviceProcess, Server};

@@ -40,6 +40,9 @@ pub struct DeviceConfig {
     /// Whether a product and a sum that leave their rounding open become one fma where NVIDIA's compiler makes one of
     /// them, which rounds once: what a device shows, unless it was told not to.
     pub contraction: bool,
+    /// Whether instructions with constants of which the optimiser of NVIDIA's compiler makes something else than the
+    /// manual says do that: what a device shows unless its optimiser is off. [`crate::Rewrite`] has a list.
+    pub as_optimised: bool,
     /// Clock in kHz, for `%clock` and `%globaltimer`.
     pub clock_khz: u32,
 }
@@ -64,8 +67,14 @@ impl DeviceConfig {
             track_initialization: false,
             global_addresses: window::GLOBAL,
             contraction: true,
+            as_optimised: false,
             clock_khz: 1_980_000,
         }
+    }
+
+    /// What is done as NVIDIA's compiler does it.
+    pub(crate) fn compiler(&self) -> crate::Compiler {
+        crate::Compiler { contraction: self.contraction, as_optimised: self.as_optimised }
     }
 
     /// Blocks of a kernel that fit on a multiprocessor (the occupancy rules of the CUDA programming

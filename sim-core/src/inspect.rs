@@ -48,7 +48,7 @@ pub fn inspect(module: &Arc<Module>) -> Vec<KernelInfo> {
     module
         .kernels()
         .map(|(id, kernel)| {
-            let code = decode(module, id, level, true);
+            let code = decode(module, id, level, crate::Compiler::default());
             let mut unsupported = undefined(module);
             unsupported.extend(refused(&code));
             KernelInfo {

@@ -32,7 +32,7 @@ mod watch;
 pub use backend::{Backend, Error, ModuleId};
 pub use code::Code;
 pub use config::DeviceConfig;
-pub use decode::decode;
+pub use decode::{Compiler, Rewrite, decode, rewrites};
 pub use exec::{LaunchView, Simulator};
 pub use finding::{CodePlace, CudaPlace, FaultClass, Finding, FindingKind, ThreadId};
 pub use inspect::{KernelInfo, Unsupported, inspect};

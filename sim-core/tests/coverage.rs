@@ -34,7 +34,8 @@ fn refused(list: &[Instruction]) -> BTreeSet<usize> {
         let parsed = parse(Source::new("coverage.ptx", text.into_bytes()));
         let module = parsed.module.unwrap_or_else(|| panic!("{version} {target}: {:?}", parsed.diagnostics));
         let kernel = module.kernel("k").unwrap();
-        let code = sim_core::decode(&module.into(), kernel, SimdLevel::Baseline, true);
+        let code =
+            sim_core::decode(&module.into(), kernel, SimdLevel::Baseline, sim_core::Compiler::default());
         let mut decoded = BTreeSet::new();
         for (inst, meta) in code.insts.iter().zip(&code.meta) {
             // The last instruction is the module's own `ret`.

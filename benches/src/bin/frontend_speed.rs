@@ -33,8 +33,10 @@ fn main() {
     let kernels: Vec<_> = module.kernels().map(|(id, _)| id).collect();
     let level = SimdLevel::detect();
     let start = Instant::now();
-    let instructions: usize =
-        kernels.iter().map(|&id| sim_core::decode(&module, id, level, true).insts.len()).sum();
+    let instructions: usize = kernels
+        .iter()
+        .map(|&id| sim_core::decode(&module, id, level, sim_core::Compiler::default()).insts.len())
+        .sum();
     let decoding = start.elapsed().as_secs_f64();
     let rate = |seconds: f64| bytes / 1e6 / seconds;
     println!(

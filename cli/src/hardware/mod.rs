@@ -4,16 +4,18 @@
 //! [`recording`] keeps one in a file, [`show`] presents. The device is used by a process of its own (`serve-device`),
 //! which a faulting kernel may cost.
 
+mod cause;
 mod difference;
 mod recording;
 mod show;
 mod verdict;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use device::{Contraction, DeviceProcess, Driver, OpenError, Options, Placement, Server};
+use device::{Contraction, DeviceProcess, Driver, OpenError, OptLevel, Options, Placement, Server};
 use ptx_frontend::Module;
 use serde::{Deserialize, Serialize};
 use sim_core::{Backend, DeviceConfig, RunOptions, Simulator};
@@ -24,6 +26,7 @@ use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::report::{Console, DiagnosticJson};
 use crate::run::{Outputs, Plan, outputs, read_launch_file};
+use cause::{Cause, Evidence};
 use show::Reporter;
 
 /// The ending of recordings' names in a folder.
@@ -40,6 +43,9 @@ pub(crate) struct Who {
     cuda: String,
     /// Whether the driver's compiler was allowed to fuse products and sums.
     contraction: bool,
+    /// How much the driver's compiler optimised, 0 to 4.
+    #[serde(default)]
+    optimization: OptLevel,
 }
 
 impl std::fmt::Display for Who {
@@ -98,6 +104,8 @@ struct Sides {
     contractable: bool,
     simulator: Outputs,
     device: Outputs,
+    /// Whose doing it is that they differ, if they do and it is known.
+    cause: Option<Cause>,
 }
 
 fn compare_one(
@@ -109,29 +117,60 @@ fn compare_one(
     reporter: &mut Reporter<'_>,
 ) -> Result<Sides, Failure> {
     let (plan, module) = read(file, reporter)?;
-    let simulate = |contraction: bool| {
-        let simulator = Simulator::new(DeviceConfig { contraction, ..DeviceConfig::h200() });
+    // A device that does not optimise does not contract either.
+    let simulate = |level: OptLevel, allowed: bool| {
+        let contraction = allowed && level != OptLevel::OFF;
+        let simulator = Simulator::new(DeviceConfig {
+            contraction,
+            as_optimised: args.on.as_optimised && level != OptLevel::OFF,
+            ..DeviceConfig::h200()
+        });
         run(&plan, &module, &simulator, &args.on, global, console)
     };
     // The other side comes first: that it is missing is known before the simulator works for long.
     match &args.recording {
         None => {
-            let device = device.get()?;
-            let outputs = run(&plan, &module, device, &args.on, global, console)?;
-            Ok(Sides {
-                who: who(device, &args.on),
-                contractable: contractable(&module),
-                simulator: simulate(!args.on.no_contraction)?,
-                device: outputs,
-            })
+            let level = args.on.device_opt;
+            let outputs = run(&plan, &module, device.get(level)?, &args.on, global, console)?;
+            let who = who(device.get(level)?, &args.on, level);
+            let simulator = simulate(level, !args.on.no_contraction)?;
+            let mut again = |level| run(&plan, &module, device.get(level)?, &args.on, global, console);
+            let cause = cause::find(
+                &simulator,
+                &outputs,
+                args.tolerance,
+                |evidence| match evidence {
+                    Evidence::Again => again(level).map(Some),
+                    Evidence::Unoptimised if level == OptLevel::OFF => Ok(None),
+                    Evidence::Unoptimised => again(OptLevel::OFF).map(Some),
+                },
+                || simulate(OptLevel::OFF, false),
+            )?;
+            Ok(Sides { who, contractable: contractable(&module), simulator, device: outputs, cause })
         }
         Some(path) => {
             let path = recording_path(path, file, args.files.len());
             let bytes = read_file(&path, MAX_TEXT)?;
-            let simulator = simulate(!args.on.no_contraction && recording::contracted(&bytes))?;
-            let (who, device) = recording::read(&bytes, &module, &simulator)
+            let allowed = !args.on.no_contraction && recording::contracted(&bytes);
+            let simulator = simulate(args.on.device_opt, allowed)?;
+            let recorded = recording::read(&bytes, &module, &simulator)
+                .and_then(|recording| recording.at(args.on.device_opt))
                 .map_err(|failure| failure.context(path.display()))?;
-            Ok(Sides { who, contractable: contractable(&module), simulator, device })
+            let recording::Recorded { who, outputs, repeats, unoptimised } = recorded;
+            let cause = match repeats {
+                true => cause::find(
+                    &simulator,
+                    &outputs,
+                    args.tolerance,
+                    |evidence| match evidence {
+                        Evidence::Again => Ok(None),
+                        Evidence::Unoptimised => Ok(unoptimised.clone()),
+                    },
+                    || simulate(OptLevel::OFF, false),
+                )?,
+                false => cause::order(&simulator, &outputs, args.tolerance),
+            };
+            Ok(Sides { who, contractable: contractable(&module), simulator, device: outputs, cause })
         }
     }
 }
@@ -160,10 +199,14 @@ fn record_one(
     reporter: &mut Reporter<'_>,
 ) -> Result<(PathBuf, Who, usize), Failure> {
     let (plan, module) = read(file, reporter)?;
-    let device = device.get()?;
-    let outputs = run(&plan, &module, device, &args.on, global, console)?;
-    let who = who(device, &args.on);
-    let bytes = recording::write(&module, &who, &outputs)?;
+    let level = args.on.device_opt;
+    let mut at = |level| run(&plan, &module, device.get(level)?, &args.on, global, console);
+    let outputs = at(level)?;
+    let repeats = cause::same(&outputs, &at(level)?);
+    let unoptimised = if level == OptLevel::OFF { None } else { Some(at(OptLevel::OFF)?) };
+    let who = who(device.get(level)?, &args.on, level);
+    let recorded = recording::Recorded { who: who.clone(), outputs, repeats, unoptimised };
+    let bytes = recording::write(&module, &recorded)?;
     let path = recording_path(&args.output, file, args.files.len());
     files::replace(&path, &bytes)?;
     Ok((path, who, bytes.len()))
@@ -201,13 +244,14 @@ fn run(
     outputs(plan, module, &options, backend, console.is_human())
 }
 
-fn who(device: &DeviceProcess, on: &OnDeviceArgs) -> Who {
+fn who(device: &DeviceProcess, on: &OnDeviceArgs, level: OptLevel) -> Who {
     let version = device.driver_version();
     Who {
         name: device.properties().name.clone(),
         capability: device.properties().capability(),
         cuda: format!("{}.{}", version.major, version.minor),
         contraction: !on.no_contraction,
+        optimization: level,
     }
 }
 
@@ -215,20 +259,21 @@ fn contractable(module: &Module) -> bool {
     module.sources.iter().any(|source| matches!(device::without_contraction(&source.text), Cow::Owned(_)))
 }
 
-/// A device that is opened when it is first needed: what is wrong with a launch file is said without one.
+/// A device that is opened when it is first needed, once a level of optimisation: what is wrong with a launch file is
+/// said without one.
 struct LazyDevice<'a> {
     args: &'a OnDeviceArgs,
-    opened: Option<Result<DeviceProcess, OpenError>>,
+    opened: BTreeMap<OptLevel, Result<DeviceProcess, OpenError>>,
 }
 
 impl<'a> LazyDevice<'a> {
     fn new(args: &'a OnDeviceArgs) -> Self {
-        Self { args, opened: None }
+        Self { args, opened: BTreeMap::new() }
     }
 
-    fn get(&mut self) -> Result<&DeviceProcess, Failure> {
+    fn get(&mut self, level: OptLevel) -> Result<&DeviceProcess, Failure> {
         let args = self.args;
-        let opened = self.opened.get_or_insert_with(|| {
+        let opened = self.opened.entry(level).or_insert_with(|| {
             let program = std::env::current_exe().map_err(|error| {
                 OpenError::Process(format!("is this program, whose file is not known: {error}"))
             })?;
@@ -236,7 +281,8 @@ impl<'a> LazyDevice<'a> {
             let placement = if args.packed { Placement::Packed } else { Placement::Guarded };
             let contraction = if args.no_contraction { Contraction::Forbidden } else { Contraction::Allowed };
             let library = args.device.driver.clone();
-            DeviceProcess::open(server, Options { library, index: args.index, placement, contraction })
+            let options = Options { library, index: args.index, placement, contraction, level };
+            DeviceProcess::open(server, options)
         });
         opened.as_ref().map_err(|error| error.clone().into())
     }

@@ -6,6 +6,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 
+use device::OptLevel;
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
@@ -21,8 +22,8 @@ use crate::exit::Failure;
 use crate::run::{Contents, Ended, Outputs, Said, hex};
 
 const FORMAT: &str = "warpgrind recording";
-/// Grows when an older program could not read the file rightly.
-const VERSION: u32 = 1;
+/// Grows when an older program could not read the file rightly. Version 1 had one level of optimisation.
+const VERSION: u32 = 2;
 /// The largest head that is read: a launch file that needs more is no launch file.
 const MAX_HEAD: u64 = 16 << 20;
 
@@ -53,6 +54,55 @@ struct Body {
     launches: Vec<End>,
     /// Null if the last launch stopped early.
     buffers: Option<Vec<Stored>>,
+    /// A second run of the device gave the same.
+    #[serde(default = "yes")]
+    repeats: bool,
+    /// What the device gave with its optimiser off, if that was run.
+    #[serde(default)]
+    unoptimised: Option<Unoptimised>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What the device gave with its optimiser off. The buffers that differ from the first ones follow them.
+#[derive(Serialize, Deserialize)]
+struct Unoptimised {
+    launches: Vec<End>,
+    buffers: Option<Vec<Stored>>,
+}
+
+/// What is in a recording.
+pub(super) struct Recorded {
+    pub(super) who: Who,
+    /// At the level of optimisation that `who` says.
+    pub(super) outputs: Outputs,
+    /// Another run gave the same.
+    pub(super) repeats: bool,
+    /// With the optimiser off, if that was run beside.
+    pub(super) unoptimised: Option<Outputs>,
+}
+
+impl Recorded {
+    /// The recording as one of this level of optimisation.
+    pub(super) fn at(mut self, level: OptLevel) -> Result<Self, Failure> {
+        let recorded = self.who.optimization;
+        if recorded == level {
+            return Ok(self);
+        }
+        match self.unoptimised.take() {
+            Some(outputs) if level == OptLevel::OFF => {
+                self.who.optimization = level;
+                Ok(Self { outputs, ..self })
+            }
+            _ => {
+                let words = format!("the recording does not hold level {} of optimisation", level.number());
+                let recorded = recorded.number();
+                Err(Failure::usage(words).help(format!("`--device-opt {recorded}` is what it holds")))
+            }
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -69,12 +119,44 @@ struct Stored {
     #[serde(rename = "type")]
     element: String,
     shape: Vec<u64>,
-    /// The bytes follow the head; otherwise the contents are those before the first launch.
+    /// The bytes follow the head; otherwise the contents are those before the first launch, or for a device whose
+    /// optimiser was off those with it on.
     changed: bool,
 }
 
+fn ends(outputs: &Outputs) -> Vec<End> {
+    let end = |ended: &Ended| End {
+        kernel: ended.kernel.clone(),
+        fault: ended.fault.map(|class| class.name().to_string()),
+        message: ended.message.clone(),
+        output: latin1(&ended.output),
+    };
+    outputs.launches.iter().map(end).collect()
+}
+
+fn stored(buffer: &Contents, changed: bool) -> Stored {
+    Stored {
+        name: buffer.name.clone(),
+        element: buffer.array.element.name().into(),
+        shape: buffer.array.shape.clone(),
+        changed,
+    }
+}
+
+/// Buffers of a device whose optimiser was off, and whether each differs from that with it on.
+fn beside<'a>(outputs: &'a Outputs, first: &Outputs) -> Option<Vec<(&'a Contents, bool)>> {
+    let first = first.buffers.as_deref().unwrap_or_default();
+    let differs = |(at, buffer): (usize, &'a Contents)| {
+        let before = first.get(at).map_or(&buffer.before, |first| &first.array.bytes);
+        (buffer, buffer.array.bytes != *before)
+    };
+    outputs.buffers.as_ref().map(|buffers| buffers.iter().enumerate().map(differs).collect())
+}
+
 /// The file's content.
-pub(super) fn write(module: &Module, who: &Who, outputs: &Outputs) -> Result<Vec<u8>, Failure> {
+pub(super) fn write(module: &Module, recorded: &Recorded) -> Result<Vec<u8>, Failure> {
+    let Recorded { who, outputs, repeats, unoptimised } = recorded;
+    let off = unoptimised.as_ref().map(|off| (off, beside(off, outputs)));
     let head = Head {
         format: FORMAT.into(),
         version: VERSION,
@@ -83,24 +165,17 @@ pub(super) fn write(module: &Module, who: &Who, outputs: &Outputs) -> Result<Vec
             device: who.clone(),
             ptx: ptx(module),
             inputs: outputs.inputs.clone(),
-            launches: outputs
-                .launches
-                .iter()
-                .map(|ended| End {
-                    kernel: ended.kernel.clone(),
-                    fault: ended.fault.map(|class| class.name().to_string()),
-                    message: ended.message.clone(),
-                    output: latin1(&ended.output),
-                })
-                .collect(),
-            buffers: outputs.buffers.as_ref().map(|buffers| {
-                let stored = buffers.iter().map(|buffer| Stored {
-                    name: buffer.name.clone(),
-                    element: buffer.array.element.name().into(),
-                    shape: buffer.array.shape.clone(),
-                    changed: buffer.changed(),
-                });
-                stored.collect()
+            launches: ends(outputs),
+            buffers: outputs
+                .buffers
+                .as_ref()
+                .map(|buffers| buffers.iter().map(|buffer| stored(buffer, buffer.changed())).collect()),
+            repeats: *repeats,
+            unoptimised: off.as_ref().map(|(off, buffers)| Unoptimised {
+                launches: ends(off),
+                buffers: buffers.as_ref().map(|buffers| {
+                    buffers.iter().map(|(buffer, differs)| stored(buffer, *differs)).collect()
+                }),
             }),
         },
     };
@@ -111,11 +186,15 @@ pub(super) fn write(module: &Module, who: &Who, outputs: &Outputs) -> Result<Vec
     for buffer in outputs.buffers.iter().flatten().filter(|buffer| buffer.changed()) {
         encoder.write_all(&buffer.array.bytes).map_err(failed)?;
     }
+    let off = off.as_ref().and_then(|(_, buffers)| buffers.as_ref());
+    for (buffer, _) in off.into_iter().flatten().filter(|(_, differs)| *differs) {
+        encoder.write_all(&buffer.array.bytes).map_err(failed)?;
+    }
     encoder.finish().map_err(failed)
 }
 
 /// Reads the recording of what `simulator` and `module` describe; anything else is refused.
-pub(super) fn read(bytes: &[u8], module: &Module, simulator: &Outputs) -> Result<(Who, Outputs), Failure> {
+pub(super) fn read(bytes: &[u8], module: &Module, simulator: &Outputs) -> Result<Recorded, Failure> {
     if bytes.get(..2) != Some(&[0x1f, 0x8b]) {
         return Err(Failure::usage("not a recording: it is no gzip file"));
     }
@@ -138,11 +217,7 @@ pub(super) fn contracted(bytes: &[u8]) -> bool {
         .is_none_or(|head| head.body.device.contraction)
 }
 
-fn parse(
-    content: &mut impl BufRead,
-    module: &Module,
-    simulator: &Outputs,
-) -> Result<(Who, Outputs), Failure> {
+fn parse(content: &mut impl BufRead, module: &Module, simulator: &Outputs) -> Result<Recorded, Failure> {
     let mut line = Vec::new();
     content.by_ref().take(MAX_HEAD).read_until(b'\n', &mut line).map_err(damaged)?;
     let no_head = || Failure::usage("not a recording: it does not begin with a recording's line of JSON");
@@ -150,9 +225,11 @@ fn parse(
     if beginning.format != FORMAT {
         return Err(no_head());
     }
-    if beginning.version != VERSION {
-        let words =
-            format!("version {} of the format; this program reads version {VERSION}", beginning.version);
+    if !(1..=VERSION).contains(&beginning.version) {
+        let words = format!(
+            "version {} of the format; this program reads versions 1 to {VERSION}",
+            beginning.version
+        );
         return Err(Failure::usage(words).help("record it again, or use the program that recorded it"));
     }
     let head: Head = serde_json::from_slice(&line)
@@ -161,14 +238,34 @@ fn parse(
     same("PTX", &body.ptx, &ptx(module))?;
     same("inputs", &body.inputs, &simulator.inputs)?;
     let launches = body.launches.into_iter().map(End::ended).collect::<Result<Vec<_>, _>>()?;
+    let known = simulator.buffers.as_deref();
     let buffers = match body.buffers {
-        Some(stored) => Some(read_buffers(stored, content, simulator)?),
+        Some(stored) => Some(read_buffers(stored, content, known, |known| known.before.clone())?),
+        None => None,
+    };
+    let outputs = Outputs { inputs: body.inputs, launches, buffers };
+    let unoptimised = match body.unoptimised {
+        Some(off) => {
+            let launches = off.launches.into_iter().map(End::ended).collect::<Result<Vec<_>, _>>()?;
+            // Contents that are not in the file are those of the first level, or else those before the launches.
+            let first = outputs.buffers.as_deref();
+            let buffers = match (off.buffers, first) {
+                (Some(stored), Some(first)) => {
+                    Some(read_buffers(stored, content, Some(first), |first| first.array.bytes.clone())?)
+                }
+                (Some(stored), None) => {
+                    Some(read_buffers(stored, content, known, |known| known.before.clone())?)
+                }
+                (None, _) => None,
+            };
+            Some(Outputs { inputs: outputs.inputs.clone(), launches, buffers })
+        }
         None => None,
     };
     // The checksum is looked at when the end is reached.
     let mut rest = [0];
     match content.read(&mut rest).map_err(damaged)? {
-        0 => Ok((body.device, Outputs { inputs: body.inputs, launches, buffers })),
+        0 => Ok(Recorded { who: body.device, outputs, repeats: body.repeats, unoptimised }),
         _ => Err(Failure::usage("the recording goes on behind its end")),
     }
 }
@@ -227,10 +324,10 @@ impl End {
 fn read_buffers(
     stored: Vec<Stored>,
     content: &mut impl Read,
-    simulator: &Outputs,
-) -> Result<Vec<Contents>, Failure> {
     // Without the simulator's buffers there is nothing to compare with, but the file is read to its end.
-    let known = simulator.buffers.as_deref();
+    known: Option<&[Contents]>,
+    unchanged: impl Fn(&Contents) -> Vec<u8>,
+) -> Result<Vec<Contents>, Failure> {
     if known.is_some_and(|known| known.len() != stored.len()) {
         return Err(Failure::usage("the recording has another number of buffers than the launch file"));
     }
@@ -259,7 +356,7 @@ fn read_buffers(
             }
             bytes
         } else {
-            before.clone()
+            known.map(&unchanged).unwrap_or_default()
         };
         let array = Array { element, shape: stored.shape.clone(), bytes };
         buffers.push(Contents { name: stored.name, array, before });

@@ -6,6 +6,7 @@ use device::{Driver, Properties};
 use ptx_frontend::{Diagnostic, Elsewhere, Severity, Source};
 use serde::Serialize;
 
+use super::cause::Cause;
 use super::difference::Difference;
 use super::verdict::{self, BufferVerdict, LaunchVerdict, Printed, Verdict};
 use super::{Sides, Who};
@@ -168,6 +169,7 @@ impl<'a> Reporter<'a> {
             device: Some(sides.who.clone()),
             launches: Some(verdict.launches.iter().map(LaunchJson::from).collect()),
             buffers: Some(verdict.buffers.iter().map(BufferJson::from).collect()),
+            cause: Some(sides.cause.map(Cause::name)),
             recording: None,
         };
         self.add(file, exit, None, result);
@@ -190,7 +192,8 @@ impl<'a> Reporter<'a> {
         if verdict.agrees() {
             self.console.out(format!("{file}: {}\n", agreement(verdict, who)));
         } else {
-            self.console.out(format!("{file}: differs from {who}\n"));
+            let cause = sides.cause.map_or(String::new(), |cause| format!(": {}", cause.text()));
+            self.console.out(format!("{file}: differs from {who}{cause}\n"));
         }
     }
 
@@ -360,6 +363,8 @@ struct FileResult {
     launches: Option<Vec<LaunchJson>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     buffers: Option<Vec<BufferJson>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<Option<&'static str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     recording: Option<RecordingJson>,
 }

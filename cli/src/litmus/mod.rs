@@ -101,7 +101,11 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
     };
     let device = match args.device {
         Some(_) => {
-            let options = device::Options { index: args.device_index, ..device::Options::default() };
+            let options = device::Options {
+                index: args.device_index,
+                level: args.device_opt,
+                ..device::Options::default()
+            };
             let device = Device::open(&options);
             Some(device.map_err(|error| Failure::new(Exit::NoDevice, error.to_string()))?)
         }

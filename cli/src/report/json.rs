@@ -207,6 +207,7 @@ pub(crate) struct FileJson {
     pub(crate) diagnostics: Vec<DiagnosticJson>,
     pub(crate) kernels: Vec<KernelJson>,
     pub(crate) unsupported: Vec<UnsupportedJson>,
+    pub(crate) rewrites: Vec<RewriteJson>,
 }
 
 /// A kernel of a file.
@@ -229,6 +230,15 @@ pub(crate) struct ParameterJson {
     pub(crate) offset: u64,
     pub(crate) size: u64,
     pub(crate) align: u64,
+}
+
+/// An instruction of which NVIDIA's compiler makes something else than the manual says.
+#[derive(Serialize, Debug)]
+pub(crate) struct RewriteJson {
+    pub(crate) instruction: String,
+    pub(crate) what: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) lines: Vec<u32>,
 }
 
 /// An unsupported feature and the lines it is used on.

@@ -17,7 +17,7 @@ use crate::exit::Failure;
 
 pub(crate) use json::{
     CheckReport, DiagnosticJson, FailureJson, FailureReport, FileJson, KernelJson, ParameterJson,
-    UnsupportedJson,
+    RewriteJson, UnsupportedJson,
 };
 pub(crate) use reports::plural;
 pub(crate) use run::{RunReporter, index};

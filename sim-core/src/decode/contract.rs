@@ -1,26 +1,29 @@
 //! Contraction of products and sums, as NVIDIA's compiler does it.
 //!
 //! Where a `mul` and an `add` or `sub` leave their rounding open, a compiler may make one `fma` of them
-//! (ISA 9.7.3, 9.7.4), which rounds once. ptxas always does so, by a rule that small kernels show (13.0, sm_90, default
-//! optimisation): a product disappears into its sums if each of its uses is a sum of the same type and `.ftz` in the
-//! same basic block, and none takes it twice; of two products in one sum, that with fewer uses goes in, of equals the
-//! first. A product with any other use is computed and rounded, and so are its sums. The approximate quotients of
-//! `div.approx.f32` and `div.full.f32` end with a product. What ptxas replaces by code with branches ends a basic
-//! block.
+//! (ISA 9.7.3, 9.7.4), which rounds once. ptxas does so at every level of optimisation but 0, by a rule that small
+//! kernels show (13.0, sm_90): a product disappears into its sums if each of its uses is a sum of the same type and
+//! `.ftz` in the same basic block, and none takes it twice; of two products in one sum, that with fewer uses goes in, of
+//! equals the first. A product with any other use is computed and rounded, and so are its sums. What is a use is a
+//! matter of values, not of registers: a factor that is overwritten before the sum, by the product itself too, is no
+//! hindrance, and what computes values that nothing needs uses nothing. The approximate quotients of `div.approx.f32`
+//! and `div.full.f32` end with a product. What ptxas replaces by code with branches ends a basic block.
 //!
-//! The rewritten body keeps all instructions at their places: a product that went into its sums has no operands left,
-//! and a sum that took one in has four, `d, a, b, c` for a * b + c, with [`Operand::Negated`] where a sign changes, and
-//! a fifth for a quotient.
+//! The rewritten body keeps all instructions at their places: a sum that took a product in has four operands, `d, a, b,
+//! c` for a * b + c, with [`Operand::Negated`] where a sign changes, and a fifth for a quotient. The product has no
+//! operands left, or copies the factors that its sums would find overwritten: `{new registers}, factors`.
 
 use std::borrow::Cow;
 
 use ptx_frontend::{
-    Body, Instruction, Modifier, Modifiers, Module, Op, Opcode, Operand, OperandList, RegId, ScalarType,
+    Body, Function, Instruction, Modifier, Modifiers, Module, Op, Opcode, Operand, OperandList, RegId,
+    Register, ScalarType,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::liveness::Uses;
+use super::flow::Flow;
+use super::liveness::{Live, Uses};
 use crate::semantics::{CONTRACTED_DIV_APPROX, CONTRACTED_DIV_FULL};
 
 /// A product whose every use so far is a sum that can take it in.
@@ -29,6 +32,8 @@ struct Product {
     factors: [Operand; 2],
     /// Versions of the factors' registers when it was computed.
     versions: [u32; 2],
+    /// Factors that are overwritten before a sum.
+    stale: [bool; 2],
     kind: Kind,
     /// The fifth operand of its sums, for a quotient.
     quotient: Option<u64>,
@@ -120,7 +125,7 @@ fn leaders(module: &Module, body: &Body) -> Vec<bool> {
 
 /// Whether ptxas ends a basic block with an instruction: jumps, fences, what becomes code with branches, and guarded
 /// instructions that more than compute.
-fn ends_block(op: &Op, inst: &Instruction) -> bool {
+pub(super) fn ends_block(op: &Op, inst: &Instruction) -> bool {
     let wide = op.ty(0).is_some_and(|ty| ty.bits() == 64);
     match op.opcode {
         Opcode::Bra | Opcode::Brx | Opcode::Ret | Opcode::Exit | Opcode::Trap | Opcode::Call => true,
@@ -146,21 +151,26 @@ fn ends_block(op: &Op, inst: &Instruction) -> bool {
     }
 }
 
-/// The body with sums that took their products in; the body itself if there are none.
-pub(super) fn contract<'a>(module: &Module, body: &'a Body) -> Cow<'a, Body> {
+/// The body with sums that took their products in, and registers that it has beyond the function's; the body itself if
+/// there are no such sums.
+pub(super) fn contract<'a>(
+    module: &Module,
+    function: &Function,
+    body: &'a Body,
+) -> (Cow<'a, Body>, Vec<Register>) {
     let any = |find: fn(&Op, &Instruction) -> bool| {
         body.instructions.iter().any(|inst| find(module.op(inst), inst))
     };
     let debugged = module.target_options.iter().any(|option| &**option == "debug");
     if debugged || !any(|op, inst| product(op, inst).is_some()) || !any(|op, _| sum(op).is_some()) {
-        return Cow::Borrowed(body);
+        return (Cow::Borrowed(body), Vec::new());
     }
-    let mut products = Finder::new(module, body).find();
+    let mut products = Finder::new(module, function, body).find();
     let sums = choose(&mut products);
     if sums.is_empty() {
-        return Cow::Borrowed(body);
+        return (Cow::Borrowed(body), Vec::new());
     }
-    rewrite(module, body, &products, &sums)
+    rewrite(module, function, body, &products, &sums)
 }
 
 /// Walks a body and collects products and their uses.
@@ -174,50 +184,25 @@ struct Finder<'a> {
     held: Vec<RegId>,
     /// How often each register was written in the text so far.
     version: Vec<u32>,
-    /// Registers whose value crosses a border between blocks.
-    crosses: Vec<bool>,
+    /// Registers that are live where blocks end.
+    live: Live,
 }
 
 impl<'a> Finder<'a> {
-    fn new(module: &'a Module, body: &'a Body) -> Self {
+    fn new(module: &'a Module, function: &Function, body: &'a Body) -> Self {
         let leader = leaders(module, body);
-        let mut finder = Finder {
+        let registers = function.registers.len();
+        let live = Live::behind(module, body, &Flow::new(module, body), registers, &leader);
+        Finder {
             module,
             body,
             leader,
             products: Vec::new(),
-            holds: Vec::new(),
+            holds: vec![0; registers],
             held: Vec::new(),
-            version: Vec::new(),
-            crosses: Vec::new(),
-        };
-        finder.find_crossing();
-        finder
-    }
-
-    /// A register that some block reads before it surely wrote it.
-    fn find_crossing(&mut self) {
-        let mut uses = Uses::default();
-        let mut block = 0u32;
-        let mut written: Vec<u32> = Vec::new();
-        for (at, inst) in self.body.instructions.iter().enumerate() {
-            block += u32::from(self.leader[at]);
-            uses.collect(self.module, self.body, inst);
-            let most = uses.reads.iter().chain(&uses.writes).map(|register| register.index() + 1).max();
-            let registers = most.unwrap_or(0).max(written.len());
-            written.resize(registers, u32::MAX);
-            self.crosses.resize(registers, false);
-            for register in &uses.reads {
-                self.crosses[register.index()] |= written[register.index()] != block;
-            }
-            if inst.guard.is_none() {
-                for register in &uses.writes {
-                    written[register.index()] = block;
-                }
-            }
+            version: vec![0; registers],
+            live,
         }
-        self.holds = vec![0; self.crosses.len()];
-        self.version = vec![0; self.crosses.len()];
     }
 
     fn version_of(&self, operand: Operand) -> u32 {
@@ -228,13 +213,25 @@ impl<'a> Finder<'a> {
         let mut uses = Uses::default();
         for (at, inst) in self.body.instructions.iter().enumerate() {
             if self.leader[at] {
-                for register in self.held.drain(..) {
-                    self.holds[register.index()] = 0;
+                self.end_block(at);
+            }
+            if self.live.dead(at) {
+                uses.collect(self.module, self.body, inst);
+                for &register in &uses.writes {
+                    self.version[register.index()] += 1;
+                    if inst.guard.is_none() {
+                        self.holds[register.index()] = 0;
+                    }
                 }
+                continue;
             }
             let op = self.module.op(inst);
             uses.collect(self.module, self.body, inst);
             self.reads(at as u32, op, inst, &uses);
+            let read = match *self.body.operands(inst) {
+                [_, a, b] => [a, b].map(|factor| self.version_of(factor)),
+                _ => [0; 2],
+            };
             for &register in &uses.writes {
                 self.version[register.index()] += 1;
                 let holds = std::mem::take(&mut self.holds[register.index()]);
@@ -242,9 +239,20 @@ impl<'a> Finder<'a> {
                     self.products[holds as usize - 1].whole = false;
                 }
             }
-            self.computes(at as u32, op, inst);
+            self.computes(at as u32, op, inst, read);
         }
+        self.end_block(self.body.instructions.len());
         self.products
+    }
+
+    /// Products that are needed beyond a block are computed.
+    fn end_block(&mut self, at: usize) {
+        for register in self.held.drain(..) {
+            let holds = std::mem::take(&mut self.holds[register.index()]);
+            if holds != 0 && self.live.at(at, register) {
+                self.products[holds as usize - 1].whole = false;
+            }
+        }
     }
 
     /// What an instruction reads ends products, unless it is a sum that can take one in.
@@ -260,7 +268,11 @@ impl<'a> Finder<'a> {
                 let Some(holds) = (self.holds[id.index()] as usize).checked_sub(1) else { continue };
                 let factors = self.products[holds].factors.map(|factor| self.version_of(factor));
                 let product = &mut self.products[holds];
-                product.whole &= product.kind == kind && product.versions == factors;
+                product.whole &= product.kind == kind;
+                for (stale, (then, now)) in product.stale.iter_mut().zip(product.versions.iter().zip(factors))
+                {
+                    *stale |= *then != now;
+                }
                 product.uses.push((at, side as u8));
             }
             return;
@@ -273,19 +285,17 @@ impl<'a> Finder<'a> {
     }
 
     /// Notes the product that an instruction computes.
-    fn computes(&mut self, at: u32, op: &Op, inst: &Instruction) {
+    fn computes(&mut self, at: u32, op: &Op, inst: &Instruction, versions: [u32; 2]) {
         if let Some(kind) = product(op, inst)
             && let [Operand::Register(to), a, b] = *self.body.operands(inst)
             && movable(a, kind)
             && movable(b, kind)
-            && a != Operand::Register(to)
-            && b != Operand::Register(to)
-            && !self.crosses[to.index()]
         {
             self.products.push(Product {
                 instruction: at,
                 factors: [a, b],
-                versions: [a, b].map(|factor| self.version_of(factor)),
+                versions,
+                stale: [false; 2],
                 kind,
                 quotient: quotient(op),
                 uses: SmallVec::new(),
@@ -332,18 +342,39 @@ fn choose(products: &mut [Product]) -> FxHashMap<u32, (usize, u8)> {
 
 fn rewrite<'a>(
     module: &Module,
+    function: &Function,
     body: &Body,
     products: &[Product],
     sums: &FxHashMap<u32, (usize, u8)>,
-) -> Cow<'a, Body> {
+) -> (Cow<'a, Body>, Vec<Register>) {
     let mut new = body.clone();
-    for product in products.iter().filter(|product| product.whole) {
-        new.instructions[product.instruction as usize].operands = OperandList::default();
+    let mut registers: Vec<Register> = Vec::new();
+    // The factors as the sums find them.
+    let mut factors: Vec<[Operand; 2]> = products.iter().map(|product| product.factors).collect();
+    for (index, product) in products.iter().enumerate().filter(|(_, product)| product.whole) {
+        let mut copies: SmallVec<[(Operand, Operand); 2]> = SmallVec::new();
+        for (factor, stale) in factors[index].iter_mut().zip(product.stale) {
+            if let (&mut Operand::Register(from), true) = (&mut *factor, stale) {
+                let copy = RegId((function.registers.len() + registers.len()) as u32);
+                registers.push(function.registers[from.index()].clone());
+                copies.push((Operand::Register(copy), *factor));
+                *factor = Operand::Register(copy);
+            }
+        }
+        let inst = &mut new.instructions[product.instruction as usize];
+        inst.operands = OperandList::default();
+        if !copies.is_empty() {
+            let (start, count) = (new.operand_pool.len() as u32, copies.len() as u32);
+            new.operand_pool.extend(copies.iter().map(|&(to, _)| to));
+            new.operand_pool.push(Operand::Vector(OperandList { start, len: count }));
+            new.operand_pool.extend(copies.iter().map(|&(_, from)| from));
+            inst.operands = OperandList { start: start + count, len: 1 + count };
+        }
     }
     for (&at, &(index, side)) in sums {
         let inst = &mut new.instructions[at as usize];
         let [to, x, y] = *body.operands(inst) else { continue };
-        let [mut a, b] = products[index].factors;
+        let [mut a, b] = factors[index];
         let mut c = if side == 0 { y } else { x };
         if module.op(inst).opcode == Opcode::Sub {
             if side == 0 {
@@ -357,5 +388,5 @@ fn rewrite<'a>(
             OperandList { start: new.operand_pool.len() as u32, len: 4 + u32::from(quotient.is_some()) };
         new.operand_pool.extend([to, a, b, c].into_iter().chain(quotient));
     }
-    Cow::Owned(new)
+    (Cow::Owned(new), registers)
 }

@@ -1,6 +1,7 @@
 //! Which registers may share a row: liveness over blocks, then a linear scan over the layout.
 
 use ptx_frontend::{Body, Instruction, Modifier, Modifiers, Module, Opcode, Operand, OperandList, RegId};
+use rustc_hash::FxHashMap;
 
 use super::flow::Flow;
 
@@ -131,48 +132,7 @@ pub(crate) fn intervals(
         }
         return intervals;
     }
-    // Upward exposed reads and kills of each block.
-    let mut exposed = vec![0u64; words * blocks];
-    let mut killed = vec![0u64; words * blocks];
-    for &block in &flow.order {
-        let base = block as usize * words;
-        let Block { start, end } = Block::of(flow, block);
-        for inst in &body.instructions[start..end] {
-            uses.collect(module, body, inst);
-            for register in &uses.reads {
-                let (word, bit) = (base + register.index() / 64, 1u64 << (register.index() % 64));
-                if killed[word] & bit == 0 {
-                    exposed[word] |= bit;
-                }
-            }
-            if inst.guard.is_none() {
-                for register in &uses.writes {
-                    killed[base + register.index() / 64] |= 1u64 << (register.index() % 64);
-                }
-            }
-        }
-    }
-    // live_in = exposed | (live_out & !killed), to a fixpoint in reverse layout order.
-    let mut live_in = exposed;
-    let mut live_out = vec![0u64; words * blocks];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &block in flow.order.iter().rev() {
-            let base = block as usize * words;
-            for &next in &flow.blocks[block as usize].successors {
-                let from = next as usize * words;
-                for word in 0..words {
-                    live_out[base + word] |= live_in[from + word];
-                }
-            }
-            for word in base..base + words {
-                let value = live_in[word] | live_out[word] & !killed[word];
-                changed |= value != live_in[word];
-                live_in[word] = value;
-            }
-        }
-    }
+    let Sets { live_in, live_out } = Sets::new(module, body, flow, words, &[]);
     // Where each block starts in the layout, and the position behind its last instruction.
     let mut at = 0u32;
     let mut bounds = Vec::with_capacity(blocks);
@@ -213,6 +173,196 @@ pub(crate) fn intervals(
         see(&mut intervals, &live_in[base..base + words], &mut seen, first);
     }
     intervals
+}
+
+/// Registers that are live where blocks begin and end: `words` of bits a block.
+struct Sets {
+    live_in: Vec<u64>,
+    live_out: Vec<u64>,
+}
+
+impl Sets {
+    /// Reads of instructions that are `dead` do not count.
+    fn new(module: &Module, body: &Body, flow: &Flow, words: usize, dead: &[bool]) -> Self {
+        let blocks = flow.blocks.len();
+        let mut uses = Uses::default();
+        // Upward exposed reads and kills of each block.
+        let mut exposed = vec![0u64; words * blocks];
+        let mut killed = vec![0u64; words * blocks];
+        for &block in &flow.order {
+            let base = block as usize * words;
+            let Block { start, end } = Block::of(flow, block);
+            for at in start..end {
+                let inst = &body.instructions[at];
+                if dead.get(at) == Some(&true) {
+                    continue;
+                }
+                uses.collect(module, body, inst);
+                for register in &uses.reads {
+                    let (word, bit) = (base + register.index() / 64, 1u64 << (register.index() % 64));
+                    if killed[word] & bit == 0 {
+                        exposed[word] |= bit;
+                    }
+                }
+                if inst.guard.is_none() {
+                    for register in &uses.writes {
+                        killed[base + register.index() / 64] |= 1u64 << (register.index() % 64);
+                    }
+                }
+            }
+        }
+        // live_in = exposed | (live_out & !killed), to a fixpoint in reverse layout order.
+        let mut live_in = exposed;
+        let mut live_out = vec![0u64; words * blocks];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &block in flow.order.iter().rev() {
+                let base = block as usize * words;
+                for &next in &flow.blocks[block as usize].successors {
+                    let from = next as usize * words;
+                    for word in 0..words {
+                        live_out[base + word] |= live_in[from + word];
+                    }
+                }
+                for word in base..base + words {
+                    let value = live_in[word] | live_out[word] & !killed[word];
+                    changed |= value != live_in[word];
+                    live_in[word] = value;
+                }
+            }
+        }
+        Self { live_in, live_out }
+    }
+}
+
+/// What is needed: registers where blocks end, and instructions.
+pub(crate) struct Live {
+    words: usize,
+    sets: FxHashMap<u32, Box<[u64]>>,
+    dead: Vec<bool>,
+    /// The body is too large to tell: everything is needed.
+    unknown: bool,
+}
+
+impl Live {
+    /// Looks behind the instructions whose next ones `leader` marks.
+    pub(crate) fn behind(
+        module: &Module,
+        body: &Body,
+        flow: &Flow,
+        registers: usize,
+        leader: &[bool],
+    ) -> Self {
+        let words = registers.div_ceil(64);
+        let mut live = Live {
+            words,
+            sets: FxHashMap::default(),
+            dead: vec![false; body.instructions.len()],
+            unknown: words.saturating_mul(flow.blocks.len() + leader.len()) > 1 << 22,
+        };
+        let mut uses = Uses::default();
+        let mut changed = !live.unknown;
+        while changed {
+            changed = false;
+            let sets = Sets::new(module, body, flow, words, &live.dead);
+            for &block in &flow.order {
+                let Block { start, end } = Block::of(flow, block);
+                let mut now: Box<[u64]> = sets.live_out[block as usize * words..][..words].into();
+                for at in (start..end).rev() {
+                    if leader[at + 1] {
+                        live.sets.insert(at as u32 + 1, now.clone());
+                    }
+                    let inst = &body.instructions[at];
+                    uses.collect(module, body, inst);
+                    let needed =
+                        |register: &RegId| now[register.index() / 64] >> (register.index() % 64) & 1 != 0;
+                    if !live.dead[at]
+                        && computes(module.op(inst), module.op(inst).opcode)
+                        && !uses.writes.iter().any(needed)
+                    {
+                        live.dead[at] = true;
+                        changed = true;
+                    }
+                    if live.dead[at] {
+                        continue;
+                    }
+                    if inst.guard.is_none() {
+                        for register in &uses.writes {
+                            now[register.index() / 64] &= !(1 << (register.index() % 64));
+                        }
+                    }
+                    for register in &uses.reads {
+                        now[register.index() / 64] |= 1 << (register.index() % 64);
+                    }
+                }
+            }
+        }
+        live
+    }
+
+    /// Whether a register's value is needed where the block ends that comes before an instruction in the text.
+    pub(crate) fn at(&self, at: usize, register: RegId) -> bool {
+        match self.sets.get(&(at as u32)) {
+            Some(set) => set[register.index() / 64] >> (register.index() % 64) & 1 != 0,
+            // What is never reached, and the end of the body.
+            None => self.unknown || self.words > 0 && at < self.dead.len(),
+        }
+    }
+
+    /// Whether nothing needs what an instruction computes.
+    pub(crate) fn dead(&self, at: usize) -> bool {
+        self.dead[at]
+    }
+}
+
+/// Whether an instruction does nothing but compute its results.
+fn computes(op: &impl Modifiers, opcode: Opcode) -> bool {
+    use Opcode as O;
+    // The carry flag is a result that is not written down.
+    !op.has(Modifier::Cc)
+        && matches!(
+            opcode,
+            O::Abs
+                | O::Add
+                | O::And
+                | O::Bfe
+                | O::Bfi
+                | O::Brev
+                | O::Clz
+                | O::Copysign
+                | O::Cos
+                | O::Cvt
+                | O::Div
+                | O::Ex2
+                | O::Fma
+                | O::Lg2
+                | O::Lop3
+                | O::Mad
+                | O::Max
+                | O::Min
+                | O::Mov
+                | O::Mul
+                | O::Neg
+                | O::Not
+                | O::Or
+                | O::Popc
+                | O::Prmt
+                | O::Rcp
+                | O::Rem
+                | O::Rsqrt
+                | O::Selp
+                | O::Set
+                | O::Setp
+                | O::Shl
+                | O::Shr
+                | O::Sin
+                | O::Slct
+                | O::Sqrt
+                | O::Sub
+                | O::Tanh
+                | O::Xor
+        )
 }
 
 struct Block {

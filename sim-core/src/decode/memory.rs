@@ -186,10 +186,63 @@ impl Decoder<'_> {
     pub(super) fn store(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
         let &[address, value, ..] = operands else { return Err(format!("`{op}` with these operands")) };
         let mut access = self.access(guard, op, address, value, true)?;
+        if let Some(&from) = self.converted.get(&self.at) {
+            self.convert(guard, op, from, &mut access)?;
+        }
         if op.has(Modifier::Mmio) && op.has(Modifier::Release) {
             access.order = MemOrder::Release;
         }
         self.emit(guard, Action::Store(access));
+        Ok(())
+    }
+
+    /// Makes a store write floats converted to integers of its type: `cvt.rzi`.
+    fn convert(
+        &mut self,
+        guard: Pred,
+        op: &Op,
+        from: ScalarType,
+        access: &mut Access,
+    ) -> Result<(), Refusal> {
+        let to = match op.ty(0).ok_or("a memory access without a type")? {
+            ScalarType::B8 => ScalarType::U8,
+            ScalarType::B16 => ScalarType::U16,
+            ScalarType::B32 => ScalarType::U32,
+            ty => ty,
+        };
+        let modifiers = [Modifier::Rzi, Modifier::Type(to), Modifier::Type(from)];
+        let cvt = Op { opcode: Opcode::Cvt, modifiers: modifiers.into_iter().collect(), form: op.form };
+        let bound = semantics::bind(&cvt, semantics::Written { operands: &[], pair: false });
+        let bound = bound.ok_or_else(|| format!("`{cvt}`"))?;
+        for at in 0..access.elements.len {
+            let index = (access.elements.start + at) as usize;
+            let slot = self.temporary(1);
+            self.unary(guard, bound.fns, slot, self.code.slots[index].slot, bound.imm);
+            self.code.slots[index] = RegisterSlot { slot, rows: 1 };
+        }
+        access.element = self.code.slots[access.elements.start as usize];
+        Ok(())
+    }
+
+    /// `set` with a guard. Where the guard is false, one that gives a float leaves what [`super::Rewrite::GuardedSet`]
+    /// says.
+    pub(super) fn guarded_set(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
+        self.lane_operation(guard, op, operands)?;
+        let (integer, float) = match op.ty(0) {
+            Some(ty @ ScalarType::F32) => (ScalarType::S32, ty),
+            Some(ty @ (ScalarType::F16 | ScalarType::Bf16)) => (ScalarType::S16, ty),
+            _ => return Ok(()),
+        };
+        let made = |opcode, modifiers: &[Modifier]| Op {
+            opcode,
+            modifiers: modifiers.iter().copied().collect(),
+            form: op.form,
+        };
+        let abs = made(Opcode::Abs, &[Modifier::Type(integer)]);
+        let cvt = made(Opcode::Cvt, &[Modifier::Rn, Modifier::Type(float), Modifier::Type(integer)]);
+        for op in [abs, cvt] {
+            self.lane_operation(guard.negate(), &op, &[operands[0]; 2])?;
+        }
         Ok(())
     }
 

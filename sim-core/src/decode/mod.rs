@@ -16,6 +16,7 @@ use crate::lanes::{Pred, SimdLevel, Slot};
 use crate::memory::window;
 
 mod asynchronous;
+mod compiler;
 mod contract;
 mod control;
 mod flow;
@@ -26,6 +27,7 @@ mod operands;
 mod registers;
 mod sync;
 
+pub use compiler::Rewrite;
 use flow::Flow;
 pub(crate) use liveness::Uses;
 use registers::Allocation;
@@ -39,13 +41,13 @@ pub(crate) type Refusal = String;
 /// # let source = ptx_frontend::Source::new("k.ptx", b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }".to_vec());
 /// # let Some(module) = ptx_frontend::parse(source).module else { return };
 /// let kernel = module.kernel("k").unwrap();
-/// let code = sim_core::decode(&std::sync::Arc::new(module), kernel, sim_core::SimdLevel::detect(), true);
+/// let compiler = sim_core::Compiler::default();
+/// let code = sim_core::decode(&std::sync::Arc::new(module), kernel, sim_core::SimdLevel::detect(), compiler);
 /// assert_eq!(code.functions.len(), 1);
 /// ```
 ///
-/// With `contraction`, products and sums that leave their rounding open become what NVIDIA's compiler makes of them:
-/// see [`crate::DeviceConfig::contraction`].
-pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel, contraction: bool) -> Code {
+/// What `compiler` says is done as NVIDIA's compiler does it.
+pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel, compiler: Compiler) -> Code {
     let reachable = reachable(module, kernel);
     let shared = shared_layout(module, &reachable);
     let mut code = Code {
@@ -70,11 +72,43 @@ pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel, contractio
     for &id in &reachable {
         let function = &module.functions[id.index()];
         if let Some(body) = &function.body {
-            let body = if contraction { contract::contract(module, body) } else { Cow::Borrowed(body) };
-            Decoder::new(module, id, function, &body, level, &indices, &mut code, &mut pools).run();
+            let converted = compiler::stores(module, function, body);
+            let (body, more) = match compiler.contraction {
+                true => contract::contract(module, function, body),
+                false => (Cow::Borrowed(body), Vec::new()),
+            };
+            let mut function = Cow::Borrowed(function);
+            if !more.is_empty() {
+                function.to_mut().registers.extend(more);
+            }
+            let body = if compiler.as_optimised { compiler::optimise(module, body) } else { body };
+            let mut decoder =
+                Decoder::new(module, id, &function, &body, level, &indices, &mut code, &mut pools);
+            decoder.converted = converted;
+            decoder.run();
         }
     }
     code
+}
+
+/// What is done as NVIDIA's compiler does it; see [`crate::DeviceConfig`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Compiler {
+    /// [`crate::DeviceConfig::contraction`].
+    pub contraction: bool,
+    /// [`crate::DeviceConfig::as_optimised`].
+    pub as_optimised: bool,
+}
+
+impl Default for Compiler {
+    fn default() -> Self {
+        Self { contraction: true, as_optimised: false }
+    }
+}
+
+/// Instructions of a function of which NVIDIA's compiler is known to make something else than the manual says.
+pub fn rewrites(module: &Module, function: &Function) -> Vec<(u32, Rewrite)> {
+    function.body.as_ref().map(|body| compiler::find(module, function, body)).unwrap_or_default()
 }
 
 /// The kernel and every function with a body that it may call, the kernel first.
@@ -221,6 +255,8 @@ struct Decoder<'a> {
     most_temporaries: u32,
     /// The PTX instruction being decoded.
     at: u32,
+    /// Stores that convert the float that they are given.
+    converted: FxHashMap<u32, ScalarType>,
 }
 
 /// Bytes between two local variables, so that running over one's end hits nothing.
@@ -291,6 +327,7 @@ impl<'a> Decoder<'a> {
             temporaries: 0,
             most_temporaries: 0,
             at: 0,
+            converted: FxHashMap::default(),
         }
     }
 
@@ -388,6 +425,17 @@ impl<'a> Decoder<'a> {
             .collect()
     }
 
+    /// Copies of factors that the sums of a product would find overwritten.
+    fn copies(&mut self, to: ptx_frontend::OperandList, from: &[Operand]) {
+        let body = self.body;
+        for (to, from) in body.elements(to).iter().zip(from) {
+            if let (&Operand::Register(to), &Operand::Register(from)) = (to, from) {
+                let (to, from) = (self.allocation.slot(to), self.allocation.slot(from));
+                self.unary(Pred::TRUE, crate::semantics::copy(to.rows), to.slot, from.slot, 0);
+            }
+        }
+    }
+
     fn emit(&mut self, guard: Pred, action: Action) {
         self.code.insts.push(Inst { guard, action });
         let function = self.code.functions.len() as u32 - 1;
@@ -412,14 +460,23 @@ impl<'a> Decoder<'a> {
         let op = &self.module.ops[inst.op.index()];
         let operands = self.body.operands(inst);
         // A product that went into its sums.
-        if matches!(op.opcode, Opcode::Mul | Opcode::Div) && operands.is_empty() {
-            return Ok(());
+        if matches!(op.opcode, Opcode::Mul | Opcode::Div) {
+            match operands {
+                [] => return Ok(()),
+                [Operand::Vector(copies), factors @ ..] => {
+                    self.copies(*copies, factors);
+                    return Ok(());
+                }
+                _ => {}
+            }
         }
         let guard = self.guard(inst);
         if self.asynchronous(guard, op, operands)? {
             return Ok(());
         }
         match op.opcode {
+            Opcode::Testp if inst.guard.is_some() => self.lane_operation(Pred::TRUE, op, operands),
+            Opcode::Set if inst.guard.is_some() => self.guarded_set(guard, op, operands),
             Opcode::Ld | Opcode::Ldu => self.load(guard, op, operands),
             Opcode::St => self.store(guard, op, operands),
             Opcode::Atom | Opcode::Red => self.atomic(guard, op, operands),

@@ -165,7 +165,7 @@ impl Simulator {
         let mut codes = loaded.codes.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(codes
             .entry(id)
-            .or_insert_with(|| Arc::new(decode(&loaded.module, id, self.level, self.config.contraction)))
+            .or_insert_with(|| Arc::new(decode(&loaded.module, id, self.level, self.config.compiler())))
             .clone())
     }
 
