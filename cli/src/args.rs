@@ -158,6 +158,7 @@ impl Command {
             Self::Conformance { what: ConformanceCommand::Record(_) } => "conformance record",
             Self::Conformance { what: ConformanceCommand::Verify(_) } => "conformance verify",
             Self::Conformance { what: ConformanceCommand::Report(_) } => "conformance report",
+            Self::Conformance { what: ConformanceCommand::Random(_) } => "conformance random",
             Self::Completions { .. } => "completions",
             Self::Man { .. } => "man",
         }

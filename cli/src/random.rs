@@ -12,7 +12,7 @@ use serde::Serialize;
 use sim_core::{Backend, DeviceConfig, Simulator};
 
 use crate::args::RandomArgs;
-use crate::array::read_file;
+use crate::array::{MAX_TEXT, read_file};
 use crate::exit::{Exit, Failure};
 use crate::report::{Console, SCHEMA, plural};
 
@@ -116,7 +116,7 @@ fn hash(backend: &dyn Backend, kernel: &Kernel) -> Result<u64, String> {
 
 fn against_a_recording(args: &RandomArgs) -> Result<(String, Vec<Outcome>), Failure> {
     let text = match &args.recording {
-        Some(path) => String::from_utf8_lossy(&read_file(path)?).into_owned(),
+        Some(path) => String::from_utf8_lossy(&read_file(path, MAX_TEXT)?).into_owned(),
         None => RECORDED.to_owned(),
     };
     let hashes = Hashes::parse(&text).map_err(|error| Failure::usage(error.to_string()))?;
