@@ -232,6 +232,11 @@ impl Instruction {
 
     /// Asserts that the guarded run wrote exactly where the guard was true.
     pub(crate) fn check_guard(&self, inputs: &Inputs, results: &Results) {
+        // What ptxas makes of these under a guard is followed instead: testdata/instructions/compare/guarded.ptx.
+        let float = self.destinations().iter().any(|ty| ty.is_float());
+        if self.op.starts_with("testp.") || self.op.starts_with("set.") && float {
+            return;
+        }
         let mut before: Vec<u128> = self.destinations().iter().map(|&ty| truncate(BEFORE, ty)).collect();
         for thread in 0..THREADS {
             if self.carries() {
