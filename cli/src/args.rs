@@ -202,6 +202,7 @@ pub(crate) struct RunArgs {
     #[arg(short, long = "arg", value_name = "ARG", allow_hyphen_values = true, help_heading = LAUNCH)]
     pub(crate) args: Vec<String>,
 
+    #[allow(rustdoc::broken_intra_doc_links, reason = "the text is that of the help")]
     /// A buffer that is no argument itself, for addresses such as &NAME: NAME=TYPE[SHAPE]=CONTENTS>OUTPUT
     #[arg(long, value_name = "NAME=BUFFER", help_heading = LAUNCH)]
     pub(crate) buffer: Vec<String>,
