@@ -51,6 +51,7 @@ fn launch(function: u64, stream: u64, params: &[u64]) -> u32 {
 
 #[test]
 fn launches_in_all_three_forms() {
+    let _alone = support::alone();
     let module = start();
     let add = function(module, c"add");
     let data = allocate(4096);
@@ -86,6 +87,7 @@ fn launches_in_all_three_forms() {
 
 #[test]
 fn wrong_arguments_give_the_codes_of_cuda() {
+    let _alone = support::alone();
     let module = start();
     let add = function(module, c"add");
     let mut handle = 0u64;
@@ -126,6 +128,7 @@ fn wrong_arguments_give_the_codes_of_cuda() {
 
 #[test]
 fn streams_events_and_graphs() {
+    let _alone = support::alone();
     let module = start();
     let add = function(module, c"add");
     let data = allocate(4096);
@@ -191,6 +194,7 @@ fn streams_events_and_graphs() {
 
 #[test]
 fn memory_that_host_and_device_share() {
+    let _alone = support::alone();
     let module = start();
     let add = function(module, c"add");
     let (mut managed, mut pinned) = (0u64, 0u64);
@@ -243,6 +247,7 @@ fn fatbin() -> (Vec<u8>, [u64; 3]) {
 
 #[test]
 fn the_runtime_interface_registers_launches_and_keeps_errors() {
+    let _alone = support::alone();
     for version in [13, 12] {
         let library = runtime(version);
         let (image, wrapper) = fatbin();
@@ -295,6 +300,7 @@ fn the_runtime_interface_registers_launches_and_keeps_errors() {
 /// Launches over 8 streams and 4 threads with allocations that come and go: none is lost.
 #[test]
 fn soak() {
+    let _alone = support::alone();
     let module = start();
     let count = function(module, c"count");
     let mut context = 0u64;

@@ -41,6 +41,7 @@ fn function(text: &CStr, name: &CStr) -> u64 {
 
 #[test]
 fn an_instruction_that_is_not_supported_costs_one_launch() {
+    let _alone = support::alone();
     const NOT_SUPPORTED: u32 = 801;
     let refused = function(REFUSED, c"refused");
     let launch = |stream: u64, go: u32| {
@@ -82,6 +83,7 @@ extern "C" fn wait(_: *mut c_void) {
 
 #[test]
 fn a_full_stream_makes_the_program_wait() {
+    let _alone = support::alone();
     let nothing = function(PTX, c"nothing");
     let mut stream = 0u64;
     ok("cuStreamCreate", &[out(&mut stream), 0]);

@@ -5,7 +5,14 @@ pub(crate) mod script;
 
 use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Keeps the tests of a program apart: they share one context, where a capture in global mode
+/// forbids other threads to allocate and waiting waits for everyone's work.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The folder with the libraries, beside the test.
 pub(crate) fn folder() -> PathBuf {
