@@ -82,7 +82,7 @@ struct Racecheck {
     detector: Detector,
     copies: Copies,
     seed: u64,
-    groups: FxHashMap<Key, Group>,
+    groups: Groups,
     /// More blocks than the detector can number.
     too_many: bool,
     footprint: Option<Arc<Footprint>>,
@@ -99,7 +99,7 @@ impl Racecheck {
             detector: Detector::new(shape, settings),
             copies: Copies::default(),
             seed: launch.seed,
-            groups: FxHashMap::default(),
+            groups: Groups::default(),
             footprint: None,
             too_many: launch.grid.count() > u128::from(u32::MAX),
         }
@@ -107,21 +107,38 @@ impl Racecheck {
 
     #[cold]
     fn collect(&mut self, copying: Copying) {
-        for race in self.detector.take_races() {
+        for race in self.detector.drain_races() {
             let kind = if copying == Copying::Neither { kind_of(&race) } else { FindingKind::DataRace };
-            add(&mut self.groups, kind, race, copying);
+            self.groups.add(kind, race, copying);
         }
     }
 }
 
-/// Adds a race to those of its kind.
-fn add(groups: &mut FxHashMap<Key, Group>, kind: FindingKind, race: Race, copying: Copying) {
-    let (earlier, later) = (race.earlier, race.later);
-    let key = (kind, earlier.site, later.site, earlier.writes, later.writes, copying);
-    let group = groups.entry(key).or_insert_with(|| Group { first: race, count: 0, threads: Vec::new() });
-    group.count += u64::from(race.count);
-    if group.threads.len() < THREADS {
-        group.threads.push((later.cta, later.warp, later.lane));
+/// The races found, by what they are.
+#[derive(Default)]
+struct Groups {
+    groups: Vec<(Key, Group)>,
+    index: FxHashMap<Key, usize>,
+    /// The one added to last: races alike mostly follow one another.
+    last: usize,
+}
+
+impl Groups {
+    /// Adds a race to those of its kind.
+    fn add(&mut self, kind: FindingKind, race: Race, copying: Copying) {
+        let (earlier, later) = (race.earlier, race.later);
+        let key = (kind, earlier.site, later.site, earlier.writes, later.writes, copying);
+        if self.groups.get(self.last).is_none_or(|(known, _)| *known != key) {
+            self.last = *self.index.entry(key).or_insert(self.groups.len());
+            if self.last == self.groups.len() {
+                self.groups.push((key, Group { first: race, count: 0, threads: Vec::new() }));
+            }
+        }
+        let group = &mut self.groups[self.last].1;
+        group.count += u64::from(race.count);
+        if group.threads.len() < THREADS {
+            group.threads.push((later.cta, later.warp, later.lane));
+        }
     }
 }
 
@@ -227,7 +244,7 @@ impl Watcher for Racecheck {
         if space == Space::Shared {
             let groups = &mut self.groups;
             self.copies.access(access, |hit| {
-                add(groups, FindingKind::DataRace, race_with_copy(access, &hit), Copying::Earlier);
+                groups.add(FindingKind::DataRace, race_with_copy(access, &hit), Copying::Earlier);
             });
         }
         let order = order_of(access.order);
@@ -312,7 +329,7 @@ impl Watcher for Racecheck {
             footprint.held.fetch_max(self.detector.memory(), Relaxed);
             footprint.touched.store(self.detector.touched(), Relaxed);
         }
-        let mut findings = grouped(&mut self.groups, self.seed, launch);
+        let mut findings = grouped(std::mem::take(&mut self.groups), self.seed, launch);
         if self.too_many || self.detector.exhausted() {
             findings.push(Finding {
                 kind: FindingKind::Unsupported,
@@ -338,8 +355,8 @@ type ByLines = (FindingKind, Copying, [(Lines, bool); 2]);
 
 /// The races as findings: those of instructions that the same two CUDA lines became, as in an unrolled loop, are one,
 /// whichever of the two came first.
-fn grouped(groups: &mut FxHashMap<Key, Group>, seed: u64, launch: &LaunchView<'_>) -> Vec<Finding> {
-    let mut groups: Vec<(Key, Group)> = groups.drain().collect();
+fn grouped(groups: Groups, seed: u64, launch: &LaunchView<'_>) -> Vec<Finding> {
+    let mut groups = groups.groups;
     groups.sort_unstable_by_key(|(key, _)| (key.2, key.1, key.0.name(), key.3, key.4, key.5));
     let lines = |place: &CodePlace| -> Lines {
         place.cuda.iter().map(|cuda| (cuda.file.clone(), cuda.line)).collect()

@@ -186,11 +186,6 @@ impl Clock {
         }
     }
 
-    /// The first thing found among the lanes of warps that are known further than their CTA: CTA, warp, lanes, epoch.
-    pub(super) fn find<R>(&self, mut look: impl FnMut(u32, u32, u32, u32) -> Option<R>) -> Option<R> {
-        self.ctas.find(|cta, known| known.ahead.iter().find_map(|a| look(cta, a.warp, a.lanes, a.epoch)))
-    }
-
     /// Knows a whole CTA up to an epoch.
     pub(super) fn raise_cta(&mut self, cta: u32, epoch: u32) {
         self.ctas.entry(cta).raise_floor(epoch);

@@ -20,9 +20,9 @@
 //! # How
 //! `clock` has vector clocks compressed by warp and CTA, on the maps of `tree`; `threads` the clocks and epochs of a CTA's warps and its
 //! barriers; `sync` release and acquire patterns through memory; `state` decides, for the past of one word, what
-//! an access means, and `crowd` keeps strong writes of very many threads as one clock; `states` numbers these pasts; `shadow` has a
+//! an access means, and `crowd` keeps strong accesses of very many threads as one clock; `states` numbers these pasts; `shadow` has a
 //! cell a word, with the number of its past, and steps through them for whole warps at once; `table` has words that everybody
-//! reads; `touch` finds the words of an access; `pending` holds reads of shared memory back for as long as nobody has to know of
+//! reads, or accesses strongly; `touch` finds the words of an access; `pending` holds reads of shared memory back for as long as nobody has to know of
 //! them; `handover` remembers who saw what, to explain races.
 //!
 //! # Exactness
@@ -31,11 +31,13 @@
 //! ordered before whoever observes that write; of the reads of a word by more than 256 groups of warps, of
 //! writes that were observed and overwritten beyond 32, and of atomics of more than four CTAs before one of narrower scope, some
 //! are forgotten ([`Detector::shortened`]), and so is who observed those but for the first eight. Of a word that more than 64
-//! groups of warps of several CTAs only read, and of any that several CTAs read once 16,384 reads had to be added to lists, four
+//! groups of warps of several CTAs only read, and of any that several CTAs read once 4,096 reads had to be added to lists, four
 //! readers are kept, two of them since a thread learned of another CTA last: a write that comes after all of these and not after
-//! others is not found to race. Once 16,384 atomics had to be added to chains, only the newest of a chain is kept. Lanes whose
-//! atomics meet at one word in one instruction are judged as if each might be the first. After its first race a word's past is the
-//! racing access alone, as far as its bytes go.
+//! others is not found to race. Of a word that is only accessed strongly, with scopes that hold everybody, by as many or once 4,096
+//! reads or atomics had to be added to lists, two readers and the newest write are kept, and the CTAs that may have observed it: an
+//! ordinary read by a thread of these is taken to come after it. Once 4,096 atomics had to be added to chains, only the newest of a
+//! chain is kept. Lanes whose atomics meet at one word in one instruction are judged as if each might be the first. After its first
+//! race a word's past is the racing access alone, as far as its bytes go.
 //!
 //! # Limits
 //! All accesses are taken to be of the generic proxy. A launch has at most 2^26 warps; beyond that, or after
@@ -205,7 +207,7 @@ pub struct Race {
     pub earlier: Side,
     /// The access just reported.
     pub later: Side,
-    /// What would order them.
+    /// What would order them; of races alike of two instructions, what would have ordered one of the first.
     pub missing: Missing,
     /// Accesses of lanes of the same instruction that race alike.
     pub count: u32,
@@ -228,6 +230,11 @@ impl Default for Settings {
 
 /// Ended CTAs kept.
 const SPARE: usize = 4;
+/// What was said of races alike: numbers and site of the two instructions, class, whether they are of one warp, and whether
+/// the earlier one writes.
+type Explained = [Option<((u16, u32, RaceClass, bool, bool), Missing)>; EXPLAINED];
+/// Races whose explanation is kept.
+const EXPLAINED: usize = 16;
 /// Most warps of a launch.
 const MOST_WARPS: u64 = 1 << 26;
 
@@ -252,6 +259,7 @@ pub struct Detector {
     versions: Versions,
     races: Vec<Race>,
     found: Vec<Found>,
+    explained: Explained,
     exhausted: bool,
 }
 
@@ -274,6 +282,7 @@ impl Detector {
             versions: Versions::default(),
             races: Vec::new(),
             found: Vec::new(),
+            explained: Explained::default(),
             exhausted: false,
         }
     }
@@ -322,6 +331,11 @@ impl Detector {
     /// The races found since the last call.
     pub fn take_races(&mut self) -> Vec<Race> {
         std::mem::take(&mut self.races)
+    }
+
+    /// The same, one by one.
+    pub fn drain_races(&mut self) -> impl Iterator<Item = Race> {
+        self.races.drain(..)
     }
 
     /// Whether there are races to take.
@@ -700,13 +714,19 @@ impl Detector {
                 }
             };
             let conflict = found.conflict;
+            let alike = (past.site, access.site, class, own, conflict.writes);
+            let known = &mut self.explained[usize::from(past.site) % EXPLAINED];
+            let fenced = || block.fenced(Thread { cta: access.cta, number: access.warp * 32 + lane });
             let knows = |clock: &Option<Arc<clock::Clock>>| {
                 clock.as_ref().is_some_and(|clock| {
                     clock.missing(past.cta, conflict.warp, 1 << conflict.lane, past.epoch) == 0
                 })
             };
-            let fenced = block.fenced(Thread { cta: access.cta, number: access.warp * 32 + lane });
-            let missing = match fenced {
+            let missing = match *known {
+                Some((races, missing)) if races == alike => Some(missing),
+                _ => None,
+            };
+            let missing = missing.unwrap_or_else(|| match fenced() {
                 Some(fenced) if fenced.read.iter().any(knows) => Missing::Acquire,
                 Some(fenced) if knows(&fenced.out_of_scope) => Missing::Scope,
                 _ => {
@@ -720,7 +740,8 @@ impl Detector {
                     );
                     if seen { Missing::Release } else { Missing::Everything }
                 }
-            };
+            });
+            *known = Some((alike, missing));
             self.races.push(Race {
                 class,
                 address: 4 * found.word,

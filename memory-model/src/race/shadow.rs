@@ -4,9 +4,9 @@
 //! few one after the other, with shifts that go with the lanes; then one step serves all of them, and often it is known
 //! already.
 
-use super::state::{Class, Conflict, Kind, Now};
+use super::state::{Class, Conflict, Kind, Now, bits};
 use super::states::{States, Step, cell, origin, parts};
-use super::table::{self, Look, Readers, TABLE};
+use super::table::{self, Look, Readers, Settled, TABLE};
 use rustc_hash::FxHashMap;
 
 /// Words of a page.
@@ -45,7 +45,7 @@ struct Page {
 }
 
 /// The readers of the words of a page.
-type Tables = Option<Box<[Readers; WORDS]>>;
+type Tables = Option<Box<[Readers]>>;
 
 /// Cells from one word of a page on.
 struct Run<'a> {
@@ -54,6 +54,19 @@ struct Run<'a> {
     /// The first word in its page.
     first: usize,
     states: &'a mut States,
+}
+
+impl Run<'_> {
+    /// Whether a read of a word adds nothing, as its cell tells; then it was noted.
+    #[inline]
+    fn is_settled(&mut self, at: usize, settled: Settled) -> bool {
+        let cell = self.cells[at];
+        let takes = settled.takes(cell);
+        if takes && let Some(tables) = self.tables {
+            settled.note(cell, &mut tables[self.first + at]);
+        }
+        takes
+    }
 }
 
 /// Cells of some memory, and the states that they are in.
@@ -98,8 +111,14 @@ impl Cells {
     /// At most `count` cells from a word on, to the end of its page, and their states.
     #[inline]
     fn run(&mut self, word: u64, count: u32) -> Run<'_> {
-        let at = self.page(word);
-        let page = &mut self.pages[at];
+        let page = self.page(word);
+        self.run_of(page, word, count)
+    }
+
+    /// The same, if the number of the page is known.
+    #[inline]
+    fn run_of(&mut self, page: usize, word: u64, count: u32) -> Run<'_> {
+        let page = &mut self.pages[page];
         let first = (word % WORDS as u64) as u32;
         let end = (first + count).min(WORDS as u32);
         if self.fleeting {
@@ -112,6 +131,22 @@ impl Cells {
             first: first as usize,
             states: &mut self.states,
         }
+    }
+
+    /// Brings near what is known of words, given by page and place, that are not settled.
+    #[inline]
+    fn look_ahead(&self, words: impl Iterator<Item = (usize, usize)>, settled: Option<Settled>) {
+        let mut seen = 0;
+        for (page, at) in words {
+            let (page, cell) = (&self.pages[page], self.pages[page].cells[at]);
+            if settled.is_none_or(|settled| !settled.needs_nothing(cell)) {
+                seen ^= match &page.tables {
+                    Some(tables) if cell & TABLE != 0 => tables[at].place(),
+                    _ => self.states.stamp(parts(cell).0),
+                };
+            }
+        }
+        std::hint::black_box(seen);
     }
 
     /// Whether surely nobody has accessed words since they were forgotten: looks at each if `exact`, in fleeting memory.
@@ -139,7 +174,9 @@ impl Cells {
             let Run { cells, tables, first, states } = self.run(word, (end - word).min(WORDS as u64) as u32);
             for (at, cell) in (first..).zip(cells.iter_mut()) {
                 match tables {
-                    Some(tables) if *cell & TABLE != 0 => states.drop_table(std::mem::take(&mut tables[at])),
+                    Some(tables) if *cell & TABLE != 0 => {
+                        states.drop_table(*cell, std::mem::take(&mut tables[at]));
+                    }
                     _ => states.leave(parts(*cell).0, 1),
                 }
                 *cell = 0;
@@ -166,7 +203,7 @@ impl Cells {
     pub(super) fn bytes(&self) -> usize {
         let tables = self.pages.iter().filter(|page| page.tables.is_some()).count();
         self.pages.len() * (4 * WORDS + size_of::<Page>() + 24)
-            + tables * size_of::<[Readers; WORDS]>()
+            + tables * WORDS * size_of::<Readers>()
             + self.states.bytes()
     }
 }
@@ -285,8 +322,9 @@ impl Shadow {
         let relative = lanes.rotate_right(from);
         let state = parts(old).0;
         let stamp = states.stamp(state);
-        // Single lanes anywhere mostly go ways of their own: only the step before is worth a look.
-        let alone = count == 1 && lanes.is_power_of_two();
+        // Single lanes anywhere mostly go ways of their own: only the step before is worth a look. But the first accesses of
+        // words are alike.
+        let alone = count == 1 && lanes.is_power_of_two() && old != 0;
         let (what, version) = (doing.what(), doing.version);
         let key = u64::from(stamp ^ relative.rotate_left(16)) << 32 | u64::from(version);
         let hash = (key ^ what.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
@@ -311,8 +349,8 @@ impl Shadow {
                     let shift = shift.wrapping_sub(from) & 31;
                     let to_stamp = states.stamp(to);
                     let new = Memo { from: stamp, to_stamp, lanes: relative, version, what, to, shift };
-                    set.rotate_right(1);
-                    let gone = std::mem::replace(&mut set[0], new);
+                    let mut gone = new;
+                    set.iter_mut().for_each(|memo| std::mem::swap(memo, &mut gone));
                     if !alone && !doing.shared {
                         states.enter(to, 1);
                         if gone.version != 0 {
@@ -322,12 +360,35 @@ impl Shadow {
                 }
                 Some(cell)
             }
+            Step::Race { .. } if doing.kind == Kind::Read && !lanes.is_power_of_two() => {
+                Some(self.race_of_one(states, old, lanes, word, doing))
+            }
             Step::Race { cell, conflict } => {
                 doing.found.push(Found { word, lanes, conflict, times: doing.times });
                 Some(cell)
             }
             Step::OneByOne => None,
         }
+    }
+
+    /// Several lanes read a word, and together they seem to race: one may have written it and another have observed that. The
+    /// first one that races, if any does, stands for all.
+    #[cold]
+    fn race_of_one(
+        &mut self,
+        states: &mut States,
+        old: u32,
+        lanes: u32,
+        word: u64,
+        doing: &mut Doing<'_, '_>,
+    ) -> u32 {
+        let before = doing.found.len();
+        let step = |cell, lane: u32| self.step(states, cell, 1, 1 << lane, word, doing).unwrap_or(cell);
+        let cell = bits(lanes).fold(old, step);
+        let racing = doing.found[before..].iter().fold(0, |all, found| all | found.lanes);
+        doing.found.truncate(before + 1);
+        doing.found[before..].iter_mut().for_each(|found| found.lanes = racing);
+        cell
     }
 
     /// All lanes access one word.
@@ -343,27 +404,44 @@ impl Shadow {
             run.cells[at] = self.fresh(run.states, word, lanes, doing);
             return;
         }
-        let may_become = |states: &States| {
-            old != 0 && doing.kind == Kind::Read && (states.is_crowded() || states.are_much_read(old))
-        };
+        if old & TABLE == 0 && old != 0 && doing.kind == Kind::Atomic && run.states.follows(old, &doing.now) {
+            run.states.leave(parts(old).0, 1);
+            run.cells[at] = self.fresh(run.states, word, lanes, doing);
+            return;
+        }
         if !doing.shared
-            && (old & TABLE != 0 || may_become(run.states))
+            && (old & TABLE != 0 || Self::may_become(old, run.states, doing))
             && self.of_table(run, at, word, lanes, doing)
         {
             return;
         }
         let (old, states, races) = (run.cells[at], &mut *run.states, doing.found.len());
-        run.cells[at] = if doing.kind == Kind::Atomic && old != 0 && states.follows(old, &doing.now) {
-            states.leave(parts(old).0, 1);
-            self.fresh(states, word, lanes, doing)
-        } else {
-            self.step(states, old, 1, lanes, word, doing).unwrap_or(old)
-        };
+        let now = Now { lanes, ..doing.now };
+        if let Some(conflict) = states.plain_race(old, &now, doing.kind) {
+            doing.found.push(Found { word, lanes, conflict, times: doing.times });
+            // A read that races leaves nothing.
+            if doing.kind == Kind::Read {
+                return;
+            }
+        }
+        if doing.found.len() == races || doing.now.class.mask() != 15 {
+            doing.found.truncate(races);
+            run.cells[at] = self.step(states, old, 1, lanes, word, doing).unwrap_or(old);
+        }
         // What races leaves itself, as if nothing had been there: words of that kind are in one state.
         if doing.found.len() > races && doing.kind != Kind::Read && doing.now.class.mask() == 15 {
             states.leave(parts(run.cells[at]).0, 1);
             run.cells[at] = self.fresh(states, word, lanes, doing);
         }
+    }
+
+    /// Whether an access may make a word one of a table.
+    #[inline]
+    fn may_become(old: u32, states: &States, doing: &Doing<'_, '_>) -> bool {
+        let strong = doing.now.class.is_strong();
+        old != 0
+            && (doing.kind == Kind::Read || doing.kind == Kind::Atomic && strong)
+            && (states.is_crowded(strong) || states.are_much_read(old))
     }
 
     /// The cell of a word of which nothing but the access is known; of several lanes, of the last one's.
@@ -396,17 +474,14 @@ impl Shadow {
         let Run { cells, tables, first, states } = run;
         let (slot, place) = (&mut cells[at], *first + at);
         let now = Now { lanes, ..doing.now };
+        states.begin_era(doing.era);
         if *slot & TABLE == 0 {
-            let Some((readers, cell)) = states.enter_table(*slot, &now) else { return false };
-            let tables = tables.get_or_insert_with(|| Box::new([Readers::default(); WORDS]));
+            let Some((readers, cell)) = states.enter_table(*slot, doing.era, &now) else { return false };
+            let tables = tables.get_or_insert_with(|| vec![Readers::default(); WORDS].into_boxed_slice());
             (tables[place], *slot) = (readers, cell);
         }
         let Some(readers) = tables.as_mut().map(|tables| &mut tables[place]) else { return false };
-        let look = match doing.kind {
-            Kind::Read => table::look(*slot, readers, states, doing.era, &now),
-            Kind::Write | Kind::Atomic => Look::Other,
-        };
-        match look {
+        match table::look(*slot, readers, states, doing.era, doing.kind, &now) {
             Look::Known => {}
             Look::New => {
                 let new = if lanes.is_power_of_two() {
@@ -416,8 +491,20 @@ impl Shadow {
                 };
                 *slot = states.add_reader(*slot, readers, doing.era, new, &now);
             }
+            Look::Write => {
+                let new = self.fresh(states, word, lanes, doing);
+                *slot = states.set_write(*slot, readers, new);
+            }
+            Look::Race(conflict) => {
+                doing.found.push(Found { word, lanes, conflict, times: doing.times });
+                // A read that races leaves nothing, a write itself.
+                if doing.kind != Kind::Read {
+                    states.drop_table(*slot, std::mem::take(readers));
+                    *slot = self.fresh(states, word, lanes, doing);
+                }
+            }
             Look::Other => {
-                *slot = states.leave_table(std::mem::take(readers));
+                *slot = states.leave_table(*slot, std::mem::take(readers));
                 return false;
             }
         }
@@ -427,10 +514,34 @@ impl Shadow {
     /// Each lane accesses a word anywhere.
     pub(super) fn scattered(&mut self, cells: &mut Cells, addresses: &[u64; 32], doing: &mut Doing<'_, '_>) {
         let mut rest = doing.now.lanes;
+        let word = |lane: u32| addresses[lane as usize & 31] >> 2;
+        let settled = (doing.kind == Kind::Read && !doing.shared)
+            .then(|| Settled::new(doing.now.class, doing.era, doing.now.cta))
+            .flatten();
+        // All words are looked for before the first one is judged, so that memory is waited for once.
+        let (mut pages, mut last, mut seen) = ([0; 32], (u64::MAX, 0), 0);
+        for lane in bits(rest) {
+            let word = word(lane);
+            if last.0 != word / WORDS as u64 {
+                last = (word / WORDS as u64, cells.page(word));
+            }
+            pages[lane as usize & 31] = last.1;
+            seen |= cells.pages[last.1].cells[word as usize % WORDS];
+        }
+        if seen != 0 {
+            let at = |lane: u32| (pages[lane as usize & 31], word(lane) as usize % WORDS);
+            cells.look_ahead(bits(rest).map(at), settled);
+        }
         while rest != 0 {
             let lane = rest.trailing_zeros();
-            let word = addresses[lane as usize & 31] >> 2;
+            let (word, page) = (word(lane), pages[lane as usize & 31]);
             rest &= rest - 1;
+            let mut run = cells.run_of(page, word, 1);
+            if let Some(settled) = settled
+                && run.is_settled(0, settled)
+            {
+                continue;
+            }
             let mut alike = 1 << lane;
             if doing.kind == Kind::Read {
                 // Neighbours that read one word are taken together.
@@ -439,7 +550,7 @@ impl Shadow {
                     rest &= rest - 1;
                 }
             }
-            self.one(&mut cells.run(word, 1), 0, word, alike, doing);
+            self.one(&mut run, 0, word, alike, doing);
         }
     }
 
@@ -524,8 +635,18 @@ impl Shadow {
         doing: &mut Doing<'_, '_>,
     ) {
         let mut at = 0;
+        let settled = (doing.kind == Kind::Read && !doing.shared)
+            .then(|| Settled::new(doing.now.class, doing.era, doing.now.cta))
+            .flatten();
+        let by_one = !doing.shared && run.states.is_crowded(doing.now.class.is_strong());
         while at < run.cells.len() {
             let (start, here) = (run.cells[at], spread.lanes_at(first + at as u32));
+            if let Some(settled) = settled
+                && run.is_settled(at, settled)
+            {
+                at += 1;
+                continue;
+            }
             if Self::goes_by_word(start, run.states, doing) {
                 self.one(run, at, word + at as u64, lanes << here, doing);
                 at += 1;
@@ -537,6 +658,11 @@ impl Shadow {
             let further = |i: usize| spread.lanes_at(number + i as u32) - here;
             let alike = |i: usize, cell: u32| cell == if start == 0 { 0 } else { moved(start, further(i)) };
             let length = 1 + rest[1..].iter().zip(1..).take_while(|&(&cell, i)| alike(i, cell)).count();
+            if by_one && length == 1 {
+                self.one(run, at, word + at as u64, lanes << here, doing);
+                at += 1;
+                continue;
+            }
             let segment = &mut rest[..length];
             let word = word + at as u64;
             match self.step(states, start, length as u32, lanes << here, word, doing) {

@@ -4,7 +4,8 @@
 //! counted from the word's shift (see `states`), so that words that different lanes of a warp access can share a past.
 
 use super::clock::{Clock, Shape};
-use super::crowd::Crowd;
+use super::crowd::Crowds;
+use smallvec::SmallVec;
 
 /// How an access was made, as far as races go: bytes of the word, size of the whole access, strength and scope,
 /// and whether a read observes (8.9.2) the newest write of the word.
@@ -42,7 +43,7 @@ impl Class {
         usize::from(self.0 >> 10 & 3)
     }
 
-    fn observes(self) -> bool {
+    pub(super) fn observes(self) -> bool {
         self.0 & Self::OBSERVES != 0
     }
 
@@ -74,6 +75,21 @@ impl Past {
         self.lanes != 0
     }
 
+    /// Whether an access was made in the same way by the same warps.
+    pub(super) fn is_like(&self, other: &Past) -> bool {
+        (self.class, self.cta, self.warps) == (other.class, other.cta, other.warps)
+    }
+
+    /// Whether the same threads made an access in the same way before.
+    pub(super) fn supersedes(&self, other: &Past) -> bool {
+        self.is_some() && self.is_like(other) && other.lanes & !self.lanes == 0 && self.epoch >= other.epoch
+    }
+
+    /// The same, observing nothing.
+    pub(super) fn unobserving(self) -> Self {
+        Self { class: self.class.with_observes(false), ..self }
+    }
+
     /// Whether a read is one of these, or can be put together with them.
     pub(super) fn merges(&self, read: &Past) -> bool {
         self.cta == read.cta
@@ -90,8 +106,39 @@ pub(super) struct Write {
     pub(super) past: Past,
     /// In one chain of atomics with the newest, which observe one another.
     chained: bool,
-    /// Threads with the epochs in which they had observed it.
-    observers: Vec<Past>,
+    observers: Observers,
+}
+
+/// Threads with the epochs in which they had observed a write; mostly there are none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Observers(Option<Box<SmallVec<[Past; 4]>>>);
+
+impl Observers {
+    fn all(&self) -> &[Past] {
+        self.0.as_deref().map_or(&[], |all| all)
+    }
+
+    fn set(&mut self, all: &[Past]) {
+        self.0 = (!all.is_empty()).then(|| Box::new(SmallVec::from_slice(all)));
+    }
+
+    /// Adds some, as long as they are few. Gives by how many bytes they grew.
+    fn add(&mut self, some: impl Iterator<Item = Past>) -> usize {
+        let before = self.bytes();
+        let mut some = some.take(OBSERVERS.saturating_sub(self.all().len())).peekable();
+        if some.peek().is_some() {
+            self.0.get_or_insert_default().extend(some);
+        }
+        self.bytes() - before
+    }
+
+    /// Bytes on the heap.
+    fn bytes(&self) -> usize {
+        self.0.as_deref().map_or(0, |all| {
+            size_of::<SmallVec<[Past; 4]>>()
+                + if all.spilled() { all.capacity() * size_of::<Past>() } else { 0 }
+        })
+    }
 }
 
 impl Write {
@@ -101,7 +148,7 @@ impl Write {
 
     /// Whether there is nothing to know but the access itself.
     pub(super) fn is_plain(&self) -> bool {
-        !self.chained && self.observers.is_empty()
+        !self.chained && self.observers.all().is_empty()
     }
 }
 
@@ -112,7 +159,7 @@ pub(super) struct Lists {
     pub(super) writes: Vec<Write>,
     /// Strong writes that are not the newest of any byte, and that nobody observed; strong reads that observe nothing, once
     /// there are many.
-    pub(super) crowds: Vec<Crowd>,
+    pub(super) crowds: Crowds,
     pub(super) reads: Vec<Past>,
 }
 
@@ -184,18 +231,27 @@ impl Lists {
     pub(super) fn copy(&mut self, other: &Lists) {
         self.clear();
         self.writes.extend_from_slice(&other.writes);
-        self.crowds.extend_from_slice(&other.crowds);
+        self.crowds.clone_from(&other.crowds);
         self.reads.extend_from_slice(&other.reads);
+    }
+
+    /// Gives back the memory of lists that hold nothing: there may be very many.
+    pub(super) fn release(&mut self) {
+        if self.reads.is_empty() {
+            self.reads = Vec::new();
+        }
+        if self.writes.is_empty() {
+            self.writes = Vec::new();
+        }
     }
 
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
-        let observers: usize = self.writes.iter().map(|w| w.observers.capacity()).sum();
-        let crowds: usize = self.crowds.iter().map(Crowd::bytes).sum();
+        let observers: usize = self.writes.iter().map(|write| write.observers.bytes()).sum();
         self.writes.capacity() * size_of::<Write>()
-            + self.crowds.capacity() * size_of::<Crowd>()
-            + crowds
-            + (self.reads.capacity() + observers) * size_of::<Past>()
+            + self.crowds.bytes()
+            + observers
+            + self.reads.capacity() * size_of::<Past>()
     }
 
     /// Judges an access; `shifts`: whether it is of interest if the same holds for others.
@@ -209,7 +265,7 @@ impl Lists {
                     && self.crowds.is_empty()
                     && !writes
                         .iter()
-                        .flat_map(|w| w.observers.iter().chain([&w.past]))
+                        .flat_map(|w| w.observers.all().iter().chain([&w.past]))
                         .chain(reads.iter())
                         .any(|p| eye.tells_lanes_apart(p)));
         let touching = writes.iter().find(|w| w.past.class.mask() & now.class.mask() != 0);
@@ -245,7 +301,7 @@ impl Lists {
             self.reads.retain(|read| {
                 let joins = read.class.is_strong() && !read.class.observes();
                 if joins {
-                    add_to_crowd(crowds, read, false);
+                    crowds.add(read, false);
                 }
                 !joins
             });
@@ -260,15 +316,14 @@ impl Lists {
             (p.cta, p.epoch, p.class, p.site) == (read.cta, read.epoch, class, read.site)
                 && read.warps & !p.warps == 0
                 && read.lanes & !p.lanes == 0
-        }) || !judgement.observes
-            && self.crowds.iter().any(|crowd| crowd.takes(&read, false) && crowd.supersedes(&read))
+        }) || !judgement.observes && self.crowds.supersede(&read, false)
     }
 
     fn add_read(&mut self, eye: &Eye<'_>, observes: bool) -> bool {
         let read = eye.past();
         let read = Past { class: read.class.with_observes(observes), ..read };
-        if let Some(crowd) = self.crowds.iter_mut().find(|crowd| crowd.takes(&read, false)) {
-            crowd.add(&read);
+        if self.crowds.take_read(&read) {
+            self.crowds.add(&read, false);
             return false;
         }
         let mut known = false;
@@ -307,7 +362,7 @@ impl Lists {
         let ours = class.is_strong()
             && class.scope() >= 2
             && self.reads.is_empty()
-            && self.crowds.iter().all(|crowd| eye.is_strong_to_all(crowd.class))
+            && self.crowds.classes().all(|theirs| eye.is_strong_to_all(theirs))
             && newest.past.class == class
             && others.iter().all(|w| w.past.class == class && w.chained && w.past.cta != cta);
         // The newest goes: the CTA has a newer one, or the chain is as long as it may be.
@@ -325,17 +380,14 @@ impl Lists {
 
     /// Whether after a [step](Lists::chain) of a chain only the newest can change by another one.
     pub(super) fn is_long_chain(&self) -> bool {
-        self.writes.len() > CHAIN && self.writes.iter().skip(1).all(|w| w.observers.len() >= OBSERVERS)
+        self.writes.len() > CHAIN && self.writes.iter().skip(1).all(|w| w.observers.all().len() >= OBSERVERS)
     }
 }
 
 impl Write {
     /// Others have observed it. Gives by how many bytes it grew.
     fn observe(&mut self, these: &[Past], newest: Option<Past>) -> usize {
-        let before = self.observers.capacity();
-        let room = OBSERVERS.saturating_sub(self.observers.len());
-        self.observers.extend(these.iter().copied().chain(newest).take(room));
-        (self.observers.capacity() - before) * size_of::<Past>()
+        self.observers.add(these.iter().copied().chain(newest))
     }
 }
 
@@ -454,6 +506,16 @@ impl<'a> Eye<'a> {
         class.is_strong() && own.is_strong() && class.same_range(own) && class.scope().min(own.scope()) >= 2
     }
 
+    /// Whether some bytes are the same.
+    pub(super) fn touches(&self, class: Class) -> bool {
+        class.mask() & self.now.class.mask() != 0
+    }
+
+    /// Whether an access that touches the same bytes is neither morally strong towards this one nor before it in causality.
+    pub(super) fn is_unordered(&self, past: &Past) -> bool {
+        !self.morally_strong(past) && !self.covers(past)
+    }
+
     /// Morally strong (8.7), program order apart.
     pub(super) fn morally_strong(&self, past: &Past) -> bool {
         let now = self.now;
@@ -480,7 +542,7 @@ impl<'a> Eye<'a> {
             && past.cta == self.now.cta
     }
 
-    fn conflict(&self, past: &Past, writes: bool) -> Conflict {
+    pub(super) fn conflict(&self, past: &Past, writes: bool) -> Conflict {
         let (warp, lanes) = self.missing(past).unwrap_or((past.warps.trailing_zeros(), 1));
         let lanes_of = Past { lanes: self.absolute(past.lanes), ..*past };
         Conflict { past: lanes_of, warp, lane: lanes.trailing_zeros() & 31, writes }
@@ -488,7 +550,7 @@ impl<'a> Eye<'a> {
 
     fn race(&self, lists: &Lists, kind: Kind, observes: bool) -> Option<Conflict> {
         let Lists { writes, crowds, reads } = lists;
-        let touches = |p: &Past| p.class.mask() & self.now.class.mask() != 0;
+        let touches = |p: &Past| self.touches(p.class);
         let newest_observed = |newest: &Past| {
             reads.iter().any(|p| {
                 p.class.observes() && p.class.mask() == newest.class.mask() && self.follows_one_of(p)
@@ -506,17 +568,14 @@ impl<'a> Eye<'a> {
             } else {
                 // An atomic that observes the newest write observes the whole chain.
                 let newest = &writes[newest].past;
-                write.observers.iter().any(|o| self.follows_one_of(o))
+                write.observers.all().iter().any(|o| self.follows_one_of(o))
                     || (write.chained && (chains || self.covers(newest) || newest_observed(newest)))
             };
             if !observed {
                 return Some(self.conflict(past, true));
             }
         }
-        let racing = crowds
-            .iter()
-            .filter(|c| c.class.mask() & self.now.class.mask() != 0 && (c.writes || kind != Kind::Read))
-            .find_map(|crowd| crowd.find_racing(self).map(|past| self.conflict(&past, crowd.writes)));
+        let racing = crowds.find_racing(self, kind);
         if racing.is_some() {
             return racing;
         }
@@ -553,10 +612,7 @@ impl Lists {
         let gone = |class: Class| judgement.conflict.is_some() && class.mask() & !me.class.mask() == 0;
         let observers_of_newest: Vec<Past> = reads.iter().filter(|p| p.class.observes()).copied().collect();
         let newest_as_observer = writes.get(newest_of(writes, &me)).map(|w| w.past);
-        crowds.retain(|crowd| {
-            let replaced = !strong && crowd.class.mask() & !me.class.mask() == 0;
-            !(gone(crowd.class) || replaced && crowd.find_racing(eye).is_none())
-        });
+        crowds.forget(eye, gone, |class| !strong && class.mask() & !me.class.mask() == 0);
         let mut older = 0;
         writes.retain_mut(|write| {
             let mask = write.past.class.mask();
@@ -574,23 +630,25 @@ impl Lists {
                 return false;
             }
             if was_newest {
-                write.observers.clear();
-                write.observers.extend_from_slice(&observers_of_newest);
+                write.observers.set(&observers_of_newest);
                 write.chained = chains;
             } else if write.chained {
                 write.observe(&observers_of_newest, newest_as_observer);
                 write.chained = chains;
             }
             if was_newest && write.is_plain() && write.past.class.is_strong() {
-                add_to_crowd(crowds, &write.past, true);
+                // Who writes again takes his own place.
+                if !me.supersedes(&write.past) {
+                    crowds.add(&write.past, true);
+                }
                 return false;
             }
             true
         });
         if kind == Kind::Write && strong && eye.others().is_some() {
-            add_to_crowd(crowds, &eye.others(), true);
+            crowds.add(&eye.others(), true);
         }
-        writes.retain(|w| w.chained || !crowds.iter().any(|c| c.writes && c.supersedes(&w.past)));
+        writes.retain(|w| w.chained || !crowds.supersede(&w.past, true));
         writes.insert(0, Write::new(me));
         drop_superseded(writes);
         while writes.iter().skip(1).filter(|w| w.chained && w.past.class == me.class).count() > chain {
@@ -604,13 +662,6 @@ impl Lists {
             observe_no_more(reads, &me);
         }
         writes.len() > WRITES && shorten(writes, eye)
-    }
-}
-
-fn add_to_crowd(crowds: &mut Vec<Crowd>, past: &Past, writes: bool) {
-    match crowds.iter_mut().find(|crowd| crowd.takes(past, writes)) {
-        Some(crowd) => crowd.add(past),
-        None => crowds.push(Crowd::new(past, writes)),
     }
 }
 
@@ -666,9 +717,10 @@ fn drop_superseded(writes: &mut Vec<Write>) {
             && a.epoch >= b.epoch
             && !older.chained
             && !later.chained
-            && later.observers.iter().all(|o| {
+            && later.observers.all().iter().all(|o| {
                 older
                     .observers
+                    .all()
                     .iter()
                     .any(|p| (p.cta, p.warps, p.lanes) == (o.cta, o.warps, o.lanes) && p.epoch <= o.epoch)
             })

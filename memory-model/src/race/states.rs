@@ -10,7 +10,7 @@
 
 use smallvec::SmallVec;
 
-use super::state::{CHAIN, Conflict, Eye, Kind, Lists, Now, Past, READS, Write};
+use super::state::{CHAIN, Class, Conflict, Eye, Kind, Lists, Now, Past, READS, Write};
 
 /// A state; with lists, they hold everything, but for the newest of a chain of atomics that is as long as it may be.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,6 +51,9 @@ pub(super) struct States {
     /// Reads, and atomics, that were added to lists.
     listed: u32,
     chained: u32,
+    /// How often threads had learned of other CTAs when that was last told, and the first stamp since then.
+    era: u32,
+    era_stamp: u32,
     /// Words whose reads were too many to remember all.
     pub(super) shortened: u64,
 }
@@ -76,7 +79,7 @@ pub(super) fn parts(cell: u32) -> (u32, u32) {
 /// Most states.
 const MOST: usize = 1 << 26;
 /// Reads added to lists, after which words that many CTAs read become tables.
-const CROWDED: u32 = 1 << 14;
+const CROWDED: u32 = 1 << 12;
 /// Reads of a word that are many then.
 const LONG: usize = 16;
 /// Lists kept for their memory.
@@ -99,6 +102,8 @@ impl States {
             stamp: 0,
             listed: 0,
             chained: 0,
+            era: 0,
+            era_stamp: 0,
             shortened: 0,
         }
     }
@@ -132,7 +137,7 @@ impl States {
     pub(super) fn renew_stamps(&mut self) -> bool {
         let due = self.stamp >= NOTHING - RESERVE;
         if due {
-            self.stamp = 0;
+            (self.stamp, self.era_stamp) = (0, NOTHING);
             for state in self.states.iter_mut().skip(1).filter(|state| state.cells != 0) {
                 self.stamp += 1;
                 state.stamp = self.stamp;
@@ -247,16 +252,30 @@ impl States {
             && (state.write.cta == now.cta || now.class.scope() >= 2 && self.chain_length() == 0)
     }
 
-    /// Whether very many reads had to be added to lists.
+    /// Whether very many reads, or for strong accesses atomics, had to be added to lists.
     #[inline]
-    pub(super) fn is_crowded(&self) -> bool {
-        self.listed >= CROWDED
+    pub(super) fn is_crowded(&self, strong: bool) -> bool {
+        self.listed >= CROWDED || strong && self.chained >= CROWDED
+    }
+
+    /// Threads have learned of other CTAs so often.
+    #[inline]
+    pub(super) fn begin_era(&mut self, era: u32) {
+        if self.era != era || self.era_stamp == NOTHING {
+            (self.era, self.era_stamp) = (era, self.stamp + 1);
+        }
+    }
+
+    /// Whether the newest access of words in a state was made in an era that was begun.
+    pub(super) fn is_of_era(&self, state: u32, era: u32) -> bool {
+        let stamp = self.states[state as usize].stamp;
+        self.era == era && stamp >= self.era_stamp && stamp != NOTHING
     }
 
     /// Whether the words of a cell were read by so many that not all are kept any longer.
     pub(super) fn are_much_read(&self, cell: u32) -> bool {
         let state = &self.states[parts(cell).0 as usize];
-        let many = if self.is_crowded() { LONG } else { READS / 4 };
+        let many = if self.is_crowded(false) { LONG } else { READS / 4 };
         state.lists != 0 && self.lists[state.lists as usize - 1].reads.len() >= many
     }
 
@@ -270,6 +289,12 @@ impl States {
     pub(super) fn is_read_by(&self, state: u32, cta: u32) -> bool {
         let state = &self.states[state as usize];
         state.lists == 0 && (!state.read.is_some() || state.read.cta == cta)
+    }
+
+    /// Whether all there is in a state is a read.
+    pub(super) fn is_plain_read(&self, state: u32) -> bool {
+        let state = &self.states[state as usize];
+        state.lists == 0 && !state.write.is_some() && state.read.is_some()
     }
 
     /// Write and read of a state without lists.
@@ -293,6 +318,48 @@ impl States {
             _ => return None,
         };
         Some((write, SmallVec::from_slice(&lists.reads)))
+    }
+
+    /// Of a state that has only accesses of some classes: the newest write, the newest reads of two CTAs, and whether
+    /// somebody may have observed that write. `None` if it has others, or writes of very many threads.
+    pub(super) fn newest(
+        &self,
+        state: u32,
+        fits: impl Fn(Class) -> bool + Copy,
+    ) -> Option<(Past, [Past; 2], bool)> {
+        let state = &self.states[state as usize];
+        let lists = state.lists.checked_sub(1).map(|at| &self.lists[at as usize]);
+        let reads = lists.map_or(std::slice::from_ref(&state.read), |lists| &lists.reads);
+        let writes = lists.map_or(&[][..], |lists| &lists.writes);
+        let newest = if state.write.is_some() { Some(&state.write) } else { writes.first().map(|w| &w.past) };
+        let mut all = writes.iter().map(|w| &w.past).chain(reads).chain(newest).filter(|past| past.is_some());
+        let crowds = lists.map(|lists| &lists.crowds);
+        if !all.all(|past| fits(past.class))
+            || crowds.is_some_and(|crowds| crowds.have_writes() || !crowds.classes().all(fits))
+        {
+            return None;
+        }
+        let last = reads.last().copied().unwrap_or_default();
+        let other = reads.iter().rev().find(|read| read.cta != last.cta).copied().unwrap_or_default();
+        let observed = reads.iter().any(|read| read.is_some() && read.class.observes());
+        Some((newest.copied().unwrap_or_default(), [last, other], observed))
+    }
+
+    /// The race of an access where a cell remembers one write and one read at most and it is plain to see; if there is none,
+    /// others may be left.
+    #[inline]
+    pub(super) fn plain_race(&self, old: u32, now: &Now<'_>, kind: Kind) -> Option<Conflict> {
+        let (number, shift) = parts(old);
+        let State { write, read, lists, .. } = &self.states[number as usize];
+        if *lists != 0 || read.class.observes() {
+            return None;
+        }
+        let eye = Eye::new(now, shift);
+        let races = |past: &Past| eye.touches(past.class) && eye.is_unordered(past);
+        if races(write) {
+            return Some(eye.conflict(write, true));
+        }
+        (kind != Kind::Read && races(read)).then(|| eye.conflict(read, false))
     }
 
     /// The cell of a new state with one cell.
@@ -395,8 +462,12 @@ impl States {
             if state.lists != 0 && !state.write.is_some() {
                 let lists = &self.lists[state.lists as usize - 1];
                 let judgement = lists.judge(eye, kind, count > 1);
-                if judgement.conflict.is_none() && lists.holds_read(eye, &judgement) {
-                    return Step::To { cell: old, lasting: judgement.any_shift };
+                match judgement.conflict {
+                    Some(conflict) if count == 1 => return Step::Race { cell: old, conflict },
+                    None if lists.holds_read(eye, &judgement) => {
+                        return Step::To { cell: old, lasting: judgement.any_shift };
+                    }
+                    _ => {}
                 }
             }
             self.listed = self.listed.saturating_add(1);
@@ -487,7 +558,8 @@ impl States {
         }
     }
 
-    fn put(&mut self, at: u32, lists: Lists) {
+    fn put(&mut self, at: u32, mut lists: Lists) {
+        lists.release();
         self.list_bytes += lists.bytes();
         self.lists[at as usize - 1] = lists;
     }

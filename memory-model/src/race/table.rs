@@ -1,40 +1,60 @@
-//! Words that threads of many CTAs read, and nobody else touches: tables.
+//! Words that threads of many CTAs access in one way: tables that are only read, and words that are only accessed strongly.
 //!
 //! Who read a word of a table is different for each word, and mostly of no use to anyone. Between two moments at which
 //! threads of different CTAs learn of each other (an *era*), nobody can come after reads of two CTAs, his own apart: two
 //! readers of different CTAs tell as much as all of them, and a word that has two costs a look at its cell. Of earlier
 //! eras a few more are kept. Only once very many reads had to be added to lists do words become like that, so that
 //! nothing is forgotten where there is room for it.
+//!
+//! The same holds for words that all access strongly, with a scope that holds everybody: they do not race with each other,
+//! and what an access of another kind races with is the newest write, unless it comes after somebody who observed it, or
+//! the readers. Of the observers it is enough to know which CTAs they may be of: in their era nobody else knows of them.
 
-use super::state::{Class, Eye, Now, Past, Write};
+use super::state::{Class, Conflict, Eye, Kind, Now, Past, Write};
 use super::states::{States, parts};
 use smallvec::SmallVec;
 
 /// Marks the cell of such a word; the rest of the cell is its tag.
 pub(super) const TABLE: u32 = 1 << 31;
+/// In a tag: something was written before.
+const WRITTEN: u32 = 1 << 2;
 
 /// Readers kept beside the first.
 const MORE: usize = 3;
+/// Readers kept of a word that is accessed strongly.
+const STRONG: usize = 2;
 /// Readers of one era that are enough.
 const ENOUGH: u32 = 2;
 /// Eras that are told apart.
 const LAST_ERA: u32 = (1 << 26) - 1;
 
-/// The cells of the states that a word's readers left, each by itself.
+/// What is kept of such a word: cells of the states that accesses left, each by itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Readers {
-    /// The first one, and what was there before.
+    /// The first one, and what was there before; of words accessed strongly the newest write, if there is one.
     first: u32,
-    /// The others of different CTAs, the newest first; 0: there is none.
+    /// The others of different CTAs, the newest first; 0: there is none. The last one of words accessed strongly is a set:
+    /// the CTAs that may have observed the newest write, by their numbers modulo 32.
     more: [u32; MORE],
 }
 
-/// Whether all of a word is read, in a way that has a number.
+impl Readers {
+    /// Something of it, to bring it near.
+    pub(super) fn place(&self) -> u32 {
+        self.first
+    }
+}
+
+/// Ordinary accesses.
+const WEAK: u32 = 0;
+
+/// The way in which all of a word is accessed, if it has a number: ordinarily, or strongly as part of so many bytes and with
+/// a scope that holds everybody.
 fn manner(class: Class) -> Option<u32> {
-    match (class.is_strong(), class.mask(), class.bytes(), class.scope()) {
-        (false, 15, ..) => Some(0),
-        (true, 15, 4, 2) => Some(1),
-        (true, 15, 4, 3) => Some(2),
+    match (class.is_strong(), class.mask(), class.bytes()) {
+        (false, 15, _) => Some(WEAK),
+        (true, 15, 4) if class.scope() >= 2 => Some(1),
+        (true, 15, 8) if class.scope() >= 2 => Some(2),
         _ => None,
     }
 }
@@ -44,31 +64,96 @@ fn tag(era: u32, manner: u32, written: bool, count: u32) -> u32 {
     TABLE | era.min(LAST_ERA) << 5 | manner << 3 | u32::from(written) << 2 | count
 }
 
-fn count_of(cell: u32, era: u32) -> u32 {
-    if (cell & !TABLE) >> 5 == era && era < LAST_ERA { cell & 3 } else { 0 }
+fn manner_of(cell: u32) -> u32 {
+    cell >> 3 & 3
 }
 
-/// What a read of such a word comes to.
+fn is_of_era(cell: u32, era: u32) -> bool {
+    (cell & !TABLE) >> 5 == era && era < LAST_ERA
+}
+
+fn count_of(cell: u32, era: u32) -> u32 {
+    if is_of_era(cell, era) { cell & 3 } else { 0 }
+}
+
+/// The member of a set of CTAs that a CTA is.
+fn member(cta: u32) -> u32 {
+    1 << (cta & 31)
+}
+
+/// What an access of such a word comes to.
 pub(super) enum Look {
     /// Nothing to do.
     Known,
     /// The reader has to be added.
     New,
-    /// It is no read that such a word can have.
+    /// The newest write has to be replaced.
+    Write,
+    /// It races with what was written.
+    Race(Conflict),
+    /// It is none that such a word can have.
     Other,
 }
 
-/// Looks at the cell of a word that is read.
-#[inline]
-pub(super) fn look(cell: u32, readers: &Readers, states: &States, era: u32, now: &Now<'_>) -> Look {
-    let Some(manner) = manner(now.class).filter(|manner| cell >> 3 & 3 == *manner) else {
-        return Look::Other;
-    };
-    let written = cell >> 2 & 1 != 0;
-    if cell == tag(era, manner, false, ENOUGH) && era < LAST_ERA {
-        return Look::Known;
+/// Cells of words where a read of one kind adds nothing.
+#[derive(Clone, Copy)]
+pub(super) struct Settled {
+    cell: u32,
+    /// Who observes what was written, if it is a strong read; nobody otherwise.
+    observer: u32,
+}
+
+impl Settled {
+    /// For reads of a class; `None` if there are no such cells.
+    pub(super) fn new(class: Class, era: u32, cta: u32) -> Option<Self> {
+        let manner = manner(class).filter(|_| era < LAST_ERA)?;
+        let observer = if manner == WEAK { 0 } else { member(cta) };
+        Some(Self { cell: tag(era, manner, false, ENOUGH), observer })
     }
-    if written {
+
+    /// Whether the cell of a word says that nothing has to be done but to note the observer.
+    #[inline]
+    pub(super) fn takes(self, cell: u32) -> bool {
+        cell == self.cell || cell == self.cell | WRITTEN && self.observer != 0
+    }
+
+    /// Whether the cell of a word says that nothing has to be done.
+    #[inline]
+    pub(super) fn needs_nothing(self, cell: u32) -> bool {
+        cell == self.cell
+    }
+
+    /// Notes the observer.
+    #[inline]
+    pub(super) fn note(self, cell: u32, readers: &mut Readers) {
+        // Only where it changes something.
+        if cell & WRITTEN != 0 && readers.more[STRONG] & self.observer == 0 {
+            readers.more[STRONG] |= self.observer;
+        }
+    }
+}
+
+/// Looks at the cell of a word that is accessed.
+#[inline]
+pub(super) fn look(
+    cell: u32,
+    readers: &mut Readers,
+    states: &States,
+    era: u32,
+    kind: Kind,
+    now: &Now<'_>,
+) -> Look {
+    let ours = manner_of(cell);
+    if ours != WEAK {
+        return look_strongly(cell, readers, states, era, kind, now);
+    }
+    if kind != Kind::Read {
+        return states.race_with_readers(readers, now).map_or(Look::Other, Look::Race);
+    }
+    if manner(now.class) != Some(ours) {
+        return Look::Other;
+    }
+    if cell & WRITTEN != 0 {
         let (state, shift) = parts(readers.first);
         if !Eye::new(now, shift).covers(&states.plain(state).0) {
             return Look::Other;
@@ -77,7 +162,57 @@ pub(super) fn look(cell: u32, readers: &Readers, states: &States, era: u32, now:
     if count_of(cell, era) >= ENOUGH { Look::Known } else { Look::New }
 }
 
+/// The same of a word that is accessed strongly.
+fn look_strongly(
+    cell: u32,
+    readers: &mut Readers,
+    states: &States,
+    era: u32,
+    kind: Kind,
+    now: &Now<'_>,
+) -> Look {
+    let observers = &mut readers.more[STRONG];
+    if *observers != 0 && !is_of_era(cell, era) {
+        // By now others may know of those.
+        *observers = u32::MAX;
+    }
+    if manner(now.class) == Some(manner_of(cell)) {
+        return match kind {
+            Kind::Read => {
+                if cell & WRITTEN != 0 {
+                    *observers |= member(now.cta);
+                }
+                if count_of(cell, era) >= ENOUGH { Look::Known } else { Look::New }
+            }
+            Kind::Atomic => Look::Write,
+            // An atomic observes what it overwrites, and the word's past comes before it with that.
+            Kind::Write => Look::Other,
+        };
+    }
+    let (state, shift) = parts(readers.first);
+    if cell & WRITTEN != 0 && *observers & member(now.cta) == 0 {
+        let (eye, write) = (Eye::new(now, shift), states.plain(state).0);
+        if eye.touches(write.class) && eye.is_unordered(&write) {
+            return Look::Race(eye.conflict(&write, true));
+        }
+    }
+    Look::Other
+}
+
 impl States {
+    /// The race of a write of a word that is read.
+    fn race_with_readers(&self, readers: &Readers, now: &Now<'_>) -> Option<Conflict> {
+        let race = |(cell, writes): (u32, bool)| {
+            let (state, shift) = parts(cell);
+            let (eye, (write, read)) = (Eye::new(now, shift), self.plain(state));
+            let past = if writes { write } else { read };
+            (eye.touches(past.class) && eye.is_unordered(&past)).then(|| eye.conflict(&past, writes))
+        };
+        let others = readers.more.iter().rev().filter(|&&cell| cell != 0);
+        let reads = [readers.first].into_iter().chain(others.copied()).map(|cell| (cell, false));
+        [(readers.first, true)].into_iter().chain(reads).find_map(race)
+    }
+
     /// Adds a reader whose state a cell has; gives the cell of the word.
     pub(super) fn add_reader(
         &mut self,
@@ -88,67 +223,114 @@ impl States {
         now: &Now<'_>,
     ) -> u32 {
         let mut count = count_of(cell, era);
+        let manner = manner_of(cell);
+        let others = if manner == WEAK { &mut readers.more[..] } else { &mut readers.more[..STRONG] };
         let cta = |states: &States, cell: u32| states.plain(parts(cell).0).1.cta;
-        let same = readers.more.iter().position(|&other| other != 0 && cta(self, other) == now.cta);
-        let gone = same.unwrap_or(MORE - 1);
-        if readers.more[gone] != 0 {
-            self.leave(parts(readers.more[gone]).0, 1);
+        let same = others.iter().position(|&other| other != 0 && cta(self, other) == now.cta);
+        let gone = same.unwrap_or(others.len() - 1);
+        if others[gone] != 0 {
+            self.leave(parts(others[gone]).0, 1);
         }
-        readers.more[..=gone].rotate_right(1);
-        readers.more[0] = new;
+        // Cheaper than to rotate so few.
+        (0..gone).rev().for_each(|at| others[at + 1] = others[at]);
+        others[0] = new;
         // The newest may be another one of the same CTA.
         if same != Some(0) || count == 0 {
             count += 1;
         }
-        tag(era, cell >> 3 & 3, cell >> 2 & 1 != 0, count)
+        tag(era, manner, cell & WRITTEN != 0, count)
     }
 
-    /// Makes a word one of a table, if the reader about to come makes it one: gives its readers and its cell.
-    pub(super) fn enter_table(&mut self, old: u32, now: &Now<'_>) -> Option<(Readers, u32)> {
+    /// Replaces the newest write of a word that is accessed strongly by that of a cell; gives the cell of the word.
+    pub(super) fn set_write(&mut self, cell: u32, readers: &mut Readers, new: u32) -> u32 {
+        self.leave(parts(readers.first).0, 1);
+        (readers.first, readers.more[STRONG]) = (new, 0);
+        cell | WRITTEN
+    }
+
+    /// Makes a word one of these, if the access about to come makes it one: gives what is kept of it and its cell.
+    pub(super) fn enter_table(&mut self, old: u32, era: u32, now: &Now<'_>) -> Option<(Readers, u32)> {
+        match manner(now.class)? {
+            WEAK => self.enter_read(old, era, now),
+            manner => self.enter_strong(old, manner),
+        }
+    }
+
+    /// The same for a word that is read.
+    fn enter_read(&mut self, old: u32, era: u32, now: &Now<'_>) -> Option<(Readers, u32)> {
         let (number, shift) = parts(old);
         if self.is_read_by(number, now.cta) {
             return None;
         }
         let eye = Eye::new(now, shift);
-        let manner = manner(now.class)?;
+        if self.is_plain_read(number) {
+            let first = self.plain(number).1;
+            let fits = !first.class.is_strong() && first.class.mask() == 15 && !eye.covers(&first);
+            let count = u32::from(self.is_of_era(number, era));
+            let readers = Readers { first: old, ..Readers::default() };
+            return fits.then_some((readers, tag(era, WEAK, false, count)));
+        }
         let (write, reads) = self.readers(number)?;
-        let alike = |past: &Past| match manner {
-            0 => !past.class.is_strong() && past.class.mask() == 15,
-            _ => past.class == now.class,
-        };
+        let alike = |past: &Past| !past.class.is_strong() && past.class.mask() == 15;
         let (first, others) = reads.split_first()?;
         let fits = reads.iter().all(alike)
-            && !write.is_some_and(|write| now.class.is_strong() && write.class.is_strong())
             && write.is_none_or(|write| eye.covers(&write))
             && reads.iter().any(|read| read.cta != now.cta && !eye.covers(read));
         if !fits {
             return None;
         }
+        if others.is_empty() {
+            return Some((
+                Readers { first: old, ..Readers::default() },
+                tag(LAST_ERA, WEAK, write.is_some(), 0),
+            ));
+        }
         let (first, newest) =
             (*first, others.iter().rev().take(MORE).copied().collect::<SmallVec<[Past; MORE]>>());
-        let mut readers = Readers { first: old, more: [0; MORE] };
-        if !newest.is_empty() {
-            readers.first = self.new_plain(write.unwrap_or_default(), first, shift);
-            for (slot, read) in readers.more.iter_mut().zip(newest) {
-                *slot = self.new_plain(Past::default(), read, shift);
-            }
-            self.leave(number, 1);
+        let mut readers =
+            Readers { first: self.new_plain(write.unwrap_or_default(), first, shift), ..Readers::default() };
+        for (slot, read) in readers.more.iter_mut().zip(newest) {
+            *slot = self.new_plain(Past::default(), read, shift);
         }
-        Some((readers, tag(LAST_ERA, manner, write.is_some(), 0)))
+        self.leave(number, 1);
+        Some((readers, tag(LAST_ERA, WEAK, write.is_some(), 0)))
     }
 
-    /// Makes a word of a table one with a list again; gives its cell.
-    pub(super) fn leave_table(&mut self, readers: Readers) -> u32 {
-        let (number, shift) = parts(readers.first);
-        let more = || readers.more.iter().rev().filter(|&&cell| cell != 0);
-        if more().next().is_none() {
+    /// The same for a word that is accessed strongly.
+    fn enter_strong(&mut self, old: u32, ours: u32) -> Option<(Readers, u32)> {
+        let (number, shift) = parts(old);
+        let (write, reads, observed) = self.newest(number, |class| manner(class) == Some(ours))?;
+        let mut readers = Readers::default();
+        let one = |past: Past| past.is_some().then_some(past);
+        let reads = || reads.into_iter().filter_map(one);
+        if write.is_some() {
+            readers.first = self.new_plain(write, Past::default(), shift);
+        }
+        for (slot, read) in readers.more.iter_mut().zip(reads()) {
+            *slot = self.new_plain(Past::default(), read.unobserving(), shift);
+        }
+        if observed {
+            readers.more[STRONG] = u32::MAX;
+        }
+        self.leave(number, 1);
+        Some((readers, tag(LAST_ERA, ours, write.is_some(), 0)))
+    }
+
+    /// Makes such a word one with a list again; gives its cell.
+    pub(super) fn leave_table(&mut self, cell: u32, readers: Readers) -> u32 {
+        let strong = manner_of(cell) != WEAK;
+        if readers.more == [0; MORE] {
             return readers.first;
         }
+        let (number, shift) = parts(readers.first);
         let (write, first) = self.plain(number);
         let mut lists = self.empty_lists();
-        lists.writes.extend(write.is_some().then(|| Write::new(write)));
-        lists.reads.push(first);
-        for &cell in more() {
+        // What somebody observed who is no longer known cannot be told to race.
+        let known = write.is_some() && !(strong && readers.more[STRONG] != 0);
+        lists.writes.extend(known.then(|| Write::new(write)));
+        lists.reads.extend(first.is_some().then_some(first));
+        let others = if strong { &readers.more[..STRONG] } else { &readers.more[..] };
+        for &cell in others.iter().rev().filter(|&&cell| cell != 0) {
             let (state, own) = parts(cell);
             let read = self.plain(state).1;
             lists.reads.push(Past { lanes: read.lanes.rotate_left(own).rotate_right(shift), ..read });
@@ -158,9 +340,10 @@ impl States {
         self.new_listed(lists, shift)
     }
 
-    /// The readers of a word of a table are forgotten.
-    pub(super) fn drop_table(&mut self, readers: Readers) {
-        for cell in readers.more.into_iter().chain([readers.first]).filter(|&cell| cell != 0) {
+    /// What is kept of such a word is forgotten.
+    pub(super) fn drop_table(&mut self, cell: u32, readers: Readers) {
+        let others = if manner_of(cell) == WEAK { &readers.more[..] } else { &readers.more[..STRONG] };
+        for &cell in others.iter().chain([&readers.first]).filter(|&&cell| cell != 0) {
             self.leave(parts(cell).0, 1);
         }
     }
