@@ -107,10 +107,11 @@ impl Racecheck {
 
     #[cold]
     fn collect(&mut self, copying: Copying) {
-        for race in self.detector.drain_races() {
-            let kind = if copying == Copying::Neither { kind_of(&race) } else { FindingKind::DataRace };
-            self.groups.add(kind, race, copying);
-        }
+        let Self { detector, groups, .. } = self;
+        detector.visit_races(|race| {
+            let kind = if copying == Copying::Neither { kind_of(race) } else { FindingKind::DataRace };
+            groups.add(kind, race, copying);
+        });
     }
 }
 
@@ -125,13 +126,13 @@ struct Groups {
 
 impl Groups {
     /// Adds a race to those of its kind.
-    fn add(&mut self, kind: FindingKind, race: Race, copying: Copying) {
-        let (earlier, later) = (race.earlier, race.later);
+    fn add(&mut self, kind: FindingKind, race: &Race, copying: Copying) {
+        let (earlier, later) = (&race.earlier, &race.later);
         let key = (kind, earlier.site, later.site, earlier.writes, later.writes, copying);
         if self.groups.get(self.last).is_none_or(|(known, _)| *known != key) {
             self.last = *self.index.entry(key).or_insert(self.groups.len());
             if self.last == self.groups.len() {
-                self.groups.push((key, Group { first: race, count: 0, threads: Vec::new() }));
+                self.groups.push((key, Group { first: *race, count: 0, threads: Vec::new() }));
             }
         }
         let group = &mut self.groups[self.last].1;
@@ -244,7 +245,7 @@ impl Watcher for Racecheck {
         if space == Space::Shared {
             let groups = &mut self.groups;
             self.copies.access(access, |hit| {
-                groups.add(FindingKind::DataRace, race_with_copy(access, &hit), Copying::Earlier);
+                groups.add(FindingKind::DataRace, &race_with_copy(access, &hit), Copying::Earlier);
             });
         }
         let order = order_of(access.order);

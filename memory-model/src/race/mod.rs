@@ -333,9 +333,10 @@ impl Detector {
         std::mem::take(&mut self.races)
     }
 
-    /// The same, one by one.
-    pub fn drain_races(&mut self) -> impl Iterator<Item = Race> {
-        self.races.drain(..)
+    /// Takes the races without moving them.
+    pub fn visit_races(&mut self, look: impl FnMut(&Race)) {
+        self.races.iter().for_each(look);
+        self.races.clear();
     }
 
     /// Whether there are races to take.

@@ -36,7 +36,7 @@ pub(super) struct Memo {
 
 /// Cells of a stretch of memory.
 struct Page {
-    cells: Box<[u32; WORDS]>,
+    cells: Box<[u32]>,
     /// All cells that are not zero lie between the two, in fleeting memory.
     low: u32,
     high: u32,
@@ -93,19 +93,24 @@ impl Cells {
     }
 
     /// The page of a word.
-    #[inline]
+    #[inline(always)]
     fn page(&mut self, word: u64) -> usize {
         let number = word / WORDS as u64;
-        let near = &mut self.near[number as usize % NEAR];
-        if near.0 != number + 1 {
-            let pages = &mut self.pages;
-            let at = *self.index.entry(number).or_insert_with(|| {
-                pages.push(Page { cells: Box::new([0; WORDS]), low: WORDS as u32, high: 0, tables: None });
-                pages.len() as u32 - 1
-            });
-            *near = (number + 1, at);
-        }
-        near.1 as usize
+        let near = self.near[number as usize % NEAR];
+        if near.0 == number + 1 { near.1 as usize } else { self.far_page(number) }
+    }
+
+    /// A page by its number; it is near then.
+    #[inline(never)]
+    fn far_page(&mut self, number: u64) -> usize {
+        let pages = &mut self.pages;
+        let at = *self.index.entry(number).or_insert_with(|| {
+            let cells = vec![0; WORDS].into_boxed_slice();
+            pages.push(Page { cells, low: WORDS as u32, high: 0, tables: None });
+            pages.len() as u32 - 1
+        });
+        self.near[number as usize % NEAR] = (number + 1, at);
+        at as usize
     }
 
     /// At most `count` cells from a word on, to the end of its page, and their states.
@@ -133,18 +138,17 @@ impl Cells {
         }
     }
 
-    /// Brings near what is known of words, given by page and place, that are not settled.
+    /// Brings near what is known of words, given by page and place.
     #[inline]
-    fn look_ahead(&self, words: impl Iterator<Item = (usize, usize)>, settled: Option<Settled>) {
+    fn look_ahead(&self, words: impl Iterator<Item = (usize, usize)>) {
         let mut seen = 0;
         for (page, at) in words {
-            let (page, cell) = (&self.pages[page], self.pages[page].cells[at]);
-            if settled.is_none_or(|settled| !settled.needs_nothing(cell)) {
-                seen ^= match &page.tables {
-                    Some(tables) if cell & TABLE != 0 => tables[at].place(),
-                    _ => self.states.stamp(parts(cell).0),
-                };
-            }
+            let page = &self.pages[page];
+            let cell = page.cells[at];
+            seen ^= match &page.tables {
+                Some(tables) if cell & TABLE != 0 => tables[at].place(),
+                _ => self.states.look_at(parts(cell).0),
+            };
         }
         std::hint::black_box(seen);
     }
@@ -404,10 +408,29 @@ impl Shadow {
             run.cells[at] = self.fresh(run.states, word, lanes, doing);
             return;
         }
-        if old & TABLE == 0 && old != 0 && doing.kind == Kind::Atomic && run.states.follows(old, &doing.now) {
-            run.states.leave(parts(old).0, 1);
-            run.cells[at] = self.fresh(run.states, word, lanes, doing);
-            return;
+        self.one_known(run, at, word, lanes, doing);
+    }
+
+    /// The same of a word that was accessed before, or by several lanes at once.
+    #[inline(never)]
+    fn one_known(&mut self, run: &mut Run<'_>, at: usize, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) {
+        let old = run.cells[at];
+        let now = Now { lanes, ..doing.now };
+        if old & TABLE == 0 {
+            if old != 0 && doing.kind == Kind::Atomic && run.states.follows(old, &now) {
+                self.only_this(run, at, word, lanes, doing);
+                return;
+            }
+            if let Some(conflict) = run.states.plain_race(old, &now, doing.kind) {
+                // A read that races leaves nothing.
+                if doing.kind == Kind::Read || doing.now.class.mask() == 15 {
+                    doing.found.push(Found { word, lanes, conflict, times: doing.times });
+                    if doing.kind != Kind::Read {
+                        self.only_this(run, at, word, lanes, doing);
+                    }
+                    return;
+                }
+            }
         }
         if !doing.shared
             && (old & TABLE != 0 || Self::may_become(old, run.states, doing))
@@ -415,24 +438,18 @@ impl Shadow {
         {
             return;
         }
-        let (old, states, races) = (run.cells[at], &mut *run.states, doing.found.len());
-        let now = Now { lanes, ..doing.now };
-        if let Some(conflict) = states.plain_race(old, &now, doing.kind) {
-            doing.found.push(Found { word, lanes, conflict, times: doing.times });
-            // A read that races leaves nothing.
-            if doing.kind == Kind::Read {
-                return;
-            }
-        }
-        if doing.found.len() == races || doing.now.class.mask() != 15 {
-            doing.found.truncate(races);
-            run.cells[at] = self.step(states, old, 1, lanes, word, doing).unwrap_or(old);
-        }
+        let (old, races) = (run.cells[at], doing.found.len());
+        run.cells[at] = self.step(run.states, old, 1, lanes, word, doing).unwrap_or(old);
         // What races leaves itself, as if nothing had been there: words of that kind are in one state.
         if doing.found.len() > races && doing.kind != Kind::Read && doing.now.class.mask() == 15 {
-            states.leave(parts(run.cells[at]).0, 1);
-            run.cells[at] = self.fresh(states, word, lanes, doing);
+            self.only_this(run, at, word, lanes, doing);
         }
+    }
+
+    /// Nothing but the access is known of a word any more.
+    fn only_this(&mut self, run: &mut Run<'_>, at: usize, word: u64, lanes: u32, doing: &mut Doing<'_, '_>) {
+        run.states.leave(parts(run.cells[at]).0, 1);
+        run.cells[at] = self.fresh(run.states, word, lanes, doing);
     }
 
     /// Whether an access may make a word one of a table.
@@ -520,28 +537,28 @@ impl Shadow {
             .flatten();
         // All words are looked for before the first one is judged, so that memory is waited for once.
         let (mut pages, mut last, mut seen) = ([0; 32], (u64::MAX, 0), 0);
-        for lane in bits(rest) {
+        for lane in bits(doing.now.lanes) {
             let word = word(lane);
             if last.0 != word / WORDS as u64 {
                 last = (word / WORDS as u64, cells.page(word));
             }
-            pages[lane as usize & 31] = last.1;
-            seen |= cells.pages[last.1].cells[word as usize % WORDS];
+            let mut run = cells.run_of(last.1, word, 1);
+            if settled.is_some_and(|settled| run.is_settled(0, settled)) {
+                rest &= !(1 << lane);
+            } else {
+                pages[lane as usize & 31] = last.1;
+                seen |= run.cells[0];
+            }
         }
         if seen != 0 {
             let at = |lane: u32| (pages[lane as usize & 31], word(lane) as usize % WORDS);
-            cells.look_ahead(bits(rest).map(at), settled);
+            cells.look_ahead(bits(rest).map(at));
         }
         while rest != 0 {
             let lane = rest.trailing_zeros();
             let (word, page) = (word(lane), pages[lane as usize & 31]);
             rest &= rest - 1;
             let mut run = cells.run_of(page, word, 1);
-            if let Some(settled) = settled
-                && run.is_settled(0, settled)
-            {
-                continue;
-            }
             let mut alike = 1 << lane;
             if doing.kind == Kind::Read {
                 // Neighbours that read one word are taken together.

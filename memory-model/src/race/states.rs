@@ -152,6 +152,12 @@ impl States {
         self.states.get(state as usize).map_or(NOTHING, |state| state.stamp)
     }
 
+    /// Both ends of a state, to bring it near.
+    #[inline]
+    pub(super) fn look_at(&self, state: u32) -> u32 {
+        self.states.get(state as usize).map_or(0, |state| state.stamp ^ state.write.cta)
+    }
+
     fn next_stamp(&mut self) -> u32 {
         self.stamp += 1;
         self.stamp

@@ -117,12 +117,6 @@ impl Settled {
         cell == self.cell || cell == self.cell | WRITTEN && self.observer != 0
     }
 
-    /// Whether the cell of a word says that nothing has to be done.
-    #[inline]
-    pub(super) fn needs_nothing(self, cell: u32) -> bool {
-        cell == self.cell
-    }
-
     /// Notes the observer.
     #[inline]
     pub(super) fn note(self, cell: u32, readers: &mut Readers) {
