@@ -10,6 +10,7 @@
 //! Results of an instance: one 64-bit status a thread ([`DONE`] if it ran to its end), then one 64-bit word for
 //! each observed register, all of them zero before the launch.
 
+mod addresses;
 mod fold;
 mod write;
 
@@ -263,32 +264,8 @@ fn locations(litmus: &Litmus) -> Result<Vec<Memory>, Unsupported> {
             }),
             _ => false,
         });
-    // The model has numbers of its own for addresses; parts of them would differ from those of a machine.
-    let address = |o: &Operand| matches!(o, Operand::Address(_));
-    let addresses = program.locations.iter().any(|l| address(&l.initial))
-        || program.threads.iter().any(|t| t.initial.iter().any(address))
-        || instructions().any(|i| match &i.op {
-            Op::Mov { src, .. } => address(src),
-            Op::Store { src, .. } => src.iter().any(address),
-            _ => false,
-        });
-    let narrow = instructions().any(|i| match &i.op {
-        Op::Store { access, src } => {
-            access.bytes.is_some_and(|b| b < 8) && src.iter().any(|o| matches!(o, Operand::Reg(_)))
-        }
-        Op::Rmw { access, .. } => access.bytes.is_some_and(|b| b < 8),
-        _ => false,
-    });
-    let copied = instructions()
-        .any(|i| matches!(&i.op, Op::Store { src, .. } if src.iter().any(|o| matches!(o, Operand::Reg(_)))));
-    let computed = instructions().any(|i| match &i.op {
-        Op::Rmw { ops, .. } => {
-            ops.iter().any(|op| matches!(op, RmwOp::Apply(op, _) if *op != crate::program::BinOp::Second))
-        }
-        _ => false,
-    });
-    if addresses && (narrow || copied && computed) {
-        return Err(Unsupported("a test that may compute with addresses or with parts of them".to_owned()));
+    if addresses::matter(litmus) {
+        return Err(Unsupported("a test whose outcome depends on arithmetic with addresses".to_owned()));
     }
     let mut out = Vec::new();
     for (index, location) in program.locations.iter().enumerate() {
