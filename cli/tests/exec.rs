@@ -189,6 +189,19 @@ fn client() {
             );
             std::thread::sleep(std::time::Duration::from_secs(60));
         }
+        "endless" => {
+            let (driver, module) = Driver::start("cli/tests/data/endless.ptx");
+            let mut begun = 0u64;
+            driver.ok(c"cuMemAllocHost_v2", &[to(&mut begun), 4]);
+            driver.launch(module, c"endless", 2, 64, &[begun]);
+            // SAFETY: the memory is there, and the kernel writes to it.
+            while unsafe { (begun as *const u32).read_volatile() } == 0 {
+                std::thread::yield_now();
+            }
+            println!("client: running");
+            driver.call(c"cuCtxSynchronize", &[]);
+            println!("client: after the end");
+        }
         "nothing" => {}
         _ => panic!("{role}"),
     }
@@ -206,6 +219,27 @@ fn status_output_and_signals_pass_through() {
     let mut waiting = Waiting::start(&std::env::temp_dir());
     assert_eq!(waiting.end(libc::SIGTERM).code(), Some(128 + libc::SIGTERM));
     assert!(!waiting.session.exists(), "the session's folder is left");
+}
+
+#[test]
+fn interrupted_kernels_say_where_they_stand() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let mut child = exec(&[], "endless").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("client: running") {
+            line.clear();
+            assert!(std::io::BufRead::read_line(&mut out, &mut line).unwrap() > 0);
+        }
+        // SAFETY: a signal to a child that was not waited for.
+        unsafe { libc::kill(child.id() as i32, signal) };
+        let output = child.wait_with_output().unwrap();
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut out, &mut rest).unwrap();
+        assert_eq!((output.status.code(), &*rest), (Some(128 + signal), ""));
+        let said = text(&output.stderr);
+        assert!(said.contains("still running") && said.contains("block (0, 0, 0)"), "{said}");
+    }
 }
 
 /// A program that waits under `warpgrind exec`.

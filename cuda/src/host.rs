@@ -13,6 +13,7 @@ use crate::driver::host_memory;
 use crate::save;
 use crate::session::{self, Count};
 use crate::settings::{Color, Pick, Settings};
+use crate::signals;
 use crate::thread::in_callback;
 
 /// This process.
@@ -99,6 +100,7 @@ impl Host for Program {
     fn pick(&self, kernel: &str) -> Picked {
         let settings = Settings::of_process();
         let picked = settings.pick.takes(kernel);
+        signals::launching();
         session::add(Count::Launches, 1);
         session::add(Count::Picked, u64::from(picked));
         Picked { options: if picked { settings.checked.clone() } else { settings.plain.clone() }, picked }
@@ -138,6 +140,7 @@ impl Host for Program {
         if picked && settings.record {
             session::record(&LaunchJson::new(launch, options, report, &sources));
         }
+        signals::launched();
     }
 
     fn warn(&self, text: &str) {

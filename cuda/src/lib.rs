@@ -27,6 +27,7 @@ mod refused;
 mod save;
 mod session;
 mod settings;
+mod signals;
 mod state;
 mod thread;
 mod types;

@@ -86,6 +86,7 @@ impl Settings {
                 jobs: number("WARPGRIND_JOBS").unwrap_or(0),
                 seed: number("WARPGRIND_SEED").unwrap_or(0),
                 timeout: number("WARPGRIND_TIMEOUT_MS").map(Duration::from_millis),
+                interrupt: Some(crate::signals::ASKED.clone()),
                 ..RunOptions::default()
             };
             if let Some(bytes) = number("WARPGRIND_HOST_MEMORY") {

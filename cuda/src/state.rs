@@ -40,6 +40,9 @@ pub(crate) fn initialize() -> &'static Runtime {
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         crate::session::add(crate::session::Count::Processes, 1);
         let settings = Settings::of_process();
+        if settings.session.is_some() {
+            crate::signals::watch();
+        }
         Runtime::new(&settings.device, settings.devices, Arc::new(Program))
     })
 }
