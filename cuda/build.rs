@@ -18,6 +18,7 @@ fn main() {
     // Its threads and exit handler outlive a `dlclose`.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    println!("cargo:rustc-env=WARPGRIND_BUILT={}", profile(&out).join("deps").display());
     let mut defined = BTreeSet::new();
     collect(Path::new("src"), &mut defined);
 
@@ -187,11 +188,15 @@ fn shim(out: &Path, library: &str, names: &[(String, String)]) {
     let options = [&*soname, &map, "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN/../lib"];
     link(&options, &[path("shim.s"), stub], &path(library));
     // Beside the driver library, where `warpgrind exec` finds them.
-    let profile = out.ancestors().nth(3).expect("OUT_DIR is three folders below the profile's");
-    for target in [profile.join(library), profile.join("deps").join(library)] {
+    for target in [profile(out).join(library), profile(out).join("deps").join(library)] {
         let _ = fs::remove_file(&target);
         fs::copy(path(library), &target).unwrap_or_else(|error| panic!("{}: {error}", target.display()));
     }
+}
+
+/// The folder of cargo's profile.
+fn profile(out: &Path) -> &Path {
+    out.ancestors().nth(3).expect("OUT_DIR is three folders below the profile's")
 }
 
 /// Links with the linker that Rust uses.

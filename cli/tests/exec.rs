@@ -364,6 +364,28 @@ fn programs_with_paths_to_nvidias_runtime_get_ours() {
     }
 }
 
+/// What `cargo install` gives: the tool without the libraries beside it.
+#[test]
+fn the_tool_alone_has_the_libraries_inside() {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = folder.path().join("bin/warpgrind");
+    std::fs::create_dir(folder.path().join("bin")).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_warpgrind"), &tool).unwrap();
+    let cache = folder.path().join("cache");
+    // Unpacked once, used again, and unpacked for the session where nothing can be kept.
+    for home in [&*cache, &*cache, Path::new("/dev/null/none")] {
+        let mut command = Command::new(&tool);
+        command.current_dir(root()).args(["exec", "--"]).arg(std::env::current_exe().unwrap());
+        command.args(["--exact", "client", "--nocapture", "-q"]).env(ROLE, "good");
+        command.env("XDG_CACHE_HOME", home).env_remove("LD_LIBRARY_PATH");
+        let output = command.output().unwrap();
+        assert_eq!((output.status.code(), said(&output)), (Some(3), vec!["6.5 6.5".to_string()]));
+        assert_eq!(text(&output.stderr), "");
+    }
+    let kept = std::fs::read_dir(cache.join("warpgrind")).unwrap().count();
+    assert_eq!(kept, 1);
+}
+
 #[test]
 fn programs_that_cannot_run_are_explained() {
     for (program, part) in [

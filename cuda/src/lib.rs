@@ -18,6 +18,9 @@
 #[macro_use]
 mod ffi;
 
+/// Where cargo puts the libraries: for the build script of the tool, which takes them from there.
+pub const BUILT: &str = env!("WARPGRIND_BUILT");
+
 mod cudart;
 mod driver;
 mod host;

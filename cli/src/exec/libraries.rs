@@ -41,7 +41,7 @@ impl Libraries {
     pub(super) fn lay_out(session: &Path) -> Result<Libraries, Failure> {
         let problem =
             |error: std::io::Error| Failure::usage(format!("cannot lay out the libraries: {error}"));
-        let from = built()?;
+        let from = built(session)?;
         let (folder, jit) = (session.join("lib"), session.join("jit"));
         for made in [&folder, &jit] {
             std::fs::create_dir_all(made).map_err(problem)?;
@@ -63,15 +63,15 @@ impl Libraries {
     }
 }
 
-/// Where the libraries are: beside this program, or in `lib` beside its folder.
-fn built() -> Result<PathBuf, Failure> {
+/// The libraries as the tool carries them, packed.
+static CARRIED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/libraries.rs"));
+
+/// Where the libraries are: beside this program, or in `lib` beside its folder, as cargo and packages leave them; else
+/// unpacked from it.
+fn built(session: &Path) -> Result<PathBuf, Failure> {
     let program = std::env::current_exe().and_then(std::fs::canonicalize);
     let program = program.map_err(|error| Failure::usage(format!("where is this program? {error}")))?;
     let here = program.parent().unwrap_or(Path::new("."));
-    let complete = |folder: &PathBuf| {
-        let files = LIBRARIES.iter().map(|(_, file)| *file).chain(COMPILERS);
-        files.into_iter().all(|file| folder.join(file).is_file())
-    };
     let age = |folder: &PathBuf| {
         let driver = std::fs::metadata(folder.join(LIBRARIES[0].1));
         driver
@@ -81,8 +81,46 @@ fn built() -> Result<PathBuf, Failure> {
     };
     // cargo leaves them in two places, of which it renews only one for tests.
     let candidates = [here.to_path_buf(), here.join("deps"), here.join("../lib"), here.join("..")];
-    candidates.into_iter().filter(complete).min_by_key(age).ok_or_else(|| {
-        Failure::usage(format!("the libraries are not beside {}", program.display()))
-            .help("`cargo build --release` makes them; they stay beside the program when it is copied")
-    })
+    if let Some(found) = candidates.into_iter().filter(|folder| is_complete(folder)).min_by_key(age) {
+        return Ok(found);
+    }
+    if CARRIED.is_empty() {
+        return Err(Failure::usage(format!("the libraries are not beside {}", program.display()))
+            .help("`cargo build --release` makes them; they stay beside the program when it is copied"));
+    }
+    // Where nothing can be kept they are unpacked for the session.
+    let kept = kept().and_then(|folder| unpack(&folder).ok().map(|()| folder));
+    let problem = |error: std::io::Error| Failure::usage(format!("cannot unpack the libraries: {error}"));
+    kept.map_or_else(|| unpack(&session.join("built")).map(|()| session.join("built")).map_err(problem), Ok)
+}
+
+fn is_complete(folder: &Path) -> bool {
+    let files = LIBRARIES.iter().map(|(_, file)| *file).chain(COMPILERS);
+    files.into_iter().all(|file| folder.join(file).is_file())
+}
+
+/// The user's folder for the libraries of this very tool.
+fn kept() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))?;
+    Some(caches.join("warpgrind").join(env!("WARPGRIND_LIBRARIES")))
+}
+
+/// Unpacks the libraries into a folder, unless they are there.
+fn unpack(to: &Path) -> std::io::Result<()> {
+    if is_complete(to) {
+        return Ok(());
+    }
+    let parent = to.parent().unwrap_or(to);
+    std::fs::create_dir_all(parent)?;
+    let new = tempfile::tempdir_in(parent)?;
+    for (name, packed) in CARRIED {
+        let mut file = std::fs::File::create(new.path().join(name))?;
+        std::io::copy(&mut flate2::read::GzDecoder::new(*packed), &mut file)?;
+    }
+    // Whole or not at all; another process may have been faster.
+    match std::fs::rename(new.path(), to) {
+        Err(error) if !is_complete(to) => Err(error),
+        _ => Ok(()),
+    }
 }
