@@ -28,6 +28,17 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(problem)
 }
 
+/// Whether [`replace`] will find a place for the file, as far as can be known before; nothing is changed.
+pub(crate) fn can_replace(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let tried = match std::fs::metadata(path) {
+        Ok(old) if old.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
+        Ok(old) if !old.is_file() => Ok(()),
+        _ => temporary(folder).map(drop),
+    };
+    tried.map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
+}
+
 /// A file that may be read as files usually may.
 #[cfg(unix)]
 fn temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
@@ -66,6 +77,10 @@ mod tests {
         replace(Path::new("/dev/null"), b"gone").unwrap();
         let full = replace(Path::new("/dev/full"), b"more").unwrap_err();
         assert!(full.message.starts_with("cannot write /dev/full: "), "{}", full.message);
-        assert!(replace(Path::new("/no/such/folder/x"), b"").is_err());
+        for nowhere in ["/no/such/folder/x", "/tmp"] {
+            assert!(replace(Path::new(nowhere), b"").is_err());
+            assert!(can_replace(Path::new(nowhere)).is_err());
+        }
+        assert!(can_replace(Path::new("/dev/null")).is_ok());
     }
 }

@@ -14,6 +14,7 @@ use sim_core::{Backend, DeviceConfig, Simulator};
 use crate::args::RandomArgs;
 use crate::array::{MAX_TEXT, read_file};
 use crate::exit::{Exit, Failure};
+use crate::files;
 use crate::report::{Console, SCHEMA, plural};
 
 /// What an H200 gives.
@@ -42,8 +43,7 @@ pub(crate) fn random(args: &RandomArgs, pool: &ThreadPool, console: &Console) ->
             Some((result.seed, Seed { ptx, unoptimised, optimised, reason: result.reason.clone() }))
         });
         let hashes = Hashes { device: device.clone(), seeds: recorded.collect() };
-        std::fs::write(path, hashes.to_string())
-            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+        files::replace(path, hashes.to_string().as_bytes())?;
     }
     let exit = if results.iter().all(Outcome::passed) { Exit::Clean } else { Exit::Findings };
     show(&device, &results, exit, start, console);

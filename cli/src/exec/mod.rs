@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::args::{Color, ExecArgs, Global, Tool};
 use crate::exit::{Exit, Failure};
+use crate::files;
 use crate::report::{Console, SCHEMA};
 use libraries::Libraries;
 use session::{Counts, Folder};
@@ -36,8 +37,7 @@ pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Resul
     }
     // What cannot be written is better known before the program runs for an hour.
     if let Some(path) = &args.json {
-        std::fs::write(path, "")
-            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+        files::can_replace(path)?;
     }
     let status = child::run(&args.command, &variables, session.path())?;
     let counts = Counts::read(session.path());
@@ -62,8 +62,7 @@ pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Resul
         });
         let mut text = serde_json::to_vec_pretty(&document).unwrap_or_default();
         text.push(b'\n');
-        std::fs::write(path, text)
-            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+        files::replace(path, &text)?;
     }
     if counts.findings > 0 || counts.processes == 0 || is_checked(args) {
         console.err(counts.line());

@@ -25,6 +25,7 @@ use rayon::prelude::*;
 
 use crate::args::{Global, LitmusArgs};
 use crate::exit::{Exit, Failure};
+use crate::files;
 use crate::report::{Console, SCHEMA};
 use document::{LitmusReport, TestJson};
 use load::{Loaded, load};
@@ -216,8 +217,8 @@ impl<'a> Extra<'a> {
             let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
             folder
                 .map_or(Ok(()), std::fs::create_dir_all)
-                .and_then(|()| std::fs::write(&target, content))
                 .map_err(|error| Failure::usage(format!("cannot write {}: {error}", target.display())))?;
+            files::replace(&target, content.as_bytes())?;
         }
         Ok(())
     }
