@@ -6,118 +6,169 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use ptx_frontend::ScalarType as S;
 
-use super::{Range, Simple, WARP_SIZE, addresses_of};
-use crate::code::{AccessSpace, Atomic, AtomicOp};
-use crate::exec::access::{At, each_lane};
+use super::{Range, Simple, WARP_SIZE};
+use crate::code::{AccessSpace, Atomic, AtomicOp, RegisterSlot};
+use crate::exec::access::At;
 use crate::exec::atomic::combine;
 use crate::exec::step::Machine;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::SimdLevel;
-use crate::lanes::{LaneMask, Registers};
+use crate::lanes::{FULL, LaneMask, Registers};
 use crate::observer::Observer;
 
-/// A word, and whether no other thread accesses it meanwhile.
+/// Where the lanes' words are, and what the operation takes and leaves.
 #[derive(Clone, Copy)]
-struct Cell<'a>(&'a AtomicU32, bool);
-
-impl Cell<'_> {
-    /// Replaces it by a function of it; the old value.
-    #[inline(always)]
-    fn update(self, mut new: impl FnMut(u32) -> u32) -> u32 {
-        let Cell(word, alone) = self;
-        let mut old = word.load(Relaxed);
-        loop {
-            let new = new(old);
-            if alone {
-                word.store(new, Relaxed);
-                return old;
-            }
-            match word.compare_exchange_weak(old, new, Relaxed, Relaxed) {
-                Ok(_) => return old,
-                Err(now) => old = now,
-            }
-        }
-    }
+struct Work {
+    lanes: LaneMask,
+    /// The first of them.
+    first: usize,
+    /// There are several, all at one word.
+    together: bool,
+    /// No other thread accesses the words meanwhile.
+    alone: bool,
+    /// See [`combine`].
+    global: bool,
+    /// Rows of operands, and of the result if there is one.
+    b: *const u32,
+    c: *const u32,
+    old: *mut u32,
 }
 
+/// The words of the lanes if all of those in `lanes` are inside `range`, and aligned; and whether they are one.
+///
 /// # Safety
-/// The CPU must have the level that this is compiled for; decoding set `simple` only for registers of one word.
+/// The register must have 32 elements, of two words if `WIDE`.
 #[inline(always)]
-unsafe fn body<O: Observer>(
-    machine: &mut Machine<'_, '_, O>,
-    registers: &mut Registers,
-    at: &At<'_>,
-    atomic: &Atomic,
-) -> bool {
-    let (access, lanes) = (at.access, at.lanes);
-    let grid = machine.worker.grid;
-    let shared = access.space == AccessSpace::Shared;
-    let range = if shared { Some(machine.shared_range()) } else { machine.hinted_range(at, true) };
-    let Some(Range { base, size, words }) = range else { return false };
-    let Some(most) = size.checked_sub(4) else { return false };
-    let address = registers.words(access.address);
-    // SAFETY: the register has 32 elements of so many words; none stands for a row of zeros.
-    let mut offsets = unsafe {
-        match access.address_rows {
-            2 => addresses_of::<true>(address, access.offset as u64),
-            _ => addresses_of::<false>(address, access.offset as u64),
-        }
-    };
+unsafe fn places<const WIDE: bool>(
+    address: *const u32,
+    offset: u64,
+    range: Range,
+    lanes: LaneMask,
+) -> Option<([*mut u32; WARP_SIZE], bool)> {
+    let most = range.size.checked_sub(4)?;
     let first = lanes.trailing_zeros() as usize & (WARP_SIZE - 1);
-    let start = offsets[first];
-    let (mut bad, mut other) = (0, 0);
-    for (lane, offset) in offsets.iter_mut().enumerate() {
-        let active = 0u64.wrapping_sub(u64::from(lanes >> lane & 1));
-        other |= (*offset ^ start) & active;
-        let unaligned = *offset & 3;
-        *offset = offset.wrapping_sub(base);
-        bad |= (u64::from(*offset > most) | unaligned) & active;
+    let mut places = [std::ptr::null_mut(); WARP_SIZE];
+    // 32-bit addresses are compared as such: half as many vectors. Shared memory is smaller than 4 GB.
+    macro_rules! check {
+        ($word:ty) => {{
+            let (offset, base) = (offset as $word, range.base as $word);
+            // SAFETY: the caller's promise.
+            let own = unsafe { *address.cast::<[$word; WARP_SIZE]>() };
+            let start = own[first];
+            let (mut highest, mut bits, mut other) = (0, 0, 0);
+            for lane in 0..WARP_SIZE {
+                let own = if lanes >> lane & 1 != 0 { own[lane] } else { start };
+                let place = own.wrapping_add(offset).wrapping_sub(base);
+                highest = place.max(highest);
+                bits |= own.wrapping_add(offset);
+                other |= own ^ start;
+                places[lane] = range.words.wrapping_byte_add(place as usize);
+            }
+            (highest as u64 <= most && bits & 3 == 0).then_some((places, other == 0))
+        }};
     }
-    // Sums of floating-point numbers on one cell have a shorter way.
-    let together = other == 0 && lanes & (lanes - 1) != 0;
-    if bad != 0 || together && atomic.ty == S::F32 {
-        return false;
+    if WIDE { check!(u64) } else { check!(u32) }
+}
+
+/// Replaces words by a function of them, of the first operand's and of the second's; keeps the old ones if
+/// `RETURNS`.
+///
+/// # Safety
+/// The places of `work.lanes` must be words that all threads access as atomics; `work` has rows of 32 words, and a
+/// result if `RETURNS`.
+#[inline(always)]
+unsafe fn perform<const RETURNS: bool>(atomic: &Atomic, work: Work, places: &[*mut u32; WARP_SIZE]) {
+    let Work { lanes, first, together, alone, global, b, c, old } = work;
+    // Text, not closures: what is called per lane must be a part of its loop, with its variables in registers.
+    macro_rules! each {
+        ($lane:ident, $body:expr) => {
+            if lanes == FULL {
+                for $lane in 0..WARP_SIZE {
+                    $body
+                }
+            } else {
+                let mut rest = lanes;
+                while rest != 0 {
+                    let $lane = rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    $body
+                }
+            }
+        };
     }
-    let alone = shared || grid.exclusive;
-    let slots = atomic.slots(&grid.code.slots);
-    let b = registers.words(slots[1].slot);
-    let c = slots.get(2).map_or(b, |slot| registers.words(slot.slot));
-    // SAFETY: registers have 32 words.
-    let operand = |row: *mut u32, lane: usize| unsafe { *row.add(lane) };
-    // SAFETY: the active lanes are inside, and aligned.
-    let cell = |lane: usize| unsafe {
-        Cell(AtomicU32::from_ptr(words.wrapping_byte_add(offsets[lane] as usize)), alone)
-    };
-    let mut old = [0u32; WARP_SIZE];
-    // Text, not closures: what is called per lane must be a part of its loop.
+    macro_rules! word {
+        ($lane:expr) => {
+            // SAFETY: the caller's promise.
+            unsafe { AtomicU32::from_ptr(places[$lane]) }
+        };
+    }
+    // A result may lie in the row of an operand: it is written once the lane's operands are used.
+    macro_rules! keep {
+        ($lane:expr, $value:expr) => {{
+            let value = $value;
+            if RETURNS {
+                // SAFETY: the caller's promise.
+                unsafe { *old.add($lane) = value };
+            }
+        }};
+    }
     macro_rules! run {
         ($op:expr, $ty:expr, $instruction:expr) => {{
             let instruction: Option<&fn(&AtomicU32, u32) -> u32> = $instruction;
             macro_rules! new {
                 ($old:expr, $lane:expr) => {{
-                    let (b, c) = (operand(b, $lane).into(), operand(c, $lane).into());
-                    combine($op, $ty, !shared, u64::from($old), b, c) as u32
+                    // SAFETY: rows have 32 words.
+                    let (b, c) = unsafe { (*b.add($lane), *c.add($lane)) };
+                    combine($op, $ty, global, u64::from($old), b.into(), c.into()) as u32
                 }};
             }
-            if together {
-                cell(first).update(|start| {
+            // Tries `$new`, of what is there as `$now`, until nothing came between; the old value.
+            macro_rules! exchange {
+                ($word:expr, $now:ident, $new:expr) => {{
+                    let mut $now = $word.load(Relaxed);
+                    loop {
+                        let new = $new;
+                        match $word.compare_exchange_weak($now, new, Relaxed, Relaxed) {
+                            Ok(_) => break $now,
+                            Err(other) => $now = other,
+                        }
+                    }
+                }};
+            }
+            if together && alone {
+                let word = word!(first);
+                let mut now = word.load(Relaxed);
+                each!(lane, {
+                    let new = new!(now, lane);
+                    keep!(lane, now);
+                    now = new;
+                });
+                word.store(now, Relaxed);
+            } else if together {
+                // Tried again and again: the operands stay until it is done.
+                let mut found = [0; WARP_SIZE];
+                let word = word!(first);
+                exchange!(word, start, {
                     let mut now = start;
-                    each_lane(lanes, |lane| {
-                        old[lane] = now;
+                    each!(lane, {
+                        found[lane] = now;
                         now = new!(now, lane);
                     });
                     now
                 });
+                each!(lane, keep!(lane, found[lane]));
             } else if alone {
-                each_lane(lanes, |lane| {
-                    let word = cell(lane).0;
-                    old[lane] = word.load(Relaxed);
-                    word.store(new!(old[lane], lane), Relaxed);
+                each!(lane, {
+                    let word = word!(lane);
+                    let now = word.load(Relaxed);
+                    word.store(new!(now, lane), Relaxed);
+                    keep!(lane, now);
                 });
             } else if let Some(instruction) = instruction {
-                each_lane(lanes, |lane| old[lane] = instruction(cell(lane).0, operand(b, lane)));
+                // SAFETY: rows have 32 words.
+                each!(lane, keep!(lane, instruction(word!(lane), unsafe { *b.add(lane) })));
             } else {
-                each_lane(lanes, |lane| old[lane] = cell(lane).update(|old| new!(old, lane)));
+                each!(lane, keep!(lane, exchange!(word!(lane), now, new!(now, lane))));
             }
         }};
     }
@@ -138,8 +189,63 @@ unsafe fn body<O: Observer>(
         Add U32 fetch_add, Add S32 fetch_add, Add F32, Min U32, Min S32, Max U32, Max S32, And B32 fetch_and,
         Or B32 fetch_or, Xor B32 fetch_xor, Exch B32 swap, Cas B32, Inc U32
     );
-    if slots[0].rows == 1 {
-        registers.write(slots[0].slot, lanes, &old);
+}
+
+/// Does it if all lanes are inside `range`.
+///
+/// # Safety
+/// The CPU must have the level that this is compiled for; `range.words` must be valid for `range.size` bytes;
+/// decoding set `simple` only for registers of one word.
+#[inline(always)]
+unsafe fn body(
+    registers: &mut Registers,
+    at: &At<'_>,
+    atomic: &Atomic,
+    slots: &[RegisterSlot],
+    range: Range,
+    alone: bool,
+) -> bool {
+    let (access, lanes) = (at.access, at.lanes);
+    let address = registers.words(access.address);
+    // Full warps have their own version of the check.
+    macro_rules! places {
+        ($wide:literal) => {
+            // SAFETY: the register has 32 elements of so many words; none stands for a row of zeros.
+            unsafe {
+                if lanes == FULL {
+                    places::<$wide>(address, access.offset as u64, range, FULL)
+                } else {
+                    places::<$wide>(address, access.offset as u64, range, lanes)
+                }
+            }
+        };
+    }
+    let found = if access.address_rows == 2 { places!(true) } else { places!(false) };
+    let Some((places, same)) = found else { return false };
+    let together = same && lanes & (lanes - 1) != 0;
+    // Sums of floating-point numbers on one cell have a shorter way.
+    if together && atomic.ty == S::F32 {
+        return false;
+    }
+    let slots = atomic.slots(slots);
+    let b = registers.words(slots[1].slot);
+    let work = Work {
+        lanes,
+        first: lanes.trailing_zeros() as usize & (WARP_SIZE - 1),
+        together,
+        alone,
+        global: access.space != AccessSpace::Shared,
+        b,
+        c: slots.get(2).map_or(b, |slot| registers.words(slot.slot)),
+        old: registers.words(slots[0].slot),
+    };
+    // SAFETY: the active lanes are inside, and aligned; registers have 32 words.
+    unsafe {
+        if slots[0].rows == 1 {
+            perform::<true>(atomic, work, &places);
+        } else {
+            perform::<false>(atomic, work, &places);
+        }
     }
     true
 }
@@ -147,14 +253,16 @@ unsafe fn body<O: Observer>(
 macro_rules! levels {
     ($($name:ident, [$($feature:literal)?];)*) => {$(
         $(#[cfg(target_arch = "x86_64")] #[target_feature(enable = $feature)])?
-        unsafe fn $name<O: Observer>(
-            machine: &mut Machine<'_, '_, O>,
+        unsafe fn $name(
             registers: &mut Registers,
             at: &At<'_>,
             atomic: &Atomic,
+            slots: &[RegisterSlot],
+            range: Range,
+            alone: bool,
         ) -> bool {
             // SAFETY: the caller's: the CPU has the level.
-            unsafe { body(machine, registers, at, atomic) }
+            unsafe { body(registers, at, atomic, slots, range, alone) }
         }
     )*};
 }
@@ -178,14 +286,20 @@ impl<O: Observer> Machine<'_, '_, O> {
         if O::ACTIVE || at.access.simple == Simple::No {
             return false;
         }
-        // SAFETY: the level is at most what this CPU was found to have.
+        let shared = at.access.space == AccessSpace::Shared;
+        let range = if shared { Some(self.shared_range()) } else { self.hinted_range(at, true) };
+        let Some(range) = range else { return false };
+        let grid = self.worker.grid;
+        let alone = shared || grid.exclusive;
+        let slots = &grid.code.slots[..];
+        // SAFETY: the level is at most what this CPU was found to have; a range is memory that lives.
         unsafe {
-            match self.worker.grid.level {
+            match grid.level {
                 #[cfg(target_arch = "x86_64")]
-                SimdLevel::Avx512 => avx512(self, registers, at, atomic),
+                SimdLevel::Avx512 => avx512(registers, at, atomic, slots, range, alone),
                 #[cfg(target_arch = "x86_64")]
-                SimdLevel::Avx2 => avx2(self, registers, at, atomic),
-                _ => baseline(self, registers, at, atomic),
+                SimdLevel::Avx2 => avx2(registers, at, atomic, slots, range, alone),
+                _ => baseline(registers, at, atomic, slots, range, alone),
             }
         }
     }
