@@ -5,9 +5,9 @@ use super::cta::{BARRIERS, Cta};
 use super::fault::Fault;
 use super::step::Machine;
 use super::warp::{Group, Wait, Warp};
-use crate::code::{Action, BarrierKind};
+use crate::code::{Action, Barrier, BarrierKind};
 use crate::finding::FindingKind;
-use crate::lanes::LaneMask;
+use crate::lanes::{LaneMask, Registers};
 use crate::observer::Observer;
 
 /// One of a block's barriers between two completions.
@@ -24,6 +24,8 @@ pub(crate) struct BlockBarrier {
     active: bool,
     /// Warps with live lanes that have not arrived, if no count is expected.
     missing: u32,
+    /// Threads that count as arrived, if a count is expected.
+    come: u32,
     popc: u32,
     and: bool,
     or: bool,
@@ -34,8 +36,10 @@ pub(crate) struct BlockBarrier {
 /// What became of a warp that arrived.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// It waits.
-    Waits,
+    /// It waits at the barrier of this number.
+    Waits(u8),
+    /// It goes on; others wait still.
+    GoesOn,
     /// It was the last: the barrier is complete, and it goes on.
     Last,
 }
@@ -175,10 +179,18 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(())
     }
 
-    /// All live lanes of the running warp arrive at `bar.sync` of barrier `id`, the common case. `None` if
-    /// nothing was done: something is special.
-    #[inline(always)]
-    pub(super) fn arrive_whole(&mut self, lanes: LaneMask, id: u8) -> Option<Arrival> {
+    /// All live lanes of the running warp arrive at a barrier, the common case. `None` if nothing was done:
+    /// something is special.
+    pub(super) fn arrive_whole(
+        &mut self,
+        lanes: LaneMask,
+        barrier: &Barrier,
+        registers: &Registers,
+    ) -> Option<Arrival> {
+        let (id, expected) = match barrier.whole {
+            Some(id) => (id, None),
+            None => self.plain(lanes, barrier, registers)?,
+        };
         let cta = &mut *self.cta;
         let state = &mut cta.barriers[usize::from(id) % BARRIERS];
         if self.worker.random.is_some() {
@@ -186,23 +198,52 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         if !state.active {
             state.open(cta.warps.len());
-            state.missing = state.count_missing(&cta.warps);
+            state.expected = expected;
+            match expected {
+                Some(_) => state.come = 0,
+                None => state.missing = state.count_missing(&cta.warps),
+            }
             cta.open_barriers |= 1 << id;
-        } else if state.expected.is_some() || state.reduction || state.arrived[self.index] != 0 {
+        } else if state.expected != expected || state.reduction || state.arrived[self.index] != 0 {
             return None;
         }
         state.arrived[self.index] = lanes;
-        state.missing -= 1;
-        let missing = state.missing;
+        let complete = match expected {
+            // A warp counts whole.
+            Some(expected) => {
+                state.come += 32;
+                state.come >= expected
+            }
+            None => {
+                state.missing -= 1;
+                state.missing == 0
+            }
+        };
+        let waits = barrier.kind != BarrierKind::Arrive;
         let warp = self.warp_id();
         if let Some(watcher) = self.worker.observer.watcher() {
-            watcher.arrived(warp, lanes, id, true);
+            watcher.arrived(warp, lanes, id, waits);
         }
-        if missing > 0 {
-            return Some(Arrival::Waits);
+        if complete {
+            self.release(usize::from(id));
+            return Some(Arrival::Last);
         }
-        self.release(usize::from(id));
-        Some(Arrival::Last)
+        Some(if waits { Arrival::Waits(id) } else { Arrival::GoesOn })
+    }
+
+    /// Number and count of a barrier that only waits, or does not; `None` if something is special.
+    fn plain(&self, lanes: LaneMask, barrier: &Barrier, registers: &Registers) -> Option<(u8, Option<u32>)> {
+        if !matches!(barrier.kind, BarrierKind::Sync | BarrierKind::Arrive)
+            || self.worker.grid.options.synccheck
+        {
+            return None;
+        }
+        let first = lanes.trailing_zeros() as usize & 31;
+        let id = registers.lane::<u32>(barrier.id, first);
+        let expected = barrier.count.map(|slot| registers.lane::<u32>(slot, first));
+        let threads = self.cta.warps.len() as u32 * 32;
+        let fine = |count: u32| count != 0 && count.is_multiple_of(32) && count <= threads;
+        (id < BARRIERS as u32 && expected.is_none_or(fine)).then_some((id as u8, expected))
     }
 
     /// Releases the threads that wait at a barrier if all it waits for have come.
@@ -212,11 +253,10 @@ impl<O: Observer> Machine<'_, '_, O> {
             return;
         }
         state.missing = state.count_missing(&self.cta.warps);
-        let state = &self.cta.barriers[id];
-        let complete = match state.expected {
-            Some(expected) => state.count(self.cta) >= expected,
-            None => state.missing == 0,
-        };
+        let come = self.cta.barriers[id].count(self.cta);
+        let state = &mut self.cta.barriers[id];
+        state.come = come;
+        let complete = state.expected.map_or(state.missing == 0, |expected| come >= expected);
         if complete {
             self.release(id);
         }

@@ -415,13 +415,12 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
                 Action::Barrier(barrier) => {
                     let strong = self.worker.grid.weak.is_none();
-                    let whole = strong && self.is_whole_for_barrier(self.index, active);
-                    let Some(id) = barrier.whole.filter(|_| whole) else {
+                    if !strong || !self.is_whole_for_barrier(self.index, active) {
                         break Event::Barrier(active);
-                    };
-                    match self.arrive_whole(active, id) {
-                        Some(Arrival::Last) => {}
-                        Some(Arrival::Waits) => {
+                    }
+                    match self.arrive_whole(active, barrier, &registers) {
+                        Some(Arrival::Last | Arrival::GoesOn) => {}
+                        Some(Arrival::Waits(id)) => {
                             position += 1;
                             // From the variables: the group's own fields would have to be written first.
                             if let Some(entry) = self.warp_mut().groups.first_mut() {

@@ -17,7 +17,7 @@ use super::barrier::Arrival;
 use super::step::{Machine, Pause, lane_count, two_ways};
 use super::warp::{Group, ROOT, Wait};
 use super::worker::HEAVY;
-use crate::code::{Action, WarpOp};
+use crate::code::{Action, Barrier, WarpOp};
 use crate::lanes::{LaneMask, Pred, Registers};
 use crate::observer::Observer;
 
@@ -82,19 +82,22 @@ impl<O: Observer> Machine<'_, '_, O> {
     pub(super) fn run_together(&mut self, slice: u64) -> Option<Together> {
         let mut left = slice as i64;
         let mut first = true;
+        let mut team = Team { members: SmallVec::new(), count: 0, next: LEFT, width: 0 };
         loop {
-            let Some(mut team) = self.team() else {
+            if !self.assemble(&mut team) {
                 let end =
                     Together { pause: Pause::Blocked, ran: (slice as i64 - left) as u64, left_out: false };
                 return (!first).then_some(end);
-            };
+            }
             first = false;
             while left > 0 && team.choose() {
                 let run = self.run_team(&mut team, &mut left);
                 if self.worker.grid.stop.load(Ordering::Relaxed) {
                     left = 0;
                 }
-                if let Run::Released = run {
+                if let Run::Released = run
+                    && !self.welcome(&mut team)
+                {
                     break;
                 }
             }
@@ -113,9 +116,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
     }
 
-    /// The warps that can run together.
-    fn team(&mut self) -> Option<Team> {
-        let mut team = Team { members: SmallVec::new(), count: 0, next: LEFT, width: 0 };
+    /// Makes a team of the warps that can run together; false if there are fewer than two.
+    fn assemble(&mut self, team: &mut Team) -> bool {
+        team.members.clear();
         let rows = self.cta.warps.first().map_or(0, |warp| warp.rows.len());
         let most = (TEAM_ROWS / rows.max(1)).clamp(4, MOST);
         for index in 0..self.cta.warps.len() {
@@ -126,7 +129,27 @@ impl<O: Observer> Machine<'_, '_, O> {
                 team.members.push(Member { index, position, lanes, registers });
             }
         }
-        (team.members.len() > 1).then_some(team)
+        team.members.len() > 1
+    }
+
+    /// Members that had left and are whole again run on; false if there are other warps, which may run too.
+    fn welcome(&mut self, team: &mut Team) -> bool {
+        let all = team.members.len() == self.cta.warps.len();
+        if all {
+            let left = |member: &&mut Member| member.position == LEFT;
+            team.members.iter_mut().filter(left).for_each(|member| self.renew(member));
+        }
+        all
+    }
+
+    /// Takes a member's state from its warp, if that is whole.
+    fn renew(&mut self, member: &mut Member) {
+        let warp = &self.cta.warps[member.index];
+        member.position = LEFT;
+        if let ([group], true) = (&warp.groups[..], warp.is_whole()) {
+            (member.position, member.lanes) = (group.position, group.lanes);
+            member.registers = self.registers_of(member.index, ROOT);
+        }
     }
 
     /// Leaves a member's state where the interpreter of single warps looks for it.
@@ -157,11 +180,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             *left -= self.run_warp(*left as u64).1 as i64;
             self.until_whole = false;
         }
-        member.position = LEFT;
-        if let ([group], true) = (&self.warp().groups[..], self.warp().is_whole()) {
-            (member.position, member.lanes) = (group.position, group.lanes);
-            member.registers = self.registers(ROOT);
-        }
+        self.renew(member);
     }
 
     /// Accounts for the instructions before `end` of a run.
@@ -207,14 +226,23 @@ impl<O: Observer> Machine<'_, '_, O> {
             let mut inst = &insts[position as usize];
             let guard = inst.guard;
             if let Action::Lanes(run, operands) | Action::BeforeBranch(run, operands) = &inst.action {
-                for member in here.iter_mut() {
-                    let active = member.active(guard);
-                    if active != member.lanes {
-                        idle += lane_count(member.lanes & !active);
+                // SAFETY: decoding took the function for a SIMD level that this CPU was found to have, and
+                // numbered its slots within the kernel's frame.
+                let run =
+                    |member: &mut Member, active| unsafe { run(&mut member.registers, operands, active) };
+                if guard == Pred::TRUE {
+                    for member in here.iter_mut() {
+                        let lanes = member.lanes;
+                        run(member, lanes);
                     }
-                    // SAFETY: decoding took the function for a SIMD level that this CPU was found to
-                    // have, and numbered its slots within the kernel's frame.
-                    unsafe { run(&mut member.registers, operands, active) };
+                } else {
+                    for member in here.iter_mut() {
+                        let active = member.active(guard);
+                        if active != member.lanes {
+                            idle += lane_count(member.lanes & !active);
+                        }
+                        run(member, active);
+                    }
                 }
                 position += 1;
                 if let Action::Lanes(..) = inst.action {
@@ -331,14 +359,15 @@ impl<O: Observer> Machine<'_, '_, O> {
                 Action::Barrier(barrier) => {
                     let whole =
                         |member: &Member| self.is_whole_for_barrier(member.index, member.active(guard));
-                    let whole = here.iter().all(whole);
-                    let Some(id) = barrier.whole.filter(|_| whole) else {
+                    if !here.iter().all(whole) {
                         moved!(position, position);
                         here.iter_mut().for_each(|member| self.part(member, position, left));
                         return Run::Released;
-                    };
-                    let alive = self.cta.warps.iter().filter(|warp| warp.live() != 0).count();
-                    if alive == here.len() && self.cta.open_barriers == 0 {
+                    }
+                    if let Some(id) = barrier.whole
+                        && self.cta.open_barriers == 0
+                        && here.len() == self.cta.warps.iter().filter(|warp| warp.live() != 0).count()
+                    {
                         self.worker.stats.barriers += 1;
                         if O::ACTIVE {
                             self.tell_of_barrier(here, id);
@@ -347,30 +376,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                         continue;
                     }
                     moved!(position + 1, position + 1);
-                    let mut released = false;
-                    for member in here {
-                        self.index = member.index;
-                        self.park(member, position + 1);
-                        match self.arrive_whole(member.lanes, id) {
-                            Some(Arrival::Waits) => {
-                                self.warp_mut().groups[0].wait = Wait::Barrier(id);
-                                member.position = LEFT;
-                            }
-                            Some(Arrival::Last) => released = true,
-                            None => {
-                                let mut group = member.group(position);
-                                group.last_run = self.warp().clock;
-                                if let Err(fault) = self.arrive(0, &mut group, member.lanes) {
-                                    self.fault(0, &group, *fault);
-                                    self.complete_collectives();
-                                    self.recheck_barriers();
-                                }
-                                member.position = LEFT;
-                                released = true;
-                            }
-                        }
-                    }
-                    return if released { Run::Released } else { Run::Moved };
+                    return self.arrive_together(here, barrier, position);
                 }
                 Action::Return | Action::Exit
                     if here.iter().all(|member| [0, member.lanes].contains(&member.active(guard))) =>
@@ -398,6 +404,36 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
             }
         }
+    }
+
+    /// Whole warps, which stand behind a barrier already, arrive at it one after the other.
+    #[inline(never)]
+    fn arrive_together(&mut self, here: &mut [Member], barrier: &Barrier, position: u32) -> Run {
+        let mut run = Run::Moved;
+        for member in here {
+            self.index = member.index;
+            self.park(member, position + 1);
+            match self.arrive_whole(member.lanes, barrier, &member.registers) {
+                Some(Arrival::Waits(id)) => {
+                    self.warp_mut().groups[0].wait = Wait::Barrier(id);
+                    member.position = LEFT;
+                }
+                Some(Arrival::GoesOn) => {}
+                Some(Arrival::Last) => run = Run::Released,
+                None => {
+                    let mut group = member.group(position);
+                    group.last_run = self.warp().clock;
+                    if let Err(fault) = self.arrive(0, &mut group, member.lanes) {
+                        self.fault(0, &group, *fault);
+                        self.complete_collectives();
+                        self.recheck_barriers();
+                    }
+                    member.position = LEFT;
+                    run = Run::Released;
+                }
+            }
+        }
+        run
     }
 
     /// Tells a watcher that all live threads of the block arrive at a barrier, which thereby completes.
