@@ -164,23 +164,33 @@ impl Decoder<'_> {
             access.order = MemOrder::Acquire;
         }
         // Parameters of the kernel are constants of the launch.
-        let known = access.space == AccessSpace::Param && access.address_rows == 0;
-        let start = u64::try_from(access.offset).ok();
-        let end = start.and_then(|start| start.checked_add(access.bytes().into()));
-        if known && end.is_some_and(|end| end <= self.function.param_bytes) {
-            for at in 0..access.elements.len {
-                let slot = self.code.slots[(access.elements.start + at) as usize];
-                if slot.rows == 0 {
-                    continue;
-                }
-                let offset = access.offset as u32 + at * u32::from(access.size);
-                let constant = self.constant(Constant::Param(offset, access.size, access.signed, slot.rows));
+        let Access { space, address, address_rows, offset, size, signed, .. } = access;
+        let slots = access.elements.start as usize..;
+        let slots = self.code.slots[slots][..access.elements.len as usize].to_vec();
+        let constants: Option<Vec<Constant>> = (slots.iter().enumerate())
+            .map(|(at, slot)| {
+                let offset = offset.checked_add(at as i64 * i64::from(size))?;
+                let place = Place { space, address, address_rows, offset };
+                self.parameter(&place, size, signed, slot.rows)
+            })
+            .collect();
+        if let Some(constants) = constants {
+            for (slot, constant) in slots.iter().zip(constants).filter(|(slot, _)| slot.rows != 0) {
+                let constant = self.constant(constant);
                 self.unary(guard, semantics::copy(slot.rows), slot.slot, constant, 0);
             }
             return Ok(());
         }
         self.emit(guard, Action::Load(access));
         Ok(())
+    }
+
+    /// The part of the kernel's parameters that an element is, if it is known.
+    pub(super) fn parameter(&self, place: &Place, size: u8, signed: bool, rows: u8) -> Option<Constant> {
+        let known = place.space == AccessSpace::Param && place.address_rows == 0;
+        let start = u32::try_from(place.offset).ok().filter(|_| known)?;
+        let end = start.checked_add(size.into())?;
+        (u64::from(end) <= self.function.param_bytes).then_some(Constant::Param(start, size, signed, rows))
     }
 
     pub(super) fn store(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
@@ -276,6 +286,10 @@ impl Decoder<'_> {
             return Err(format!("`{op}`"));
         }
         let (destination, rest) = match operands {
+            // Nobody reads it.
+            [Operand::Register(id), rest @ ..] if returns && !self.fixed.read[id.index()] => {
+                (Operand::Sink, rest)
+            }
             [d, rest @ ..] if returns => (*d, rest),
             rest => (Operand::Sink, rest),
         };

@@ -19,6 +19,7 @@ mod asynchronous;
 mod compiler;
 mod contract;
 mod control;
+mod fixed;
 mod flow;
 mod liveness;
 mod matrix;
@@ -28,8 +29,10 @@ mod registers;
 mod sync;
 
 pub use compiler::Rewrite;
+use fixed::Fixed;
 use flow::Flow;
 pub(crate) use liveness::Uses;
+use liveness::intervals;
 use registers::Allocation;
 
 /// Why an instruction cannot be decoded; the text names what is not supported.
@@ -247,6 +250,7 @@ struct Decoder<'a> {
     code: &'a mut Code,
     pools: &'a mut Pools,
     allocation: Allocation,
+    fixed: Fixed,
     /// Frame offsets of `.local` variables and of `.param` variables of calls.
     locals: FxHashMap<VarId, u32>,
     local_bytes: u32,
@@ -322,6 +326,7 @@ impl<'a> Decoder<'a> {
             code,
             pools,
             allocation: Allocation::default(),
+            fixed: Fixed::default(),
             locals,
             local_bytes,
             temporaries: 0,
@@ -333,7 +338,9 @@ impl<'a> Decoder<'a> {
 
     fn run(mut self) {
         let flow = Flow::new(self.module, self.body);
-        self.allocation = Allocation::new(self.module, self.function, self.body, &flow);
+        let live = intervals(self.module, self.body, &flow, self.function.registers.len());
+        self.fixed = self.fixed(&live);
+        self.allocation = Allocation::new(self.function, live, &self.fixed.places);
         let start = self.code.insts.len() as u32;
         let mut position_of_block = vec![u32::MAX; flow.blocks.len()];
         let mut fixups: Vec<(usize, u32)> = Vec::new();
@@ -469,6 +476,10 @@ impl<'a> Decoder<'a> {
                 }
                 _ => {}
             }
+        }
+        if self.fixed.moves[self.at as usize] {
+            self.emit(Pred::TRUE, Action::Nothing);
+            return Ok(());
         }
         let guard = self.guard(inst);
         if self.asynchronous(guard, op, operands)? {

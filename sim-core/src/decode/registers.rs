@@ -1,11 +1,10 @@
 //! Rows for registers: a linear scan over live intervals in layout order.
 
-use ptx_frontend::{Body, Function, Module, RegId, ScalarType};
+use ptx_frontend::{Function, RegId, ScalarType};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::flow::Flow;
-use super::liveness::{Interval, intervals};
+use super::liveness::Interval;
 use super::rows_of;
 use crate::code::RegisterSlot;
 use crate::lanes::{Pred, Slot};
@@ -58,9 +57,13 @@ impl Pool {
 }
 
 impl Allocation {
-    pub(crate) fn new(module: &Module, function: &Function, body: &Body, flow: &Flow) -> Allocation {
+    /// Rows for live registers, but for those that have a place already.
+    pub(crate) fn new(
+        function: &Function,
+        mut live: Vec<Option<Interval>>,
+        fixed: &[Option<RegisterSlot>],
+    ) -> Allocation {
         let count = function.registers.len();
-        let mut live = intervals(module, body, flow, count);
         // Register parameters are set and read from outside the body.
         let whole = Interval { start: 0, end: u32::MAX };
         for param in function.params.iter().chain(&function.returns) {
@@ -94,6 +97,10 @@ impl Allocation {
                 let rows = rows_of(ty);
                 events.push((interval.start, i32::from(rows)));
                 events.push((interval.end.saturating_add(1), -i32::from(rows)));
+                if let Some(place) = fixed[id as usize] {
+                    allocation.places[id as usize] = Place::Rows(place);
+                    continue;
+                }
                 let next = &mut allocation.rows;
                 let row = pools[rows.trailing_zeros() as usize].take(interval, || {
                     *next += u32::from(rows);
