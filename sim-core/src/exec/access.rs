@@ -466,12 +466,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             // Blocks of the device heap come and go inside their allocation: no hint for them. Weak memory has
             // no fast way.
             if !heap && self.worker.grid.weak.is_none() {
-                self.worker.hints[at.position as usize] = Hint {
-                    base: allocation.base,
-                    size: allocation.size,
-                    words: allocation.cells.words().as_ptr(),
-                    writable: allocation.kind != AllocationKind::Const,
-                };
+                self.worker.hints[at.position as usize] = Hint::of(allocation);
             }
             return Ok((index, lanes));
         }

@@ -88,8 +88,9 @@ pub(crate) fn warp_rows(code: &Code, block: Dim3) -> Vec<Row> {
 }
 
 impl Cta {
-    /// Makes it the block with linear index `index`, before its first instruction.
-    pub(crate) fn reset(&mut self, grid: &Grid<'_>, index: u64) {
+    /// Makes it the block with linear index `index`, before its first instruction. `again`: it was another block
+    /// of this launch.
+    pub(crate) fn reset(&mut self, grid: &Grid<'_>, index: u64, again: bool) {
         let launch = grid.launch;
         let threads = launch.block.count() as u64;
         let warps = threads.div_ceil(32) as usize;
@@ -106,7 +107,7 @@ impl Cta {
             warp.reset(grid.code, at as u32, lanes_of(threads, at as u32));
         }
         for at in 0..warps {
-            self.fill_specials(grid, at);
+            self.fill_specials(grid, at, again);
         }
         self.shared.reset(grid.shared_bytes);
         if grid.options.initcheck {
@@ -123,11 +124,13 @@ impl Cta {
     }
 
     /// Sets the special registers: those of the warp's place in any block, then the block's own.
-    fn fill_specials(&mut self, grid: &Grid<'_>, warp: usize) {
+    fn fill_specials(&mut self, grid: &Grid<'_>, warp: usize, again: bool) {
         use ptx_frontend::SpecialRegister as R;
         let specials = &grid.code.warp_specials;
         let rows = &mut self.warps[warp].rows[..specials.len()];
-        rows.copy_from_slice(&grid.warp_rows[warp * specials.len()..][..specials.len()]);
+        if !again {
+            rows.copy_from_slice(&grid.warp_rows[warp * specials.len()..][..specials.len()]);
+        }
         for (row, special) in rows.iter_mut().zip(specials) {
             let value = match *special {
                 R::Ctaid(c) => self.position.component(c),
@@ -142,6 +145,19 @@ impl Cta {
             };
             *row = Row::splat(value);
         }
+    }
+
+    /// Leaves nothing of a finished block in its buffers.
+    pub(crate) fn empty(&mut self) {
+        self.warps.iter_mut().for_each(Warp::empty);
+        self.shared.reset(0);
+        self.shared_written = Written::default();
+    }
+
+    /// Bytes that its buffers take.
+    pub(crate) fn held(&self) -> u64 {
+        let rows = self.warps.iter().map(|warp| warp.rows.capacity() + warp.local.capacity()).sum::<usize>();
+        ((rows + self.shared.rows.capacity()) * size_of::<Row>()) as u64
     }
 
     /// Bytes of its memory and registers.

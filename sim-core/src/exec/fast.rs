@@ -19,7 +19,7 @@ use crate::code::AccessSpace;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::SimdLevel;
 use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
-use crate::memory::window;
+use crate::memory::{Allocation, AllocationKind, window};
 use crate::observer::{Memory, Observer, Shape};
 #[cfg(target_arch = "x86_64")]
 use vector::{Avx2, Avx512};
@@ -40,6 +40,15 @@ pub(crate) struct Hint {
 
 impl Hint {
     pub(crate) const NONE: Hint = Hint { base: 0, size: 0, words: std::ptr::null(), writable: false };
+
+    pub(crate) fn of(allocation: &Allocation) -> Hint {
+        Hint {
+            base: allocation.base,
+            size: allocation.size,
+            words: allocation.cells.words().as_ptr(),
+            writable: allocation.kind != AllocationKind::Const,
+        }
+    }
 }
 
 /// How the active addresses of half a warp lie to each other.

@@ -4,11 +4,12 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::cta::Cta;
 use super::fault::{self, Fault, Findings};
+use super::kept::{Blocks, Kernel};
 use super::random::{Order, Random};
 use super::weak::WeakMemory;
 use super::worker::Worker;
@@ -23,9 +24,10 @@ use crate::observer::Observer;
 /// What all blocks of a launch share.
 pub(crate) struct Grid<'a> {
     pub code: &'a Code,
+    pub kernel: &'a Kernel,
+    pub blocks: &'a Blocks,
     pub constants: Vec<Row>,
-    /// See [`super::cta::warp_rows`].
-    pub warp_rows: Vec<Row>,
+    pub warp_rows: Arc<[Row]>,
     pub memory: &'a GlobalMemory,
     pub heap: &'a super::heap::DeviceHeap,
     pub wide: Wide,
@@ -60,7 +62,7 @@ pub(crate) struct Grid<'a> {
     queue: Apart<Mutex<Queue>>,
     /// The next block to start; beyond the last when all have.
     next: Apart<AtomicU64>,
-    blocks: u64,
+    count: u64,
     /// In which order blocks start, with a seed; otherwise by index.
     order: Option<Order>,
 }
@@ -97,7 +99,8 @@ pub(crate) enum Task {
 impl<'a> Grid<'a> {
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn new(
-        code: &'a Code,
+        kernel: &'a Kernel,
+        blocks: &'a Blocks,
         constants: Vec<Row>,
         memory: &'a GlobalMemory,
         heap: &'a super::heap::DeviceHeap,
@@ -113,9 +116,10 @@ impl<'a> Grid<'a> {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
             jobs => jobs,
         };
-        let blocks = launch.grid.count() as u64;
+        let code = &*kernel.code;
+        let count = launch.grid.count() as u64;
         // Weak memory is one lane's at a time.
-        let jobs = if options.weak { 1 } else { jobs.min(blocks.max(1) as usize) };
+        let jobs = if options.weak { 1 } else { jobs.min(count.max(1) as usize) };
         let functions_by_address = code
             .functions
             .iter()
@@ -124,8 +128,10 @@ impl<'a> Grid<'a> {
             .collect();
         Grid {
             code,
+            kernel,
+            blocks,
             constants,
-            warp_rows: super::cta::warp_rows(code, launch.block),
+            warp_rows: kernel.warp_rows(launch.block),
             memory,
             heap,
             wide: Wide::of(level),
@@ -148,12 +154,12 @@ impl<'a> Grid<'a> {
             output: Mutex::default(),
             printed: AtomicU64::new(0),
             queue: Apart(Mutex::new(Queue {
-                random: (options.interleave || options.seed != 0).then(|| Random::new(options.seed, blocks)),
+                random: (options.interleave || options.seed != 0).then(|| Random::new(options.seed, count)),
                 ..Queue::default()
             })),
             next: Apart(AtomicU64::new(0)),
-            blocks,
-            order: (options.seed != 0).then(|| Order::new(options.seed, blocks)),
+            count,
+            order: (options.seed != 0).then(|| Order::new(options.seed, count)),
         }
     }
 
@@ -190,14 +196,14 @@ impl<'a> Grid<'a> {
     /// The next block to start.
     fn start(&self) -> Option<u64> {
         // Far from wrapping around: each worker asks but once more after the last.
-        let next = if self.are_left() { self.next.0.fetch_add(1, Relaxed) } else { self.blocks };
+        let next = if self.are_left() { self.next.0.fetch_add(1, Relaxed) } else { self.count };
         let nth = |at| self.order.as_ref().map_or(at, |order| order.number(at));
-        (next < self.blocks).then(|| nth(next))
+        (next < self.count).then(|| nth(next))
     }
 
     /// Whether there are blocks to start.
     fn are_left(&self) -> bool {
-        self.next.0.load(Relaxed) < self.blocks
+        self.next.0.load(Relaxed) < self.count
     }
 
     /// Notes that a block is finished; the next thing to do. A new block takes its place without a lock.
@@ -211,7 +217,7 @@ impl<'a> Grid<'a> {
 
     /// Whether there is only one block.
     pub(crate) fn is_one_block(&self) -> bool {
-        self.blocks == 1
+        self.count == 1
     }
 
     /// Whether a block that waits for others should let them run.

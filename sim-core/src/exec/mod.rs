@@ -12,6 +12,7 @@ mod fault;
 mod grid;
 mod heap;
 mod initcheck;
+mod kept;
 mod launch_view;
 mod matrix;
 mod printf;
@@ -42,6 +43,7 @@ use crate::watch::LaunchShape;
 pub use fast::Simple;
 use grid::{Grid, constant_rows};
 use heap::DeviceHeap;
+use kept::{Blocks, Kernel};
 pub use launch_view::LaunchView;
 
 /// The address by which kernels know a function.
@@ -66,6 +68,7 @@ pub struct Simulator {
     level: SimdLevel,
     memory: GlobalMemory,
     heap: DeviceHeap,
+    blocks: Blocks,
     modules: Mutex<FxHashMap<ModuleId, Arc<Loaded>>>,
     next_module: std::sync::atomic::AtomicU32,
 }
@@ -76,7 +79,7 @@ struct Loaded {
     module: Arc<Module>,
     /// Addresses of `.global` and `.const` variables.
     addresses: FxHashMap<VarId, u64>,
-    codes: Mutex<FxHashMap<FuncId, Arc<Code>>>,
+    kernels: Mutex<FxHashMap<FuncId, Arc<Kernel>>>,
 }
 
 impl Simulator {
@@ -97,6 +100,7 @@ impl Simulator {
             level: level.min(SimdLevel::detect()),
             memory,
             heap: DeviceHeap::default(),
+            blocks: Blocks::default(),
             modules: Mutex::default(),
             next_module: 0.into(),
         }
@@ -158,15 +162,17 @@ impl Simulator {
     /// The decoded kernel, decoded at its first launch.
     pub fn code(&self, module: ModuleId, kernel: &str) -> Result<Arc<Code>, Error> {
         let loaded = self.loaded(module)?;
+        Ok(self.kernel(&loaded, kernel)?.code.clone())
+    }
+
+    fn kernel(&self, loaded: &Loaded, kernel: &str) -> Result<Arc<Kernel>, Error> {
         let id = loaded.module.kernel(kernel).ok_or_else(|| Error::NoSuchKernel {
             name: kernel.into(),
             candidates: loaded.module.kernels().map(|(_, kernel)| kernel.name.to_string()).collect(),
         })?;
-        let mut codes = loaded.codes.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(codes
-            .entry(id)
-            .or_insert_with(|| Arc::new(decode(&loaded.module, id, self.level, self.config.compiler())))
-            .clone())
+        let mut kernels = loaded.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let decode = || decode(&loaded.module, id, self.level, self.config.compiler());
+        Ok(kernels.entry(id).or_insert_with(|| Arc::new(Kernel::new(decode()))).clone())
     }
 
     /// [`Backend::load`] with variables that have their place already, in memory of [`Simulator::adopt`].
@@ -176,7 +182,7 @@ impl Simulator {
     pub fn load_placed(&self, module: Arc<Module>, placed: &[(VarId, DevicePtr)]) -> Result<ModuleId, Error> {
         let addresses = self.place_variables(&module, placed)?;
         let id = ModuleId(self.next_module.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        self.modules().insert(id, Arc::new(Loaded { module, addresses, codes: Mutex::default() }));
+        self.modules().insert(id, Arc::new(Loaded { module, addresses, kernels: Mutex::default() }));
         Ok(id)
     }
 
@@ -461,30 +467,32 @@ impl Backend for Simulator {
 
     fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error> {
         let loaded = self.loaded(module)?;
-        let code = self.code(module, &launch.kernel)?;
-        let (cluster, resident) = self.check(&code, launch)?;
+        let kernel = self.kernel(&loaded, &launch.kernel)?;
+        let code = &*kernel.code;
+        let (cluster, resident) = self.check(code, launch)?;
         if options.initcheck && !self.config.track_initialization {
             return Err(Error::Unsupported(
                 "initcheck on a simulator that was made without `track_initialization`".into(),
             ));
         }
-        let workspace = self.grid_workspace(&code, launch)?;
-        let constants = constant_rows(&code, |constant| match constant {
+        let workspace = self.grid_workspace(code, launch)?;
+        let constants = constant_rows(code, |constant| match constant {
             // The driver's workspace for grid-wide synchronisation: high and low half of its address.
             Constant::Special(SpecialRegister::Envreg(1), _) => u128::from(workspace.unwrap_or(0) >> 32),
             Constant::Special(SpecialRegister::Envreg(2), _) => u128::from(workspace.unwrap_or(0) as u32),
             Constant::Bits(bits, _) => bits,
             Constant::Param(offset, size, signed, _) => parameter(&launch.params, offset, size, signed),
-            Constant::Special(special, _) => u128::from(self.special(&code, launch, cluster, special)),
+            Constant::Special(special, _) => u128::from(self.special(code, launch, cluster, special)),
             Constant::Variable(id, offset, _) => {
                 u128::from(loaded.addresses.get(&id).map_or(0, |address| address.wrapping_add(offset as u64)))
             }
             Constant::Function(id, _) => u128::from(function_address(id)),
         });
         let mut constants = constants;
-        fill_lane_constants(&code, &mut constants);
+        fill_lane_constants(code, &mut constants);
         let grid = Grid::new(
-            &code,
+            &kernel,
+            &self.blocks,
             constants,
             &self.memory,
             &self.heap,

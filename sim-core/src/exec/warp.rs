@@ -162,6 +162,13 @@ impl Warp {
         self.index = index;
     }
 
+    /// Leaves no values in its buffers.
+    pub(crate) fn empty(&mut self) {
+        self.rows.clear();
+        self.predicates.clear();
+        self.local.clear();
+    }
+
     pub(crate) fn frame(&self, id: FrameId) -> &Frame {
         &self.frames[id.0 as usize]
     }

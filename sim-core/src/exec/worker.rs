@@ -70,12 +70,14 @@ enum End {
 
 impl<'g, O: Observer> Worker<'g, O> {
     pub(crate) fn new(grid: &'g Grid<'g>, observer: O) -> Self {
+        let snapshot = grid.memory.snapshot();
+        let (indices, hints) = grid.kernel.accessed(&snapshot);
         Worker {
             grid,
             observer,
-            snapshot: grid.memory.snapshot(),
-            hints: vec![Hint::NONE; grid.code.insts.len()],
-            indices: vec![0; grid.code.insts.len()],
+            snapshot,
+            hints,
+            indices,
             stats: Stats::default(),
             waits: 0,
             params: grid.launch.params.clone(),
@@ -92,8 +94,10 @@ impl<'g, O: Observer> Worker<'g, O> {
         while !self.grid.stop.load(Relaxed) {
             let mut cta = match task {
                 Task::Start(index) => {
-                    let mut cta = self.spare.pop().unwrap_or_default();
-                    cta.reset(self.grid, index);
+                    let spare = self.spare.pop();
+                    let again = spare.is_some();
+                    let mut cta = spare.or_else(|| self.grid.blocks.take()).unwrap_or_default();
+                    cta.reset(self.grid, index, again);
                     self.spend(cta.bytes() / BYTES);
                     if O::ACTIVE {
                         self.observer.block_started(index);
@@ -139,6 +143,8 @@ impl<'g, O: Observer> Worker<'g, O> {
 
     pub(crate) fn finish(mut self) -> Stats {
         self.stats.memory = self.observer.memory();
+        self.grid.kernel.keep(&self.snapshot, self.indices, &self.hints);
+        self.spare.into_iter().for_each(|cta| self.grid.blocks.give(cta));
         if let Some(watcher) = self.observer.watcher() {
             let found = watcher.finish(&LaunchView { grid: self.grid });
             found.into_iter().for_each(|finding| self.grid.add(finding));
