@@ -6,7 +6,8 @@
 //! `.ftz` in the same basic block, and none takes it twice; of two products in one sum, that with fewer uses goes in, of
 //! equals the first. A product with any other use is computed and rounded, and so are its sums. What is a use is a
 //! matter of values, not of registers: a factor that is overwritten before the sum, by the product itself too, is no
-//! hindrance, and what computes values that nothing needs uses nothing. The approximate quotients of `div.approx.f32`
+//! hindrance, and what computes values that nothing needs uses nothing. So a `mov` or `neg` of a product is that product
+//! still, and an f32's `abs` of a square the square. The approximate quotients of `div.approx.f32`
 //! and `div.full.f32` end with a product. What ptxas replaces by code with branches ends a basic block.
 //!
 //! The rewritten body keeps all instructions at their places: a sum that took a product in has four operands, `d, a, b,
@@ -37,8 +38,8 @@ struct Product {
     kind: Kind,
     /// The fifth operand of its sums, for a quotient.
     quotient: Option<u64>,
-    /// The sums, and which of their operands it is.
-    uses: SmallVec<[(u32, u8); 2]>,
+    /// The sums, which of their operands it is, and whether negated.
+    uses: SmallVec<[(u32, u8, bool); 2]>,
     whole: bool,
 }
 
@@ -84,6 +85,16 @@ fn sum(op: &Op) -> Option<Kind> {
     matches!(op.opcode, Opcode::Add | Opcode::Sub).then(|| open(op)).flatten()
 }
 
+/// What a register holds of a product.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    /// Its index and one; 0 for none.
+    product: u32,
+    negated: bool,
+    /// Its absolute value, of which ptxas makes no `fma` if it is negated or subtracted.
+    absolute: bool,
+}
+
 /// Operands that a rewritten sum can have: registers, and constants whose sign can change.
 fn movable(operand: Operand, kind: Kind) -> bool {
     match operand {
@@ -97,6 +108,7 @@ fn movable(operand: Operand, kind: Kind) -> bool {
 fn negated(operand: Operand) -> Operand {
     match operand {
         Operand::Register(id) => Operand::Negated(id),
+        Operand::Negated(id) => Operand::Register(id),
         Operand::F32(bits) => Operand::F32(bits ^ 1 << 31),
         Operand::F64(bits) => Operand::F64(bits ^ 1 << 63),
         other => other,
@@ -104,7 +116,7 @@ fn negated(operand: Operand) -> Operand {
 }
 
 /// The first instructions of basic blocks: labels that something names, and what follows a jump.
-fn leaders(module: &Module, body: &Body) -> Vec<bool> {
+pub(super) fn leaders(module: &Module, body: &Body) -> Vec<bool> {
     let mut leader = vec![false; body.instructions.len() + 1];
     for operand in &body.operand_pool {
         match *operand {
@@ -179,8 +191,8 @@ struct Finder<'a> {
     body: &'a Body,
     leader: Vec<bool>,
     products: Vec<Product>,
-    /// The product that each register holds, by index and one.
-    holds: Vec<u32>,
+    /// The product that each register holds.
+    holds: Vec<Held>,
     held: Vec<RegId>,
     /// How often each register was written in the text so far.
     version: Vec<u32>,
@@ -198,7 +210,7 @@ impl<'a> Finder<'a> {
             body,
             leader,
             products: Vec::new(),
-            holds: vec![0; registers],
+            holds: vec![Held::default(); registers],
             held: Vec::new(),
             version: vec![0; registers],
             live,
@@ -220,24 +232,31 @@ impl<'a> Finder<'a> {
                 for &register in &uses.writes {
                     self.version[register.index()] += 1;
                     if inst.guard.is_none() {
-                        self.holds[register.index()] = 0;
+                        self.holds[register.index()] = Held::default();
                     }
                 }
                 continue;
             }
             let op = self.module.op(inst);
             uses.collect(self.module, self.body, inst);
-            self.reads(at as u32, op, inst, &uses);
+            let same = self.same(op, inst);
+            if same.is_none() {
+                self.reads(at as u32, op, inst, &uses);
+            }
             let read = match *self.body.operands(inst) {
                 [_, a, b] => [a, b].map(|factor| self.version_of(factor)),
                 _ => [0; 2],
             };
             for &register in &uses.writes {
                 self.version[register.index()] += 1;
-                let holds = std::mem::take(&mut self.holds[register.index()]);
-                if holds != 0 && inst.guard.is_some() {
-                    self.products[holds as usize - 1].whole = false;
+                let Held { product, .. } = std::mem::take(&mut self.holds[register.index()]);
+                if product != 0 && inst.guard.is_some() {
+                    self.products[product as usize - 1].whole = false;
                 }
+            }
+            if let Some((to, held)) = same {
+                self.holds[to.index()] = held;
+                self.held.push(to);
             }
             self.computes(at as u32, op, inst, read);
         }
@@ -248,11 +267,34 @@ impl<'a> Finder<'a> {
     /// Products that are needed beyond a block are computed.
     fn end_block(&mut self, at: usize) {
         for register in self.held.drain(..) {
-            let holds = std::mem::take(&mut self.holds[register.index()]);
-            if holds != 0 && self.live.at(at, register) {
-                self.products[holds as usize - 1].whole = false;
+            let Held { product, .. } = std::mem::take(&mut self.holds[register.index()]);
+            if product != 0 && self.live.at(at, register) {
+                self.products[product as usize - 1].whole = false;
             }
         }
+    }
+
+    /// The register that an instruction only gives what another holds of a product, but for its sign.
+    fn same(&self, op: &Op, inst: &Instruction) -> Option<(RegId, Held)> {
+        let [Operand::Register(to), Operand::Register(from)] = *self.body.operands(inst) else { return None };
+        let held = self.holds[from.index()];
+        let product = &self.products[(held.product as usize).checked_sub(1)?];
+        let Kind { ty, ftz } = product.kind;
+        let kept = inst.guard.is_none() && (ftz || !op.has(Modifier::Ftz));
+        let square = product.quotient.is_none() && product.factors[0] == product.factors[1];
+        let held = match op.opcode {
+            Opcode::Mov => (op.ty(0)?.bits() == ty.bits()).then_some(held),
+            Opcode::Neg => {
+                (op.ty(0) == Some(ty) && !held.absolute).then_some(Held { negated: !held.negated, ..held })
+            }
+            Opcode::Abs => (op.ty(0) == Some(ScalarType::F32) && square).then_some(Held {
+                negated: false,
+                absolute: true,
+                ..held
+            }),
+            _ => None,
+        };
+        held.filter(|_| kept).map(|held| (to, held))
     }
 
     /// What an instruction reads ends products, unless it is a sum that can take one in.
@@ -262,26 +304,36 @@ impl<'a> Finder<'a> {
             && x != y
             && movable(x, kind)
             && movable(y, kind)
+            && !self.twice(x, y)
         {
             for (side, operand) in [x, y].into_iter().enumerate() {
                 let Operand::Register(id) = operand else { continue };
-                let Some(holds) = (self.holds[id.index()] as usize).checked_sub(1) else { continue };
-                let factors = self.products[holds].factors.map(|factor| self.version_of(factor));
-                let product = &mut self.products[holds];
-                product.whole &= product.kind == kind;
+                let held = self.holds[id.index()];
+                let Some(index) = (held.product as usize).checked_sub(1) else { continue };
+                let factors = self.products[index].factors.map(|factor| self.version_of(factor));
+                let product = &mut self.products[index];
+                let subtracted = side == 1 && op.opcode == Opcode::Sub;
+                product.whole &= product.kind == kind && !(held.absolute && subtracted);
                 for (stale, (then, now)) in product.stale.iter_mut().zip(product.versions.iter().zip(factors))
                 {
                     *stale |= *then != now;
                 }
-                product.uses.push((at, side as u8));
+                product.uses.push((at, side as u8, held.negated));
             }
             return;
         }
         for register in &uses.reads {
-            if let Some(holds) = (self.holds[register.index()] as usize).checked_sub(1) {
-                self.products[holds].whole = false;
+            if let Some(index) = (self.holds[register.index()].product as usize).checked_sub(1) {
+                self.products[index].whole = false;
             }
         }
+    }
+
+    /// Whether both operands hold the same product.
+    fn twice(&self, x: Operand, y: Operand) -> bool {
+        let (Operand::Register(x), Operand::Register(y)) = (x, y) else { return false };
+        let [x, y] = [x, y].map(|id| self.holds[id.index()].product);
+        x == y && x != 0
     }
 
     /// Notes the product that an instruction computes.
@@ -301,18 +353,18 @@ impl<'a> Finder<'a> {
                 uses: SmallVec::new(),
                 whole: true,
             });
-            self.holds[to.index()] = self.products.len() as u32;
+            self.holds[to.index()] = Held { product: self.products.len() as u32, ..Held::default() };
             self.held.push(to);
         }
     }
 }
 
 /// Settles which products go into their sums; for each such sum, the product and which operand it is.
-fn choose(products: &mut [Product]) -> FxHashMap<u32, (usize, u8)> {
+fn choose(products: &mut [Product]) -> FxHashMap<u32, (usize, u8, bool)> {
     let mut both: FxHashMap<u32, [Option<usize>; 2]> = FxHashMap::default();
     for (index, product) in products.iter_mut().enumerate() {
         product.whole &= !product.uses.is_empty();
-        for &(at, side) in &product.uses {
+        for &(at, side, _) in &product.uses {
             both.entry(at).or_default()[usize::from(side)] = Some(index);
         }
     }
@@ -320,7 +372,7 @@ fn choose(products: &mut [Product]) -> FxHashMap<u32, (usize, u8)> {
     while changed {
         changed = false;
         for index in 0..products.len() {
-            let loses = |&(at, side): &(u32, u8)| {
+            let loses = |&(at, side, _): &(u32, u8, bool)| {
                 let Some(other) = both[&at][usize::from(1 - side)].filter(|&other| products[other].whole)
                 else {
                     return false;
@@ -336,7 +388,9 @@ fn choose(products: &mut [Product]) -> FxHashMap<u32, (usize, u8)> {
     }
     let whole = products.iter().enumerate().filter(|(_, product)| product.whole);
     whole
-        .flat_map(|(index, product)| product.uses.iter().map(move |&(at, side)| (at, (index, side))))
+        .flat_map(|(index, product)| {
+            product.uses.iter().map(move |&(at, side, negated)| (at, (index, side, negated)))
+        })
         .collect()
 }
 
@@ -345,7 +399,7 @@ fn rewrite<'a>(
     function: &Function,
     body: &Body,
     products: &[Product],
-    sums: &FxHashMap<u32, (usize, u8)>,
+    sums: &FxHashMap<u32, (usize, u8, bool)>,
 ) -> (Cow<'a, Body>, Vec<Register>) {
     let mut new = body.clone();
     let mut registers: Vec<Register> = Vec::new();
@@ -371,11 +425,14 @@ fn rewrite<'a>(
             inst.operands = OperandList { start: start + count, len: 1 + count };
         }
     }
-    for (&at, &(index, side)) in sums {
+    for (&at, &(index, side, negate)) in sums {
         let inst = &mut new.instructions[at as usize];
         let [to, x, y] = *body.operands(inst) else { continue };
         let [mut a, b] = factors[index];
         let mut c = if side == 0 { y } else { x };
+        if negate {
+            a = negated(a);
+        }
         if module.op(inst).opcode == Opcode::Sub {
             if side == 0 {
                 c = negated(c);
