@@ -15,13 +15,15 @@ use crate::operands::seed;
 /// Operand tuples of a case at least. Arithmetic on floats has eight times as many; one source of 16 bits
 /// takes all its 65,536 values.
 pub const TUPLES: usize = 32_768;
+/// Operand tuples of a case with constants.
+const FEW: usize = 256;
 /// `.version` of the kernels.
 pub const PTX_VERSION: &str = "9.0";
 /// `.target` of the kernels.
 pub const TARGET: &str = "sm_90";
 
 /// Cases in one module.
-const BATCH: usize = 200;
+pub(crate) const BATCH: usize = 200;
 
 /// How the threads of a case work together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -82,12 +84,15 @@ pub struct Case {
     pub(crate) results: Vec<Register>,
     /// Read ones in order, each in a column of the input.
     pub(crate) sources: Vec<Register>,
+    /// Has few tuples.
+    pub(crate) few: bool,
 }
 
 impl Case {
     /// Number of operand tuples, a thread each.
     pub fn tuples(&self) -> usize {
         match self.form.group() {
+            _ if self.few => FEW,
             _ if self.exhaustive() => 2 * TUPLES,
             // Where rounding decides.
             "float" | "half" => 8 * TUPLES,
@@ -97,7 +102,7 @@ impl Case {
 
     /// Whether all values of its only source are tried.
     pub(crate) fn exhaustive(&self) -> bool {
-        matches!(&self.sources[..], [only] if only.bytes == 2 && self.class == Class::Lane)
+        !self.few && matches!(&self.sources[..], [only] if only.bytes == 2 && self.class == Class::Lane)
     }
 
     /// Whether the carry flag is read or written.
@@ -186,7 +191,7 @@ impl Catalog {
 }
 
 /// Takes out what the front end refuses for the target, and makes a module of the rest.
-fn check(mut cases: Vec<Case>) -> (Option<Batch>, Vec<NotCovered>) {
+pub(crate) fn check(mut cases: Vec<Case>) -> (Option<Batch>, Vec<NotCovered>) {
     let mut refused = Vec::new();
     // Each turn takes out at least one case.
     while !cases.is_empty() {
@@ -376,7 +381,7 @@ impl<'a> Builder<'a> {
         let text = format!("{op} {}", operands.join(", "));
         let text = text.trim_end().to_owned();
         let Builder { form, class, results, sources, .. } = self;
-        Some(Case { form, text, class, results, sources })
+        Some(Case { form, text, class, results, sources, few: false })
     }
 
     fn operand(&mut self, kind: &OperandKind, op: &str) -> Option<String> {

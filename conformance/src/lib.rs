@@ -25,6 +25,7 @@
 //! Terminals, report formats, files, and which backend it is given.
 
 mod catalog;
+mod constants;
 mod kernel;
 mod known;
 mod operands;
@@ -36,6 +37,7 @@ pub mod syndrome;
 mod verify;
 
 pub use catalog::{Case, Catalog, Class, NotCovered, PTX_VERSION, TARGET, TUPLES};
+pub use constants::Results;
 pub use known::{Known, KnownError};
 pub use recording::{Device, Recording, RecordingError};
 pub use run::{Refusal, record};
