@@ -194,8 +194,8 @@ pub(crate) struct RunArgs {
     /// does not say how to round
     #[arg(long, help_heading = LAUNCH)]
     pub(crate) no_contraction: bool,
-    /// Have instructions with constants do what the optimiser of NVIDIA's compiler makes of them where it leaves the PTX
-    /// manual; `check` names them
+    /// Have instructions do what the optimiser of NVIDIA's compiler is known to make of them; `check` names those where it
+    /// leaves the PTX manual
     #[arg(long, help_heading = LAUNCH)]
     pub(crate) as_optimised: bool,
     /// An argument, in order of the kernel's parameters; --help explains the forms
@@ -470,8 +470,8 @@ pub(crate) struct OnDeviceArgs {
     /// How much the device's compiler optimises: 0, not at all, to 4, its default
     #[arg(long, value_name = "LEVEL", default_value = "4", hide_default_value = true, value_parser = parse_level, help_heading = DEVICE)]
     pub(crate) device_opt: OptLevel,
-    /// Have the simulator do what the optimiser is known to make of instructions with constants where it leaves the PTX
-    /// manual; `check` names them
+    /// Have the simulator do what the optimiser is known to make of instructions; `check` names those where it leaves the
+    /// PTX manual
     #[arg(long, help_heading = DEVICE)]
     pub(crate) as_optimised: bool,
     /// End a launch after this time: 30s, 500ms, 2m

@@ -63,7 +63,8 @@ fn main() -> ExitCode {
 fn compare(device: &DeviceProcess, filter: Option<&str>) -> usize {
     let options = RunOptions { timeout: Some(LIMIT), ..RunOptions::default() };
     let (mut agree, mut known, mut failures) = (0, 0, 0);
-    for (name, text) in executor::files() {
+    // What the optimiser makes, too.
+    for (name, text) in executor::files().into_iter().chain(executor::files_in("optimised")) {
         let module = executor::module(&name, &text);
         let cases = case::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         for case in cases {

@@ -40,8 +40,8 @@ pub struct DeviceConfig {
     /// Whether a product and a sum that leave their rounding open become one fma where NVIDIA's compiler makes one of
     /// them, which rounds once: what a device shows, unless it was told not to.
     pub contraction: bool,
-    /// Whether instructions with constants of which the optimiser of NVIDIA's compiler makes something else than the
-    /// manual says do that: what a device shows unless its optimiser is off. [`crate::Rewrite`] has a list.
+    /// Whether instructions of which the optimiser of NVIDIA's compiler makes something else do that: what a device shows
+    /// unless its optimiser is off. What leaves the manual is a [`crate::Rewrite`].
     pub as_optimised: bool,
     /// Clock in kHz, for `%clock` and `%globaltimer`.
     pub clock_khz: u32,

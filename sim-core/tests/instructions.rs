@@ -9,7 +9,7 @@ mod levels;
 
 use case::{Case, Param, Role, Want};
 use levels::Levels;
-use sim_core::{FindingKind, RunOptions};
+use sim_core::{DeviceConfig, FindingKind, RunOptions, Simulator};
 use std::time::Duration;
 
 #[test]
@@ -179,4 +179,26 @@ fn the_simulator_agrees() {
 #[test]
 fn the_simulator_agrees_with_one_job_and_a_random_schedule() {
     check(&RunOptions { jobs: 1, seed: 7, ..options() });
+}
+
+/// What is as on a device that optimises, each case of it other than without.
+#[test]
+fn what_an_optimiser_makes_is_followed() {
+    let same = |kind: FindingKind, expected: &str| kind.name() == expected;
+    let mut wrong = Vec::new();
+    for (name, text) in executor::files_in("optimised") {
+        let module = executor::module(&name, &text).unwrap();
+        for case in case::parse(&text).unwrap() {
+            let given = [true, false].map(|as_optimised| {
+                let simulator = Simulator::new(DeviceConfig { as_optimised, ..DeviceConfig::h200() });
+                executor::run(&simulator, module.clone(), &case, &options(), same)
+            });
+            match given {
+                [Err(message), _] => wrong.push(format!("{name} {}\n  {message}", case.entry)),
+                [_, Ok(())] => wrong.push(format!("{name} {}: nothing of it is rewritten", case.entry)),
+                _ => {}
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,18 +1,16 @@
 //! Where NVIDIA's compiler leaves the manual, and what it makes of an instruction there.
 //!
 //! Two kinds of rewrites are known (ptxas 12.9 and 13.0, sm_90; `cli/PTXAS.md` is a table): one that every level of
-//! optimisation makes, so that no device shows anything else, and those of constants, which only an optimiser makes and
-//! [`crate::DeviceConfig::as_optimised`] follows.
-
-use std::borrow::Cow;
+//! optimisation makes, so that no device shows anything else, and those that only an optimiser makes (`optimise.rs`),
+//! which [`crate::DeviceConfig::as_optimised`] follows.
 
 use ptx_frontend::{
-    Body, Function, Instruction, Modifier, Modifiers, Module, Op, Opcode, Operand, OperandList, RegId,
-    ScalarType,
+    Body, Function, Instruction, Modifier, Modifiers, Module, Op, Opcode, Operand, RegId, ScalarType,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::liveness::Uses;
+use super::{contract, optimise};
 
 /// A rewrite of one instruction by its compiler.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -31,6 +29,12 @@ pub enum Rewrite {
     Insert,
     /// `slct` of `.s32` by an `.s32` constant looks at the sign of the constant as an f32.
     Select,
+    /// The high half of a product that is added again and again (`mad.hi`, or `mul.hi` and `add`) is added too seldom:
+    /// how often depends on how a loop is unrolled. It is not followed.
+    Accumulation,
+    /// `cvt.u32.u16` of what `set` gave as an `f16` or `bf16` is left out: the upper half is what the register happens to
+    /// hold, zero or not. It is not followed.
+    Widened,
 }
 
 impl Rewrite {
@@ -47,6 +51,10 @@ impl Rewrite {
             Self::Extract => "ptxas with optimisation gives -1, not the sign of the source",
             Self::Insert => "ptxas with optimisation inserts the number of bits modulo 32",
             Self::Select => "ptxas with optimisation compares the constant as an f32",
+            Self::Widened => "ptxas with optimisation leaves it out: the upper half may not be zero",
+            Self::Accumulation => {
+                "ptxas with optimisation loses some of more than four equal products in a row"
+            }
         }
     }
 
@@ -60,6 +68,8 @@ impl Rewrite {
             Self::Extract => "a position above 31 leaves the sign only: `shr.s32 d, a, 31`",
             Self::Insert => "insert at most 32 bits less the position",
             Self::Select => "the constant is known: `mov` one of the two",
+            Self::Widened => "`mov.b32 d, {a, 0}` keeps it",
+            Self::Accumulation => "add the product (`mul.hi`) times their number once: `mad.lo`",
         }
     }
 }
@@ -70,7 +80,10 @@ pub(super) fn find(module: &Module, function: &Function, body: &Body) -> Vec<(u3
         .into_iter()
         .map(|(at, ty)| (at, Rewrite::ConvertedStore(ty)))
         .collect();
-    let constants = Constants::of(module, body);
+    let changes = optimise::changes(module, body);
+    found.extend(changes.iter().filter_map(|change| Some((change.at, change.rewrite?))));
+    found.extend(accumulations(module, body));
+    found.extend(widened(module, body));
     for (at, inst) in body.instructions.iter().enumerate() {
         match module.op(inst).opcode {
             Opcode::Testp if inst.guard.is_some() => found.push((at as u32, Rewrite::GuardedTest)),
@@ -82,92 +95,117 @@ pub(super) fn find(module: &Module, function: &Function, body: &Body) -> Vec<(u3
             }
             _ => {}
         }
-        if let Some((rewrite, ..)) = constant(module.op(inst), body.operands(inst), &constants) {
-            found.push((at as u32, rewrite));
-        }
     }
     found.sort_by_key(|&(at, _)| at);
     found
 }
 
-/// Registers that one instruction of the function sets to a constant.
-struct Constants(FxHashMap<RegId, Option<u64>>);
-
-impl Constants {
-    fn of(module: &Module, body: &Body) -> Self {
-        let mut constants = FxHashMap::default();
-        let mut uses = Uses::default();
-        for inst in &body.instructions {
-            uses.collect(module, body, inst);
-            let value = match *body.operands(inst) {
-                [Operand::Register(_), Operand::Integer(value)]
-                    if module.op(inst).opcode == Opcode::Mov && inst.guard.is_none() =>
-                {
-                    Some(value)
-                }
-                _ => None,
-            };
-            for &register in &uses.writes {
-                constants.entry(register).and_modify(|known| *known = None).or_insert(value);
-            }
-        }
-        Self(constants)
-    }
-
-    fn get(&self, operand: Operand) -> Option<u32> {
-        match operand {
-            Operand::Integer(value) => Some(value as u32),
-            Operand::Register(id) => self.0.get(&id).copied().flatten().map(|value| value as u32),
+/// Instructions that add a product's high half to the register that they write, of which an optimiser loses some: in a
+/// loop that leaves the factors alone, or one behind the other.
+fn accumulations(module: &Module, body: &Body) -> Vec<(u32, Rewrite)> {
+    let mut uses = Uses::default();
+    let high = |op: &Op| {
+        let plain = !op.has(Modifier::Sat) && !op.has(Modifier::Cc);
+        op.has(Modifier::Hi) && plain && op.ty(0).is_some_and(|ty| ty.bits() == 32)
+    };
+    // Registers that one instruction sets, to the high half of a product.
+    let mut products: FxHashMap<RegId, Option<[Operand; 2]>> = FxHashMap::default();
+    for inst in &body.instructions {
+        uses.collect(module, body, inst);
+        let op = module.op(inst);
+        let factors = match *body.operands(inst) {
+            [_, a, b] if op.opcode == Opcode::Mul && high(op) => Some([a, b]),
             _ => None,
+        };
+        for &register in &uses.writes {
+            products.entry(register).and_modify(|known| *known = None).or_insert(factors);
         }
     }
-}
-
-/// Of an instruction with constants: the operand that makes it what the compiler makes of it, and its value.
-fn constant(op: &Op, operands: &[Operand], constants: &Constants) -> Option<(Rewrite, usize, u64)> {
-    let get = |at: usize| constants.get(*operands.get(at)?);
-    match (op.opcode, op.ty(0)?) {
-        (Opcode::Bfe, ScalarType::S32) => {
-            let (position, bits) = (get(2)?, get(3)?);
-            (position & 0xff >= 32 && bits & 0xff != 0).then_some((Rewrite::Extract, 1, u64::from(u32::MAX)))
-        }
-        (Opcode::Bfi, ScalarType::B32) => {
-            let (position, bits) = (get(3)? & 0xff, get(4)? & 0xff);
-            ((1..32).contains(&position) && bits >= 32).then_some((Rewrite::Insert, 4, u64::from(bits & 31)))
-        }
-        (Opcode::Slct, ScalarType::S32) if op.ty(1) == Some(ScalarType::S32) => {
-            let selector = get(3)?;
-            let as_integer = selector as i32 >= 0;
-            let as_float = f32::from_bits(selector) >= 0.0;
-            let other = if as_float { 0 } else { u64::MAX };
-            (as_integer != as_float).then_some((Rewrite::Select, 3, other))
-        }
+    let factors = |operand| match operand {
+        Operand::Register(id) => products.get(&id).copied().flatten(),
         _ => None,
-    }
-}
-
-/// The body with the constants that an optimiser makes of it; the body itself if there are none.
-pub(super) fn optimise<'a>(module: &Module, body: Cow<'a, Body>) -> Cow<'a, Body> {
-    let constants = Constants::of(module, &body);
-    let mut changes = Vec::new();
-    for (at, inst) in body.instructions.iter().enumerate() {
-        if let Some((_, operand, value)) = constant(module.op(inst), body.operands(inst), &constants) {
-            changes.push((at, operand, value));
+    };
+    let accumulates = |at: usize| {
+        let inst = &body.instructions[at];
+        let op = module.op(inst);
+        let [a, b] = match (op.opcode, body.operands(inst)) {
+            (Opcode::Mad, &[to, a, b, c]) if high(op) && to == c => [a, b],
+            (Opcode::Add, &[to, x, y]) if to == x => factors(y)?,
+            (Opcode::Add, &[to, x, y]) if to == y => factors(x)?,
+            _ => return None,
+        };
+        Some([body.operands(inst)[0], a, b])
+    };
+    // Loops, by their ends, and what they write.
+    let all = body.instructions.len();
+    let loops: Vec<(usize, usize)> = (0..all)
+        .filter_map(|end| match *body.operands(&body.instructions[end]) {
+            [Operand::Label(label)] => Some((body.labels[label.index()].target as usize, end)),
+            _ => None,
+        })
+        .filter(|(start, end)| start <= end)
+        .collect();
+    let mut written: FxHashMap<usize, FxHashSet<RegId>> = FxHashMap::default();
+    let mut kept = |&(start, end): &(usize, usize), factors: [Operand; 2]| {
+        let written = written.entry(end).or_insert_with(|| {
+            let mut written = FxHashSet::default();
+            for inst in &body.instructions[start..=end] {
+                uses.collect(module, body, inst);
+                written.extend(uses.writes.iter().copied());
+            }
+            written
+        });
+        !factors.iter().any(|factor| matches!(factor, Operand::Register(id) if written.contains(id)))
+    };
+    let mut found = Vec::new();
+    let mut run = 0;
+    for at in 0..all {
+        let Some([to, a, b]) = accumulates(at) else { continue };
+        // How many follow, this one included.
+        let same = |next: &usize| accumulates(*next) == Some([to, a, b]);
+        let first = at == 0 || !same(&(at - 1));
+        run = if first { (at..all).take_while(same).count() } else { run };
+        let innermost =
+            loops[loops.partition_point(|&(_, end)| end < at)..].iter().find(|(start, _)| *start <= at);
+        if run >= LOST || innermost.is_some_and(|range| kept(range, [a, b])) {
+            found.push((at as u32, Rewrite::Accumulation));
         }
     }
-    if changes.is_empty() {
-        return body;
-    }
-    let mut new = body.into_owned();
-    for (at, operand, value) in changes {
-        let mut operands = new.operands(&new.instructions[at]).to_vec();
-        operands[operand] = Operand::Integer(value);
-        let start = new.operand_pool.len() as u32;
-        new.instructions[at].operands = OperandList { start, len: operands.len() as u32 };
-        new.operand_pool.extend(operands);
-    }
-    Cow::Owned(new)
+    found
 }
+
+/// Conversions of 16 bits to 32 that an optimiser leaves out, right after a `set` that gives a half.
+fn widened(module: &Module, body: &Body) -> Vec<(u32, Rewrite)> {
+    let leader = contract::leaders(module, body);
+    let (mut found, mut halves, mut uses) = (Vec::new(), FxHashSet::default(), Uses::default());
+    for (at, inst) in body.instructions.iter().enumerate() {
+        if leader[at] {
+            halves.clear();
+        }
+        let op = module.op(inst);
+        if op.opcode == Opcode::Cvt
+            && matches!(
+                (op.ty(0), op.ty(1)),
+                (Some(ScalarType::U32 | ScalarType::S32), Some(ScalarType::U16))
+            )
+            && matches!(body.operands(inst), [_, Operand::Register(id)] if halves.contains(id))
+        {
+            found.push((at as u32, Rewrite::Widened));
+        }
+        uses.collect(module, body, inst);
+        let half = op.opcode == Opcode::Set && matches!(op.ty(0), Some(ScalarType::F16 | ScalarType::Bf16));
+        for &register in &uses.writes {
+            match half {
+                true => halves.insert(register),
+                false => halves.remove(&register),
+            };
+        }
+    }
+    found
+}
+
+/// Equal products in a row of which an optimiser loses some.
+const LOST: usize = 5;
 
 /// Stores that convert, with the type that they take their value for: those whose register was last written, in the
 /// same basic block, by an instruction that the compiler knows to give a float of the register's size.

@@ -25,6 +25,7 @@ mod liveness;
 mod matrix;
 mod memory;
 mod operands;
+mod optimise;
 mod registers;
 mod sync;
 
@@ -84,10 +85,14 @@ pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel, compiler: 
             if !more.is_empty() {
                 function.to_mut().registers.extend(more);
             }
-            let body = if compiler.as_optimised { compiler::optimise(module, body) } else { body };
+            let (body, replaced) = match compiler.as_optimised {
+                true => optimise::optimise(module, body),
+                false => (body, FxHashMap::default()),
+            };
             let mut decoder =
                 Decoder::new(module, id, &function, &body, level, &indices, &mut code, &mut pools);
             decoder.converted = converted;
+            decoder.replaced = replaced;
             decoder.run();
         }
     }
@@ -261,6 +266,8 @@ struct Decoder<'a> {
     at: u32,
     /// Stores that convert the float that they are given.
     converted: FxHashMap<u32, ScalarType>,
+    /// Instructions that are another one's: an optimiser's.
+    replaced: FxHashMap<u32, ptx_frontend::Op>,
 }
 
 /// Bytes between two local variables, so that running over one's end hits nothing.
@@ -333,6 +340,7 @@ impl<'a> Decoder<'a> {
             most_temporaries: 0,
             at: 0,
             converted: FxHashMap::default(),
+            replaced: FxHashMap::default(),
         }
     }
 
@@ -464,7 +472,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn instruction(&mut self, inst: &Instruction) -> Result<(), Refusal> {
-        let op = &self.module.ops[inst.op.index()];
+        let replaced = self.replaced.remove(&self.at);
+        let op = replaced.as_ref().unwrap_or(&self.module.ops[inst.op.index()]);
         let operands = self.body.operands(inst);
         // A product that went into its sums.
         if matches!(op.opcode, Opcode::Mul | Opcode::Div) {

@@ -8,17 +8,23 @@ use sim_core::{Backend, Dim3, Error, FindingKind, Launch, Outcome, RunOptions};
 
 use crate::case::{Case, Role};
 
-/// `testdata/instructions` of the source tree, or of the folder that `WARPGRIND_TESTDATA` names: the tests can run
-/// where the source tree is not.
-pub(crate) fn folder() -> PathBuf {
+/// `testdata` of the source tree, or the folder that `WARPGRIND_TESTDATA` names: the tests can run where the source tree
+/// is not.
+pub(crate) fn testdata() -> PathBuf {
     let testdata = std::env::var_os("WARPGRIND_TESTDATA").map(PathBuf::from);
-    testdata.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")).join("instructions")
+    testdata.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata"))
 }
 
-/// All test files, sorted, with their text.
+/// All test files of instructions, sorted, with their text.
 pub(crate) fn files() -> Vec<(String, String)> {
+    files_in("instructions")
+}
+
+/// All test files in a folder of `testdata`, sorted, with their text.
+pub(crate) fn files_in(folder: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
-    let mut folders = vec![folder()];
+    let root = testdata().join(folder);
+    let mut folders = vec![root.clone()];
     while let Some(at) = folders.pop() {
         let entries = std::fs::read_dir(&at).unwrap_or_else(|error| panic!("{}: {error}", at.display()));
         for entry in entries {
@@ -26,7 +32,7 @@ pub(crate) fn files() -> Vec<(String, String)> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|e| e == "ptx") {
-                let name = path.strip_prefix(folder()).unwrap().display().to_string();
+                let name = path.strip_prefix(&root).unwrap().display().to_string();
                 out.push((name, std::fs::read_to_string(&path).unwrap()));
             }
         }
