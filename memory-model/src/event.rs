@@ -1,6 +1,6 @@
 //! Events and candidate executions.
 
-use crate::program::{LocId, Order, Proxy, Scope};
+use crate::program::{LocId, MemOrder, Proxy, Scope};
 
 /// What an event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,7 +58,7 @@ pub struct Event {
     pub proxy: Proxy,
     /// Weak, relaxed, acquire or release of a memory operation (halves of an atomic have their share); the
     /// order of a fence.
-    pub order: Order,
+    pub order: MemOrder,
     /// Scope of a strong operation, of a fence, and `cta` or `cluster` of a barrier.
     pub scope: Option<Scope>,
     /// Half of a reduction (`red`).
@@ -86,7 +86,7 @@ impl Event {
     /// fence that releases or acquires.
     pub fn is_strong(&self) -> bool {
         match self.kind {
-            Kind::Read | Kind::Write | Kind::ProxyFence => self.order != Order::Weak,
+            Kind::Read | Kind::Write | Kind::ProxyFence => self.order != MemOrder::Weak,
             Kind::Fence => true,
             _ => false,
         }

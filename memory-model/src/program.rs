@@ -3,6 +3,8 @@
 //! A [`Litmus`] comes from [`crate::parse`] or is built by hand (a lowering of real PTX does that).
 //! Every instruction keeps the text of the line it came from, because explanations speak in those lines.
 
+pub use isa::{MemOrder, Proxy, Scope};
+
 use crate::litmus::Span;
 use std::fmt;
 
@@ -13,78 +15,6 @@ pub struct LocId(pub u16);
 /// Index of a register in [`Thread::registers`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegId(pub u16);
-
-/// A scope (PTX ISA 8.5), from the narrowest to the widest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scope {
-    /// Threads of the same CTA.
-    Cta,
-    /// Threads of the same cluster.
-    Cluster,
-    /// Threads on the same device.
-    Gpu,
-    /// All threads, the host's included.
-    Sys,
-}
-
-impl Scope {
-    /// The PTX spelling without the dot.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Scope::Cta => "cta",
-            Scope::Cluster => "cluster",
-            Scope::Gpu => "gpu",
-            Scope::Sys => "sys",
-        }
-    }
-}
-
-/// The memory order of an instruction (PTX ISA 8.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// `.weak`: takes no part in synchronisation.
-    Weak,
-    /// `.relaxed`, and `.volatile` and `.mmio`, which are relaxed at system scope.
-    Relaxed,
-    /// `.acquire`.
-    Acquire,
-    /// `.release`.
-    Release,
-    /// `.acq_rel`.
-    AcqRel,
-    /// `.sc`, of fences only.
-    Sc,
-}
-
-impl Order {
-    /// Whether an operation of this order acquires.
-    pub fn acquires(self) -> bool {
-        matches!(self, Order::Acquire | Order::AcqRel | Order::Sc)
-    }
-
-    /// Whether an operation of this order releases.
-    pub fn releases(self) -> bool {
-        matches!(self, Order::Release | Order::AcqRel | Order::Sc)
-    }
-}
-
-/// A method of memory access (PTX ISA 8.6). Texture, surface and constant are those of the published
-/// proxy-aware model; PTX has no fence for them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Proxy {
-    /// Ordinary loads, stores and atomics.
-    Generic,
-    /// Texture loads.
-    Texture,
-    /// Surface loads and stores.
-    Surface,
-    /// Constant-bank loads.
-    Constant,
-    /// `cp.async.bulk` and the tensor core's own accesses.
-    Async,
-    /// Tensor maps.
-    TensorMap,
-}
 
 /// Where a thread runs. Two threads are in one CTA when all three numbers agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -144,7 +74,7 @@ pub struct Access {
     /// The proxy through which the access is made.
     pub proxy: Proxy,
     /// Memory order.
-    pub order: Order,
+    pub order: MemOrder,
     /// Scope; `None` exactly for weak accesses.
     pub scope: Option<Scope>,
 }
@@ -405,7 +335,7 @@ pub enum Op {
     /// `fence` and `membar`.
     Fence {
         /// `Acquire`, `Release`, `AcqRel` or `Sc`.
-        order: Order,
+        order: MemOrder,
         /// Its scope.
         scope: Scope,
     },

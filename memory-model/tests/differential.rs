@@ -69,7 +69,8 @@ fn small(litmus: &Litmus, unrolling: Unrolling) -> bool {
         choices *= (writes as f64).powi(reads as i32);
         choices *= 2f64.powi((writes as i32 - 1) * (writes as i32 - 2) / 2);
     }
-    let fences = events.iter().filter(|t| t.event.order == memory_model::program::Order::Sc).count() as i32;
+    let fences =
+        events.iter().filter(|t| t.event.order == memory_model::program::MemOrder::Sc).count() as i32;
     choices *= 2f64.powi(fences * (fences - 1) / 2);
     let barriers = events.iter().filter(|t| t.barrier.is_some()).count();
     choices *= (barriers.max(1) as f64).powi(barriers as i32);

@@ -4,7 +4,7 @@ mod common;
 
 use common::{FLAVOURS, litmus};
 use memory_model::litmus::{Code, parse_nvlitmus};
-use memory_model::program::{BarMode, Base, Op, Operand, Order, Proxy, Quantifier, Scope};
+use memory_model::program::{BarMode, Base, MemOrder, Op, Operand, Proxy, Quantifier, Scope};
 use memory_model::{Litmus, Options, check, parse};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -58,13 +58,13 @@ fn instructions() {
     let Op::Load { access, dst } = cell("ld.volatile.global.v2.u32 {r0, r1}, [x+4]") else {
         panic!("a load")
     };
-    assert_eq!((access.order, access.scope), (Order::Relaxed, Some(Scope::Sys)));
+    assert_eq!((access.order, access.scope), (MemOrder::Relaxed, Some(Scope::Sys)));
     assert_eq!((access.offset, access.bytes, dst.len()), (4, Some(4), 2));
     let Op::Rmw { access, .. } = cell("red.add [x], 1") else { panic!("a reduction") };
-    assert_eq!((access.order, access.scope), (Order::Relaxed, Some(Scope::Gpu)));
-    assert_eq!(cell("membar.gl"), Op::Fence { order: Order::Sc, scope: Scope::Gpu });
-    assert_eq!(cell("fence.cluster"), Op::Fence { order: Order::AcqRel, scope: Scope::Cluster });
-    assert_eq!(cell("fence.acquire.sys"), Op::Fence { order: Order::Acquire, scope: Scope::Sys });
+    assert_eq!((access.order, access.scope), (MemOrder::Relaxed, Some(Scope::Gpu)));
+    assert_eq!(cell("membar.gl"), Op::Fence { order: MemOrder::Sc, scope: Scope::Gpu });
+    assert_eq!(cell("fence.cluster"), Op::Fence { order: MemOrder::AcqRel, scope: Scope::Cluster });
+    assert_eq!(cell("fence.acquire.sys"), Op::Fence { order: MemOrder::Acquire, scope: Scope::Sys });
     let Op::Store { access, .. } = cell("sust.weak x, 1") else { panic!("a store") };
     assert_eq!(access.proxy, Proxy::Surface);
     let Op::Load { access, .. } = cell("ld.weak r0, [r1]") else { panic!("a load") };

@@ -3,7 +3,7 @@
 use memory_model::event::{Cell, Edge, Event, Execution, Kind as EventKind};
 use memory_model::explore::conflicts;
 use memory_model::model::{Compiled, Evaluation, ModelName};
-use memory_model::program::{LocId, Order, Proxy, Scope};
+use memory_model::program::{LocId, MemOrder, Proxy, Scope};
 use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -31,8 +31,8 @@ impl Random {
 /// What a thread does next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Op {
-    Access(Kind, u64, u8, Order, Option<Scope>),
-    Fence(Order, Scope),
+    Access(Kind, u64, u8, MemOrder, Option<Scope>),
+    Fence(MemOrder, Scope),
     /// A barrier of some of the CTA's threads, by number; `true` waits.
     Barrier(u32, bool),
 }
@@ -81,7 +81,8 @@ fn program(seed: u64, bytes: bool) -> Program {
             continue;
         }
         let op = if random.chance(sync / 3) {
-            let order = [Order::Sc, Order::AcqRel, Order::Acquire, Order::Release][random.below(4)];
+            let order =
+                [MemOrder::Sc, MemOrder::AcqRel, MemOrder::Acquire, MemOrder::Release][random.below(4)];
             Op::Fence(order, scope(&mut random))
         } else {
             let word = random.below(3) as u64 * 4;
@@ -89,22 +90,22 @@ fn program(seed: u64, bytes: bool) -> Program {
             let ordered = random.chance(sync);
             let at = if strong { Some(scope(&mut random)) } else { None };
             let order = |strongest| match (strong, ordered) {
-                (false, _) => Order::Weak,
+                (false, _) => MemOrder::Weak,
                 (true, true) => strongest,
-                (true, false) => Order::Relaxed,
+                (true, false) => MemOrder::Relaxed,
             };
             match random.below(8) {
-                0 if bytes => Op::Access(Kind::Write, word + (t as u64 % 4), 1, order(Order::Release), at),
-                1 if bytes => Op::Access(Kind::Read, word + (t as u64 % 4), 1, order(Order::Acquire), at),
-                0..=2 if !bytes => Op::Access(Kind::Write, word, 4, order(Order::Release), at),
-                3..=5 if !bytes => Op::Access(Kind::Read, word, 4, order(Order::Acquire), at),
+                0 if bytes => Op::Access(Kind::Write, word + (t as u64 % 4), 1, order(MemOrder::Release), at),
+                1 if bytes => Op::Access(Kind::Read, word + (t as u64 % 4), 1, order(MemOrder::Acquire), at),
+                0..=2 if !bytes => Op::Access(Kind::Write, word, 4, order(MemOrder::Release), at),
+                3..=5 if !bytes => Op::Access(Kind::Read, word, 4, order(MemOrder::Acquire), at),
                 n => {
                     let kind = if n == 6 { Kind::Atomic } else { Kind::Reduction };
                     let order = match (ordered, random.below(3)) {
-                        (false, _) => Order::Relaxed,
-                        (_, 0) if kind == Kind::Atomic => Order::Acquire,
-                        (_, 1) if kind == Kind::Atomic => Order::AcqRel,
-                        _ => Order::Release,
+                        (false, _) => MemOrder::Relaxed,
+                        (_, 0) if kind == Kind::Atomic => MemOrder::Acquire,
+                        (_, 1) if kind == Kind::Atomic => MemOrder::AcqRel,
+                        _ => MemOrder::Release,
                     };
                     let at = scope(&mut random);
                     // Atomics of bytes do not exist; give them a word of their own there.
@@ -170,7 +171,7 @@ fn run(program: &Program, seed: u64) -> Run {
             instr: next[t],
             cell: None,
             proxy: Proxy::Generic,
-            order: Order::Weak,
+            order: MemOrder::Weak,
             scope: None,
             reduction: false,
             relaxed_arrive: false,
@@ -181,7 +182,7 @@ fn run(program: &Program, seed: u64) -> Run {
             Op::Fence(order, scope) => {
                 let index = x.events.len();
                 x.events.push(Event { order, scope: Some(scope), ..event(EventKind::Fence, 0) });
-                if order == Order::Sc {
+                if order == MemOrder::Sc {
                     let pairs: Vec<Edge> = fences
                         .iter()
                         .filter(|&&f| x.events[f].thread == Some(t) || x.scopes_include_each_other(f, index))
@@ -230,11 +231,11 @@ fn run(program: &Program, seed: u64) -> Run {
                     offset: (address % 4) as u32,
                     access: ((address % 4) as u32, u32::from(bytes)),
                 });
-                let half = |order: Order, write: bool| match (order, write) {
-                    (Order::AcqRel | Order::Acquire, false) => Order::Acquire,
-                    (Order::AcqRel | Order::Release, true) => Order::Release,
-                    (Order::Weak, _) => Order::Weak,
-                    _ => Order::Relaxed,
+                let half = |order: MemOrder, write: bool| match (order, write) {
+                    (MemOrder::AcqRel | MemOrder::Acquire, false) => MemOrder::Acquire,
+                    (MemOrder::AcqRel | MemOrder::Release, true) => MemOrder::Release,
+                    (MemOrder::Weak, _) => MemOrder::Weak,
+                    _ => MemOrder::Relaxed,
                 };
                 let reduction = kind == Kind::Reduction;
                 let mut events = Vec::new();

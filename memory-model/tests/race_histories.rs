@@ -7,7 +7,7 @@
 #[path = "common/random.rs"]
 mod random;
 
-use memory_model::program::{Order, Scope};
+use memory_model::program::{MemOrder, Scope};
 use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
 use random::Random;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -223,9 +223,9 @@ impl Run {
         let address = 4096 + 4 * self.random.below(3);
         let thread = self.threads(cta, warp, 1 << lane)[0];
         let (kind, order) = self.random.pick(&[
-            (Kind::Write, Order::Release),
-            (Kind::Read, Order::Acquire),
-            (Kind::Atomic, Order::AcqRel),
+            (Kind::Write, MemOrder::Release),
+            (Kind::Read, MemOrder::Acquire),
+            (Kind::Atomic, MemOrder::AcqRel),
         ]);
         if kind != Kind::Write {
             let seen = self.naive.flags.get(&address).cloned().unwrap_or_default();
@@ -348,7 +348,7 @@ impl Run {
             elements,
             kind,
             writing: u32::MAX,
-            order: if strong { Order::Relaxed } else { Order::Weak },
+            order: if strong { MemOrder::Relaxed } else { MemOrder::Weak },
             scope,
             site: step as u32,
         });
@@ -370,7 +370,7 @@ fn crowd(detector: &mut Detector) {
             elements: 1,
             kind: Kind::Read,
             writing: 0,
-            order: Order::Weak,
+            order: MemOrder::Weak,
             scope: None,
             site: 1000 + round / 2 % 2,
         });

@@ -3,7 +3,7 @@
 #[path = "common/random.rs"]
 mod random;
 
-use memory_model::program::{Order, Scope};
+use memory_model::program::{MemOrder, Scope};
 use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
 use random::Random;
 use std::collections::BTreeSet;
@@ -74,7 +74,7 @@ fn compare(seed: u64) -> usize {
                 }
             }
             2 => {
-                let order = random.pick(&[Order::Sc, Order::AcqRel]);
+                let order = random.pick(&[MemOrder::Sc, MemOrder::AcqRel]);
                 for detector in [&mut together, &mut apart] {
                     detector.fence(cta, warp, lanes, order, Scope::Gpu);
                 }
@@ -105,10 +105,10 @@ fn compare(seed: u64) -> usize {
                     kind,
                     writing: u32::MAX,
                     order: match kind {
-                        _ if !strong => Order::Weak,
-                        Kind::Write => random.pick(&[Order::Relaxed, Order::Release]),
-                        Kind::Read => random.pick(&[Order::Relaxed, Order::Acquire]),
-                        _ => Order::Relaxed,
+                        _ if !strong => MemOrder::Weak,
+                        Kind::Write => random.pick(&[MemOrder::Relaxed, MemOrder::Release]),
+                        Kind::Read => random.pick(&[MemOrder::Relaxed, MemOrder::Acquire]),
+                        _ => MemOrder::Relaxed,
                     },
                     scope: strong.then_some(Scope::Gpu),
                     site: step as u32 % 7,
@@ -150,7 +150,7 @@ fn memory_is_bounded() {
             elements: 1,
             kind,
             writing: u32::MAX,
-            order: Order::Weak,
+            order: MemOrder::Weak,
             scope: None,
             site,
         });
@@ -178,7 +178,7 @@ fn memory_is_bounded() {
                 elements: 1,
                 kind,
                 writing: u32::MAX,
-                order: Order::Weak,
+                order: MemOrder::Weak,
                 scope: None,
                 site: 2,
             });

@@ -20,7 +20,6 @@ mod diagnostic;
 mod lexer;
 mod link;
 mod module;
-mod opcode;
 mod parser;
 mod print;
 #[cfg(feature = "render")]
@@ -28,15 +27,16 @@ pub mod render;
 mod report;
 mod span;
 mod table;
-mod types;
 
 pub use diagnostic::{Code, Diagnostic, Elsewhere, Label, Severity};
+pub use isa::{
+    CmpOp, Component, IntRounding, MemOrder, Modifier, Modifiers, Opcode, Rounding, ScalarType, Scope,
+    SpecialRegister, StateSpace, TypeClass,
+};
 pub use link::{LinkError, define_externs, is_device_runtime, link};
 pub use module::*;
-pub use opcode::{Modifier, Modifiers, Opcode};
 pub use span::{Source, SourceId, Span};
 pub use table::{Form, Minimum, OperandKind, OperandRole, forms};
-pub use types::{CmpOp, MemOrder, Rounding, ScalarType, Scope, StateSpace, TypeClass};
 
 /// What [`parse`] found.
 #[derive(Clone, Debug)]

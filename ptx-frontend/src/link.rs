@@ -15,10 +15,10 @@ use crate::diagnostic::{Code, Diagnostic, Elsewhere};
 use crate::module::{
     Address, AddressBase, FuncId, Function, Linkage, Module, OpId, Operand, Param, Symbol, VarId, Variable,
 };
-use crate::opcode::{Modifier, Opcode};
 use crate::span::{Source, SourceId, Span};
 use crate::table::Form;
-use crate::types::StateSpace;
+use isa::StateSpace;
+use isa::{Modifier, Opcode};
 
 /// A finding of the linker with the texts it is about.
 #[derive(Clone, Debug)]

@@ -7,10 +7,9 @@ use indexmap::IndexMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-use crate::opcode::{Modifier, Modifiers, Opcode};
 use crate::span::{Source, SourceId, Span};
 use crate::table::Form;
-use crate::types::{ScalarType, StateSpace};
+use isa::{Modifier, Modifiers, Opcode, ScalarType, SpecialRegister, StateSpace};
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
@@ -578,63 +577,4 @@ pub enum RegisterPart {
     BytePermutation([u8; 4]),
     /// `.b20`, `.b310` and the like, for destinations: bit *i* stands for byte *i*.
     ByteMask(u8),
-}
-
-/// A component of a special register or vector.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[allow(missing_docs, reason = "x, y, z, w")]
-pub enum Component {
-    X,
-    Y,
-    Z,
-    W,
-}
-
-/// A special register (ISA 10). A bare `%tid` is an [`Operand::Vector`] of four components.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[allow(missing_docs, reason = "the manual's names")]
-pub enum SpecialRegister {
-    Tid(Component),
-    Ntid(Component),
-    Ctaid(Component),
-    Nctaid(Component),
-    Clusterid(Component),
-    Nclusterid(Component),
-    ClusterCtaid(Component),
-    ClusterNctaid(Component),
-    ClusterCtarank,
-    ClusterNctarank,
-    IsExplicitCluster,
-    Laneid,
-    Warpid,
-    Nwarpid,
-    Smid,
-    Nsmid,
-    Gridid,
-    LanemaskEq,
-    LanemaskLe,
-    LanemaskLt,
-    LanemaskGe,
-    LanemaskGt,
-    Clock,
-    ClockHi,
-    Clock64,
-    /// `%pm0` to `%pm7`
-    Pm(u8),
-    /// `%pm0_64` to `%pm7_64`
-    Pm64(u8),
-    /// `%envreg0` to `%envreg31`
-    Envreg(u8),
-    Globaltimer,
-    GlobaltimerLo,
-    GlobaltimerHi,
-    TotalSmemSize,
-    DynamicSmemSize,
-    AggrSmemSize,
-    ReservedSmemOffsetBegin,
-    ReservedSmemOffsetEnd,
-    ReservedSmemOffsetCap,
-    /// `%reserved_smem_offset_0` and `_1`
-    ReservedSmemOffset(u8),
-    CurrentGraphExec,
 }

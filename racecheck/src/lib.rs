@@ -25,9 +25,8 @@ mod text;
 
 use copies::{Copies, Copy, Hit};
 use memory_model::RaceClass;
-use memory_model::program::{Order, Scope};
+use memory_model::program::{MemOrder, Scope};
 use memory_model::race::{Access, Detector, Kind, Missing, Pattern, Race, Settings, Shape, Side, Space};
-use ptx_frontend::MemOrder;
 use rustc_hash::FxHashMap;
 use sim_core::{
     AccessKind, CodePlace, CopyStep, Finding, FindingKind, LaunchShape, LaunchView, Memory, ThreadId,
@@ -179,8 +178,7 @@ fn race_with_copy(access: &WarpAccess<'_>, hit: &Hit) -> Race {
 fn scope_if_strong(access: &WarpAccess<'_>) -> Option<Scope> {
     match access.order {
         MemOrder::Weak => None,
-        MemOrder::Volatile | MemOrder::Mmio => Some(Scope::Sys),
-        _ => Some(scope_of(access.scope)),
+        _ => Some(access.scope),
     }
 }
 
@@ -192,26 +190,6 @@ fn kind_of(race: &Race) -> FindingKind {
         RaceClass::Scope => FindingKind::ScopeRace,
         _ if same_warp => FindingKind::WarpRace,
         _ => FindingKind::DataRace,
-    }
-}
-
-fn order_of(order: MemOrder) -> Order {
-    match order {
-        MemOrder::Weak => Order::Weak,
-        MemOrder::Acquire => Order::Acquire,
-        MemOrder::Release => Order::Release,
-        MemOrder::AcqRel => Order::AcqRel,
-        MemOrder::Sc => Order::Sc,
-        MemOrder::Relaxed | MemOrder::Volatile | MemOrder::Mmio => Order::Relaxed,
-    }
-}
-
-fn scope_of(scope: ptx_frontend::Scope) -> Scope {
-    match scope {
-        ptx_frontend::Scope::Cta => Scope::Cta,
-        ptx_frontend::Scope::Cluster => Scope::Cluster,
-        ptx_frontend::Scope::Gpu => Scope::Gpu,
-        ptx_frontend::Scope::Sys => Scope::Sys,
     }
 }
 
@@ -228,7 +206,7 @@ fn write_of(copy: &Copy) -> Access<'_> {
         elements: 1,
         kind: Kind::Write,
         writing: copy.lanes,
-        order: Order::Weak,
+        order: MemOrder::Weak,
         scope: None,
         site: copy.site,
     }
@@ -248,7 +226,7 @@ impl Watcher for Racecheck {
                 groups.add(FindingKind::DataRace, &race_with_copy(access, &hit), Copying::Earlier);
             });
         }
-        let order = order_of(access.order);
+        let order = access.order;
         let element = access.element.max(1);
         self.detector.access(&Access {
             cta: access.block as u32,
@@ -288,10 +266,9 @@ impl Watcher for Racecheck {
         }
     }
 
-    fn fence(&mut self, warp: WarpId, lanes: u32, order: MemOrder, scope: ptx_frontend::Scope) {
-        let order = order_of(order);
-        if order != Order::Weak {
-            self.detector.fence(warp.block as u32, warp.warp, lanes, order, scope_of(scope));
+    fn fence(&mut self, warp: WarpId, lanes: u32, order: MemOrder, scope: Scope) {
+        if order != MemOrder::Weak {
+            self.detector.fence(warp.block as u32, warp.warp, lanes, order, scope);
         }
     }
 

@@ -26,7 +26,7 @@ fn access(side: &Side) -> String {
     let what = if side.writes { "write" } else { "read" };
     let strength = match side.scope {
         None => "weak".to_string(),
-        Some(scope) => format!("strong, .{}", scope.as_str()),
+        Some(scope) => format!("strong, .{}", scope.text()),
     };
     let bytes = if side.bytes == 1 { "1 byte".to_string() } else { format!("{} bytes", side.bytes) };
     format!("{what} of {bytes} ({strength})")

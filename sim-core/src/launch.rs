@@ -5,79 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+pub use isa::Dim3;
+
 use crate::finding::Finding;
 use crate::watch::WatcherFactory;
-
-/// Extent or position in a grid, a cluster or a block.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Dim3 {
-    /// Fastest varying.
-    pub x: u32,
-    /// Middle.
-    pub y: u32,
-    /// Slowest varying.
-    pub z: u32,
-}
-
-impl Dim3 {
-    /// A single element.
-    pub const ONE: Self = Self::new(1, 1, 1);
-
-    /// All three at once.
-    pub const fn new(x: u32, y: u32, z: u32) -> Self {
-        Self { x, y, z }
-    }
-
-    /// Number of elements; 96 bits suffice, so it cannot overflow.
-    pub const fn count(self) -> u128 {
-        self.x as u128 * self.y as u128 * self.z as u128
-    }
-
-    /// The position with linear index `at`, x fastest.
-    pub const fn position(self, at: u64) -> Dim3 {
-        let (x, y) = (self.x as u64, self.y as u64);
-        Dim3::new((at % x) as u32, (at / x % y) as u32, (at / x / y) as u32)
-    }
-
-    /// One component; `.w` is always zero.
-    pub const fn component(self, component: ptx_frontend::Component) -> u32 {
-        match component {
-            ptx_frontend::Component::X => self.x,
-            ptx_frontend::Component::Y => self.y,
-            ptx_frontend::Component::Z => self.z,
-            ptx_frontend::Component::W => 0,
-        }
-    }
-
-    /// The linear index of a position.
-    pub const fn index(self, at: Dim3) -> u64 {
-        (at.z as u64 * self.y as u64 + at.y as u64) * self.x as u64 + at.x as u64
-    }
-}
-
-impl From<u32> for Dim3 {
-    fn from(x: u32) -> Self {
-        Self::new(x, 1, 1)
-    }
-}
-
-impl From<(u32, u32)> for Dim3 {
-    fn from((x, y): (u32, u32)) -> Self {
-        Self::new(x, y, 1)
-    }
-}
-
-impl From<(u32, u32, u32)> for Dim3 {
-    fn from((x, y, z): (u32, u32, u32)) -> Self {
-        Self::new(x, y, z)
-    }
-}
-
-impl std::fmt::Display for Dim3 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "({}, {}, {})", self.x, self.y, self.z)
-    }
-}
 
 /// An address in device memory, generic.
 pub type DevicePtr = u64;

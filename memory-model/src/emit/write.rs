@@ -2,7 +2,7 @@
 
 use super::{DISCARDED, DONE, GAVE_UP, Groups, Kernel, Memory, NAME, Unsupported, WARP};
 use crate::program::{
-    Access, BarMode, Base, BinOp, Cmp, Litmus, LocId, Op, Operand, Order, Proxy, ProxyFence, RegId, RmwOp,
+    Access, BarMode, Base, BinOp, Cmp, Litmus, LocId, MemOrder, Op, Operand, Proxy, ProxyFence, RegId, RmwOp,
     Scope,
 };
 use std::fmt::Write as _;
@@ -166,14 +166,14 @@ fn unsupported<T>(what: impl Into<String>) -> Result<T, Unsupported> {
 /// `.release.gpu`, `.weak`
 fn order(access: &Access) -> String {
     let name = match access.order {
-        Order::Weak => return ".weak".to_owned(),
-        Order::Relaxed => "relaxed",
-        Order::Acquire => "acquire",
-        Order::Release => "release",
-        Order::AcqRel => "acq_rel",
-        Order::Sc => "sc",
+        MemOrder::Weak => return ".weak".to_owned(),
+        MemOrder::Relaxed => "relaxed",
+        MemOrder::Acquire => "acquire",
+        MemOrder::Release => "release",
+        MemOrder::AcqRel => "acq_rel",
+        MemOrder::Sc => "sc",
     };
-    format!(".{name}.{}", access.scope.unwrap_or(Scope::Sys).as_str())
+    format!(".{name}.{}", access.scope.unwrap_or(Scope::Sys).text())
 }
 
 impl Writer<'_> {
@@ -366,12 +366,12 @@ impl Writer<'_> {
             Op::MbarrierTest { .. } => return unsupported("mbarrier objects, which live in shared memory"),
             Op::Fence { order, scope } => {
                 let order = match order {
-                    Order::Sc => "sc",
-                    Order::Acquire => "acquire",
-                    Order::Release => "release",
+                    MemOrder::Sc => "sc",
+                    MemOrder::Acquire => "acquire",
+                    MemOrder::Release => "release",
                     _ => "acq_rel",
                 };
-                self.line(&format!("fence.{order}.{}", scope.as_str()));
+                self.line(&format!("fence.{order}.{}", scope.text()));
             }
             Op::ProxyFence(ProxyFence::Alias) => self.line("fence.proxy.alias"),
             Op::ProxyFence(ProxyFence::To(Proxy::Async)) => self.line("fence.proxy.async"),

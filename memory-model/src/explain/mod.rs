@@ -7,7 +7,7 @@ pub use cycle::{Cut, Step};
 
 use crate::event::{Edge, Execution, Kind};
 use crate::model::{Compiled, Evaluation, Model};
-use crate::program::{Litmus, Order, Proxy};
+use crate::program::{Litmus, MemOrder, Proxy};
 use std::fmt::Write as _;
 
 /// One event as it is shown.
@@ -55,15 +55,15 @@ fn action(litmus: &Litmus, x: &Execution, e: usize) -> String {
         if cell.offset > 0 { format!("{name}+{}", cell.offset) } else { name }
     });
     let order = match event.order {
-        Order::Weak => "",
-        Order::Relaxed => ".relaxed",
-        Order::Acquire => ".acquire",
-        Order::Release => ".release",
-        Order::AcqRel => ".acq_rel",
-        Order::Sc => ".sc",
+        MemOrder::Weak => "",
+        MemOrder::Relaxed => ".relaxed",
+        MemOrder::Acquire => ".acquire",
+        MemOrder::Release => ".release",
+        MemOrder::AcqRel => ".acq_rel",
+        MemOrder::Sc => ".sc",
     };
     let scope = match event.scope {
-        Some(scope) => format!(".{}", scope.as_str()),
+        Some(scope) => format!(".{}", scope.text()),
         None => String::new(),
     };
     let proxy = match event.proxy {

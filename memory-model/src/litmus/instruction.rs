@@ -4,7 +4,7 @@ use super::diagnostic::{Code, Diagnostic, Span};
 use super::lexer::Kind;
 use super::parser::{Parse, Parser, is_register};
 use crate::program::{
-    Access, BarMode, Base, BinOp, Cmp, LocId, Op, Operand, Order, Proxy, ProxyFence, RegId, RmwOp, Scope,
+    Access, BarMode, Base, BinOp, Cmp, LocId, MemOrder, Op, Operand, Proxy, ProxyFence, RegId, RmwOp, Scope,
 };
 
 /// The dotted parts of an instruction's name, the qualifiers not yet used, and where it stands.
@@ -36,28 +36,6 @@ impl<'a> Name<'a> {
 
     fn error(&self, message: String) -> Diagnostic {
         Diagnostic::new(Code::Qualifier, self.span, message)
-    }
-}
-
-fn scope(q: &str) -> Option<Scope> {
-    match q {
-        "cta" => Some(Scope::Cta),
-        "cluster" => Some(Scope::Cluster),
-        "gpu" => Some(Scope::Gpu),
-        "sys" => Some(Scope::Sys),
-        _ => None,
-    }
-}
-
-fn order(q: &str) -> Option<Order> {
-    match q {
-        "weak" => Some(Order::Weak),
-        "relaxed" => Some(Order::Relaxed),
-        "acquire" => Some(Order::Acquire),
-        "release" => Some(Order::Release),
-        "acq_rel" => Some(Order::AcqRel),
-        "sc" => Some(Order::Sc),
-        _ => None,
     }
 }
 
@@ -260,8 +238,8 @@ impl<'a> Parser<'a> {
                 return Ok(Op::Mov { dst, src: self.value(thread)? });
             }
         }
-        let (mut access, count) = access_qualifiers(name, Order::Weak)?;
-        if !matches!(access.order, Order::Weak | Order::Relaxed | Order::Acquire) {
+        let (mut access, count) = access_qualifiers(name, MemOrder::Weak)?;
+        if !matches!(access.order, MemOrder::Weak | MemOrder::Relaxed | MemOrder::Acquire) {
             return Err(name.error("a load is weak, relaxed or acquire".to_owned()));
         }
         access.proxy = match name.base {
@@ -279,8 +257,8 @@ impl<'a> Parser<'a> {
     }
 
     fn store(&mut self, thread: usize, name: &mut Name<'a>) -> Parse<Op> {
-        let (mut access, count) = access_qualifiers(name, Order::Weak)?;
-        if !matches!(access.order, Order::Weak | Order::Relaxed | Order::Release) {
+        let (mut access, count) = access_qualifiers(name, MemOrder::Weak)?;
+        if !matches!(access.order, MemOrder::Weak | MemOrder::Relaxed | MemOrder::Release) {
             return Err(name.error("a store is weak, relaxed or release".to_owned()));
         }
         access.proxy = match name.base {
@@ -310,7 +288,7 @@ impl<'a> Parser<'a> {
         });
         let shared = name.qualifiers.iter().any(|q| q.starts_with("shared"));
         // PTX 9.7.13.5: without qualifiers an atomic is relaxed at gpu scope.
-        let (mut access, count) = access_qualifiers(name, Order::Relaxed)?;
+        let (mut access, count) = access_qualifiers(name, MemOrder::Relaxed)?;
         let op = op.map(|op| match (op, float) {
             (BinOp::Add, Some(4)) if shared => BinOp::AddF32,
             (BinOp::Add, Some(4)) => BinOp::AddF32Ftz,
@@ -326,7 +304,7 @@ impl<'a> Parser<'a> {
                 name.error("of the atomics of floating-point numbers, add and exch are read".to_owned())
             );
         }
-        if matches!(access.order, Order::Weak | Order::Sc) {
+        if matches!(access.order, MemOrder::Weak | MemOrder::Sc) {
             return Err(name.error("an atomic is relaxed, acquire, release or acq_rel".to_owned()));
         }
         if matches!(name.base, "suatom" | "sured") {
@@ -374,9 +352,9 @@ impl<'a> Parser<'a> {
                 .error("of mbarrier instructions, arrive and test_wait are supported".to_owned())
                 .with_help("an object is declared in the initial state, `b = mbarrier 2`"));
         }
-        let default = if arrive { Order::Release } else { Order::Acquire };
-        let order = name.take(order).unwrap_or(default);
-        if order != default && order != Order::Relaxed {
+        let default = if arrive { MemOrder::Release } else { MemOrder::Acquire };
+        let order = name.take(MemOrder::from_text).unwrap_or(default);
+        if order != default && order != MemOrder::Relaxed {
             return Err(name.error("arrive is release or relaxed, test_wait acquire or relaxed".to_owned()));
         }
         let mut access = Access {
@@ -385,7 +363,7 @@ impl<'a> Parser<'a> {
             bytes,
             proxy: Proxy::Generic,
             order,
-            scope: Some(name.take(scope).unwrap_or(Scope::Cta)),
+            scope: Some(name.take(Scope::from_text).unwrap_or(Scope::Cta)),
         };
         if arrive {
             let mut dst = Vec::new();
@@ -447,10 +425,10 @@ impl<'a> Parser<'a> {
 }
 
 /// Order, scope, type and vector length of a memory instruction.
-fn access_qualifiers(name: &mut Name<'_>, default: Order) -> Parse<(Access, usize)> {
+fn access_qualifiers(name: &mut Name<'_>, default: MemOrder) -> Parse<(Access, usize)> {
     let strongest = name.flag("volatile") | name.flag("mmio");
-    let given = name.take(order);
-    let given_scope = name.take(scope);
+    let given = name.take(MemOrder::from_text);
+    let given_scope = name.take(Scope::from_text);
     name.take(state_space);
     let bytes = name.take(scalar);
     let count = name.take(|q| match q {
@@ -460,16 +438,16 @@ fn access_qualifiers(name: &mut Name<'_>, default: Order) -> Parse<(Access, usiz
     });
     // PTX 8.4.2: volatile is relaxed at system scope; mmio likewise for our purpose (8.4.1).
     let (order, scope) = match (given, given_scope) {
-        (None | Some(Order::Relaxed), None | Some(Scope::Sys)) if strongest => {
-            (Order::Relaxed, Some(Scope::Sys))
+        (None | Some(MemOrder::Relaxed), None | Some(Scope::Sys)) if strongest => {
+            (MemOrder::Relaxed, Some(Scope::Sys))
         }
-        (Some(Order::Weak), None) => (Order::Weak, None),
-        (Some(Order::Weak), Some(_)) => {
+        (Some(MemOrder::Weak), None) => (MemOrder::Weak, None),
+        (Some(MemOrder::Weak), Some(_)) => {
             return Err(name.error("a weak access takes no scope".to_owned()));
         }
-        (None, None) if default == Order::Weak => (Order::Weak, None),
-        (None, scope) if default != Order::Weak => (default, Some(scope.unwrap_or(Scope::Gpu))),
-        (Some(order), scope) if default != Order::Weak => (order, Some(scope.unwrap_or(Scope::Gpu))),
+        (None, None) if default == MemOrder::Weak => (MemOrder::Weak, None),
+        (None, scope) if default != MemOrder::Weak => (default, Some(scope.unwrap_or(Scope::Gpu))),
+        (Some(order), scope) if default != MemOrder::Weak => (order, Some(scope.unwrap_or(Scope::Gpu))),
         (Some(order), Some(scope)) => (order, Some(scope)),
         (Some(_), None) => {
             return Err(name
@@ -498,13 +476,13 @@ fn fence(name: &mut Name<'_>) -> Parse<Op> {
             _ => None,
         });
         let scope = scope.ok_or_else(|| name.error("membar is cta, gl or sys".to_owned()))?;
-        return Ok(Op::Fence { order: Order::Sc, scope });
+        return Ok(Op::Fence { order: MemOrder::Sc, scope });
     }
-    let order = name.take(order).unwrap_or(Order::AcqRel);
-    if matches!(order, Order::Weak | Order::Relaxed) {
+    let order = name.take(MemOrder::from_text).unwrap_or(MemOrder::AcqRel);
+    if matches!(order, MemOrder::Weak | MemOrder::Relaxed) {
         return Err(name.error("a fence is sc, acq_rel, acquire or release".to_owned()));
     }
-    let scope = name.take(scope).ok_or_else(|| {
+    let scope = name.take(Scope::from_text).ok_or_else(|| {
         name.error("a fence needs a scope".to_owned()).with_help("one of cta, cluster, gpu, sys")
     })?;
     Ok(Op::Fence { order, scope })
@@ -535,12 +513,12 @@ fn proxy_fence(name: &mut Name<'_>) -> Parse<Op> {
     }
     name.take(state_space);
     // PTX 9.7.13.4: one direction, from the generic proxy.
-    let kind = match (name.take(order), name.take(scope), kind) {
+    let kind = match (name.take(MemOrder::from_text), name.take(Scope::from_text), kind) {
         (None, None, kind) => kind,
-        (Some(Order::Release), Some(scope), ProxyFence::To(proxy @ (Proxy::Async | Proxy::TensorMap))) => {
+        (Some(MemOrder::Release), Some(scope), ProxyFence::To(proxy @ (Proxy::Async | Proxy::TensorMap))) => {
             ProxyFence::Release(proxy, scope)
         }
-        (Some(Order::Acquire), Some(scope), ProxyFence::To(proxy @ (Proxy::Async | Proxy::TensorMap))) => {
+        (Some(MemOrder::Acquire), Some(scope), ProxyFence::To(proxy @ (Proxy::Async | Proxy::TensorMap))) => {
             ProxyFence::Acquire(proxy, scope)
         }
         _ => {

@@ -3,7 +3,7 @@
 use super::Model;
 use super::algebra::{Axiom, BaseRel, BaseSet, Demand, Rel, RelNode, Set, SetNode};
 use crate::event::{Event, Execution, Kind};
-use crate::program::{Order, Proxy};
+use crate::program::{MemOrder, Proxy};
 use crate::relation::{Relation, Row, contains, insert};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -460,17 +460,17 @@ fn in_base_set(base: BaseSet, e: &Event) -> bool {
         BaseSet::Write => e.is_write(),
         BaseSet::Init => e.kind == Kind::Init,
         BaseSet::Strong => e.is_strong(),
-        BaseSet::AcquireRead => e.kind == Kind::Read && e.order == Order::Acquire,
-        BaseSet::ReleaseWrite => e.kind == Kind::Write && e.order == Order::Release,
+        BaseSet::AcquireRead => e.kind == Kind::Read && e.order == MemOrder::Acquire,
+        BaseSet::ReleaseWrite => e.kind == Kind::Write && e.order == MemOrder::Release,
         BaseSet::ReductionRead => e.kind == Kind::Read && e.reduction,
-        BaseSet::ScFence => e.kind == Kind::Fence && e.order == Order::Sc,
-        BaseSet::AcqRelFence => e.kind == Kind::Fence && e.order == Order::AcqRel,
-        BaseSet::AcquireFence => e.kind == Kind::Fence && e.order == Order::Acquire,
-        BaseSet::ReleaseFence => e.kind == Kind::Fence && e.order == Order::Release,
+        BaseSet::ScFence => e.kind == Kind::Fence && e.order == MemOrder::Sc,
+        BaseSet::AcqRelFence => e.kind == Kind::Fence && e.order == MemOrder::AcqRel,
+        BaseSet::AcquireFence => e.kind == Kind::Fence && e.order == MemOrder::Acquire,
+        BaseSet::ReleaseFence => e.kind == Kind::Fence && e.order == MemOrder::Release,
         BaseSet::AliasFence => e.kind == Kind::AliasFence,
-        BaseSet::ProxyFence => e.kind == Kind::ProxyFence && e.order == Order::Weak,
-        BaseSet::ProxyRelease => e.kind == Kind::ProxyFence && e.order == Order::Release,
-        BaseSet::ProxyAcquire => e.kind == Kind::ProxyFence && e.order == Order::Acquire,
+        BaseSet::ProxyFence => e.kind == Kind::ProxyFence && e.order == MemOrder::Weak,
+        BaseSet::ProxyRelease => e.kind == Kind::ProxyFence && e.order == MemOrder::Release,
+        BaseSet::ProxyAcquire => e.kind == Kind::ProxyFence && e.order == MemOrder::Acquire,
         BaseSet::Generic => (e.is_memory() || e.kind == Kind::Fence) && e.proxy == Proxy::Generic,
         BaseSet::Barrier => matches!(e.kind, Kind::BarrierWait | Kind::BarrierArrive),
         BaseSet::BarrierWait => e.kind == Kind::BarrierWait,

@@ -44,7 +44,7 @@
 //! 2^32 epochs in all, [`Detector::exhausted`] says so and nothing more is judged.
 //!
 //! ```
-//! use memory_model::program::{Order, Scope};
+//! use memory_model::program::{MemOrder, Scope};
 //! use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
 //!
 //! let shape = Shape { threads_per_cta: 1, ctas_per_cluster: 1 };
@@ -58,12 +58,12 @@
 //!     detector.take_races().pop()
 //! };
 //! // Message passing at gpu scope between two CTAs ...
-//! assert!(does(0, Kind::Write, 0, Order::Weak, None).is_none());
-//! assert!(does(0, Kind::Write, 4, Order::Release, Some(Scope::Gpu)).is_none());
-//! assert!(does(1, Kind::Read, 4, Order::Acquire, Some(Scope::Gpu)).is_none());
-//! assert!(does(1, Kind::Read, 0, Order::Weak, None).is_none());
+//! assert!(does(0, Kind::Write, 0, MemOrder::Weak, None).is_none());
+//! assert!(does(0, Kind::Write, 4, MemOrder::Release, Some(Scope::Gpu)).is_none());
+//! assert!(does(1, Kind::Read, 4, MemOrder::Acquire, Some(Scope::Gpu)).is_none());
+//! assert!(does(1, Kind::Read, 0, MemOrder::Weak, None).is_none());
 //! // ... and the same acquiring at cta scope: the accesses of the flag race already.
-//! let race = does(2, Kind::Read, 4, Order::Acquire, Some(Scope::Cta)).expect("scope too narrow");
+//! let race = does(2, Kind::Read, 4, MemOrder::Acquire, Some(Scope::Cta)).expect("scope too narrow");
 //! assert_eq!(race.class.as_str(), "insufficient scope");
 //! ```
 
@@ -83,7 +83,7 @@ mod tree;
 pub use clock::Shape;
 
 use crate::RaceClass;
-use crate::program::{Order, Scope};
+use crate::program::{MemOrder, Scope};
 use handover::{Handovers, Strong};
 use rustc_hash::FxHashMap;
 use shadow::{Cells, Doing, Found, Memo, Shadow};
@@ -153,7 +153,7 @@ pub struct Access<'a> {
     /// Lanes whose atomic writes; the others (a `cas` that fails) only read.
     pub writing: u32,
     /// Memory order of the instruction.
-    pub order: Order,
+    pub order: MemOrder,
     /// Its scope; `None` for weak accesses.
     pub scope: Option<Scope>,
     /// The caller's name for the instruction, reported back.
@@ -398,7 +398,7 @@ impl Detector {
     }
 
     /// A fence, or `membar`, of some lanes of a warp.
-    pub fn fence(&mut self, cta: u32, warp: u32, lanes: u32, order: Order, scope: Scope) {
+    pub fn fence(&mut self, cta: u32, warp: u32, lanes: u32, order: MemOrder, scope: Scope) {
         let (shape, scope, number) = (self.shape, level(scope), warp);
         if self.block(cta).is_none() {
             return;
@@ -406,8 +406,8 @@ impl Detector {
         self.catch_up();
         let (Some((_, block)), versions) = (&mut self.current, &mut self.versions) else { return };
         let Some(warp) = block.warps.get_mut(warp as usize) else { return };
-        let sc = order == Order::Sc && self.settings.sc_fences_are_ordered;
-        let carries = order == Order::Sc && !self.settings.sc_fences_are_ordered;
+        let sc = order == MemOrder::Sc && self.settings.sc_fences_are_ordered;
+        let carries = order == MemOrder::Sc && !self.settings.sc_fences_are_ordered;
         let mut before = if sc { self.fences.seen_by(shape, cta) } else { Default::default() };
         before[scope + 1..].fill(None);
         let before: Vec<Arc<_>> = before.into_iter().flatten().collect();
@@ -485,7 +485,7 @@ impl Detector {
         let Some(warp) = block.warps.get_mut(access.warp as usize) else { return };
         warp.active |= access.lanes;
         if access.space == Space::Shared {
-            if access.kind == Kind::Read && access.order == Order::Weak && self.defer(access) {
+            if access.kind == Kind::Read && access.order == MemOrder::Weak && self.defer(access) {
                 return;
             }
             self.catch_up_before(access);
@@ -496,7 +496,7 @@ impl Detector {
             Space::Global => &mut self.places,
             Space::Shared => &mut block.places,
         };
-        let strong = access.scope.filter(|_| access.order != Order::Weak);
+        let strong = access.scope.filter(|_| access.order != MemOrder::Weak);
         let atomic = access.kind != Kind::Write && access.kind != Kind::Read;
         if strong.is_some() {
             let strong = Strong {
@@ -517,7 +517,7 @@ impl Detector {
         let releases =
             |fenced: &[sync::Fenced; 32]| each(access.lanes).any(|lane| fenced[lane as usize].releases());
         let synchronises = strong.is_some()
-            && (access.order != Order::Relaxed
+            && (access.order != MemOrder::Relaxed
                 || places.are_near(access.addresses, access.lanes)
                 || access.kind != Kind::Read && warp.fenced.as_deref().is_some_and(releases));
         if synchronises {
@@ -652,7 +652,7 @@ impl Detector {
         let Cta { warps, shared, .. } = &mut **block;
         let cells = if access.space == Space::Global { &mut self.global } else { shared };
         let warp = &warps[access.warp as usize];
-        let strong = access.scope.filter(|_| access.order != Order::Weak).map(level);
+        let strong = access.scope.filter(|_| access.order != MemOrder::Weak).map(level);
         let kind = match access.kind {
             Kind::Read => state::Kind::Read,
             Kind::Write => state::Kind::Write,
@@ -699,7 +699,7 @@ impl Detector {
             // Another lane than the one it races with.
             let others = if own { found.lanes & !(1 << found.conflict.lane) } else { found.lanes };
             let lane = if others == 0 { found.lanes } else { others }.trailing_zeros() & 31;
-            let scope = access.scope.filter(|_| access.order != Order::Weak);
+            let scope = access.scope.filter(|_| access.order != MemOrder::Weak);
             let past_scope = past.class.is_strong().then(|| scope_of(past.class.scope()));
             let class = if past.class.bytes() != access.bytes
                 || (access.bytes < 4

@@ -8,7 +8,7 @@
 
 use super::touch::pattern_of;
 use super::{Access, Cta, Detector, Kind, Pattern, Space};
-use crate::program::Order;
+use crate::program::MemOrder;
 
 /// Most reads that wait.
 const MOST: usize = 1 << 12;
@@ -164,7 +164,7 @@ impl Detector {
                 elements: read.elements,
                 kind: Kind::Read,
                 writing: 0,
-                order: Order::Weak,
+                order: MemOrder::Weak,
                 scope: None,
                 site: read.site,
             });

@@ -3,7 +3,7 @@
 use super::unroll::{State, Tracked, Unroller, merge};
 use super::{Compare, Guard, Leaf, TooLarge, Value};
 use crate::event::{Cell, Event, Kind};
-use crate::program::{Access, Base, BinOp, Cmp, LocId, Op, Operand, Order, RegId, RmwOp, address_value};
+use crate::program::{Access, Base, BinOp, Cmp, LocId, MemOrder, Op, Operand, RegId, RmwOp, address_value};
 
 impl Unroller<'_> {
     /// A load, store or atomic; forks by location if a register holds the address.
@@ -298,10 +298,10 @@ impl Unroller<'_> {
     /// One half of a memory instruction, without its cell.
     fn half(&self, state: &State, pc: usize, access: &Access, kind: Kind, reduction: bool) -> Event {
         let order = match (access.order, kind) {
-            (Order::AcqRel | Order::Acquire, Kind::Read) => Order::Acquire,
-            (Order::AcqRel | Order::Release, Kind::Write) => Order::Release,
-            (Order::Weak, _) => Order::Weak,
-            _ => Order::Relaxed,
+            (MemOrder::AcqRel | MemOrder::Acquire, Kind::Read) => MemOrder::Acquire,
+            (MemOrder::AcqRel | MemOrder::Release, Kind::Write) => MemOrder::Release,
+            (MemOrder::Weak, _) => MemOrder::Weak,
+            _ => MemOrder::Relaxed,
         };
         Event { proxy: access.proxy, order, scope: access.scope, reduction, ..self.blank(kind, state, pc) }
     }

@@ -24,7 +24,7 @@ pub(crate) use operands::deciding_registers;
 
 use crate::event::{Cell, Event, Kind};
 use crate::program::{
-    Base, BinOp, Cmp, LocId, Observable, Op, Operand, Order, Program, Proxy, Scope, address_value,
+    Base, BinOp, Cmp, LocId, MemOrder, Observable, Op, Operand, Program, Proxy, Scope, address_value,
 };
 use rustc_hash::FxHashMap;
 
@@ -413,7 +413,7 @@ fn blank(kind: Kind, thread: Option<usize>, position: u32, instr: usize) -> Even
         instr,
         cell: None,
         proxy: Proxy::Generic,
-        order: Order::Weak,
+        order: MemOrder::Weak,
         scope: None,
         reduction: false,
         relaxed_arrive: false,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::event::{Event, Kind};
 use crate::program::{
-    BarMode, BinOp, Cmp, LocId, Observable, Op, Operand, Order, Program, ProxyFence, RegId, Scope,
+    BarMode, BinOp, Cmp, LocId, MemOrder, Observable, Op, Operand, Program, ProxyFence, RegId, Scope,
 };
 
 /// A value with the reads it depends on, ascending.
@@ -228,8 +228,8 @@ impl<'a> Unroller<'a> {
                         }
                         ProxyFence::Release(proxy, scope) | ProxyFence::Acquire(proxy, scope) => {
                             let order = match kind {
-                                ProxyFence::Release(..) => Order::Release,
-                                _ => Order::Acquire,
+                                ProxyFence::Release(..) => MemOrder::Release,
+                                _ => MemOrder::Acquire,
                             };
                             let blank = self.blank(Kind::ProxyFence, &state, pc);
                             Event { proxy: *proxy, order, scope: Some(*scope), ..blank }

@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{FuncId, Function, FunctionKind, Operand, Param, ParamLayout};
 use crate::span::Span;
-use crate::types::{ScalarType, StateSpace};
+use isa::{ScalarType, StateSpace};
 
 impl<'a> Parser<'a> {
     /// `(returns), callee, (arguments), prototype`

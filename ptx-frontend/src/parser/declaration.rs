@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{Linkage, PointerAttribute};
 use crate::span::Span;
-use crate::types::{ScalarType, StateSpace};
+use isa::{ScalarType, StateSpace};
 
 /// Everything before the names: `.global .align 4 .v2 .f32`.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use crate::module::{
     FuncId, Function, FunctionKind, Linkage, Param, ParamLayout, PtxVersion, Symbol, Tuning, VarId, Variable,
 };
 use crate::span::Span;
-use crate::types::{ScalarType, StateSpace, TypeClass};
+use isa::{ScalarType, StateSpace, TypeClass};
 
 /// A formal parameter as written.
 pub(super) type Formal<'a> = (Head, Declarator<'a>);

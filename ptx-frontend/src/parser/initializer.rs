@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{Initializer, Relocation, Symbol};
 use crate::span::Span;
-use crate::types::{ScalarType, StateSpace, TypeClass};
+use isa::{ScalarType, StateSpace, TypeClass};
 
 /// `symbol`, `generic(symbol)`, each with an offset.
 struct SymbolValue<'a> {

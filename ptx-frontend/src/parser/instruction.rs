@@ -11,10 +11,10 @@ use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{Address, AddressBase, Guard, Instruction, LabelId, OpId, Operand, OperandList};
-use crate::opcode::{Modifiers, Opcode};
 use crate::span::Span;
 use crate::table::{Form, OperandView, Resolved, check_operands, resolve_op};
-use crate::types::{ScalarType, StateSpace};
+use isa::{Modifiers, Opcode};
+use isa::{ScalarType, StateSpace};
 
 /// Distinct opcode texts, each matched against the table once.
 #[derive(Default)]

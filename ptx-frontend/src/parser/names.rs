@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::module::{BranchTargetsId, FuncId, LabelId, PrototypeId, RegId, Register, VarId};
 use crate::span::Span;
-use crate::types::ScalarType;
+use isa::ScalarType;
 
 /// What a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,9 +11,10 @@ use super::{Done, Parser};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
-use crate::module::{Address, AddressBase, Component, Operand, OperandList, RegId, RegisterPart};
+use crate::module::{Address, AddressBase, Operand, OperandList, RegId, RegisterPart};
 use crate::span::Span;
-use crate::types::StateSpace;
+use isa::Component;
+use isa::StateSpace;
 
 impl<'a> Parser<'a> {
     /// One operand, `d|p` pairs included.

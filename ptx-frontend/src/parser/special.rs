@@ -1,6 +1,6 @@
 //! Names of special registers (ISA 10).
 
-use crate::module::{Component, SpecialRegister};
+use isa::{Component, SpecialRegister};
 
 /// A special register, or one with four components.
 #[derive(Clone, Copy)]

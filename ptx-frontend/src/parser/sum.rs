@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{Address, AddressBase, Operand, RegId, Register, VarId};
 use crate::span::Span;
-use crate::types::{ScalarType, TypeClass};
+use isa::{ScalarType, TypeClass};
 
 impl<'a> Parser<'a> {
     /// One operand, to which a constant may be added.

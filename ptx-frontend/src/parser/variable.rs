@@ -11,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{FuncId, FunctionKind, Linkage, PtxVersion, Symbol, VarId, Variable};
 use crate::span::Span;
-use crate::types::{ScalarType, StateSpace, TypeClass};
+use isa::{ScalarType, StateSpace, TypeClass};
 
 /// `offset` rounded up to a multiple of `align`; stays at the largest number where that overflows.
 pub(super) fn align_up(offset: u64, align: u64) -> u64 {

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use super::names::{Names, registers};
 use super::{Printer, put};
 use crate::module::{
-    Address, AddressBase, Body, Component, FuncId, Function, Instruction, Operand, OperandList, Param,
-    ParamLayout, Prototype, RegId, RegisterPart, SpecialRegister,
+    Address, AddressBase, Body, FuncId, Function, Instruction, Operand, OperandList, Param, ParamLayout,
+    Prototype, RegId, RegisterPart,
 };
-use crate::opcode::Opcode;
+use isa::Opcode;
 
 /// Registers in one `.reg` statement.
 const REGISTERS_PER_LINE: usize = 10;
@@ -299,64 +299,5 @@ impl<'m> Printer<'m> {
                 (0..4).rev().filter(|at| mask >> at & 1 != 0).try_for_each(|at| write!(self.out, "{at}"))
             }
         };
-    }
-}
-
-impl std::fmt::Display for Component {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Component::X => "x",
-            Component::Y => "y",
-            Component::Z => "z",
-            Component::W => "w",
-        })
-    }
-}
-
-impl std::fmt::Display for SpecialRegister {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        use SpecialRegister as R;
-        let name = match self {
-            R::Tid(at) => return write!(f, "%tid.{at}"),
-            R::Ntid(at) => return write!(f, "%ntid.{at}"),
-            R::Ctaid(at) => return write!(f, "%ctaid.{at}"),
-            R::Nctaid(at) => return write!(f, "%nctaid.{at}"),
-            R::Clusterid(at) => return write!(f, "%clusterid.{at}"),
-            R::Nclusterid(at) => return write!(f, "%nclusterid.{at}"),
-            R::ClusterCtaid(at) => return write!(f, "%cluster_ctaid.{at}"),
-            R::ClusterNctaid(at) => return write!(f, "%cluster_nctaid.{at}"),
-            R::Pm(number) => return write!(f, "%pm{number}"),
-            R::Pm64(number) => return write!(f, "%pm{number}_64"),
-            R::Envreg(number) => return write!(f, "%envreg{number}"),
-            R::ReservedSmemOffset(number) => return write!(f, "%reserved_smem_offset_{number}"),
-            R::ClusterCtarank => "%cluster_ctarank",
-            R::ClusterNctarank => "%cluster_nctarank",
-            R::IsExplicitCluster => "%is_explicit_cluster",
-            R::Laneid => "%laneid",
-            R::Warpid => "%warpid",
-            R::Nwarpid => "%nwarpid",
-            R::Smid => "%smid",
-            R::Nsmid => "%nsmid",
-            R::Gridid => "%gridid",
-            R::LanemaskEq => "%lanemask_eq",
-            R::LanemaskLe => "%lanemask_le",
-            R::LanemaskLt => "%lanemask_lt",
-            R::LanemaskGe => "%lanemask_ge",
-            R::LanemaskGt => "%lanemask_gt",
-            R::Clock => "%clock",
-            R::ClockHi => "%clock_hi",
-            R::Clock64 => "%clock64",
-            R::Globaltimer => "%globaltimer",
-            R::GlobaltimerLo => "%globaltimer_lo",
-            R::GlobaltimerHi => "%globaltimer_hi",
-            R::TotalSmemSize => "%total_smem_size",
-            R::DynamicSmemSize => "%dynamic_smem_size",
-            R::AggrSmemSize => "%aggr_smem_size",
-            R::ReservedSmemOffsetBegin => "%reserved_smem_offset_begin",
-            R::ReservedSmemOffsetEnd => "%reserved_smem_offset_end",
-            R::ReservedSmemOffsetCap => "%reserved_smem_offset_cap",
-            R::CurrentGraphExec => "%current_graph_exec",
-        };
-        f.write_str(name)
     }
 }

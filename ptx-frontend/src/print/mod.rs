@@ -15,8 +15,8 @@ use crate::module::{
     Variable,
 };
 use crate::parser::call::is_further_component;
-use crate::types::{ScalarType, StateSpace};
 use debug::DebugStrings;
+use isa::{ScalarType, StateSpace};
 use names::Names;
 
 impl Module {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::module::{Body, Function, Module, Param, RegId, Register, VarId, Variable};
-use crate::types::ScalarType;
+use isa::ScalarType;
 
 /// The names that a function's text uses.
 pub(super) struct Names<'m> {

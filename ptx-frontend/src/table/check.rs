@@ -1,7 +1,8 @@
 //! Checks the operands of one instruction against a list of expectations.
 
-use crate::module::{AddressBase, Operand, OperandList, SpecialRegister};
-use crate::types::{ScalarType, StateSpace, TypeClass};
+use crate::module::{AddressBase, Operand, OperandList};
+use isa::SpecialRegister;
+use isa::{ScalarType, StateSpace, TypeClass};
 
 use super::expect::{Constant, Counting, Expect, Kind, constant_fits, register_fits};
 use super::special;

@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use crate::opcode::Opcode;
+use isa::Opcode;
 
 use super::model::Notation;
 use super::need::Need;

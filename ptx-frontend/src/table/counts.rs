@@ -1,7 +1,7 @@
 //! How many elements the vector operands of an instruction have, and of which type.
 
-use crate::opcode::{Modifier, Modifiers, Opcode};
-use crate::types::ScalarType;
+use isa::ScalarType;
+use isa::{Modifier, Modifiers, Opcode};
 
 use super::model::Count;
 

@@ -1,7 +1,7 @@
 //! What an instruction's operands must be, once its modifiers are known.
 
-use crate::opcode::{Modifier, Modifiers, Opcode};
-use crate::types::{ScalarType, StateSpace, TypeClass};
+use isa::{Modifier, Modifiers, Opcode};
+use isa::{ScalarType, StateSpace, TypeClass};
 
 use super::Context;
 use super::counts;

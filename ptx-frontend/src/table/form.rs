@@ -1,8 +1,8 @@
 //! Rows as data: what the table holds, for coverage and for generating tests.
 
 use crate::module::PtxVersion;
-use crate::opcode::{Modifier, Opcode};
-use crate::types::{ScalarType, StateSpace};
+use isa::{Modifier, Opcode};
+use isa::{ScalarType, StateSpace};
 
 use super::compiled::{Compiled, Entry, INDEX};
 use super::instances;

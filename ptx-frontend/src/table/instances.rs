@@ -1,7 +1,7 @@
 //! Enumerates what a row stands for.
 
 use crate::module::{PtxVersion, Target, TargetKind};
-use crate::opcode::{Modifier, Opcode};
+use isa::{Modifier, Opcode};
 
 use super::Context;
 use super::expect::{self, Expect, Kind};

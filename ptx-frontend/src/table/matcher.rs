@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::opcode::Modifier;
+use isa::Modifier;
 
 use super::model::{Slot, Variant};
 use super::need::Need;

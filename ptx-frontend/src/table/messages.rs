@@ -3,9 +3,9 @@
 
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::opcode::{Modifier, Opcode};
 use crate::span::Span;
-use crate::types::ScalarType;
+use isa::ScalarType;
+use isa::{Modifier, Opcode};
 
 use super::Context;
 use super::compiled::INDEX;

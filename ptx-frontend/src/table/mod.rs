@@ -12,10 +12,10 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::module::{Op, Operand, PtxVersion, RegId, Target, VarId};
-use crate::opcode::Opcode;
 use crate::report;
 use crate::span::Span;
-use crate::types::{ScalarType, StateSpace};
+use isa::Opcode;
+use isa::{ScalarType, StateSpace};
 
 mod check;
 mod compiled;

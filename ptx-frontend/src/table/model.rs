@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use crate::opcode::Modifier;
-use crate::types::{ScalarType, StateSpace};
+use isa::Modifier;
+use isa::{ScalarType, StateSpace};
 
 use super::need::Need;
 

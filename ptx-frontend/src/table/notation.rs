@@ -22,8 +22,8 @@
 
 use smallvec::SmallVec;
 
-use crate::opcode::{Modifier, Opcode};
-use crate::types::{ScalarType, StateSpace};
+use isa::{Modifier, Opcode};
+use isa::{ScalarType, StateSpace};
 
 use super::model::{
     Alternative, Count, Flags, Limit, Notation, OperandSpec, Shape, Signature, Slot, SpaceRule, TypeRule,

@@ -2,9 +2,10 @@
 
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::module::{Operand, SpecialRegister};
+use crate::module::Operand;
 use crate::span::Span;
-use crate::types::{ScalarType, StateSpace, TypeClass};
+use isa::SpecialRegister;
+use isa::{ScalarType, StateSpace, TypeClass};
 
 use super::check::{self, Misfit};
 use super::expect::{Constant, Counting, Expect, Kind};

@@ -4,9 +4,9 @@ use smallvec::SmallVec;
 
 use crate::diagnostic::Diagnostic;
 use crate::module::{Op, PtxVersion};
-use crate::opcode::{Modifier, Opcode};
 use crate::report;
 use crate::span::Span;
+use isa::{Modifier, Opcode};
 
 use super::check;
 use super::compiled::INDEX;

@@ -1,7 +1,8 @@
 //! Types and requirements of the special registers (ISA 10).
 
-use crate::module::{PtxVersion, SpecialRegister};
-use crate::types::{ScalarType, TypeClass};
+use crate::module::PtxVersion;
+use isa::SpecialRegister;
+use isa::{ScalarType, TypeClass};
 
 /// What the manual says of a special register.
 #[derive(Clone, Copy, Debug)]

@@ -159,10 +159,7 @@ impl Decoder<'_> {
 
     pub(super) fn load(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
         let &[value, address, ..] = operands else { return Err(format!("`{op}` with these operands")) };
-        let mut access = self.access(guard, op, address, value, false)?;
-        if op.has(Modifier::Mmio) && op.has(Modifier::Acquire) {
-            access.order = MemOrder::Acquire;
-        }
+        let access = self.access(guard, op, address, value, false)?;
         // Parameters of the kernel are constants of the launch.
         let Access { space, address, address_rows, offset, size, signed, .. } = access;
         let slots = access.elements.start as usize..;

@@ -69,12 +69,6 @@ impl SharedMemory {
     }
 }
 
-impl Default for Dim3 {
-    fn default() -> Self {
-        Dim3::ONE
-    }
-}
-
 /// Special registers that depend on the warp's place in its block only, for each warp.
 pub(crate) fn warp_rows(code: &Code, block: Dim3) -> Vec<Row> {
     use ptx_frontend::SpecialRegister as R;

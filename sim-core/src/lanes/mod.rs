@@ -20,8 +20,7 @@ pub(crate) use shapes::{flag2, flag3, lane_op, map_rows, map1, map2, map3, map4,
 pub use tiles::TileFn;
 pub use types::Lane;
 
-/// One bit a lane.
-pub type LaneMask = u32;
+pub use isa::LaneMask;
 
 /// All 32 lanes.
 pub const FULL: LaneMask = u32::MAX;

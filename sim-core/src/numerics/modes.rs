@@ -3,54 +3,7 @@
 //! They are ordinary arguments, not type parameters: every arithmetic function is inlined, so a
 //! caller that passes a literal gets the specialised code.
 
-/// Rounding of a floating-point result: PTX `.rn`, `.rz`, `.rm`, `.rp` (manual 9.7.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rounding {
-    /// To nearest, ties to even (`.rn`).
-    Rn,
-    /// Toward zero (`.rz`).
-    Rz,
-    /// Toward negative infinity (`.rm`).
-    Rm,
-    /// Toward positive infinity (`.rp`).
-    Rp,
-}
-
-impl Rounding {
-    /// All four modes.
-    pub const ALL: [Rounding; 4] = [Rounding::Rn, Rounding::Rz, Rounding::Rm, Rounding::Rp];
-}
-
-/// Rounding to an integer: PTX `.rni`, `.rzi`, `.rmi`, `.rpi` (manual 9.7.9.21).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IntRounding {
-    /// To nearest, ties to even (`.rni`).
-    Rni,
-    /// Toward zero (`.rzi`).
-    Rzi,
-    /// Toward negative infinity (`.rmi`).
-    Rmi,
-    /// Toward positive infinity (`.rpi`).
-    Rpi,
-}
-
-impl IntRounding {
-    /// All four modes.
-    pub const ALL: [IntRounding; 4] =
-        [IntRounding::Rni, IntRounding::Rzi, IntRounding::Rmi, IntRounding::Rpi];
-}
-
-impl From<IntRounding> for Rounding {
-    /// The same direction.
-    fn from(r: IntRounding) -> Rounding {
-        match r {
-            IntRounding::Rni => Rounding::Rn,
-            IntRounding::Rzi => Rounding::Rz,
-            IntRounding::Rmi => Rounding::Rm,
-            IntRounding::Rpi => Rounding::Rp,
-        }
-    }
-}
+pub use isa::{IntRounding, Rounding};
 
 /// Comparison of floating-point values (manual 9.7.6.1): the ordered forms are false and the
 /// unordered forms (trailing `u`) true as soon as one operand is NaN.

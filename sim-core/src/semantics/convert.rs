@@ -5,7 +5,7 @@
 
 use ptx_frontend::{Modifier, Modifiers, Op, ScalarType as S};
 
-use super::{Bound, Modes, Written, int_rounding, rounding, with_int_rounding, with_rounding};
+use super::{Bound, Modes, Written, rounding, with_int_rounding, with_rounding};
 use crate::lanes::{LaneFns, map1};
 use crate::numerics as n;
 use crate::numerics::cvt;
@@ -18,7 +18,7 @@ pub(super) fn cvt(op: &Op, _: Written<'_>) -> Option<Bound> {
     let fns = match (to.is_float(), from.is_float()) {
         (false, false) if op.has(Modifier::Sat) => saturated_integer(to, from)?,
         (false, false) => integer(to, from)?,
-        (false, true) => float_to_integer(to, from, int_rounding(op)?)?,
+        (false, true) => float_to_integer(to, from, op.int_rounding()?)?,
         (true, false) => integer_to_float(to, from, rounding(op)?)?,
         (true, true) => float(op, to, from)?,
     };
@@ -175,7 +175,7 @@ fn integer_to_float(to: S, from: S, rounding: n::Rounding) -> Option<LaneFns> {
 /// Between float types, and to an integral value in the same one.
 fn float(op: &Op, to: S, from: S) -> Option<LaneFns> {
     if to == from {
-        return match int_rounding(op) {
+        return match op.int_rounding() {
             Some(rounding) => integral(to, rounding),
             None => same(to),
         };

@@ -15,7 +15,7 @@ use ptx_frontend::{Modifier, Modifiers, Op, Opcode, Operand, ScalarType};
 use smallvec::SmallVec;
 
 use crate::lanes::LaneFns;
-use crate::numerics::{IntRounding, Rounding};
+use crate::numerics::Rounding;
 
 mod bits;
 mod carry;
@@ -247,26 +247,9 @@ pub(crate) fn bind(op: &Op, written: Written<'_>) -> Option<Bound> {
 
 /// Rounding of a floating-point result; to nearest if none is named.
 fn rounding(op: &Op) -> Option<Rounding> {
-    use ptx_frontend::Rounding as Named;
-    Some(match op.rounding() {
-        None | Some(Named::Rn) => Rounding::Rn,
-        Some(Named::Rz) => Rounding::Rz,
-        Some(Named::Rm) => Rounding::Rm,
-        Some(Named::Rp) => Rounding::Rp,
-        Some(_) => return None,
-    })
-}
-
-/// Rounding to an integer, if one is named.
-fn int_rounding(op: &Op) -> Option<IntRounding> {
-    use ptx_frontend::Rounding as Named;
-    Some(match op.rounding()? {
-        Named::Rni => IntRounding::Rni,
-        Named::Rzi => IntRounding::Rzi,
-        Named::Rmi => IntRounding::Rmi,
-        Named::Rpi => IntRounding::Rpi,
-        _ => return None,
-    })
+    let other = [Modifier::Rna, Modifier::Rs, Modifier::Rni, Modifier::Rzi, Modifier::Rmi, Modifier::Rpi];
+    let is_other = other.into_iter().any(|modifier| op.has(modifier));
+    op.rounding().or_else(|| (!is_other).then_some(Rounding::Rn))
 }
 
 fn ftz(op: &Op) -> bool {

@@ -48,12 +48,11 @@ fn outcomes(cmp: CmpOp) -> u64 {
 impl Modes {
     /// The modifiers of a form.
     pub(super) fn of(op: &Op) -> Modes {
-        use ptx_frontend::Rounding as Named;
-        let rounding = match op.rounding() {
-            Some(Named::Rz | Named::Rzi) => 1,
-            Some(Named::Rm | Named::Rmi) => 2,
-            Some(Named::Rp | Named::Rpi) => 3,
-            _ => 0,
+        let rounding = match op.rounding().or_else(|| op.int_rounding().map(Rounding::from)) {
+            None | Some(Rounding::Rn) => 0,
+            Some(Rounding::Rz) => 1,
+            Some(Rounding::Rm) => 2,
+            Some(Rounding::Rp) => 3,
         };
         let boolean = if op.has(Modifier::And) {
             combine::AND

@@ -25,28 +25,15 @@ const ATOMICS: [(Modifier, &str); 10] = [
 /// `.relaxed.gpu`, `.volatile`, nothing for weak.
 fn order(op: &Op) -> String {
     match op.order() {
+        _ if op.has(Modifier::Volatile) => ".volatile".to_owned(),
         None | Some(MemOrder::Weak) => String::new(),
-        Some(MemOrder::Volatile) => ".volatile".to_owned(),
-        Some(MemOrder::Mmio) => ".mmio".to_owned(),
-        Some(order) => {
-            let name = match order {
-                MemOrder::Acquire => "acquire",
-                MemOrder::Release => "release",
-                MemOrder::AcqRel => "acq_rel",
-                _ => "relaxed",
-            };
-            format!(".{name}.{}", op.scope().map_or("gpu", scope_name))
-        }
+        Some(order) => format!(".{}.{}", order.text(), scope(op)),
     }
 }
 
-fn scope_name(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Cta => "cta",
-        Scope::Cluster => "cluster",
-        Scope::Gpu => "gpu",
-        Scope::Sys => "sys",
-    }
+/// The scope of a strong operation; of the device if none is named.
+fn scope(op: &Op) -> &'static str {
+    op.scope().unwrap_or(Scope::Gpu).text()
 }
 
 /// `.v2`, nothing for scalars.
@@ -156,7 +143,7 @@ impl Column<'_> {
             _ => "",
         };
         let order = match op.order() {
-            None => format!(".relaxed.{}", op.scope().map_or("gpu", scope_name)),
+            None => format!(".relaxed.{}", scope(op)),
             Some(_) => order(op),
         };
         let mut parts = Vec::new();
@@ -190,8 +177,8 @@ impl Column<'_> {
         }
         let qualifiers = match (op.order(), op.scope()) {
             (None, None) => String::new(),
-            (Some(MemOrder::Relaxed), scope) => format!(".relaxed.{}", scope.map_or("cta", scope_name)),
-            (_, scope) => format!(".{}", scope.map_or("cta", scope_name)),
+            (Some(MemOrder::Relaxed), scope) => format!(".relaxed.{}", scope.unwrap_or(Scope::Cta).text()),
+            (_, scope) => format!(".{}", scope.unwrap_or(Scope::Cta).text()),
         };
         let span = instruction.span;
         if op.has(Modifier::Init) {

@@ -73,15 +73,10 @@ pub(super) struct Strength {
 
 impl Strength {
     pub(super) fn new(order: MemOrder, scope: Scope) -> Self {
-        let scope = match order {
-            MemOrder::Weak => None,
-            MemOrder::Volatile | MemOrder::Mmio => Some(Scope::Sys),
-            _ => Some(scope),
-        };
         Self {
-            scope,
-            acquire: matches!(order, MemOrder::Acquire | MemOrder::AcqRel | MemOrder::Sc),
-            release: matches!(order, MemOrder::Release | MemOrder::AcqRel | MemOrder::Sc),
+            scope: (order != MemOrder::Weak).then_some(scope),
+            acquire: order.acquires(),
+            release: order.releases(),
         }
     }
 }

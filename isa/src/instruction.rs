@@ -1,6 +1,6 @@
 //! The vocabulary of instructions: opcode words and modifiers.
 
-use crate::types::{CmpOp, MemOrder, Rounding, ScalarType, Scope, StateSpace};
+use crate::{CmpOp, IntRounding, MemOrder, Rounding, ScalarType, Scope, StateSpace};
 
 macro_rules! opcodes {
     ($($name:ident $text:literal,)*) => {
@@ -630,47 +630,51 @@ pub trait Modifiers {
             .unwrap_or(StateSpace::Generic)
     }
 
-    /// The scope named, if any (`.gl` of `membar` is gpu).
+    /// The scope named, if any (`.gl` of `membar` is gpu; `.volatile` and `.mmio` say system, ISA 8.4).
     fn scope(&self) -> Option<Scope> {
-        self.list().iter().find_map(|&m| match m {
+        let named = self.list().iter().find_map(|&m| match m {
             Modifier::Cta => Some(Scope::Cta),
             Modifier::Cluster => Some(Scope::Cluster),
             Modifier::Gpu | Modifier::Gl => Some(Scope::Gpu),
             Modifier::Sys => Some(Scope::Sys),
             _ => None,
-        })
+        });
+        named.or_else(|| (self.has(Modifier::Volatile) || self.has(Modifier::Mmio)).then_some(Scope::Sys))
     }
 
-    /// The semantics qualifier named, if any. `.mmio` wins over the order beside it.
+    /// The memory order named, if any. `.volatile` and `.mmio` alone are relaxed (ISA 8.4).
     fn order(&self) -> Option<MemOrder> {
-        if self.has(Modifier::Mmio) {
-            return Some(MemOrder::Mmio);
-        }
-        self.list().iter().find_map(|&m| match m {
+        let named = self.list().iter().find_map(|&m| match m {
             Modifier::Weak => Some(MemOrder::Weak),
             Modifier::Relaxed => Some(MemOrder::Relaxed),
             Modifier::Acquire => Some(MemOrder::Acquire),
             Modifier::Release => Some(MemOrder::Release),
             Modifier::AcqRel => Some(MemOrder::AcqRel),
             Modifier::Sc => Some(MemOrder::Sc),
-            Modifier::Volatile => Some(MemOrder::Volatile),
             _ => None,
-        })
+        });
+        let relaxed = || self.has(Modifier::Volatile) || self.has(Modifier::Mmio);
+        named.or_else(|| relaxed().then_some(MemOrder::Relaxed))
     }
 
-    /// The rounding modifier named, if any.
+    /// The rounding of a floating-point result named, if any (`.rna` and `.rs` are none of the four).
     fn rounding(&self) -> Option<Rounding> {
         self.list().iter().find_map(|&m| match m {
             Modifier::Rn => Some(Rounding::Rn),
             Modifier::Rz => Some(Rounding::Rz),
             Modifier::Rm => Some(Rounding::Rm),
             Modifier::Rp => Some(Rounding::Rp),
-            Modifier::Rna => Some(Rounding::Rna),
-            Modifier::Rs => Some(Rounding::Rs),
-            Modifier::Rni => Some(Rounding::Rni),
-            Modifier::Rzi => Some(Rounding::Rzi),
-            Modifier::Rmi => Some(Rounding::Rmi),
-            Modifier::Rpi => Some(Rounding::Rpi),
+            _ => None,
+        })
+    }
+
+    /// The rounding to an integer named, if any.
+    fn int_rounding(&self) -> Option<IntRounding> {
+        self.list().iter().find_map(|&m| match m {
+            Modifier::Rni => Some(IntRounding::Rni),
+            Modifier::Rzi => Some(IntRounding::Rzi),
+            Modifier::Rmi => Some(IntRounding::Rmi),
+            Modifier::Rpi => Some(IntRounding::Rpi),
             _ => None,
         })
     }
