@@ -545,7 +545,7 @@ impl Modifier {
     /// Parses one modifier, given without its dot.
     ///
     /// ```
-    /// use ptx_frontend::{Modifier, ScalarType};
+    /// use isa::{Modifier, ScalarType};
     /// assert_eq!(Modifier::from_text("f32"), Some(Modifier::Type(ScalarType::F32)));
     /// assert_eq!(Modifier::from_text("m16n8k16"), Some(Modifier::Shape(16, 8, 16)));
     /// assert_eq!(Modifier::from_text("nonsense"), None);

@@ -36,7 +36,7 @@ pub use isa::{
 pub use link::{LinkError, define_externs, is_device_runtime, link};
 pub use module::*;
 pub use span::{Source, SourceId, Span};
-pub use table::{Form, Minimum, OperandKind, OperandRole, forms};
+pub use table::{Effects, Form, Minimum, OperandKind, OperandRole, forms};
 
 /// What [`parse`] found.
 #[derive(Clone, Debug)]

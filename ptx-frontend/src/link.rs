@@ -13,12 +13,11 @@ use smallvec::SmallVec;
 use crate::codes;
 use crate::diagnostic::{Code, Diagnostic, Elsewhere};
 use crate::module::{
-    Address, AddressBase, FuncId, Function, Linkage, Module, OpId, Operand, Param, Symbol, VarId, Variable,
+    Address, AddressBase, FuncId, Function, Linkage, Module, Op, OpId, Operand, Param, Symbol, VarId,
+    Variable,
 };
 use crate::span::{Source, SourceId, Span};
-use crate::table::Form;
 use isa::StateSpace;
-use isa::{Modifier, Opcode};
 
 /// A finding of the linker with the texts it is about.
 #[derive(Clone, Debug)]
@@ -457,11 +456,9 @@ fn join(modules: Vec<Module>, plan: &Plan) -> Module {
     out
 }
 
-type OpKey = (Opcode, SmallVec<[Modifier; 6]>, Form);
-
 #[derive(Default)]
 struct Joined {
-    ops: FxHashMap<OpKey, OpId>,
+    ops: FxHashMap<Op, OpId>,
 }
 
 impl Joined {
@@ -486,8 +483,7 @@ impl Joined {
             .ops
             .into_iter()
             .map(|op| {
-                let key = (op.opcode, op.modifiers.clone(), op.form);
-                *self.ops.entry(key).or_insert_with(|| {
+                *self.ops.entry(op.clone()).or_insert_with(|| {
                     into.ops.push(op);
                     OpId(into.ops.len() as u32 - 1)
                 })

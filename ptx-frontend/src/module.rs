@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 use crate::span::{Source, SourceId, Span};
-use crate::table::Form;
+use crate::table::{Effects, Form};
 use isa::{Modifier, Modifiers, Opcode, ScalarType, SpecialRegister, StateSpace};
 
 macro_rules! ids {
@@ -441,7 +441,7 @@ pub struct SourceLocation {
 }
 
 /// An opcode with its modifiers and the table row it matched.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Op {
     /// Opcode word.
     pub opcode: Opcode,
@@ -449,6 +449,15 @@ pub struct Op {
     pub modifiers: SmallVec<[Modifier; 6]>,
     /// The row of the instruction table.
     pub form: Form,
+    /// What it does.
+    pub effects: Effects,
+}
+
+impl Op {
+    /// An op that no text has, in the place of this one: it counts as the same row of the table.
+    pub fn instead(&self, opcode: Opcode, modifiers: impl IntoIterator<Item = Modifier>) -> Op {
+        Op { opcode, modifiers: modifiers.into_iter().collect(), ..self.clone() }
+    }
 }
 
 impl Modifiers for Op {

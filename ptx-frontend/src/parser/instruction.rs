@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{Address, AddressBase, Guard, Instruction, LabelId, OpId, Operand, OperandList};
 use crate::span::Span;
-use crate::table::{Form, OperandView, Resolved, check_operands, resolve_op};
+use crate::table::{Effects, Form, OperandView, Resolved, check_operands, resolve_op};
 use isa::{Modifiers, Opcode};
 use isa::{ScalarType, StateSpace};
 
@@ -30,7 +30,7 @@ pub(super) struct Ops<'a> {
 struct OpEntry {
     resolved: Resolved,
     /// Operands decide which of the rows fits: an op for each row met.
-    forms: SmallVec<[(Form, OpId); 2]>,
+    forms: SmallVec<[((Form, Effects), OpId); 2]>,
 }
 
 /// What `array[index]` is to an instruction, as ptxas has it.
@@ -177,17 +177,18 @@ impl<'a> Parser<'a> {
             self.compute_offsets(entry, operands, span);
         }
         let mut list = std::mem::take(&mut self.report.list);
-        let form = self.fit(entry, operands, span, &mut list);
+        let fit = self.fit(entry, operands, span, &mut list);
         self.report.list = list;
         self.report.settle();
-        let form = form.filter(|_| self.report.errors() == errors)?;
+        let fit = fit.filter(|_| self.report.errors() == errors)?;
         let entry = &mut self.ops.entries[entry as usize];
-        if let Some(&(_, id)) = entry.forms.iter().find(|(other, _)| *other == form) {
+        if let Some(&(_, id)) = entry.forms.iter().find(|(other, _)| *other == fit) {
             return Some(id);
         }
         let id = OpId(self.module.ops.len() as u32);
-        self.module.ops.push(crate::Op { form, ..entry.resolved.op.clone() });
-        entry.forms.push((form, id));
+        let (form, effects) = fit;
+        self.module.ops.push(crate::Op { form, effects, ..entry.resolved.op.clone() });
+        entry.forms.push((fit, id));
         Some(id)
     }
 
@@ -204,10 +205,11 @@ impl<'a> Parser<'a> {
         operands: &Operands<'a>,
         span: Span,
         diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<Form> {
+    ) -> Option<(Form, Effects)> {
         let entry = &self.ops.entries[entry as usize];
-        if entry.resolved.op.opcode == Opcode::Call {
-            return Some(entry.resolved.op.form);
+        let op = &entry.resolved.op;
+        if op.opcode == Opcode::Call {
+            return Some((op.form, op.effects));
         }
         let register_type = |id: crate::RegId| {
             self.names.registers.get(id.index()).map_or(ScalarType::B32, |register| register.ty)

@@ -4,6 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use isa::Opcode;
 
+use super::effects::Does;
 use super::model::Notation;
 use super::need::Need;
 use super::notation;
@@ -15,6 +16,7 @@ pub(super) struct Entry {
     pub(super) group: &'static Group,
     pub(super) section: &'static str,
     pub(super) row: &'static Row,
+    pub(super) does: Does,
     compiled: OnceLock<Compiled>,
 }
 
@@ -58,11 +60,12 @@ impl Index {
 pub(super) static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let mut index = Index { entries: Vec::new(), by_opcode: vec![Vec::new(); Opcode::ALL.len()] };
     for group in rows::GROUPS {
-        for (section, row) in group.sections.iter().flat_map(|s| s.rows.iter().map(move |r| (s.number, r))) {
+        for (from, row) in group.sections.iter().flat_map(|s| s.rows.iter().map(move |r| (s, r))) {
+            let (section, does) = (from.number, from.effects(row));
             let (opcodes, _) = notation::split_opcodes(row.text);
             for opcode in opcodes.split('|').filter_map(Opcode::from_text) {
                 index.by_opcode[opcode as usize].push(index.entries.len() as u16);
-                index.entries.push(Entry { opcode, group, section, row, compiled: OnceLock::new() });
+                index.entries.push(Entry { opcode, group, section, row, does, compiled: OnceLock::new() });
             }
         }
     }

@@ -5,6 +5,7 @@ use isa::{Modifier, Opcode};
 use isa::{ScalarType, StateSpace};
 
 use super::compiled::{Compiled, Entry, INDEX};
+use super::effects::Effects;
 use super::instances;
 
 /// A row of the instruction table (index).
@@ -150,5 +151,12 @@ impl Form {
     /// [`Form::instances`]), for 64-bit addresses; several if there are optional ones.
     pub fn operand_kinds(self, modifiers: &[Modifier]) -> Vec<Vec<OperandKind>> {
         instances::operands(self.opcode(), &self.compiled().notation, modifiers)
+    }
+
+    /// What the form does with each of [`Form::operand_kinds`].
+    pub fn effects(self, modifiers: &[Modifier]) -> impl Iterator<Item = Effects> {
+        let (opcode, does) = (self.opcode(), self.entry().does);
+        let lists = instances::expected(opcode, &self.compiled().notation, modifiers).into_iter();
+        lists.map(move |expected| Effects::new(opcode, modifiers, does, &expected))
     }
 }

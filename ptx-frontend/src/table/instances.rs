@@ -83,16 +83,23 @@ pub(super) fn operands(
     notation: &'static Notation,
     modifiers: &[Modifier],
 ) -> Vec<Vec<OperandKind>> {
+    let lists = expected(opcode, notation, modifiers);
+    lists.iter().map(|list| list.iter().map(kind).collect()).collect()
+}
+
+/// The same, as instructions are checked against them.
+pub(super) fn expected(
+    opcode: Opcode,
+    notation: &'static Notation,
+    modifiers: &[Modifier],
+) -> Vec<Box<[Expect]>> {
     let context = Context {
         version: PtxVersion::NEWEST,
         target: Target { sm: u16::MAX, kind: TargetKind::Portable },
         address_size: 64,
     };
     let signatures = notation.signatures.iter();
-    signatures
-        .filter_map(|signature| expect::signature(&context, opcode, modifiers, signature))
-        .map(|signature| signature.iter().map(kind).collect())
-        .collect()
+    signatures.filter_map(|signature| expect::signature(&context, opcode, modifiers, signature)).collect()
 }
 
 fn kind(expect: &Expect) -> OperandKind {

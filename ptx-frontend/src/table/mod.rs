@@ -20,6 +20,7 @@ use isa::{ScalarType, StateSpace};
 mod check;
 mod compiled;
 mod counts;
+mod effects;
 mod expect;
 mod form;
 mod instances;
@@ -34,6 +35,7 @@ mod rows;
 mod special;
 mod words;
 
+pub use effects::Effects;
 pub use form::{Form, Minimum, OperandKind, OperandRole, forms};
 
 /// What the module's header says.
@@ -92,12 +94,12 @@ pub(crate) fn resolve_op(
     resolve::resolve(context, code, opcode.1, words, diagnostics)
 }
 
-/// Checks the operands of one instruction; returns the row that fits.
+/// Checks the operands of one instruction; returns the row that fits, and what the instruction does.
 pub(crate) fn check_operands(
     context: &Context,
     resolved: &Resolved,
     view: &OperandView<'_>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Form> {
+) -> Option<(Form, Effects)> {
     resolve::check(context, resolved, view, diagnostics)
 }

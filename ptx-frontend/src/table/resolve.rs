@@ -10,6 +10,7 @@ use isa::{Modifier, Opcode};
 
 use super::check;
 use super::compiled::INDEX;
+use super::effects::Effects;
 use super::expect::{self, Expect};
 use super::form::Form;
 use super::matcher;
@@ -33,6 +34,7 @@ pub(super) struct Candidate {
 #[derive(Clone, Debug)]
 pub(super) struct Operands {
     pub(super) expected: Box<[Expect]>,
+    pub(super) effects: Effects,
     /// What the module lacks for it beyond the row.
     pub(super) unmet: Option<Box<Unmet>>,
 }
@@ -89,7 +91,12 @@ pub(super) fn resolve(
         return None;
     }
     let form = first.form;
-    Some(Resolved { op: Op { opcode, modifiers, form }, candidates })
+    // Those of an instruction come from the list of operands that it fits.
+    let effects = first.signatures.first().map_or_else(
+        || Effects::new(opcode, &modifiers, INDEX.entries[usize::from(form.0)].does, &[]),
+        |signature| signature.effects,
+    );
+    Some(Resolved { op: Op { opcode, modifiers, form, effects }, candidates })
 }
 
 /// The rows that fit, usable ones first, then by what they lack.
@@ -122,7 +129,8 @@ fn candidates(
                 let needs = signature.needs.iter().map(|need| (None, need));
                 let unmet = lacking(context, opcode, span, words, needs);
                 let expected = expect::signature(context, opcode, modifiers, signature)?;
-                Some(Operands { expected, unmet })
+                let effects = Effects::new(opcode, modifiers, entry.does, &expected);
+                Some(Operands { expected, effects, unmet })
             })
             .collect();
         candidates.push(Candidate { form: Form(at), signatures, unmet });
@@ -199,7 +207,7 @@ pub(super) fn check(
     resolved: &Resolved,
     view: &OperandView<'_>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Form> {
+) -> Option<(Form, Effects)> {
     let mut refused = None;
     for candidate in &resolved.candidates {
         for signature in &candidate.signatures {
@@ -208,7 +216,7 @@ pub(super) fn check(
                 continue;
             }
             match candidate.unmet.as_ref().or(signature.unmet.as_ref()) {
-                None => return Some(candidate.form),
+                None => return Some((candidate.form, signature.effects)),
                 unmet => refused = refused.or(unmet),
             }
         }

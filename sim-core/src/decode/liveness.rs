@@ -1,6 +1,6 @@
 //! Which registers may share a row: liveness over blocks, then a linear scan over the layout.
 
-use ptx_frontend::{Body, Instruction, Modifier, Modifiers, Module, Opcode, Operand, OperandList, RegId};
+use ptx_frontend::{Body, Effects, Instruction, Module, Opcode, Operand, OperandList, RegId};
 use rustc_hash::FxHashMap;
 
 use super::flow::Flow;
@@ -10,40 +10,6 @@ use super::flow::Flow;
 pub(crate) struct Uses {
     pub reads: Vec<RegId>,
     pub writes: Vec<RegId>,
-}
-
-/// Whether operand 0 is written (ISA 9: the destination comes first where there is one).
-fn has_destination(opcode: Opcode, op: &impl Modifiers) -> bool {
-    match opcode {
-        Opcode::St
-        | Opcode::Red
-        | Opcode::Membar
-        | Opcode::Fence
-        | Opcode::Bra
-        | Opcode::Brx
-        | Opcode::Ret
-        | Opcode::Exit
-        | Opcode::Trap
-        | Opcode::Brkpt
-        | Opcode::Prefetch
-        | Opcode::Prefetchu
-        | Opcode::Cp
-        | Opcode::Nanosleep
-        | Opcode::Pmevent
-        | Opcode::Discard
-        | Opcode::Applypriority
-        | Opcode::Stmatrix
-        | Opcode::Sust
-        | Opcode::Sured
-        | Opcode::Setmaxnreg
-        | Opcode::Stackrestore
-        | Opcode::Griddepcontrol
-        | Opcode::Tensormap => false,
-        Opcode::Bar | Opcode::Barrier => op.has(Modifier::Red),
-        Opcode::Wmma => !op.has(Modifier::Store),
-        Opcode::Multimem => op.has(Modifier::LdReduce),
-        _ => true,
-    }
 }
 
 impl Uses {
@@ -56,16 +22,11 @@ impl Uses {
         }
         let operands = body.operands(inst);
         // `call (results), f, (arguments)`: the first of two lists, if it comes before the callee.
-        let writes_first = match op.opcode {
-            Opcode::Call => matches!(operands.first(), Some(Operand::Vector(_))),
-            opcode => has_destination(opcode, op),
-        };
-        // wgmma accumulates in place; so do instructions whose guard may leave lanes unwritten.
-        let reads_destination = op.opcode == Opcode::Wgmma;
+        let results = op.opcode == Opcode::Call && matches!(operands.first(), Some(Operand::Vector(_)));
         for (at, operand) in operands.iter().enumerate() {
-            let written = at == 0 && writes_first;
+            let written = op.effects.writes_operand(at) || results && at == 0;
             self.operand(body, operand, written);
-            if written && reads_destination {
+            if written && op.effects.accumulates() {
                 self.operand(body, operand, false);
             }
         }
@@ -277,9 +238,7 @@ impl Live {
                     uses.collect(module, body, inst);
                     let needed =
                         |register: &RegId| now[register.index() / 64] >> (register.index() % 64) & 1 != 0;
-                    if !live.dead[at]
-                        && computes(module.op(inst), module.op(inst).opcode)
-                        && !uses.writes.iter().any(needed)
+                    if !live.dead[at] && computes(module.op(inst).effects) && !uses.writes.iter().any(needed)
                     {
                         live.dead[at] = true;
                         changed = true;
@@ -316,53 +275,9 @@ impl Live {
     }
 }
 
-/// Whether an instruction does nothing but compute its results.
-fn computes(op: &impl Modifiers, opcode: Opcode) -> bool {
-    use Opcode as O;
-    // The carry flag is a result that is not written down.
-    !op.has(Modifier::Cc)
-        && matches!(
-            opcode,
-            O::Abs
-                | O::Add
-                | O::And
-                | O::Bfe
-                | O::Bfi
-                | O::Brev
-                | O::Clz
-                | O::Copysign
-                | O::Cos
-                | O::Cvt
-                | O::Div
-                | O::Ex2
-                | O::Fma
-                | O::Lg2
-                | O::Lop3
-                | O::Mad
-                | O::Max
-                | O::Min
-                | O::Mov
-                | O::Mul
-                | O::Neg
-                | O::Not
-                | O::Or
-                | O::Popc
-                | O::Prmt
-                | O::Rcp
-                | O::Rem
-                | O::Rsqrt
-                | O::Selp
-                | O::Set
-                | O::Setp
-                | O::Shl
-                | O::Shr
-                | O::Sin
-                | O::Slct
-                | O::Sqrt
-                | O::Sub
-                | O::Tanh
-                | O::Xor
-        )
+/// Whether an instruction does nothing but compute its results. The carry flag is one that is not written down.
+fn computes(effects: Effects) -> bool {
+    effects.is_pure() && !effects.writes_carry()
 }
 
 struct Block {

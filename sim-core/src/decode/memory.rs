@@ -218,7 +218,7 @@ impl Decoder<'_> {
             ty => ty,
         };
         let modifiers = [Modifier::Rzi, Modifier::Type(to), Modifier::Type(from)];
-        let cvt = Op { opcode: Opcode::Cvt, modifiers: modifiers.into_iter().collect(), form: op.form };
+        let cvt = op.instead(Opcode::Cvt, modifiers);
         let bound = semantics::bind(&cvt, semantics::Written { operands: &[], pair: false });
         let bound = bound.ok_or_else(|| format!("`{cvt}`"))?;
         for at in 0..access.elements.len {
@@ -240,13 +240,8 @@ impl Decoder<'_> {
             Some(ty @ (ScalarType::F16 | ScalarType::Bf16)) => (ScalarType::S16, ty),
             _ => return Ok(()),
         };
-        let made = |opcode, modifiers: &[Modifier]| Op {
-            opcode,
-            modifiers: modifiers.iter().copied().collect(),
-            form: op.form,
-        };
-        let abs = made(Opcode::Abs, &[Modifier::Type(integer)]);
-        let cvt = made(Opcode::Cvt, &[Modifier::Rn, Modifier::Type(float), Modifier::Type(integer)]);
+        let abs = op.instead(Opcode::Abs, [Modifier::Type(integer)]);
+        let cvt = op.instead(Opcode::Cvt, [Modifier::Rn, Modifier::Type(float), Modifier::Type(integer)]);
         for op in [abs, cvt] {
             self.lane_operation(guard.negate(), &op, &[operands[0]; 2])?;
         }

@@ -148,7 +148,7 @@ fn written(operand: Operand, ty: ScalarType) -> Option<u64> {
 type New = (Op, Vec<Operand>, Option<Rewrite>);
 
 fn made(op: &Op, opcode: Opcode, ty: ScalarType) -> Op {
-    Op { opcode, modifiers: [Modifier::Type(ty)].into_iter().collect(), form: op.form }
+    op.instead(opcode, [Modifier::Type(ty)])
 }
 
 fn bits_of(ty: ScalarType) -> ScalarType {
@@ -245,8 +245,7 @@ fn change(op: &Op, operands: &[Operand], guarded: bool, constants: &Constants) -
                 return Some(moved(op, &[to, a]));
             }
             let modifiers = [Modifier::Rn].into_iter().chain(ftz.then_some(Modifier::Ftz));
-            let modifiers = modifiers.chain([Modifier::Type(F32)]).collect();
-            let product = Op { opcode: Opcode::Mul, modifiers, form: op.form };
+            let product = op.instead(Opcode::Mul, modifiers.chain([Modifier::Type(F32)]));
             Some((product, vec![to, a, Operand::F32(reciprocal(value)?)], None))
         }
         // A sum that took in a quotient.

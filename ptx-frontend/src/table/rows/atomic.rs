@@ -1,6 +1,6 @@
 //! Atomics and reductions (ISA 9.7.13.5 to 9.7.13.7).
 
-use super::{Group, row, section};
+use super::{Does, Group, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -31,7 +31,7 @@ pub(super) static GROUP: Group = Group {
             row("atom{.sem}{.where}{.global}.add{.noftz<9.4>}{.hint}.{v2,v4}.f32 d:1_*vec, [a], b:1*vec{, policy:u64 if .L2::cache_hint}", "8.1 sm_90"),
             row("atom{.sem}{.where}{.global}.op.noftz{.hint}.{v2,v4,v8}.{f16,bf16} d:1_*vec, [a], b:1*vec{, policy:u64 if .L2::cache_hint}", "8.1 sm_90"),
             row("atom{.sem}{.where}{.global}.op.noftz{.hint}.{v2,v4}.{f16x2,bf16x2} d:1_*vec, [a], b:1*vec{, policy:u64 if .L2::cache_hint}", "8.1 sm_90"),
-        ]),
+        ]).does(Does::UPDATES),
         section("9.7.13.6", &[
             row("red{.redsem}{.where}.place.{and,or,xor}.{b32,b64<3.1 sm_32>} [a], b{, policy:u64 if .L2::cache_hint}", "1.2 sm_11"),
             row("red{.redsem}{.where}.place.add.(.{u32,s32,u64<1.2 sm_12>,f64<5.0 sm_60>}|{.noftz<9.4 sm_90>}.f32<2.0 sm_20>) [a], b{, policy:u64 if .L2::cache_hint}", "1.2 sm_11"),
@@ -41,13 +41,13 @@ pub(super) static GROUP: Group = Group {
             row("red{.redsem}{.where}{.global}.add{.noftz<9.4>}{.hint}.{v2,v4}.f32 [a], b:1*vec{, policy:u64 if .L2::cache_hint}", "8.1 sm_90"),
             row("red{.redsem}{.where}{.global}.op.noftz{.hint}.{v2,v4,v8}.{f16,bf16} [a], b:1*vec{, policy:u64 if .L2::cache_hint}", "8.1 sm_90"),
             row("red{.redsem}{.where}{.global}.op.noftz{.hint}.{v2,v4}.{f16x2,bf16x2} [a], b:1*vec{, policy:u64 if .L2::cache_hint}", "8.1 sm_90"),
-        ]),
+        ]).does(Does::UPDATES),
         section("9.7.13.7", &[
             row("red.async.relaxed.cluster{.asyncspace}.bytes.{inc,dec}.u32 [a], b, [mbar:1]", "8.1 sm_90"),
             row("red.async.relaxed.cluster{.asyncspace}.bytes.{min,max}.{u32,s32} [a], b, [mbar:1]", "8.1 sm_90"),
             row("red.async.relaxed.cluster{.asyncspace}.bytes.{and,or,xor}.b32 [a], b, [mbar:1]", "8.1 sm_90"),
             row("red.async.relaxed.cluster{.asyncspace}.bytes.add.{u32,s32,u64} [a], b, [mbar:1]", "8.1 sm_90"),
             row("red.async{.mmio}.release.{gpu,sys}{.global}.add.{u32,s32,u64,s64} [a], b", "8.7 sm_100"),
-        ]),
+        ]).does(Does::UPDATES.and(Does::ASYNCHRONOUS)),
     ],
 };

@@ -1,6 +1,6 @@
 //! Warp-level matrix instructions (ISA 9.7.14).
 
-use super::{Group, row, section};
+use super::{Does, Group, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -42,7 +42,7 @@ pub(super) static GROUP: Group = Group {
             row("wmma.load.a.sync.aligned.row.m8n8k128{.ss}.b1 d:A, [p]{, stride:s32}", "6.3 sm_75"),
             row("wmma.load.b.sync.aligned.col.m8n8k128{.ss}.b1 d:A, [p]{, stride:s32}", "6.3 sm_75"),
             row("wmma.load.c.sync.aligned.layout.{m8n8k32,m8n8k128}{.ss}.s32 d:C, [p]{, stride:s32}", "6.3 sm_75"),
-        ]),
+        ]).does(Does::READS.and(Does::SYNCHRONIZES)),
         section("9.7.14.4.4", &[
             row("wmma.store.d.sync.aligned<6.3>.layout.wshape{.ss}.float [p], r:D{, stride:s32}", "6.0 sm_70"),
             row("wmma.store.d.sync.layout.wshape{.oldss}.float [p], r:D{, stride:s32}", "6.0 sm_70 !6.3:sm_10"),
@@ -50,7 +50,7 @@ pub(super) static GROUP: Group = Group {
             row("wmma.store.d.sync.aligned.layout.{m8n8k32,m8n8k128}{.ss}.s32 [p], r:D{, stride:s32}", "6.3 sm_75"),
             row("wmma.store.d.sync.aligned.layout.m16n16k8{.ss}.f32 [p], r:D{, stride:s32}", "7.0 sm_80"),
             row("wmma.store.d.sync.aligned.layout.m8n8k4{.ss}.f64 [p], r:D{, stride:s32}", "7.0 sm_80"),
-        ]),
+        ]).does(Does::WRITES.and(Does::SYNCHRONIZES)),
         section("9.7.14.4.5", &[
             row("wmma.mma.sync.aligned<6.3>.layout.layout.wshape.float.float d:D, a:A, b:B, c:C", "6.0 sm_70"),
             row("wmma.mma.sync.layout.layout.wshape.float.float d:D, a:A, b:B, c:C", "6.0 sm_70 !6.3:sm_10"),
@@ -60,7 +60,7 @@ pub(super) static GROUP: Group = Group {
             row("wmma.mma.sync.aligned.layout.layout.m8n8k4{.rnd}.f64.f64.f64.f64 d:D, a:A, b:B, c:C", "7.0 sm_80"),
             row("wmma.mma.sync.aligned.row.col.m8n8k32.(.s32.u4.u4.s32|.s32.s4.s4.s32){.satfinite} d:D, a:A, b:B, c:C", "6.3 sm_75"),
             row("wmma.mma.{xor,and<7.1 sm_80>}.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d:D, a:A, b:B, c:C", "6.3 sm_75"),
-        ]),
+        ]).does(Does::SYNCHRONIZES),
         section("9.7.14.5.14", &[
             row("mma.sync.aligned.m8n8k4.layout.layout.(.f16.f16.f16.f16|.f32.f16.f16.f16|.f32.f16.f16.f32) d:D, a:A, b:B, c:C", "6.4 sm_70"),
             row("mma.sync.aligned.{m16n8k8,m16n8k16<7.0 sm_80>}.row.col.(.f16.f16.f16.f16|.f32.f16.f16.f32) d:D, a:A, b:B, c:C", "6.5 sm_75"),
@@ -78,7 +78,7 @@ pub(super) static GROUP: Group = Group {
             row("mma.sync.aligned.byteshape.row.col{.satfinite}.s32.byte.byte.s32 d:D, a:A, b:B, c:C", "6.5 sm_75"),
             row("mma.sync.aligned.nibbleshape.row.col{.satfinite}.s32.nibble.nibble.s32 d:D, a:A, b:B, c:C", "6.5 sm_75"),
             row("mma.sync.aligned.bitshape.row.col.s32.b1.b1.s32.{xor,and<7.1 sm_80>}.popc d:D, a:A, b:B, c:C", "7.0 sm_75"),
-        ]),
+        ]).does(Does::SYNCHRONIZES),
         section("9.7.14.6.3", &[
             row("mma.spv.sync.aligned.m16n8k16.row.col.(.f16.f16.f16.f16|.f32.f16.f16.f32|.f32.bf16.bf16.f32) d:D, a:A, b:B, c:C, %e:b32, #f:0..3", "7.1 sm_80"),
             row("mma.spv.sync.aligned.m16n8k32.row.col.(.f16.f16.f16.f16|.f32.f16.f16.f32|.f32.bf16.bf16.f32) d:D, a:A, b:B, c:C, %e:b32, #f:0..1", "7.1 sm_80"),
@@ -94,19 +94,19 @@ pub(super) static GROUP: Group = Group {
             row("mma.spv.sync.aligned.m16n8k64.row.col{.satfinite}.s32.byte.byte.s32 d:D, a:A, b:B, c:C, %e:b32, #f:0..0", "7.1 sm_80"),
             row("mma.spv.sync.aligned.m16n8k64.row.col{.satfinite}.s32.nibble.nibble.s32 d:D, a:A, b:B, c:C, %e:b32, #f:0..1", "7.1 sm_80"),
             row("mma.spv.sync.aligned.m16n8k128.row.col{.satfinite}.s32.nibble.nibble.s32 d:D, a:A, b:B, c:C, %e:b32, #f:0..0", "7.1 sm_80"),
-        ]),
+        ]).does(Does::SYNCHRONIZES),
         section("9.7.14.5.15", &[
             row("ldmatrix.sync.aligned.m8n8.num{.trans}{.sharedcta}.b16 d:b32*num, [p]", "6.5 sm_75"),
             row("ldmatrix.sync.aligned.m16n16.{x1,x2}.trans{.sharedcta}.b8 d:b32*num, [p]", "8.6 sm_100f|sm_110f|sm_120f"),
             row("ldmatrix.sync.aligned.m8n16.num{.sharedcta}.b8x16.{b6x16_p32,b4x16_p64} d:b32*num, [p]", "8.6 sm_100f|sm_110f|sm_120f"),
             row("ldmatrix.sync.aligned.m16n16.{x1,x2}.trans{.sharedcta}.b8x16.{b6x16_p32,b4x16_p64} d:b32*num, [p]", "8.6 sm_100f|sm_110f|sm_120f"),
-        ]),
+        ]).does(Does::READS.and(Does::SYNCHRONIZES)),
         section("9.7.14.5.16", &[
             row("stmatrix.sync.aligned.m8n8.num{.trans}{.sharedcta}.b16 [p], r:b32*num", "7.8 sm_90"),
             row("stmatrix.sync.aligned.m16n8.num.trans{.sharedcta}.b8 [p], r:b32*num", "8.6 sm_100f|sm_110f|sm_120f"),
-        ]),
+        ]).does(Does::WRITES.and(Does::SYNCHRONIZES)),
         section("9.7.14.5.17", &[
             row("movmatrix.sync.aligned.m8n8.trans.b16 d:b32, a:b32", "7.8 sm_75"),
-        ]),
+        ]).does(Does::SYNCHRONIZES),
     ],
 };

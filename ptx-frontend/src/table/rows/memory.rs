@@ -1,6 +1,6 @@
 //! Loads, stores, prefetches (ISA 9.7.9.8 to 9.7.9.17) and multimem (ISA 9.7.9.14).
 
-use super::{Group, row, section};
+use super::{Does, Group, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -50,14 +50,14 @@ pub(super) static GROUP: Group = Group {
             row("ld.loadsem{.global}{.hint}{.fetch}.evicting d:1+*vec, [a]{, policy:u64 if .L2::cache_hint}", "6.0 sm_70"),
             row("ld.loadsem128{.global}{.hint}{.fetch}{.evict}.b128 d:1+*vec, [a]{, policy:u64 if .L2::cache_hint}", "8.3 sm_70"),
             row("ld.mmio.{relaxed,acquire<9.3>}.sys{.global}.memory d:1+, [a]", "8.2 sm_70"),
-        ]),
+        ]).does(Does::READS),
         section("9.7.9.9", &[
             row("ld.global.{ca,cg,cs}.nc{.hint}{.fetch}.any d:1+*vec, [a]{, policy:u64 if .L2::cache_hint}", "3.1 sm_32"),
             row("ld.global.nc{.hint}{.fetch}.evicting128 d:1+*vec, [a]{, policy:u64 if .L2::cache_hint}", "3.1 sm_32"),
-        ]),
+        ]).does(Does::READS),
         section("9.7.9.10", &[
             row("ldu{.global}.(.memory|.v2.memory|.v4.word|.b128<8.3 sm_70>) d:1+*vec, [a]", "2.0 sm_20"),
-        ]),
+        ]).does(Does::READS),
         section("9.7.9.11", &[
             row("st{.weak<6.0 sm_70>}.stspace{.stcop}.plain [a], b:1+*vec", "1.0"),
             row("st{.weak<6.0 sm_70>}{.global}.stcop{.hint}.any [a], b:1+*vec{, policy:u64 if .L2::cache_hint}", "1.0"),
@@ -69,39 +69,39 @@ pub(super) static GROUP: Group = Group {
             row("st.storesem{.global}{.hint}.evicting [a], b:1+*vec{, policy:u64 if .L2::cache_hint}", "6.0 sm_70"),
             row("st.storesem128{.global}{.hint}{.evict}.b128 [a], b:1+*vec{, policy:u64 if .L2::cache_hint}", "8.3 sm_70"),
             row("st.mmio.{relaxed,release<9.3>}.sys{.global}.memory [a], b:1+", "8.2 sm_70"),
-        ]),
+        ]).does(Does::WRITES),
         section("9.7.9.12", &[
             row("st.async{.{weak,cluster}}{.shared::cluster}.bytes{.{v2,v4}}.{b32,u32,s32,f32} [a], b:1*vec, [mbar:1]", "8.1 sm_90"),
             row("st.async{.{weak,cluster}}{.shared::cluster}.bytes{.v2}.{b64,u64,s64,f64} [a], b:1*vec, [mbar:1]", "8.1 sm_90"),
             row("st.async{.{weak,cluster}}{.shared::cluster}.bytes.b128 [a], b, [mbar:1]", "9.2 sm_90"),
             row("st.async{.mmio}.release.{gpu,sys}{.global}.memory [a], b", "8.7 sm_100"),
-        ]),
+        ]).does(Does::WRITES.and(Does::ASYNCHRONOUS)),
         section("9.7.9.13", &[
             row("st.bulk{.weak}{.shared::cta} [a], size:u64/8, #initval:0", "8.6 sm_100"),
-        ]),
+        ]).does(Does::WRITES),
         section("9.7.9.14", &[
-            row("multimem.ld_reduce{.loadsem}{.global}.intred d, [a]", "8.1 sm_90"),
-            row("multimem.ld_reduce{.loadsem}{.global}.floatload d:1_*vec, [a]", "8.1 sm_90"),
-            row("multimem.ld_reduce.weak{.global}.intred d, [a]", "8.1 sm_90"),
-            row("multimem.ld_reduce.weak{.global}.floatload d:1_*vec, [a]", "8.1 sm_90"),
-            row("multimem.st{.storesem}{.global}.memory32 [a], b", "8.1 sm_90"),
-            row("multimem.st{.storesem}{.global}.floatstore [a], b:1*vec", "8.1 sm_90"),
-            row("multimem.st.weak{.global}.memory32 [a], b", "8.1 sm_90"),
-            row("multimem.st.weak{.global}.floatstore [a], b:1*vec", "8.1 sm_90"),
-            row("multimem.red{.storesem}{.global}.intred [a:1!], b", "8.1 sm_90"),
-            row("multimem.red{.storesem}{.global}.floatred [a:1!], b:1*vec", "8.1 sm_90"),
+            row("multimem.ld_reduce{.loadsem}{.global}.intred d, [a]", "8.1 sm_90").does(Does::READS),
+            row("multimem.ld_reduce{.loadsem}{.global}.floatload d:1_*vec, [a]", "8.1 sm_90").does(Does::READS),
+            row("multimem.ld_reduce.weak{.global}.intred d, [a]", "8.1 sm_90").does(Does::READS),
+            row("multimem.ld_reduce.weak{.global}.floatload d:1_*vec, [a]", "8.1 sm_90").does(Does::READS),
+            row("multimem.st{.storesem}{.global}.memory32 [a], b", "8.1 sm_90").does(Does::WRITES),
+            row("multimem.st{.storesem}{.global}.floatstore [a], b:1*vec", "8.1 sm_90").does(Does::WRITES),
+            row("multimem.st.weak{.global}.memory32 [a], b", "8.1 sm_90").does(Does::WRITES),
+            row("multimem.st.weak{.global}.floatstore [a], b:1*vec", "8.1 sm_90").does(Does::WRITES),
+            row("multimem.red{.storesem}{.global}.intred [a:1!], b", "8.1 sm_90").does(Does::UPDATES),
+            row("multimem.red{.storesem}{.global}.floatred [a:1!], b:1*vec", "8.1 sm_90").does(Does::UPDATES),
         ]),
         section("9.7.9.15", &[
             row("prefetch{.{global,local}}.{L1,L2} [a]", "2.0 sm_20"),
             row("prefetch.global.{L2::evict_last,L2::evict_normal} [a]", "7.4 sm_80"),
             row("prefetchu.L1 [a:global]", "2.0 sm_20"),
             row("prefetch{.{const,param}}.tensormap [a]", "8.0 sm_90"),
-        ]),
+        ]).does(Does::OTHER),
         section("9.7.9.16", &[
             row("applypriority{.global}.L2::evict_normal [a], #size:128", "7.4 sm_80"),
-        ]),
+        ]).does(Does::OTHER),
         section("9.7.9.17", &[
             row("discard{.global}.L2 [a], #size:128", "7.4 sm_80"),
-        ]),
+        ]).does(Does::WRITES),
     ],
 };

@@ -1,6 +1,7 @@
 //! The rows, by group. Adding an instruction is adding a row; [`super::notation`] says how one is
 //! written.
 
+use super::effects::Does;
 use super::notation::Sets;
 
 mod asynchronous;
@@ -27,6 +28,14 @@ mod wgmma;
 pub(super) struct Row {
     pub(super) text: &'static str,
     pub(super) need: &'static str,
+    does: Does,
+}
+
+impl Row {
+    /// The same; its instructions do this besides what its section's do.
+    const fn does(self, does: Does) -> Row {
+        Row { does: self.does.and(does), ..self }
+    }
 }
 
 /// The rows of one section of the manual.
@@ -34,6 +43,19 @@ pub(super) struct Row {
 pub(super) struct Section {
     pub(super) number: &'static str,
     pub(super) rows: &'static [Row],
+    does: Does,
+}
+
+impl Section {
+    /// The same; the instructions of its rows do this besides computing registers.
+    const fn does(self, does: Does) -> Section {
+        Section { does: self.does.and(does), ..self }
+    }
+
+    /// What a row's instructions do.
+    pub(super) const fn effects(&self, row: &Row) -> Does {
+        self.does.and(row.does)
+    }
 }
 
 /// Rows that belong together.
@@ -46,11 +68,11 @@ pub(super) struct Group {
 }
 
 const fn row(text: &'static str, need: &'static str) -> Row {
-    Row { text, need }
+    Row { text, need, does: Does::NOTHING }
 }
 
 const fn section(number: &'static str, rows: &'static [Row]) -> Section {
-    Section { number, rows }
+    Section { number, rows, does: Does::NOTHING }
 }
 
 /// All groups.

@@ -1,6 +1,6 @@
 //! Moves, shuffles and addresses (ISA 9.7.9.3 to 9.7.9.6, 9.7.9.18 to 9.7.9.24).
 
-use super::{Group, row, section};
+use super::{Does, Group, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -25,10 +25,10 @@ pub(super) static GROUP: Group = Group {
         ]),
         section("9.7.9.5", &[
             row("shfl.mode.b32 d:1{|p_}, a, b, c", "3.0 sm_30 !6.4:sm_70"),
-        ]),
+        ]).does(Does::SYNCHRONIZES),
         section("9.7.9.6", &[
             row("shfl.sync.mode.b32 d:1{|p_}, a, b, c, membermask:u32", "6.0 sm_30"),
-        ]),
+        ]).does(Does::SYNCHRONIZES),
         section("9.7.9.18", &[
             row("createpolicy.range{.global}.primary{.secondary}.b64 d:u64, [a:global], primary-size:u32, total-size:u32", "7.4 sm_80"),
             row("createpolicy.fractional.primary{.secondary}.b64 d:u64{, fraction:f32}", "7.4 sm_80"),

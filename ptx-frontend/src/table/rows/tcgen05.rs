@@ -1,6 +1,6 @@
 //! Fifth-generation tensor core instructions (ISA 9.7.16).
 
-use super::{Group, row, section};
+use super::{Does, Group, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -25,26 +25,26 @@ pub(super) static GROUP: Group = Group {
             row("tcgen05.alloc.cta.sync.aligned{.shared::cta}.b32 [a], nCols:u32=32..512/32", "8.6 sm_100f|sm_110f"),
             row("tcgen05.dealloc.cta.sync.aligned.b32 taddr:u32, nCols:u32=32..512/32", "8.6 sm_100f|sm_110f"),
             row("tcgen05.relinquish_alloc_permit.cta.sync.aligned", "8.6 sm_100f|sm_110f"),
-        ]),
+        ]).does(Does::WRITES.and(Does::SYNCHRONIZES)),
         section("9.7.16.8.3", &[
             row("tcgen05.ld.sync.aligned.sized{.pack::16b}.b32 d:b32*num, [taddr:tmem]", "8.6 sm_100f|sm_110f"),
             row("tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 d:b32*num, [taddr:tmem], #immHalfSplitoff", "8.6 sm_100f|sm_110f"),
             row("tcgen05.ld.red.sync.aligned.32x32b.num2.(.{min,max}{.abs}{.NaN}.f32|.{min,max}.{u32,s32}) d:b32*num, redval:b32, [taddr:tmem]", "8.8 sm_103f|sm_110f"),
             row("tcgen05.ld.red.sync.aligned.16x32bx2.num2.(.{min,max}{.abs}{.NaN}.f32|.{min,max}.{u32,s32}) d:b32*num, redval:b32, [taddr:tmem], #immHalfSplitoff", "8.8 sm_103f|sm_110f"),
-        ]),
+        ]).does(Does::READS.and(Does::ASYNCHRONOUS)),
         section("9.7.16.8.4", &[
             row("tcgen05.st.sync.aligned.sized{.unpack::16b}.b32 [taddr:tmem], r:b32*num", "8.6 sm_100f|sm_110f"),
             row("tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr:tmem], #immHalfSplitoff, r:b32*num", "8.6 sm_100f|sm_110f"),
-        ]),
+        ]).does(Does::WRITES.and(Does::ASYNCHRONOUS)),
         section("9.7.16.8.5", &[
             row("tcgen05.{wait::ld,wait::st}.sync.aligned", "8.6 sm_100f|sm_110f"),
-        ]),
+        ]).does(Does::SYNCHRONIZES),
         section("9.7.16.9.2", &[
             row("tcgen05.cp.cta.(.{128x256b,4x256b,128x128b}|.64x128b.{warpx2::02_13,warpx2::01_23}|.32x128b.warpx4){.b8x16.formats} [taddr:tmem], s-desc:u64", "8.6 sm_100f|sm_110f"),
-        ]),
+        ]).does(Does::UPDATES.and(Does::ASYNCHRONOUS)),
         section("9.7.16.9.3", &[
             row("tcgen05.shift.cta.down [taddr:tmem]", "8.6 sm_100a|sm_101a|sm_103a|sm_107a|sm_110a"),
-        ]),
+        ]).does(Does::UPDATES.and(Does::ASYNCHRONOUS)),
         section("9.7.16.10.9.1", &[
             row("tcgen05.mma.cta.kind{.use} [d:tmem], a-desc:u64, b-desc:u64, idesc:u32{, lanes:b32*lanes}, {!}enable-input-d:pred", "8.6 sm_100f|sm_110f"),
             row("tcgen05.mma.cta.scaled{.use} [d:tmem], a-desc:u64, b-desc:u64, idesc:u32{, lanes:b32*lanes}, {!}enable-input-d:pred, #scale-input-d:0..15", "8.6 sm_100f|sm_110f"),
@@ -54,7 +54,7 @@ pub(super) static GROUP: Group = Group {
             row("tcgen05.mma.cta.scaled.ashift{.shiftuse} [d:tmem], [a:tmem], b-desc:u64, idesc:u32{, lanes:b32*lanes}, {!}enable-input-d:pred, #scale-input-d:0..15", "8.6 sm_100f|sm_110f"),
             row("tcgen05.mma.cta.block{.use} [d:tmem], a-desc:u64, b-desc:u64, idesc:u32, [scale-a:tmem], [scale-b:tmem], {!}enable-input-d:pred", "8.6 sm_100f|sm_110f"),
             row("tcgen05.mma.cta.block{.use} [d:tmem], [a:tmem], b-desc:u64, idesc:u32, [scale-a:tmem], [scale-b:tmem], {!}enable-input-d:pred", "8.6 sm_100f|sm_110f"),
-        ]),
+        ]).does(Does::UPDATES.and(Does::ASYNCHRONOUS)),
         section("9.7.16.10.9.2", &[
             row("tcgen05.mma.sp.cta.kind{.use} [d:tmem], a-desc:u64, b-desc:u64, [sp-meta:tmem], idesc:u32{, lanes:b32*lanes}, {!}enable-input-d:pred", "8.6 sm_100f|sm_110f"),
             row("tcgen05.mma.sp.cta.spscaled{.use} [d:tmem], a-desc:u64, b-desc:u64, [sp-meta:tmem], idesc:u32{, lanes:b32*lanes}, {!}enable-input-d:pred, #scale-input-d:0..15", "8.6 sm_100f|sm_110f"),
@@ -64,20 +64,20 @@ pub(super) static GROUP: Group = Group {
             row("tcgen05.mma.sp.cta.spscaled.ashift{.shiftuse} [d:tmem], [a:tmem], b-desc:u64, [sp-meta:tmem], idesc:u32{, lanes:b32*lanes}, {!}enable-input-d:pred, #scale-input-d:0..15", "8.6 sm_100f|sm_110f"),
             row("tcgen05.mma.sp.cta.spblock{.use} [d:tmem], a-desc:u64, b-desc:u64, [sp-meta:tmem], idesc:u32, [scale-a:tmem], [scale-b:tmem], {!}enable-input-d:pred", "8.6 sm_100f|sm_110f"),
             row("tcgen05.mma.sp.cta.spblock{.use} [d:tmem], [a:tmem], b-desc:u64, [sp-meta:tmem], idesc:u32, [scale-a:tmem], [scale-b:tmem], {!}enable-input-d:pred", "8.6 sm_100f|sm_110f"),
-        ]),
+        ]).does(Does::UPDATES.and(Does::ASYNCHRONOUS)),
         section("9.7.16.10.9.3", &[
             row("tcgen05.mma.ws.cta_group::1.kind{.wsuse} [d:tmem], a-desc:u64, b-desc:u64, idesc:u32, {!}enable-input-d:pred{, zero-column-mask-desc:u64}", "8.6 sm_100f|sm_110f"),
             row("tcgen05.mma.ws.cta_group::1.kind{.wsuse} [d:tmem], [a:tmem], b-desc:u64, idesc:u32, {!}enable-input-d:pred{, zero-column-mask-desc:u64}", "8.6 sm_100f|sm_110f"),
-        ]),
+        ]).does(Does::UPDATES.and(Does::ASYNCHRONOUS)),
         section("9.7.16.10.9.4", &[
             row("tcgen05.mma.ws.sp.cta_group::1.kind{.wsuse} [d:tmem], a-desc:u64, b-desc:u64, [sp-meta:tmem], idesc:u32, {!}enable-input-d:pred{, zero-column-mask-desc:u64}", "8.6 sm_100f|sm_110f"),
             row("tcgen05.mma.ws.sp.cta_group::1.kind{.wsuse} [d:tmem], [a:tmem], b-desc:u64, [sp-meta:tmem], idesc:u32, {!}enable-input-d:pred{, zero-column-mask-desc:u64}", "8.6 sm_100f|sm_110f"),
-        ]),
+        ]).does(Does::UPDATES.and(Does::ASYNCHRONOUS)),
         section("9.7.16.11.1", &[
             row("tcgen05.{fence::before_thread_sync,fence::after_thread_sync}", "8.6 sm_100f|sm_110f"),
-        ]),
+        ]).does(Does::SYNCHRONIZES),
         section("9.7.16.12.1", &[
             row("tcgen05.commit.cta.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}.b64 [mbar]{, ctaMask:u16 if .multicast::cluster}", "8.6 sm_100f|sm_110f"),
-        ]),
+        ]).does(Does::WRITES.and(Does::ASYNCHRONOUS)),
     ],
 };

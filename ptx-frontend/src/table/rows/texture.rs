@@ -1,6 +1,6 @@
 //! Textures (ISA 9.7.10) and surfaces (ISA 9.7.11).
 
-use super::{Group, row, section};
+use super::{Does, Group, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -43,11 +43,11 @@ pub(super) static GROUP: Group = Group {
             row("tex.grad.flats.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom], dPdx:f32*grad, dPdy:f32*grad{, e:s32*off}<4.3 sm_30>{, f:f32}<4.3 sm_30>", "3.1 sm_20"),
             row("tex.grad.3d.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom], dPdx:f32*grad, dPdy:f32*grad{, e:s32*off}<4.3 sm_30>", "3.1 sm_20"),
             row("tex.grad.gradcubes.dtype.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom], dPdx:f32*grad, dPdy:f32*grad{, f:f32}<4.3 sm_30>", "4.3 sm_20"),
-        ]),
+        ]).does(Does::READS),
         section("9.7.10.4", &[
             row("tld4.comp.flat.v4.{u32,s32,f32}.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, e:s32*off}<4.3 sm_30>{, f:f32}<4.3 sm_30>", "2.2 sm_20"),
             row("tld4.comp.gathercubes.v4.{u32,s32,f32}.f32 d:1_*vec{|p}<7.1 sm_60>, [a:texref, c:2*geom]{, f:f32}<4.3 sm_30>", "4.3 sm_30"),
-        ]),
+        ]).does(Does::READS),
         section("9.7.10.5", &[
             row("txq.{width,height,depth,channel_data_type<2.1>,channel_order<2.1>,normalized_coords,array_size<4.1>,num_mipmap_levels<4.1 sm_20>,num_samples<4.1 sm_30>}.b32 d, [a:texref]", "1.5"),
             row("txq.level.{width,height,depth}.b32 d, [a:texref], lod:u32", "4.3 sm_30"),
@@ -58,15 +58,15 @@ pub(super) static GROUP: Group = Group {
         ]),
         section("9.7.11.1", &[
             row("suld.b.sgeom{.ldcop}.units.clamping d:1+_*vec, [a:surfref, c:b32*geom]", "1.5"),
-        ]),
+        ]).does(Does::READS),
         section("9.7.11.2", &[
             row("sust.b.sgeom{.stcop}.units.clamping [a:surfref, c:b32*geom], b:1+*vec", "1.5"),
             row("sust.p.{1d,2d,3d,a1d<4.1>,a2d<4.1>}{.stcop}{.{v2,v4}}.formatted.clamping [a:surfref, c:b32*geom], b:1+*vec", "2.0 sm_20"),
-        ]),
+        ]).does(Does::WRITES),
         section("9.7.11.3", &[
             row("sured.b.surfred.{1d,2d,3d}.clamping [a:surfref, c:b32*geom], b:1+", "2.0 sm_20"),
             row("sured.p.samplered.{1d,2d,3d}.clamping [a:surfref, c:b32*geom], b:1+", "2.0 sm_20"),
-        ]),
+        ]).does(Does::UPDATES),
         section("9.7.11.4", &[
             row("suq.{width,height,depth,channel_data_type<2.1>,channel_order<2.1>,array_size<4.1>,memory_layout<4.2>}.b32 d, [a:surfref]", "1.5"),
         ]),
