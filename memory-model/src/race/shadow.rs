@@ -328,7 +328,7 @@ impl Shadow {
         let stamp = states.stamp(state);
         // Single lanes anywhere mostly go ways of their own: only the step before is worth a look. But the first accesses of
         // words are alike.
-        let alone = count == 1 && lanes.is_power_of_two() && old != 0;
+        let alone = count == 1 && lanes.is_power_of_two() && (old != 0 || doing.shared);
         let (what, version) = (doing.what(), doing.version);
         let key = u64::from(stamp ^ relative.rotate_left(16)) << 32 | u64::from(version);
         let hash = (key ^ what.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
@@ -537,7 +537,8 @@ impl Shadow {
             .flatten();
         // All words are looked for before the first one is judged, so that memory is waited for once.
         let (mut pages, mut last, mut seen) = ([0; 32], (u64::MAX, 0), 0);
-        for lane in bits(doing.now.lanes) {
+        let far = if doing.shared { 0 } else { doing.now.lanes };
+        for lane in bits(far) {
             let word = word(lane);
             if last.0 != word / WORDS as u64 {
                 last = (word / WORDS as u64, cells.page(word));
@@ -556,7 +557,8 @@ impl Shadow {
         }
         while rest != 0 {
             let lane = rest.trailing_zeros();
-            let (word, page) = (word(lane), pages[lane as usize & 31]);
+            let word = word(lane);
+            let page = if doing.shared { cells.page(word) } else { pages[lane as usize & 31] };
             rest &= rest - 1;
             let mut run = cells.run_of(page, word, 1);
             let mut alike = 1 << lane;

@@ -8,6 +8,7 @@
 //! Whatever a number stands for has a *stamp* that nothing else ever had, by which steps that were remembered know
 //! whether they still hold.
 
+use super::table::Parted;
 use smallvec::SmallVec;
 
 use super::state::{CHAIN, Class, Conflict, Eye, Kind, Lists, Now, Past, READS, Write};
@@ -54,6 +55,8 @@ pub(super) struct States {
     /// How often threads had learned of other CTAs when that was last told, and the first stamp since then.
     era: u32,
     era_stamp: u32,
+    /// What words of a state left last when they became words of a table.
+    pub(super) parted: Parted,
     /// Words whose reads were too many to remember all.
     pub(super) shortened: u64,
 }
@@ -79,7 +82,9 @@ pub(super) fn parts(cell: u32) -> (u32, u32) {
 /// Most states.
 const MOST: usize = 1 << 26;
 /// Reads added to lists, after which words that many CTAs read become tables.
-const CROWDED: u32 = 1 << 12;
+const CROWDED: u32 = 1 << 14;
+/// Reads or atomics added to lists, after which words that all access strongly are kept in short.
+const CROWDED_STRONGLY: u32 = 1 << 12;
 /// Reads of a word that are many then.
 const LONG: usize = 16;
 /// Lists kept for their memory.
@@ -104,6 +109,7 @@ impl States {
             chained: 0,
             era: 0,
             era_stamp: 0,
+            parted: Parted::default(),
             shortened: 0,
         }
     }
@@ -137,7 +143,7 @@ impl States {
     pub(super) fn renew_stamps(&mut self) -> bool {
         let due = self.stamp >= NOTHING - RESERVE;
         if due {
-            (self.stamp, self.era_stamp) = (0, NOTHING);
+            (self.stamp, self.era_stamp, self.parted) = (0, NOTHING, Parted::default());
             for state in self.states.iter_mut().skip(1).filter(|state| state.cells != 0) {
                 self.stamp += 1;
                 state.stamp = self.stamp;
@@ -261,7 +267,7 @@ impl States {
     /// Whether very many reads, or for strong accesses atomics, had to be added to lists.
     #[inline]
     pub(super) fn is_crowded(&self, strong: bool) -> bool {
-        self.listed >= CROWDED || strong && self.chained >= CROWDED
+        self.listed >= CROWDED || strong && self.listed.max(self.chained) >= CROWDED_STRONGLY
     }
 
     /// Threads have learned of other CTAs so often.
@@ -297,10 +303,14 @@ impl States {
         state.lists == 0 && (!state.read.is_some() || state.read.cta == cta)
     }
 
-    /// Whether all there is in a state is a read.
-    pub(super) fn is_plain_read(&self, state: u32) -> bool {
+    /// Whether a single write, or a single read, is all there is in a state.
+    pub(super) fn holds_one(&self, state: u32) -> Option<Kind> {
         let state = &self.states[state as usize];
-        state.lists == 0 && !state.write.is_some() && state.read.is_some()
+        match (state.lists, state.write.is_some(), state.read.is_some()) {
+            (0, true, false) => Some(Kind::Write),
+            (0, false, true) => Some(Kind::Read),
+            _ => None,
+        }
     }
 
     /// Write and read of a state without lists.

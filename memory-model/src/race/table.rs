@@ -11,8 +11,7 @@
 //! the readers. Of the observers it is enough to know which CTAs they may be of: in their era nobody else knows of them.
 
 use super::state::{Class, Conflict, Eye, Kind, Now, Past, Write};
-use super::states::{States, parts};
-use smallvec::SmallVec;
+use super::states::{self, States, parts};
 
 /// Marks the cell of such a word; the rest of the cell is its tag.
 pub(super) const TABLE: u32 = 1 << 31;
@@ -43,6 +42,15 @@ impl Readers {
     pub(super) fn place(&self) -> u32 {
         self.first
     }
+}
+
+/// What a state with a list of reads became when words left it for a table, so that the next words that leave it share that.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Parted {
+    /// Stamp of the state.
+    from: u32,
+    /// States of the readers, with their stamps.
+    to: [(u32, u32); 1 + MORE],
 }
 
 /// Ordinary accesses.
@@ -257,7 +265,7 @@ impl States {
             return None;
         }
         let eye = Eye::new(now, shift);
-        if self.is_plain_read(number) {
+        if self.holds_one(number) == Some(Kind::Read) {
             let first = self.plain(number).1;
             let fits = !first.class.is_strong() && first.class.mask() == 15 && !eye.covers(&first);
             let count = u32::from(self.is_of_era(number, era));
@@ -279,15 +287,26 @@ impl States {
                 tag(LAST_ERA, WEAK, write.is_some(), 0),
             ));
         }
-        let (first, newest) =
-            (*first, others.iter().rev().take(MORE).copied().collect::<SmallVec<[Past; MORE]>>());
-        let mut readers =
-            Readers { first: self.new_plain(write.unwrap_or_default(), first, shift), ..Readers::default() };
-        for (slot, read) in readers.more.iter_mut().zip(newest) {
-            *slot = self.new_plain(Past::default(), read, shift);
+        let parted = &self.parted;
+        let from = self.stamp(number);
+        if parted.from == from && parted.to.iter().all(|&(state, stamp)| self.stamp(state) == stamp) {
+            for (state, _) in self.parted.to.into_iter().filter(|to| to.0 != 0) {
+                self.enter(state, 1);
+            }
+        } else {
+            let none = Past::default();
+            let newest = others.iter().rev().take(MORE).map(|&read| (none, read));
+            self.parted = Parted { from, ..Parted::default() };
+            for (at, (write, read)) in [(write.unwrap_or(none), *first)].into_iter().chain(newest).enumerate()
+            {
+                let state = parts(self.new_plain(write, read, shift)).0;
+                self.parted.to[at] = (state, self.stamp(state));
+            }
         }
         self.leave(number, 1);
-        Some((readers, tag(LAST_ERA, WEAK, write.is_some(), 0)))
+        let [first, more @ ..] =
+            self.parted.to.map(|(state, _)| if state == 0 { 0 } else { states::cell(state, shift) });
+        Some((Readers { first, more }, tag(LAST_ERA, WEAK, write.is_some(), 0)))
     }
 
     /// The same for a word that is accessed strongly.
@@ -295,6 +314,17 @@ impl States {
         let (number, shift) = parts(old);
         let (write, reads, observed) = self.newest(number, |class| manner(class) == Some(ours))?;
         let mut readers = Readers::default();
+        match self.holds_one(number) {
+            Some(Kind::Read) if !observed => {
+                readers.more[0] = old;
+                return Some((readers, tag(LAST_ERA, ours, false, 0)));
+            }
+            Some(Kind::Write) => {
+                readers.first = old;
+                return Some((readers, tag(LAST_ERA, ours, true, 0)));
+            }
+            _ => {}
+        }
         let one = |past: Past| past.is_some().then_some(past);
         let reads = || reads.into_iter().filter_map(one);
         if write.is_some() {
