@@ -302,7 +302,7 @@ impl Watcher for Racecheck {
         self.detector.end_cta(block as u32);
     }
 
-    fn finish(&mut self, launch: &LaunchView<'_>) -> Vec<Finding> {
+    fn finish(&mut self, launch: &dyn LaunchView) -> Vec<Finding> {
         if let Some(footprint) = &self.footprint {
             footprint.held.fetch_max(self.detector.memory(), Relaxed);
             footprint.touched.store(self.detector.touched(), Relaxed);
@@ -333,7 +333,7 @@ type ByLines = (FindingKind, Copying, [(Lines, bool); 2]);
 
 /// The races as findings: those of instructions that the same two CUDA lines became, as in an unrolled loop, are one,
 /// whichever of the two came first.
-fn grouped(groups: Groups, seed: u64, launch: &LaunchView<'_>) -> Vec<Finding> {
+fn grouped(groups: Groups, seed: u64, launch: &dyn LaunchView) -> Vec<Finding> {
     let mut groups = groups.groups;
     groups.sort_unstable_by_key(|(key, _)| (key.2, key.1, key.0.name(), key.3, key.4, key.5));
     let lines = |place: &CodePlace| -> Lines {
@@ -376,7 +376,7 @@ fn finding(
     group: &Group,
     copying: Copying,
     seed: u64,
-    launch: &LaunchView<'_>,
+    launch: &dyn LaunchView,
 ) -> Finding {
     let race = &group.first;
     let thread = |side: &Side| launch.thread(side.cta.into(), side.warp, side.lane);

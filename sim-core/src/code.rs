@@ -3,14 +3,14 @@
 //! [`Inst`] is what the hot loop reads; [`Meta`] lies beside it and is read only for messages.
 
 use ptx_frontend::{FuncId, MemOrder, Module, Scope, SpecialRegister, VarId};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
-pub use crate::exec::Simple;
 use crate::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
-pub use crate::matrix::Matrix;
+pub use crate::lanes::{RegisterSlot, SlotList};
+use crate::matrix::{Chunk, Multiply};
 use crate::memory::window;
 pub use crate::numerics::mbarrier::MbarrierOp;
-use crate::watch::CopyStep;
 
 /// A decoded kernel with every function it can reach.
 #[derive(Debug)]
@@ -106,24 +106,6 @@ pub enum ParamSlot {
     },
     /// In a register.
     Register(RegisterSlot),
-}
-
-/// A register operand with its storage class.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RegisterSlot {
-    /// Where; meaningless for a sink.
-    pub slot: Slot,
-    /// Rows: 1, 2 or 4; 0 for `_`.
-    pub rows: u8,
-}
-
-/// A run in [`Code::slots`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SlotList {
-    /// First index.
-    pub start: u32,
-    /// Number of slots.
-    pub len: u32,
 }
 
 /// What a constant row holds; filled at launch.
@@ -479,4 +461,96 @@ pub fn lanes_text(mask: LaneMask) -> String {
         lane += run;
     }
     parts.join(", ")
+}
+
+/// What can take the fast way: decided once, when the instruction is decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Simple {
+    /// Nothing.
+    #[default]
+    No,
+    /// A scalar of 4 bytes into a register of 4.
+    Four,
+    /// A scalar of 8 bytes into a register of 8.
+    Eight,
+    /// Two elements of 4 bytes into registers of 4.
+    TwoFours,
+    /// Four elements of 4 bytes into registers of 4.
+    FourFours,
+    /// Two elements of 8 bytes into registers of 8.
+    TwoEights,
+}
+
+/// What a thread does with its `cp.async` after issuing them (ISA 9.7.9.25.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CopyStep {
+    /// `cp.async.commit_group`: those not yet in a group become one.
+    Commit,
+    /// `cp.async.wait_group`: all groups but so many of the latest are complete.
+    WaitGroup(u32),
+    /// `cp.async.wait_all`, or an mbarrier that will be told of it: all copies are complete.
+    WaitAll,
+}
+
+/// A matrix instruction.
+#[derive(Clone, Debug)]
+pub enum Matrix {
+    /// `mma`, `mma.sp`, `wmma.mma`
+    Multiply(Box<Multiply>),
+    /// `wmma.load`
+    Load(Box<FragmentAccess>),
+    /// `wmma.store`
+    Store(Box<FragmentAccess>),
+    /// `ldmatrix`
+    LoadRows(RowsAccess),
+    /// `stmatrix`
+    StoreRows(RowsAccess),
+    /// `movmatrix`: destination and source.
+    Transpose(RegisterSlot, Slot),
+}
+
+impl Matrix {
+    /// Opcode, for messages.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Matrix::Multiply(_) => "a matrix multiplication",
+            Matrix::Load(_) => "`wmma.load`",
+            Matrix::Store(_) => "`wmma.store`",
+            Matrix::LoadRows(_) => "`ldmatrix`",
+            Matrix::StoreRows(_) => "`stmatrix`",
+            Matrix::Transpose(..) => "`movmatrix`",
+        }
+    }
+}
+
+/// `wmma.load` or `wmma.store`.
+#[derive(Clone, Debug)]
+pub struct FragmentAccess {
+    /// Space, address, size of a chunk's elements, and a row of the frame for pieces of registers.
+    pub access: Access,
+    /// Elements between consecutive rows (or columns).
+    pub stride: Slot,
+    /// Bits of an element.
+    pub bits: u32,
+    /// Rows (or columns) and bits within one that each lane adds.
+    pub lanes: [(u32, u32); 32],
+    /// The accesses in order of registers.
+    pub chunks: Vec<Chunk>,
+    /// Registers of a lane.
+    pub registers: SlotList,
+    /// For copies of a register: where it is copied from.
+    pub copies: SmallVec<[(u8, u8); 8]>,
+    /// Lanes hold transposed blocks of 8 by 8 halves: `.col` of what lies in rows, and the reverse.
+    pub transposed: bool,
+}
+
+/// `ldmatrix` or `stmatrix`.
+#[derive(Clone, Copy, Debug)]
+pub struct RowsAccess {
+    /// Space, address and size of a row, through four rows of the frame.
+    pub access: Access,
+    /// One register a matrix.
+    pub registers: SlotList,
+    /// `.trans`
+    pub transposed: bool,
 }

@@ -3,7 +3,7 @@
 use ptx_frontend::{SourceId, Span};
 use std::sync::Arc;
 
-use crate::launch::Dim3;
+use isa::Dim3;
 
 /// What kind of finding; the names are stable in reports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -7,13 +7,12 @@
 
 use std::sync::Arc;
 
-use ptx_frontend::{MemOrder, Scope};
+use isa::{Dim3, MemOrder, Scope};
 
-use crate::exec::LaunchView;
-use crate::finding::Finding;
+use crate::code::CopyStep;
+use crate::event::{Memory, WarpAccess};
+use crate::finding::{CodePlace, Finding, ThreadId};
 use crate::lanes::LaneMask;
-use crate::launch::Dim3;
-use crate::observer::{Memory, WarpAccess};
 
 /// A warp of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -35,17 +34,6 @@ pub struct LaunchShape {
     pub cluster: Dim3,
     /// [`RunOptions::seed`](crate::RunOptions).
     pub seed: u64,
-}
-
-/// What a thread does with its `cp.async` after issuing them (ISA 9.7.9.25.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CopyStep {
-    /// `cp.async.commit_group`: those not yet in a group become one.
-    Commit,
-    /// `cp.async.wait_group`: all groups but so many of the latest are complete.
-    WaitGroup(u32),
-    /// `cp.async.wait_all`, or an mbarrier that will be told of it: all copies are complete.
-    WaitAll,
 }
 
 /// What a launch tells. All methods but the last default to nothing.
@@ -89,7 +77,25 @@ pub trait Watcher: Send {
     fn block_finished(&mut self, _block: u64) {}
 
     /// The launch is over: what was found.
-    fn finish(&mut self, launch: &LaunchView<'_>) -> Vec<Finding>;
+    fn finish(&mut self, launch: &dyn LaunchView) -> Vec<Finding>;
+}
+
+/// What a watcher may ask about a launch that is over, to say what it found.
+pub trait LaunchView {
+    /// The kernel's name.
+    fn kernel(&self) -> std::sync::Arc<str>;
+
+    /// Where an instruction is, by its position.
+    fn place(&self, position: u32) -> CodePlace;
+
+    /// The line of a place in its PTX text.
+    fn line(&self, place: &CodePlace) -> u32;
+
+    /// The thread of a lane.
+    fn thread(&self, block: u64, warp: u32, lane: u32) -> ThreadId;
+
+    /// What lies at an address: the allocation or variable, and the offset in it.
+    fn describe(&self, memory: Memory, address: u64) -> String;
 }
 
 type Make = dyn Fn(&LaunchShape) -> Box<dyn Watcher> + Send + Sync;

@@ -149,7 +149,7 @@ impl Watcher for Slow {
         self.0.lock().unwrap().push((address, bytes));
     }
 
-    fn finish(&mut self, _: &LaunchView<'_>) -> Vec<Finding> {
+    fn finish(&mut self, _: &dyn LaunchView) -> Vec<Finding> {
         Vec::new()
     }
 }

@@ -9,10 +9,10 @@ use ptx_frontend::{MemOrder, Modifier, Modifiers, Op, Opcode, Operand, ScalarTyp
 
 use super::memory::simple;
 use super::{Decoder, Refusal, rows_of};
+use crate::code::CopyStep;
 use crate::code::*;
 use crate::lanes::{LaneFns, Operands, Pred, Slot, map_rows, map1};
 use crate::numerics::mbarrier as object;
-use crate::watch::CopyStep;
 
 impl Decoder<'_> {
     /// Asynchronous copies and mbarrier operations; false if it is none.

@@ -6,13 +6,12 @@ use smallvec::SmallVec;
 use super::memory::Place;
 use super::{Decoder, Refusal};
 use crate::code::*;
-use crate::lanes::{Pred, Slot, TileFn};
+use crate::code::{FragmentAccess, Matrix, RowsAccess};
+use crate::lanes::{Pred, Slot};
+use crate::matrix::TileFn;
 use crate::matrix::layout::{Layout, Places, Quad, Role};
 use crate::matrix::tile::{fp8_order, place_in_a, place_in_blocks};
-use crate::matrix::{
-    Arithmetic, Chunk, FragmentAccess, Matrix, Multiply, Operand, RowsAccess, Sparse, per_register,
-    registers_of,
-};
+use crate::matrix::{Arithmetic, Chunk, Multiply, Operand, Sparse, per_register, registers_of};
 use crate::numerics::Rounding;
 
 /// A multiplication before its registers are known.

@@ -11,10 +11,11 @@ use super::view::{ByteView, GlobalView, LocalView, View};
 use super::warp::FrameId;
 use super::weak::WeakView;
 use crate::code::{Access, AccessSpace, RegisterSlot};
+use crate::event::{AccessKind, Memory, Shape, WarpAccess};
 use crate::finding::FindingKind;
 use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
 use crate::memory::{AllocationKind, State, window};
-use crate::observer::{AccessKind, Memory, Observer, Shape, WarpAccess};
+use crate::observer::Observer;
 
 pub(super) type Addresses = [u64; WARP_SIZE];
 pub(super) type Checked<T = ()> = Result<T, Box<Fault>>;

@@ -11,11 +11,12 @@ use super::step::Machine;
 use super::view::{ByteView, GlobalView, LocalView, View};
 use super::weak::WeakView;
 use crate::code::{AccessSpace, Atomic, AtomicOp, RegisterSlot};
+use crate::event::{AccessKind, Memory, Shape};
 use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers, WARP_SIZE};
 use crate::memory::window;
 use crate::numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64, mbarrier};
-use crate::observer::{AccessKind, Memory, Observer, Shape};
+use crate::observer::Observer;
 
 /// `.add.f64`, with the device's choice among NaN: in global memory the operand before the old value,
 /// unchanged; elsewhere (a loop on the processor) the sum `b + old`.
@@ -401,8 +402,8 @@ impl<O: Observer> Machine<'_, '_, O> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::Simple;
     use crate::code::{Access, SlotList};
-    use crate::exec::Simple;
     use crate::lanes::Slot;
     use ptx_frontend::Scope;
 

@@ -15,12 +15,13 @@ use std::sync::atomic::AtomicU32;
 
 use super::access::{Addresses, At, each_lane};
 use super::step::Machine;
-use crate::code::AccessSpace;
+use crate::code::{AccessSpace, Simple};
+use crate::event::{Memory, Shape};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::SimdLevel;
 use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
 use crate::memory::{Allocation, AllocationKind, window};
-use crate::observer::{Memory, Observer, Shape};
+use crate::observer::Observer;
 #[cfg(target_arch = "x86_64")]
 use vector::{Avx2, Avx512};
 use vector::{HALF, HALF_FULL, Plain, Vectors, get, halves, set, splat};
@@ -299,24 +300,6 @@ unsafe fn body<O: Observer, V: Vectors, const STORE: bool, const SIZE: u64, cons
         },
     };
     transfer!(true, range)
-}
-
-/// What can take the fast way: decided once, when the instruction is decoded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Simple {
-    /// Nothing.
-    #[default]
-    No,
-    /// A scalar of 4 bytes into a register of 4.
-    Four,
-    /// A scalar of 8 bytes into a register of 8.
-    Eight,
-    /// Two elements of 4 bytes into registers of 4.
-    TwoFours,
-    /// Four elements of 4 bytes into registers of 4.
-    FourFours,
-    /// Two elements of 8 bytes into registers of 8.
-    TwoEights,
 }
 
 macro_rules! levels {

@@ -17,9 +17,10 @@ use crate::code::{Code, Constant};
 use crate::config::DeviceConfig;
 use crate::finding::{Finding, FindingKind};
 use crate::lanes::{LaneMask, Row};
-use crate::launch::{Dim3, Launch, LaunchReport, Outcome, RunOptions, Stats};
+use crate::launch::{Dim3, Launch, LaunchReport, Outcome, Stats};
 use crate::memory::{GlobalMemory, Wide};
 use crate::observer::Observer;
+use crate::options::RunOptions;
 
 /// What all blocks of a launch share.
 pub(crate) struct Grid<'a> {

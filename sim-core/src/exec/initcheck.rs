@@ -3,10 +3,11 @@
 use super::access::{At, Direction, each_lane};
 use super::fault::Fault;
 use super::step::Machine;
+use crate::event::{Memory, Shape};
 use crate::finding::FindingKind;
 use crate::lanes::LaneMask;
 use crate::memory::Written;
-use crate::observer::{Memory, Observer, Shape};
+use crate::observer::Observer;
 
 /// The ranges that the lanes access together, if their addresses are known to lie so: start, bytes.
 fn ranges(addresses: &[u64; 32], shape: Shape, lanes: LaneMask, bytes: u64) -> Option<[(u64, u64); 2]> {

@@ -2,35 +2,32 @@
 
 use super::fault::place;
 use super::grid::Grid;
+use crate::event::Memory;
 use crate::finding::{CodePlace, ThreadId};
-use crate::observer::Memory;
+use crate::watch::LaunchView;
 use crate::window;
 
 /// A launch that is over.
 #[derive(Clone, Copy)]
-pub struct LaunchView<'a> {
+pub(super) struct View<'a> {
     pub(super) grid: &'a Grid<'a>,
 }
 
-impl LaunchView<'_> {
-    /// The kernel's name.
-    pub fn kernel(&self) -> std::sync::Arc<str> {
+impl LaunchView for View<'_> {
+    fn kernel(&self) -> std::sync::Arc<str> {
         self.grid.launch.kernel.clone()
     }
 
-    /// Where an instruction is, by its position.
-    pub fn place(&self, position: u32) -> CodePlace {
+    fn place(&self, position: u32) -> CodePlace {
         place(self.grid.code, None, position.min(self.grid.code.meta.len().saturating_sub(1) as u32))
     }
 
-    /// The line of a place in its PTX text.
-    pub fn line(&self, place: &CodePlace) -> u32 {
+    fn line(&self, place: &CodePlace) -> u32 {
         let source = self.grid.code.module.sources.get(place.source.0 as usize);
         source.map_or(0, |source| source.line_column(place.span.start).0)
     }
 
-    /// The thread of a lane.
-    pub fn thread(&self, block: u64, warp: u32, lane: u32) -> ThreadId {
+    fn thread(&self, block: u64, warp: u32, lane: u32) -> ThreadId {
         let launch = self.grid.launch;
         ThreadId {
             block: launch.grid.position(block),
@@ -38,8 +35,7 @@ impl LaunchView<'_> {
         }
     }
 
-    /// What lies at an address: the allocation or variable, and the offset in it.
-    pub fn describe(&self, memory: Memory, address: u64) -> String {
+    fn describe(&self, memory: Memory, address: u64) -> String {
         match memory {
             Memory::Global => {
                 let table = self.grid.memory.snapshot().table;

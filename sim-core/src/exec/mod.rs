@@ -31,20 +31,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ptx_frontend::{Component, FuncId, Linkage, Module, SpecialRegister, StateSpace, Symbol, VarId};
 use rustc_hash::FxHashMap;
 
-use crate::backend::{Backend, Error, ModuleId};
+use crate::backend::{Backend, ModuleId};
 use crate::code::{Code, Constant};
 use crate::config::DeviceConfig;
 use crate::decode::decode;
+use crate::error::Error;
 use crate::lanes::SimdLevel;
-use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, RunOptions};
+use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport};
 use crate::memory::{Allocation, AllocationKind, GlobalMemory, host, window};
 use crate::observer::{NoObserver, Tools};
+use crate::options::RunOptions;
 use crate::watch::LaunchShape;
-pub use fast::Simple;
 use grid::{Grid, constant_rows};
 use heap::DeviceHeap;
 use kept::{Blocks, Kernel};
-pub use launch_view::LaunchView;
 
 /// The address by which kernels know a function.
 pub(crate) fn function_address(id: FuncId) -> u64 {

@@ -10,10 +10,11 @@ use super::printf;
 use super::step::Machine;
 use super::warp::{FrameId, Group};
 use crate::code::{ParamSlot, RuntimeFunction};
+use crate::event::Memory;
 use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers};
 use crate::memory::{AllocationKind, window};
-use crate::observer::{Memory, Observer};
+use crate::observer::Observer;
 
 /// Longest string that a message takes from a kernel's memory.
 const MAX_STRING: usize = 4096;

@@ -7,7 +7,7 @@ use super::cta::Cta;
 use super::fast::Hint;
 use super::fault::place;
 use super::grid::{Grid, Task};
-use super::launch_view::LaunchView;
+use super::launch_view::View;
 use super::random::Random;
 use super::step::{Machine, Pause};
 use super::together::Together;
@@ -146,7 +146,7 @@ impl<'g, O: Observer> Worker<'g, O> {
         self.grid.kernel.keep(&self.snapshot, self.indices, &self.hints);
         self.spare.into_iter().for_each(|cta| self.grid.blocks.give(cta));
         if let Some(watcher) = self.observer.watcher() {
-            let found = watcher.finish(&LaunchView { grid: self.grid });
+            let found = watcher.finish(&View { grid: self.grid });
             found.into_iter().for_each(|finding| self.grid.add(finding));
         }
         self.stats

@@ -10,14 +10,12 @@
 
 mod levels;
 mod shapes;
-mod tiles;
 mod types;
 
 pub use levels::{LaneFn, LaneFns, SimdLevel};
 pub(crate) use shapes::combine;
 pub use shapes::{LaneOp, RowOp, Tests};
 pub(crate) use shapes::{flag2, flag3, lane_op, map_rows, map1, map2, map3, map4, select2, test1, test2};
-pub use tiles::TileFn;
 pub use types::Lane;
 
 pub use isa::LaneMask;
@@ -273,4 +271,22 @@ impl Default for Operands {
     fn default() -> Self {
         Self { dst: Slot::frame(0), src: [Slot::frame(0); 4], pred: [Pred::TRUE; 3], imm: 0 }
     }
+}
+
+/// A run in [`Code::slots`](crate::Code::slots).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlotList {
+    /// First index.
+    pub start: u32,
+    /// Number of slots.
+    pub len: u32,
+}
+
+/// A register operand with its storage class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegisterSlot {
+    /// Where; meaningless for a sink.
+    pub slot: Slot,
+    /// Rows: 1, 2 or 4; 0 for `_`.
+    pub rows: u8,
 }

@@ -4,47 +4,17 @@
 //! planes, multiplies by [`crate::numerics::mma`] and brings the result back. Nothing here knows of memory
 //! or of threads that diverge: that is `exec/matrix`.
 
+mod dispatch;
 pub mod layout;
 pub mod tile;
 
-use ptx_frontend::ScalarType;
-use smallvec::SmallVec;
+pub use dispatch::TileFn;
 
-use crate::code::{Access, RegisterSlot, SlotList};
-use crate::lanes::{Slot, TileFn};
+use ptx_frontend::ScalarType;
+
+use crate::lanes::{Slot, SlotList};
 use crate::numerics::Rounding;
 use layout::{Layout, Places};
-
-/// A matrix instruction.
-#[derive(Clone, Debug)]
-pub enum Matrix {
-    /// `mma`, `mma.sp`, `wmma.mma`
-    Multiply(Box<Multiply>),
-    /// `wmma.load`
-    Load(Box<FragmentAccess>),
-    /// `wmma.store`
-    Store(Box<FragmentAccess>),
-    /// `ldmatrix`
-    LoadRows(RowsAccess),
-    /// `stmatrix`
-    StoreRows(RowsAccess),
-    /// `movmatrix`: destination and source.
-    Transpose(RegisterSlot, Slot),
-}
-
-impl Matrix {
-    /// Opcode, for messages.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Matrix::Multiply(_) => "a matrix multiplication",
-            Matrix::Load(_) => "`wmma.load`",
-            Matrix::Store(_) => "`wmma.store`",
-            Matrix::LoadRows(_) => "`ldmatrix`",
-            Matrix::StoreRows(_) => "`stmatrix`",
-            Matrix::Transpose(..) => "`movmatrix`",
-        }
-    }
-}
 
 /// How products are added up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,44 +86,12 @@ pub struct Chunk {
     /// Bits from the start of the matrix, besides what the lane adds: whole rows (or columns), and bits
     /// within one.
     pub place: (u32, u32),
-    /// The registers it fills: for pieces of a register the one of [`FragmentAccess::access`].
+    /// The registers it fills: for pieces of a register the one of [`FragmentAccess::access`](crate::code::FragmentAccess::access).
     pub elements: SlotList,
     /// The register it belongs to, by number, and the bit where the piece lies; 0 for whole registers.
     pub register: u8,
     /// See `register`.
     pub shift: u8,
-}
-
-/// `wmma.load` or `wmma.store`.
-#[derive(Clone, Debug)]
-pub struct FragmentAccess {
-    /// Space, address, size of a chunk's elements, and a row of the frame for pieces of registers.
-    pub access: Access,
-    /// Elements between consecutive rows (or columns).
-    pub stride: Slot,
-    /// Bits of an element.
-    pub bits: u32,
-    /// Rows (or columns) and bits within one that each lane adds.
-    pub lanes: [(u32, u32); 32],
-    /// The accesses in order of registers.
-    pub chunks: Vec<Chunk>,
-    /// Registers of a lane.
-    pub registers: SlotList,
-    /// For copies of a register: where it is copied from.
-    pub copies: SmallVec<[(u8, u8); 8]>,
-    /// Lanes hold transposed blocks of 8 by 8 halves: `.col` of what lies in rows, and the reverse.
-    pub transposed: bool,
-}
-
-/// `ldmatrix` or `stmatrix`.
-#[derive(Clone, Copy, Debug)]
-pub struct RowsAccess {
-    /// Space, address and size of a row, through four rows of the frame.
-    pub access: Access,
-    /// One register a matrix.
-    pub registers: SlotList,
-    /// `.trans`
-    pub transposed: bool,
 }
 
 /// Transposes matrices of 8 by 8 halves, of which four lanes hold a row (manual 9.7.14.5.17).

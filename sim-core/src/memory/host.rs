@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
-use crate::backend::Error;
+use crate::error::Error;
 
 /// Memory of the host for this process, limits of control groups included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use ptx_frontend::ScalarType as S;
 
-use super::{Range, Simple, WARP_SIZE};
+use super::{Range, WARP_SIZE};
+use crate::code::Simple;
 use crate::code::{AccessSpace, Atomic, AtomicOp, RegisterSlot};
 use crate::exec::access::At;
 use crate::exec::atomic::combine;

@@ -4,11 +4,12 @@
 use super::vector::{HALF, HALF_FULL, each, get, halves, set};
 use super::{Range, WARP_SIZE, addresses_of};
 use crate::code::{AccessSpace, RegisterSlot};
+use crate::event::{Memory, Shape};
 use crate::exec::access::At;
 use crate::exec::step::Machine;
 use crate::lanes::Registers;
 use crate::memory::Wide;
-use crate::observer::{Memory, Observer, Shape};
+use crate::observer::Observer;
 
 /// 16 bytes of each lane of a half, or four words of each of four registers.
 type Block<T> = [[T; 4]; HALF];

@@ -3,12 +3,13 @@
 
 use super::{Place, slots};
 use crate::code::{Access, AccessSpace, RegisterSlot};
+use crate::code::{FragmentAccess, RowsAccess};
 use crate::exec::access::{Addresses, At, Checked, Direction};
 use crate::exec::fault::Fault;
 use crate::exec::step::Machine;
 use crate::finding::FindingKind;
 use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
-use crate::matrix::{Chunk, FragmentAccess, RowsAccess, transpose};
+use crate::matrix::{Chunk, transpose};
 use crate::memory::window::{self, Window};
 use crate::observer::Observer;
 

@@ -6,11 +6,12 @@ use super::access::Checked;
 use super::fault::Fault;
 use super::step::Machine;
 use super::warp::{FrameId, Group, Wait};
+use crate::code::Matrix;
 use crate::code::{RegisterSlot, SlotList, lanes_text};
 use crate::finding::FindingKind;
 use crate::lanes::{FULL, LaneMask, Registers};
 use crate::matrix::tile::{Tile, Words};
-use crate::matrix::{Matrix, Multiply, Operand, transpose};
+use crate::matrix::{Multiply, Operand, transpose};
 use crate::observer::Observer;
 
 /// What memory operations need to know of the instruction that runs.

@@ -1,8 +1,8 @@
 //! Matrix multiplications compiled for the SIMD levels.
 
-use super::SimdLevel;
-use crate::matrix::Multiply;
-use crate::matrix::tile::Tile;
+use super::Multiply;
+use super::tile::Tile;
+use crate::lanes::SimdLevel;
 
 /// `Tile::multiply` compiled for one SIMD level.
 #[derive(Clone, Copy)]

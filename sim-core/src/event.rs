@@ -1,0 +1,75 @@
+//! Events: what an execution does that a tool may hear of.
+
+use isa::{LaneMask, MemOrder, Scope};
+
+/// The memory that an access goes to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Memory {
+    /// Global memory, constants included.
+    Global,
+    /// Shared memory of the block.
+    Shared,
+    /// Local memory.
+    Local,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AccessKind {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Reads and writes as one.
+    Atomic,
+    /// The same, with no result (`red`).
+    Reduction,
+}
+
+/// How the addresses of the lanes lie to each other, as far as it was seen on the way: an observer
+/// may spare itself to look at each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// Nothing is known.
+    Any,
+    /// All lanes at the same address.
+    Same,
+    /// Active lanes at the address of lane 0 plus their number times the bytes a lane.
+    Unit,
+    /// All lanes active; each half of the warp is as [`Shape::Same`] or [`Shape::Unit`] by itself:
+    /// whether the first and the second are consecutive.
+    Halves(bool, bool),
+}
+
+/// One access of a warp, after it was found to be allowed.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpAccess<'a> {
+    /// Where.
+    pub memory: Memory,
+    /// What.
+    pub kind: AccessKind,
+    /// Addresses: generic for global memory, offsets into the block's or lane's memory otherwise.
+    pub addresses: &'a [u64; 32],
+    /// What is known about the addresses.
+    pub shape: Shape,
+    /// Lanes that take part; never none.
+    pub lanes: LaneMask,
+    /// Bytes a lane.
+    pub bytes: u32,
+    /// Bytes of an element of a vector access.
+    pub element: u32,
+    /// Memory order.
+    pub order: MemOrder,
+    /// Scope; without meaning for weak accesses.
+    pub scope: Scope,
+    /// The write of a `cp.async`, which is not complete before the thread has waited for it.
+    pub asynchronous: bool,
+    /// Lanes whose atomic writes: all but those of a `cas` that fails.
+    pub writing: LaneMask,
+    /// Position of the instruction.
+    pub position: u32,
+    /// Linear index of the block.
+    pub block: u64,
+    /// Index of the warp in the block.
+    pub warp: u32,
+}
