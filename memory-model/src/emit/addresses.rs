@@ -23,6 +23,12 @@ impl Held {
         Held { address: self.address || other.address, computed: self.computed || other.computed }
     }
 
+    /// Adds what else may be held; whether that is new.
+    fn take_in(&mut self, other: Held) -> bool {
+        let old = std::mem::replace(self, self.and(other));
+        old != *self
+    }
+
     /// What arithmetic makes of it.
     fn used(self) -> Held {
         Held { address: false, computed: self.any() }
@@ -80,6 +86,11 @@ fn initial(value: &Operand) -> Held {
     Held { address: matches!(value, Operand::Address(_)), computed: false }
 }
 
+/// Whether an access is of less than an address.
+fn is_narrow(access: &Access) -> bool {
+    access.bytes.is_some_and(|bytes| bytes < 8)
+}
+
 impl Flow {
     fn operand(&self, thread: usize, operand: &Operand) -> Held {
         match *operand {
@@ -91,7 +102,7 @@ impl Flow {
     /// What an access reads. A narrow one reads parts.
     fn at(&self, access: &Access) -> Held {
         let held = self.places(access).fold(Held::default(), |held, at| held.and(self.locations[at]));
-        if access.bytes.is_some_and(|bytes| bytes < 8) { held.used() } else { held }
+        if is_narrow(access) { held.used() } else { held }
     }
 
     /// The locations that an access may touch: any one through a register.
@@ -103,24 +114,17 @@ impl Flow {
     }
 
     fn set(&mut self, thread: usize, register: usize, held: Held) {
-        let old = &mut self.registers[thread][register];
-        let new = old.and(held);
-        self.changed |= new != *old;
-        *old = new;
+        self.changed |= self.registers[thread][register].take_in(held);
     }
 
     fn store(&mut self, location: usize, held: Held) {
-        let old = &mut self.locations[location];
-        let new = old.and(held);
-        self.changed |= new != *old;
-        *old = new;
+        self.changed |= self.locations[location].take_in(held);
     }
 
     fn write(&mut self, access: &Access, held: Held) {
-        let narrow = access.bytes.is_some_and(|bytes| bytes < 8);
         for at in self.places(access) {
             // A narrow one leaves a part of what was there.
-            let held = if narrow { held.and(self.locations[at]).used() } else { held };
+            let held = if is_narrow(access) { held.and(self.locations[at]).used() } else { held };
             self.store(at, held);
         }
     }
