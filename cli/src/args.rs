@@ -96,7 +96,7 @@ pub(crate) enum Command {
     #[command(after_long_help = LITMUS_HELP)]
     Litmus(Box<LitmusArgs>),
     /// List the CUDA devices of this machine
-    Devices(DeviceArgs),
+    Devices(DriverArgs),
     /// Run launch files on the simulator and on a CUDA device, and say where they differ
     #[command(after_long_help = COMPARE_HELP)]
     Compare(Box<CompareArgs>),
@@ -408,9 +408,8 @@ pub(crate) struct LitmusArgs {
     /// The device's number
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = RUNNING)]
     pub(crate) device_index: u32,
-    /// How much the device's compiler optimises: 0, not at all, to 4, its default
-    #[arg(long, value_name = "LEVEL", default_value = "4", hide_default_value = true, value_parser = parse_level, help_heading = RUNNING)]
-    pub(crate) device_opt: OptLevel,
+    #[command(flatten)]
+    pub(crate) compiler: CompilerArgs,
     /// Chooses schedules, delays and placements
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = parse_u64, help_heading = RUNNING)]
     pub(crate) seed: u64,
@@ -443,12 +442,47 @@ Exit codes: 0 every assertion or property holds, 1 one does not, the model leave
 run showed an outcome that the model forbids, 2 usage, 3 a test is not well formed, 4 a test cannot be run,
 5 a limit left a verdict unknown, 6 no device.";
 
-/// Which CUDA device.
+/// The CUDA driver.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct DeviceArgs {
+pub(crate) struct DriverArgs {
     /// The CUDA driver's library; otherwise it is looked for where drivers are installed
     #[arg(long, env = device::LIBRARY_VARIABLE, value_name = "PATH", help_heading = DEVICE)]
     pub(crate) driver: Option<PathBuf>,
+}
+
+/// The CUDA driver, and how much its compiler optimises.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CompilerArgs {
+    #[command(flatten)]
+    pub(crate) driver: DriverArgs,
+    /// How much the device's compiler optimises: 0, not at all, to 4, its default
+    #[arg(long = "device-opt", value_name = "LEVEL", default_value = "4", hide_default_value = true, value_parser = parse_level, help_heading = DEVICE)]
+    pub(crate) level: OptLevel,
+}
+
+impl CompilerArgs {
+    /// What the device of this number is opened with.
+    pub(crate) fn options(&self, index: u32) -> device::Options {
+        let library = self.driver.driver.clone();
+        device::Options { library, index, level: self.level, ..device::Options::default() }
+    }
+}
+
+/// Which CUDA device, and how it compiles.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DeviceArgs {
+    #[command(flatten)]
+    pub(crate) compiler: CompilerArgs,
+    /// The device's number, as `warpgrind devices` shows it
+    #[arg(long = "device", value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = DEVICE)]
+    pub(crate) index: u32,
+}
+
+impl DeviceArgs {
+    /// What the device is opened with.
+    pub(crate) fn options(&self) -> device::Options {
+        self.compiler.options(self.index)
+    }
 }
 
 /// How the launches of `compare` and `record` run on the device.
@@ -456,9 +490,6 @@ pub(crate) struct DeviceArgs {
 pub(crate) struct OnDeviceArgs {
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// The device's number, as `warpgrind devices` shows it
-    #[arg(long = "device", value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = DEVICE)]
-    pub(crate) index: u32,
     /// Place buffers side by side, as cudaMalloc does. Otherwise each ends where nothing is mapped, so that the device
     /// notices accesses behind its end
     #[arg(long, help_heading = DEVICE)]
@@ -467,9 +498,6 @@ pub(crate) struct OnDeviceArgs {
     /// some into one fma where the PTX does not say how to round, and the simulator does as it does
     #[arg(long, help_heading = DEVICE)]
     pub(crate) no_contraction: bool,
-    /// How much the device's compiler optimises: 0, not at all, to 4, its default
-    #[arg(long, value_name = "LEVEL", default_value = "4", hide_default_value = true, value_parser = parse_level, help_heading = DEVICE)]
-    pub(crate) device_opt: OptLevel,
     /// Have the simulator do what the optimiser is known to make of instructions; `check` names those where it leaves the
     /// PTX manual
     #[arg(long, help_heading = DEVICE)]
@@ -599,12 +627,6 @@ pub(crate) struct RandomArgs {
     pub(crate) no_shrink: bool,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// The device's number, as `warpgrind devices` shows it
-    #[arg(long = "device", value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = DEVICE)]
-    pub(crate) index: u32,
-    /// How much the optimising device optimises: 1 to 4, its default
-    #[arg(long, value_name = "LEVEL", default_value = "4", hide_default_value = true, value_parser = parse_level, help_heading = DEVICE)]
-    pub(crate) device_opt: OptLevel,
 }
 
 /// A range of seeds.
@@ -629,12 +651,6 @@ pub(crate) struct ConformanceRecordArgs {
     pub(crate) only: Option<String>,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// The device's number, as `warpgrind devices` shows it
-    #[arg(long = "device", value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = DEVICE)]
-    pub(crate) index: u32,
-    /// How much the device's compiler optimises: 0, not at all, to 4, its default
-    #[arg(long, value_name = "LEVEL", default_value = "4", hide_default_value = true, value_parser = parse_level, help_heading = DEVICE)]
-    pub(crate) device_opt: OptLevel,
     /// Record the simulator instead of a device
     #[arg(long, hide = true)]
     pub(crate) simulator: bool,

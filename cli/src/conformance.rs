@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use comfy_table::{CellAlignment, Table, presets};
 use conformance::{Case, Catalog, Difference, Example, Known, Recording, Report, Verdict};
-use device::{Device, Options};
+use device::Device;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::ThreadPool;
 use serde::Serialize;
@@ -150,9 +150,7 @@ fn backend(args: &ConformanceRecordArgs) -> Result<(Box<dyn Backend>, conformanc
         let (name, driver) = (simulator.name(), String::new());
         return Ok((Box::new(simulator), conformance::Device { name, driver, target }));
     }
-    let library = args.device.driver.clone();
-    let device =
-        Device::open(&Options { library, index: args.index, level: args.device_opt, ..Options::default() })?;
+    let device = Device::open(&args.device.options())?;
     let name = device.properties().name.clone();
     let driver = device.driver().version().to_string();
     Ok((Box::new(device), conformance::Device { name, driver, target }))

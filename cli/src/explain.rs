@@ -10,9 +10,6 @@ use crate::report::{Console, SCHEMA};
 
 macro_rules! kinds {
     ($($kind:ident $text:literal)*) => {
-        /// All kinds of findings.
-        const KINDS: &[FindingKind] = &[$(FindingKind::$kind),*];
-
         fn kind_text(kind: FindingKind) -> &'static str {
             match kind { $(FindingKind::$kind => $text,)* }
         }
@@ -103,7 +100,7 @@ pub(crate) fn explain(code: Option<&str>, console: &Console) -> Result<Exit, Fai
         Some(code) => console.out(format!("{}\n", find(code)?)),
         None => {
             console.out("Findings:\n");
-            for kind in KINDS {
+            for kind in FindingKind::ALL {
                 console.out(format!("  {:20} {}\n", kind.name(), first_sentence(kind_text(*kind))));
             }
             console.out("\nDiagnostics:\n");
@@ -137,7 +134,7 @@ struct CodeJson {
 }
 
 fn document(code: Option<&str>) -> Result<Document, Failure> {
-    let all = KINDS.iter().map(|kind| (kind.name(), "finding", kind_text(*kind)));
+    let all = FindingKind::ALL.iter().map(|kind| (kind.name(), "finding", kind_text(*kind)));
     let all = all.chain(codes::ALL.iter().map(|(code, text)| (code.0, "diagnostic", *text)));
     let all = all.chain(LitmusCode::ALL.iter().map(|code| (code.as_str(), "litmus", code.explanation())));
     let all = all.map(|(code, kind, text)| CodeJson { code, kind, text });
@@ -153,7 +150,7 @@ fn document(code: Option<&str>) -> Result<Document, Failure> {
 
 fn find(code: &str) -> Result<String, Failure> {
     let lower = code.to_lowercase();
-    if let Some(kind) = KINDS.iter().find(|kind| kind.name() == lower) {
+    if let Some(kind) = FindingKind::ALL.iter().find(|kind| kind.name() == lower) {
         return Ok(wrap(kind_text(*kind)));
     }
     if let Some(text) = codes::explain(&code.to_uppercase()) {
@@ -162,7 +159,8 @@ fn find(code: &str) -> Result<String, Failure> {
     if let Some(code) = LitmusCode::ALL.into_iter().find(|known| known.as_str() == code.to_uppercase()) {
         return Ok(wrap(code.explanation()));
     }
-    let names = KINDS.iter().map(|kind| kind.name()).chain(codes::ALL.iter().map(|(code, _)| code.0));
+    let names =
+        FindingKind::ALL.iter().map(|kind| kind.name()).chain(codes::ALL.iter().map(|(code, _)| code.0));
     Err(Failure::usage(format!("there is no code or finding `{code}`"))
         .suggest(code, names)
         .help("`warpgrind explain` lists all"))
@@ -197,7 +195,7 @@ mod tests {
 
     #[test]
     fn every_kind_and_code_is_found() {
-        for kind in KINDS {
+        for kind in FindingKind::ALL {
             assert!(find(kind.name()).unwrap().len() > 40);
         }
         for (code, _) in codes::ALL {

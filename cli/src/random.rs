@@ -161,9 +161,7 @@ fn beside_a_device(args: &RandomArgs) -> Result<(String, Vec<Outcome>), Failure>
         let program = std::env::current_exe()
             .map_err(|error| Failure::usage(format!("the file of this program is not known: {error}")))?;
         let server = Server { program, args: vec!["serve-device".into()] };
-        let library = args.device.driver.clone();
-        let options = Options { library, index: args.index, level, ..Options::default() };
-        DeviceProcess::open(server, options).map_err(Failure::from)
+        DeviceProcess::open(server, Options { level, ..args.device.options() }).map_err(Failure::from)
     };
     let first = open(OptLevel::OFF)?;
     let name = format!("{}, {}", first.properties().name, first.driver_version());
@@ -175,7 +173,7 @@ fn beside_a_device(args: &RandomArgs) -> Result<(String, Vec<Outcome>), Failure>
             DEVICES.with_borrow_mut(|devices| {
                 let devices = match devices {
                     Some(devices) => devices,
-                    None => devices.insert([open(OptLevel::OFF)?, open(args.device_opt)?]),
+                    None => devices.insert([open(OptLevel::OFF)?, open(args.device.compiler.level)?]),
                 };
                 Ok(beside(seed, devices, args.no_shrink))
             })

@@ -5,118 +5,80 @@ use std::sync::Arc;
 
 use isa::Dim3;
 
-/// What kind of finding; the names are stable in reports.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum FindingKind {
+macro_rules! kinds {
+    ($($(#[$about:meta])* $kind:ident $name:literal,)*) => {
+        /// What kind of finding; the names are stable in reports.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum FindingKind {
+            $($(#[$about])* $kind,)*
+        }
+
+        impl FindingKind {
+            /// All kinds.
+            pub const ALL: &'static [FindingKind] = &[$(Self::$kind),*];
+
+            /// The stable name used in reports and JSON.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+        }
+    };
+}
+
+kinds! {
     /// Access outside every allocation or variable.
-    OutOfBounds,
+    OutOfBounds "out-of-bounds",
     /// Access at an address that is not a multiple of its size.
-    Misaligned,
+    Misaligned "misaligned",
     /// Access near address zero.
-    NullPointer,
+    NullPointer "null-pointer",
     /// Access to memory that was freed.
-    UseAfterFree,
+    UseAfterFree "use-after-free",
     /// `free` of memory that was freed before.
-    DoubleFree,
+    DoubleFree "double-free",
     /// `free` of an address that no `malloc` returned.
-    InvalidFree,
+    InvalidFree "invalid-free",
     /// Write to `.const`, `.param` or other read-only memory.
-    WriteToReadOnly,
+    WriteToReadOnly "write-to-read-only",
     /// An address in a space that the instruction cannot reach.
-    WrongSpace,
+    WrongSpace "wrong-space",
     /// A barrier that not all threads can reach, or with counts that cannot be met.
-    BarrierMismatch,
+    BarrierMismatch "barrier-mismatch",
     /// A warp-level operation whose mask leaves out a lane that executes it, or names lanes that never come.
-    WarpSyncMismatch,
+    WarpSyncMismatch "warp-sync-mismatch",
     /// Nothing can progress.
-    Deadlock,
+    Deadlock "deadlock",
     /// The instruction or time limit was reached.
-    LimitReached,
+    LimitReached "limit-reached",
     /// `trap`.
-    Trap,
+    Trap "trap",
     /// `brkpt` with no debugger attached.
-    Breakpoint,
+    Breakpoint "breakpoint",
     /// `__assertfail`.
-    AssertionFailed,
+    AssertionFailed "assertion-failed",
     /// Local memory or call depth exhausted.
-    StackOverflow,
+    StackOverflow "stack-overflow",
     /// An indirect call or branch to nowhere.
-    InvalidTarget,
+    InvalidTarget "invalid-target",
     /// An instruction that is not supported by the simulator.
-    Unsupported,
+    Unsupported "unsupported",
     /// The simulator itself failed.
-    InternalError,
+    InternalError "internal-error",
     /// A read of bytes that were never written.
-    UninitializedRead,
+    UninitializedRead "uninitialized-read",
     /// Wrong use of an instruction that the hardware leaves undefined.
-    UndefinedBehavior,
+    UndefinedBehavior "undefined-behavior",
     /// Two accesses that nothing orders, at least one of them weak.
-    DataRace,
+    DataRace "data-race",
     /// The same between lanes of one warp.
-    WarpRace,
+    WarpRace "warp-race",
     /// Two strong accesses that nothing orders, of which one's scope does not hold the other thread.
-    ScopeRace,
+    ScopeRace "scope-race",
     /// Accesses of different sizes, or that overlap in part, that nothing orders.
-    MixedSizeRace,
+    MixedSizeRace "mixed-size-race",
 }
 
 impl FindingKind {
-    /// All kinds.
-    pub const ALL: &'static [FindingKind] = &[
-        Self::OutOfBounds,
-        Self::Misaligned,
-        Self::NullPointer,
-        Self::UseAfterFree,
-        Self::DoubleFree,
-        Self::InvalidFree,
-        Self::WriteToReadOnly,
-        Self::WrongSpace,
-        Self::BarrierMismatch,
-        Self::WarpSyncMismatch,
-        Self::Deadlock,
-        Self::LimitReached,
-        Self::Trap,
-        Self::Breakpoint,
-        Self::AssertionFailed,
-        Self::StackOverflow,
-        Self::InvalidTarget,
-        Self::Unsupported,
-        Self::InternalError,
-        Self::UninitializedRead,
-        Self::UndefinedBehavior,
-    ];
-
-    /// The stable name used in reports and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OutOfBounds => "out-of-bounds",
-            Self::Misaligned => "misaligned",
-            Self::NullPointer => "null-pointer",
-            Self::UseAfterFree => "use-after-free",
-            Self::DoubleFree => "double-free",
-            Self::InvalidFree => "invalid-free",
-            Self::WriteToReadOnly => "write-to-read-only",
-            Self::WrongSpace => "wrong-space",
-            Self::BarrierMismatch => "barrier-mismatch",
-            Self::WarpSyncMismatch => "warp-sync-mismatch",
-            Self::Deadlock => "deadlock",
-            Self::LimitReached => "limit-reached",
-            Self::Trap => "trap",
-            Self::Breakpoint => "breakpoint",
-            Self::AssertionFailed => "assertion-failed",
-            Self::StackOverflow => "stack-overflow",
-            Self::InvalidTarget => "invalid-target",
-            Self::Unsupported => "unsupported",
-            Self::InternalError => "internal-error",
-            Self::UninitializedRead => "uninitialized-read",
-            Self::UndefinedBehavior => "undefined-behavior",
-            Self::DataRace => "data-race",
-            Self::WarpRace => "warp-race",
-            Self::ScopeRace => "scope-race",
-            Self::MixedSizeRace => "mixed-size-race",
-        }
-    }
-
     /// Whether the thread cannot go on.
     pub const fn is_fault(self) -> bool {
         !matches!(self, Self::UninitializedRead | Self::UndefinedBehavior) && !self.is_race()

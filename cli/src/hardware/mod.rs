@@ -20,7 +20,7 @@ use ptx_frontend::Module;
 use serde::{Deserialize, Serialize};
 use sim_core::{Backend, DeviceConfig, RunOptions, Simulator};
 
-use crate::args::{CompareArgs, DeviceArgs, Global, OnDeviceArgs, RecordArgs};
+use crate::args::{CompareArgs, DriverArgs, Global, OnDeviceArgs, RecordArgs};
 use crate::array::{MAX_TEXT, read_file};
 use crate::exit::{Exit, Failure};
 use crate::files;
@@ -69,7 +69,7 @@ impl From<OpenError> for Failure {
 }
 
 /// `warpgrind devices`
-pub(crate) fn list(args: &DeviceArgs, console: &Console) -> Result<Exit, Failure> {
+pub(crate) fn list(args: &DriverArgs, console: &Console) -> Result<Exit, Failure> {
     let found = Driver::open(args.driver.as_deref()).and_then(|driver| {
         let devices = driver.devices()?;
         Ok((driver, devices))
@@ -130,7 +130,7 @@ fn compare_one(
     // The other side comes first: that it is missing is known before the simulator works for long.
     match &args.recording {
         None => {
-            let level = args.on.device_opt;
+            let level = args.on.device.compiler.level;
             let outputs = run(&plan, &module, device.get(level)?, &args.on, global, console)?;
             let who = who(device.get(level)?, &args.on, level);
             let simulator = simulate(level, !args.on.no_contraction)?;
@@ -152,9 +152,9 @@ fn compare_one(
             let path = recording_path(path, file, args.files.len());
             let bytes = read_file(&path, MAX_TEXT)?;
             let allowed = !args.on.no_contraction && recording::contracted(&bytes);
-            let simulator = simulate(args.on.device_opt, allowed)?;
+            let simulator = simulate(args.on.device.compiler.level, allowed)?;
             let recorded = recording::read(&bytes, &module, &simulator)
-                .and_then(|recording| recording.at(args.on.device_opt))
+                .and_then(|recording| recording.at(args.on.device.compiler.level))
                 .map_err(|failure| failure.context(path.display()))?;
             let recording::Recorded { who, outputs, repeats, unoptimised } = recorded;
             let cause = match repeats {
@@ -199,7 +199,7 @@ fn record_one(
     reporter: &mut Reporter<'_>,
 ) -> Result<(PathBuf, Who, usize), Failure> {
     let (plan, module) = read(file, reporter)?;
-    let level = args.on.device_opt;
+    let level = args.on.device.compiler.level;
     let mut at = |level| run(&plan, &module, device.get(level)?, &args.on, global, console);
     let outputs = at(level)?;
     let repeats = cause::same(&outputs, &at(level)?);
@@ -280,8 +280,7 @@ impl<'a> LazyDevice<'a> {
             let server = Server { program, args: vec!["serve-device".into()] };
             let placement = if args.packed { Placement::Packed } else { Placement::Guarded };
             let contraction = if args.no_contraction { Contraction::Forbidden } else { Contraction::Allowed };
-            let library = args.device.driver.clone();
-            let options = Options { library, index: args.index, placement, contraction, level };
+            let options = Options { placement, contraction, level, ..args.device.options() };
             DeviceProcess::open(server, options)
         });
         opened.as_ref().map_err(|error| error.clone().into())

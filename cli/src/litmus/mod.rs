@@ -102,12 +102,7 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
     };
     let device = match args.device {
         Some(_) => {
-            let options = device::Options {
-                index: args.device_index,
-                level: args.device_opt,
-                ..device::Options::default()
-            };
-            let device = Device::open(&options);
+            let device = Device::open(&args.compiler.options(args.device_index));
             Some(device.map_err(|error| Failure::new(Exit::NoDevice, error.to_string()))?)
         }
         None => None,
