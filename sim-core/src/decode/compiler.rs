@@ -5,7 +5,8 @@
 //! which [`crate::DeviceConfig::as_optimised`] follows.
 
 use ptx_frontend::{
-    Body, Function, Instruction, Modifier, Modifiers, Module, Op, Opcode, Operand, RegId, ScalarType,
+    Address, AddressBase, Body, Function, Instruction, Modifier, Modifiers, Module, Op, Opcode, Operand,
+    RegId, ScalarType,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,7 +18,14 @@ use super::{contract, optimise};
 pub enum Rewrite {
     /// A store of fewer bits than the register has, right after a floating-point instruction wrote it, stores a
     /// conversion to an integer of that size: at every level.
-    ConvertedStore(ScalarType),
+    ConvertedStore,
+    /// A 64-bit shift by a register, right after a floating-point instruction of 32 bits wrote it, shifts by its
+    /// conversion to a 64-bit integer: at every level.
+    ConvertedAmount,
+    /// An address without an offset in a register, right after a floating-point instruction wrote it, is its
+    /// conversion to a 32-bit integer: at every level. The upper half of one of 64 bits is what the stack's register
+    /// holds, which is not followed.
+    ConvertedAddress,
     /// A guarded `set` that gives a float leaves, where the guard is false, the absolute value of the register's bits as
     /// an integer, converted to the float: at every level.
     GuardedSet,
@@ -41,8 +49,14 @@ impl Rewrite {
     /// What the compiler makes of the instruction, for people.
     pub fn text(self) -> &'static str {
         match self {
-            Self::ConvertedStore(_) => {
+            Self::ConvertedStore => {
                 "ptxas stores the floating-point value converted to an integer of that size, not its low bits"
+            }
+            Self::ConvertedAmount => {
+                "ptxas shifts by the floating-point value converted to an integer, not by its bits"
+            }
+            Self::ConvertedAddress => {
+                "ptxas takes the floating-point value converted to an integer for the address, not its bits"
             }
             Self::GuardedSet => {
                 "ptxas converts the register's old bits from an integer where the guard is false"
@@ -61,8 +75,8 @@ impl Rewrite {
     /// What says the same to each device.
     pub fn help(self) -> &'static str {
         match self {
-            Self::ConvertedStore(_) => {
-                "move the value through an integer instruction first: `mov.b16`, `mov.b32`"
+            Self::ConvertedStore | Self::ConvertedAmount | Self::ConvertedAddress => {
+                "move the value through an integer instruction first: `mov.b16`, `mov.b32`, `mov.b64`"
             }
             Self::GuardedSet | Self::GuardedTest => "compute without a guard, then choose: `selp`",
             Self::Extract => "a position above 31 leaves the sign only: `shr.s32 d, a, 31`",
@@ -76,9 +90,16 @@ impl Rewrite {
 
 /// All rewrites of a function's body, with the instructions they are of.
 pub(super) fn find(module: &Module, function: &Function, body: &Body) -> Vec<(u32, Rewrite)> {
-    let mut found: Vec<_> = stores(module, function, body)
+    let mut found: Vec<_> = conversions(module, function, body)
         .into_iter()
-        .map(|(at, ty)| (at, Rewrite::ConvertedStore(ty)))
+        .map(|((at, part), _)| {
+            let rewrite = match part {
+                Part::Stored => Rewrite::ConvertedStore,
+                Part::Amount => Rewrite::ConvertedAmount,
+                Part::Address => Rewrite::ConvertedAddress,
+            };
+            (at, rewrite)
+        })
         .collect();
     let changes = optimise::changes(module, body);
     found.extend(changes.iter().filter_map(|change| Some((change.at, change.rewrite?))));
@@ -207,17 +228,25 @@ fn widened(module: &Module, body: &Body) -> Vec<(u32, Rewrite)> {
 /// Equal products in a row of which an optimiser loses some.
 const LOST: usize = 5;
 
-/// Stores that convert, with the type that they take their value for: those whose register was last written, in the
+/// What an instruction converts to an integer before it uses it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Part {
+    /// The values that a store of fewer bits stores.
+    Stored,
+    /// The amount of a 64-bit shift.
+    Amount,
+    /// The address of an access.
+    Address,
+}
+
+/// Operands that are converted, with the type that they are taken for: those whose register was last written, in the
 /// same basic block, by an instruction that the compiler knows to give a float of the register's size.
-pub(super) fn stores(module: &Module, function: &Function, body: &Body) -> FxHashMap<u32, ScalarType> {
+pub(super) fn conversions(
+    module: &Module,
+    function: &Function,
+    body: &Body,
+) -> FxHashMap<(u32, Part), ScalarType> {
     let mut found = FxHashMap::default();
-    let narrow = |inst: &Instruction| {
-        let op = module.op(inst);
-        op.opcode == Opcode::St && op.ty(0).is_some_and(|ty| !ty.is_float() && ty.bits() < 64)
-    };
-    if !body.instructions.iter().any(narrow) {
-        return found;
-    }
     let mut label = vec![false; body.instructions.len() + 1];
     for one in &body.labels {
         label[one.target as usize] = true;
@@ -229,21 +258,13 @@ pub(super) fn stores(module: &Module, function: &Function, body: &Body) -> FxHas
         if label[at] || splits(op, inst) {
             floats.clear();
         }
-        if narrow(inst)
-            && inst.guard.is_none()
-            && let [_, value, ..] = *body.operands(inst)
-            && let Some(bits) = op.ty(0).map(ScalarType::bits)
-        {
-            let last = match value {
-                Operand::Vector(list) => body.elements(list).last().copied(),
-                one => Some(one),
-            };
-            // The last element decides for a vector.
-            if let Some(Operand::Register(id)) = last
-                && let Some(&ty) = floats.get(&id)
-                && ty.bits() > bits
-            {
-                found.insert(at as u32, ty);
+        if !floats.is_empty() {
+            for (part, register) in convertible(body, op, inst) {
+                let small =
+                    |ty: ScalarType| part != Part::Stored || op.ty(0).is_some_and(|to| to.bits() < ty.bits());
+                if let Some(&ty) = floats.get(&register).filter(|&&ty| small(ty)) {
+                    found.insert((at as u32, part), ty);
+                }
             }
         }
         uses.collect(module, body, inst);
@@ -259,6 +280,41 @@ pub(super) fn stores(module: &Module, function: &Function, body: &Body) -> FxHas
         }
     }
     found
+}
+
+/// The registers that an instruction converts if they hold floats.
+fn convertible<'a>(
+    body: &'a Body,
+    op: &Op,
+    inst: &Instruction,
+) -> impl Iterator<Item = (Part, RegId)> + use<'a> {
+    let operands = body.operands(inst);
+    let register = |operand: &Operand| match *operand {
+        Operand::Register(id) => Some(id),
+        _ => None,
+    };
+    let plain = inst.guard.is_none();
+    let own = match (op.opcode, operands) {
+        (Opcode::St, [_, value, ..]) if plain && op.ty(0).is_some_and(|ty| !ty.is_float()) => {
+            // The last element decides for a vector.
+            let last = match value {
+                Operand::Vector(list) => body.elements(*list).last(),
+                one => Some(one),
+            };
+            last.and_then(register).map(|id| (Part::Stored, id))
+        }
+        (Opcode::Shl | Opcode::Shr, [_, _, amount]) if op.ty(0).is_some_and(|ty| ty.bits() == 64) => {
+            register(amount).map(|id| (Part::Amount, id))
+        }
+        _ => None,
+    };
+    let addresses = operands.iter().filter_map(move |operand| match *operand {
+        Operand::Address(Address { base: AddressBase::Register(id), offset: 0 }) if plain => {
+            Some((Part::Address, id))
+        }
+        _ => None,
+    });
+    own.into_iter().chain(addresses)
 }
 
 /// Whether a basic block begins with or after this instruction where the compiler looks at stores.

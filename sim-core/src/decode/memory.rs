@@ -5,6 +5,7 @@ use ptx_frontend::{
     Scope, StateSpace,
 };
 
+use super::compiler::Part;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
 use crate::lanes::{Pred, Slot};
@@ -76,7 +77,15 @@ impl Decoder<'_> {
         };
         Ok(match base {
             AddressBase::Register(id) => {
-                let register = self.allocation.slot(id);
+                let mut register = self.allocation.slot(id);
+                // Of an f64 nobody knows the upper half.
+                if offset == 0
+                    && let Some(from @ ScalarType::F32) =
+                        self.converted.get(&(self.at, Part::Address)).copied()
+                {
+                    let to = ScalarType::S32;
+                    register = self.integer(Pred::TRUE, Modifier::Rmi, to, from, register.slot)?;
+                }
                 Place { space, address: register.slot, address_rows: register.rows, offset }
             }
             AddressBase::Absolute => Place { space, address: none, address_rows: 0, offset },
@@ -193,7 +202,7 @@ impl Decoder<'_> {
     pub(super) fn store(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
         let &[address, value, ..] = operands else { return Err(format!("`{op}` with these operands")) };
         let mut access = self.access(guard, op, address, value, true)?;
-        if let Some(&from) = self.converted.get(&self.at) {
+        if let Some(&from) = self.converted.get(&(self.at, Part::Stored)) {
             self.convert(guard, op, from, &mut access)?;
         }
         if op.has(Modifier::Mmio) && op.has(Modifier::Release) {
@@ -217,18 +226,32 @@ impl Decoder<'_> {
             ScalarType::B32 => ScalarType::U32,
             ty => ty,
         };
-        let modifiers = [Modifier::Rzi, Modifier::Type(to), Modifier::Type(from)];
-        let cvt = op.instead(Opcode::Cvt, modifiers);
-        let bound = semantics::bind(&cvt, semantics::Written { operands: &[], pair: false });
-        let bound = bound.ok_or_else(|| format!("`{cvt}`"))?;
         for at in 0..access.elements.len {
             let index = (access.elements.start + at) as usize;
-            let slot = self.temporary(1);
-            self.unary(guard, bound.fns, slot, self.code.slots[index].slot, bound.imm);
-            self.code.slots[index] = RegisterSlot { slot, rows: 1 };
+            let slot = self.code.slots[index].slot;
+            self.code.slots[index] = self.integer(guard, Modifier::Rzi, to, from, slot)?;
         }
         access.element = self.code.slots[access.elements.start as usize];
         Ok(())
+    }
+
+    /// A float of an instruction, converted for it to an integer.
+    pub(super) fn integer(
+        &mut self,
+        guard: Pred,
+        rounding: Modifier,
+        to: ScalarType,
+        from: ScalarType,
+        source: Slot,
+    ) -> Result<RegisterSlot, Refusal> {
+        let op = self.module.op(&self.body.instructions[self.at as usize]);
+        let cvt = op.instead(Opcode::Cvt, [rounding, Modifier::Type(to), Modifier::Type(from)]);
+        let bound = semantics::bind(&cvt, semantics::Written { operands: &[], pair: false });
+        let bound = bound.ok_or_else(|| format!("`{cvt}`"))?;
+        let rows = rows_of(to);
+        let slot = self.temporary(rows);
+        self.unary(guard, bound.fns, slot, source, bound.imm);
+        Ok(RegisterSlot { slot, rows })
     }
 
     /// `set` with a guard. Where the guard is false, one that gives a float leaves what [`super::Rewrite::GuardedSet`]

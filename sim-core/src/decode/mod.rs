@@ -76,7 +76,7 @@ pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel, compiler: 
     for &id in &reachable {
         let function = &module.functions[id.index()];
         if let Some(body) = &function.body {
-            let converted = compiler::stores(module, function, body);
+            let converted = compiler::conversions(module, function, body);
             let (body, more) = match compiler.contraction {
                 true => contract::contract(module, function, body),
                 false => (Cow::Borrowed(body), Vec::new()),
@@ -264,8 +264,8 @@ struct Decoder<'a> {
     most_temporaries: u32,
     /// The PTX instruction being decoded.
     at: u32,
-    /// Stores that convert the float that they are given.
-    converted: FxHashMap<u32, ScalarType>,
+    /// Floats that are converted where they are used.
+    converted: FxHashMap<(u32, compiler::Part), ScalarType>,
     /// Instructions that are another one's: an optimiser's.
     replaced: FxHashMap<u32, ptx_frontend::Op>,
 }

@@ -1,7 +1,10 @@
 //! Operands to slots, and register-to-register instructions.
 
-use ptx_frontend::{FunctionKind, Modifiers, Op, Operand, ScalarType, SpecialRegister, StateSpace, VarId};
+use ptx_frontend::{
+    FunctionKind, Modifier, Modifiers, Op, Operand, ScalarType, SpecialRegister, StateSpace, VarId,
+};
 
+use super::compiler::Part;
 use super::registers::CARRY;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
@@ -53,6 +56,13 @@ impl Decoder<'_> {
         self.lanes(guard, fns, Operands { dst, src: [a, b, b, b], ..Operands::default() });
     }
 
+    /// The lower 32 bits of a row of 64.
+    fn low_half(&mut self, guard: Pred, whole: Slot) -> Slot {
+        let dst = self.temporary(1);
+        self.unary(guard, map1!(|a: u64| -> u32 { a as u32 }), dst, whole, 0);
+        dst
+    }
+
     /// The slot of a source operand read as `ty`.
     pub(super) fn source(&mut self, guard: Pred, operand: Operand, ty: ScalarType) -> Result<Slot, Refusal> {
         let rows = rows_of(ty);
@@ -61,11 +71,7 @@ impl Decoder<'_> {
                 let register = self.allocation.slot(id);
                 match (register.rows, rows) {
                     (have, want) if have == want => register.slot,
-                    (2, 1) => {
-                        let dst = self.temporary(1);
-                        self.unary(guard, map1!(|a: u64| -> u32 { a as u32 }), dst, register.slot, 0);
-                        dst
-                    }
+                    (2, 1) => self.low_half(guard, register.slot),
                     (1, 2) => {
                         let dst = self.temporary(2);
                         let fns = if ty.is_signed() {
@@ -259,7 +265,16 @@ impl Decoder<'_> {
                     widen.push(rest);
                 }
                 Role::Src(ty) => {
-                    operands.src[source] = self.source(guard, whole(operand), ty)?;
+                    let mut slot = self.source(guard, whole(operand), ty)?;
+                    if source == 1
+                        && let Some(&from) = self.converted.get(&(self.at, Part::Amount))
+                    {
+                        let signed = op.ty(0).is_some_and(|ty| ty.is_signed());
+                        let to = if signed { ScalarType::S64 } else { ScalarType::U64 };
+                        let whole = self.integer(guard, Modifier::Rzi, to, from, slot)?.slot;
+                        slot = self.low_half(guard, whole);
+                    }
+                    operands.src[source] = slot;
                     source += 1;
                 }
                 Role::PredSrc | Role::CarryIn => {
