@@ -1,9 +1,10 @@
 //! How to run.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use crate::watch::WatcherFactory;
 
@@ -61,5 +62,46 @@ impl Default for RunOptions {
             alone: true,
             source_root: None,
         }
+    }
+}
+
+impl RunOptions {
+    /// Why a launch that began then ends now, if time is up or somebody wants it to end.
+    pub(crate) fn ended(&self, began: Instant) -> Option<String> {
+        if self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed)) {
+            return Some("the launch was interrupted".into());
+        }
+        let most = self.timeout.filter(|most| began.elapsed() > *most)?;
+        Some(format!("the time limit of {most:?} was reached"))
+    }
+}
+
+/// Looks at the clock by work done.
+pub(crate) struct Clock<'a> {
+    options: &'a RunOptions,
+    pub began: Instant,
+    work: Cell<usize>,
+}
+
+/// Work after which the clock is looked at: well below a hundredth of a second.
+const LOOK: usize = 1 << 14;
+
+impl<'a> Clock<'a> {
+    /// Of a launch that begins now.
+    pub(crate) fn new(options: &'a RunOptions) -> Self {
+        Self { options, began: Instant::now(), work: Cell::new(0) }
+    }
+
+    /// Accounts for work, in units of at most half a microsecond.
+    ///
+    /// # Errors
+    /// Why the launch ends now.
+    pub(crate) fn spend(&self, work: usize) -> Result<(), String> {
+        self.work.set(self.work.get().saturating_add(work));
+        if self.work.get() < LOOK {
+            return Ok(());
+        }
+        self.work.set(0);
+        self.options.ended(self.began).map_or(Ok(()), Err)
     }
 }

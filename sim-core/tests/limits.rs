@@ -1,5 +1,6 @@
 //! `RunOptions::timeout` ends whatever a kernel does; what many threads do alike costs little.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -127,6 +128,29 @@ ts: .branchtargets {};\nand.b32 %i, %t, 255; brx.idx %i, ts;\n",
         );
     }
     ends("brx", &(text + "}"), 1, 1024, RunOptions::default());
+}
+
+/// What is live in a ladder of loops is found block by block from the other end, each time over all registers.
+#[test]
+fn decoding_ends_in_time() {
+    let mut text = ".visible .entry k(.param .u64 p) { .reg .b32 %r<30000>; .reg .pred %p; .reg .b32 %t;
+mov.u32 %t, %tid.x; setp.eq.u32 %p, %t, 77;\nL0:\n"
+        .to_string();
+    (0..30_000).for_each(|at| text += &format!("add.u32 %t, %t, %r{at};\n"));
+    (1..6000).for_each(|at| text += &format!("L{at}: @%p bra L{};\n", at - 1));
+    ends("decoding", &(text + "ret; }"), 1, 32, RunOptions::default());
+    // What is contracted asks again with every instruction that turns out to compute nothing.
+    let mut text = ".visible .entry k(.param .u64 p) { .reg .f32 %f<2000>; .reg .pred %p; .reg .b32 %t;
+mov.u32 %t, %tid.x; setp.eq.u32 %p, %t, 77;\nmul.f32 %f0, %f1, %f2; add.f32 %f3, %f0, %f1; L0:\n"
+        .to_string();
+    (1..1999).for_each(|at| text += &format!("mov.f32 %f{at}, %f{}; L{at}: @%p bra L{};\n", at + 1, at - 1));
+    text += "ret; }";
+    ends("contracting", &text, 1, 32, RunOptions::default());
+    let interrupt = Some(Arc::new(AtomicBool::new(true)));
+    let report = run(&text, 1, 32, &RunOptions { interrupt, ..RunOptions::default() });
+    assert_eq!(report.outcome, Outcome::LimitReached, "{:?}", report.findings);
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    assert_eq!(finding.message, "the launch was interrupted");
 }
 
 #[test]

@@ -25,6 +25,7 @@ use smallvec::SmallVec;
 
 use super::flow::Flow;
 use super::liveness::{Live, Uses};
+use super::patience::Patience;
 use crate::semantics::{CONTRACTED_DIV_APPROX, CONTRACTED_DIV_FULL};
 
 /// A product whose every use so far is a sum that can take it in.
@@ -165,24 +166,25 @@ pub(super) fn ends_block(op: &Op, inst: &Instruction) -> bool {
 
 /// The body with sums that took their products in, and registers that it has beyond the function's; the body itself if
 /// there are no such sums.
-pub(super) fn contract<'a>(
+pub(super) fn contract<'a, P: Patience>(
     module: &Module,
     function: &Function,
     body: &'a Body,
-) -> (Cow<'a, Body>, Vec<Register>) {
+    patience: &P,
+) -> Result<(Cow<'a, Body>, Vec<Register>), P::Ended> {
     let any = |find: fn(&Op, &Instruction) -> bool| {
         body.instructions.iter().any(|inst| find(module.op(inst), inst))
     };
     let debugged = module.target_options.iter().any(|option| &**option == "debug");
     if debugged || !any(|op, inst| product(op, inst).is_some()) || !any(|op, _| sum(op).is_some()) {
-        return (Cow::Borrowed(body), Vec::new());
+        return Ok((Cow::Borrowed(body), Vec::new()));
     }
-    let mut products = Finder::new(module, function, body).find();
-    let sums = choose(&mut products);
+    let mut products = Finder::new(module, function, body, patience)?.find();
+    let sums = choose(&mut products, patience)?;
     if sums.is_empty() {
-        return (Cow::Borrowed(body), Vec::new());
+        return Ok((Cow::Borrowed(body), Vec::new()));
     }
-    rewrite(module, function, body, &products, &sums)
+    Ok(rewrite(module, function, body, &products, &sums))
 }
 
 /// Walks a body and collects products and their uses.
@@ -201,11 +203,17 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(module: &'a Module, function: &Function, body: &'a Body) -> Self {
+    fn new<P: Patience>(
+        module: &'a Module,
+        function: &Function,
+        body: &'a Body,
+        patience: &P,
+    ) -> Result<Self, P::Ended> {
         let leader = leaders(module, body);
         let registers = function.registers.len();
-        let live = Live::behind(module, body, &Flow::new(module, body), registers, &leader);
-        Finder {
+        let flow = Flow::new(module, body, patience)?;
+        let live = Live::behind(module, body, &flow, registers, &leader, patience)?;
+        Ok(Finder {
             module,
             body,
             leader,
@@ -214,7 +222,7 @@ impl<'a> Finder<'a> {
             held: Vec::new(),
             version: vec![0; registers],
             live,
-        }
+        })
     }
 
     fn version_of(&self, operand: Operand) -> u32 {
@@ -359,8 +367,11 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Settles which products go into their sums; for each such sum, the product and which operand it is.
-fn choose(products: &mut [Product]) -> FxHashMap<u32, (usize, u8, bool)> {
+/// By sum: the product that goes into it, which of its operands that is, and whether negated.
+type Sums = FxHashMap<u32, (usize, u8, bool)>;
+
+/// Settles which products go into their sums.
+fn choose<P: Patience>(products: &mut [Product], patience: &P) -> Result<Sums, P::Ended> {
     let mut both: FxHashMap<u32, [Option<usize>; 2]> = FxHashMap::default();
     for (index, product) in products.iter_mut().enumerate() {
         product.whole &= !product.uses.is_empty();
@@ -371,6 +382,7 @@ fn choose(products: &mut [Product]) -> FxHashMap<u32, (usize, u8, bool)> {
     let mut changed = true;
     while changed {
         changed = false;
+        patience.spend(products.len())?;
         for index in 0..products.len() {
             let loses = |&(at, side, _): &(u32, u8, bool)| {
                 let Some(other) = both[&at][usize::from(1 - side)].filter(|&other| products[other].whole)
@@ -387,11 +399,10 @@ fn choose(products: &mut [Product]) -> FxHashMap<u32, (usize, u8, bool)> {
         }
     }
     let whole = products.iter().enumerate().filter(|(_, product)| product.whole);
-    whole
-        .flat_map(|(index, product)| {
-            product.uses.iter().map(move |&(at, side, negated)| (at, (index, side, negated)))
-        })
-        .collect()
+    let sums = whole.flat_map(|(index, product)| {
+        product.uses.iter().map(move |&(at, side, negated)| (at, (index, side, negated)))
+    });
+    Ok(sums.collect())
 }
 
 fn rewrite<'a>(
@@ -399,7 +410,7 @@ fn rewrite<'a>(
     function: &Function,
     body: &Body,
     products: &[Product],
-    sums: &FxHashMap<u32, (usize, u8, bool)>,
+    sums: &Sums,
 ) -> (Cow<'a, Body>, Vec<Register>) {
     let mut new = body.clone();
     let mut registers: Vec<Register> = Vec::new();

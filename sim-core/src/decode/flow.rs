@@ -6,6 +6,8 @@
 
 use ptx_frontend::{Body, Instruction, Module, Opcode, Operand};
 
+use super::patience::Patience;
+
 /// A run of instructions entered at the top and left at the bottom.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
@@ -45,7 +47,7 @@ fn targets(body: &Body, inst: &Instruction) -> Vec<u32> {
 }
 
 impl Flow {
-    pub(crate) fn new(module: &Module, body: &Body) -> Flow {
+    pub(crate) fn new<P: Patience>(module: &Module, body: &Body, patience: &P) -> Result<Flow, P::Ended> {
         let count = body.instructions.len();
         let mut leader = vec![false; count + 1];
         leader[0] = true;
@@ -100,24 +102,29 @@ impl Flow {
             if falls && at + 1 < blocks.len() {
                 successors.push(at as u32 + 1);
             }
+            patience.spend(1 + successors.len())?;
             let block = &mut blocks[at];
             block.falls_through = falls && at + 1 < block_of.len();
             block.successors = successors;
         }
-        let order = layout(&blocks);
-        Flow { blocks, block_of, order }
+        let order = layout(&blocks, patience)?;
+        Ok(Flow { blocks, block_of, order })
     }
 }
 
 /// Reverse postorder in which loops stay together: successors inside the innermost loop are
 /// visited last, so they come first.
-fn layout(blocks: &[Block]) -> Vec<u32> {
-    let first = reverse_postorder(blocks, |_| 0);
+fn layout<P: Patience>(blocks: &[Block], patience: &P) -> Result<Vec<u32>, P::Ended> {
+    let first = reverse_postorder(blocks, |_| 0, patience)?;
     let depth = loop_depths(blocks, &first);
-    reverse_postorder(blocks, |block| depth[block as usize])
+    reverse_postorder(blocks, |block| depth[block as usize], patience)
 }
 
-fn reverse_postorder(blocks: &[Block], depth: impl Fn(u32) -> u32) -> Vec<u32> {
+fn reverse_postorder<P: Patience>(
+    blocks: &[Block],
+    depth: impl Fn(u32) -> u32,
+    patience: &P,
+) -> Result<Vec<u32>, P::Ended> {
     let mut seen = vec![false; blocks.len()];
     let mut order = Vec::with_capacity(blocks.len());
     let sorted = |block: u32| {
@@ -133,6 +140,7 @@ fn reverse_postorder(blocks: &[Block], depth: impl Fn(u32) -> u32) -> Vec<u32> {
             Some(&to) => {
                 *at += 1;
                 if !std::mem::replace(&mut seen[to as usize], true) {
+                    patience.spend(1 + blocks[to as usize].successors.len())?;
                     let successors = sorted(to);
                     stack.push((to, successors, 0));
                 }
@@ -144,7 +152,7 @@ fn reverse_postorder(blocks: &[Block], depth: impl Fn(u32) -> u32) -> Vec<u32> {
         }
     }
     order.reverse();
-    order
+    Ok(order)
 }
 
 /// How many natural loops each block is in (approximately for irreducible flow).

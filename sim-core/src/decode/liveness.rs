@@ -4,6 +4,7 @@ use ptx_frontend::{Body, Effects, Instruction, Module, Opcode, Operand, OperandL
 use rustc_hash::FxHashMap;
 
 use super::flow::Flow;
+use super::patience::Patience;
 
 /// Registers of an instruction by role.
 #[derive(Default)]
@@ -67,12 +68,13 @@ pub(crate) struct Interval {
 }
 
 /// Live intervals of all registers over the instructions in layout order, `None` if never named.
-pub(crate) fn intervals(
+pub(crate) fn intervals<P: Patience>(
     module: &Module,
     body: &Body,
     flow: &Flow,
     registers: usize,
-) -> Vec<Option<Interval>> {
+    patience: &P,
+) -> Result<Vec<Option<Interval>>, P::Ended> {
     let mut intervals: Vec<Option<Interval>> = vec![None; registers];
     let words = registers.div_ceil(64);
     let blocks = flow.blocks.len();
@@ -91,9 +93,9 @@ pub(crate) fn intervals(
                 intervals[register.index()] = Some(Interval { start: 0, end });
             }
         }
-        return intervals;
+        return Ok(intervals);
     }
-    let Sets { live_in, live_out } = Sets::new(module, body, flow, words, &[]);
+    let Sets { live_in, live_out } = Sets::new(module, body, flow, words, &[], patience)?;
     // Where each block starts in the layout, and the position behind its last instruction.
     let mut at = 0u32;
     let mut bounds = Vec::with_capacity(blocks);
@@ -133,7 +135,7 @@ pub(crate) fn intervals(
         see(&mut intervals, &live_out[base..base + words], &mut seen, last);
         see(&mut intervals, &live_in[base..base + words], &mut seen, first);
     }
-    intervals
+    Ok(intervals)
 }
 
 /// Registers that are live where blocks begin and end: `words` of bits a block.
@@ -144,7 +146,14 @@ struct Sets {
 
 impl Sets {
     /// Reads of instructions that are `dead` do not count.
-    fn new(module: &Module, body: &Body, flow: &Flow, words: usize, dead: &[bool]) -> Self {
+    fn new<P: Patience>(
+        module: &Module,
+        body: &Body,
+        flow: &Flow,
+        words: usize,
+        dead: &[bool],
+        patience: &P,
+    ) -> Result<Self, P::Ended> {
         let blocks = flow.blocks.len();
         let mut uses = Uses::default();
         // Upward exposed reads and kills of each block.
@@ -153,6 +162,7 @@ impl Sets {
         for &block in &flow.order {
             let base = block as usize * words;
             let Block { start, end } = Block::of(flow, block);
+            patience.spend(end - start)?;
             for at in start..end {
                 let inst = &body.instructions[at];
                 if dead.get(at) == Some(&true) {
@@ -180,7 +190,9 @@ impl Sets {
             changed = false;
             for &block in flow.order.iter().rev() {
                 let base = block as usize * words;
-                for &next in &flow.blocks[block as usize].successors {
+                let successors = &flow.blocks[block as usize].successors;
+                patience.spend((1 + successors.len()) * words)?;
+                for &next in successors {
                     let from = next as usize * words;
                     for word in 0..words {
                         live_out[base + word] |= live_in[from + word];
@@ -193,7 +205,7 @@ impl Sets {
                 }
             }
         }
-        Self { live_in, live_out }
+        Ok(Self { live_in, live_out })
     }
 }
 
@@ -208,13 +220,14 @@ pub(crate) struct Live {
 
 impl Live {
     /// Looks behind the instructions whose next ones `leader` marks.
-    pub(crate) fn behind(
+    pub(crate) fn behind<P: Patience>(
         module: &Module,
         body: &Body,
         flow: &Flow,
         registers: usize,
         leader: &[bool],
-    ) -> Self {
+        patience: &P,
+    ) -> Result<Self, P::Ended> {
         let words = registers.div_ceil(64);
         let mut live = Live {
             words,
@@ -226,12 +239,14 @@ impl Live {
         let mut changed = !live.unknown;
         while changed {
             changed = false;
-            let sets = Sets::new(module, body, flow, words, &live.dead);
+            let sets = Sets::new(module, body, flow, words, &live.dead, patience)?;
             for &block in &flow.order {
                 let Block { start, end } = Block::of(flow, block);
+                patience.spend(words + end - start)?;
                 let mut now: Box<[u64]> = sets.live_out[block as usize * words..][..words].into();
                 for at in (start..end).rev() {
                     if leader[at + 1] {
+                        patience.spend(words)?;
                         live.sets.insert(at as u32 + 1, now.clone());
                     }
                     let inst = &body.instructions[at];
@@ -257,7 +272,7 @@ impl Live {
                 }
             }
         }
-        live
+        Ok(live)
     }
 
     /// Whether a register's value is needed where the block ends that comes before an instruction in the text.

@@ -26,6 +26,7 @@ mod matrix;
 mod memory;
 mod operands;
 mod optimise;
+mod patience;
 mod registers;
 mod sync;
 
@@ -34,6 +35,7 @@ use fixed::Fixed;
 use flow::Flow;
 pub(crate) use liveness::Uses;
 use liveness::intervals;
+pub(crate) use patience::{Endless, Patience};
 use registers::Allocation;
 
 /// Why an instruction cannot be decoded; the text names what is not supported.
@@ -52,6 +54,18 @@ pub(crate) type Refusal = String;
 ///
 /// What `compiler` says is done as NVIDIA's compiler does it.
 pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel, compiler: Compiler) -> Code {
+    let Ok(code) = decode_for(module, kernel, level, compiler, &Endless);
+    code
+}
+
+/// The same for somebody who may not wait until it is done.
+pub(crate) fn decode_for<P: Patience>(
+    module: &Arc<Module>,
+    kernel: FuncId,
+    level: SimdLevel,
+    compiler: Compiler,
+    patience: &P,
+) -> Result<Code, P::Ended> {
     let reachable = reachable(module, kernel);
     let shared = shared_layout(module, &reachable);
     let mut code = Code {
@@ -76,9 +90,11 @@ pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel, compiler: 
     for &id in &reachable {
         let function = &module.functions[id.index()];
         if let Some(body) = &function.body {
+            // What goes once through the instructions.
+            patience.spend(body.instructions.len())?;
             let converted = compiler::conversions(module, function, body);
             let (body, more) = match compiler.contraction {
-                true => contract::contract(module, function, body),
+                true => contract::contract(module, function, body, patience)?,
                 false => (Cow::Borrowed(body), Vec::new()),
             };
             let mut function = Cow::Borrowed(function);
@@ -93,10 +109,10 @@ pub fn decode(module: &Arc<Module>, kernel: FuncId, level: SimdLevel, compiler: 
                 Decoder::new(module, id, &function, &body, level, &indices, &mut code, &mut pools);
             decoder.converted = converted;
             decoder.replaced = replaced;
-            decoder.run();
+            decoder.run(patience)?;
         }
     }
-    code
+    Ok(code)
 }
 
 /// What is done as NVIDIA's compiler does it; see [`crate::DeviceConfig`].
@@ -344,9 +360,10 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn run(mut self) {
-        let flow = Flow::new(self.module, self.body);
-        let live = intervals(self.module, self.body, &flow, self.function.registers.len());
+    fn run<P: Patience>(mut self, patience: &P) -> Result<(), P::Ended> {
+        let flow = Flow::new(self.module, self.body, patience)?;
+        let live = intervals(self.module, self.body, &flow, self.function.registers.len(), patience)?;
+        patience.spend(self.body.instructions.len())?;
         self.fixed = self.fixed(&live);
         self.allocation = Allocation::new(self.function, live, &self.fixed.places);
         let start = self.code.insts.len() as u32;
@@ -356,6 +373,7 @@ impl<'a> Decoder<'a> {
             position_of_block[block as usize] = self.code.insts.len() as u32;
             let Block { start, end, falls_through } = Block::of(&flow, block);
             for index in start..end {
+                patience.spend(1)?;
                 self.at = index;
                 self.temporaries = 0;
                 let before = self.code.insts.len();
@@ -410,6 +428,7 @@ impl<'a> Decoder<'a> {
                 id: function.id,
             };
         }
+        Ok(())
     }
 
     /// Marks the lane operation before the branch that ends a block, which starts at `start`: both run

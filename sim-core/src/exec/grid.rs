@@ -48,6 +48,8 @@ pub(crate) struct Grid<'a> {
     pub level: crate::lanes::SimdLevel,
     /// Blocks that may be resident at once.
     pub resident_limit: u64,
+    /// When the launch was asked for, before its kernel was decoded.
+    pub began: Instant,
     pub started: Instant,
     /// Warp instructions left before the limit.
     pub fuel: AtomicU64,
@@ -111,6 +113,7 @@ impl<'a> Grid<'a> {
         cluster: Dim3,
         resident_limit: u64,
         level: crate::lanes::SimdLevel,
+        began: Instant,
     ) -> Grid<'a> {
         let jobs = match options.jobs {
             _ if options.watcher.is_some() => 1,
@@ -147,6 +150,7 @@ impl<'a> Grid<'a> {
             jobs,
             level,
             resident_limit,
+            began,
             started: Instant::now(),
             fuel: AtomicU64::new(options.max_instructions.unwrap_or(u64::MAX)),
             stop: AtomicBool::new(false),

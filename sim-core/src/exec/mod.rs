@@ -34,13 +34,14 @@ use rustc_hash::FxHashMap;
 use crate::backend::{Backend, ModuleId};
 use crate::code::{Code, Constant};
 use crate::config::DeviceConfig;
-use crate::decode::decode;
+use crate::decode::{Endless, Patience, decode_for};
 use crate::error::Error;
+use crate::finding::{Finding, FindingKind};
 use crate::lanes::SimdLevel;
-use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport};
+use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, Outcome, Stats};
 use crate::memory::{Allocation, AllocationKind, GlobalMemory, host, window};
 use crate::observer::{NoObserver, Tools};
-use crate::options::RunOptions;
+use crate::options::{Clock, RunOptions};
 use crate::watch::LaunchShape;
 use grid::{Grid, constant_rows};
 use heap::DeviceHeap;
@@ -162,17 +163,28 @@ impl Simulator {
     /// The decoded kernel, decoded at its first launch.
     pub fn code(&self, module: ModuleId, kernel: &str) -> Result<Arc<Code>, Error> {
         let loaded = self.loaded(module)?;
-        Ok(self.kernel(&loaded, kernel)?.code.clone())
+        let Ok(kernel) = self.kernel(&loaded, kernel, &Endless)?;
+        Ok(kernel.code.clone())
     }
 
-    fn kernel(&self, loaded: &Loaded, kernel: &str) -> Result<Arc<Kernel>, Error> {
+    /// The decoded kernel, or why that was not waited for.
+    fn kernel<P: Patience>(
+        &self,
+        loaded: &Loaded,
+        kernel: &str,
+        patience: &P,
+    ) -> Result<Result<Arc<Kernel>, P::Ended>, Error> {
         let id = loaded.module.kernel(kernel).ok_or_else(|| Error::NoSuchKernel {
             name: kernel.into(),
             candidates: loaded.module.kernels().map(|(_, kernel)| kernel.name.to_string()).collect(),
         })?;
-        let mut kernels = loaded.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        let decode = || decode(&loaded.module, id, self.level, self.config.compiler());
-        Ok(kernels.entry(id).or_insert_with(|| Arc::new(Kernel::new(decode()))).clone())
+        let kernels = || loaded.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kernels().get(&id) {
+            return Ok(Ok(known.clone()));
+        }
+        // Not under the lock: launches of other kernels do not wait for this one, nor without end.
+        let code = decode_for(&loaded.module, id, self.level, self.config.compiler(), patience);
+        Ok(code.map(|code| kernels().entry(id).or_insert_with(|| Arc::new(Kernel::new(code))).clone()))
     }
 
     /// [`Backend::load`] with variables that have their place already, in memory of [`Simulator::adopt`].
@@ -466,8 +478,12 @@ impl Backend for Simulator {
     }
 
     fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error> {
+        let clock = Clock::new(options);
         let loaded = self.loaded(module)?;
-        let kernel = self.kernel(&loaded, &launch.kernel)?;
+        let kernel = match self.kernel(&loaded, &launch.kernel, &clock)? {
+            Ok(kernel) => kernel,
+            Err(why) => return Ok(not_decoded(launch, why)),
+        };
         let code = &*kernel.code;
         let (cluster, resident) = self.check(code, launch)?;
         if options.initcheck && !self.config.track_initialization {
@@ -502,6 +518,7 @@ impl Backend for Simulator {
             cluster,
             resident,
             self.level,
+            clock.began,
         );
         let report = if options.initcheck || options.count_memory || options.watcher.is_some() {
             let shape = LaunchShape { grid: launch.grid, block: launch.block, cluster, seed: options.seed };
@@ -513,6 +530,28 @@ impl Backend for Simulator {
             self.memory.free(workspace)?;
         }
         Ok(report)
+    }
+}
+
+/// Of a launch that a limit ended before its kernel was decoded.
+fn not_decoded(launch: &Launch, why: String) -> LaunchReport {
+    let finding = Finding {
+        kind: FindingKind::LimitReached,
+        message: why,
+        notes: vec!["the kernel was still being decoded: none of it has run".into()],
+        help: Vec::new(),
+        kernel: launch.kernel.clone(),
+        place: None,
+        other_place: None,
+        threads: Vec::new(),
+        count: 1,
+    };
+    LaunchReport {
+        outcome: Outcome::LimitReached,
+        findings: vec![finding],
+        dropped_findings: 0,
+        stats: Stats::default(),
+        output: Vec::new(),
     }
 }
 

@@ -303,13 +303,8 @@ impl<'g, O: Observer> Worker<'g, O> {
     fn look_at_clock(&mut self) {
         self.work = 0;
         let grid = self.grid;
-        if grid.options.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed)) {
-            grid.limit("the launch was interrupted".into());
-        }
-        if let Some(most) = grid.options.timeout
-            && grid.started.elapsed() > most
-        {
-            grid.limit(format!("the time limit of {most:?} was reached"));
+        if let Some(why) = grid.options.ended(grid.began) {
+            grid.limit(why);
         }
     }
 
