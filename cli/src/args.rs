@@ -11,8 +11,8 @@ use device::OptLevel;
 use memory_model::Property;
 use memory_model::model::ModelName;
 use sim_core::Dim3;
+use warpgrind::array::parse_integer;
 
-use crate::element::parse_integer;
 use crate::exit::Exit;
 
 /// Runs CUDA kernels from their PTX with no GPU and finds their memory errors.
@@ -344,6 +344,18 @@ pub(crate) enum Tool {
     Racecheck,
     /// Barriers that not all lanes of a warp execute together, wrong use of mbarrier objects.
     Synccheck,
+}
+
+impl Tool {
+    /// What is to be switched on for it.
+    pub(crate) fn further(self) -> Option<warpgrind::Tool> {
+        match self {
+            Self::Memcheck => None,
+            Self::Initcheck => Some(warpgrind::Tool::Initcheck),
+            Self::Racecheck => Some(warpgrind::Tool::Racecheck),
+            Self::Synccheck => Some(warpgrind::Tool::Synccheck),
+        }
+    }
 }
 
 /// `warpgrind check`

@@ -7,16 +7,17 @@ use comfy_table::{CellAlignment, Table, presets};
 use indexmap::IndexMap;
 use ptx_frontend::{Diagnostic, Module, Severity, Source};
 use rayon::prelude::*;
+use reports::demangle;
 use sim_core::{KernelInfo, Rewrite};
+use warpgrind::plan::{dimensions_text, parameters, type_text};
 
 use crate::args::{CheckArgs, Global};
 use crate::exit::{Exit, Failure};
-use crate::modules::{demangle, read_source};
+use crate::modules::read_source;
 use crate::report::{
     CheckReport, Console, DiagnosticJson, FailureJson, FileJson, KernelJson, ParameterJson, RewriteJson,
     SCHEMA, UnsupportedJson, plural, printable,
 };
-use crate::run::{dimensions_text, parameters, type_text};
 
 /// Lines named for an unsupported feature.
 const LINES: usize = 8;

@@ -11,9 +11,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rayon::ThreadPool;
 use serde::Serialize;
 use sim_core::{Backend, DeviceConfig, Simulator};
+use warpgrind::files::{MAX_TEXT, read_file};
 
 use crate::args::{ConformanceCommand, ConformanceRecordArgs, Global, VerifyArgs};
-use crate::array::{MAX_TEXT, read_file};
 use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::report::{Console, SCHEMA, plural};

@@ -1,8 +1,11 @@
 //! Exit codes, and the error that ends a command.
 
-use std::ops::Range;
+use warpgrind::compare::recording::RecordingError;
+use warpgrind::names::closest;
+use warpgrind::plan::TextPlace;
+use warpgrind::{CompareError, FileError, ModuleError, PlanError, RunError};
 
-use ptx_frontend::Source;
+pub(crate) use warpgrind::names::quoted_list;
 
 /// How the process ends; the numbers are part of the interface.
 ///
@@ -48,15 +51,6 @@ impl Exit {
     pub(crate) const fn code(self) -> u8 {
         self as u8
     }
-}
-
-/// A part of a text that an error is about.
-#[derive(Clone, Debug)]
-pub(crate) struct TextPlace {
-    /// The text.
-    pub(crate) source: Source,
-    /// Bytes in it.
-    pub(crate) span: Range<usize>,
 }
 
 /// Why a command ended without doing all of its work.
@@ -105,11 +99,9 @@ impl Failure {
         }
     }
 
-    /// Says which part of a text it is about, unless that is known already.
-    pub(crate) fn at(mut self, source: Option<&Source>, span: &Option<Range<usize>>) -> Self {
-        if let (None, Some(source), Some(span)) = (&self.place, source, span) {
-            self.place = Some(Box::new(TextPlace { source: source.clone(), span: span.clone() }));
-        }
+    /// Says which part of a launch file it is about.
+    pub(crate) fn at(mut self, place: Option<Box<TextPlace>>) -> Self {
+        self.place = self.place.or(place);
         self
     }
 
@@ -140,20 +132,74 @@ impl From<sim_core::Error> for Failure {
     }
 }
 
-/// The candidate that `wrong` most likely stands for.
-pub(crate) fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wrong = wrong.to_lowercase();
-    candidates
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
-        .filter(|&(score, _)| score > 0.78)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Failure::usage(error.to_string())
+    }
 }
 
-/// `a`, `b` and `c`, in quotes and with commas.
-pub(crate) fn quoted_list(names: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
-    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        let PlanError { message, notes, help, place } = error;
+        Failure { notes, help, place, ..Failure::usage(message) }
+    }
+}
+
+impl From<ModuleError> for Failure {
+    fn from(error: ModuleError) -> Self {
+        let failure = match &error {
+            ModuleError::Rejected { .. } => Failure::new(Exit::Rejected, error.to_string())
+                .help("`warpgrind explain CODE` says more about a code"),
+            ModuleError::SeveralKernels { .. } => Failure::usage(format!("{error} with `--entry`")),
+            _ => Failure::usage(error.to_string()),
+        };
+        error.help().into_iter().fold(failure, Failure::help)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let message = error.to_string();
+        match error {
+            RunError::Plan(error) => error.into(),
+            RunError::Module { error, place } => Failure::from(error).at(place),
+            RunError::Backend { error, place, .. } => Failure { message, ..Failure::from(error) }.at(place),
+            RunError::Unsupported { .. } => Failure::new(Exit::Unsupported, message),
+            _ => Failure::new(Exit::Faulted, message),
+        }
+    }
+}
+
+impl From<RecordingError> for Failure {
+    fn from(error: RecordingError) -> Self {
+        let failure = Failure::usage(error.to_string());
+        match error {
+            RecordingError::Version(_) => {
+                failure.help("record it again, or use the program that recorded it")
+            }
+            RecordingError::Truncated | RecordingError::Damaged(_) => {
+                failure.help("record it again, or fetch it anew")
+            }
+            RecordingError::OfOther { detail, .. } => {
+                failure.note(detail).help("record it again on a device: `warpgrind record`")
+            }
+            RecordingError::Level { held, .. } => {
+                failure.help(format!("`--device-opt {held}` is what it holds"))
+            }
+            _ => failure,
+        }
+    }
+}
+
+impl From<CompareError> for Failure {
+    fn from(error: CompareError) -> Self {
+        match error {
+            CompareError::Run(error) => error.into(),
+            CompareError::Device(error) => error.into(),
+            CompareError::Recording(error) => error.into(),
+            other => Failure::usage(other.to_string()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -164,11 +210,5 @@ mod tests {
     fn codes_are_the_documented_ones() {
         let codes: Vec<u8> = Exit::ALL.iter().map(|(exit, _)| exit.code()).collect();
         assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 130]);
-    }
-
-    #[test]
-    fn suggestions_are_close() {
-        assert_eq!(closest("saxpi", ["gemm", "saxpy"]), Some("saxpy"));
-        assert_eq!(closest("zzz", ["gemm", "saxpy"]), None);
     }
 }

@@ -1,8 +1,8 @@
 //! The command line tool `warpgrind`: runs CUDA kernels from their PTX with no GPU.
 //!
 //! One file for each verb ([`run`], [`check`], [`litmus`], [`hardware`], [`conformance`], [`selftest`],
-//! [`explain`]); [`args`] is the command line, [`value`] the language of arguments, [`report`] everything
-//! that is shown, [`exit`] the exit codes.
+//! [`explain`]); [`args`] is the command line, [`report`] everything that is shown, [`exit`] the exit codes.
+//! What is computed for them is the crate `warpgrind`'s.
 //!
 //! # Invariants
 //! * Results go to standard output, everything else to standard error. With `--format json`
@@ -13,12 +13,9 @@
 //! How PTX is parsed or executed, and what a memory model allows.
 
 mod args;
-mod array;
 mod check;
 mod command_line;
-mod compare;
 mod conformance;
-mod element;
 mod exec;
 mod exit;
 mod explain;
@@ -27,20 +24,16 @@ mod hardware;
 mod interrupt;
 mod litmus;
 mod modules;
-mod npy;
 mod progress;
 mod random;
 mod report;
 mod run;
 mod selftest;
-mod value;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use sim_core::{DeviceConfig, Simulator};
-
-use args::{Cli, Command, SelfTest, Tool};
+use args::{Cli, Command, SelfTest};
 use exit::{Exit, Failure};
 use report::{Console, FailureReport, printable};
 
@@ -81,14 +74,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
     match &cli.command {
-        Command::Run(args) => {
-            let track_initialization = args.tool.contains(&Tool::Initcheck);
-            let contraction = !args.no_contraction;
-            let as_optimised = args.as_optimised;
-            let config =
-                DeviceConfig { track_initialization, contraction, as_optimised, ..DeviceConfig::h200() };
-            Ok(run::run(args, &cli.global, console, &Simulator::new(config)))
-        }
+        Command::Run(args) => Ok(run::run(args, &cli.global, console)),
         Command::Check(args) => check::check(args, &cli.global, console),
         Command::Litmus(args) => litmus::litmus(args, &cli.global, console),
         Command::Devices(args) => hardware::list(args, console),

@@ -10,9 +10,9 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use serde::Serialize;
 use sim_core::{Backend, DeviceConfig, Simulator};
+use warpgrind::files::{MAX_TEXT, read_file};
 
 use crate::args::RandomArgs;
-use crate::array::{MAX_TEXT, read_file};
 use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::report::{Console, SCHEMA, plural};

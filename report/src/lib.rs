@@ -11,10 +11,12 @@ mod launch;
 mod name;
 pub mod snippet;
 pub mod stats;
+mod text;
 pub mod threads;
 
 pub use launch::{FindingJson, LaunchJson, PlaceJson, StatsJson, outcome_name, summary};
 pub use name::{demangle, readable};
+pub use text::{escaped, printable};
 
 /// `1 element`, `2 elements`.
 pub fn plural(count: u64, noun: &str) -> String {

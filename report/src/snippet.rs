@@ -101,6 +101,15 @@ pub struct Message {
 impl Message {
     /// The message with colours in ANSI codes, ending in a line end.
     pub fn render(&self) -> String {
+        self.rendered(&Renderer::styled())
+    }
+
+    /// The message without colours, ending in a line end.
+    pub fn plain(&self) -> String {
+        self.rendered(&Renderer::plain())
+    }
+
+    fn rendered(&self, renderer: &Renderer) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -125,7 +134,7 @@ impl Message {
         }
         group = group.elements(self.notes.iter().map(|note| Level::NOTE.message(note.as_str())));
         group = group.elements(self.help.iter().map(|help| Level::HELP.message(help.as_str())));
-        format!("{}\n", Renderer::styled().render(&[group]))
+        format!("{}\n", renderer.render(&[group]))
     }
 }
 
@@ -135,7 +144,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn plain(message: &Message) -> String {
-        anstream::adapter::strip_str(&message.render()).to_string()
+        let text = message.plain();
+        assert_eq!(anstream::adapter::strip_str(&message.render()).to_string(), text);
+        text
     }
 
     fn message(excerpts: Vec<Excerpt>) -> Message {

@@ -38,6 +38,7 @@ const CRATES: &[&str] = &[
     "conformance",
     "cuda",
     "benches",
+    "warpgrind",
     "cli",
 ];
 

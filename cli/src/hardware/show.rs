@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 use device::{Driver, Properties};
 use ptx_frontend::{Diagnostic, Elsewhere, Severity, Source};
 use serde::Serialize;
+use warpgrind::array::{Array, Element};
+use warpgrind::compare::cause::Cause;
+use warpgrind::compare::difference::{Bin, Difference};
+use warpgrind::compare::verdict::{self, BufferVerdict, LaunchVerdict, Printed, Verdict};
+use warpgrind::compare::{Sides, Who};
+use warpgrind::run::Ended;
 
-use super::cause::Cause;
-use super::difference::Difference;
-use super::verdict::{self, BufferVerdict, LaunchVerdict, Printed, Verdict};
-use super::{Sides, Who};
-use crate::array::Array;
-use crate::element::Element;
 use crate::exit::{Exit, Failure};
 use crate::report::{Console, DiagnosticJson, FailureJson, Message, SCHEMA, index, plural};
-use crate::run::Ended;
 
 const CONTRACTION: &str = "the PTX leaves its compiler free to fuse products and sums, which changes how they round; \
                            `--no-contraction` forbids it";
@@ -192,7 +191,7 @@ impl<'a> Reporter<'a> {
         if verdict.agrees() {
             self.console.out(format!("{file}: {}\n", agreement(verdict, who)));
         } else {
-            let cause = sides.cause.map_or(String::new(), |cause| format!(": {}", cause.text()));
+            let cause = sides.cause.map_or(String::new(), |cause| format!(": {}", cause_text(cause)));
             self.console.out(format!("{file}: differs from {who}{cause}\n"));
         }
     }
@@ -250,6 +249,21 @@ fn agreement(verdict: &Verdict<'_>, who: &Who) -> String {
         });
     }
     text
+}
+
+/// Whose doing a difference is, for people.
+fn cause_text(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Simulator { optimiser_too: false } => {
+            "the simulator's doing: the device gives the same with its optimiser off"
+        }
+        Cause::Simulator { optimiser_too: true } => {
+            "the simulator's doing, and the optimiser's: with it off the device gives something else, but not what \
+             the simulator gives"
+        }
+        Cause::Optimiser => "the doing of the device's optimiser: with it off (`--device-opt 0`) both agree",
+        Cause::Order => "the doing of the order of threads: the device differs from itself, run by run",
+    }
 }
 
 fn mismatch(title: String, notes: Vec<String>, help: Vec<String>) -> Message {
@@ -327,8 +341,8 @@ fn unit(element: Element) -> &'static str {
 /// `3 values equal, 1 by 1 ulp, 2 by 4 to 7 ulp`
 fn histogram(difference: &Difference, element: Element) -> String {
     let parts = difference.histogram.iter().map(|&(bin, count)| match bin {
-        super::difference::Bin::NanBits => format!("{count} NaNs with other bits"),
-        super::difference::Bin::NanAndNumber => format!("{count} NaNs against numbers"),
+        Bin::NanBits => format!("{count} NaNs with other bits"),
+        Bin::NanAndNumber => format!("{count} NaNs against numbers"),
         bin => match bin.range() {
             Some((0, _)) | None => format!("{} equal", plural(count as u64, "value")),
             Some((first, last)) if first == last => format!("{count} by {first}{}", unit(element)),
@@ -451,8 +465,6 @@ struct BinJson {
 
 impl From<&BufferVerdict<'_>> for BufferJson {
     fn from(buffer: &BufferVerdict<'_>) -> Self {
-        use super::difference::Bin;
-
         let (one, other) = (buffer.simulator, buffer.device);
         let difference = &buffer.difference;
         Self {

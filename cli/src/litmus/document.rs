@@ -4,10 +4,10 @@ use indexmap::IndexMap;
 use memory_model::explain::{Cut, Shown, ShownEvent, Step};
 use memory_model::{Outcome, Race};
 use serde::Serialize;
+use warpgrind::litmus::experiment::{NotRun, Seen};
+use warpgrind::litmus::runs::{Row, Runs};
 
-use super::experiment::{NotRun, Seen};
 use super::load::Loaded;
-use super::runs::{Row, Runs};
 use super::show::judgement;
 use super::{Checked, CheckedFile};
 use crate::args::LitmusArgs;

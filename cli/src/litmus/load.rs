@@ -6,8 +6,8 @@ use memory_model::litmus as text;
 use memory_model::{Litmus, parse, parse_nvlitmus};
 use ptx_frontend::{Code, Diagnostic, Source, Span};
 use walkdir::WalkDir;
+use warpgrind::litmus::kernel;
 
-use super::kernel;
 use crate::exit::{Exit, Failure};
 use crate::modules::read_source;
 

@@ -1,14 +1,10 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
 //! [`mod@load`] finds and reads tests, [`show`] and [`document`] present verdicts; deciding is the crate
-//! `memory-model`'s. [`kernel`] makes tests of PTX kernels. [`experiment`] runs tests as kernels on the simulator and on a device, [`runs`] sets
-//! what was seen against what the model allows.
+//! `memory-model`'s, making tests of kernels and running tests as kernels `warpgrind`'s.
 
 mod document;
-mod experiment;
-mod kernel;
 mod load;
-mod runs;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -22,6 +18,9 @@ use device::Device;
 use memory_model::emit::Kernel;
 use memory_model::{Limits, Litmus, Options, Verdict, check};
 use rayon::prelude::*;
+use sim_core::Backend;
+use warpgrind::litmus::experiment::{NotRun, Plan};
+use warpgrind::litmus::runs::Runs;
 
 use crate::args::{Global, LitmusArgs};
 use crate::exit::{Exit, Failure};
@@ -29,7 +28,6 @@ use crate::files;
 use crate::report::{Console, SCHEMA};
 use document::{LitmusReport, TestJson};
 use load::{Loaded, load};
-use runs::Runs;
 
 /// One test and what was found out about it.
 pub(crate) struct Checked {
@@ -60,7 +58,7 @@ impl CheckedFile {
 
 impl Checked {
     fn exit(&self) -> Exit {
-        let of_runs = self.runs.exit();
+        let of_runs = exit_of(&self.runs);
         let of_verdict = match (self.verdict.holds, self.verdict.verdict) {
             (Some(true), _) => Exit::Clean,
             (Some(false), _) | (None, "undefined") => Exit::Findings,
@@ -70,6 +68,34 @@ impl Checked {
         };
         std::cmp::max_by_key(of_runs, of_verdict, |&exit| gravity(exit))
     }
+}
+
+/// The exit code that runs lead to.
+fn exit_of(runs: &Runs) -> Exit {
+    if runs.both().any(|run| matches!(run, Err(NotRun::Failed(_)))) {
+        Exit::Faulted
+    } else if runs.both().any(|run| matches!(run, Err(NotRun::Unsupported(_)))) {
+        Exit::Unsupported
+    } else if !runs.alarms().is_empty() || runs.both().flatten().any(|seen| seen.failed.is_some()) {
+        Exit::Findings
+    } else {
+        Exit::Clean
+    }
+}
+
+/// What is asked of a test.
+fn run(litmus: &Litmus, options: &Options, args: &LitmusArgs, device: Option<&Device>) -> Runs {
+    let plan = |device: bool, instances| Plan {
+        instances,
+        seed: args.seed,
+        weak: args.weak && !device,
+        device,
+        timeout: args.timeout,
+    };
+    let simulated = args.simulate.map(|instances| plan(false, instances));
+    let on_device = args.device.zip(device);
+    let on_device = on_device.map(|(instances, device)| (device as &dyn Backend, plan(true, instances)));
+    Runs::new(litmus, options, simulated, on_device)
 }
 
 /// Orders exit codes: unreadable, malformed, unsupported, undecided, not holding, holding.
@@ -167,7 +193,7 @@ fn check_file(
                 let start = Instant::now();
                 let verdict = check(&litmus, options);
                 let time = start.elapsed();
-                let runs = Runs::new(&litmus, options, args, device);
+                let runs = run(&litmus, options, args, device);
                 Checked { litmus, verdict, time, runs }
             })
             .collect()),

@@ -2,10 +2,10 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use memory_model::{Outcome, Verdict};
+use warpgrind::litmus::experiment::NotRun;
+use warpgrind::litmus::runs::{Row, Runs};
 
-use super::experiment::NotRun;
 use super::load::Loaded;
-use super::runs::{Row, Runs};
 use super::{Checked, CheckedFile};
 use crate::args::LitmusArgs;
 use crate::report::{Console, plural};

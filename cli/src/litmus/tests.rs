@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use clap::Parser;
 use memory_model::{Litmus, Options, check, parse};
+use warpgrind::litmus::experiment::NotRun;
 
-use super::experiment::NotRun;
-use super::runs::Runs;
+use super::run;
 use crate::args::{Cli, Command, LitmusArgs};
 use common::{FLAVOURS, Flavour, litmus};
 
@@ -30,7 +30,7 @@ fn shape(name: &str) -> Litmus {
 /// How often a run showed what a shape asks about.
 fn witnesses(name: &str, options: &str) -> u64 {
     let args = args(&format!("warpgrind litmus x --simulate 400 {options}"));
-    let runs = Runs::new(&shape(name), &Options::default(), &args, None);
+    let runs = run(&shape(name), &Options::default(), &args, None);
     assert!(runs.alarms().is_empty(), "{name}");
     runs.rows.iter().filter(|row| row.satisfies).filter_map(|row| row.simulated).sum()
 }
@@ -87,7 +87,7 @@ fn what_is_seen_is_allowed() {
         let text = litmus(seed, flavour);
         let test = parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render("random", &text)));
         let args = args(&format!("warpgrind litmus x --simulate 40 --weak --seed {}", seed + 1));
-        let runs = Runs::new(&test, &Options::default(), &args, None);
+        let runs = run(&test, &Options::default(), &args, None);
         match &runs.simulated {
             Some(Ok(seen)) => {
                 // Instances may be stuck, but only where the test can be.
@@ -110,7 +110,7 @@ fn what_is_seen_is_allowed() {
 fn runs_end_with_their_time() {
     let args = args("warpgrind litmus x --simulate 1000000000000 --timeout 1s");
     let start = std::time::Instant::now();
-    let runs = Runs::new(&shape("MP+rlx"), &Options::default(), &args, None);
+    let runs = run(&shape("MP+rlx"), &Options::default(), &args, None);
     let seen = runs.simulated.expect("asked for").expect("it runs");
     assert!(seen.failed.expect("it cannot end").contains("time limit"));
     assert!(

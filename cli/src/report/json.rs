@@ -3,9 +3,8 @@
 use ptx_frontend::{Diagnostic, Elsewhere, Severity, Source, Span};
 use reports::{LaunchJson, PlaceJson};
 use serde::Serialize;
+use warpgrind::array::{Array, Comparison};
 
-use crate::array::Array;
-use crate::compare::Comparison;
 use crate::exit::Failure;
 
 /// A diagnostic of the front end.

@@ -19,7 +19,7 @@ pub(crate) use json::{
     CheckReport, DiagnosticJson, FailureJson, FailureReport, FileJson, KernelJson, ParameterJson,
     RewriteJson, UnsupportedJson,
 };
-pub(crate) use reports::plural;
+pub(crate) use reports::{plural, printable};
 pub(crate) use run::{RunReporter, index};
 
 /// The version of the JSON documents; grows when a field changes its meaning or goes away.
@@ -108,24 +108,6 @@ pub(crate) fn print_json(document: &impl serde::Serialize) -> std::io::Result<()
     output.write_all(&text).and_then(|()| output.flush())
 }
 
-/// Text that somebody else chose, such as the name of a file, with its control characters as escapes: a
-/// terminal would obey them.
-pub(crate) fn printable(text: impl AsRef<std::ffi::OsStr>) -> String {
-    escaped(&text.as_ref().to_string_lossy(), |_| false)
-}
-
-/// Control characters but those that are `kept` as escapes such as `\u{1b}`.
-fn escaped(text: &str, kept: impl Fn(char) -> bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character.is_control() && !kept(character) {
-            true => out.extend(character.escape_default()),
-            false => out.push(character),
-        }
-    }
-    out
-}
-
 /// Text for a terminal: of control characters only line breaks, tabs and our own colours (`ESC [ … m`) are
 /// left. What others chose is escaped before colours are added; this is for what was forgotten.
 fn harmless(text: &str) -> Cow<'_, str> {
@@ -156,7 +138,7 @@ fn harmless(text: &str) -> Cow<'_, str> {
 
 /// Messages are written by others too: lines may be broken, nothing else.
 fn message_text(text: &str) -> String {
-    escaped(text, |character| matches!(character, '\n' | '\t'))
+    reports::escaped(text, |character| matches!(character, '\n' | '\t'))
 }
 
 impl From<&Failure> for Message {
@@ -182,7 +164,6 @@ mod tests {
 
     #[test]
     fn control_characters_do_not_reach_a_terminal() {
-        assert_eq!(printable("a\u{1b}[31mb\n\u{9b}"), "a\\u{1b}[31mb\\n\\u{9b}");
         let text = "\u{1b}[1m\u{1b}[91merror\u{1b}[0m: é\t\u{1b}]0;x\u{7}\r\n\u{1b}[";
         let safe = "\u{1b}[1m\u{1b}[91merror\u{1b}[0m: é\t\\u{1b}]0;x\\u{7}\\r\n\\u{1b}[";
         assert_eq!(harmless(text), safe);

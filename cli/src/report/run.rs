@@ -7,12 +7,10 @@ use reports::finding::{self, Sources};
 use reports::snippet::Message;
 use reports::{LaunchJson, plural, stats, summary};
 use sim_core::{Launch, LaunchReport, RunOptions};
+use warpgrind::array::{Array, Comparison, Element, Mismatch};
 
 use super::json::{BufferJson, ComparisonJson, DiagnosticJson, FailureJson, RunReport, SavedJson};
 use super::{Console, SCHEMA, printable};
-use crate::array::Array;
-use crate::compare::{Comparison, Mismatch};
-use crate::element::Element;
 use crate::exit::{Exit, Failure};
 
 /// Collects or prints what a run has to say.
@@ -201,7 +199,7 @@ fn mismatch(name: &str, got: &Array, comparison: &Comparison, first: &Mismatch) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Tolerance, compare};
+    use warpgrind::array::{Tolerance, compare};
 
     fn array(values: &[f32]) -> Array {
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();

@@ -1,39 +1,29 @@
 //! `warpgrind run`: a plan from the command line or a launch file, and its execution.
 
 mod execute;
-mod launch_toml;
-mod outputs;
-mod params;
-mod plan;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use indexmap::IndexMap;
-use ptx_frontend::{Diagnostic, Elsewhere, Module, Source, StateSpace, Symbol};
-use sim_core::{Backend, Dim3, RunOptions};
+use ptx_frontend::{Diagnostic, Elsewhere, Source};
+use sim_core::{Dim3, RunOptions};
+use warpgrind::module::join;
+use warpgrind::plan::{
+    Arg, BufferPlan, BufferSpec, LaunchPlan, Output, PRINTED, Place, parameters, parse_arg, unknown_buffer,
+};
+use warpgrind::run::is_memory_variable;
+use warpgrind::{Module, Options, Plan};
 
-use crate::args::{Global, RunArgs, Tool};
-use crate::array::{MAX_TEXT, read_file};
+use crate::args::{Global, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::modules;
 use crate::report::{Console, RunReporter};
-use crate::value::{self, Arg, BufferSpec, Output};
-use plan::{BufferPlan, LaunchPlan};
 
-pub(crate) use outputs::{Contents, Ended, Outputs, Said, hex, outputs};
-pub(crate) use plan::Plan;
-
-pub(crate) use params::{dimensions_text, parameters, type_text};
-
-/// Elements printed when no number is given.
-pub(crate) const PRINTED: u64 = 16;
-
-/// Runs the command on this backend and says how it ended.
-pub(crate) fn run(args: &RunArgs, global: &Global, console: &Console, backend: &dyn Backend) -> Exit {
+/// Runs the command and says how it ended.
+pub(crate) fn run(args: &RunArgs, global: &Global, console: &Console) -> Exit {
     let mut reporter = RunReporter::new(console, args.stats);
-    let result = try_run(args, global, console, backend, &mut reporter);
+    let result = try_run(args, global, console, &mut reporter);
     reporter.finish(result)
 }
 
@@ -41,28 +31,27 @@ fn try_run(
     args: &RunArgs,
     global: &Global,
     console: &Console,
-    backend: &dyn Backend,
     reporter: &mut RunReporter<'_>,
 ) -> Result<Exit, Failure> {
     let interrupt = Interrupt::watch()?;
-    let options = RunOptions {
-        interrupt: Some(interrupt.any.clone()),
+    let options = Options {
+        tools: args.tool.iter().filter_map(|tool| tool.further()).collect(),
         jobs: global.jobs,
         seed: args.seed,
         max_instructions: args.max_instructions,
         timeout: args.timeout,
-        initcheck: args.tool.contains(&Tool::Initcheck),
-        synccheck: args.tool.contains(&Tool::Synccheck),
+        contraction: !args.no_contraction,
+        as_optimised: args.as_optimised,
         count_memory: args.stats,
-        watcher: args.tool.contains(&Tool::Racecheck).then(racecheck::watcher),
         source_root: args.source_root.clone(),
-        ..RunOptions::default()
     };
+    let run_options = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
     let (mut plan, module) = prepare(args, reporter)?;
     for text in &args.print {
         add_print(&mut plan, &module, text)?;
     }
-    execute::execute(&plan, Arc::new(module), &options, &interrupt, backend, console.is_human(), reporter)
+    let backend = options.simulator();
+    execute::execute(&plan, &module, &run_options, &interrupt, &backend, console.is_human(), reporter)
 }
 
 /// The plan and the module it is about.
@@ -93,13 +82,13 @@ pub(crate) fn read_launch_file(
     path: &Path,
     report: &mut dyn FnMut(&Diagnostic, &Source, &[Elsewhere]),
 ) -> Result<(Plan, Module), Failure> {
-    let plan = launch_toml::parse(path, read_file(path, MAX_TEXT)?)?;
+    let plan = Plan::read(path)?;
     let sources = plan
         .modules
         .iter()
         .map(|(path, place)| {
-            modules::read_source(&modules::join(&plan.directory, path))
-                .map_err(|failure| failure.at(plan.source.as_ref(), place))
+            modules::read_source(&join(&plan.directory, path))
+                .map_err(|failure| failure.at(plan.text_place(place)))
         })
         .collect::<Result<_, _>>()?;
     let module = modules::load(sources, report)?;
@@ -127,14 +116,13 @@ fn refuse_launch_options(args: &RunArgs) -> Result<(), Failure> {
 /// The plan of a single launch. Buffers defined in arguments get the argument's name, or else that
 /// of the kernel's parameter.
 fn plan_from_args(args: &RunArgs, module: &Module) -> Result<Plan, Failure> {
-    let kernel = modules::find_kernel(module, args.entry.as_deref())?;
-    let kernel = &module.functions[kernel.index()];
-    let parameters = params::parameters(module, kernel);
+    let kernel = module.kernel(args.entry.as_deref())?;
+    let parameters = parameters(module.checked(), kernel);
     let mut buffers: IndexMap<String, BufferPlan> = IndexMap::new();
     let mut launch_args = Vec::new();
     for (at, text) in args.args.iter().enumerate() {
-        let parsed = value::parse_arg(text);
-        let (name, arg) = parsed.map_err(|error| Failure::usage(error).context(format!("argument {at}")))?;
+        let parsed = parse_arg(text);
+        let (name, arg) = parsed.map_err(|error| Failure::from(error).context(format!("argument {at}")))?;
         let spec = match arg {
             Arg::Buffer(spec) => spec,
             arg => {
@@ -149,13 +137,13 @@ fn plan_from_args(args: &RunArgs, module: &Module) -> Result<Plan, Failure> {
         launch_args.push((Arg::Reference { name, offset: 0 }, None));
     }
     for text in &args.buffer {
-        match value::parse_arg(text) {
+        match parse_arg(text) {
             Ok((Some(name), Arg::Buffer(spec))) => define(&mut buffers, &name, spec)?,
             Ok(_) => {
                 let message = format!("`--buffer {text}` names no buffer");
                 return Err(Failure::usage(message).help("write for example `--buffer 'y=f32[1024]=0'`"));
             }
-            Err(error) => return Err(Failure::usage(error).context(format!("`--buffer {text}`"))),
+            Err(error) => return Err(Failure::from(error).context(format!("`--buffer {text}`"))),
         }
     }
     let variables = referred_variables(&launch_args, &buffers, module);
@@ -169,14 +157,7 @@ fn plan_from_args(args: &RunArgs, module: &Module) -> Result<Plan, Failure> {
         args: launch_args,
         place: None,
     };
-    Ok(Plan {
-        source: None,
-        directory: PathBuf::new(),
-        modules: Vec::new(),
-        buffers,
-        variables,
-        launches: vec![launch],
-    })
+    Ok(Plan { buffers, variables, launches: vec![launch], ..Plan::default() })
 }
 
 /// Adds a buffer under its name.
@@ -188,8 +169,8 @@ fn define(
     let output = spec.output.take();
     let print = matches!(output, Some(Output::Print)).then_some(PRINTED);
     let save = match output {
-        Some(Output::File(path)) => vec![path],
-        _ => Vec::new(),
+        Some(Output::File(path)) => Some(path),
+        _ => None,
     };
     let plan = BufferPlan { spec, save, print, ..BufferPlan::default() };
     match buffers.insert(name.to_owned(), plan) {
@@ -201,7 +182,7 @@ fn define(
 
 /// The variables of the module that arguments name as `&variable`.
 fn referred_variables(
-    args: &[(Arg, plan::Place)],
+    args: &[(Arg, Place)],
     buffers: &IndexMap<String, BufferPlan>,
     module: &Module,
 ) -> IndexMap<String, BufferPlan> {
@@ -209,7 +190,8 @@ fn referred_variables(
         Arg::Reference { name, .. } => Some(name),
         _ => None,
     });
-    let names = names.filter(|name| !buffers.contains_key(*name) && is_memory_variable(module, name));
+    let names =
+        names.filter(|name| !buffers.contains_key(*name) && is_memory_variable(module.checked(), name));
     names.map(|name| (name.clone(), BufferPlan::default())).collect()
 }
 
@@ -233,24 +215,9 @@ fn add_print(plan: &mut Plan, module: &Module, text: &str) -> Result<(), Failure
         buffer.print = Some(count);
         return Ok(());
     }
-    if is_memory_variable(module, &name) {
+    if is_memory_variable(module.checked(), &name) {
         plan.variables.entry(name).or_default().print = Some(count);
         return Ok(());
     }
-    Err(params::unknown_buffer(&name, plan))
-}
-
-/// Whether the module has a variable of this name that the host can read.
-fn is_memory_variable(module: &Module, name: &str) -> bool {
-    match module.symbol(name) {
-        Some(Symbol::Variable(id)) => {
-            matches!(module.variables[id.index()].space, StateSpace::Global | StateSpace::Const)
-        }
-        _ => false,
-    }
-}
-
-/// Where paths of a plan lead.
-fn path_in(plan: &Plan, path: &Path) -> PathBuf {
-    plan.directory.join(path)
+    Err(unknown_buffer(&name, plan).into())
 }

@@ -10,15 +10,14 @@ use device::OptLevel;
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
-use ptx_frontend::Module;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use sim_core::FaultClass;
+use thiserror::Error;
 
 use super::Who;
-use crate::array::Array;
-use crate::element::Element;
-use crate::exit::Failure;
+use crate::array::{Array, Element, count};
+use crate::module::Module;
 use crate::run::{Contents, Ended, Outputs, Said, hex};
 
 const FORMAT: &str = "warpgrind recording";
@@ -26,6 +25,46 @@ const FORMAT: &str = "warpgrind recording";
 const VERSION: u32 = 2;
 /// The largest head that is read: a launch file that needs more is no launch file.
 const MAX_HEAD: u64 = 16 << 20;
+
+/// Why a recording cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// The file is something else.
+    #[error("not a recording: {0}")]
+    NoRecording(&'static str),
+    /// A newer program made it.
+    #[error("version {0} of the format; this program reads versions 1 to {VERSION}")]
+    Version(u32),
+    /// The end is missing.
+    #[error("the recording is truncated")]
+    Truncated,
+    /// Checksum or compression are wrong.
+    #[error("the recording is damaged: {0}")]
+    Damaged(std::io::Error),
+    /// It is whole, but what it says does not fit together or does not fit the plan.
+    #[error("{0}")]
+    Inconsistent(String),
+    /// It is one of other PTX or other inputs.
+    #[error("the recording was made with other {what}")]
+    OfOther {
+        /// `PTX` or `inputs`.
+        what: &'static str,
+        /// The first thing that differs.
+        detail: String,
+    },
+    /// It does not hold this level of optimisation.
+    #[error("the recording does not hold level {wanted} of optimisation")]
+    Level {
+        /// What is asked for.
+        wanted: u8,
+        /// What it holds.
+        held: u8,
+    },
+    /// It cannot be made.
+    #[error("cannot make the recording: {0}")]
+    Unwritable(std::io::Error),
+}
 
 /// The line of JSON.
 #[derive(Serialize, Deserialize)]
@@ -74,19 +113,23 @@ struct Unoptimised {
 }
 
 /// What is in a recording.
-pub(super) struct Recorded {
-    pub(super) who: Who,
+pub struct Recorded {
+    /// The device.
+    pub who: Who,
     /// At the level of optimisation that `who` says.
-    pub(super) outputs: Outputs,
+    pub outputs: Outputs,
     /// Another run gave the same.
-    pub(super) repeats: bool,
+    pub repeats: bool,
     /// With the optimiser off, if that was run beside.
-    pub(super) unoptimised: Option<Outputs>,
+    pub unoptimised: Option<Outputs>,
 }
 
 impl Recorded {
     /// The recording as one of this level of optimisation.
-    pub(super) fn at(mut self, level: OptLevel) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// [`RecordingError::Level`]
+    pub fn at(mut self, level: OptLevel) -> Result<Self, RecordingError> {
         let recorded = self.who.optimization;
         if recorded == level {
             return Ok(self);
@@ -96,11 +139,7 @@ impl Recorded {
                 self.who.optimization = level;
                 Ok(Self { outputs, ..self })
             }
-            _ => {
-                let words = format!("the recording does not hold level {} of optimisation", level.number());
-                let recorded = recorded.number();
-                Err(Failure::usage(words).help(format!("`--device-opt {recorded}` is what it holds")))
-            }
+            _ => Err(RecordingError::Level { wanted: level.number(), held: recorded.number() }),
         }
     }
 }
@@ -153,8 +192,11 @@ fn beside<'a>(outputs: &'a Outputs, first: &Outputs) -> Option<Vec<(&'a Contents
     outputs.buffers.as_ref().map(|buffers| buffers.iter().enumerate().map(differs).collect())
 }
 
-/// The file's content.
-pub(super) fn write(module: &Module, recorded: &Recorded) -> Result<Vec<u8>, Failure> {
+/// The content of the file.
+///
+/// # Errors
+/// [`RecordingError::Unwritable`]
+pub fn write(module: &Module, recorded: &Recorded) -> Result<Vec<u8>, RecordingError> {
     let Recorded { who, outputs, repeats, unoptimised } = recorded;
     let off = unoptimised.as_ref().map(|off| (off, beside(off, outputs)));
     let head = Head {
@@ -179,7 +221,7 @@ pub(super) fn write(module: &Module, recorded: &Recorded) -> Result<Vec<u8>, Fai
             }),
         },
     };
-    let failed = |error: std::io::Error| Failure::usage(format!("cannot make the recording: {error}"));
+    let failed = RecordingError::Unwritable;
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     serde_json::to_writer(&mut encoder, &head).map_err(|error| failed(error.into()))?;
     encoder.write_all(b"\n").map_err(failed)?;
@@ -193,23 +235,26 @@ pub(super) fn write(module: &Module, recorded: &Recorded) -> Result<Vec<u8>, Fai
     encoder.finish().map_err(failed)
 }
 
-/// Reads the recording of what `simulator` and `module` describe; anything else is refused.
-pub(super) fn read(bytes: &[u8], module: &Module, simulator: &Outputs) -> Result<Recorded, Failure> {
+/// Reads the recording of what `simulator` and `module` describe.
+///
+/// # Errors
+/// It is none, or one of something else.
+pub fn read(bytes: &[u8], module: &Module, simulator: &Outputs) -> Result<Recorded, RecordingError> {
     if bytes.get(..2) != Some(&[0x1f, 0x8b]) {
-        return Err(Failure::usage("not a recording: it is no gzip file"));
+        return Err(RecordingError::NoRecording("it is no gzip file"));
     }
     let mut content = BufReader::new(GzDecoder::new(bytes));
-    parse(&mut content, module, simulator).map_err(|failure| {
+    parse(&mut content, module, simulator).map_err(|wrong| {
         // What is wrong may be so because the file is damaged, which shows at its end.
         match std::io::copy(&mut content, &mut std::io::sink()) {
-            Ok(_) => failure,
+            Ok(_) => wrong,
             Err(error) => damaged(error),
         }
     })
 }
 
 /// Whether the recorded device was let fuse products and sums; what is wrong with a recording is [`read`]'s to say.
-pub(super) fn contracted(bytes: &[u8]) -> bool {
+pub fn contracted(bytes: &[u8]) -> bool {
     let mut line = Vec::new();
     let read = BufReader::new(GzDecoder::new(bytes)).take(MAX_HEAD).read_until(b'\n', &mut line);
     read.ok()
@@ -217,23 +262,23 @@ pub(super) fn contracted(bytes: &[u8]) -> bool {
         .is_none_or(|head| head.body.device.contraction)
 }
 
-fn parse(content: &mut impl BufRead, module: &Module, simulator: &Outputs) -> Result<Recorded, Failure> {
+fn parse(
+    content: &mut impl BufRead,
+    module: &Module,
+    simulator: &Outputs,
+) -> Result<Recorded, RecordingError> {
     let mut line = Vec::new();
     content.by_ref().take(MAX_HEAD).read_until(b'\n', &mut line).map_err(damaged)?;
-    let no_head = || Failure::usage("not a recording: it does not begin with a recording's line of JSON");
+    let no_head = || RecordingError::NoRecording("it does not begin with a recording's line of JSON");
     let beginning: Beginning = serde_json::from_slice(&line).map_err(|_| no_head())?;
     if beginning.format != FORMAT {
         return Err(no_head());
     }
     if !(1..=VERSION).contains(&beginning.version) {
-        let words = format!(
-            "version {} of the format; this program reads versions 1 to {VERSION}",
-            beginning.version
-        );
-        return Err(Failure::usage(words).help("record it again, or use the program that recorded it"));
+        return Err(RecordingError::Version(beginning.version));
     }
     let head: Head = serde_json::from_slice(&line)
-        .map_err(|error| Failure::usage(format!("the recording's line of JSON is wrong: {error}")))?;
+        .map_err(|error| wrong(format!("the recording's line of JSON is wrong: {error}")))?;
     let body = head.body;
     same("PTX", &body.ptx, &ptx(module))?;
     same("inputs", &body.inputs, &simulator.inputs)?;
@@ -266,25 +311,24 @@ fn parse(content: &mut impl BufRead, module: &Module, simulator: &Outputs) -> Re
     let mut rest = [0];
     match content.read(&mut rest).map_err(damaged)? {
         0 => Ok(Recorded { who: body.device, outputs, repeats: body.repeats, unoptimised }),
-        _ => Err(Failure::usage("the recording goes on behind its end")),
+        _ => Err(wrong("the recording goes on behind its end")),
     }
 }
 
-fn damaged(error: std::io::Error) -> Failure {
-    let what = match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => "the recording is truncated".to_string(),
-        _ => format!("the recording is damaged: {error}"),
-    };
-    Failure::usage(what).help("record it again, or fetch it anew")
+fn damaged(error: std::io::Error) -> RecordingError {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => RecordingError::Truncated,
+        _ => RecordingError::Damaged(error),
+    }
+}
+
+fn wrong(message: impl Into<String>) -> RecordingError {
+    RecordingError::Inconsistent(message.into())
 }
 
 /// Refuses a recording of something else; names the first thing that differs.
-fn same(what: &str, recorded: &[Said], now: &[Said]) -> Result<(), Failure> {
-    let refused = |detail: String| {
-        Err(Failure::usage(format!("the recording was made with other {what}"))
-            .note(detail)
-            .help("record it again on a device: `warpgrind record`"))
-    };
+fn same(what: &'static str, recorded: &[Said], now: &[Said]) -> Result<(), RecordingError> {
+    let refused = |detail: String| Err(RecordingError::OfOther { what, detail });
     if let Some((one, other)) = recorded.iter().zip(now).find(|(one, other)| one != other) {
         return refused(match one.what == other.what {
             true => format!("{}: SHA-256 {} recorded, {} now", one.what, one.sha256, other.sha256),
@@ -303,19 +347,19 @@ fn ptx(module: &Module) -> Vec<Said> {
         what: format!("PTX file {at}"),
         sha256: hex(&Sha256::digest(source.text.as_bytes())),
     };
-    module.sources.iter().enumerate().map(said).collect()
+    module.checked().sources.iter().enumerate().map(said).collect()
 }
 
 impl End {
-    fn ended(self) -> Result<Ended, Failure> {
+    fn ended(self) -> Result<Ended, RecordingError> {
         let fault = match self.fault {
             None => None,
             Some(name) => Some(FaultClass::from_name(&name).ok_or_else(|| {
-                Failure::usage(format!("the recording names a class of faults `{name}` that does not exist"))
+                wrong(format!("the recording names a class of faults `{name}` that does not exist"))
             })?),
         };
         let output = bytes_of(&self.output)
-            .ok_or_else(|| Failure::usage("the recording holds printed characters that are no bytes"))?;
+            .ok_or_else(|| wrong("the recording holds printed characters that are no bytes"))?;
         Ok(Ended { kernel: self.kernel, fault, message: self.message, output })
     }
 }
@@ -327,26 +371,22 @@ fn read_buffers(
     // Without the simulator's buffers there is nothing to compare with, but the file is read to its end.
     known: Option<&[Contents]>,
     unchanged: impl Fn(&Contents) -> Vec<u8>,
-) -> Result<Vec<Contents>, Failure> {
+) -> Result<Vec<Contents>, RecordingError> {
     if known.is_some_and(|known| known.len() != stored.len()) {
-        return Err(Failure::usage("the recording has another number of buffers than the launch file"));
+        return Err(wrong("the recording has another number of buffers than the launch file"));
     }
     let mut buffers = Vec::new();
     for (at, stored) in stored.into_iter().enumerate() {
-        let wrong = || {
-            Failure::usage(format!(
-                "the recording's buffer `{}` is not as the launch file has it",
-                stored.name
-            ))
-        };
-        let element = Element::from_name(&stored.element).ok_or_else(wrong)?;
-        let count = crate::array::count(&stored.shape)?;
-        let size = count.checked_mul(element.bytes() as u64).ok_or_else(wrong)?;
+        let other =
+            || wrong(format!("the recording's buffer `{}` is not as the launch file has it", stored.name));
+        let element = Element::from_name(&stored.element).ok_or_else(other)?;
+        let count = count(&stored.shape).map_err(|error| wrong(error.to_string()))?;
+        let size = count.checked_mul(element.bytes() as u64).ok_or_else(other)?;
         let known = known.map(|known| &known[at]);
         if known.is_some_and(|known| {
             known.name != stored.name || known.array.element != element || known.array.shape != stored.shape
         }) {
-            return Err(wrong());
+            return Err(other());
         }
         let before = known.map(|known| known.before.clone()).unwrap_or_default();
         let bytes = if stored.changed {

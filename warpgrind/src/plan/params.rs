@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use ptx_frontend::{Function, Module, Param, TypeClass, Variable};
 use sim_core::DevicePtr;
 
-use crate::array::read_file;
-use crate::exit::{Failure, closest, quoted_list};
-use crate::modules;
-use crate::report::plural;
-use crate::run::plan::{LaunchPlan, Plan};
-use crate::value::Arg;
+use reports::{demangle, plural};
+
+use super::argument::Arg;
+use super::{LaunchPlan, Plan, PlanError};
+use crate::files::read_file;
+use crate::names::{closest, quoted_list};
 
 /// The parameters of a kernel.
-pub(crate) fn parameters<'a>(module: &'a Module, kernel: &'a Function) -> Vec<&'a Variable> {
+pub fn parameters<'a>(module: &'a Module, kernel: &'a Function) -> Vec<&'a Variable> {
     kernel
         .params
         .iter()
@@ -25,24 +25,24 @@ pub(crate) fn parameters<'a>(module: &'a Module, kernel: &'a Function) -> Vec<&'
 }
 
 /// `.u64 x`, `.b8 s[16]`.
-pub(crate) fn describe(parameter: &Variable) -> String {
+pub fn describe(parameter: &Variable) -> String {
     format!("{} {}", type_text(parameter), parameter.name) + &dimensions_text(parameter)
 }
 
 /// The type without dimensions: `.u64`, `.v4.f32`, with `.ptr .global` where it is said.
-pub(crate) fn type_text(parameter: &Variable) -> String {
+pub fn type_text(parameter: &Variable) -> String {
     let vector = if parameter.vector > 1 { format!(".v{}", parameter.vector) } else { String::new() };
     let pointer = parameter.pointer.map_or(String::new(), |pointer| format!(" .ptr .{}", pointer.space));
     format!("{vector}{}{pointer}", parameter.ty)
 }
 
 /// `[16]` for arrays, else empty.
-pub(crate) fn dimensions_text(parameter: &Variable) -> String {
+pub fn dimensions_text(parameter: &Variable) -> String {
     parameter.dimensions.iter().map(|extent| format!("[{extent}]")).collect()
 }
 
 /// `saxpy(.u32 n, .f32 a)`
-pub(crate) fn signature(module: &Module, kernel: &Function) -> String {
+pub fn signature(module: &Module, kernel: &Function) -> String {
     let list: Vec<String> = parameters(module, kernel).into_iter().map(describe).collect();
     format!("{}({})", kernel.name, list.join(", "))
 }
@@ -54,14 +54,14 @@ pub(crate) fn pack(
     plan: &Plan,
     launch: &LaunchPlan,
     addresses: &HashMap<&str, DevicePtr>,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, PlanError> {
     let parameters = parameters(module, kernel);
-    let wrong = |failure: Failure| failure.note(format!("the kernel is {}", signature(module, kernel)));
+    let wrong = |failure: PlanError| failure.note(format!("the kernel is {}", signature(module, kernel)));
     if parameters.len() != launch.args.len() {
         let (takes, given) = (parameters.len() as u64, launch.args.len());
-        let name = modules::demangle(&kernel.name).unwrap_or_else(|| kernel.name.to_string());
+        let name = demangle(&kernel.name).unwrap_or_else(|| kernel.name.to_string());
         let message = format!("kernel `{name}` takes {}, {given} given", plural(takes, "argument"));
-        return Err(wrong(Failure::usage(message)).at(plan.source.as_ref(), &launch.place));
+        return Err(wrong(PlanError::new(message)).at(plan.source.as_ref(), &launch.place));
     }
     let mut packed = vec![0; kernel.param_bytes as usize];
     for (at, (parameter, (arg, place))) in parameters.into_iter().zip(&launch.args).enumerate() {
@@ -72,7 +72,7 @@ pub(crate) fn pack(
         let start = parameter.offset as usize;
         let slot = packed.get_mut(start..start + bytes.len());
         slot.ok_or_else(|| {
-            Failure::usage(format!("parameter `{}` lies outside the buffer", parameter.name))
+            PlanError::new(format!("parameter `{}` lies outside the buffer", parameter.name))
         })?
         .copy_from_slice(&bytes);
     }
@@ -85,11 +85,11 @@ fn bytes_of(
     address_size: u32,
     plan: &Plan,
     addresses: &HashMap<&str, DevicePtr>,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, PlanError> {
     let is_aggregate = !parameter.dimensions.is_empty() || parameter.vector > 1;
     let exactly = |bytes: Vec<u8>| match bytes.len() as u64 == parameter.size {
         true => Ok(bytes),
-        false => Err(Failure::usage(format!(
+        false => Err(PlanError::new(format!(
             "{} given, the parameter `{}` has {}",
             plural(bytes.len() as u64, "byte"),
             describe(parameter),
@@ -111,25 +111,25 @@ fn bytes_of(
                             &address.wrapping_add(*offset).to_le_bytes()[..address_size as usize / 8],
                         );
                     }
-                    _ => return Err(Failure::usage("a part is `hex:…` or the address of a buffer")),
+                    _ => return Err(PlanError::new("a part is `hex:…` or the address of a buffer")),
                 }
             }
             exactly(whole)
         }
-        _ if is_aggregate => Err(Failure::usage(format!(
+        _ if is_aggregate => Err(PlanError::new(format!(
             "the parameter `{}` is {} as a whole",
             describe(parameter),
             plural(parameter.size, "byte")
         ))
         .help("give them as `hex:…` or `bytes:@FILE`")),
-        Arg::Scalar(scalar) => Ok(scalar.fit(parameter.ty)?),
+        Arg::Scalar(scalar) => scalar.fit(parameter.ty),
         Arg::Reference { name, offset } => {
             let address = addresses.get(name.as_str()).ok_or_else(|| unknown_buffer(name, plan))?;
             let is_address =
                 matches!(parameter.ty.class(), TypeClass::Bits | TypeClass::Unsigned | TypeClass::Signed)
                     && parameter.ty.bits() == address_size;
             if !is_address {
-                return Err(Failure::usage(format!(
+                return Err(PlanError::new(format!(
                     "a buffer's address does not fit the parameter's type {}",
                     parameter.ty
                 ))
@@ -139,13 +139,13 @@ fn bytes_of(
             }
             Ok(address.wrapping_add(*offset).to_le_bytes()[..address_size as usize / 8].to_vec())
         }
-        Arg::Buffer(_) => Err(Failure::usage("a buffer cannot be defined here")),
+        Arg::Buffer(_) => Err(PlanError::new("a buffer cannot be defined here")),
     }
 }
 
 /// There is no buffer of this name.
-pub(crate) fn unknown_buffer(name: &str, plan: &Plan) -> Failure {
-    let failure = Failure::usage(format!("there is no buffer `{name}`"));
+pub fn unknown_buffer(name: &str, plan: &Plan) -> PlanError {
+    let failure = PlanError::new(format!("there is no buffer `{name}`"));
     let names = || plan.buffers.keys().chain(plan.variables.keys()).map(String::as_str);
     match closest(name, names()) {
         Some(close) => failure.help(format!("did you mean `{close}`?")),
@@ -157,8 +157,7 @@ pub(crate) fn unknown_buffer(name: &str, plan: &Plan) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::parse_arg;
-    use indexmap::IndexMap;
+    use crate::plan::parse_arg;
     use ptx_frontend::Source;
 
     const TEXT: &str = "
@@ -167,18 +166,11 @@ mod tests {
         .address_size 64
         .visible .entry k(.param .u32 n, .param .f64 a, .param .u64 x, .param .align 4 .b8 s[8]) { ret; }";
 
-    fn packed(args: &[&str]) -> Result<Vec<u8>, Failure> {
+    fn packed(args: &[&str]) -> Result<Vec<u8>, PlanError> {
         let module = ptx_frontend::parse(Source::new("a.ptx", TEXT.into())).module.unwrap();
-        let plan = Plan {
-            source: None,
-            directory: Default::default(),
-            modules: Vec::new(),
-            buffers: IndexMap::new(),
-            variables: IndexMap::new(),
-            launches: Vec::new(),
-        };
+        let plan = Plan::default();
         let args = args.iter().map(|arg| (parse_arg(arg).unwrap().1, None)).collect();
-        let launch = LaunchPlan { args, ..LaunchPlan::single() };
+        let launch = LaunchPlan { args, ..LaunchPlan::default() };
         let (_, kernel) = module.kernels().next().unwrap();
         pack(&module, kernel, &plan, &launch, &HashMap::from([("x", 0x1000)]))
     }

@@ -4,22 +4,22 @@ use crate::array::Array;
 
 /// How far apart values of an array are from those of another.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Difference {
+pub struct Difference {
     /// Values compared.
-    pub(super) values: usize,
+    pub values: usize,
     /// Values that are not accepted.
-    pub(super) differing: usize,
+    pub differing: usize,
     /// Index of the first of them.
-    pub(super) first: Option<usize>,
+    pub first: Option<usize>,
     /// The largest distance between numbers, accepted or not, in units in the last place.
-    pub(super) largest: u64,
+    pub largest: u64,
     /// How many values are how far apart; only what occurs, nearest first.
-    pub(super) histogram: Vec<(Bin, usize)>,
+    pub histogram: Vec<(Bin, usize)>,
 }
 
 /// How far apart two values are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Bin {
+pub enum Bin {
     /// Equal bits.
     Equal,
     /// NaNs with different bits.
@@ -32,7 +32,7 @@ pub(super) enum Bin {
 
 impl Bin {
     /// First and last distance, if it is one of numbers.
-    pub(super) fn range(self) -> Option<(u64, u64)> {
+    pub fn range(self) -> Option<(u64, u64)> {
         match self {
             Self::Equal => Some((0, 0)),
             Self::Apart(n) => Some((1 << n, u64::MAX >> (63 - n))),
@@ -44,7 +44,7 @@ impl Bin {
 impl Difference {
     /// Compares arrays of one type and length. Without a tolerance only equal bits are accepted, else also numbers that
     /// are at most so far apart, and NaNs of any bits.
-    pub(super) fn of(one: &Array, other: &Array, tolerance: Option<u64>) -> Self {
+    pub fn of(one: &Array, other: &Array, tolerance: Option<u64>) -> Self {
         let element = one.element;
         let mut bins = [0usize; 67];
         let mut result =
@@ -91,7 +91,7 @@ fn slot(bin: Bin) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::Element;
+    use crate::array::Element;
 
     fn array(bits: &[u32]) -> Array {
         let bytes = bits.iter().flat_map(|value| value.to_le_bytes()).collect();

@@ -1,19 +1,18 @@
 //! Values that a run gave against values that were expected.
 
-use crate::array::Array;
-use crate::element::Element;
+use super::{Array, Element};
 
 /// How far a value may be from the expected one: within any of the bounds is enough.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub(crate) struct Tolerance {
+pub struct Tolerance {
     /// Units in the last place, or the difference of integers.
-    pub(crate) ulp: u64,
+    pub ulp: u64,
     /// Absolute difference.
-    pub(crate) abs: f64,
+    pub abs: f64,
     /// Difference relative to the expected value; added to `abs`.
-    pub(crate) rel: f64,
+    pub rel: f64,
     /// Whether NaNs must have the same bits; otherwise any NaN equals any other.
-    pub(crate) nan_bits: bool,
+    pub nan_bits: bool,
 }
 
 impl Tolerance {
@@ -34,33 +33,33 @@ impl Tolerance {
 
 /// What a comparison found.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Comparison {
+pub struct Comparison {
     /// Elements compared.
-    pub(crate) elements: usize,
+    pub elements: usize,
     /// Elements outside the tolerance.
-    pub(crate) mismatches: usize,
+    pub mismatches: usize,
     /// The first of them.
-    pub(crate) first: Option<Mismatch>,
+    pub first: Option<Mismatch>,
     /// The largest distance of any element, within the tolerance or not, and where it is;
     /// `u64::MAX` for a NaN against a number.
-    pub(crate) largest: (u64, usize),
+    pub largest: (u64, usize),
 }
 
 /// An element outside the tolerance.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Mismatch {
+pub struct Mismatch {
     /// Its index.
-    pub(crate) index: usize,
+    pub index: usize,
     /// Bits of the value that the run gave.
-    pub(crate) got: u64,
+    pub got: u64,
     /// Bits of the expected value.
-    pub(crate) expected: u64,
+    pub expected: u64,
     /// How many values apart.
-    pub(crate) distance: u64,
+    pub distance: u64,
 }
 
 /// Compares arrays of the same type and length.
-pub(crate) fn compare(got: &Array, expected: &Array, tolerance: &Tolerance) -> Comparison {
+pub fn compare(got: &Array, expected: &Array, tolerance: &Tolerance) -> Comparison {
     let element = got.element;
     let mut result = Comparison { elements: got.len(), mismatches: 0, first: None, largest: (0, 0) };
     for index in 0..got.len().min(expected.len()) {

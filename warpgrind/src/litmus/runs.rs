@@ -3,61 +3,52 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use device::Device;
 use memory_model::program::{Assertion, Cmp, Cond, Quantifier, Term};
 use memory_model::{Litmus, Options, Outcome, Property, check};
-use sim_core::{DeviceConfig, Simulator};
+use sim_core::{Backend, DeviceConfig, Simulator};
 
 use super::experiment::{self, NotRun, Plan, Seen};
-use crate::args::LitmusArgs;
-use crate::exit::Exit;
 
 /// Runs of one test.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
+pub struct Runs {
     /// On the simulator, if that was asked for.
-    pub(super) simulated: Option<Result<Seen, NotRun>>,
+    pub simulated: Option<Result<Seen, NotRun>>,
     /// On the device.
-    pub(super) device: Option<Result<Seen, NotRun>>,
+    pub device: Option<Result<Seen, NotRun>>,
     /// Every outcome that the model allows or that was seen.
-    pub(super) rows: Vec<Row>,
+    pub rows: Vec<Row>,
 }
 
 /// An outcome.
 #[derive(Debug)]
-pub(super) struct Row {
+pub struct Row {
     /// Values of the observables.
-    pub(super) values: Vec<i64>,
+    pub values: Vec<i64>,
     /// Whether the assertion's condition holds of it.
-    pub(super) satisfies: bool,
+    pub satisfies: bool,
     /// Whether the model allows it, if that is known.
-    pub(super) allowed: Option<bool>,
+    pub allowed: Option<bool>,
     /// How often it was seen.
-    pub(super) simulated: Option<u64>,
+    pub simulated: Option<u64>,
     /// How often it was seen.
-    pub(super) device: Option<u64>,
-}
-
-/// What is asked of a test.
-fn plan(args: &LitmusArgs, device: bool, instances: u64) -> Plan {
-    Plan { instances, seed: args.seed, weak: args.weak && !device, device, timeout: args.timeout }
+    pub device: Option<u64>,
 }
 
 impl Runs {
-    /// Runs a test as the command line asks.
-    pub(super) fn new(
+    /// Runs a test on the simulator and on a device, each if a plan is given for it, and asks the model about what was seen.
+    pub fn new(
         litmus: &Litmus,
         options: &Options,
-        args: &LitmusArgs,
-        device: Option<&Device>,
+        simulated: Option<Plan>,
+        device: Option<(&dyn Backend, Plan)>,
     ) -> Self {
         let mut runs = Self::default();
-        if let Some(instances) = args.simulate {
-            let simulator = Simulator::new(DeviceConfig::h200());
-            runs.simulated = Some(experiment::run(litmus, &simulator, plan(args, false, instances)));
+        if let Some(plan) = simulated {
+            runs.simulated = Some(experiment::run(litmus, &Simulator::new(DeviceConfig::h200()), plan));
         }
-        if let (Some(instances), Some(device)) = (args.device, device) {
-            runs.device = Some(experiment::run(litmus, device, plan(args, true, instances)));
+        if let Some((device, plan)) = device {
+            runs.device = Some(experiment::run(litmus, device, plan));
         }
         if runs.simulated.is_some() || runs.device.is_some() {
             runs.rows = rows(litmus, options, &runs);
@@ -65,30 +56,18 @@ impl Runs {
         runs
     }
 
-    fn both(&self) -> impl Iterator<Item = &Result<Seen, NotRun>> {
+    /// The runs that were asked for.
+    pub fn both(&self) -> impl Iterator<Item = &Result<Seen, NotRun>> {
         self.simulated.iter().chain(&self.device)
     }
 
     /// Outcomes that were seen and that the model forbids, with where they were seen first.
-    pub(super) fn alarms(&self) -> Vec<(&Row, &str)> {
+    pub fn alarms(&self) -> Vec<(&Row, &str)> {
         let seen = |values: &[i64]| {
             self.both().flatten().find_map(|seen| seen.outcomes.get(values)).map(|(_, place)| place.as_str())
         };
         let forbidden = self.rows.iter().filter(|row| row.allowed == Some(false));
         forbidden.filter_map(|row| Some((row, seen(&row.values)?))).collect()
-    }
-
-    /// The exit code that the runs lead to.
-    pub(super) fn exit(&self) -> Exit {
-        if self.both().any(|run| matches!(run, Err(NotRun::Failed(_)))) {
-            Exit::Faulted
-        } else if self.both().any(|run| matches!(run, Err(NotRun::Unsupported(_)))) {
-            Exit::Unsupported
-        } else if !self.alarms().is_empty() || self.both().flatten().any(|seen| seen.failed.is_some()) {
-            Exit::Findings
-        } else {
-            Exit::Clean
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Launch files; `cli/LAUNCH.md` describes the format.
+//! Launch files, read; `cli/LAUNCH.md` describes the format.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,10 @@ use serde::Deserialize;
 use sim_core::Dim3;
 use toml::{Spanned, Value};
 
-use crate::compare::Tolerance;
-use crate::exit::{Failure, closest, quoted_list};
-use crate::report::printable;
-use crate::run::plan::{BufferPlan, Expectation, LaunchPlan, Plan};
-use crate::value::{self, Arg, BufferSpec, Init};
+use super::argument::{Arg, BufferSpec, is_name, parse_arg};
+use super::{BufferPlan, Expectation, LaunchPlan, PRINTED, Plan, PlanError};
+use crate::array::{Init, Tolerance, parse_element, parse_init};
+use crate::names::{closest, quoted_list};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,31 +61,31 @@ struct Launch {
 }
 
 /// Reads the launch file `path`, whose text is `bytes`.
-pub(crate) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Plan, Failure> {
-    let source = Source::new(printable(path), bytes);
-    let at = |span: Range<usize>, message: String| Failure::usage(message).at(Some(&source), &Some(span));
+pub(super) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Plan, PlanError> {
+    let source = Source::new(reports::printable(path), bytes);
+    let at = |span: Range<usize>, message: String| PlanError::new(message).at(Some(&source), &Some(span));
     let file: File = toml::from_str(&source.text).map_err(|error| {
         let message = error.message().trim_end().replace('\n', "; ");
-        Failure::usage(message).at(Some(&source), &error.span().or(Some(0..0)))
+        PlanError::new(message).at(Some(&source), &error.span().or(Some(0..0)))
     })?;
 
     let buffers = |map: IndexMap<String, Spanned<Buffer>>, variables: bool| {
         map.into_iter()
             .map(|(name, buffer)| Ok((name, convert_buffer(buffer, variables, &at)?)))
-            .collect::<Result<IndexMap<_, _>, Failure>>()
+            .collect::<Result<IndexMap<_, _>, PlanError>>()
     };
     let buffers_by_name = buffers(file.buffers, false)?;
     let variables = buffers(file.variables, true)?;
     let names: Vec<&str> = buffers_by_name.keys().chain(variables.keys()).map(String::as_str).collect();
     if file.launches.is_empty() {
-        return Err(Failure::usage(format!("{} launches nothing", path.display()))
+        return Err(PlanError::new(format!("{} launches nothing", path.display()))
             .help("add a `[[launch]]` section with `kernel`, `grid`, `block` and `args`"));
     }
     let launches = file
         .launches
         .into_iter()
         .map(|launch| convert_launch(launch, &names, &at))
-        .collect::<Result<_, Failure>>()?;
+        .collect::<Result<_, PlanError>>()?;
     Ok(Plan {
         directory: path.parent().map(Path::to_path_buf).unwrap_or_default(),
         modules: file
@@ -104,13 +103,13 @@ pub(crate) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Plan, Failure> {
 fn convert_buffer(
     buffer: Spanned<Buffer>,
     is_variable: bool,
-    at: &impl Fn(Range<usize>, String) -> Failure,
-) -> Result<BufferPlan, Failure> {
+    at: &impl Fn(Range<usize>, String) -> PlanError,
+) -> Result<BufferPlan, PlanError> {
     let place = buffer.span();
     let buffer = buffer.into_inner();
     let element = buffer
         .element
-        .map(|name| value::parse_element(name.get_ref()).map_err(|error| at(name.span(), error)))
+        .map(|name| parse_element(name.get_ref()).map_err(|error| at(name.span(), error.to_string())))
         .transpose()?;
     let shape = buffer.shape.map(|shape| convert_shape(&shape, at)).transpose()?;
     let init_place = buffer.init.as_ref().map(Spanned::span);
@@ -148,22 +147,22 @@ fn convert_buffer(
     };
     let print = match buffer.print.as_ref().map(|print| (print.get_ref(), print.span())) {
         None | Some((Value::Boolean(false), _)) => None,
-        Some((Value::Boolean(true), _)) => Some(crate::run::PRINTED),
+        Some((Value::Boolean(true), _)) => Some(PRINTED),
         Some((Value::Integer(count), _)) if *count >= 0 => Some(*count as u64),
         Some((_, span)) => return Err(at(span, "`print` is true, false or a number of elements".into())),
     };
     let pointers = buffer.pointers.into_iter().map(|pointer| {
         let place = pointer.span();
         let (offset, text) = pointer.into_inner();
-        match value::parse_arg(&text) {
+        match parse_arg(&text) {
             Ok((None, target @ Arg::Reference { .. })) => Ok((offset, target)),
             _ => Err(at(place, format!("`{text}` is no address, such as `&x` or `&x+16`"))),
         }
     });
     Ok(BufferPlan {
         spec: BufferSpec { element, shape, init, output: None },
-        pointers: pointers.collect::<Result<_, Failure>>()?,
-        save: buffer.save.into_iter().collect(),
+        pointers: pointers.collect::<Result<_, PlanError>>()?,
+        save: buffer.save,
         print,
         expect,
         place: Some(place),
@@ -178,15 +177,15 @@ fn is_npy(path: &Path) -> bool {
 fn convert_launch(
     launch: Spanned<Launch>,
     names: &[&str],
-    at: &impl Fn(Range<usize>, String) -> Failure,
-) -> Result<LaunchPlan, Failure> {
+    at: &impl Fn(Range<usize>, String) -> PlanError,
+) -> Result<LaunchPlan, PlanError> {
     let place = Some(launch.span());
     let launch = launch.into_inner();
     let args = launch
         .args
         .iter()
         .map(|arg| Ok((convert_arg(arg.get_ref(), arg.span(), names, at)?, Some(arg.span()))))
-        .collect::<Result<_, Failure>>()?;
+        .collect::<Result<_, PlanError>>()?;
     Ok(LaunchPlan {
         kernel: launch.kernel,
         grid: convert_dim3(&launch.grid, at)?,
@@ -203,8 +202,8 @@ fn convert_arg(
     arg: &Value,
     span: Range<usize>,
     names: &[&str],
-    at: &impl Fn(Range<usize>, String) -> Failure,
-) -> Result<Arg, Failure> {
+    at: &impl Fn(Range<usize>, String) -> PlanError,
+) -> Result<Arg, PlanError> {
     let known = |name: &str| names.contains(&name);
     let text = match arg {
         Value::Array(parts) => {
@@ -215,7 +214,7 @@ fn convert_arg(
                     "a part of a structure is `hex:…` or the address of a buffer".into(),
                 )),
             });
-            return Ok(Arg::Parts(parts.collect::<Result<_, Failure>>()?));
+            return Ok(Arg::Parts(parts.collect::<Result<_, PlanError>>()?));
         }
         Value::String(name) if known(name) => {
             return Ok(Arg::Reference { name: name.clone(), offset: 0 });
@@ -234,7 +233,7 @@ fn convert_arg(
             (None, false) => failure.help(format!("the buffers are {}", quoted_list(names))),
         }
     };
-    match value::parse_arg(&text) {
+    match parse_arg(&text) {
         Ok((None, Arg::Reference { name, .. })) if !known(&name) => {
             Err(unknown(&name, format!("there is no buffer `{name}`")))
         }
@@ -243,18 +242,18 @@ fn convert_arg(
             format!("`{text}` defines a buffer; define it under [buffers.NAME] and pass its name"),
         )),
         Ok((None, arg)) => Ok(arg),
-        Err(_) if value::is_name(&text) => {
+        Err(_) if is_name(&text) => {
             Err(unknown(&text, format!("there is no buffer `{text}`, and it is no number")))
         }
-        Err(error) => Err(at(span, error)),
+        Err(error) => Err(at(span, error.message)),
     }
 }
 
 /// A number or an array of up to three.
 fn convert_dim3(
     value: &Spanned<Value>,
-    at: &impl Fn(Range<usize>, String) -> Failure,
-) -> Result<Dim3, Failure> {
+    at: &impl Fn(Range<usize>, String) -> PlanError,
+) -> Result<Dim3, PlanError> {
     let wrong =
         || at(value.span(), "an extent is a number or an array of one to three, such as [16, 16]".into());
     let one = |value: &Value| value.as_integer().and_then(|v| u32::try_from(v).ok()).ok_or_else(wrong);
@@ -270,8 +269,8 @@ fn convert_dim3(
 
 fn convert_shape(
     value: &Spanned<Value>,
-    at: &impl Fn(Range<usize>, String) -> Failure,
-) -> Result<Vec<u64>, Failure> {
+    at: &impl Fn(Range<usize>, String) -> PlanError,
+) -> Result<Vec<u64>, PlanError> {
     let wrong = || at(value.span(), "a shape is a number of elements or an array of extents".into());
     let one = |value: &Value| value.as_integer().and_then(|v| u64::try_from(v).ok()).ok_or_else(wrong);
     match value.get_ref() {
@@ -283,8 +282,8 @@ fn convert_shape(
 /// A number, an array of numbers, or a string of the argument language.
 fn convert_init(
     value: &Spanned<Value>,
-    at: &impl Fn(Range<usize>, String) -> Failure,
-) -> Result<Init, Failure> {
+    at: &impl Fn(Range<usize>, String) -> PlanError,
+) -> Result<Init, PlanError> {
     let number = |value: &Value| match value {
         Value::Integer(value) => Ok(value.to_string()),
         Value::Float(value) => Ok(format!("{value:?}")),
@@ -294,7 +293,7 @@ fn convert_init(
     };
     let wrong = |()| at(value.span(), "contents are a number, an array of numbers or a string".into());
     match value.get_ref() {
-        Value::String(text) => value::parse_init(text).map_err(|error| at(value.span(), error)),
+        Value::String(text) => parse_init(text).map_err(|error| at(value.span(), error.to_string())),
         Value::Array(list) => flatten(list, &number).map(Init::List).map_err(wrong),
         single => number(single).map(Init::Fill).map_err(wrong),
     }
@@ -316,7 +315,7 @@ fn flatten(list: &[Value], number: &impl Fn(&Value) -> Result<String, ()>) -> Re
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Plan, Failure> {
+    fn read(text: &str) -> Result<Plan, PlanError> {
         parse(Path::new("dir/launch.toml"), text.as_bytes().to_vec())
     }
 

@@ -1,7 +1,6 @@
 //! Whose doing it is that the simulator and a device differ.
 
 use super::verdict;
-use crate::exit::Failure;
 use crate::run::Outputs;
 
 /// How often a device that differs runs again, to see whether it differs from itself.
@@ -9,7 +8,7 @@ const REPEATS: usize = 3;
 
 /// Whose doing a difference is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cause {
+pub enum Cause {
     /// The device gives the same with its optimiser off, or something else again.
     Simulator {
         /// The optimiser changes the results too.
@@ -22,7 +21,7 @@ pub(super) enum Cause {
 }
 
 /// Another run of the device.
-pub(super) enum Evidence {
+pub enum Evidence {
     /// In the same manner.
     Again,
     /// With the optimiser off; there is none if it was off.
@@ -30,24 +29,27 @@ pub(super) enum Evidence {
 }
 
 /// Whether two runs of a device left the same, bit for bit.
-pub(super) fn same(one: &Outputs, other: &Outputs) -> bool {
+pub fn same(one: &Outputs, other: &Outputs) -> bool {
     verdict::compare(one, other, None).agrees()
 }
 
 /// That the device differs from itself, if it differs from the simulator.
-pub(super) fn order(simulator: &Outputs, device: &Outputs, tolerance: Option<u64>) -> Option<Cause> {
+pub fn order(simulator: &Outputs, device: &Outputs, tolerance: Option<u64>) -> Option<Cause> {
     (!verdict::compare(simulator, device, tolerance).agrees()).then_some(Cause::Order)
 }
 
 /// The cause, by further runs of the device and, as a device without optimisation, of the simulator; `None` if nothing
 /// differs.
-pub(super) fn find(
+///
+/// # Errors
+/// Those of the runs.
+pub fn find<E>(
     simulator: &Outputs,
     device: &Outputs,
     tolerance: Option<u64>,
-    mut run: impl FnMut(Evidence) -> Result<Option<Outputs>, Failure>,
-    simulate_unoptimised: impl FnOnce() -> Result<Outputs, Failure>,
-) -> Result<Option<Cause>, Failure> {
+    mut run: impl FnMut(Evidence) -> Result<Option<Outputs>, E>,
+    simulate_unoptimised: impl FnOnce() -> Result<Outputs, E>,
+) -> Result<Option<Cause>, E> {
     let agree = |one: &Outputs, other: &Outputs| verdict::compare(one, other, tolerance).agrees();
     if agree(simulator, device) {
         return Ok(None);
@@ -70,28 +72,11 @@ pub(super) fn find(
 
 impl Cause {
     /// Its name in reports.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Simulator { .. } => "simulator",
             Self::Optimiser => "optimiser",
             Self::Order => "order",
-        }
-    }
-
-    /// For people.
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            Self::Simulator { optimiser_too: false } => {
-                "the simulator's doing: the device gives the same with its optimiser off"
-            }
-            Self::Simulator { optimiser_too: true } => {
-                "the simulator's doing, and the optimiser's: with it off the device gives something else, but not what \
-                 the simulator gives"
-            }
-            Self::Optimiser => {
-                "the doing of the device's optimiser: with it off (`--device-opt 0`) both agree"
-            }
-            Self::Order => "the doing of the order of threads: the device differs from itself, run by run",
         }
     }
 }
@@ -109,7 +94,7 @@ mod tests {
     /// What the simulator and the device print, the device again, and without its optimiser.
     fn cause(simulator: &str, device: &str, again: &[&str], unoptimised: Option<&str>) -> Option<Cause> {
         let mut again = again.iter();
-        let found = find(
+        let found: Result<_, ()> = find(
             &printed(simulator),
             &printed(device),
             None,
@@ -121,7 +106,7 @@ mod tests {
             },
             || Ok(printed(simulator)),
         );
-        found.unwrap_or_else(|_| unreachable!())
+        found.unwrap()
     }
 
     #[test]

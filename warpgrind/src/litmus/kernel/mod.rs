@@ -29,7 +29,7 @@ type Translated<T> = Result<T, Box<Diagnostic>>;
 const MAX_THREADS: u32 = 64;
 
 /// Whether a text has the header of a litmus test.
-pub(super) fn is_test(text: &str) -> bool {
+pub fn is_test(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with("//@ litmus"))
 }
 
@@ -44,7 +44,10 @@ fn helped(span: Span, message: String, help: &str) -> Box<Diagnostic> {
 }
 
 /// Translates a kernel; `module` is what the front end made of `source`.
-pub(super) fn translate(source: &Source, module: &Module) -> Result<Litmus, Vec<Diagnostic>> {
+///
+/// # Errors
+/// The header is wrong, or an instruction has no counterpart: the code `L009` with the place in the text.
+pub fn translate(source: &Source, module: &Module) -> Result<Litmus, Vec<Diagnostic>> {
     let header = Header::read(source).map_err(|wrong| vec![*wrong])?;
     translate_with(source, module, &header).map_err(|wrong| vec![*wrong])
 }

@@ -7,30 +7,30 @@ use crate::array::Array;
 use crate::run::{Ended, Outputs};
 
 /// The comparison of two sides.
-pub(super) struct Verdict<'a> {
+pub struct Verdict<'a> {
     /// The launches that either side ran.
-    pub(super) launches: Vec<LaunchVerdict<'a>>,
+    pub launches: Vec<LaunchVerdict<'a>>,
     /// Buffers and variables, if both sides completed.
-    pub(super) buffers: Vec<BufferVerdict<'a>>,
+    pub buffers: Vec<BufferVerdict<'a>>,
 }
 
 /// A launch on both sides; a side that stopped earlier has none.
-pub(super) struct LaunchVerdict<'a> {
+pub struct LaunchVerdict<'a> {
     /// The kernel.
-    pub(super) kernel: &'a str,
+    pub kernel: &'a str,
     /// The simulator's.
-    pub(super) simulator: Option<&'a Ended>,
+    pub simulator: Option<&'a Ended>,
     /// The device's.
-    pub(super) device: Option<&'a Ended>,
+    pub device: Option<&'a Ended>,
     /// Both ended in the same way.
-    pub(super) same_end: bool,
+    pub same_end: bool,
     /// What was printed.
-    pub(super) printed: Printed,
+    pub printed: Printed,
 }
 
 /// What two launches printed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Printed {
+pub enum Printed {
     /// The same bytes.
     Equal,
     /// The same lines; their order is not defined.
@@ -42,20 +42,20 @@ pub(super) enum Printed {
 }
 
 /// A buffer on both sides.
-pub(super) struct BufferVerdict<'a> {
+pub struct BufferVerdict<'a> {
     /// Its name.
-    pub(super) name: &'a str,
+    pub name: &'a str,
     /// The simulator's.
-    pub(super) simulator: &'a Array,
+    pub simulator: &'a Array,
     /// The device's.
-    pub(super) device: &'a Array,
+    pub device: &'a Array,
     /// Where they differ.
-    pub(super) difference: Difference,
+    pub difference: Difference,
 }
 
 impl Verdict<'_> {
     /// Whether nothing differs.
-    pub(super) fn agrees(&self) -> bool {
+    pub fn agrees(&self) -> bool {
         self.launches
             .iter()
             .all(|launch| launch.same_end && !matches!(launch.printed, Printed::Different(..)))
@@ -63,17 +63,13 @@ impl Verdict<'_> {
     }
 
     /// Values compared.
-    pub(super) fn values(&self) -> u64 {
+    pub fn values(&self) -> u64 {
         self.buffers.iter().map(|buffer| buffer.difference.values as u64).sum()
     }
 }
 
 /// Compares what the same plan left on both sides.
-pub(super) fn compare<'a>(
-    simulator: &'a Outputs,
-    device: &'a Outputs,
-    tolerance: Option<u64>,
-) -> Verdict<'a> {
+pub fn compare<'a>(simulator: &'a Outputs, device: &'a Outputs, tolerance: Option<u64>) -> Verdict<'a> {
     let count = simulator.launches.len().max(device.launches.len());
     let launches = (0..count).filter_map(|at| {
         let (one, other) = (simulator.launches.get(at), device.launches.get(at));

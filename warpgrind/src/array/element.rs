@@ -4,35 +4,38 @@
 
 use half::{bf16, f16};
 
+use super::ArrayError;
+use crate::names::closest;
+
 macro_rules! elements {
     ($($name:ident $text:literal $bytes:literal $npy:literal $($alias:literal)*;)*) => {
         /// The type of a scalar or of one element of a buffer.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub(crate) enum Element {
+        pub enum Element {
             $(#[doc = concat!("`", $text, "`")] $name,)*
         }
 
         impl Element {
             /// All types.
-            pub(crate) const ALL: &'static [Element] = &[$(Element::$name),*];
+            pub const ALL: &'static [Element] = &[$(Element::$name),*];
 
             /// The name shown.
-            pub(crate) const fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self { $(Element::$name => $text,)* }
             }
 
             /// The type of this name; PTX's names (`s32`, `b32`) are accepted beside numpy's.
-            pub(crate) fn from_name(name: &str) -> Option<Self> {
+            pub fn from_name(name: &str) -> Option<Self> {
                 match name { $($text $(| $alias)* => Some(Element::$name),)* _ => None }
             }
 
             /// Size in bytes.
-            pub(crate) const fn bytes(self) -> usize {
+            pub const fn bytes(self) -> usize {
                 match self { $(Element::$name => $bytes,)* }
             }
 
             /// The type code of the `.npy` format.
-            pub(crate) const fn npy(self) -> &'static str {
+            pub const fn npy(self) -> &'static str {
                 match self { $(Element::$name => $npy,)* }
             }
         }
@@ -58,26 +61,26 @@ elements! {
 
 impl Element {
     /// Whether values are floating-point numbers.
-    pub(crate) const fn is_float(self) -> bool {
+    pub const fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::E4m3 | Self::E5m2)
     }
 
     /// Whether values are signed integers.
-    pub(crate) const fn is_signed(self) -> bool {
+    pub const fn is_signed(self) -> bool {
         matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
     }
 
-    const fn bits(self) -> u32 {
+    pub(crate) const fn bits(self) -> u32 {
         self.bytes() as u32 * 8
     }
 
     /// The bits that values of this type occupy.
-    pub(crate) const fn mask(self) -> u64 {
+    pub const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
 
     /// Least and greatest integer of an integer type.
-    pub(crate) const fn range(self) -> (i128, i128) {
+    pub const fn range(self) -> (i128, i128) {
         match self.is_signed() {
             true => (-(1 << (self.bits() - 1)), (1 << (self.bits() - 1)) - 1),
             false => (0, self.mask() as i128),
@@ -88,8 +91,11 @@ impl Element {
     ///
     /// Integers: decimal, `0x`, `0o`, `0b`, with `_` between digits. Floats: decimal, `inf`, `nan`,
     /// and `0x…` for the bits themselves.
-    pub(crate) fn parse(self, text: &str) -> Result<u64, String> {
-        let wrong = || format!("`{text}` is not a number of type {}", self.name());
+    ///
+    /// # Errors
+    /// [`ArrayError::Value`]: it is no number of this type.
+    pub fn parse(self, text: &str) -> Result<u64, ArrayError> {
+        let wrong = || ArrayError::Value(format!("`{text}` is not a number of type {}", self.name()));
         if self.is_float() && !is_prefixed(text) {
             let plain = text.replace('_', "");
             // `f32` is parsed as such: by way of f64 it would be rounded twice.
@@ -98,20 +104,21 @@ impl Element {
                 _ => self.encode_f64(plain.parse().map_err(|_| wrong())?),
             };
             return match !self.to_f64(bits).is_finite() && text.contains(|c: char| c.is_ascii_digit()) {
-                true => Err(format!("`{text}` is too large for {}", self.name())),
+                true => Err(ArrayError::Value(format!("`{text}` is too large for {}", self.name()))),
                 false => Ok(bits),
             };
         }
         let value = parse_integer(text).ok_or_else(wrong)?;
         let (low, high) = if self.is_float() { (0, self.mask() as i128) } else { self.range() };
         if value < low || value > high {
-            return Err(format!("`{text}` does not fit {}, which holds {low} to {high}", self.name()));
+            let message = format!("`{text}` does not fit {}, which holds {low} to {high}", self.name());
+            return Err(ArrayError::Value(message));
         }
         Ok(value as u64 & self.mask())
     }
 
     /// The value nearest to `value`; integers are truncated and saturate.
-    pub(crate) fn encode_f64(self, value: f64) -> u64 {
+    pub fn encode_f64(self, value: f64) -> u64 {
         match self {
             Self::F16 => f16::from_f64(value).to_bits().into(),
             Self::Bf16 => bf16::from_f64(value).to_bits().into(),
@@ -126,12 +133,12 @@ impl Element {
     }
 
     /// The integer as a value: modulo the size for integer types, rounded for floats.
-    pub(crate) fn encode_integer(self, value: i128) -> u64 {
+    pub fn encode_integer(self, value: i128) -> u64 {
         if self.is_float() { self.encode_f64(value as f64) } else { value as u64 & self.mask() }
     }
 
     /// The integer that the bits stand for.
-    pub(crate) fn to_integer(self, bits: u64) -> i128 {
+    pub fn to_integer(self, bits: u64) -> i128 {
         let bits = bits & self.mask();
         if self.is_signed() && bits >> (self.bits() - 1) == 1 {
             bits as i128 - (1 << self.bits())
@@ -141,7 +148,7 @@ impl Element {
     }
 
     /// The value as f64; 64-bit integers are rounded.
-    pub(crate) fn to_f64(self, bits: u64) -> f64 {
+    pub fn to_f64(self, bits: u64) -> f64 {
         match self {
             Self::F16 => f16::from_bits(bits as u16).to_f64(),
             Self::Bf16 => bf16::from_bits(bits as u16).to_f64(),
@@ -182,7 +189,7 @@ impl Element {
     }
 
     /// The value as text: the shortest decimal that gives the same bits back.
-    pub(crate) fn show(self, bits: u64) -> String {
+    pub fn show(self, bits: u64) -> String {
         match self {
             Self::F32 => format!("{:?}", f32::from_bits(bits as u32)),
             Self::F16 => format!("{:?}", f16::from_bits(bits as u16)),
@@ -193,18 +200,18 @@ impl Element {
     }
 
     /// The bits as `0x…` with all digits.
-    pub(crate) fn hex(self, bits: u64) -> String {
+    pub fn hex(self, bits: u64) -> String {
         format!("0x{:0width$x}", bits & self.mask(), width = self.bytes() * 2)
     }
 
     /// Whether the bits are a NaN.
-    pub(crate) fn is_nan(self, bits: u64) -> bool {
+    pub fn is_nan(self, bits: u64) -> bool {
         self.is_float() && self.to_f64(bits).is_nan()
     }
 
     /// How many representable values lie between two: units in the last place for floats (-0 is
     /// one below +0), the difference for integers. A NaN is `u64::MAX` from everything but a NaN.
-    pub(crate) fn distance(self, a: u64, b: u64) -> u64 {
+    pub fn distance(self, a: u64, b: u64) -> u64 {
         match (self.is_nan(a), self.is_nan(b)) {
             (true, true) => return 0,
             (false, false) => {}
@@ -221,7 +228,10 @@ impl Element {
     }
 
     /// Reads element `at` of packed little-endian bytes.
-    pub(crate) fn get(self, bytes: &[u8], at: usize) -> u64 {
+    ///
+    /// # Panics
+    /// If the bytes end before it.
+    pub fn get(self, bytes: &[u8], at: usize) -> u64 {
         let size = self.bytes();
         let mut word = [0; 8];
         word[..size].copy_from_slice(&bytes[at * size..][..size]);
@@ -229,9 +239,37 @@ impl Element {
     }
 
     /// Appends a value to packed little-endian bytes.
-    pub(crate) fn push(self, bytes: &mut Vec<u8>, bits: u64) {
+    pub fn push(self, bytes: &mut Vec<u8>, bits: u64) {
         bytes.extend_from_slice(&bits.to_le_bytes()[..self.bytes()]);
     }
+}
+
+/// An element type by name, with a suggestion for names of other languages.
+///
+/// # Errors
+/// [`ArrayError::Value`]
+pub fn parse_element(name: &str) -> Result<Element, ArrayError> {
+    Element::from_name(name).ok_or_else(|| {
+        let c_names = [
+            ("char", "i8"),
+            ("short", "i16"),
+            ("int", "i32"),
+            ("unsigned", "u32"),
+            ("uint", "u32"),
+            ("long", "i64"),
+            ("size_t", "u64"),
+            ("half", "f16"),
+            ("float", "f32"),
+            ("double", "f64"),
+        ];
+        let names = Element::ALL.iter().map(|element| element.name());
+        let known = c_names.iter().find(|(c, _)| *c == name).map(|&(_, ours)| ours);
+        let hint = match known.or_else(|| closest(name, names.clone())) {
+            Some(close) => format!("did you mean `{close}`?"),
+            None => format!("the types are {}", names.collect::<Vec<_>>().join(", ")),
+        };
+        ArrayError::Value(format!("unknown type `{name}`; {hint}"))
+    })
 }
 
 fn is_prefixed(text: &str) -> bool {
@@ -240,7 +278,7 @@ fn is_prefixed(text: &str) -> bool {
 }
 
 /// An integer literal: decimal, `0x`, `0o` or `0b`, with a sign and `_` between digits.
-pub(crate) fn parse_integer(text: &str) -> Option<i128> {
+pub fn parse_integer(text: &str) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -281,7 +319,7 @@ mod tests {
         fn hex_parses_for_unsigned_and_floats(element in element(), bits: u64) {
             prop_assume!(!element.is_signed());
             let bits = bits & element.mask();
-            prop_assert_eq!(element.parse(&element.hex(bits)), Ok(bits));
+            prop_assert_eq!(element.parse(&element.hex(bits)).unwrap(), bits);
         }
 
         #[test]
@@ -308,22 +346,22 @@ mod tests {
 
     #[test]
     fn integers_are_checked_for_range() {
-        assert_eq!(Element::I8.parse("-128"), Ok(0x80));
+        assert_eq!(Element::I8.parse("-128").unwrap(), 0x80);
         assert!(Element::I8.parse("128").is_err());
         assert!(Element::U32.parse("-1").is_err());
-        assert_eq!(Element::U32.parse("0xffff_ffff"), Ok(0xffff_ffff));
-        assert_eq!(Element::U64.parse("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(Element::U32.parse("0xffff_ffff").unwrap(), 0xffff_ffff);
+        assert_eq!(Element::U64.parse("18446744073709551615").unwrap(), u64::MAX);
         assert!(Element::U64.parse("--1").is_err());
         assert!(Element::U64.parse("0x-1").is_err());
     }
 
     #[test]
     fn floats_are_rounded_once() {
-        assert_eq!(Element::F32.parse("0.1"), Ok(u64::from(0.1f32.to_bits())));
-        assert_eq!(Element::F16.parse("65504"), Ok(0x7bff));
+        assert_eq!(Element::F32.parse("0.1").unwrap(), u64::from(0.1f32.to_bits()));
+        assert_eq!(Element::F16.parse("65504").unwrap(), 0x7bff);
         assert!(Element::F16.parse("70000").is_err());
-        assert_eq!(Element::F32.parse("-inf"), Ok(0xff80_0000));
-        assert_eq!(Element::Bf16.parse("0x3f80"), Ok(0x3f80));
+        assert_eq!(Element::F32.parse("-inf").unwrap(), 0xff80_0000);
+        assert_eq!(Element::Bf16.parse("0x3f80").unwrap(), 0x3f80);
     }
 
     #[test]
@@ -331,7 +369,7 @@ mod tests {
         assert_eq!(Element::E4m3.to_f64(0x7e), 448.0);
         assert_eq!(Element::E4m3.to_f64(0x01), 2f64.powi(-9));
         assert_eq!(Element::E5m2.to_f64(0x7b), 57344.0);
-        assert_eq!(Element::E4m3.parse("-1.5"), Ok(0xbc));
+        assert_eq!(Element::E4m3.parse("-1.5").unwrap(), 0xbc);
         // 17 lies between 16 and 18: the even code wins.
         assert_eq!(Element::E4m3.to_f64(Element::E4m3.encode_f64(17.0)), 16.0);
         assert!(Element::E4m3.parse("1000").is_err());

@@ -15,38 +15,40 @@ use crate::array::splitmix;
 
 /// Instances and where they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub struct Plan {
     /// Instances in all.
-    pub(super) instances: u64,
+    pub instances: u64,
     /// Seed of schedules, delays and placements.
-    pub(super) seed: u64,
+    pub seed: u64,
     /// Whether the simulator's memory is weak.
-    pub(super) weak: bool,
+    pub weak: bool,
     /// A real device: with memory stress, and with a gate at which the threads of an instance meet.
-    pub(super) device: bool,
+    pub device: bool,
     /// Time for all launches.
-    pub(super) timeout: Duration,
+    pub timeout: Duration,
 }
 
 /// What was seen.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub struct Seen {
     /// How often, by values of the observables, with the configuration of the first time.
-    pub(super) outcomes: BTreeMap<Vec<i64>, (u64, String)>,
+    pub outcomes: BTreeMap<Vec<i64>, (u64, String)>,
     /// Instances that ended with all their threads done and that the test's filter lets through.
-    pub(super) complete: u64,
+    pub complete: u64,
     /// Instances with a thread that gave up waiting.
-    pub(super) incomplete: u64,
+    pub incomplete: u64,
     /// Launches that ended otherwise than by the end of all threads, with the first reason.
-    pub(super) failed: Option<String>,
+    pub failed: Option<String>,
 }
 
 /// Why there are no counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum NotRun {
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRun {
     /// The test has something that a kernel cannot have, or that the simulator does not support.
+    #[error("{0}")]
     Unsupported(String),
     /// The backend refused.
+    #[error("{0}")]
     Failed(String),
 }
 
@@ -68,7 +70,10 @@ const SIMULATOR_BLOCKS: u32 = 256;
 const STRIDE: u32 = 1024;
 
 /// Runs instances of a test and counts outcomes.
-pub(super) fn run(litmus: &Litmus, backend: &dyn Backend, plan: Plan) -> Result<Seen, NotRun> {
+///
+/// # Errors
+/// The test is no kernel, or the backend refuses it.
+pub fn run(litmus: &Litmus, backend: &dyn Backend, plan: Plan) -> Result<Seen, NotRun> {
     // The simulator has one device, and memory that is reached in one way only.
     let litmus = &if plan.device { litmus.clone() } else { folded(litmus) };
     let kernel = Kernel::new(litmus).map_err(|why| NotRun::Unsupported(why.0))?;

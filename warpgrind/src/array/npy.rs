@@ -3,14 +3,13 @@
 //! Written by hand because the crates that read it bring a parser generator and an assembler step
 //! with them; the header of what numpy writes is one flat dictionary.
 
-use crate::array::Array;
-use crate::element::Element;
+use super::{Array, Element};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Reads an array. `wanted` gives meaning to types that numpy cannot name (`bf16` and fp8, stored
 /// as raw or unsigned elements of the same size) and is otherwise required to be the stored one.
-pub(crate) fn read(bytes: &[u8], wanted: Option<Element>) -> Result<Array, String> {
+pub(super) fn read(bytes: &[u8], wanted: Option<Element>) -> Result<Array, String> {
     let rest = bytes.strip_prefix(MAGIC).ok_or("not a .npy file: it does not start with \\x93NUMPY")?;
     let cut = || "the .npy header is cut off".to_string();
     let major = *rest.first().ok_or_else(cut)?;
@@ -51,7 +50,7 @@ pub(crate) fn read(bytes: &[u8], wanted: Option<Element>) -> Result<Array, Strin
 }
 
 /// Writes an array in format version 1, C order.
-pub(crate) fn write(array: &Array) -> Vec<u8> {
+pub(super) fn write(array: &Array) -> Vec<u8> {
     let shape: String = array.shape.iter().map(|extent| format!("{extent},")).collect();
     let shape = if array.shape.len() > 1 { shape.trim_end_matches(',') } else { &shape };
     let mut header =
