@@ -4,26 +4,7 @@ use std::time::Duration;
 
 use sim_core::{Error, Finding, FindingKind, Launch, LaunchReport, Outcome, Stats};
 
-use crate::error::{CallError, Code};
-
-/// The kind of finding that a code stands for; `None` if it is not about a kernel's fault.
-///
-/// The device does not say more than the class ([`FindingKind::class`]): an illegal address is given as out of
-/// bounds, whether it was null, freed or behind the end.
-pub(crate) fn kind_of(code: Code) -> Option<FindingKind> {
-    Some(match code.0 {
-        700 => FindingKind::OutOfBounds,
-        702 => FindingKind::LimitReached,
-        710 => FindingKind::AssertionFailed,
-        714 => FindingKind::StackOverflow,
-        715 => FindingKind::Trap,
-        716 => FindingKind::Misaligned,
-        717 => FindingKind::WrongSpace,
-        718 => FindingKind::InvalidTarget,
-        719 => FindingKind::Trap,
-        _ => return None,
-    })
-}
+use crate::error::CallError;
 
 /// How a launch ended, before it is put into the simulator's words.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
@@ -67,7 +48,8 @@ impl Ended {
                 (FindingKind::LimitReached, format!("the kernel did not end within {limit:?}"), Vec::new())
             }
             Some(Stop::Failed(error)) => {
-                let kind = kind_of(error.code).ok_or_else(|| Error::Backend(error.to_string()))?;
+                let kind = FindingKind::of_cuda_error(error.code.0)
+                    .ok_or_else(|| Error::Backend(error.to_string()))?;
                 let said = String::from_utf8_lossy(&self.errors);
                 let lines = said.lines().filter(|line| !line.trim().is_empty());
                 let notes = lines.map(|line| format!("the device wrote: {line}")).collect();

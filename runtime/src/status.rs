@@ -136,23 +136,24 @@ impl From<sim_core::Error> for Status {
     }
 }
 
-/// The code that a fault in a kernel leaves in its context.
+/// The code that a finding which stopped a kernel leaves in its context.
 pub(crate) fn of_finding(kind: sim_core::FindingKind) -> Status {
-    use sim_core::FindingKind as K;
-    match kind {
-        // A device sees a stack that grew too far, and a call of data, as an access that is not possible.
-        K::OutOfBounds
-        | K::NullPointer
-        | K::UseAfterFree
-        | K::WriteToReadOnly
-        | K::StackOverflow
-        | K::InvalidTarget => Status::ILLEGAL_ADDRESS,
-        K::Misaligned => Status::MISALIGNED_ADDRESS,
-        K::WrongSpace => Status::INVALID_ADDRESS_SPACE,
-        K::AssertionFailed => Status::ASSERT,
-        K::WarpSyncMismatch => Status::ILLEGAL_INSTRUCTION,
-        K::Deadlock | K::BarrierMismatch | K::LimitReached => Status::LAUNCH_TIMEOUT,
-        K::Unsupported => Status::NOT_SUPPORTED,
-        _ => Status::LAUNCH_FAILED,
+    match kind.cuda_error() {
+        Some(number) => Status(number),
+        None if kind == sim_core::FindingKind::Unsupported => Status::NOT_SUPPORTED,
+        None => Status::LAUNCH_FAILED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_leave_codes_that_have_names() {
+        for &kind in sim_core::FindingKind::ALL {
+            let Status(code) = of_finding(kind);
+            assert!(code != 0 && Status::CODES.iter().any(|(known, ..)| *known == code), "{kind:?}");
+        }
     }
 }
