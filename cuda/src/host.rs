@@ -100,7 +100,6 @@ impl Host for Program {
     fn pick(&self, kernel: &str) -> Picked {
         let settings = Settings::of_process();
         let picked = settings.pick.takes(kernel);
-        signals::launching();
         session::add(Count::Launches, 1);
         session::add(Count::Picked, u64::from(picked));
         Picked { options: if picked { settings.checked.clone() } else { settings.plain.clone() }, picked }
@@ -140,7 +139,14 @@ impl Host for Program {
         if picked && settings.record {
             session::record(&LaunchJson::new(launch, options, report, &sources));
         }
-        signals::launched();
+    }
+
+    fn begins(&self) {
+        signals::begins();
+    }
+
+    fn ended(&self) {
+        signals::ended();
     }
 
     fn warn(&self, text: &str) {

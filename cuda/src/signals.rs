@@ -51,9 +51,8 @@ pub(crate) fn watch() {
         return;
     }
     let process = std::process::id();
-    let asked = ASKED.clone();
     for signal in [SIGINT, SIGTERM].into_iter().filter(|&signal| is_default(signal)) {
-        let asked = asked.clone();
+        let asked = ASKED.clone();
         let handler = move || {
             // A child of `fork` has no thread that waits; who asks twice does not want to wait.
             if std::process::id() != process || asked.swap(true, SeqCst) {
@@ -77,12 +76,12 @@ fn is_default(signal: c_int) -> bool {
 }
 
 /// A launch begins.
-pub(crate) fn launching() {
+pub(crate) fn begins() {
     RUNNING.fetch_add(1, SeqCst);
 }
 
-/// A launch has ended and said what there was to say.
-pub(crate) fn launched() {
+/// A launch has ended, whatever came of it, and said what there was to say.
+pub(crate) fn ended() {
     RUNNING.fetch_sub(1, SeqCst);
     if ASKED.load(SeqCst) && SIGNAL.load(SeqCst) != 0 {
         end();

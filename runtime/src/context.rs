@@ -61,6 +61,22 @@ const PERSISTING: u64 = 3_932_160;
 /// Most threads in a grid that one worker runs: starting a second one takes as long.
 const SMALL_GRID: u128 = 4096;
 
+/// A launch from its beginning to its end, however that comes.
+struct Running<'a>(&'a dyn Host);
+
+impl<'a> Running<'a> {
+    fn new(host: &'a dyn Host) -> Self {
+        host.begins();
+        Self(host)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.ended();
+    }
+}
+
 impl Context {
     pub(crate) fn new(device: Arc<Device>, flags: u32) -> Arc<Context> {
         Arc::new_cyclic(|weak| Context {
@@ -611,6 +627,7 @@ impl Context {
 
     /// Runs a kernel to its end.
     fn launch(&self, call: &KernelCall) -> Result {
+        let _running = Running::new(self.host());
         let launch = &call.launch;
         let module = &call.function.module;
         let Picked { mut options, picked } = self.host().pick(&launch.kernel);

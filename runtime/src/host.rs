@@ -80,6 +80,12 @@ pub trait Host: Send + Sync {
     /// Prints what kernels printed.
     fn print(&self, text: &[u8]);
 
+    /// A launch begins: nothing of it was done yet.
+    fn begins(&self) {}
+
+    /// A launch that began has ended, whatever came of it: refused and panicked ones, too.
+    fn ended(&self) {}
+
     /// How the next launch of a kernel is run.
     fn pick(&self, kernel: &str) -> Picked;
 
@@ -88,7 +94,7 @@ pub trait Host: Send + Sync {
         None
     }
 
-    /// A launch ended.
+    /// A launch ran to an end.
     fn launched(&self, launched: &Launched<'_>);
 
     /// Something that a person should know.

@@ -1,0 +1,50 @@
+//! A program around the runtime that has no memory and remembers what it is told.
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use runtime::{Allocation, Context, Host, Launched, Picked, Result, Runtime, Status};
+use sim_core::{DeviceConfig, RunOptions};
+
+/// The program.
+#[derive(Default)]
+pub struct Program {
+    /// What it was warned of.
+    pub warned: Mutex<Vec<String>>,
+    /// Launches that have begun, and that have ended.
+    pub launches: [AtomicI32; 2],
+}
+
+impl Host for Program {
+    fn read(&self, _: u64, _: usize, _: &mut dyn FnMut(&[u8])) {}
+    fn write(&self, _: u64, _: usize, _: &mut dyn FnMut(&mut [u8])) {}
+    fn call(&self, _: u64, _: u64) {}
+    fn shared(&self, _: &Arc<Context>, _: u64) -> Result<u64> {
+        Err(Status::OUT_OF_MEMORY)
+    }
+    fn release(&self, _: &Allocation) {}
+    fn print(&self, _: &[u8]) {}
+    fn begins(&self) {
+        self.launches[0].fetch_add(1, SeqCst);
+    }
+    fn ended(&self) {
+        self.launches[1].fetch_add(1, SeqCst);
+    }
+    fn pick(&self, kernel: &str) -> Picked {
+        assert!(!kernel.contains("panics"), "on purpose");
+        Picked { options: RunOptions::default(), picked: false }
+    }
+    fn launched(&self, _: &Launched<'_>) {}
+    fn warn(&self, text: &str) {
+        self.warned.lock().unwrap().push(text.into());
+    }
+}
+
+/// A context on a device of its own.
+pub fn context() -> (Arc<Program>, Runtime, Arc<Context>) {
+    let program = Arc::new(Program::default());
+    let runtime = Runtime::new(&DeviceConfig::h200(), 1, program.clone());
+    let context = runtime.device(0).unwrap().create_context(0);
+    (program, runtime, context)
+}
