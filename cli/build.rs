@@ -13,22 +13,12 @@ use std::{env, fs};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-const FILES: [&str; 7] = [
-    "libwarpgrind_cuda.so",
-    "libcudart.so.12",
-    "libcudart.so.13",
-    "libnvrtc.so.12",
-    "libnvrtc.so.13",
-    "libnvJitLink.so.12",
-    "libnvJitLink.so.13",
-];
-
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let mut list = String::from("&[");
     let mut hash = DefaultHasher::new();
-    let files: &[&str] = if env::var_os("HOST") == env::var_os("TARGET") { &FILES } else { &[] };
-    for file in files {
+    let is_own = env::var_os("HOST") == env::var_os("TARGET");
+    for file in protocol::libraries::all().filter(|_| is_own) {
         let from = Path::new(cuda::BUILT).join(file);
         println!("cargo:rerun-if-changed={}", from.display());
         let bytes = fs::read(&from).unwrap_or_else(|error| panic!("{}: {error}", from.display()));

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use protocol::libraries;
+
 fn main() {
     println!("cargo:rerun-if-changed=names");
     println!("cargo:rerun-if-changed=src");
@@ -54,7 +56,7 @@ fn main() {
     text.push_str(" }\n");
 
     let mut runtime: BTreeSet<String> = BTreeSet::new();
-    for version in ["12", "13"] {
+    for version in libraries::VERSIONS {
         let path = format!("names/runtime{version}.txt");
         let names = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         let names: Vec<&str> = names.lines().collect();
@@ -146,7 +148,7 @@ fn jit_libraries(out: &Path) {
         let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
         text.lines().map(str::to_string).collect()
     };
-    for version in ["12", "13"] {
+    for version in libraries::VERSIONS {
         let compiler = list("names/nvrtc.txt");
         let compiler = compiler.iter().map(|name| (name.clone(), name.clone()));
         shim(out, &format!("libnvrtc.so.{version}"), &compiler.collect::<Vec<_>>());
@@ -185,7 +187,8 @@ fn shim(out: &Path, library: &str, names: &[(String, String)]) {
     let soname = format!("-Wl,-soname,{library}");
     let map = format!("-Wl,--version-script={}", path("shim.map").display());
     // Preloaded ones find the driver library beside their folder, whatever the program does to the variables.
-    let options = [&*soname, &map, "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN/../lib"];
+    let rpath = format!("-Wl,-rpath,$ORIGIN/../{}", libraries::FOLDER);
+    let options = [&*soname, &map, "-Wl,--no-as-needed", &*rpath];
     link(&options, &[path("shim.s"), stub], &path(library));
     // Beside the driver library, where `warpgrind exec` finds them.
     for target in [profile(out).join(library), profile(out).join("deps").join(library)] {

@@ -7,8 +7,7 @@ use runtime::{Result, Status};
 
 use crate::thread::is_in_callback;
 
-/// A handle as C programs hold it.
-pub(crate) type Handle = u64;
+pub(crate) use cuda_abi::Handle;
 
 /// Defines functions of the driver interface. A body is a block that ends in a `Result`.
 ///

@@ -5,14 +5,15 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use protocol::{Color, Count};
 use reports::finding::{self, Sources};
 use reports::{LaunchJson, readable, stats, summary};
 use runtime::{Allocation, Completed, Context, Host, Kind, Launched, Picked, Result};
 
 use crate::driver::host_memory;
 use crate::save;
-use crate::session::{self, Count};
-use crate::settings::{Color, Pick, Settings};
+use crate::session;
+use crate::settings::{Pick, Settings};
 use crate::signals;
 use crate::thread::in_callback;
 

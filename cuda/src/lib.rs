@@ -33,4 +33,3 @@ mod settings;
 mod signals;
 mod state;
 mod thread;
-mod types;

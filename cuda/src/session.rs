@@ -1,7 +1,4 @@
 //! The `warpgrind exec` that started the program: what it is told of launches.
-//!
-//! Its folder has a file of counters that all processes of the program share, and gets a file of JSON
-//! documents, one a line, from each process that notes launches.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -10,26 +7,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use protocol::Count;
 use reports::LaunchJson;
-use serde_json::Value;
 
 use crate::settings::Settings;
 
-/// A counter; its number is its place in the file.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Count {
-    Processes,
-    Launches,
-    Picked,
-    Findings,
-}
+type Words = [AtomicU64; Count::WORDS];
 
-const COUNTS: usize = Count::Findings as usize + 1;
-
-/// Maps the counters of a session.
-fn map(session: &Path) -> Option<&'static [AtomicU64; COUNTS]> {
-    let file = OpenOptions::new().read(true).write(true).open(session.join("counts")).ok()?;
-    let bytes = size_of::<[AtomicU64; COUNTS]>();
+/// Maps the counters of a session, if it speaks our version.
+fn map(session: &Path) -> Option<&'static Words> {
+    let file = OpenOptions::new().read(true).write(true).open(session.join(protocol::COUNTS)).ok()?;
+    let bytes = size_of::<Words>();
     if file.metadata().ok()?.len() < bytes as u64 {
         return None;
     }
@@ -37,16 +25,33 @@ fn map(session: &Path) -> Option<&'static [AtomicU64; COUNTS]> {
     // SAFETY: a new mapping of an open file, at a place that the system chooses.
     let start =
         unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+    if start == libc::MAP_FAILED {
+        return None;
+    }
     // SAFETY: the mapping is aligned to a page, as large as the array, and never removed. Other processes
     // change it atomically too.
-    (start != libc::MAP_FAILED).then(|| unsafe { &*start.cast_const().cast() })
+    let words: &Words = unsafe { &*start.cast_const().cast() };
+    (words[0].load(Relaxed) == protocol::VERSION).then_some(words)
+}
+
+/// The counters of the session, if there is one; a session of another version is told of once.
+fn counters() -> Option<&'static Words> {
+    static COUNTERS: OnceLock<Option<&'static Words>> = OnceLock::new();
+    *COUNTERS.get_or_init(|| {
+        let session = Settings::of_process().session.as_ref()?;
+        let counters = map(session);
+        if counters.is_none() && session.join(protocol::COUNTS).exists() {
+            eprintln!(
+                "warpgrind: `warpgrind exec` is of another version than its library; it learns nothing of this process"
+            );
+        }
+        counters
+    })
 }
 
 /// Adds to a counter.
 pub(crate) fn add(count: Count, amount: u64) {
-    static COUNTERS: OnceLock<Option<&'static [AtomicU64; COUNTS]>> = OnceLock::new();
-    let counters = COUNTERS.get_or_init(|| map(Settings::of_process().session.as_ref()?));
-    if let Some(counters) = counters {
+    if let Some(counters) = counters() {
         counters[count as usize].fetch_add(amount, Relaxed);
     }
 }
@@ -56,16 +61,11 @@ pub(crate) fn record(launch: &LaunchJson) {
     static FILE: OnceLock<Option<Mutex<File>>> = OnceLock::new();
     let process = std::process::id();
     let file = FILE.get_or_init(|| {
-        let path = Settings::of_process().session.as_ref()?.join(format!("{process}.jsonl"));
+        counters()?;
+        let path = protocol::notes_of(Settings::of_process().session.as_ref()?, process);
         OpenOptions::new().create(true).append(true).open(path).ok().map(Mutex::new)
     });
-    let Some(file) = file else { return };
-    let Ok(mut document) = serde_json::to_value(launch) else { return };
-    if let Value::Object(members) = &mut document {
-        members.insert("process".into(), process.into());
-    }
-    let mut line = serde_json::to_vec(&document).unwrap_or_default();
-    line.push(b'\n');
+    let (Some(file), Some(line)) = (file, protocol::note(launch, process)) else { return };
     // Nobody is left to be told when this fails. One call writes the line, so that those of a forked child
     // do not get into it.
     let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::time::Duration;
 
+use protocol::{Color, Tool};
 use sim_core::{DeviceConfig, RunOptions};
 
 /// What the environment says.
@@ -30,15 +30,6 @@ pub(crate) struct Settings {
     pub save: Option<PathBuf>,
 }
 
-/// Whether messages have colours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Color {
-    /// On terminals.
-    Auto,
-    Always,
-    Never,
-}
-
 /// Which launches are checked further.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pick {
@@ -49,78 +40,59 @@ pub(crate) struct Pick {
     pub count: Option<u64>,
 }
 
-/// A variable; one that is set to nothing counts as not set.
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|text| !text.is_empty())
-}
-
-fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
-    let text = variable(name)?;
-    match text.parse() {
-        Ok(value) => Some(value),
-        Err(_) => {
-            eprintln!("warpgrind: {name}={text} is not a number and counts for nothing");
-            None
-        }
-    }
-}
-
 impl Settings {
     /// Those of this process, read once.
     pub(crate) fn of_process() -> &'static Settings {
         static SETTINGS: OnceLock<Settings> = OnceLock::new();
         SETTINGS.get_or_init(|| {
-            let tools = std::env::var("WARPGRIND_TOOL").unwrap_or_default();
-            let tool = |name: &str| tools.split(',').any(|tool| tool == name);
-            let path = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-            let is_set = |name: &str| path(name).is_some();
-            let h200 = DeviceConfig::h200();
-            let device = DeviceConfig {
-                track_initialization: tool("initcheck"),
-                sm: number("WARPGRIND_SM").unwrap_or(h200.sm),
-                multiprocessors: number("WARPGRIND_MULTIPROCESSORS").unwrap_or(h200.multiprocessors).max(1),
-                global_memory: number("WARPGRIND_MEMORY").unwrap_or(h200.global_memory),
-                ..h200
-            };
-            let plain = RunOptions {
-                jobs: number("WARPGRIND_JOBS").unwrap_or(0),
-                seed: number("WARPGRIND_SEED").unwrap_or(0),
-                timeout: number("WARPGRIND_TIMEOUT_MS").map(Duration::from_millis),
-                interrupt: Some(crate::signals::ASKED.clone()),
-                ..RunOptions::default()
-            };
-            if let Some(bytes) = number("WARPGRIND_HOST_MEMORY") {
-                sim_core::limit_host_memory(bytes);
-            }
-            let stats = is_set("WARPGRIND_STATS");
-            let checked = RunOptions {
-                initcheck: tool("initcheck"),
-                synccheck: tool("synccheck"),
-                watcher: tool("racecheck").then(racecheck::watcher),
-                count_memory: stats,
-                ..plain.clone()
-            };
-            let pick = Pick {
-                filter: variable("WARPGRIND_FILTER"),
-                skip: number("WARPGRIND_LAUNCH_SKIP").unwrap_or(0),
-                count: number("WARPGRIND_LAUNCH_COUNT"),
-            };
-            Settings {
-                device,
-                devices: number("WARPGRIND_DEVICES").unwrap_or(1).min(64),
-                plain,
-                checked,
-                pick,
-                record: is_set("WARPGRIND_RECORD"),
-                stats,
-                color: match std::env::var("WARPGRIND_COLOR").as_deref() {
-                    Ok("always") => Color::Always,
-                    Ok("never") => Color::Never,
-                    _ => Color::Auto,
+            let told = protocol::Settings::read(
+                |name| std::env::var_os(name),
+                |name, text| {
+                    eprintln!("warpgrind: {name}={} means nothing and counts for nothing", text.display())
                 },
-                session: path("WARPGRIND_SESSION"),
-                save: path("WARPGRIND_SAVE_LAUNCHES"),
-            }
+            );
+            Settings::new(told)
         })
+    }
+
+    fn new(told: protocol::Settings) -> Settings {
+        let tool = |tool| told.tools.as_ref().is_some_and(|tools| tools.contains(&tool));
+        let h200 = DeviceConfig::h200();
+        let device = DeviceConfig {
+            track_initialization: tool(Tool::Initcheck),
+            sm: told.sm.unwrap_or(h200.sm),
+            multiprocessors: told.multiprocessors.unwrap_or(h200.multiprocessors).max(1),
+            global_memory: told.memory.unwrap_or(h200.global_memory),
+            ..h200
+        };
+        let plain = RunOptions {
+            jobs: told.jobs.unwrap_or(0),
+            seed: told.seed.unwrap_or(0),
+            timeout: told.timeout,
+            interrupt: Some(crate::signals::ASKED.clone()),
+            ..RunOptions::default()
+        };
+        if let Some(bytes) = told.host_memory {
+            sim_core::limit_host_memory(bytes);
+        }
+        let checked = RunOptions {
+            initcheck: tool(Tool::Initcheck),
+            synccheck: tool(Tool::Synccheck),
+            watcher: tool(Tool::Racecheck).then(racecheck::watcher),
+            count_memory: told.stats.is_some(),
+            ..plain.clone()
+        };
+        Settings {
+            device,
+            devices: told.devices.unwrap_or(1).min(64) as usize,
+            plain,
+            checked,
+            pick: Pick { filter: told.filter, skip: told.launch_skip.unwrap_or(0), count: told.launch_count },
+            record: told.record.is_some(),
+            stats: told.stats.is_some(),
+            color: told.color.unwrap_or(Color::Auto),
+            session: told.session,
+            save: told.save_launches,
+        }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn initialize() -> &'static Runtime {
         unsafe { libc::atexit(at_exit) };
         // SAFETY: the function only writes an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        crate::session::add(crate::session::Count::Processes, 1);
+        crate::session::add(protocol::Count::Processes, 1);
         let settings = Settings::of_process();
         if settings.session.is_some() {
             crate::signals::watch();

@@ -6,64 +6,16 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
 use std::path::Path;
 
+use cuda_abi::driver::{LaunchConfig, MemAccessDesc, MemAllocationProp};
+use cuda_abi::{Handle, Status};
 use libloading::Library;
 
-use crate::error::{CallError, Code};
+use crate::error::CallError;
 
 /// `CUdevice`.
 pub(crate) type RawDevice = c_int;
 /// `CUdeviceptr`.
-pub(crate) type Pointer = u64;
-/// `CUcontext`, `CUmodule`, `CUfunction`, `CUstream`, `CUlinkState`: never followed here.
-pub(crate) type Handle = *mut c_void;
-
-/// `CUmemLocation`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct MemLocation {
-    pub(crate) kind: c_int,
-    pub(crate) id: c_int,
-}
-
-/// `CUmemAllocationProp`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct MemProp {
-    pub(crate) kind: c_int,
-    pub(crate) handle_types: c_int,
-    pub(crate) location: MemLocation,
-    pub(crate) win32: *mut c_void,
-    pub(crate) flags: [u8; 8],
-}
-
-/// `CUmemAccessDesc`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct MemAccess {
-    pub(crate) location: MemLocation,
-    pub(crate) flags: c_int,
-}
-
-/// `CUlaunchAttribute`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct LaunchAttribute {
-    pub(crate) id: c_uint,
-    pub(crate) pad: c_uint,
-    pub(crate) value: [u32; 16],
-}
-
-/// `CUlaunchConfig`.
-#[repr(C)]
-pub(crate) struct LaunchConfig {
-    pub(crate) grid: [c_uint; 3],
-    pub(crate) block: [c_uint; 3],
-    pub(crate) shared_bytes: c_uint,
-    pub(crate) stream: Handle,
-    pub(crate) attributes: *mut LaunchAttribute,
-    pub(crate) attribute_count: c_uint,
-}
-
+pub(crate) type Pointer = cuda_abi::Address;
 /// `cuGetErrorName`, `cuGetErrorString`.
 type ErrorText = unsafe extern "system" fn(u32, *mut *const c_char) -> u32;
 
@@ -109,7 +61,7 @@ macro_rules! functions {
                 pub(crate) unsafe fn $name(&self, $($arg: $ty),*) -> Result<(), CallError> {
                     // SAFETY: the caller vouches for the arguments.
                     let code = unsafe { (self.$name)($($arg),*) };
-                    self.checked($symbol, Code(code))
+                    self.checked($symbol, Status(code))
                 }
             )*
         }
@@ -138,21 +90,21 @@ functions! {
     fill_8 = "cuMemsetD8_v2" (to: Pointer, value: u8, count: usize);
     fill_16 = "cuMemsetD16_v2" (to: Pointer, value: u16, count: usize);
     fill_32 = "cuMemsetD32_v2" (to: Pointer, value: c_uint, count: usize);
-    granularity = "cuMemGetAllocationGranularity" (bytes: *mut usize, prop: *const MemProp, option: c_int);
+    granularity = "cuMemGetAllocationGranularity" (bytes: *mut usize, prop: *const MemAllocationProp, option: c_int);
     reserve = "cuMemAddressReserve" (pointer: *mut Pointer, bytes: usize, align: usize, at: Pointer, flags: u64);
     unreserve = "cuMemAddressFree" (pointer: Pointer, bytes: usize);
-    mem_create = "cuMemCreate" (handle: *mut u64, bytes: usize, prop: *const MemProp, flags: u64);
+    mem_create = "cuMemCreate" (handle: *mut u64, bytes: usize, prop: *const MemAllocationProp, flags: u64);
     mem_release = "cuMemRelease" (handle: u64);
     mem_map = "cuMemMap" (pointer: Pointer, bytes: usize, offset: usize, handle: u64, flags: u64);
     mem_unmap = "cuMemUnmap" (pointer: Pointer, bytes: usize);
-    mem_access = "cuMemSetAccess" (pointer: Pointer, bytes: usize, access: *const MemAccess, count: usize);
+    mem_access = "cuMemSetAccess" (pointer: Pointer, bytes: usize, access: *const MemAccessDesc, count: usize);
     module_load = "cuModuleLoadDataEx" (module: *mut Handle, image: *const c_void, count: c_uint, options: *mut c_uint, values: *mut *mut c_void);
     module_unload = "cuModuleUnload" (module: Handle);
     module_global = "cuModuleGetGlobal_v2" (pointer: *mut Pointer, bytes: *mut usize, module: Handle, name: *const c_char);
     module_function = "cuModuleGetFunction" (function: *mut Handle, module: Handle, name: *const c_char);
     function_set = "cuFuncSetAttribute" (function: Handle, attribute: c_int, value: c_int);
     link_create = "cuLinkCreate_v2" (count: c_uint, options: *mut c_uint, values: *mut *mut c_void, state: *mut Handle);
-    link_add = "cuLinkAddData_v2" (state: Handle, kind: c_int, data: *mut c_void, size: usize, name: *const c_char, count: c_uint, options: *mut c_uint, values: *mut *mut c_void);
+    link_add = "cuLinkAddData_v2" (state: Handle, kind: c_uint, data: *mut c_void, size: usize, name: *const c_char, count: c_uint, options: *mut c_uint, values: *mut *mut c_void);
     link_complete = "cuLinkComplete" (state: Handle, image: *mut *mut c_void, size: *mut usize);
     link_destroy = "cuLinkDestroy" (state: Handle);
     launch = "cuLaunchKernelEx" (config: *const LaunchConfig, function: Handle, params: *mut *mut c_void, extra: *mut *mut c_void);
@@ -191,8 +143,8 @@ impl Api {
         unsafe { Self::load(library) }.map_err(Refusal::Lacks)
     }
 
-    fn checked(&self, function: &'static str, code: Code) -> Result<(), CallError> {
-        if code == Code::SUCCESS {
+    fn checked(&self, function: &'static str, code: Status) -> Result<(), CallError> {
+        if code == Status::SUCCESS {
             return Ok(());
         }
         let words = |get: ErrorText| {

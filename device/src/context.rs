@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::api::{Api, Handle, RawDevice};
+use cuda_abi::Handle;
+
+use crate::api::{Api, RawDevice};
 use crate::error::CallError;
 
 /// A context of our own, apart from the primary one that other code of the process may use.
@@ -15,17 +17,13 @@ pub(crate) struct Context {
     pub(crate) stuck: bool,
 }
 
-// SAFETY: a context may be used from any thread; `Device` lets one thread in at a time, and each request makes
-// the context current on its own thread first.
-unsafe impl Send for Context {}
-
 impl Context {
     /// Creates a context, current on this thread.
     pub(crate) fn new(api: Arc<Api>, device: RawDevice) -> Result<Self, CallError> {
         /// `CU_LIMIT_PRINTF_FIFO_SIZE`; what does not fit is lost, oldest first.
         const PRINTF_BUFFER: (u32, usize) = (1, 16 << 20);
 
-        let mut handle = std::ptr::null_mut();
+        let mut handle = 0;
         // SAFETY: the handle is written; the device is one that the driver gave.
         unsafe { api.ctx_create(&mut handle, 0, device) }?;
         let context = Self { api, device, handle, stuck: false };

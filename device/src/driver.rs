@@ -4,10 +4,11 @@ use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cuda_abi::Status;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Api, RawDevice, Refusal};
-use crate::error::{CallError, Code, OpenError};
+use crate::error::{CallError, OpenError};
 
 /// The environment variable that names the driver's library.
 pub const LIBRARY_VARIABLE: &str = "WARPGRIND_LIBCUDA";
@@ -119,8 +120,8 @@ impl Driver {
             .ok()
             .map(|()| DriverVersion { major: version as u32 / 1000, minor: version as u32 % 1000 / 10 });
         let failed = |error: CallError| match error.code {
-            Code::NO_DEVICE => OpenError::NoDevice { path: path.clone(), stub: false },
-            Code::STUB_LIBRARY => OpenError::NoDevice { path: path.clone(), stub: true },
+            Status::NO_DEVICE => OpenError::NoDevice { path: path.clone(), stub: false },
+            Status::STUB_LIBRARY => OpenError::NoDevice { path: path.clone(), stub: true },
             _ => OpenError::Call { error, version },
         };
         let mut count = 0;

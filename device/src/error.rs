@@ -3,36 +3,10 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use cuda_abi::Status;
 use serde::{Deserialize, Serialize};
 
 use crate::driver::DriverVersion;
-
-/// The result code of a driver call: `CUresult`, whose numbers NVIDIA keeps stable.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Code(pub(crate) u32);
-
-#[allow(missing_docs, reason = "the driver's own names")]
-impl Code {
-    pub(crate) const SUCCESS: Code = Code(0);
-    pub(crate) const INVALID_VALUE: Code = Code(1);
-    pub(crate) const OUT_OF_MEMORY: Code = Code(2);
-    pub(crate) const STUB_LIBRARY: Code = Code(34);
-    pub(crate) const NO_DEVICE: Code = Code(100);
-    pub(crate) const NO_BINARY_FOR_GPU: Code = Code(209);
-    pub(crate) const INVALID_PTX: Code = Code(218);
-    pub(crate) const JIT_COMPILER_NOT_FOUND: Code = Code(221);
-    pub(crate) const UNSUPPORTED_PTX_VERSION: Code = Code(222);
-    pub(crate) const NOT_FOUND: Code = Code(500);
-    pub(crate) const NOT_READY: Code = Code(600);
-    pub(crate) const LAUNCH_OUT_OF_RESOURCES: Code = Code(701);
-    pub(crate) const COOPERATIVE_LAUNCH_TOO_LARGE: Code = Code(720);
-    pub(crate) const INVALID_CLUSTER_SIZE: Code = Code(912);
-
-    /// The number.
-    pub fn number(self) -> u32 {
-        self.0
-    }
-}
 
 /// A call of the driver that failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
@@ -41,7 +15,7 @@ pub struct CallError {
     /// The function of the driver.
     pub function: Cow<'static, str>,
     /// The code it returned.
-    pub code: Code,
+    pub code: Status,
     /// The driver's name of the code.
     pub name: String,
     /// The driver's description of the code.

@@ -2,25 +2,18 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ffi::{CString, c_int, c_uint, c_void};
+use std::ffi::{CString, c_uint, c_void};
 
+use cuda_abi::numbers::{jit_input, jit_option};
+use cuda_abi::{Handle, Status};
 use ptx_frontend::{Module, StateSpace, Symbol, TargetKind};
 use sim_core::{Error, Launch};
 
-use crate::api::Handle;
 use crate::context::Context;
 use crate::device::OptLevel;
 use crate::driver::{DriverVersion, Properties};
-use crate::error::{CallError, Code};
+use crate::error::CallError;
 
-/// `CU_JIT_ERROR_LOG_BUFFER`
-const ERROR_LOG: c_uint = 5;
-/// `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`
-const ERROR_LOG_SIZE: c_uint = 6;
-/// `CU_JIT_OPTIMIZATION_LEVEL`
-const OPTIMIZATION_LEVEL: c_uint = 7;
-/// `CU_JIT_INPUT_PTX`
-const INPUT_PTX: c_int = 1;
 const LOG_BYTES: usize = 16 << 10;
 
 /// What the driver needs of a module.
@@ -110,9 +103,6 @@ pub(crate) struct Loaded {
     pub(crate) prints: bool,
 }
 
-// SAFETY: the handles are names to the driver, which any thread may use.
-unsafe impl Send for Loaded {}
-
 impl Loaded {
     /// Compiles and loads a module into the context, which is current.
     pub(crate) fn new(
@@ -162,7 +152,7 @@ impl Loaded {
             match unsafe { context.api.module_global(&mut pointer, &mut bytes, self.handle, text.as_ptr()) } {
                 Ok(()) => self.variables.insert(name.to_string(), (pointer, bytes as u64)),
                 // Variables that no kernel uses, and those without `.visible`, may be left out.
-                Err(error) if error.code == Code::NOT_FOUND => None,
+                Err(error) if error.code == Status::NOT_FOUND => None,
                 Err(error) => return Err(Error::Backend(error.to_string())),
             };
         }
@@ -186,11 +176,11 @@ impl Loaded {
             return Ok(function);
         }
         let text = CString::new(name).map_err(|_| missing())?;
-        let mut function = std::ptr::null_mut();
+        let mut function = 0;
         // SAFETY: the module is loaded, the name ends with zero, and the result is written.
         match unsafe { context.api.module_function(&mut function, self.handle, text.as_ptr()) } {
             Ok(()) => Ok(*self.functions.entry(name.into()).or_insert(function)),
-            Err(error) if error.code == Code::NOT_FOUND => Err(missing()),
+            Err(error) if error.code == Status::NOT_FOUND => Err(missing()),
             Err(error) => Err(Error::Backend(error.to_string())),
         }
     }
@@ -216,7 +206,11 @@ impl Log {
     /// Options that make the driver write here and optimise so much, and their values.
     fn options(&mut self) -> ([c_uint; 3], [*mut c_void; 3]) {
         (
-            [ERROR_LOG, ERROR_LOG_SIZE, OPTIMIZATION_LEVEL],
+            [
+                jit_option::ERROR_LOG_BUFFER,
+                jit_option::ERROR_LOG_BUFFER_SIZE_BYTES,
+                jit_option::OPTIMIZATION_LEVEL,
+            ],
             [
                 self.bytes.as_mut_ptr().cast(),
                 LOG_BYTES as *mut c_void,
@@ -232,7 +226,7 @@ impl Log {
 }
 
 fn load_one(context: &Context, text: &CString, log: &mut Log) -> Result<Handle, CallError> {
-    let mut handle = std::ptr::null_mut();
+    let mut handle = 0;
     let (mut options, mut values) = log.options();
     // SAFETY: the image is a text that ends with zero; there are three options, whose values are a buffer
     // that outlives the call, its size, and a number.
@@ -250,7 +244,7 @@ fn load_one(context: &Context, text: &CString, log: &mut Log) -> Result<Handle, 
 
 fn link(context: &Context, texts: &[CString], log: &mut Log) -> Result<Handle, CallError> {
     let api = &context.api;
-    let mut state = std::ptr::null_mut();
+    let mut state = 0;
     let (mut options, mut values) = log.options();
     // SAFETY: as for a single text; the log's buffer outlives the link state, which ends below.
     unsafe { api.link_create(3, options.as_mut_ptr(), values.as_mut_ptr(), &mut state) }?;
@@ -260,7 +254,7 @@ fn link(context: &Context, texts: &[CString], log: &mut Log) -> Result<Handle, C
         unsafe {
             api.link_add(
                 state,
-                INPUT_PTX,
+                jit_input::PTX,
                 bytes.as_ptr().cast_mut().cast(),
                 bytes.len(),
                 std::ptr::null(),
@@ -271,7 +265,7 @@ fn link(context: &Context, texts: &[CString], log: &mut Log) -> Result<Handle, C
         }
     };
     let (mut image, mut size) = (std::ptr::null_mut(), 0);
-    let mut handle = std::ptr::null_mut();
+    let mut handle = 0;
     let result = texts
         .iter()
         .try_for_each(add)
@@ -289,13 +283,13 @@ fn link(context: &Context, texts: &[CString], log: &mut Log) -> Result<Handle, C
 fn refused(error: CallError, image: &Image, version: DriverVersion, log: &str) -> Error {
     let words = if log.is_empty() { error.to_string() } else { format!("{error}\n{log}") };
     match error.code {
-        Code::UNSUPPORTED_PTX_VERSION => {
+        Status::UNSUPPORTED_PTX_VERSION => {
             Error::DriverTooOld { driver: version.to_string(), needs: image.version.clone(), log: log.into() }
         }
-        Code::NO_BINARY_FOR_GPU => Error::MissingCapability(words),
-        Code::JIT_COMPILER_NOT_FOUND => Error::Backend(format!("the driver has no PTX compiler: {words}")),
-        Code::INVALID_PTX => Error::ModuleRefused(words),
-        Code::OUT_OF_MEMORY => Error::Backend(format!("no device memory for the module: {words}")),
+        Status::NO_BINARY_FOR_GPU => Error::MissingCapability(words),
+        Status::JIT_COMPILER_NOT_FOUND => Error::Backend(format!("the driver has no PTX compiler: {words}")),
+        Status::INVALID_PTX => Error::ModuleRefused(words),
+        Status::OUT_OF_MEMORY => Error::Backend(format!("no device memory for the module: {words}")),
         _ => Error::ModuleRefused(words),
     }
 }

@@ -3,21 +3,17 @@
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 
+use cuda_abi::driver::{LaunchAttribute, LaunchConfig};
+use cuda_abi::numbers::{function_attribute, launch_attribute};
+use cuda_abi::{Handle, Status};
 use sim_core::{Error, Launch};
 
-use crate::api::{Handle, LaunchAttribute, LaunchConfig};
 use crate::context::Context;
-use crate::error::{CallError, Code};
+use crate::error::CallError;
 use crate::fault::Stop;
 
 /// Starts a kernel in the context, which is current. `Err` means that nothing was started.
 pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Result<(), Error> {
-    /// `CU_FUNC_ATTRIBUTE_…`
-    const MAX_DYNAMIC_SHARED: i32 = 8;
-    const NON_PORTABLE_CLUSTER: i32 = 14;
-    /// `CU_LAUNCH_ATTRIBUTE_…`
-    const COOPERATIVE: u32 = 2;
-    const CLUSTER: u32 = 4;
     /// What may be asked for without saying so before.
     const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
     const PORTABLE_CLUSTER: u128 = 8;
@@ -27,30 +23,32 @@ pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Res
     if launch.shared_bytes > SHARED_WITHOUT_ASKING {
         let bytes = i32::try_from(launch.shared_bytes).unwrap_or(i32::MAX);
         // SAFETY: the function belongs to a loaded module.
-        unsafe { api.function_set(function, MAX_DYNAMIC_SHARED, bytes) }.map_err(rejected)?;
+        unsafe { api.function_set(function, function_attribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes) }
+            .map_err(rejected)?;
     }
     let mut attributes = Vec::new();
     let mut attribute = |id, words: &[u32]| {
         let mut value = [0; 16];
         value[..words.len()].copy_from_slice(words);
-        attributes.push(LaunchAttribute { id, pad: 0, value });
+        attributes.push(LaunchAttribute { id, padding: 0, value });
     };
     if launch.cooperative {
-        attribute(COOPERATIVE, &[1]);
+        attribute(launch_attribute::COOPERATIVE, &[1]);
     }
     if let Some(cluster) = launch.cluster {
-        attribute(CLUSTER, &[cluster.x, cluster.y, cluster.z]);
+        attribute(launch_attribute::CLUSTER_DIMENSION, &[cluster.x, cluster.y, cluster.z]);
         if cluster.count() > PORTABLE_CLUSTER {
             // SAFETY: as above.
-            unsafe { api.function_set(function, NON_PORTABLE_CLUSTER, 1) }.map_err(rejected)?;
+            unsafe { api.function_set(function, function_attribute::NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) }
+                .map_err(rejected)?;
         }
     }
     let config = LaunchConfig {
         grid: [launch.grid.x, launch.grid.y, launch.grid.z],
         block: [launch.block.x, launch.block.y, launch.block.z],
-        shared_bytes: launch.shared_bytes,
-        stream: std::ptr::null_mut(),
-        attributes: attributes.as_mut_ptr(),
+        shared: launch.shared_bytes,
+        stream: 0,
+        attributes: attributes.as_ptr(),
         attribute_count: attributes.len() as u32,
     };
     // Markers of `cuLaunchKernel`'s `extra`: a parameter buffer, its size, the end.
@@ -75,10 +73,10 @@ fn rejected(error: &CallError, launch: &Launch) -> Error {
         launch.kernel, launch.grid, launch.block, launch.shared_bytes
     );
     match error.code {
-        Code::INVALID_VALUE
-        | Code::LAUNCH_OUT_OF_RESOURCES
-        | Code::COOPERATIVE_LAUNCH_TOO_LARGE
-        | Code::INVALID_CLUSTER_SIZE => Error::InvalidLaunch(what),
+        Status::INVALID_VALUE
+        | Status::LAUNCH_OUT_OF_RESOURCES
+        | Status::COOPERATIVE_LAUNCH_TOO_LARGE
+        | Status::INVALID_CLUSTER_SIZE => Error::InvalidLaunch(what),
         _ => Error::Backend(what),
     }
 }
@@ -90,10 +88,10 @@ pub(crate) fn wait(context: &Context, limit: Option<Duration>) -> Option<Stop> {
     let mut pause = Duration::from_micros(10);
     loop {
         // SAFETY: the context is current; null is its default stream.
-        match unsafe { context.api.stream_query(std::ptr::null_mut()) } {
+        match unsafe { context.api.stream_query(0) } {
             // What kernels print is written when the host synchronises.
             Ok(()) => return context.synchronize().err().map(Stop::Failed),
-            Err(error) if error.code != Code::NOT_READY => return Some(Stop::Failed(error)),
+            Err(error) if error.code != Status::NOT_READY => return Some(Stop::Failed(error)),
             Err(_) if start.elapsed() >= limit => return Some(Stop::TimedOut(limit)),
             Err(_) => std::thread::sleep(pause),
         }

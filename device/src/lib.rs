@@ -37,8 +37,9 @@ mod protocol;
 mod serve;
 
 pub use contraction::without_contraction;
+pub use cuda_abi::Status;
 pub use device::{Contraction, Device, OptLevel, Options, Placement};
 pub use driver::{Driver, DriverVersion, LIBRARY_VARIABLE, Properties};
-pub use error::{CallError, Code, OpenError};
+pub use error::{CallError, OpenError};
 pub use process::{DeviceProcess, Server};
 pub use serve::serve;

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use cuda_abi::Status;
+use cuda_abi::driver::{MemAccessDesc, MemAllocationProp, MemLocation};
+use cuda_abi::numbers::{access, allocation, location};
 use sim_core::Error;
 
-use crate::api::{MemAccess, MemLocation, MemProp};
 use crate::context::Context;
 use crate::device::Placement;
-use crate::error::{CallError, Code};
+use crate::error::CallError;
 
 /// What guarded buffers are aligned to at the least.
 const GUARDED_ALIGN: u64 = 16;
@@ -62,7 +64,7 @@ impl Memory {
             Placement::Guarded => map(context, bytes),
         };
         let (pointer, kind) = result.map_err(|error| match error.code {
-            Code::OUT_OF_MEMORY => {
+            Status::OUT_OF_MEMORY => {
                 let (available, total) = context.memory_info().unwrap_or_default();
                 Error::OutOfMemory { requested: bytes, available, total }
             }
@@ -114,21 +116,18 @@ impl Memory {
 }
 
 /// Pinned memory of the device of this context.
-fn prop(context: &Context) -> MemProp {
-    const PINNED: i32 = 1;
-    const DEVICE: i32 = 1;
-    MemProp {
-        kind: PINNED,
+fn prop(context: &Context) -> MemAllocationProp {
+    MemAllocationProp {
+        kind: allocation::PINNED,
         handle_types: 0,
-        location: MemLocation { kind: DEVICE, id: context.device },
-        win32: std::ptr::null_mut(),
-        flags: [0; 8],
+        location: MemLocation { kind: location::DEVICE, id: context.device },
+        windows: 0,
+        flags: 0,
     }
 }
 
 /// Maps memory for `bytes` whose end is the end of the mapping, with unmapped addresses on both sides.
 fn map(context: &Context, bytes: u64) -> Result<(u64, Kind), CallError> {
-    const READ_WRITE: i32 = 3;
     let api = &context.api;
     let prop = prop(context);
     let mut page = 0;
@@ -137,7 +136,7 @@ fn map(context: &Context, bytes: u64) -> Result<(u64, Kind), CallError> {
     let page = (page as u64).max(1);
     let too_large = || CallError {
         function: "cuMemCreate".into(),
-        code: Code::OUT_OF_MEMORY,
+        code: Status::OUT_OF_MEMORY,
         name: "CUDA_ERROR_OUT_OF_MEMORY".into(),
         text: "more bytes than there are addresses".into(),
     };
@@ -149,7 +148,7 @@ fn map(context: &Context, bytes: u64) -> Result<(u64, Kind), CallError> {
     unsafe { api.reserve(&mut reserved, reserved_bytes as usize, 0, 0, 0) }?;
     let mapped = reserved + page;
     let mut mapping = Mapping { reserved, reserved_bytes, mapped, mapped_bytes, handle: 0 };
-    let access = MemAccess { location: prop.location, flags: READ_WRITE };
+    let access = MemAccessDesc { location: prop.location, flags: access::READ_WRITE };
     // SAFETY: the range lies inside the reservation; sizes are multiples of the granularity; what one call
     // makes is passed to the next. After a failure nothing of it is used.
     let made = unsafe {

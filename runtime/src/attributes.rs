@@ -1,8 +1,7 @@
 //! The attributes of a device by CUDA's numbers.
 
+use cuda_abi::{Result, Status};
 use sim_core::DeviceConfig;
-
-use crate::status::{Result, Status};
 
 /// Attributes that are limits of textures, arrays and the machine, as an H200 has them.
 const FIXED: &[(i32, i32)] = &[

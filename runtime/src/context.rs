@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cuda_abi::{Result, Status};
 use sim_core::{Backend, Outcome};
 use smallvec::SmallVec;
 
@@ -15,7 +16,6 @@ use crate::graph::{ExecGraph, Node, ordered};
 use crate::host::{Host, Launched, Launching, Picked};
 use crate::memory::{Allocation, Kind};
 use crate::operation::{Compare, KernelCall, Operation};
-use crate::status::{self, Result, Status};
 use crate::stream::{Event, EventState, Stream, StreamKind};
 use crate::{fresh_id, lock};
 
@@ -659,7 +659,7 @@ impl Context {
             return Err(Status::OUT_OF_MEMORY);
         }
         let fault = report.findings.iter().find(|finding| finding.kind.is_fault());
-        Err(fault.map_or(Status::LAUNCH_FAILED, |finding| status::of_finding(finding.kind)))
+        Err(fault.map_or(Status::LAUNCH_FAILED, |finding| Status::of_finding(finding.kind)))
     }
 
     /// Records an event in a stream.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use cuda_abi::{Result, Status};
 use sim_core::{Backend, Simulator};
 
 use crate::device::Device;
 use crate::host::Host;
-use crate::status::{Result, Status};
 
 /// Where one side of a copy lies.
 #[derive(Clone, PartialEq, Eq, Debug)]

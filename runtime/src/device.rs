@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use cuda_abi::{Result, Status};
 use sim_core::{Backend, DeviceConfig, Simulator};
 
 use crate::context::Context;
@@ -10,7 +11,6 @@ use crate::engine::Engine;
 use crate::host::Host;
 use crate::lock;
 use crate::memory::{Kind, Memory};
-use crate::status::{Result, Status};
 
 /// All devices of a process.
 #[derive(Debug)]

@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, Weak};
 
+use cuda_abi::{Result, Status};
 use sim_core::Backend;
 
 use crate::device::Device;
 use crate::engine::Op;
 use crate::operation::{GraphMemory, Operation};
-use crate::status::{Result, Status};
 use crate::{fresh_id, lock};
 
 /// An edge into a node.

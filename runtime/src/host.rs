@@ -1,5 +1,6 @@
 //! What the runtime needs of the program that it lives in.
 
+use cuda_abi::Result;
 use ptx_frontend::Module;
 use sim_core::{Launch, LaunchReport, RunOptions};
 
@@ -9,7 +10,6 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::memory::Allocation;
 use crate::module::Function;
-use crate::status::Result;
 
 /// How a launch is to be run.
 #[derive(Clone, Debug)]

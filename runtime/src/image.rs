@@ -7,7 +7,7 @@
 
 use std::io::Read;
 
-use crate::status::{Result, Status};
+use cuda_abi::{Result, Status};
 
 /// Magic number of a fatbin.
 pub const FATBIN: u32 = 0xba55_ed50;

@@ -29,11 +29,11 @@ mod memory;
 mod module;
 mod occupancy;
 mod operation;
-mod status;
 mod stream;
 
 pub use context::{Context, Limit};
 pub use copy::{Area, Copy, Fill, Place};
+pub use cuda_abi::{Result, Status};
 pub use device::{Device, Runtime};
 pub use graph::{Counted, Edge, EdgeKind, ExecGraph, Graph, Node};
 pub use host::{Completed, Host, Launched, Launching, Picked};
@@ -43,7 +43,6 @@ pub use occupancy::{
     LaunchConfig, active_blocks, active_clusters, check_launch, potential_block_size, potential_cluster_size,
 };
 pub use operation::{Callback, Compare, GraphMemory, KernelCall, Operation};
-pub use status::{Result, Status};
 pub use stream::{Capture, CaptureMode, Event, Stream, StreamKind, refuse_unsafe, set_thread_mode};
 
 use std::sync::atomic::{AtomicU64, Ordering};

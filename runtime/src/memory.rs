@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use cuda_abi::{Result, Status};
+
 use crate::lock;
-use crate::status::{Result, Status};
 
 /// What kind of memory an allocation is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

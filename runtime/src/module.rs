@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use cuda_abi::{Result, Status};
 use ptx_frontend::render::render;
 use ptx_frontend::{FuncId, Param, PtxVersion, Severity, Source, VarId};
 use sim_core::{Backend, Code, Dim3, ModuleId};
 
 use crate::context::Context;
 use crate::memory::{Allocation, Kind};
-use crate::status::{Result, Status};
 use crate::{fresh_id, lock};
 
 /// A checked and linked module, shared by all contexts that load the same texts.

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use cuda_abi::numbers::function_attribute;
+use cuda_abi::{Result, Status};
 use sim_core::Dim3;
 
 use crate::module::Function;
-use crate::status::{Result, Status};
 
-/// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`
-const ANY_CLUSTER: usize = 14;
+const ANY_CLUSTER: usize = function_attribute::NON_PORTABLE_CLUSTER_SIZE_ALLOWED as usize;
 
 /// What a launch asks for.
 #[derive(Clone, Copy, Debug)]

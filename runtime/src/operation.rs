@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use cuda_abi::{Result, Status};
 use sim_core::Launch;
 
 use crate::copy::{Copy, Fill};
 use crate::device::Device;
 use crate::graph::Graph;
 use crate::module::Function;
-use crate::status::{Result, Status};
 use crate::stream::Event;
 
 /// A kernel with its launch.

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use cuda_abi::{Result, Status};
+
 use crate::context::Context;
 use crate::engine::Op;
 use crate::graph::{Edge, EdgeKind, Graph};
 use crate::operation::Operation;
-use crate::status::{Result, Status};
 use crate::{fresh_id, lock};
 
 /// How a stream orders with the legacy default stream.

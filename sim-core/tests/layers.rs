@@ -29,11 +29,13 @@ const MODULES: &[&str] = &[
 /// The crates likewise.
 const CRATES: &[&str] = &[
     "isa",
+    "protocol",
     "ptx-frontend",
     "memory-model",
     "sim-core",
     "racecheck",
     "report",
+    "cuda-abi",
     "runtime",
     "device",
     "conformance",

@@ -3,24 +3,15 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use protocol::libraries;
+
 use crate::exit::Failure;
 
-/// Names in `lib`, and the files that they stand for.
-const LIBRARIES: [(&str, &str); 4] = [
-    ("libcuda.so.1", "libwarpgrind_cuda.so"),
-    ("libcuda.so", "libwarpgrind_cuda.so"),
-    ("libcudart.so.12", "libcudart.so.12"),
-    ("libcudart.so.13", "libcudart.so.13"),
-];
-
-/// Those of them that are loaded before the program: frameworks carry paths to NVIDIA's (`DT_RPATH`), which go before
-/// any variable, but the loader takes what it has under the name already. Their symbols have different versions, so each
-/// program, and each library in it, is bound to the one that it was linked against.
-const RUNTIMES: [&str; 2] = ["libcudart.so.13", "libcudart.so.12"];
-
-/// Those in `jit`: compilers and linkers that give machine code elsewhere and PTX here. They are loaded before the
-/// program for the same reason.
-const COMPILERS: [&str; 4] = ["libnvrtc.so.12", "libnvrtc.so.13", "libnvJitLink.so.12", "libnvJitLink.so.13"];
+/// Names of the driver. It is found by name; the others are loaded before the program: frameworks carry paths to NVIDIA's
+/// (`DT_RPATH`), which go before any variable, but the loader takes what it has under the name already. Symbols of the
+/// runtimes have different versions, so each program, and each library in it, is bound to the one that it was linked
+/// against.
+const DRIVER_NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
 /// An assembler that hands on the PTX it is given, for frameworks that assemble before they load.
 const ASSEMBLER: &str = include_str!("ptxas.sh");
@@ -42,16 +33,18 @@ impl Libraries {
         let problem =
             |error: std::io::Error| Failure::usage(format!("cannot lay out the libraries: {error}"));
         let from = built(session)?;
-        let (folder, jit) = (session.join("lib"), session.join("jit"));
+        let (folder, jit) = (session.join(libraries::FOLDER), session.join(libraries::COMPILER_FOLDER));
         for made in [&folder, &jit] {
             std::fs::create_dir_all(made).map_err(problem)?;
         }
-        for (name, file) in LIBRARIES {
-            symlink(from.join(file), folder.join(name)).map_err(problem)?;
+        for name in DRIVER_NAMES {
+            symlink(from.join(libraries::DRIVER), folder.join(name)).map_err(problem)?;
         }
-        let mut preloaded = RUNTIMES.map(|name| folder.join(name)).to_vec();
-        for name in COMPILERS {
-            let path = jit.join(name);
+        let mut preloaded = Vec::new();
+        // The later runtime first.
+        let runtimes = libraries::RUNTIMES.iter().rev().map(|name| (name, &folder));
+        for (name, to) in runtimes.chain(libraries::COMPILERS.iter().map(|name| (name, &jit))) {
+            let path = to.join(name);
             symlink(from.join(name), &path).map_err(problem)?;
             preloaded.push(path);
         }
@@ -73,7 +66,7 @@ fn built(session: &Path) -> Result<PathBuf, Failure> {
     let program = program.map_err(|error| Failure::usage(format!("where is this program? {error}")))?;
     let here = program.parent().unwrap_or(Path::new("."));
     let age = |folder: &PathBuf| {
-        let driver = std::fs::metadata(folder.join(LIBRARIES[0].1));
+        let driver = std::fs::metadata(folder.join(libraries::DRIVER));
         driver
             .and_then(|file| file.modified())
             .and_then(|time| time.elapsed().map_err(std::io::Error::other))
@@ -95,8 +88,7 @@ fn built(session: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn is_complete(folder: &Path) -> bool {
-    let files = LIBRARIES.iter().map(|(_, file)| *file).chain(COMPILERS);
-    files.into_iter().all(|file| folder.join(file).is_file())
+    libraries::all().all(|file| folder.join(file).is_file())
 }
 
 /// The user's folder for the libraries of this very tool.

@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
+use protocol::{Counts, Settings};
 use serde_json::json;
 
 use crate::args::{Color, ExecArgs, Global, Tool};
@@ -18,7 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::report::{Console, SCHEMA};
 use libraries::Libraries;
-use session::{Counts, Folder};
+use session::Folder;
 
 /// Runs the program and ends with its status.
 pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
@@ -58,14 +59,14 @@ pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Resul
                 "picked": counts.picked,
                 "findings": counts.findings,
             },
-            "launches": session::launches(session.path()),
+            "launches": protocol::launches(session.path()),
         });
         let mut text = serde_json::to_vec_pretty(&document).unwrap_or_default();
         text.push(b'\n');
         files::replace(path, &text)?;
     }
     if counts.findings > 0 || counts.processes == 0 || is_checked(args) {
-        console.err(counts.line());
+        console.err(session::line(&counts));
     }
     drop(session);
     console.finish()?;
@@ -104,7 +105,6 @@ fn variables(
     let mut list: Vec<(&'static str, OsString)> = vec![
         ("LD_LIBRARY_PATH", before(folder.into(), "LD_LIBRARY_PATH")),
         ("LD_PRELOAD", before(preloaded.join(OsStr::new(":")), "LD_PRELOAD")),
-        ("WARPGRIND_SESSION", session.into()),
         // Triton looks for the driver in this folder.
         ("TRITON_LIBCUDA_PATH", folder.into()),
         ("TRITON_PTXAS_PATH", assembler.into()),
@@ -112,42 +112,45 @@ fn variables(
         // Numba's own search for it.
         ("NUMBA_CUDA_DRIVER", folder.join("libcuda.so.1").into()),
     ];
-    let mut set = |name, value: Option<String>| {
-        if let Some(value) = value {
-            list.push((name, value.into()));
-        }
-    };
-    let tool = |tool: &Tool| match tool {
-        Tool::Memcheck => "memcheck",
-        Tool::Initcheck => "initcheck",
-        Tool::Racecheck => "racecheck",
-        Tool::Synccheck => "synccheck",
-    };
-    let tools: Vec<&str> = args.tool.iter().map(tool).collect();
-    set("WARPGRIND_TOOL", (!tools.is_empty()).then(|| tools.join(",")));
-    set("WARPGRIND_STATS", args.stats.then(|| "1".into()));
-    set("WARPGRIND_RECORD", args.json.is_some().then(|| "1".into()));
-    set("WARPGRIND_FILTER", args.filter.clone());
-    set("WARPGRIND_LAUNCH_SKIP", args.launch_skip.map(|n| n.to_string()));
-    set("WARPGRIND_LAUNCH_COUNT", args.launch_count.map(|n| n.to_string()));
-    set("WARPGRIND_SEED", (args.seed != 0).then(|| args.seed.to_string()));
-    set("WARPGRIND_TIMEOUT_MS", args.timeout.map(|time| time.as_millis().to_string()));
-    set("WARPGRIND_JOBS", (global.jobs != 0).then(|| global.jobs.to_string()));
-    set("WARPGRIND_DEVICES", args.devices.map(|n| n.to_string()));
-    set("WARPGRIND_SM", args.sm.map(|n| n.to_string()));
-    set("WARPGRIND_MULTIPROCESSORS", args.multiprocessors.map(|n| n.to_string()));
-    set("WARPGRIND_MEMORY", args.memory.map(|n| n.to_string()));
-    let color = match global.color {
-        Color::Auto => None,
-        Color::Always => Some("always".into()),
-        Color::Never => Some("never".into()),
-    };
-    set("WARPGRIND_COLOR", color);
-    if let Some(path) = &args.save_launches {
-        let folder = std::fs::create_dir_all(path).and_then(|()| std::fs::canonicalize(path));
-        let folder =
-            folder.map_err(|error| Failure::usage(format!("cannot use {}: {error}", path.display())))?;
-        list.push(("WARPGRIND_SAVE_LAUNCHES", folder.into()));
-    }
+    list.extend(settings(args, global, session)?.variables());
     Ok(list)
+}
+
+/// What the library is told.
+fn settings(args: &ExecArgs, global: &Global, session: &Path) -> Result<Settings, Failure> {
+    let tool = |tool: &Tool| match tool {
+        Tool::Memcheck => protocol::Tool::Memcheck,
+        Tool::Initcheck => protocol::Tool::Initcheck,
+        Tool::Racecheck => protocol::Tool::Racecheck,
+        Tool::Synccheck => protocol::Tool::Synccheck,
+    };
+    let tools: Vec<protocol::Tool> = args.tool.iter().map(tool).collect();
+    let save_launches = args.save_launches.as_ref().map(|path| {
+        let folder = std::fs::create_dir_all(path).and_then(|()| std::fs::canonicalize(path));
+        folder.map_err(|error| Failure::usage(format!("cannot use {}: {error}", path.display())))
+    });
+    Ok(Settings {
+        session: Some(session.into()),
+        tools: (!tools.is_empty()).then_some(tools),
+        stats: args.stats.then_some(()),
+        record: args.json.is_some().then_some(()),
+        filter: args.filter.clone(),
+        launch_skip: args.launch_skip,
+        launch_count: args.launch_count,
+        seed: (args.seed != 0).then_some(args.seed),
+        timeout: args.timeout,
+        jobs: (global.jobs != 0).then_some(global.jobs),
+        devices: args.devices,
+        sm: args.sm,
+        multiprocessors: args.multiprocessors,
+        memory: args.memory,
+        // Only people set it.
+        host_memory: None,
+        color: match global.color {
+            Color::Auto => None,
+            Color::Always => Some(protocol::Color::Always),
+            Color::Never => Some(protocol::Color::Never),
+        },
+        save_launches: save_launches.transpose()?,
+    })
 }

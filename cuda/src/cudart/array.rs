@@ -2,29 +2,21 @@
 
 use std::sync::Arc;
 
+use cuda_abi::driver::Array3DDescriptor;
+use cuda_abi::runtime::{ChannelFormatDesc, Extent};
 use runtime::{Area, Copy, Result, Status};
 
 use crate::cudart::context::ensure;
-use crate::cudart::error::{INVALID_CHANNELS, INVALID_DIRECTION, INVALID_PITCH};
-use crate::cudart::memory::{Extent, sides};
+use crate::cudart::memory::sides;
 use crate::driver::array::{self as driver, Array};
 use crate::driver::copy::{Side, When, place, submit};
 use crate::driver::device as driver_device;
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::object;
 use crate::state::{self, NullStream};
-use crate::types::Array3D;
-
-/// `cudaChannelFormatDesc`: bits of four channels, and their kind.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Channels {
-    bits: [i32; 4],
-    kind: u32,
-}
 
 /// What the driver calls a format, and the number of channels.
-fn format_of(channels: Channels) -> Result<(u32, u32)> {
+fn format_of(channels: ChannelFormatDesc) -> Result<(u32, u32)> {
     let count = channels.bits.iter().take_while(|&&bits| bits != 0).count();
     let alike = channels.bits[..count].iter().all(|&bits| bits == channels.bits[0]);
     let rest = channels.bits[count..].iter().all(|&bits| bits == 0);
@@ -37,16 +29,16 @@ fn format_of(channels: Channels) -> Result<(u32, u32)> {
         (1, 32) => 3,
         (2, 16) => 0x10,
         (2, 32) => 0x20,
-        _ => return Err(INVALID_CHANNELS),
+        _ => return Err(Status::INVALID_CHANNELS),
     };
     if alike && rest && matches!(count, 1 | 2 | 4) {
         Ok((format, count as u32))
     } else {
-        Err(INVALID_CHANNELS)
+        Err(Status::INVALID_CHANNELS)
     }
 }
 
-fn channels_of(shape: &Array3D) -> Channels {
+fn channels_of(shape: &Array3DDescriptor) -> ChannelFormatDesc {
     let (kind, width) = match shape.format {
         8..=10 => (0, 8 << (shape.format - 8)),
         1..=3 => (1, 8 << (shape.format - 1)),
@@ -55,10 +47,15 @@ fn channels_of(shape: &Array3D) -> Channels {
     };
     let mut bits = [0; 4];
     bits[..shape.channels as usize].fill(width);
-    Channels { bits, kind }
+    ChannelFormatDesc { bits, kind }
 }
 
-unsafe fn create(to: *mut Handle, channels: *const Channels, extent: [usize; 3], flags: u32) -> Result {
+unsafe fn create(
+    to: *mut Handle,
+    channels: *const ChannelFormatDesc,
+    extent: [usize; 3],
+    flags: u32,
+) -> Result {
     ensure()?;
     // SAFETY: null or the structure.
     let channels = unsafe { get(channels) }?;
@@ -67,7 +64,7 @@ unsafe fn create(to: *mut Handle, channels: *const Channels, extent: [usize; 3],
     }
     let (format, channels) = format_of(channels)?;
     let [width, height, depth] = extent;
-    let new = Array::new(Array3D { width, height, depth, format, channels, flags })?;
+    let new = Array::new(Array3DDescriptor { width, height, depth, format, channels, flags })?;
     // SAFETY: it is not null; the program gave it for the result.
     unsafe { put(to, object::insert(new.id, new)) }
 }
@@ -100,12 +97,12 @@ fn rows(
     for rows in [&to, &from] {
         match rows {
             Rows::Array(array, ..) => drop(find(*array)?),
-            Rows::Memory(_, pitch) if width > *pitch && height > 0 => return Err(INVALID_PITCH),
+            Rows::Memory(_, pitch) if width > *pitch && height > 0 => return Err(Status::INVALID_PITCH),
             Rows::Memory(..) => {}
         }
     }
     if !fits(&to, to_side) || !fits(&from, from_side) {
-        return Err(INVALID_DIRECTION);
+        return Err(Status::INVALID_DIRECTION);
     }
     if width == 0 || height == 0 {
         return Ok(());
@@ -157,11 +154,11 @@ fn bytes(
 }
 
 rt! {
-    fn cudaMallocArray(to: *mut Handle, channels: *const Channels, width: usize, height: usize, flags: u32) {
+    fn cudaMallocArray(to: *mut Handle, channels: *const ChannelFormatDesc, width: usize, height: usize, flags: u32) {
         create(to, channels, [width, height, 0], flags)
     }
 
-    fn cudaMalloc3DArray(to: *mut Handle, channels: *const Channels, extent: Extent, flags: u32) {
+    fn cudaMalloc3DArray(to: *mut Handle, channels: *const ChannelFormatDesc, extent: Extent, flags: u32) {
         let Extent { width, height, depth } = extent;
         create(to, channels, [width, height, depth], flags)
     }
@@ -171,12 +168,12 @@ rt! {
         if array == 0 { Ok(()) } else { crate::cudart::error::of(driver::cuArrayDestroy(array)) }
     }
 
-    fn cudaGetChannelDesc(to: *mut Channels, array: Handle) {
+    fn cudaGetChannelDesc(to: *mut ChannelFormatDesc, array: Handle) {
         ensure()?;
         put(to, channels_of(&find(array)?.shape))
     }
 
-    fn cudaArrayGetInfo(channels: *mut Channels, extent: *mut Extent, flags: *mut u32, array: Handle) {
+    fn cudaArrayGetInfo(channels: *mut ChannelFormatDesc, extent: *mut Extent, flags: *mut u32, array: Handle) {
         ensure()?;
         let shape = find(array)?.shape;
         put_wanted(channels, channels_of(&shape));
@@ -185,7 +182,7 @@ rt! {
         Ok(())
     }
 
-    fn cudaDeviceGetTexture1DLinearMaxWidth(width: *mut usize, channels: *const Channels, device: i32) {
+    fn cudaDeviceGetTexture1DLinearMaxWidth(width: *mut usize, channels: *const ChannelFormatDesc, device: i32) {
         state::initialize();
         let (format, channels) = format_of(get(channels)?)?;
         crate::cudart::error::of(driver_device::cuDeviceGetTexture1DLinearMaxWidth(width, format, channels, device))
@@ -201,8 +198,8 @@ rt_as_driver! {
 
 /// Returned through memory, as C returns structures of this size.
 #[unsafe(export_name = "warpgrind_cudaCreateChannelDesc")]
-extern "C" fn cudaCreateChannelDesc(x: i32, y: i32, z: i32, w: i32, kind: u32) -> Channels {
-    Channels { bits: [x, y, z, w], kind }
+extern "C" fn cudaCreateChannelDesc(x: i32, y: i32, z: i32, w: i32, kind: u32) -> ChannelFormatDesc {
+    ChannelFormatDesc { bits: [x, y, z, w], kind }
 }
 
 rt_stream! {

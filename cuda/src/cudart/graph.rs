@@ -3,12 +3,15 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
+use cuda_abi::driver::{
+    GraphInstantiateParams, HostNodeParams, KernelNodeParams, MemAllocNodeParams, Memcpy3D, MemsetNodeParams,
+};
+use cuda_abi::runtime as abi;
 use runtime::{Operation, Result, Status};
 use sim_core::Dim3;
 
 use crate::cudart::context::ensure;
-use crate::cudart::launch::Extent;
-use crate::cudart::memory::{Params3D, node_copy, symbol_bytes};
+use crate::cudart::memory::{node_copy, of_volume, symbol_bytes, volume_of};
 use crate::cudart::register::function;
 use crate::driver::copy::describe;
 use crate::driver::launch::{call, pack};
@@ -17,21 +20,8 @@ use crate::driver::{
     graph as driver, graph_memory as driver_memory, node as driver_node, user_object as driver_user,
 };
 use crate::ffi::{Handle, get, put};
-use crate::types::{HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams};
 
-/// `cudaKernelNodeParams`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct KernelParams {
-    function: u64,
-    grid: Extent,
-    block: Extent,
-    shared: u32,
-    params: *const u64,
-    extra: *const u64,
-}
-
-unsafe fn kernel(params: *const KernelParams) -> Result<Operation> {
+unsafe fn kernel(params: *const abi::KernelNodeParams) -> Result<Operation> {
     let context = ensure()?;
     // SAFETY: null or the structure.
     let asked = unsafe { get(params) }?;
@@ -48,10 +38,10 @@ unsafe fn kernel(params: *const KernelParams) -> Result<Operation> {
     call(function, &config, packed)
 }
 
-unsafe fn volume(params: *const Params3D) -> Result<Operation> {
+unsafe fn volume(params: *const abi::Memcpy3DParms) -> Result<Operation> {
     let context = ensure()?;
     // SAFETY: null or the structure.
-    let asked = unsafe { get(params) }?.driver()?;
+    let asked = volume_of(&unsafe { get(params) }?)?;
     Ok(Operation::Copy(Arc::new(describe(&context, &asked)?)))
 }
 
@@ -84,20 +74,20 @@ type Handles = *mut Handle;
 
 rt! {
     fn cudaGraphAddKernelNode(
-        node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const KernelParams
+        node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const abi::KernelNodeParams
     ) {
         add(node, graph, after, count, kernel(params)?).map(|_| ())
     }
 
-    fn cudaGraphKernelNodeGetParams(node: Handle, params: *mut KernelParams) {
+    fn cudaGraphKernelNodeGetParams(node: Handle, params: *mut abi::KernelNodeParams) {
         let mut found = KernelNodeParams::default();
         if params.is_null() {
             return Err(Status::INVALID_VALUE);
         }
         crate::cudart::error::of(driver_node::cuGraphKernelNodeGetParams_v2(node, &raw mut found))?;
-        let dim = |[x, y, z]: [u32; 3]| Extent { x, y, z };
+        let dim = |[x, y, z]: [u32; 3]| abi::Dim3 { x, y, z };
         // The function as the program named it, if it did by its address.
-        put(params, KernelParams {
+        put(params, abi::KernelNodeParams {
             function: crate::cudart::register::address_of(found.func).unwrap_or(found.func),
             grid: dim(found.grid),
             block: dim(found.block),
@@ -107,13 +97,13 @@ rt! {
         })
     }
 
-    fn cudaGraphMemcpyNodeGetParams(node: Handle, params: *mut Params3D) {
+    fn cudaGraphMemcpyNodeGetParams(node: Handle, params: *mut abi::Memcpy3DParms) {
         let mut found = Memcpy3D::default();
         if params.is_null() {
             return Err(Status::INVALID_VALUE);
         }
         crate::cudart::error::of(driver_node::cuGraphMemcpyNodeGetParams(node, &raw mut found))?;
-        put(params, Params3D::of_driver(&found)?)
+        put(params, of_volume(&found)?)
     }
 
     fn cudaGraphAddNode(
@@ -147,25 +137,25 @@ rt! {
         crate::cudart::error::of(driver_memory::cuGraphAddMemFreeNode(node, graph, after, count, address))
     }
 
-    fn cudaGraphKernelNodeSetParams(node: Handle, params: *const KernelParams) {
+    fn cudaGraphKernelNodeSetParams(node: Handle, params: *const abi::KernelNodeParams) {
         change(node, kernel(params)?)
     }
 
-    fn cudaGraphExecKernelNodeSetParams(exec: Handle, node: Handle, params: *const KernelParams) {
+    fn cudaGraphExecKernelNodeSetParams(exec: Handle, node: Handle, params: *const abi::KernelNodeParams) {
         change_exec(exec, node, kernel(params)?)
     }
 
     fn cudaGraphAddMemcpyNode(
-        node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const Params3D
+        node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const abi::Memcpy3DParms
     ) {
         add(node, graph, after, count, volume(params)?).map(|_| ())
     }
 
-    fn cudaGraphMemcpyNodeSetParams(node: Handle, params: *const Params3D) {
+    fn cudaGraphMemcpyNodeSetParams(node: Handle, params: *const abi::Memcpy3DParms) {
         change(node, volume(params)?)
     }
 
-    fn cudaGraphExecMemcpyNodeSetParams(exec: Handle, node: Handle, params: *const Params3D) {
+    fn cudaGraphExecMemcpyNodeSetParams(exec: Handle, node: Handle, params: *const abi::Memcpy3DParms) {
         change_exec(exec, node, volume(params)?)
     }
 
@@ -281,8 +271,8 @@ rt_as_driver! {
     cudaGraphNodeGetType = driver::cuGraphNodeGetType, (node: Handle, kind: *mut u32);
     cudaGraphInstantiate = driver::cuGraphInstantiateWithFlags, (exec: Handles, graph: Handle, flags: u64);
     cudaGraphInstantiateWithFlags = driver::cuGraphInstantiateWithFlags, (exec: Handles, graph: Handle, flags: u64);
-    cudaGraphInstantiateWithParams = driver::cuGraphInstantiateWithParams, (exec: Handles, graph: Handle, params: *mut driver::InstantiateParams);
-    cudaGraphInstantiateWithParams_ptsz = driver::cuGraphInstantiateWithParams, (exec: Handles, graph: Handle, params: *mut driver::InstantiateParams);
+    cudaGraphInstantiateWithParams = driver::cuGraphInstantiateWithParams, (exec: Handles, graph: Handle, params: *mut GraphInstantiateParams);
+    cudaGraphInstantiateWithParams_ptsz = driver::cuGraphInstantiateWithParams, (exec: Handles, graph: Handle, params: *mut GraphInstantiateParams);
     cudaGraphExecDestroy = driver::cuGraphExecDestroy, (exec: Handle);
     cudaGraphExecGetFlags = driver::cuGraphExecGetFlags, (exec: Handle, flags: *mut u64);
     cudaGraphNodeSetEnabled = driver::cuGraphNodeSetEnabled, (exec: Handle, node: Handle, enabled: u32);
@@ -290,8 +280,8 @@ rt_as_driver! {
     cudaGraphKernelNodeGetAttribute = driver_node::cuGraphKernelNodeGetAttribute, (node: Handle, number: u32, value: *mut [u32; 16]);
     cudaGraphKernelNodeSetAttribute = driver_node::cuGraphKernelNodeSetAttribute, (node: Handle, number: u32, value: *const [u32; 16]);
     cudaGraphKernelNodeCopyAttributes = driver_node::cuGraphKernelNodeCopyAttributes, (to: Handle, from: Handle);
-    cudaGraphAddMemAllocNode = driver_memory::cuGraphAddMemAllocNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, params: *mut driver_memory::AllocParams);
-    cudaGraphMemAllocNodeGetParams = driver_memory::cuGraphMemAllocNodeGetParams, (node: Handle, params: *mut driver_memory::AllocParams);
+    cudaGraphAddMemAllocNode = driver_memory::cuGraphAddMemAllocNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, params: *mut MemAllocNodeParams);
+    cudaGraphMemAllocNodeGetParams = driver_memory::cuGraphMemAllocNodeGetParams, (node: Handle, params: *mut MemAllocNodeParams);
     cudaGraphMemFreeNodeGetParams = driver_memory::cuGraphMemFreeNodeGetParams, (node: Handle, address: *mut u64);
     cudaGraphMemsetNodeGetParams = driver_node::cuGraphMemsetNodeGetParams, (node: Handle, params: *mut MemsetNodeParams);
     cudaGraphMemsetNodeSetParams = driver_node::cuGraphMemsetNodeSetParams, (node: Handle, params: *const MemsetNodeParams);

@@ -4,91 +4,28 @@ use std::cell::RefCell;
 use std::ffi::c_char;
 use std::sync::Arc;
 
+use cuda_abi::driver::LaunchConfig;
+use cuda_abi::runtime as abi;
 use runtime::{Context, LaunchConfig as Config, Operation, Result, Status, active_blocks};
-use sim_core::Dim3;
 
 use crate::cudart::context::{ensure, healthy};
-use crate::cudart::error::INVALID_CONFIGURATION;
 use crate::cudart::register::{function, is_registered};
 use crate::driver::function::{attribute, c_name, cluster_size, set_attribute};
 use crate::driver::launch::{StreamCallback, call, capture_overlap, config_of, pack, record_events};
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::state::{self, NullStream};
 use crate::thread::OfThread;
-use crate::types::{LaunchAttribute, LaunchConfig};
-
-/// `dim3`
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Extent {
-    pub x: u32,
-    pub y: u32,
-    pub z: u32,
-}
-
-impl From<Extent> for Dim3 {
-    fn from(extent: Extent) -> Self {
-        Dim3::new(extent.x, extent.y, extent.z)
-    }
-}
 
 /// A launch that `<<< >>>` has described and not done.
 #[derive(Clone, Copy)]
 struct Pushed {
-    grid: Extent,
-    block: Extent,
+    grid: abi::Dim3,
+    block: abi::Dim3,
     shared: usize,
     stream: Handle,
 }
 
 static PUSHED: OfThread<RefCell<Vec<Pushed>>> = OfThread::new();
-
-/// `cudaLaunchConfig_t`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct RuntimeConfig {
-    grid: Extent,
-    block: Extent,
-    shared: usize,
-    stream: Handle,
-    attributes: *const LaunchAttribute,
-    attribute_count: u32,
-}
-
-impl RuntimeConfig {
-    fn driver(&self) -> LaunchConfig {
-        let array = |extent: Extent| [extent.x, extent.y, extent.z];
-        LaunchConfig {
-            grid: array(self.grid),
-            block: array(self.block),
-            shared: self.shared.min(u32::MAX as usize) as u32,
-            stream: self.stream,
-            attributes: self.attributes,
-            attribute_count: self.attribute_count,
-        }
-    }
-}
-
-/// `cudaFuncAttributes`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Attributes {
-    shared: usize,
-    constant: usize,
-    local: usize,
-    max_threads: i32,
-    registers: i32,
-    ptx_version: i32,
-    binary_version: i32,
-    cache_mode: i32,
-    max_dynamic_shared: i32,
-    carveout: i32,
-    cluster_must_be_set: i32,
-    cluster: [i32; 3],
-    cluster_policy: i32,
-    non_portable_cluster: i32,
-    reserved: [i32; 16],
-}
 
 /// Whether a device takes a grid and a block of these extents.
 fn is_possible(context: &Context, config: &Config) -> bool {
@@ -104,7 +41,7 @@ fn is_possible(context: &Context, config: &Config) -> bool {
 /// The error of CUDA 12 for extents that are not possible; handles of kernels go to the driver as they are.
 fn refuse_configuration(of: u64, config: &Config) -> Result {
     let refused = is_registered(of) && !is_possible(&*ensure()?, config);
-    if refused { Err(INVALID_CONFIGURATION) } else { Ok(()) }
+    if refused { Err(Status::INVALID_CONFIGURATION) } else { Ok(()) }
 }
 
 unsafe fn launch(of: u64, config: &Config, stream: Handle, null: NullStream, params: *const u64) -> Result {
@@ -120,32 +57,37 @@ unsafe fn launch(of: u64, config: &Config, stream: Handle, null: NullStream, par
     context.enqueue(&stream, call(function, config, params)?)
 }
 
-fn simple(grid: Extent, block: Extent, shared: usize, cooperative: bool) -> Config {
+fn simple(grid: abi::Dim3, block: abi::Dim3, shared: usize, cooperative: bool) -> Config {
     let shared = shared.min(u32::MAX as usize) as u32;
     Config { grid: grid.into(), block: block.into(), cluster: None, shared, cooperative }
 }
 
 #[unsafe(export_name = "warpgrind___cudaPushCallConfiguration")]
-extern "C" fn __cudaPushCallConfiguration(grid: Extent, block: Extent, shared: usize, stream: Handle) -> u32 {
+extern "C" fn __cudaPushCallConfiguration(
+    grid: abi::Dim3,
+    block: abi::Dim3,
+    shared: usize,
+    stream: Handle,
+) -> u32 {
     let pushed = Pushed { grid, block, shared, stream };
     PUSHED.with(|list| list.borrow_mut().push(pushed)).map_or_else(|status| status.0, |()| 0)
 }
 
 rt! {
-    fn __cudaPopCallConfiguration(grid: *mut Extent, block: *mut Extent, shared: *mut usize, stream: *mut Handle) {
+    fn __cudaPopCallConfiguration(grid: *mut abi::Dim3, block: *mut abi::Dim3, shared: *mut usize, stream: *mut Handle) {
         // A call without configuration.
-        let popped = PUSHED.with(|list| list.borrow_mut().pop())?.ok_or(Status(52))?;
+        let popped = PUSHED.with(|list| list.borrow_mut().pop())?.ok_or(Status::MISSING_CONFIGURATION)?;
         put(grid, popped.grid)?;
         put(block, popped.block)?;
         put(shared, popped.shared)?;
         put(stream, popped.stream)
     }
 
-    fn cudaFuncGetAttributes(to: *mut Attributes, of: u64) {
+    fn cudaFuncGetAttributes(to: *mut abi::FuncAttributes, of: u64) {
         let context = healthy()?;
         let function = function(&context, of)?;
         let value = |number| attribute(&function, number);
-        put(to, Attributes {
+        put(to, abi::FuncAttributes {
             shared: value(1)? as usize,
             constant: value(2)? as usize,
             local: value(3)? as usize,
@@ -216,15 +158,15 @@ rt! {
         ))
     }
 
-    fn cudaOccupancyMaxActiveClusters(clusters: *mut i32, of: u64, config: *const RuntimeConfig) {
+    fn cudaOccupancyMaxActiveClusters(clusters: *mut i32, of: u64, config: *const abi::LaunchConfig) {
         let context = ensure()?;
-        let config = get(config)?.driver();
+        let config = LaunchConfig::from(get(config)?);
         put(clusters, crate::driver::function::clusters(&*function(&context, of)?, &config)? as i32)
     }
 
-    fn cudaOccupancyMaxPotentialClusterSize(size: *mut i32, of: u64, config: *const RuntimeConfig) {
+    fn cudaOccupancyMaxPotentialClusterSize(size: *mut i32, of: u64, config: *const abi::LaunchConfig) {
         let context = ensure()?;
-        let config = get(config)?.driver();
+        let config = LaunchConfig::from(get(config)?);
         put(size, cluster_size(&*function(&context, of)?, &config)? as i32)
     }
 }
@@ -237,13 +179,13 @@ fn occupancy(context: &Arc<Context>, of: u64, threads: i32, shared: usize) -> Re
 
 rt_stream! {
     fn cudaLaunchKernel | cudaLaunchKernel_ptsz (null;
-        of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
+        of: u64, grid: abi::Dim3, block: abi::Dim3, params: *const u64, shared: usize, stream: Handle
     ) {
         launch(of, &simple(grid, block, shared, false), stream, null, params)
     }
 
     fn cudaLaunchKernel_cuda12 | cudaLaunchKernel_ptsz_cuda12 (null;
-        of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
+        of: u64, grid: abi::Dim3, block: abi::Dim3, params: *const u64, shared: usize, stream: Handle
     ) {
         let config = simple(grid, block, shared, false);
         refuse_configuration(of, &config)?;
@@ -251,7 +193,7 @@ rt_stream! {
     }
 
     fn cudaLaunchCooperativeKernel_cuda12 | cudaLaunchCooperativeKernel_ptsz_cuda12 (null;
-        of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
+        of: u64, grid: abi::Dim3, block: abi::Dim3, params: *const u64, shared: usize, stream: Handle
     ) {
         let config = simple(grid, block, shared, true);
         refuse_configuration(of, &config)?;
@@ -259,25 +201,25 @@ rt_stream! {
     }
 
     fn __cudaLaunchKernel | __cudaLaunchKernel_ptsz (null;
-        of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
+        of: u64, grid: abi::Dim3, block: abi::Dim3, params: *const u64, shared: usize, stream: Handle
     ) {
         launch(of, &simple(grid, block, shared, false), stream, null, params)
     }
 
     fn cudaLaunchCooperativeKernel | cudaLaunchCooperativeKernel_ptsz (null;
-        of: u64, grid: Extent, block: Extent, params: *const u64, shared: usize, stream: Handle
+        of: u64, grid: abi::Dim3, block: abi::Dim3, params: *const u64, shared: usize, stream: Handle
     ) {
         launch(of, &simple(grid, block, shared, true), stream, null, params)
     }
 
     fn cudaLaunchKernelExC | cudaLaunchKernelExC_ptsz (null;
-        config: *const RuntimeConfig, of: u64, params: *const u64
+        config: *const abi::LaunchConfig, of: u64, params: *const u64
     ) {
-        let config = get(config)?;
-        let asked = config_of(&config.driver())?;
-        capture_overlap(&config.driver(), null)?;
+        let config = LaunchConfig::from(get(config)?);
+        let asked = config_of(&config)?;
+        capture_overlap(&config, null)?;
         launch(of, &asked, config.stream, null, params)?;
-        record_events(&config.driver(), null)
+        record_events(&config, null)
     }
 
     fn cudaLaunchHostFunc | cudaLaunchHostFunc_ptsz (null; stream: Handle, function: u64, argument: u64) {

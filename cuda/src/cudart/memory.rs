@@ -3,10 +3,14 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use cuda_abi::driver::{
+    MemAccessDesc, MemLocation, MemPoolProps, Memcpy3D, Memcpy3DBatchOp, MemcpyAttributes,
+};
+use cuda_abi::numbers::memory_type;
+use cuda_abi::runtime::{Extent, Memcpy3DParms, Memcpy3DPeerParms, PitchedPtr, PointerAttributes};
 use runtime::{Area, Context, Copy, Kind, Place, Result, Status};
 
 use crate::cudart::context::{ensure, healthy};
-use crate::cudart::error::{INVALID_DIRECTION, INVALID_PITCH};
 use crate::cudart::register::variable;
 use crate::driver::array::Array;
 use crate::driver::copy::{Side, When, linear, place, submit};
@@ -19,7 +23,6 @@ use crate::driver::{
 use crate::ffi::{Handle, get, put};
 use crate::object;
 use crate::state::{self, NullStream};
-use crate::types::{MemLocation, Memcpy3D, memory_type};
 
 /// The context for what may not be done while a stream captures.
 fn uncaptured() -> Result<Arc<Context>> {
@@ -36,157 +39,104 @@ pub(crate) fn sides(kind: u32) -> Result<(Side, Side)> {
         2 => Ok((Side::Host, Side::Device)),
         3 => Ok((Side::Device, Side::Device)),
         4 => Ok((Side::Any, Side::Any)),
-        _ => Err(INVALID_DIRECTION),
+        _ => Err(Status::INVALID_DIRECTION),
     }
 }
 
-/// `cudaPitchedPtr`
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Pitched {
-    address: u64,
-    pitch: usize,
-    width: usize,
-    height: usize,
-}
-
-/// `cudaExtent`
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Extent {
-    pub width: usize,
-    pub height: usize,
-    pub depth: usize,
-}
-
-/// `cudaMemcpy3DParms`
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Params3D {
-    src_array: Handle,
-    src_at: [usize; 3],
-    src: Pitched,
-    dst_array: Handle,
-    dst_at: [usize; 3],
-    dst: Pitched,
-    extent: Extent,
-    kind: u32,
-}
-
-impl Params3D {
-    /// The same as the driver describes it.
-    pub(crate) fn driver(&self) -> Result<Memcpy3D> {
-        let (to, from) = sides(self.kind)?;
-        let kind = |side: Side, array: Handle| match side {
-            _ if array != 0 => memory_type::ARRAY,
-            Side::Host => memory_type::HOST,
-            Side::Device => memory_type::DEVICE,
-            Side::Any => memory_type::UNIFIED,
-        };
-        // With an array, its positions and the width are elements.
-        let element = |array: Handle| match array {
-            0 => Ok(1),
-            _ => object::find::<Arc<Array>>(array).map(|array| array.element()),
-        };
-        let (src_element, dst_element) = (element(self.src_array)?, element(self.dst_array)?);
-        let bytes = |count: usize, element: usize| count.checked_mul(element).ok_or(Status::INVALID_VALUE);
-        let width = bytes(self.extent.width, src_element.max(dst_element))?;
-        let small = |array: Handle, rows: &Pitched| {
-            self.src_array == 0
-                && self.dst_array == 0
-                && array == 0
-                && rows.address != 0
-                && (self.extent.height > 1 || self.extent.depth > 1)
-                && rows.pitch < width
-        };
-        if small(self.src_array, &self.src) || small(self.dst_array, &self.dst) {
-            return Err(INVALID_PITCH);
-        }
-        Ok(Memcpy3D {
-            src_array: self.src_array,
-            dst_array: self.dst_array,
-            src_x: bytes(self.src_at[0], src_element)?,
-            src_y: self.src_at[1],
-            src_z: self.src_at[2],
-            src_type: kind(from, self.src_array),
-            src_host: self.src.address,
-            src_device: self.src.address,
-            src_pitch: self.src.pitch,
-            src_height: self.src.height,
-            dst_x: bytes(self.dst_at[0], dst_element)?,
-            dst_y: self.dst_at[1],
-            dst_z: self.dst_at[2],
-            dst_type: kind(to, self.dst_array),
-            dst_host: self.dst.address,
-            dst_device: self.dst.address,
-            dst_pitch: self.dst.pitch,
-            dst_height: self.dst.height,
-            width,
-            height: self.extent.height,
-            depth: self.extent.depth,
-            ..Memcpy3D::default()
-        })
+/// A copy as the driver describes it.
+pub(crate) fn volume_of(copy: &Memcpy3DParms) -> Result<Memcpy3D> {
+    let (to, from) = sides(copy.kind)?;
+    let kind = |side: Side, array: Handle| match side {
+        _ if array != 0 => memory_type::ARRAY,
+        Side::Host => memory_type::HOST,
+        Side::Device => memory_type::DEVICE,
+        Side::Any => memory_type::UNIFIED,
+    };
+    // With an array, its positions and the width are elements.
+    let element = |array: Handle| match array {
+        0 => Ok(1),
+        _ => object::find::<Arc<Array>>(array).map(|array| array.element()),
+    };
+    let (src_element, dst_element) = (element(copy.src_array)?, element(copy.dst_array)?);
+    let bytes = |count: usize, element: usize| count.checked_mul(element).ok_or(Status::INVALID_VALUE);
+    let width = bytes(copy.extent.width, src_element.max(dst_element))?;
+    let small = |array: Handle, rows: &PitchedPtr| {
+        copy.src_array == 0
+            && copy.dst_array == 0
+            && array == 0
+            && rows.address != 0
+            && (copy.extent.height > 1 || copy.extent.depth > 1)
+            && rows.pitch < width
+    };
+    if small(copy.src_array, &copy.src) || small(copy.dst_array, &copy.dst) {
+        return Err(Status::INVALID_PITCH);
     }
+    Ok(Memcpy3D {
+        src_array: copy.src_array,
+        dst_array: copy.dst_array,
+        src_x: bytes(copy.src_at[0], src_element)?,
+        src_y: copy.src_at[1],
+        src_z: copy.src_at[2],
+        src_type: kind(from, copy.src_array),
+        src_host: copy.src.address,
+        src_device: copy.src.address,
+        src_pitch: copy.src.pitch,
+        src_height: copy.src.height,
+        dst_x: bytes(copy.dst_at[0], dst_element)?,
+        dst_y: copy.dst_at[1],
+        dst_z: copy.dst_at[2],
+        dst_type: kind(to, copy.dst_array),
+        dst_host: copy.dst.address,
+        dst_device: copy.dst.address,
+        dst_pitch: copy.dst.pitch,
+        dst_height: copy.dst.height,
+        width,
+        height: copy.extent.height,
+        depth: copy.extent.depth,
+        ..Memcpy3D::default()
+    })
 }
 
-impl Params3D {
-    /// The runtime's description of a copy that the driver described.
-    pub(crate) fn of_driver(copy: &Memcpy3D) -> Result<Params3D> {
-        let element = |array: Handle| match array {
-            0 => Ok(1),
-            _ => object::find::<Arc<Array>>(array).map(|array| array.element()),
-        };
-        let (src_element, dst_element) = (element(copy.src_array)?, element(copy.dst_array)?);
-        let rows = |kind: u32, host: u64, device: u64, pitch: usize, height: usize| match kind {
-            memory_type::ARRAY => Pitched { address: 0, pitch: 0, width: 0, height: 0 },
-            memory_type::HOST => Pitched { address: host, pitch, width: pitch, height },
-            _ => Pitched { address: device, pitch, width: pitch, height },
-        };
-        let direction = match (copy.src_type, copy.dst_type) {
-            (memory_type::UNIFIED, _) | (_, memory_type::UNIFIED) => 4,
-            (memory_type::HOST, memory_type::HOST) => 0,
-            (memory_type::HOST, _) => 1,
-            (_, memory_type::HOST) => 2,
-            _ => 3,
-        };
-        Ok(Params3D {
-            src_array: copy.src_array,
-            src_at: [copy.src_x / src_element, copy.src_y, copy.src_z],
-            src: rows(copy.src_type, copy.src_host, copy.src_device, copy.src_pitch, copy.src_height),
-            dst_array: copy.dst_array,
-            dst_at: [copy.dst_x / dst_element, copy.dst_y, copy.dst_z],
-            dst: rows(copy.dst_type, copy.dst_host, copy.dst_device, copy.dst_pitch, copy.dst_height),
-            extent: Extent {
-                width: copy.width / src_element.max(dst_element),
-                height: copy.height,
-                depth: copy.depth,
-            },
-            kind: direction,
-        })
-    }
+/// The runtime's description of a copy that the driver described.
+pub(crate) fn of_volume(copy: &Memcpy3D) -> Result<Memcpy3DParms> {
+    let element = |array: Handle| match array {
+        0 => Ok(1),
+        _ => object::find::<Arc<Array>>(array).map(|array| array.element()),
+    };
+    let (src_element, dst_element) = (element(copy.src_array)?, element(copy.dst_array)?);
+    let rows = |kind: u32, host: u64, device: u64, pitch: usize, height: usize| match kind {
+        memory_type::ARRAY => PitchedPtr { address: 0, pitch: 0, width: 0, height: 0 },
+        memory_type::HOST => PitchedPtr { address: host, pitch, width: pitch, height },
+        _ => PitchedPtr { address: device, pitch, width: pitch, height },
+    };
+    let direction = match (copy.src_type, copy.dst_type) {
+        (memory_type::UNIFIED, _) | (_, memory_type::UNIFIED) => 4,
+        (memory_type::HOST, memory_type::HOST) => 0,
+        (memory_type::HOST, _) => 1,
+        (_, memory_type::HOST) => 2,
+        _ => 3,
+    };
+    Ok(Memcpy3DParms {
+        src_array: copy.src_array,
+        src_at: [copy.src_x / src_element, copy.src_y, copy.src_z],
+        src: rows(copy.src_type, copy.src_host, copy.src_device, copy.src_pitch, copy.src_height),
+        dst_array: copy.dst_array,
+        dst_at: [copy.dst_x / dst_element, copy.dst_y, copy.dst_z],
+        dst: rows(copy.dst_type, copy.dst_host, copy.dst_device, copy.dst_pitch, copy.dst_height),
+        extent: Extent {
+            width: copy.width / src_element.max(dst_element),
+            height: copy.height,
+            depth: copy.depth,
+        },
+        kind: direction,
+    })
 }
 
-/// `cudaMemcpy3DPeerParms`
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Peer3D {
-    src_array: Handle,
-    src_at: [usize; 3],
-    src: Pitched,
-    src_device: i32,
-    dst_array: Handle,
-    dst_at: [usize; 3],
-    dst: Pitched,
-    dst_device: i32,
-    extent: Extent,
-}
-
-impl Peer3D {
-    fn driver(&self) -> Result<Memcpy3D> {
-        peer_devices(self.dst_device, self.src_device)?;
-        let Peer3D { src_array, src_at, src, dst_array, dst_at, dst, extent, .. } = *self;
-        Params3D { src_array, src_at, src, dst_array, dst_at, dst, extent, kind: 3 }.driver()
-    }
+/// The same of a copy between devices.
+fn volume_of_peers(copy: &Memcpy3DPeerParms) -> Result<Memcpy3D> {
+    peer_devices(copy.dst_device, copy.src_device)?;
+    let Memcpy3DPeerParms { src_array, src_at, src, dst_array, dst_at, dst, extent, .. } = *copy;
+    volume_of(&Memcpy3DParms { src_array, src_at, src, dst_array, dst_at, dst, extent, kind: 3 })
 }
 
 /// The devices of a copy must be there; where memory is, its address tells.
@@ -194,16 +144,6 @@ fn peer_devices(to: i32, from: i32) -> Result {
     ensure()?;
     state::device(to)?;
     state::device(from).map(|_| ())
-}
-
-/// `cudaPointerAttributes`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct PointerAttributes {
-    kind: u32,
-    device: i32,
-    device_pointer: u64,
-    host_pointer: u64,
 }
 
 fn copy(stream: Handle, null: NullStream, to: u64, from: u64, bytes: usize, kind: u32, when: When) -> Result {
@@ -232,7 +172,7 @@ fn rows(
         return Ok(());
     }
     if width > to.1 || width > from.1 {
-        return Err(INVALID_PITCH);
+        return Err(Status::INVALID_PITCH);
     }
     let area = |(address, pitch): (u64, usize), side| {
         let last = pitch.checked_mul(height - 1).and_then(|rows| rows.checked_add(width));
@@ -256,7 +196,7 @@ fn to_symbol(kind: u32) -> Result<Side> {
         1 => Ok(Side::Host),
         3 => Ok(Side::Device),
         4 => Ok(Side::Any),
-        _ => Err(INVALID_DIRECTION),
+        _ => Err(Status::INVALID_DIRECTION),
     }
 }
 
@@ -265,11 +205,11 @@ fn from_symbol(kind: u32) -> Result<Side> {
         2 => Ok(Side::Host),
         3 => Ok(Side::Device),
         4 => Ok(Side::Any),
-        _ => Err(INVALID_DIRECTION),
+        _ => Err(Status::INVALID_DIRECTION),
     }
 }
 
-fn fill_volume(stream: Handle, null: NullStream, to: Pitched, value: i32, extent: Extent) -> Result {
+fn fill_volume(stream: Handle, null: NullStream, to: PitchedPtr, value: i32, extent: Extent) -> Result {
     ensure()?;
     if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
         return Ok(());
@@ -314,7 +254,7 @@ rt! {
         put(pitch, bytes)
     }
 
-    fn cudaMalloc3D(to: *mut Pitched, extent: Extent) {
+    fn cudaMalloc3D(to: *mut PitchedPtr, extent: Extent) {
         let context = uncaptured()?;
         if to.is_null() {
             return Err(Status::INVALID_VALUE);
@@ -322,7 +262,7 @@ rt! {
         let Extent { width, height, depth } = extent;
         let lines = height.checked_mul(depth).ok_or(Status::INVALID_VALUE)?;
         let (address, pitch) = if width == 0 || lines == 0 { (0, 0) } else { allocate_rows(&context, width, lines)? };
-        put(to, Pitched { address, pitch, width, height })
+        put(to, PitchedPtr { address, pitch, width, height })
     }
 
     fn cudaMallocHost(to: *mut u64, bytes: usize) {
@@ -395,8 +335,8 @@ rt_as_driver! {
     cudaMemPoolGetAttribute = driver_pool::cuMemPoolGetAttribute, (pool: Handle, number: u32, value: *mut c_void);
     cudaMemPoolDestroy = driver_pool::cuMemPoolDestroy, (pool: Handle);
     cudaMemPoolGetAccess = driver_pool::cuMemPoolGetAccess, (flags: *mut u32, pool: Handle, location: *const MemLocation);
-    cudaMemPoolSetAccess = driver_pool::cuMemPoolSetAccess, (pool: Handle, access: *const [u32; 3], count: usize);
-    cudaMemPoolCreate = driver_pool::cuMemPoolCreate, (pool: *mut Handle, properties: *const driver_pool::Properties);
+    cudaMemPoolSetAccess = driver_pool::cuMemPoolSetAccess, (pool: Handle, access: *const MemAccessDesc, count: usize);
+    cudaMemPoolCreate = driver_pool::cuMemPoolCreate, (pool: *mut Handle, properties: *const MemPoolProps);
 }
 
 rt_as_stream! {
@@ -419,16 +359,16 @@ rt_as_stream! {
         (address: u64, bytes: usize, device: i32, stream: Handle);
     cudaMemcpyBatchAsync cudaMemcpyBatchAsync_ptsz =
         driver_copy::cuMemcpyBatchAsync_v2, driver_copy::cuMemcpyBatchAsync_v2_ptsz,
-        (to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const driver_copy::BatchAttributes, first: *const usize, attribute_count: usize, stream: Handle);
+        (to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const MemcpyAttributes, first: *const usize, attribute_count: usize, stream: Handle);
     cudaMemcpyBatchAsync_cuda12 cudaMemcpyBatchAsync_ptsz_cuda12 =
         driver_copy::cuMemcpyBatchAsync, driver_copy::cuMemcpyBatchAsync_ptsz,
-        (to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const driver_copy::BatchAttributes, first: *const usize, attribute_count: usize, fail: *mut usize, stream: Handle);
+        (to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const MemcpyAttributes, first: *const usize, attribute_count: usize, fail: *mut usize, stream: Handle);
     cudaMemcpy3DBatchAsync cudaMemcpy3DBatchAsync_ptsz =
         driver_copy::cuMemcpy3DBatchAsync_v2, driver_copy::cuMemcpy3DBatchAsync_v2_ptsz,
-        (count: usize, operations: *const driver_copy::VolumeOp, flags: u64, stream: Handle);
+        (count: usize, operations: *const Memcpy3DBatchOp, flags: u64, stream: Handle);
     cudaMemcpy3DBatchAsync_cuda12 cudaMemcpy3DBatchAsync_ptsz_cuda12 =
         driver_copy::cuMemcpy3DBatchAsync, driver_copy::cuMemcpy3DBatchAsync_ptsz,
-        (count: usize, operations: *const driver_copy::VolumeOp, fail: *mut usize, flags: u64, stream: Handle);
+        (count: usize, operations: *const Memcpy3DBatchOp, fail: *mut usize, flags: u64, stream: Handle);
     cudaMemPrefetchBatchAsync cudaMemPrefetchBatchAsync_ptsz =
         driver_memory::cuMemPrefetchBatchAsync, driver_memory::cuMemPrefetchBatchAsync_ptsz,
         (addresses: *const u64, sizes: *const usize, count: usize, places: *const MemLocation, first: *const usize, place_count: usize, flags: u64, stream: Handle);
@@ -460,13 +400,13 @@ rt_stream! {
     ) {
         rows(stream, null, (to, to_pitch), (from, from_pitch), width, height, kind, When::Later)
     }
-    fn cudaMemcpy3D | cudaMemcpy3D_ptds (null; params: *const Params3D) {
+    fn cudaMemcpy3D | cudaMemcpy3D_ptds (null; params: *const Memcpy3DParms) {
         ensure()?;
-        crate::driver::copy::volume(0, null, &get(params)?.driver()?, When::Now)
+        crate::driver::copy::volume(0, null, &volume_of(&get(params)?)?, When::Now)
     }
-    fn cudaMemcpy3DAsync | cudaMemcpy3DAsync_ptsz (null; params: *const Params3D, stream: Handle) {
+    fn cudaMemcpy3DAsync | cudaMemcpy3DAsync_ptsz (null; params: *const Memcpy3DParms, stream: Handle) {
         ensure()?;
-        crate::driver::copy::volume(stream, null, &get(params)?.driver()?, When::Later)
+        crate::driver::copy::volume(stream, null, &volume_of(&get(params)?)?, When::Later)
     }
     fn cudaMemcpyPeer | cudaMemcpyPeer_ptds (null; to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize) {
         peer_devices(to_device, from_device)?;
@@ -478,13 +418,13 @@ rt_stream! {
         peer_devices(to_device, from_device)?;
         linear(stream, null, (to, Side::Device), (from, Side::Device), bytes, When::Later)
     }
-    fn cudaMemcpy3DPeer | cudaMemcpy3DPeer_ptds (null; params: *const Peer3D) {
+    fn cudaMemcpy3DPeer | cudaMemcpy3DPeer_ptds (null; params: *const Memcpy3DPeerParms) {
         ensure()?;
-        crate::driver::copy::volume(0, null, &get(params)?.driver()?, When::Now)
+        crate::driver::copy::volume(0, null, &volume_of_peers(&get(params)?)?, When::Now)
     }
-    fn cudaMemcpy3DPeerAsync | cudaMemcpy3DPeerAsync_ptsz (null; params: *const Peer3D, stream: Handle) {
+    fn cudaMemcpy3DPeerAsync | cudaMemcpy3DPeerAsync_ptsz (null; params: *const Memcpy3DPeerParms, stream: Handle) {
         ensure()?;
-        crate::driver::copy::volume(stream, null, &get(params)?.driver()?, When::Later)
+        crate::driver::copy::volume(stream, null, &volume_of_peers(&get(params)?)?, When::Later)
     }
     fn cudaMemcpyToSymbol | cudaMemcpyToSymbol_ptds (null;
         symbol: u64, from: u64, bytes: usize, offset: usize, kind: u32
@@ -536,10 +476,10 @@ rt_stream! {
         ensure()?;
         set(state::stream(stream, null)?, to, pitch, 1, (value & 0xff) as u32, width, height)
     }
-    fn cudaMemset3D | cudaMemset3D_ptds (null; to: Pitched, value: i32, extent: Extent) {
+    fn cudaMemset3D | cudaMemset3D_ptds (null; to: PitchedPtr, value: i32, extent: Extent) {
         fill_volume(0, null, to, value, extent)
     }
-    fn cudaMemset3DAsync | cudaMemset3DAsync_ptsz (null; to: Pitched, value: i32, extent: Extent, stream: Handle) {
+    fn cudaMemset3DAsync | cudaMemset3DAsync_ptsz (null; to: PitchedPtr, value: i32, extent: Extent, stream: Handle) {
         fill_volume(stream, null, to, value, extent)
     }
 }

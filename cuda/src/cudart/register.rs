@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use runtime::{Context, Function, Result, Status};
 
 use crate::cudart::context::ensure;
-use crate::cudart::error::{INVALID_DEVICE_FUNCTION, INVALID_SYMBOL};
 use crate::driver::function::function_handle;
 use crate::driver::library::Library;
 use crate::driver::module::{JitOptions, image_texts, parse, program_name};
@@ -87,19 +86,19 @@ pub(crate) fn function(context: &Arc<Context>, address: u64) -> Result<Arc<Funct
         registry.entries.get(&address).filter(|entry| entry.is_kernel).cloned()
     };
     let Some(entry) = entry else {
-        let missing = if address == 0 { INVALID_DEVICE_FUNCTION } else { Status::INVALID_HANDLE };
+        let missing = if address == 0 { Status::INVALID_DEVICE_FUNCTION } else { Status::INVALID_HANDLE };
         return crate::driver::function::function(address).map_err(|_| missing);
     };
     let module = entry.image.library(context)?.module(context)?;
     fill_managed(&entry.image, context)?;
-    let function = module.function(&entry.name).map_err(|_| INVALID_DEVICE_FUNCTION)?;
+    let function = module.function(&entry.name).map_err(|_| Status::INVALID_DEVICE_FUNCTION)?;
     registry().functions.insert((context.id, address), function.clone());
     Ok(function)
 }
 
 /// The kernel of a host function's address, which must be registered.
 fn registered(context: &Arc<Context>, address: u64) -> Result<Arc<Function>> {
-    if is_registered(address) { function(context, address) } else { Err(INVALID_DEVICE_FUNCTION) }
+    if is_registered(address) { function(context, address) } else { Err(Status::INVALID_DEVICE_FUNCTION) }
 }
 
 /// The host function's address that a function of the driver was found by.
@@ -117,9 +116,9 @@ pub(crate) fn is_registered(address: u64) -> bool {
 /// Address and size of the device variable that a host variable's address stands for.
 pub(crate) fn variable(context: &Arc<Context>, address: u64) -> Result<(u64, u64)> {
     let entry = registry().entries.get(&address).filter(|entry| !entry.is_kernel).cloned();
-    let entry = entry.ok_or(INVALID_SYMBOL)?;
+    let entry = entry.ok_or(Status::INVALID_SYMBOL)?;
     let module = entry.image.library(context)?.module(context)?;
-    module.variable(context, &entry.name).map_err(|_| INVALID_SYMBOL)
+    module.variable(context, &entry.name).map_err(|_| Status::INVALID_SYMBOL)
 }
 
 /// Lets the program's pointers to managed variables lead to them.

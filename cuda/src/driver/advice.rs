@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use cuda_abi::driver::MemLocation;
 use runtime::{Context, Kind, Operation, Result, Status};
 
 use crate::ffi::{Handle, put};
 use crate::state::{self, NullStream, healthy};
-use crate::types::MemLocation;
 
 /// Bytes that are advised of at least.
 const PAGE: u64 = 4096;

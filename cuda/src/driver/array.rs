@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cuda_abi::driver::{Array3DDescriptor, ArrayDescriptor};
 use runtime::{Area, Kind, Place, Result, Status, fresh_id};
 
 use crate::driver::copy::{Side, When, submit};
@@ -9,7 +10,6 @@ use crate::driver::device::element_bytes;
 use crate::ffi::{Handle, get, put};
 use crate::object;
 use crate::state::{self, NullStream, uncaptured};
-use crate::types::{Array2D, Array3D};
 
 /// An array.
 #[derive(Debug)]
@@ -18,14 +18,14 @@ pub(crate) struct Array {
     base: u64,
     /// Bytes of an element, with all its channels.
     element: usize,
-    pub shape: Array3D,
+    pub shape: Array3DDescriptor,
 }
 
 impl Array {
-    pub(crate) fn new(shape: Array3D) -> Result<Arc<Array>> {
+    pub(crate) fn new(shape: Array3DDescriptor) -> Result<Arc<Array>> {
         let context = uncaptured()?;
         let element = element_bytes(shape.format, shape.channels).ok_or(Status::INVALID_VALUE)?;
-        let Array3D { width, height, depth, flags, .. } = shape;
+        let Array3DDescriptor { width, height, depth, flags, .. } = shape;
         let most = match (height, depth) {
             (0, 0) => [131_072, 0, 0],
             (_, 0) => [131_072, 65_536, 0],
@@ -93,9 +93,9 @@ fn copy(
 }
 
 api! {
-    fn cuArrayCreate_v2(array: *mut Handle, shape: *const Array2D) {
+    fn cuArrayCreate_v2(array: *mut Handle, shape: *const ArrayDescriptor) {
         let shape = get(shape)?;
-        let new = Array::new(Array3D {
+        let new = Array::new(Array3DDescriptor {
             width: shape.width,
             height: shape.height,
             depth: 0,
@@ -106,18 +106,18 @@ api! {
         put(array, object::insert(new.id, new))
     }
 
-    fn cuArray3DCreate_v2(array: *mut Handle, shape: *const Array3D) {
+    fn cuArray3DCreate_v2(array: *mut Handle, shape: *const Array3DDescriptor) {
         let new = Array::new(get(shape)?)?;
         put(array, object::insert(new.id, new))
     }
 
-    fn cuArrayGetDescriptor_v2(shape: *mut Array2D, array: Handle) {
+    fn cuArrayGetDescriptor_v2(shape: *mut ArrayDescriptor, array: Handle) {
         let array: Arc<Array> = object::find(array)?;
-        let Array3D { width, height, format, channels, .. } = array.shape;
-        put(shape, Array2D { width, height, format, channels })
+        let Array3DDescriptor { width, height, format, channels, .. } = array.shape;
+        put(shape, ArrayDescriptor { width, height, format, channels })
     }
 
-    fn cuArray3DGetDescriptor_v2(shape: *mut Array3D, array: Handle) {
+    fn cuArray3DGetDescriptor_v2(shape: *mut Array3DDescriptor, array: Handle) {
         let array: Arc<Array> = object::find(array)?;
         put(shape, array.shape)
     }

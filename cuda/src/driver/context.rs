@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cuda_abi::driver::CtxCreateParams;
 use runtime::{Context, Event, Operation, Result, Status};
 
 use crate::ffi::{Handle, get, put, put_wanted};
@@ -113,15 +114,6 @@ fn set_primary_flags(device: i32, flags: u32) -> Result {
     Ok(())
 }
 
-/// The parameters of `cuCtxCreate_v4`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct CreateParams {
-    affinity: u64,
-    affinity_count: i32,
-    cig: u64,
-}
-
 api! {
     fn cuCtxCreate(context: *mut Handle, flags: u32, device: i32) {
         create(context, flags, device)
@@ -138,7 +130,7 @@ api! {
         create(context, flags, device)
     }
 
-    fn cuCtxCreate_v4(context: *mut Handle, params: *const CreateParams, flags: u32, device: i32) {
+    fn cuCtxCreate_v4(context: *mut Handle, params: *const CtxCreateParams, flags: u32, device: i32) {
         if !params.is_null() {
             let params = get(params)?;
             if params.affinity_count != 0 || params.cig != 0 {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use cuda_abi::driver::{Memcpy2D, Memcpy3D, Memcpy3DBatchOp, Memcpy3DOperand, MemcpyAttributes};
+use cuda_abi::numbers::memory_type;
 use runtime::{Area, Context, Copy, Device, Operation, Place, Result, Status, Stream, StreamKind};
 
 use crate::driver::array::Array;
 use crate::ffi::{Handle, get, list, put_wanted};
 use crate::object;
 use crate::state::{self, NullStream};
-use crate::types::{MemLocation, Memcpy2D, Memcpy3D, memory_type};
 
 /// What the program says about an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -268,16 +269,6 @@ fn known(to: Handle, from: Handle) -> Result {
     Ok(())
 }
 
-/// `CUmemcpyAttributes`: when sources are read, hints about places, flags.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct BatchAttributes {
-    order: u32,
-    source: MemLocation,
-    target: MemLocation,
-    flags: u32,
-}
-
 /// Submits copies whose sources are read in the order of the stream, or at once.
 fn submit_batch(context: &Arc<Context>, stream: &Arc<Stream>, copy: Copy, order: u32) -> Result {
     match order {
@@ -299,7 +290,7 @@ fn batch_stream(stream: Handle, null: NullStream) -> Result<(Arc<Context>, Arc<S
 /// Copies of consecutive bytes. `fail` gets the number of the first that is wrong.
 pub(crate) unsafe fn batch(
     (to, from, sizes, count): (*const u64, *const u64, *const usize, usize),
-    (attributes, first, attribute_count): (*const BatchAttributes, *const usize, usize),
+    (attributes, first, attribute_count): (*const MemcpyAttributes, *const usize, usize),
     fail: *mut usize,
     (stream, null): (Handle, NullStream),
 ) -> Result {
@@ -335,27 +326,7 @@ pub(crate) unsafe fn batch(
     copies.into_iter().try_for_each(|(copy, order)| submit_batch(&context, &stream, copy, order))
 }
 
-/// `CUmemcpy3DOperand`: a kind and four words. Of a pointer: itself, elements a row, rows a slice; of an
-/// array: itself and the start.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Operand {
-    kind: u32,
-    words: [u64; 4],
-}
-
-/// `CUDA_MEMCPY3D_BATCH_OP`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct VolumeOp {
-    from: Operand,
-    to: Operand,
-    size: [usize; 3],
-    order: u32,
-    flags: u32,
-}
-
-fn operand(context: &Context, operand: &Operand, element: usize, size: [usize; 3]) -> Result<Area> {
+fn operand(context: &Context, operand: &Memcpy3DOperand, element: usize, size: [usize; 3]) -> Result<Area> {
     let [first, second, third, fourth] = operand.words;
     match operand.kind {
         1 => {
@@ -376,7 +347,7 @@ fn operand(context: &Context, operand: &Operand, element: usize, size: [usize; 3
 /// Copies in three dimensions. Extents are elements if an array is among the operands, else bytes.
 pub(crate) unsafe fn volume_batch(
     count: usize,
-    operations: *const VolumeOp,
+    operations: *const Memcpy3DBatchOp,
     fail: *mut usize,
     flags: u64,
     (stream, null): (Handle, NullStream),
@@ -389,8 +360,8 @@ pub(crate) unsafe fn volume_batch(
     }
     // SAFETY: the program said how many there are.
     let operations = unsafe { list(operations, count) }?;
-    let describe = |op: &VolumeOp| -> Result<Copy> {
-        let element = |operand: &Operand| match operand.kind {
+    let describe = |op: &Memcpy3DBatchOp| -> Result<Copy> {
+        let element = |operand: &Memcpy3DOperand| match operand.kind {
             2 => object::find::<Arc<Array>>(operand.words[0]).map(|array| array.element()),
             _ => Ok(1),
         };
@@ -420,14 +391,14 @@ pub(crate) unsafe fn volume_batch(
 
 stream_api! {
     fn cuMemcpyBatchAsync | cuMemcpyBatchAsync_ptsz (null;
-        to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const BatchAttributes,
+        to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const MemcpyAttributes,
         first: *const usize, attribute_count: usize, fail: *mut usize, stream: Handle
     ) {
         batch((to, from, sizes, count), (attributes, first, attribute_count), fail, (stream, null))
     }
 
     fn cuMemcpyBatchAsync_v2 | cuMemcpyBatchAsync_v2_ptsz (null;
-        to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const BatchAttributes,
+        to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const MemcpyAttributes,
         first: *const usize, attribute_count: usize, stream: Handle
     ) {
         let nowhere = std::ptr::null_mut();
@@ -435,13 +406,13 @@ stream_api! {
     }
 
     fn cuMemcpy3DBatchAsync | cuMemcpy3DBatchAsync_ptsz (null;
-        count: usize, operations: *const VolumeOp, fail: *mut usize, flags: u64, stream: Handle
+        count: usize, operations: *const Memcpy3DBatchOp, fail: *mut usize, flags: u64, stream: Handle
     ) {
         volume_batch(count, operations, fail, flags, (stream, null))
     }
 
     fn cuMemcpy3DBatchAsync_v2 | cuMemcpy3DBatchAsync_v2_ptsz (null;
-        count: usize, operations: *const VolumeOp, flags: u64, stream: Handle
+        count: usize, operations: *const Memcpy3DBatchOp, flags: u64, stream: Handle
     ) {
         volume_batch(count, operations, std::ptr::null_mut(), flags, (stream, null))
     }

@@ -1,8 +1,8 @@
 //! Initialisation, version, errors, devices.
 
-use std::ffi::{CString, c_char};
-use std::sync::OnceLock;
+use std::ffi::{CStr, c_char};
 
+use cuda_abi::Known;
 use runtime::{Result, Status, attributes};
 
 use crate::ffi::{get, put, put_text, put_wanted, text};
@@ -11,18 +11,25 @@ use crate::state;
 /// The version that the driver reports: 13.0.
 pub(crate) const VERSION: i32 = 13_000;
 
-/// Name and sentence of an error code, as C strings.
-pub(crate) fn describe(code: u32) -> Option<&'static (u32, CString, CString)> {
-    static TABLE: OnceLock<Vec<(u32, CString, CString)>> = OnceLock::new();
-    let table = TABLE.get_or_init(|| {
-        let c = |text: String| CString::new(text).unwrap_or_default();
-        let row = |&(code, name, text): &(u32, &str, &str)| {
-            let name = if code == 0 { "CUDA_SUCCESS".into() } else { format!("CUDA_ERROR_{name}") };
-            (code, c(name), c(text.to_string()))
-        };
-        Status::CODES.iter().map(row).collect()
-    });
-    table.iter().find(|(known, ..)| *known == code)
+/// Writes what is known of an error code, or null.
+///
+/// # Safety
+/// `to` is null or writable.
+unsafe fn name_of(
+    code: u32,
+    text: impl Fn(&Known) -> Option<&'static CStr>,
+    to: *mut *const c_char,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match Status(code).known().and_then(text) {
+            Some(text) => put(to, text.as_ptr()),
+            None => {
+                put_wanted(to, std::ptr::null());
+                Err(Status::INVALID_VALUE)
+            }
+        }
+    }
 }
 
 /// The UUID of a device: fixed bytes and its number.
@@ -51,23 +58,11 @@ api! {
     }
 
     fn cuGetErrorName(code: u32, name: *mut *const c_char) {
-        match describe(code) {
-            Some((_, found, _)) => put(name, found.as_ptr()),
-            None => {
-                put_wanted(name, std::ptr::null());
-                Err(Status::INVALID_VALUE)
-            }
-        }
+        name_of(code, |known| known.driver, name)
     }
 
     fn cuGetErrorString(code: u32, sentence: *mut *const c_char) {
-        match describe(code) {
-            Some((_, _, found)) => put(sentence, found.as_ptr()),
-            None => {
-                put_wanted(sentence, std::ptr::null());
-                Err(Status::INVALID_VALUE)
-            }
-        }
+        name_of(code, |known| known.driver.map(|_| known.text), sentence)
     }
 
     fn cuDeviceGetCount(count: *mut i32) {
@@ -211,13 +206,13 @@ pub(crate) fn element_bytes(format: u32, channels: u32) -> Option<usize> {
 ///
 /// # Safety
 /// `location` is null or readable.
-pub(crate) unsafe fn device_of(location: *const crate::types::MemLocation) -> Result<i32> {
+pub(crate) unsafe fn device_of(location: *const cuda_abi::driver::MemLocation) -> Result<i32> {
     // SAFETY: the caller's promise.
     device_at(unsafe { get(location) }?)
 }
 
 /// The same, of a location by value.
-pub(crate) fn device_at(location: crate::types::MemLocation) -> Result<i32> {
+pub(crate) fn device_at(location: cuda_abi::driver::MemLocation) -> Result<i32> {
     match location.kind {
         1 => state::device(location.id).map(|device| device.index as i32),
         _ => Err(Status::INVALID_VALUE),

@@ -4,6 +4,7 @@ use std::ffi::{CString, c_char};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use cuda_abi::driver::LaunchConfig;
 use runtime::{
     Function, Result, Status, active_blocks, active_clusters, potential_block_size, potential_cluster_size,
 };
@@ -13,7 +14,6 @@ use crate::driver::library::Kernel;
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::object::{self, handle};
 use crate::state::{self, current, healthy};
-use crate::types::LaunchConfig;
 
 /// The function that a handle of a function or of a library's kernel stands for.
 pub(crate) fn function(of: Handle) -> Result<Arc<Function>> {

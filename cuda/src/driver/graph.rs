@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::c_char;
 use std::sync::Arc;
 
+use cuda_abi::driver::GraphInstantiateParams;
 use runtime::{Edge, EdgeKind, ExecGraph, Graph, Operation, Result, Status};
 
 use crate::driver;
@@ -409,19 +410,9 @@ api! {
     }
 }
 
-/// `CUDA_GRAPH_INSTANTIATE_PARAMS`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct InstantiateParams {
-    flags: u64,
-    upload_stream: Handle,
-    error_node: Handle,
-    result: u32,
-}
-
 stream_api! {
     fn cuGraphInstantiateWithParams | cuGraphInstantiateWithParams_ptsz (null;
-        exec: *mut Handle, graph: Handle, params: *mut InstantiateParams
+        exec: *mut Handle, graph: Handle, params: *mut GraphInstantiateParams
     ) {
         let _ = null;
         let mut asked = get(params)?;

@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cuda_abi::driver::{MemAccessDesc, MemAllocNodeParams, MemLocation, MemPoolProps};
 use runtime::{Allocation, Context, Device, Graph, GraphMemory, Kind, Operation, Result, Status, fresh_id};
 use sim_core::Backend;
 
@@ -16,7 +17,6 @@ use crate::driver::node::add;
 use crate::ffi::{Handle, get, list, put};
 use crate::object::{self, NodeRef};
 use crate::state;
-use crate::types::MemLocation;
 
 /// Memory of a node.
 struct Memory {
@@ -91,27 +91,8 @@ pub(crate) fn check_free(context: &Context, graph: &Graph, address: u64) -> Resu
     if of_graph && !twice { Ok(()) } else { Err(Status::INVALID_VALUE) }
 }
 
-/// `CUDA_MEM_ALLOC_NODE_PARAMS`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct AllocParams {
-    kind: u32,
-    handles: u32,
-    location: MemLocation,
-    windows: u64,
-    most: u64,
-    reserved: [u64; 7],
-    access: *const [u32; 3],
-    access_count: usize,
-    bytes: usize,
-    address: u64,
-}
-
 /// What nodes were described with.
-static DESCRIBED: Mutex<Option<HashMap<u64, AllocParams>>> = Mutex::new(None);
-
-// SAFETY: the pointer is only given back to the program.
-unsafe impl Send for AllocParams {}
+static DESCRIBED: Mutex<Option<HashMap<u64, MemAllocNodeParams>>> = Mutex::new(None);
 
 /// Forgets a node that is gone.
 pub(crate) fn forget(node: u64) {
@@ -121,22 +102,22 @@ pub(crate) fn forget(node: u64) {
 }
 
 /// The operation of a node that allocates; the address is put into the parameters.
-pub(crate) unsafe fn allocation(params: *mut AllocParams) -> Result<(Operation, AllocParams)> {
+pub(crate) unsafe fn allocation(params: *mut MemAllocNodeParams) -> Result<(Operation, MemAllocNodeParams)> {
     // SAFETY: null or the structure.
     let mut asked = unsafe { get(params) }?;
     // Memory of graphs is that of devices, managed or not.
-    match (asked.kind, asked.location.kind) {
+    match (asked.pool.kind, asked.pool.location.kind) {
         (1 | 2, 1) => {}
         (1, 2 | 3) | (2, _) => return Err(Status::NOT_SUPPORTED),
         _ => return Err(Status::INVALID_VALUE),
     }
-    if asked.handles != 0 || asked.bytes == 0 {
+    if asked.pool.handle_types != 0 || asked.bytes == 0 {
         return Err(Status::INVALID_VALUE);
     }
-    let device = state::device(device_at(asked.location).map_err(|_| Status::INVALID_VALUE)?)?;
+    let device = state::device(device_at(asked.pool.location).map_err(|_| Status::INVALID_VALUE)?)?;
     // SAFETY: the program said how many there are.
-    for [kind, id, _] in unsafe { list(asked.access, asked.access_count) }? {
-        device_at(MemLocation { kind, id: id as i32 })?;
+    for access in unsafe { list(asked.access as *const MemAccessDesc, asked.access_count) }? {
+        device_at(access.location)?;
     }
     let memory = new(device, asked.bytes)?;
     asked.address = memory.base();
@@ -152,7 +133,7 @@ fn node_of(node: Handle) -> Result<NodeRef> {
 
 api! {
     fn cuGraphAddMemAllocNode(
-        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *mut AllocParams
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *mut MemAllocNodeParams
     ) {
         object::find::<Arc<Graph>>(graph)?;
         let (operation, asked) = allocation(params)?;
@@ -162,21 +143,23 @@ api! {
         Ok(())
     }
 
-    fn cuGraphMemAllocNodeGetParams(node: Handle, params: *mut AllocParams) {
+    fn cuGraphMemAllocNodeGetParams(node: Handle, params: *mut MemAllocNodeParams) {
         let node = node_of(node)?;
         let Operation::Allocate(memory) = node.graph.node(node.id)?.operation else {
             return Err(Status::INVALID_VALUE);
         };
         let table = DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner);
         let known = table.as_ref().and_then(|table| table.get(&node.id).copied());
-        put(params, known.unwrap_or(AllocParams {
-            kind: 1,
-            handles: 0,
-            location: MemLocation { kind: 1, id: 0 },
-            windows: 0,
-            most: 0,
-            reserved: [0; 7],
-            access: std::ptr::null(),
+        put(params, known.unwrap_or(MemAllocNodeParams {
+            pool: MemPoolProps {
+                kind: 1,
+                handle_types: 0,
+                location: MemLocation { kind: 1, id: 0 },
+                windows: 0,
+                most: 0,
+                reserved: [0; 7],
+            },
+            access: 0,
             access_count: 0,
             bytes: memory.bytes() as usize,
             address: memory.base(),

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use cuda_abi::driver::DevResource;
+use cuda_abi::numbers::resource;
 use runtime::{Context, Device, Event, Operation, Result, Status, StreamKind, fresh_id};
 
 use crate::driver::context::context_or_current;
@@ -25,27 +27,12 @@ pub(crate) struct Part {
     multiprocessors: u32,
 }
 
-/// `CUdevResource`: its kind, and for multiprocessors how many, the smallest part and what parts are a
-/// multiple of.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Resource {
-    kind: u32,
-    internal: [u32; 23],
-    multiprocessors: u32,
-    least: u32,
-    unit: u32,
-    rest: [u32; 9],
-}
-
-/// `CU_DEV_RESOURCE_TYPE_SM`
-const MULTIPROCESSORS: u32 = 1;
 /// Multiprocessors that are given together on compute capability 9.
 const UNIT: u32 = 8;
 
-fn resource(multiprocessors: u32) -> Resource {
-    Resource {
-        kind: MULTIPROCESSORS,
+fn resource(multiprocessors: u32) -> DevResource {
+    DevResource {
+        kind: resource::SM,
         internal: [0; 23],
         multiprocessors,
         least: UNIT,
@@ -54,11 +41,11 @@ fn resource(multiprocessors: u32) -> Resource {
     }
 }
 
-unsafe fn put_resource(to: *mut Resource, kind: u32, multiprocessors: u32) -> Result {
+unsafe fn put_resource(to: *mut DevResource, kind: u32, multiprocessors: u32) -> Result {
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
     }
-    if kind != MULTIPROCESSORS {
+    if kind != resource::SM {
         return Err(Status::INVALID_RESOURCE_TYPE);
     }
     // SAFETY: it is not null; the program gave it for the result.
@@ -83,26 +70,26 @@ fn find(green: Handle) -> Result<Arc<Green>> {
 }
 
 api! {
-    fn cuDeviceGetDevResource(device: i32, to: *mut Resource, kind: u32) {
+    fn cuDeviceGetDevResource(device: i32, to: *mut DevResource, kind: u32) {
         put_resource(to, kind, all(state::device(device)?))
     }
 
-    fn cuCtxGetDevResource(context: Handle, to: *mut Resource, kind: u32) {
+    fn cuCtxGetDevResource(context: Handle, to: *mut DevResource, kind: u32) {
         let context = context_or_current(context)?;
         let own = green_of(&context).map(|green| green.multiprocessors);
         put_resource(to, kind, own.unwrap_or(all(&context.device)))
     }
 
-    fn cuGreenCtxGetDevResource(green: Handle, to: *mut Resource, kind: u32) {
+    fn cuGreenCtxGetDevResource(green: Handle, to: *mut DevResource, kind: u32) {
         put_resource(to, kind, find(green)?.multiprocessors)
     }
 
     fn cuDevSmResourceSplitByCount(
-        parts: *mut Resource, count: *mut u32, from: *const Resource, rest: *mut Resource, flags: u32, least: u32
+        parts: *mut DevResource, count: *mut u32, from: *const DevResource, rest: *mut DevResource, flags: u32, least: u32
     ) {
         state::runtime()?;
         let (wanted, from) = (get(count)?, get(from)?);
-        if from.kind != MULTIPROCESSORS || flags > 3 {
+        if from.kind != resource::SM || flags > 3 {
             return Err(Status::INVALID_VALUE);
         }
         let size = least.max(1).checked_next_multiple_of(UNIT).ok_or(Status::INVALID_VALUE)?;
@@ -118,13 +105,13 @@ api! {
         put(count, made)
     }
 
-    fn cuDevResourceGenerateDesc(to: *mut Handle, parts: *const Resource, count: u32) {
+    fn cuDevResourceGenerateDesc(to: *mut Handle, parts: *const DevResource, count: u32) {
         state::runtime()?;
         if to.is_null() || count == 0 {
             return Err(Status::INVALID_VALUE);
         }
         let parts = list(parts, count as usize)?;
-        if parts.iter().any(|part| part.kind != MULTIPROCESSORS) {
+        if parts.iter().any(|part| part.kind != resource::SM) {
             return Err(Status::INVALID_RESOURCE_TYPE);
         }
         let multiprocessors = parts.iter().map(|part| part.multiprocessors).fold(0, u32::saturating_add);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cuda_abi::driver::LaunchConfig;
 use runtime::{
     EdgeKind, Event, Function, KernelCall, LaunchConfig as Config, Operation, Result, Status, check_launch,
 };
@@ -14,7 +15,6 @@ use crate::ffi::{Handle, get, list};
 use crate::object;
 use crate::state::{self, NullStream};
 use crate::thread::in_callback;
-use crate::types::LaunchConfig;
 
 /// The parameter buffer of a launch.
 ///

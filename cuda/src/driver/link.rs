@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cuda_abi::numbers::jit_input;
 use ptx_frontend::FunctionKind;
 use runtime::{Result, Status, fresh_id};
 
@@ -20,10 +21,6 @@ pub(crate) struct Link {
     image: Vec<u8>,
 }
 
-const CUBIN: u32 = 0;
-const PTX: u32 = 1;
-const FATBIN: u32 = 2;
-
 unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Result {
     let context = healthy()?;
     let link: Arc<Mutex<Link>> = object::find(link)?;
@@ -36,13 +33,13 @@ unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Resu
     bytes.push(0);
     let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
     match kind {
-        PTX | FATBIN => {
+        jit_input::PTX | jit_input::FATBINARY => {
             let options = link.options;
             // SAFETY: the bytes are a whole image.
             link.texts.extend(unsafe { image_texts(&context, bytes.as_ptr().cast(), &options) }?);
             Ok(())
         }
-        CUBIN => Err(Status::NO_BINARY_FOR_GPU),
+        jit_input::CUBIN => Err(Status::NO_BINARY_FOR_GPU),
         // Objects, libraries and NVVM need NVIDIA's own linker and compiler.
         3..=5 => Err(Status::NOT_SUPPORTED),
         _ => Err(Status::INVALID_VALUE),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cuda_abi::driver::MemLocation;
 use runtime::{Context, Fill, Kind, Operation, Result, Status, Stream};
 
 use sim_core::Backend;
@@ -10,7 +11,6 @@ use crate::driver::advice::{advise, location, managed, place, prefetch, range_at
 use crate::driver::{host_memory, pool, virtual_memory};
 use crate::ffi::{Handle, list, put, put_wanted};
 use crate::state::{self, NullStream, healthy, uncaptured};
-use crate::types::MemLocation;
 
 /// Bytes to which rows of pitched memory are rounded up.
 const PITCH: usize = 512;

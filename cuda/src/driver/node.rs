@@ -3,6 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cuda_abi::driver::{
+    BatchMemOp, BatchMemOpNodeParams, HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams,
+};
+use cuda_abi::numbers::memory_type;
 use runtime::{Event, ExecGraph, Graph, LaunchConfig, Operation, Result, Status};
 use sim_core::Dim3;
 
@@ -13,20 +17,16 @@ use crate::driver::graph::{edges_of, node_handle};
 use crate::driver::hints;
 use crate::driver::launch::{call, pack};
 use crate::driver::memory::fill;
-use crate::driver::stream::{MemOp, word};
+use crate::driver::stream::word;
 use crate::ffi::{Handle, get, list, put};
 use crate::object::{self, NodeRef};
 use crate::state::{self, current};
-use crate::types::{HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams, memory_type};
-
-// SAFETY: the pointer is only given back to the program.
-unsafe impl Send for BatchParams {}
 
 /// What nodes were described with, so that it can be asked for.
 #[derive(Clone, Debug)]
 enum Described {
     Copy(Memcpy3D),
-    Batch(BatchParams),
+    Batch(BatchMemOpNodeParams),
     /// Pointers to arguments, and the arguments.
     Kernel(#[expect(dead_code, reason = "the program holds pointers into both")] (Arc<[u64]>, Arc<[u8]>)),
 }
@@ -171,17 +171,7 @@ fn describe_copy(copy: &runtime::Copy) -> Memcpy3D {
     }
 }
 
-/// `CUDA_BATCH_MEM_OP_NODE_PARAMS`
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct BatchParams {
-    context: Handle,
-    count: u32,
-    operations: *const MemOp,
-    flags: u32,
-}
-
-unsafe fn batch(params: *const BatchParams) -> Result<Operation> {
+unsafe fn batch(params: *const BatchMemOpNodeParams) -> Result<Operation> {
     // SAFETY: null or the structure.
     let asked = unsafe { get(params) }?;
     if asked.flags != 0 || asked.count > 256 {
@@ -189,7 +179,7 @@ unsafe fn batch(params: *const BatchParams) -> Result<Operation> {
     }
     let context = context_or_current(asked.context)?;
     // SAFETY: the program said how many there are.
-    let list = unsafe { list(asked.operations, asked.count as usize) }?;
+    let list = unsafe { list(asked.operations as *const BatchMemOp, asked.count as usize) }?;
     let list: Result<Vec<Operation>> =
         list.iter().filter_map(|operation| word(&context, operation).transpose()).collect();
     Ok(Operation::Batch(list?.into()))
@@ -460,27 +450,27 @@ api! {
     }
 
     fn cuGraphAddBatchMemOpNode(
-        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const BatchParams
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const BatchMemOpNodeParams
     ) {
         let id = add(node, graph, after, count, batch(params)?)?;
         describe_node(id, Described::Batch(get(params)?));
         Ok(())
     }
 
-    fn cuGraphBatchMemOpNodeGetParams(node: Handle, params: *mut BatchParams) {
+    fn cuGraphBatchMemOpNodeGetParams(node: Handle, params: *mut BatchMemOpNodeParams) {
         match description(node_of(node)?.id) {
             Some(Described::Batch(described)) => put(params, described),
             _ => Err(Status::INVALID_VALUE),
         }
     }
 
-    fn cuGraphBatchMemOpNodeSetParams(node: Handle, params: *const BatchParams) {
+    fn cuGraphBatchMemOpNodeSetParams(node: Handle, params: *const BatchMemOpNodeParams) {
         change(node, batch(params)?)?;
         describe_node(node_of(node)?.id, Described::Batch(get(params)?));
         Ok(())
     }
 
-    fn cuGraphExecBatchMemOpNodeSetParams(exec: Handle, node: Handle, params: *const BatchParams) {
+    fn cuGraphExecBatchMemOpNodeSetParams(exec: Handle, node: Handle, params: *const BatchMemOpNodeParams) {
         change_exec(exec, node, batch(params)?)
     }
 

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cuda_abi::driver::{MemAccessDesc, MemLocation, MemPoolProps};
 use runtime::{Allocation, Device, GraphMemory, Kind, Operation, Result, Status, fresh_id};
 
 use crate::driver::device::{device_at, device_of};
@@ -12,7 +13,6 @@ use crate::driver::{graph_memory, host_memory};
 use crate::ffi::{Handle, get, put};
 use crate::object;
 use crate::state::{self, NullStream};
-use crate::types::MemLocation;
 
 /// What memory a pool has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -272,15 +272,6 @@ pub(crate) fn free_async(address: u64, stream: Handle, null: NullStream) -> Resu
     Ok(())
 }
 
-/// The properties of a pool, as far as they count.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Properties {
-    allocation: u32,
-    handles: u32,
-    location: MemLocation,
-}
-
 api! {
     fn cuDeviceGetDefaultMemPool(pool: *mut Handle, device: i32) {
         put(pool, object::handle(pool_of_device(device, true)?.id))
@@ -306,14 +297,14 @@ api! {
         set_pool(located(location, kind)?, pool)
     }
 
-    fn cuMemPoolCreate(pool: *mut Handle, properties: *const Properties) {
+    fn cuMemPoolCreate(pool: *mut Handle, properties: *const MemPoolProps) {
         state::runtime()?;
         let properties = get(properties)?;
-        let place = Place::new(properties.allocation, properties.location)?;
-        if pool.is_null() || place == Place::Managed && properties.handles != 0 {
+        let place = Place::new(properties.kind, properties.location)?;
+        if pool.is_null() || place == Place::Managed && properties.handle_types != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        if properties.handles != 0 {
+        if properties.handle_types != 0 {
             crate::refused::report("cuMemPoolCreate for other processes");
             return Err(Status::NOT_SUPPORTED);
         }
@@ -382,11 +373,10 @@ api! {
         put(flags, if pool.place == Place::Device(device) { 3 } else { 0 })
     }
 
-    fn cuMemPoolSetAccess(pool: Handle, access: *const [u32; 3], count: usize) {
+    fn cuMemPoolSetAccess(pool: Handle, access: *const MemAccessDesc, count: usize) {
         state::runtime()?;
         let pool: Arc<Pool> = object::find(pool)?;
-        for [kind, id, flags] in crate::ffi::list(access, count)? {
-            let location = MemLocation { kind, id: id as i32 };
+        for MemAccessDesc { location, flags } in crate::ffi::list(access, count)? {
             // The pool's own device always has access, and others cannot be given it.
             let own = !matches!(pool.place, Place::Device(device) if device != device_at(location)?);
             if !own || flags != 3 {

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cuda_abi::driver::BatchMemOp;
 use runtime::{
     CaptureMode, Compare, Context, Edge, EdgeKind, Event, Graph, Operation, Result, Status, Stream,
     StreamKind,
@@ -191,13 +192,10 @@ fn write_value(stream: Handle, null: NullStream, address: u64, value: u64, bytes
     context.enqueue(&stream, write_word(&context, address, value, bytes, flags)?)
 }
 
-/// `CUstreamBatchMemOpParams`: the kind, the address, the value, flags; 48 bytes.
-pub(crate) type MemOp = [u64; 6];
-
 /// What an entry of a batch does, if it does anything.
 pub(crate) fn word(
     context: &Context,
-    &[kind, address, value, flags, ..]: &MemOp,
+    &[kind, address, value, flags, ..]: &BatchMemOp,
 ) -> Result<Option<Operation>> {
     let flags = flags as u32;
     let low = value & 0xffff_ffff;
@@ -216,7 +214,7 @@ unsafe fn batch(
     stream: Handle,
     null: NullStream,
     count: u32,
-    operations: *const MemOp,
+    operations: *const BatchMemOp,
     flags: u32,
 ) -> Result {
     let (context, stream) = state::stream(stream, null)?;
@@ -435,7 +433,7 @@ stream_api! {
         write_value(stream, null, address, value, 8, flags)
     }
 
-    fn cuStreamBatchMemOp_v2 | cuStreamBatchMemOp_v2_ptsz (null; stream: Handle, count: u32, operations: *const MemOp, flags: u32) {
+    fn cuStreamBatchMemOp_v2 | cuStreamBatchMemOp_v2_ptsz (null; stream: Handle, count: u32, operations: *const BatchMemOp, flags: u32) {
         batch(stream, null, count, operations, flags)
     }
 }

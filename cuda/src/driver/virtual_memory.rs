@@ -12,6 +12,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cuda_abi::driver::{MemAccessDesc, MemAllocationProp, MemLocation};
+use cuda_abi::numbers::allocation::PINNED;
+use cuda_abi::numbers::handle_type::POSIX_FILE_DESCRIPTOR;
 use runtime::{Allocation, Device, Kind, Result, Status, fresh_id};
 use sim_core::Backend;
 
@@ -19,7 +22,6 @@ use crate::driver::device::{device_at, device_of};
 use crate::ffi::{Handle, get, list, put};
 use crate::object;
 use crate::state;
-use crate::types::MemLocation;
 
 /// Memory without an address.
 #[derive(Debug)]
@@ -32,25 +34,6 @@ pub(crate) struct Physical {
     file: File,
     /// Handles of the program.
     references: AtomicU32,
-}
-
-/// `CUmemAllocationProp`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Properties {
-    kind: u32,
-    handles: u32,
-    location: MemLocation,
-    windows: u64,
-    flags: u64,
-}
-
-/// `CUmemAccessDesc`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Access {
-    location: MemLocation,
-    flags: u32,
 }
 
 #[derive(Debug)]
@@ -76,10 +59,6 @@ static IN_USE: AtomicU64 = AtomicU64::new(0);
 
 /// What sizes and addresses are multiples of.
 const GRANULARITY: u64 = 2 << 20;
-/// `CU_MEM_ALLOCATION_TYPE_PINNED`
-const PINNED: u32 = 1;
-/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
-const DESCRIPTOR: u32 = 1;
 
 fn reserved() -> MutexGuard<'static, BTreeMap<u64, Reservation>> {
     RESERVED.lock().unwrap_or_else(PoisonError::into_inner)
@@ -116,11 +95,11 @@ fn new_physical(size: u64, device: i32, handles: u32, file: File) -> Arc<Physica
     Arc::new(Physical { id: fresh_id(), size, device, handles, file, references: AtomicU32::new(1) })
 }
 
-fn create(size: u64, properties: &Properties) -> Result<Arc<Physical>> {
+fn create(size: u64, properties: &MemAllocationProp) -> Result<Arc<Physical>> {
     if properties.kind != PINNED || size == 0 || !size.is_multiple_of(GRANULARITY) {
         return Err(Status::INVALID_VALUE);
     }
-    if properties.handles & !DESCRIPTOR != 0 {
+    if properties.handle_types & !POSIX_FILE_DESCRIPTOR != 0 {
         return Err(Status::NOT_SUPPORTED);
     }
     let device = device_at(properties.location)?;
@@ -136,7 +115,7 @@ fn create(size: u64, properties: &Properties) -> Result<Arc<Physical>> {
     // SAFETY: it was opened above, and nobody else has it.
     let file = unsafe { File::from_raw_fd(descriptor) };
     file.set_len(size).map_err(|_| Status::OUT_OF_MEMORY)?;
-    Ok(new_physical(size, device, properties.handles, file))
+    Ok(new_physical(size, device, properties.handle_types, file))
 }
 
 /// Maps `size` bytes at an address that is reserved: nothing, or a file.
@@ -258,7 +237,7 @@ fn reserve(size: u64, alignment: u64, wanted: u64) -> Result<u64> {
 }
 
 api! {
-    fn cuMemGetAllocationGranularity(to: *mut usize, properties: *const Properties, option: u32) {
+    fn cuMemGetAllocationGranularity(to: *mut usize, properties: *const MemAllocationProp, option: u32) {
         state::runtime()?;
         let properties = get(properties)?;
         if to.is_null() || option > 1 || properties.kind != PINNED {
@@ -268,7 +247,7 @@ api! {
         put(to, GRANULARITY as usize)
     }
 
-    fn cuMemCreate(to: *mut Handle, size: usize, properties: *const Properties, flags: u64) {
+    fn cuMemCreate(to: *mut Handle, size: usize, properties: *const MemAllocationProp, flags: u64) {
         state::runtime()?;
         let properties = get(properties)?;
         if to.is_null() || flags != 0 {
@@ -302,17 +281,17 @@ api! {
         put(to, object::insert(physical.id, physical))
     }
 
-    fn cuMemGetAllocationPropertiesFromHandle(to: *mut Properties, handle: Handle) {
+    fn cuMemGetAllocationPropertiesFromHandle(to: *mut MemAllocationProp, handle: Handle) {
         state::runtime()?;
         let physical: Arc<Physical> = object::find(handle)?;
         let location = MemLocation { kind: 1, id: physical.device };
-        put(to, Properties { kind: PINNED, handles: physical.handles, location, windows: 0, flags: 0 })
+        put(to, MemAllocationProp { kind: PINNED, handle_types: physical.handles, location, windows: 0, flags: 0 })
     }
 
     fn cuMemExportToShareableHandle(to: *mut i32, handle: Handle, kind: u32, flags: u64) {
         state::runtime()?;
         let physical: Arc<Physical> = object::find(handle)?;
-        if to.is_null() || flags != 0 || kind != DESCRIPTOR || physical.handles & DESCRIPTOR == 0 {
+        if to.is_null() || flags != 0 || kind != POSIX_FILE_DESCRIPTOR || physical.handles & POSIX_FILE_DESCRIPTOR == 0 {
             return Err(Status::INVALID_VALUE);
         }
         let file = physical.file.try_clone().map_err(|_| Status::OPERATING_SYSTEM)?;
@@ -321,7 +300,7 @@ api! {
 
     fn cuMemImportFromShareableHandle(to: *mut Handle, descriptor: u64, kind: u32) {
         state::runtime()?;
-        if to.is_null() || kind != DESCRIPTOR {
+        if to.is_null() || kind != POSIX_FILE_DESCRIPTOR {
             return Err(Status::INVALID_VALUE);
         }
         // SAFETY: any number is allowed; what is no file gives an error.
@@ -335,7 +314,7 @@ api! {
         if size == 0 || !size.is_multiple_of(GRANULARITY) {
             return Err(Status::INVALID_VALUE);
         }
-        let physical = new_physical(size, 0, DESCRIPTOR, file);
+        let physical = new_physical(size, 0, POSIX_FILE_DESCRIPTOR, file);
         put(to, object::insert(physical.id, physical))
     }
 
@@ -402,7 +381,7 @@ api! {
         })
     }
 
-    fn cuMemSetAccess(address: u64, size: usize, access: *const Access, count: usize) {
+    fn cuMemSetAccess(address: u64, size: usize, access: *const MemAccessDesc, count: usize) {
         state::runtime()?;
         if count == 0 {
             return Err(Status::INVALID_VALUE);
@@ -411,7 +390,7 @@ api! {
         with_reservation(address, size as u64, |reservation| {
             let mappings = reservation.filling(address, size as u64).ok_or(Status::INVALID_VALUE)?;
             let device = mappings.first().and_then(|base| reservation.mappings.get(base)).map_or(0, |m| m.physical.device);
-            let known = |place: &Access| matches!(place.flags, 0 | 1 | 3) && (place.location.kind, place.location.id) == (1, device);
+            let known = |place: &MemAccessDesc| matches!(place.flags, 0 | 1 | 3) && (place.location.kind, place.location.id) == (1, device);
             // Other devices and the host cannot be given access.
             if !access.iter().all(known) {
                 return Err(Status::INVALID_VALUE);

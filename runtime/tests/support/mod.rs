@@ -9,11 +9,11 @@ use sim_core::{DeviceConfig, RunOptions};
 
 /// The program.
 #[derive(Default)]
-pub struct Program {
+pub(crate) struct Program {
     /// What it was warned of.
-    pub warned: Mutex<Vec<String>>,
+    pub(crate) warned: Mutex<Vec<String>>,
     /// Launches that have begun, and that have ended.
-    pub launches: [AtomicI32; 2],
+    pub(crate) launches: [AtomicI32; 2],
 }
 
 impl Host for Program {
@@ -42,7 +42,7 @@ impl Host for Program {
 }
 
 /// A context on a device of its own.
-pub fn context() -> (Arc<Program>, Runtime, Arc<Context>) {
+pub(crate) fn context() -> (Arc<Program>, Runtime, Arc<Context>) {
     let program = Arc::new(Program::default());
     let runtime = Runtime::new(&DeviceConfig::h200(), 1, program.clone());
     let context = runtime.device(0).unwrap().create_context(0);

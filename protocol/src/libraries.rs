@@ -1,0 +1,40 @@
+//! The files of the libraries, as they are built and as they are laid out for a program.
+
+/// The driver, and all the code.
+pub const DRIVER: &str = "libwarpgrind_cuda.so";
+
+/// Versions of CUDA whose libraries there are.
+pub const VERSIONS: [&str; 2] = ["12", "13"];
+
+/// The runtime libraries, under the names that programs ask for.
+pub const RUNTIMES: [&str; 2] = ["libcudart.so.12", "libcudart.so.13"];
+
+/// Compilers and linkers that give machine code elsewhere and PTX here.
+pub const COMPILERS: [&str; 4] =
+    ["libnvrtc.so.12", "libnvrtc.so.13", "libnvJitLink.so.12", "libnvJitLink.so.13"];
+
+/// All files.
+pub fn all() -> impl Iterator<Item = &'static str> {
+    [DRIVER].into_iter().chain(RUNTIMES).chain(COMPILERS)
+}
+
+/// The folder of driver and runtime in that of a session.
+pub const FOLDER: &str = "lib";
+
+/// The folder of the compilers beside it; they find the driver in [`FOLDER`].
+pub const COMPILER_FOLDER: &str = "jit";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_of_each_version() {
+        for version in VERSIONS {
+            for name in ["libcudart", "libnvrtc", "libnvJitLink"] {
+                assert_eq!(all().filter(|file| *file == format!("{name}.so.{version}")).count(), 1);
+            }
+        }
+        assert_eq!(all().count(), 1 + 3 * VERSIONS.len());
+    }
+}
