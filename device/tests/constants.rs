@@ -8,12 +8,10 @@ use std::cell::RefCell;
 use std::process::ExitCode;
 
 use conformance::Catalog;
-use device::{DeviceProcess, OpenError, OptLevel, Options, Server};
+use device::{DeviceProcess, OpenError, OptLevel, Options};
 use rayon::prelude::*;
 use sim_core::{DeviceConfig, Simulator};
 
-/// How this program is asked to be the process that uses the device.
-const SERVE: &str = "--serve-device";
 /// Instructions of each opcode, if nothing is said.
 const MOST: usize = 200;
 
@@ -23,43 +21,16 @@ thread_local! {
 }
 
 fn open(level: OptLevel) -> Result<DeviceProcess, OpenError> {
-    let program = std::env::current_exe().expect("the path of this program");
-    let server = Server { program, args: vec![SERVE.into()] };
-    DeviceProcess::open(server, Options { level, ..Options::default() })
+    testkit::device::open(Options { level, ..Options::default() })
 }
 
 fn main() -> ExitCode {
-    // Cargo's test runners pass options of their own, such as `--nocapture`.
-    let arguments: Vec<String> =
-        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    if std::env::args().any(|argument| argument == SERVE) {
-        return match device::serve() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
-        };
-    }
-    if std::env::args().any(|argument| argument == "--list") {
-        println!("the_optimiser_is_known: test");
-        return ExitCode::SUCCESS;
-    }
-    match open(OptLevel::FULL) {
-        Ok(device) => println!("{}, driver for {}", device.properties().name, device.driver_version()),
-        Err(error) if std::env::var_os("WARPGRIND_REQUIRE_DEVICE").is_none_or(|value| value == "0") => {
-            println!("SKIPPED: constants were not tried on a device: {error}");
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => {
-            println!("FAILED: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    let start = arguments.first().map_or("", |start| start);
-    let most = arguments.get(1).map_or(MOST, |most| most.parse().expect("a number"));
-    let failures = compare(&Catalog::new(|text| text.starts_with(start)).with_constants(most));
-    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let options = Options { level: OptLevel::FULL, ..Options::default() };
+    testkit::device::main("the_optimiser_is_known", "constants were not tried", options, |_, arguments| {
+        let start = arguments.first().map_or("", |start| start);
+        let most = arguments.get(1).map_or(MOST, |most| most.parse().expect("a number"));
+        compare(&Catalog::new(|text| text.starts_with(start)).with_constants(most))
+    })
 }
 
 /// Compares all cases, says what there is to say, and returns how many differ.

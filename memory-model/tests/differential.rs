@@ -3,15 +3,13 @@
 //! What runs by default takes seconds; `WARPGRIND_FUZZ=20` runs twenty times as many programs, and `--nocapture`
 //! shows how many of them were compared (the enumerator is given none that would keep it busy for long).
 
-mod common;
-
-use common::{FLAVOURS, Flavour, litmus};
 use memory_model::explore::engine::{Engine, Found};
 use memory_model::explore::{Search, oracle};
 use memory_model::model::{Model, ModelName};
 use memory_model::program::Litmus;
 use memory_model::skeleton::{Skeleton, Unrolling};
 use std::collections::BTreeSet;
+use testkit::litmus::{FLAVOURS, Flavour, litmus};
 
 /// `WARPGRIND_FUZZ`, if it is set.
 fn more() -> Option<u64> {

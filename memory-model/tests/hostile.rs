@@ -3,13 +3,11 @@
 //!
 //! `WARPGRIND_FUZZ=50` damages fifty times as many tests.
 
-mod common;
-
-use common::Random;
 use memory_model::model::ModelName;
 use memory_model::{Limits, Options, Property, check, parse, parse_nvlitmus};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
+use testkit::litmus::Random;
 
 /// The time limit of each check, and what a check, and reading with all checks, may take on a busy machine.
 const LIMIT: Duration = Duration::from_millis(100);
@@ -146,7 +144,9 @@ fn damaged_tests() {
     let times = std::env::var("WARPGRIND_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let mut texts = files("litmus");
     texts.extend(files("termination"));
-    texts.extend((0..22).map(|seed| common::litmus(seed, common::FLAVOURS[seed as usize % 11])));
+    texts.extend(
+        (0..22).map(|seed| testkit::litmus::litmus(seed, testkit::litmus::FLAVOURS[seed as usize % 11])),
+    );
     let nvlitmus = ".global x;\n.surfref s virtually aliases x;\nd0.b0.t0 {\n  $0, 1;\n  $1\n}\nd0.b1.t0 {\n  \
         ld.acquire.cta r0, [x] == 1;\n}\n$2(r0 == 1 && x != 3) as seen;\n$$\nst [x] | fence.proxy.surface; | \
         permit\nsust [s] | | assert\n";

@@ -1,13 +1,11 @@
 //! The parser: what it accepts, what it reports, and that nothing makes it panic.
 
-mod common;
-
-use common::{FLAVOURS, litmus};
 use memory_model::litmus::{Code, parse_nvlitmus};
 use memory_model::program::{BarMode, Base, MemOrder, Op, Operand, Proxy, Quantifier, Scope};
 use memory_model::{Litmus, Options, check, parse};
 use proptest::prelude::*;
 use std::time::Duration;
+use testkit::litmus::{FLAVOURS, litmus};
 
 fn ok(text: &str) -> Litmus {
     parse(text).unwrap_or_else(|e| panic!("{}", e[0].render("test", text)))

@@ -1,14 +1,12 @@
 //! Termination: loops that wait, loops that write, and barriers that not all reach.
 
-mod common;
-
-use common::{FLAVOURS, Flavour, litmus};
 use memory_model::explore::lasso::fair_cycle;
 use memory_model::model::ModelName;
 use memory_model::program::Op;
 use memory_model::skeleton::{Skeleton, Unrolling};
 use memory_model::{Limits, Litmus, Options, Property, Verdict, check, parse};
 use std::time::Duration;
+use testkit::litmus::{FLAVOURS, Flavour, litmus};
 
 fn read(name: &str) -> Litmus {
     let path = format!("{}/testdata/termination/{name}.litmus", env!("CARGO_MANIFEST_DIR"));

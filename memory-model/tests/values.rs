@@ -2,17 +2,14 @@
 //!
 //! `WARPGRIND_FUZZ=100` checks a hundred times as many, `--nocapture` shows how long they took.
 
-#[allow(dead_code, reason = "the other tests use the rest of it")]
-mod common;
-
-use common::Random;
-use common::chains::chained;
 use memory_model::model::ModelName;
 use memory_model::program::BinOp;
 use memory_model::{Limits, Options, Property, Verdict, check, parse};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
+use testkit::litmus::Random;
+use testkit::litmus::chains::chained;
 
 fn times() -> u64 {
     std::env::var("WARPGRIND_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(1)

@@ -3,11 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-#[path = "support/samples.rs"]
-mod support;
-
 use ptx_frontend::{Form, Severity, Source, define_externs, forms, link, parse};
-use support::{sm, version, wrap};
+use testkit::samples::{sm, version, wrap};
 
 const SAMPLES: &str = include_str!("../../testdata/coverage/samples.csv");
 const VERDICTS: &str = include_str!("../../testdata/coverage/ptxas-verdicts.txt");
@@ -208,7 +205,7 @@ fn verdicts_are_those_of_ptxas_but_for_the_listed_ones() {
 
 #[test]
 fn forms_accept_what_they_enumerate() {
-    let instructions = support::instructions();
+    let instructions = testkit::samples::instructions();
     let forms: BTreeSet<Form> = instructions.iter().map(|instruction| instruction.form).collect();
     assert!(forms.len() > 600, "{}", forms.len());
     let mut modules: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();

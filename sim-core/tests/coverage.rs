@@ -1,15 +1,12 @@
 //! Every instruction that the front end accepts is either supported or named in
 //! `unsupported-forms.txt`, so that what the simulator runs is a reviewed list.
 
-#[path = "../../ptx-frontend/tests/support/samples.rs"]
-mod samples;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use ptx_frontend::{Form, Source, parse};
-use samples::{Instruction, instructions, wrap};
 use sim_core::SimdLevel;
 use sim_core::code::Action;
+use testkit::samples::{Instruction, instructions, wrap};
 
 const UNSUPPORTED: &str = include_str!("unsupported-forms.txt");
 

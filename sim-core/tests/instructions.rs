@@ -1,16 +1,11 @@
 //! Runs the instruction tests of `testdata/instructions/`.
 
-#[path = "support/case.rs"]
-mod case;
-#[path = "support/executor.rs"]
-mod executor;
-#[path = "support/levels.rs"]
-mod levels;
-
-use case::{Case, Param, Role, Want};
-use levels::Levels;
-use sim_core::{DeviceConfig, FindingKind, RunOptions, Simulator};
 use std::time::Duration;
+
+use sim_core::{DeviceConfig, RunOptions, Simulator};
+use testkit::case::{self, Case, Param, Role, Want};
+use testkit::executor::{self, same};
+use testkit::levels::Levels;
 
 #[test]
 fn every_file_holds_well_formed_cases() {
@@ -144,15 +139,15 @@ fn mistakes_are_named_with_their_line() {
 
 /// Runs every case, at each SIMD level and with one job and several, and returns those that failed, with why.
 fn run_all(options: &RunOptions) -> Vec<(String, String)> {
-    let simulator = Levels::new();
+    let simulator = Levels::default();
     let mut failures = Vec::new();
-    let same = |kind: FindingKind, expected: &str| kind.name() == expected;
     for (name, text) in executor::files() {
         let module = executor::module(&name, &text);
         for case in case::parse(&text).unwrap() {
             let options = RunOptions { max_instructions: case.limit, ..options.clone() };
-            let result =
-                module.clone().and_then(|module| executor::run(&simulator, module, &case, &options, same));
+            let result = module
+                .clone()
+                .and_then(|module| executor::run(&simulator, module, &case, &options, same::kind));
             if let Err(message) = result {
                 failures.push((format!("{name} {}", case.entry), message));
             }
@@ -184,14 +179,13 @@ fn the_simulator_agrees_with_one_job_and_a_random_schedule() {
 /// What is as on a device that optimises, each case of it other than without.
 #[test]
 fn what_an_optimiser_makes_is_followed() {
-    let same = |kind: FindingKind, expected: &str| kind.name() == expected;
     let mut wrong = Vec::new();
     for (name, text) in executor::files_in("optimised") {
         let module = executor::module(&name, &text).unwrap();
         for case in case::parse(&text).unwrap() {
             let given = [true, false].map(|as_optimised| {
                 let simulator = Simulator::new(DeviceConfig { as_optimised, ..DeviceConfig::h200() });
-                executor::run(&simulator, module.clone(), &case, &options(), same)
+                executor::run(&simulator, module.clone(), &case, &options(), same::kind)
             });
             match given {
                 [Err(message), _] => wrong.push(format!("{name} {}\n  {message}", case.entry)),

@@ -42,6 +42,7 @@ const CRATES: &[&str] = &[
     "cuda",
     "benches",
     "warpgrind",
+    "testkit",
     "cli",
 ];
 

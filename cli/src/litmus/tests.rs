@@ -1,17 +1,14 @@
 //! What the simulator shows, against the model. `WARPGRIND_FUZZ=20` runs twenty times as many random programs.
 
-#[path = "../../../memory-model/tests/common/mod.rs"]
-mod common;
-
 use std::collections::BTreeMap;
 
 use clap::Parser;
 use memory_model::{Litmus, Options, check, parse};
+use testkit::litmus::{FLAVOURS, Flavour, litmus};
 use warpgrind::litmus::experiment::NotRun;
 
 use super::run;
 use crate::args::{Cli, Command, LitmusArgs};
-use common::{FLAVOURS, Flavour, litmus};
 
 fn args(line: &str) -> LitmusArgs {
     let cli = Cli::try_parse_from(line.split_whitespace()).unwrap_or_else(|error| panic!("{error}"));

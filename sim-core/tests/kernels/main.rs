@@ -6,8 +6,6 @@
 
 #[path = "../support/device.rs"]
 mod device;
-#[path = "../support/levels.rs"]
-mod levels;
 
 mod arithmetic;
 mod arrays;

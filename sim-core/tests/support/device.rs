@@ -1,11 +1,11 @@
 //! Runs kernels of `testdata/ptx/` on the simulator, at all its levels, with buffers of Rust values.
 
-use crate::levels::Levels;
 use ptx_frontend::Source;
 use sim_core::{Backend, Dim3, Launch, LaunchReport, ModuleId, Outcome, RunOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::levels::Levels;
 
 /// A number that buffers and parameters hold.
 pub(crate) trait Value: Copy + Default {
@@ -80,7 +80,7 @@ impl Device {
         let parsed = ptx_frontend::parse(Source::new(file, text));
         let messages: Vec<_> = parsed.diagnostics.iter().map(|d| &d.message).collect();
         let module = parsed.module.unwrap_or_else(|| panic!("{file}: {messages:?}"));
-        let simulator = Levels::new();
+        let simulator = Levels::default();
         let module = simulator.load(Arc::new(module)).unwrap_or_else(|e| panic!("{file}: {e}"));
         let options = RunOptions { timeout: Some(Duration::from_secs(120)), ..RunOptions::default() };
         Self { simulator, module, file: file.into(), options }

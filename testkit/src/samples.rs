@@ -2,19 +2,21 @@
 
 use ptx_frontend::{Form, OperandKind, OperandRole, PtxVersion, ScalarType, StateSpace, forms};
 
-pub(crate) fn version(text: &str) -> PtxVersion {
+/// `8.0`
+pub fn version(text: &str) -> PtxVersion {
     let (major, minor) = text.split_once('.').expect("major.minor");
     PtxVersion::new(major.parse().expect("a number"), minor.parse().expect("a number"))
 }
 
-pub(crate) fn sm(target: &str) -> u32 {
+/// 90 for `sm_90a`.
+pub fn sm(target: &str) -> u32 {
     let digits = target.trim_start_matches("sm_").trim_end_matches(['a', 'f']);
     digits.parse().expect("a target such as sm_90a")
 }
 
 /// A module that declares everything the instructions name, with one instruction a line, and the
 /// line of the first, from 1.
-pub(crate) fn wrap(lines: &[&str], ptx: &str, target: &str) -> (String, u32) {
+pub fn wrap(lines: &[&str], ptx: &str, target: &str) -> (String, u32) {
     let at = version(ptx);
     let mut text = format!(".version {ptx}\n.target {target}\n");
     if at >= PtxVersion::new(2, 3) {
@@ -105,15 +107,15 @@ fn target(form: Form) -> &'static str {
 }
 
 /// An instruction that a form accepts.
-pub(crate) struct Instruction {
+pub struct Instruction {
     /// The form.
-    pub(crate) form: Form,
+    pub form: Form,
     /// `.version` and `.target` of a module that has it.
-    pub(crate) version: &'static str,
+    pub version: &'static str,
     /// See `version`.
-    pub(crate) target: &'static str,
+    pub target: &'static str,
     /// Opcode and modifiers, a space, operands; no semicolon.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// Groups of the table in which few modifiers go together, so that all combinations can be tried.
@@ -121,7 +123,7 @@ const SMALL: [&str; 7] = ["integer", "float", "half", "compare", "logic", "conve
 
 /// For every form but calls and indexed branches all combinations of modifiers, or, where they are
 /// too many, a few with each modifier in one.
-pub(crate) fn instructions() -> Vec<Instruction> {
+pub fn instructions() -> Vec<Instruction> {
     let mut list = Vec::new();
     for form in forms() {
         let opcode = form.opcode().text();

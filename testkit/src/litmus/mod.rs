@@ -1,14 +1,15 @@
 //! Random litmus tests, as text.
 
-pub(crate) mod chains;
+pub mod chains;
 
 use std::fmt::Write as _;
 
 /// A small generator of pseudo-random numbers (xorshift64*), so that a failure names its seed.
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Numbers of this seed.
+    pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -19,22 +20,25 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    pub(crate) fn below(&mut self, n: usize) -> usize {
+    /// A number below `n`, which is not 0.
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() >> 33) as usize % n
     }
 
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+    /// True so often in a hundred.
+    pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    pub(crate) fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
+    /// One of these, of which there is at least one.
+    pub fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
         from[self.below(from.len())]
     }
 }
 
 /// What a generated program may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flavour {
+pub enum Flavour {
     /// Loads, stores, fences and atomics on plain locations.
     Plain,
     /// Barriers, also named and counted ones.
@@ -59,7 +63,8 @@ pub(crate) enum Flavour {
     Chains,
 }
 
-pub(crate) const FLAVOURS: [Flavour; 11] = [
+/// All of them.
+pub const FLAVOURS: [Flavour; 11] = [
     Flavour::Plain,
     Flavour::Barriers,
     Flavour::Proxies,
@@ -342,7 +347,7 @@ impl Program<'_> {
 }
 
 /// A random test of a flavour; every register and location is observed.
-pub(crate) fn litmus(seed: u64, flavour: Flavour) -> String {
+pub fn litmus(seed: u64, flavour: Flavour) -> String {
     if flavour == Flavour::Chains {
         return chains::chained(seed, 5);
     }

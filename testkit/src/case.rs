@@ -4,38 +4,38 @@
 
 /// One test: a launch with its buffers and what must come of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Case {
+pub struct Case {
     /// Kernel to launch.
-    pub(crate) entry: String,
+    pub entry: String,
     /// Words after the colon, empty if there are none.
-    pub(crate) label: String,
+    pub label: String,
     /// 1-based line of `//@ case`.
-    pub(crate) line: usize,
+    pub line: usize,
     /// Blocks by dimension.
-    pub(crate) grid: [u32; 3],
+    pub grid: [u32; 3],
     /// Threads a block by dimension.
-    pub(crate) block: [u32; 3],
+    pub block: [u32; 3],
     /// Blocks a cluster by dimension; `None` is no launch with clusters.
-    pub(crate) cluster: Option<[u32; 3]>,
+    pub cluster: Option<[u32; 3]>,
     /// Dynamic shared memory in bytes.
-    pub(crate) shared: u32,
+    pub shared: u32,
     /// All blocks must be resident at once.
-    pub(crate) cooperative: bool,
+    pub cooperative: bool,
     /// Kernel parameters in order.
-    pub(crate) params: Vec<Param>,
+    pub params: Vec<Param>,
     /// Name of the fault that must end it.
-    pub(crate) fault: Option<String>,
+    pub fault: Option<String>,
     /// What it must print.
-    pub(crate) prints: Option<Vec<u8>>,
+    pub prints: Option<Vec<u8>>,
     /// Limit on warp instructions.
-    pub(crate) limit: Option<u64>,
+    pub limit: Option<u64>,
     /// What is known of a real device, and why.
-    pub(crate) device: Option<(OnDevice, String)>,
+    pub device: Option<(OnDevice, String)>,
 }
 
 /// What a real device makes of a case that is not as expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OnDevice {
+pub enum OnDevice {
     /// It does something else, always.
     Differs,
     /// It may do anything.
@@ -44,18 +44,18 @@ pub(crate) enum OnDevice {
 
 /// A kernel parameter.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Param {
+pub struct Param {
     /// Name, as in the kernel's parameter list.
-    pub(crate) name: String,
+    pub name: String,
     /// Type of the elements.
-    pub(crate) element: Element,
+    pub element: Element,
     /// What it is and must become.
-    pub(crate) role: Role,
+    pub role: Role,
 }
 
 /// What a parameter is.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Role {
+pub enum Role {
     /// A value: these bytes go into the parameter buffer, aligned to the element.
     Value(Vec<u8>),
     /// A pointer to a buffer of exactly these bytes.
@@ -71,7 +71,7 @@ pub(crate) enum Role {
 
 /// What an element must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Want {
+pub enum Want {
     /// Exactly these bits.
     Bits(u64),
     /// Any NaN.
@@ -82,10 +82,10 @@ pub(crate) enum Want {
 
 /// Type of a buffer's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Element {
+pub struct Element {
     class: Class,
     /// Size in bytes: 1, 2, 4 or 8.
-    pub(crate) size: usize,
+    pub size: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ enum Class {
 }
 
 /// Byte that fills buffers whose contents before the launch are not given.
-pub(crate) const POISON: u8 = 0xa5;
+pub const POISON: u8 = 0xa5;
 
 impl Element {
     fn parse(text: &str) -> Result<Self, String> {
@@ -239,7 +239,7 @@ impl Case {
     }
 
     /// The parameter buffer, with a device address for each [`Role::Buffer`] in order.
-    pub(crate) fn param_bytes(&self, addresses: &[u64]) -> Vec<u8> {
+    pub fn param_bytes(&self, addresses: &[u64]) -> Vec<u8> {
         let mut out: Vec<u8> = Vec::new();
         let mut addresses = addresses.iter();
         for param in &self.params {
@@ -256,7 +256,7 @@ impl Case {
     }
 
     /// Compares a buffer after the launch; the error shows the first elements that differ.
-    pub(crate) fn compare(&self, param: &Param, actual: &[u8]) -> Result<(), String> {
+    pub fn compare(&self, param: &Param, actual: &[u8]) -> Result<(), String> {
         let Role::Buffer { after, sorted, .. } = &param.role else { return Ok(()) };
         let element = param.element;
         let mut actual: Vec<u64> = actual
@@ -470,7 +470,7 @@ fn unescape(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// All cases of a file; the error names the line.
-pub(crate) fn parse(text: &str) -> Result<Vec<Case>, String> {
+pub fn parse(text: &str) -> Result<Vec<Case>, String> {
     let mut cases: Vec<Case> = Vec::new();
     let mut lines = text.lines().enumerate().peekable();
     while let Some((at, line)) = lines.next() {

@@ -10,18 +10,18 @@ use crate::case::{Case, Role};
 
 /// `testdata` of the source tree, or the folder that `WARPGRIND_TESTDATA` names: the tests can run where the source tree
 /// is not.
-pub(crate) fn testdata() -> PathBuf {
+pub fn testdata() -> PathBuf {
     let testdata = std::env::var_os("WARPGRIND_TESTDATA").map(PathBuf::from);
     testdata.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata"))
 }
 
 /// All test files of instructions, sorted, with their text.
-pub(crate) fn files() -> Vec<(String, String)> {
+pub fn files() -> Vec<(String, String)> {
     files_in("instructions")
 }
 
 /// All test files in a folder of `testdata`, sorted, with their text.
-pub(crate) fn files_in(folder: &str) -> Vec<(String, String)> {
+pub fn files_in(folder: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let root = testdata().join(folder);
     let mut folders = vec![root.clone()];
@@ -42,14 +42,14 @@ pub(crate) fn files_in(folder: &str) -> Vec<(String, String)> {
 }
 
 /// The module of a test file.
-pub(crate) fn module(name: &str, text: &str) -> Result<Arc<Module>, String> {
+pub fn module(name: &str, text: &str) -> Result<Arc<Module>, String> {
     let parsed = ptx_frontend::parse(Source::new(name, text.as_bytes().into()));
     let messages: Vec<String> = parsed.diagnostics.iter().map(|d| d.message.clone()).collect();
     parsed.module.map(Arc::new).ok_or_else(|| format!("rejected: {}", messages.join("; ")))
 }
 
 /// Runs a case on a backend with the module freshly loaded. `same` says whether a finding is the fault of this name.
-pub(crate) fn run(
+pub fn run(
     backend: &dyn Backend,
     module: Arc<Module>,
     case: &Case,
@@ -103,5 +103,21 @@ pub(crate) fn run(
             Err(format!("printed {:?}", String::from_utf8_lossy(&report.output)))
         }
         _ => backend.unload(id).map_err(refused),
+    }
+}
+
+/// The simulator says which finding it is; a device only its class.
+pub mod same {
+    use sim_core::FindingKind;
+
+    /// Whether the finding has this name.
+    pub fn kind(found: FindingKind, expected: &str) -> bool {
+        found.name() == expected
+    }
+
+    /// Whether the finding of a device stands for the simulator's finding of this name.
+    pub fn class(found: FindingKind, expected: &str) -> bool {
+        let expected = FindingKind::ALL.iter().find(|kind| kind.name() == expected);
+        found.class().is_some() && expected.is_some_and(|expected| expected.class() == found.class())
     }
 }

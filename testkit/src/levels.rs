@@ -29,7 +29,7 @@ const ORDERED: &[&str] = &["filter_positive", "list_insert", "ticket_count"];
 const JOBS: usize = 3;
 
 /// The simulators, the one whose results are given first.
-pub(crate) struct Levels {
+pub struct Levels {
     simulators: Vec<(String, Simulator)>,
     /// What lives in global memory: address, bytes.
     live: Mutex<Vec<(DevicePtr, u64)>>,
@@ -50,8 +50,8 @@ fn digest(report: &LaunchReport) -> String {
     )
 }
 
-impl Levels {
-    pub(crate) fn new() -> Self {
+impl Default for Levels {
+    fn default() -> Self {
         let at = |name: &str, level| (name.to_string(), Simulator::with_level(DeviceConfig::h200(), level));
         let simulators = vec![
             (format!("{JOBS} jobs"), Simulator::new(DeviceConfig::h200())),
@@ -61,7 +61,9 @@ impl Levels {
         ];
         Self { simulators, live: Mutex::default() }
     }
+}
 
+impl Levels {
     /// Does it on each; all must give the same.
     fn all<T: PartialEq + std::fmt::Debug>(
         &self,

@@ -145,7 +145,7 @@ impl Column<'_> {
 }
 
 /// A random test of two to four threads with at most `most` memory operations.
-pub(crate) fn chained(seed: u64, most: usize) -> String {
+pub fn chained(seed: u64, most: usize) -> String {
     let mut random = Random::new(seed ^ 0x00c0_ffee);
     let threads = 2 + random.below(3);
     let operations = threads + random.below(most + 1 - threads);

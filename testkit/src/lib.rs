@@ -1,0 +1,23 @@
+//! What the tests of several crates share.
+//!
+//! * [`litmus`]: random litmus tests, as text.
+//! * `samples` (feature `samples`): instructions made from the instruction table.
+//! * `case` (feature `cases`): the grammar of the instruction tests in `testdata/`, whose README describes it; `executor`
+//!   runs a case on any backend, and `levels` is a backend that is the simulator at each SIMD level and with several jobs.
+//! * `device` (feature `device`): the frame of test programs that run on a real device.
+//!
+//! Each is behind a feature, so that the tests of a crate build no crate above it. Here a wrong test panics: that is how
+//! tests say what is wrong.
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "cases")]
+pub mod case;
+#[cfg(feature = "device")]
+pub mod device;
+#[cfg(feature = "cases")]
+pub mod executor;
+#[cfg(feature = "cases")]
+pub mod levels;
+pub mod litmus;
+#[cfg(feature = "samples")]
+pub mod samples;
