@@ -1,23 +1,21 @@
-//! One thread of the test: its instructions in the dialect, one line each.
+//! One thread of the test: its instructions, and the registers that they use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::Litmus;
+use memory_model::program::{self as test, BinOp, Cmp, Instr, LocId};
 use ptx_frontend::{
     Address, AddressBase, Body, Function, Instruction, Modifier, Modifiers, Module, Op, Opcode, Operand,
-    RegId, ScalarType, Span, StateSpace, VarId,
+    RegId, ScalarType, Source, Span, StateSpace, VarId,
 };
 
 use super::header::Header;
 use super::values::{Known, State, comparison, unsigned, written};
 use super::{Translated, error};
 
-/// A line of a column and where it comes from.
-#[derive(Clone, Debug)]
-pub(super) struct Line {
-    pub(super) text: String,
-    pub(super) span: Span,
-}
+/// Instructions of a thread at most, as in the files of tests.
+const MAX_CODE: usize = 10_000;
+/// Bytes from the start of a location at most, likewise.
+const MAX_OFFSET: i64 = 4096;
 
 /// A location of the test as a thread sees it.
 #[derive(Clone, Debug)]
@@ -26,7 +24,55 @@ pub(super) struct Place {
     pub(super) name: String,
     /// The shared variable that it is, of the thread's block.
     pub(super) shared: Option<VarId>,
+    /// Which location it is.
+    pub(super) id: LocId,
 }
+
+/// A register of the test: two for each of the kernel's, since predicates are the two numbers that they compare, and one
+/// that is none of the kernel's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Register(usize);
+
+impl Register {
+    /// The first for a register of the kernel.
+    pub(super) fn of(id: RegId) -> Self {
+        Self(2 * id.index())
+    }
+
+    /// The second.
+    pub(super) fn second(id: RegId) -> Self {
+        Self(2 * id.index() + 1)
+    }
+
+    /// Its name while the test is made.
+    pub(super) fn name(self) -> String {
+        format!("r{}", self.0)
+    }
+
+    /// Its name in the kernel.
+    pub(super) fn name_in(self, kernel: &Function) -> String {
+        kernel.registers.get(self.0 / 2).map_or_else(|| self.name(), |register| register.name.to_string())
+    }
+}
+
+/// A source of an instruction of the test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Value {
+    Number(i64),
+    Address(LocId),
+    Register(Register),
+}
+
+/// What an address is from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Base {
+    Location(LocId),
+    Register(Register),
+}
+
+/// A place in the code that is jumped to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Label(usize);
 
 /// One thread of the test.
 pub(super) struct Column<'a> {
@@ -34,27 +80,35 @@ pub(super) struct Column<'a> {
     pub(super) kernel: &'a Function,
     pub(super) body: &'a Body,
     pub(super) header: &'a Header,
+    /// The PTX, whose lines instructions keep.
+    text: &'a Source,
     /// Block, thread.
     pub(super) position: (u32, u32),
     pub(super) places: &'a [Place],
-    pub(super) lines: Vec<Line>,
+    /// Its instructions; jumps have their targets when all is [written](Column::write).
+    pub(super) code: Vec<Instr>,
+    /// Its registers in the order of their first use, which is their number in the test.
+    pub(super) registers: Vec<Register>,
     /// A fence that is restricted to shared memory, and an access to global memory.
     pub(super) restricted: Option<Span>,
     pub(super) global: Option<Span>,
     /// How each predicate compares its two values.
-    predicates: BTreeMap<RegId, &'static str>,
-    labels: usize,
+    predicates: BTreeMap<RegId, Cmp>,
+    /// Where labels are, and which instructions jump to which.
+    labels: BTreeMap<Label, usize>,
+    jumps: Vec<(usize, Label)>,
+    own_labels: usize,
 }
 
-/// The branch of the dialect that is taken when another one is not.
-fn opposite(branch: &str) -> &'static str {
-    match branch {
-        "beq" => "bne",
-        "bne" => "beq",
-        "blt" => "bge",
-        "bge" => "blt",
-        "bgt" => "ble",
-        _ => "bgt",
+/// The comparison that holds when another one does not.
+fn opposite(cmp: Cmp) -> Cmp {
+    match cmp {
+        Cmp::Eq => Cmp::Ne,
+        Cmp::Ne => Cmp::Eq,
+        Cmp::Lt => Cmp::Ge,
+        Cmp::Ge => Cmp::Lt,
+        Cmp::Gt => Cmp::Le,
+        Cmp::Le => Cmp::Gt,
     }
 }
 
@@ -64,6 +118,7 @@ impl<'a> Column<'a> {
         kernel: &'a Function,
         body: &'a Body,
         header: &'a Header,
+        text: &'a Source,
         position: (u32, u32),
         places: &'a [Place],
     ) -> Self {
@@ -72,13 +127,17 @@ impl<'a> Column<'a> {
             kernel,
             body,
             header,
+            text,
             position,
             places,
-            lines: Vec::new(),
+            code: Vec::new(),
+            registers: Vec::new(),
             restricted: None,
             global: None,
             predicates: BTreeMap::new(),
-            labels: 0,
+            labels: BTreeMap::new(),
+            jumps: Vec::new(),
+            own_labels: 0,
         }
     }
 
@@ -97,42 +156,98 @@ impl<'a> Column<'a> {
         self.places.iter().position(found)
     }
 
-    // ---- lines --------------------------------------------------------------------------------------------
+    // ---- code ---------------------------------------------------------------------------------------------
 
-    pub(super) fn line(&mut self, span: Span, text: impl Into<String>) {
-        self.lines.push(Line { text: text.into(), span });
+    /// Adds an instruction of the test, which stands for one of the kernel.
+    pub(super) fn push(&mut self, span: Span, op: test::Op) {
+        let text = self.text.slice(span).split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = self.text.line_column(span.start).0;
+        let span = memory_model::litmus::Span::new(span.start as usize, span.end as usize);
+        self.code.push(Instr { op, span, line, text });
     }
 
-    /// The first register of the dialect for a register of the kernel; predicates have two.
-    pub(super) fn register(id: RegId) -> String {
-        format!("r{}", 2 * id.index())
+    /// The number of a register in the test.
+    pub(super) fn number(&mut self, register: Register) -> test::RegId {
+        let at = self.registers.iter().position(|&known| known == register).unwrap_or_else(|| {
+            self.registers.push(register);
+            self.registers.len() - 1
+        });
+        test::RegId(at as u16)
+    }
+
+    /// A source as the test has it.
+    pub(super) fn source(&mut self, value: Value) -> test::Operand {
+        match value {
+            Value::Number(n) => test::Operand::Const(n),
+            Value::Address(location) => test::Operand::Address(location),
+            Value::Register(register) => test::Operand::Reg(self.number(register)),
+        }
+    }
+
+    /// What an access is of, as the test has it.
+    pub(super) fn base(&mut self, base: Base) -> test::Base {
+        match base {
+            Base::Location(location) => test::Base::Loc(location),
+            Base::Register(register) => test::Base::Reg(self.number(register)),
+        }
+    }
+
+    pub(super) fn mov(&mut self, span: Span, dst: Register, src: Value) {
+        let (dst, src) = (self.number(dst), self.source(src));
+        self.push(span, test::Op::Mov { dst, src });
+    }
+
+    pub(super) fn bin(&mut self, span: Span, op: BinOp, dst: Register, a: Value, b: Value) {
+        let (dst, a, b) = (self.number(dst), self.source(a), self.source(b));
+        self.push(span, test::Op::Bin { op, dst, a, b });
     }
 
     /// A register that is none of the kernel's.
-    pub(super) fn scratch(&self) -> String {
-        format!("r{}", 2 * self.kernel.registers.len())
+    pub(super) fn scratch(&self) -> Register {
+        Register(2 * self.kernel.registers.len())
     }
 
     /// A label of our own; they come after those of all instructions.
-    fn label(&mut self) -> String {
-        self.labels += 1;
-        format!("LC{}", self.body.instructions.len() + self.labels)
+    fn label(&mut self) -> Label {
+        self.own_labels += 1;
+        Label(self.body.instructions.len() + self.own_labels)
+    }
+
+    /// The label is here.
+    fn set(&mut self, label: Label) {
+        self.labels.insert(label, self.code.len());
+    }
+
+    fn goto(&mut self, span: Span, label: Label) {
+        self.jumps.push((self.code.len(), label));
+        self.push(span, test::Op::Goto { target: usize::MAX });
     }
 
     pub(super) fn write(&mut self) -> Translated<()> {
         let reached = self.reach();
         let code = &self.body.instructions;
         let labels: BTreeSet<usize> = self.body.labels.iter().map(|label| label.target as usize).collect();
-        let end = Span::new(self.kernel.span.end, self.kernel.span.end);
         for (at, instruction) in code.iter().enumerate() {
             if labels.contains(&at) {
-                self.line(instruction.span, format!("LC{at}:"));
+                self.set(Label(at));
             }
             if let Some(state) = reached.get(&at) {
                 self.guarded(state, at, instruction)?;
             }
+            if self.code.len() > MAX_CODE {
+                let what = format!("a thread of the test has more than {MAX_CODE} instructions");
+                return Err(error(instruction.span, what));
+            }
         }
-        self.line(end, format!("LC{}:", code.len()));
+        self.set(Label(code.len()));
+        for &(at, label) in &self.jumps {
+            let (target, end) = (self.labels.get(&label), self.code.len());
+            if let test::Op::Goto { target: jump } | test::Op::Branch { target: jump, .. } =
+                &mut self.code[at].op
+            {
+                *jump = target.copied().unwrap_or(end);
+            }
+        }
         Ok(())
     }
 
@@ -159,20 +274,20 @@ impl<'a> Column<'a> {
             (Some(false), _) => Ok(()),
             (Some(true), Some(target)) if target == at + 1 => Ok(()),
             (Some(true), Some(target)) => {
-                self.line(span, format!("goto LC{target}"));
+                self.goto(span, Label(target));
                 Ok(())
             }
             (Some(true), None) => self.instruction(state, instruction, op, operands),
             (None, Some(target)) => {
                 let Some(guard) = instruction.guard else { return Ok(()) };
-                self.branch(instruction, guard.register, guard.negated, format!("LC{target}"))
+                self.branch(instruction, guard.register, guard.negated, Label(target))
             }
             (None, None) => {
                 let Some(guard) = instruction.guard else { return Ok(()) };
                 let over = self.label();
-                self.branch(instruction, guard.register, !guard.negated, over.clone())?;
+                self.branch(instruction, guard.register, !guard.negated, over)?;
                 self.instruction(state, instruction, op, operands)?;
-                self.line(span, format!("{over}:"));
+                self.set(over);
                 Ok(())
             }
         }
@@ -184,14 +299,16 @@ impl<'a> Column<'a> {
         instruction: &Instruction,
         predicate: RegId,
         negated: bool,
-        label: String,
+        label: Label,
     ) -> Translated<()> {
-        let Some(&branch) = self.predicates.get(&predicate) else {
+        let Some(&cmp) = self.predicates.get(&predicate) else {
             return self.refuse(instruction, "its predicate is not the result of a comparison before it");
         };
-        let branch = if negated { opposite(branch) } else { branch };
-        let id = 2 * predicate.index();
-        self.line(instruction.span, format!("{branch} r{id}, r{}, {label}", id + 1));
+        let cmp = if negated { opposite(cmp) } else { cmp };
+        let (a, b) = (Register::of(predicate), Register::second(predicate));
+        let (a, b) = (self.source(Value::Register(a)), self.source(Value::Register(b)));
+        self.jumps.push((self.code.len(), label));
+        self.push(instruction.span, test::Op::Branch { cmp, a, b, target: usize::MAX });
         Ok(())
     }
 
@@ -200,9 +317,9 @@ impl<'a> Column<'a> {
         &mut self,
         instruction: &Instruction,
         predicate: RegId,
-        branch: &'static str,
+        cmp: Cmp,
     ) -> Translated<()> {
-        if *self.predicates.entry(predicate).or_insert(branch) != branch {
+        if *self.predicates.entry(predicate).or_insert(cmp) != cmp {
             return self.refuse(instruction, "the predicate is also the result of another comparison");
         }
         Ok(())
@@ -210,19 +327,19 @@ impl<'a> Column<'a> {
 
     // ---- operands -----------------------------------------------------------------------------------------
 
-    /// A value as the dialect writes it.
+    /// A value of the test.
     pub(super) fn value(
         &self,
         state: &State,
         instruction: &Instruction,
         operand: Operand,
-    ) -> Translated<String> {
+    ) -> Translated<Value> {
         let ty = self.module.op(instruction).ty(0);
         match (self.known(state, operand), operand) {
-            (Known::Number(n), _) => Ok(unsigned(ty, n).to_string()),
-            (Known::Address(at, 0), _) => Ok(format!("&{}", self.places[at].name)),
+            (Known::Number(n), _) => Ok(Value::Number(unsigned(ty, n))),
+            (Known::Address(at, 0), _) => Ok(Value::Address(self.places[at].id)),
             (Known::Address(..), _) => self.refuse(instruction, "an address inside a location is no value"),
-            (Known::Varies, Operand::Register(id)) => Ok(Self::register(id)),
+            (Known::Varies, Operand::Register(id)) => Ok(Value::Register(Register::of(id))),
             _ => self.refuse(instruction, "this operand has no counterpart"),
         }
     }
@@ -256,51 +373,63 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// An address as the dialect writes it.
+    /// What an access is of, and bytes from its start.
     pub(super) fn address(
         &mut self,
         state: &State,
         instruction: &Instruction,
         operand: Operand,
-    ) -> Translated<String> {
+    ) -> Translated<(Base, u32)> {
         let target = self.target(state, instruction, operand)?;
         let shared = target.is_some_and(|(at, _)| self.places[at].shared.is_some());
         if !shared {
             self.global.get_or_insert(instruction.span);
         }
         let (base, offset) = match (target, operand) {
-            (Some((at, offset)), _) => (self.places[at].name.clone(), offset),
+            (Some((at, offset)), _) => (Base::Location(self.places[at].id), offset),
             (None, Operand::Address(Address { base: AddressBase::Register(id), offset })) => {
-                (Self::register(id), offset)
+                (Base::Register(Register::of(id)), offset)
             }
             (None, _) => return self.refuse(instruction, "this address has no counterpart"),
         };
         match offset {
-            0 => Ok(format!("[{base}]")),
-            1.. => Ok(format!("[{base}+{offset}]")),
-            _ => self.refuse(instruction, "the address is before its location"),
+            0..=MAX_OFFSET => Ok((base, offset as u32)),
+            ..0 => self.refuse(instruction, "the address is before its location"),
+            _ => {
+                self.refuse(instruction, "the address is more than 4096 bytes from the start of its location")
+            }
         }
     }
 
-    /// Sources or destinations, in braces if they are several.
-    pub(super) fn list(
+    /// Sources: one, or the elements of a vector.
+    pub(super) fn sources(
         &self,
         state: &State,
         instruction: &Instruction,
         operand: Operand,
-        destination: bool,
-    ) -> Translated<String> {
-        let one = |o: Operand| match o {
-            Operand::Register(id) if destination => Ok(Self::register(id)),
-            _ if destination => self.refuse(instruction, "a destination that is no register"),
-            other => self.value(state, instruction, other),
-        };
+    ) -> Translated<Vec<Value>> {
         match operand {
             Operand::Vector(list) => {
-                let elements = self.body.elements(list).iter().map(|&o| one(o));
-                Ok(format!("{{{}}}", elements.collect::<Translated<Vec<_>>>()?.join(", ")))
+                let elements = self.body.elements(list).iter();
+                elements.map(|&element| self.value(state, instruction, element)).collect()
             }
-            other => one(other),
+            other => Ok(vec![self.value(state, instruction, other)?]),
+        }
+    }
+
+    /// Destinations likewise.
+    pub(super) fn destinations(
+        &self,
+        instruction: &Instruction,
+        operand: Operand,
+    ) -> Translated<Vec<Register>> {
+        let one = |operand| match operand {
+            Operand::Register(id) => Ok(Register::of(id)),
+            _ => self.refuse(instruction, "a destination that is no register"),
+        };
+        match operand {
+            Operand::Vector(list) => self.body.elements(list).iter().map(|&element| one(element)).collect(),
+            other => Ok(vec![one(other)?]),
         }
     }
 
@@ -320,7 +449,7 @@ impl<'a> Column<'a> {
             if let (Known::Number(n), [id]) = (known, &targets[..])
                 && self.kernel.registers[id.index()].ty != ScalarType::Pred
             {
-                self.line(instruction.span, format!("mov {}, {n}", Self::register(*id)));
+                self.mov(instruction.span, Register::of(*id), Value::Number(n));
             }
             return Ok(());
         }
@@ -377,54 +506,61 @@ impl<'a> Column<'a> {
         if matches!(op.opcode, Opcode::Min | Opcode::Max) && ty.is_signed() != (ty.bits() == 64) {
             return self.refuse(instruction, "of this type, numbers are not ordered as in a test");
         }
-        let dst = Self::register(dst);
+        let dst = Register::of(dst);
         let values = sources.iter().map(|&o| self.value(state, instruction, o));
         let values = values.collect::<Translated<Vec<_>>>()?;
-        let mask = format!("and {dst}, {dst}, {}", u32::MAX);
+        let own = Value::Register(dst);
         let mut cut = ty.bits() == 32 && !wide;
         match (op.opcode, &values[..]) {
-            (Opcode::Mov | Opcode::Cvta, [a]) => {
-                self.line(span, format!("mov {dst}, {a}"));
+            (Opcode::Mov | Opcode::Cvta, &[a]) => {
+                self.mov(span, dst, a);
                 cut = false;
             }
-            (Opcode::Cvt, [a]) => {
+            (Opcode::Cvt, &[a]) => {
                 let from = op.ty(1).unwrap_or(ty);
                 if !matches!(from.bits(), 8 | 16 | 32 | 64) {
                     return self.refuse(instruction, "this conversion has no counterpart");
                 }
-                self.line(span, format!("mov {dst}, {a}"));
+                self.mov(span, dst, a);
                 if from.bits() < 64 {
-                    self.line(span, format!("and {dst}, {dst}, {}", (1u64 << from.bits()) - 1));
+                    self.bin(span, BinOp::And, dst, own, Value::Number((1 << from.bits()) - 1));
                 }
                 if from.is_signed() && from.bits() < ty.bits() {
-                    let sign = 1u64 << (from.bits() - 1);
-                    self.line(span, format!("xor {dst}, {dst}, {sign}"));
-                    self.line(span, format!("sub {dst}, {dst}, {sign}"));
+                    let sign = Value::Number(1 << (from.bits() - 1));
+                    self.bin(span, BinOp::Xor, dst, own, sign);
+                    self.bin(span, BinOp::Sub, dst, own, sign);
                 }
             }
-            (Opcode::Not, [a]) => {
+            (Opcode::Not, &[a]) => {
                 let ones = if ty.bits() == 32 { i64::from(u32::MAX) } else { -1 };
-                self.line(span, format!("xor {dst}, {a}, {ones}"));
+                self.bin(span, BinOp::Xor, dst, a, Value::Number(ones));
             }
-            (Opcode::Shl, [a, by]) => match (by.parse::<u32>(), ty.bits()) {
-                (Ok(by), bits) if by >= bits => self.line(span, format!("mov {dst}, 0")),
-                (Ok(by), _) => self.line(span, format!("mul {dst}, {a}, {}", (1u64 << by) as i64)),
-                (Err(_), _) => return self.refuse(instruction, "by how much is not the same everywhere"),
+            (Opcode::Shl, &[a, Value::Number(by)]) => match u32::try_from(by) {
+                Ok(by) if by < ty.bits() => {
+                    self.bin(span, BinOp::Mul, dst, a, Value::Number((1u64 << by) as i64));
+                }
+                _ => self.mov(span, dst, Value::Number(0)),
             },
-            (Opcode::Mad, [a, b, c]) => {
+            (Opcode::Shl, [_, _]) => {
+                return self.refuse(instruction, "by how much is not the same everywhere");
+            }
+            (Opcode::Mad, &[a, b, c]) => {
                 // The third source may be the destination too.
                 let product = self.scratch();
-                self.line(span, format!("mul {product}, {a}, {b}"));
-                self.line(span, format!("add {dst}, {product}, {c}"));
+                self.bin(span, BinOp::Mul, product, a, b);
+                self.bin(span, BinOp::Add, dst, Value::Register(product), c);
             }
-            (opcode, [a, b]) => {
-                self.line(span, format!("{} {dst}, {a}, {b}", opcode.text()));
-                cut &= matches!(opcode, Opcode::Add | Opcode::Sub | Opcode::Mul);
+            (opcode, &[a, b]) => {
+                let Some(op) = binary(opcode) else {
+                    return self.refuse(instruction, "these operands have no counterpart");
+                };
+                self.bin(span, op, dst, a, b);
+                cut &= matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul);
             }
             _ => return self.refuse(instruction, "these operands have no counterpart"),
         }
         if cut {
-            self.line(span, mask);
+            self.bin(span, BinOp::And, dst, own, Value::Number(i64::from(u32::MAX)));
         }
         Ok(())
     }
@@ -436,18 +572,18 @@ impl<'a> Column<'a> {
         };
         let span = instruction.span;
         let (a, b) = (self.value(state, instruction, a)?, self.value(state, instruction, b)?);
-        let dst = Self::register(dst);
+        let dst = Register::of(dst);
         if let Some(&Known::Number(n)) = state.get(&predicate) {
-            self.line(span, format!("mov {dst}, {}", if n != 0 { a } else { b }));
+            self.mov(span, dst, if n != 0 { a } else { b });
             return Ok(());
         }
         let (first, over) = (self.label(), self.label());
-        self.branch(instruction, predicate, false, first.clone())?;
-        self.line(span, format!("mov {dst}, {b}"));
-        self.line(span, format!("goto {over}"));
-        self.line(span, format!("{first}:"));
-        self.line(span, format!("mov {dst}, {a}"));
-        self.line(span, format!("{over}:"));
+        self.branch(instruction, predicate, false, first)?;
+        self.mov(span, dst, b);
+        self.goto(span, over);
+        self.set(first);
+        self.mov(span, dst, a);
+        self.set(over);
         Ok(())
     }
 
@@ -459,53 +595,45 @@ impl<'a> Column<'a> {
         op: &Op,
         operands: &[Operand],
     ) -> Translated<()> {
-        let (Some(branch), &[Operand::Register(id), a, b]) = (comparison(op), operands) else {
+        let (Some(cmp), &[Operand::Register(id), a, b]) = (comparison(op), operands) else {
             return self
                 .refuse(instruction, "only comparisons of integers into one predicate have a counterpart");
         };
-        self.compares(instruction, id, branch)?;
-        let orders = !matches!(branch, "beq" | "bne");
+        self.compares(instruction, id, cmp)?;
+        let orders = !matches!(cmp, Cmp::Eq | Cmp::Ne);
         let ty = op.ty(0);
         if orders && ty.is_none_or(|ty| ty.bits() == 64 && !ty.is_signed()) {
             return self.refuse(instruction, "of this type, numbers are not ordered as in a test");
         }
-        for (register, operand) in [(2 * id.index(), a), (2 * id.index() + 1, b)] {
+        for (register, operand) in [(Register::of(id), a), (Register::second(id), b)] {
             let value = match self.known(state, operand) {
-                Known::Number(n) => unsigned(ty, n).to_string(),
+                Known::Number(n) => Value::Number(unsigned(ty, n)),
                 _ => self.value(state, instruction, operand)?,
             };
             // Signed numbers are kept without sign: with the top bit turned they are ordered alike.
-            let text = match ty {
+            match ty {
                 Some(ty) if orders && ty.is_signed() && ty.bits() < 64 => {
-                    format!("xor r{register}, {value}, {}", 1u64 << (ty.bits() - 1))
+                    let sign = Value::Number(1 << (ty.bits() - 1));
+                    self.bin(instruction.span, BinOp::Xor, register, value, sign);
                 }
-                _ => format!("mov r{register}, {value}"),
-            };
-            self.line(instruction.span, text);
+                _ => self.mov(instruction.span, register, value),
+            }
         }
         Ok(())
     }
 }
 
-/// Gives instructions the lines and texts, and registers the names, that they have in the kernel.
-pub(super) fn restore(
-    litmus: &mut Litmus,
-    columns: &[Vec<Line>],
-    source: &ptx_frontend::Source,
-    kernel: &Function,
-) {
-    for (thread, lines) in litmus.program.threads.iter_mut().zip(columns) {
-        let origins = lines.iter().filter(|line| !line.text.ends_with(':')).map(|line| line.span);
-        for (instruction, span) in thread.code.iter_mut().zip(origins) {
-            instruction.span = memory_model::litmus::Span::new(span.start as usize, span.end as usize);
-            instruction.line = source.line_column(span.start).0;
-            instruction.text = source.slice(span).split_whitespace().collect::<Vec<_>>().join(" ");
-        }
-        for name in &mut thread.registers {
-            let number = name.strip_prefix('r').and_then(|digits| digits.parse::<usize>().ok());
-            if let Some(register) = number.and_then(|number| kernel.registers.get(number / 2)) {
-                *name = register.name.to_string();
-            }
-        }
-    }
+/// The operation of the test that an opcode of two sources is.
+fn binary(opcode: Opcode) -> Option<BinOp> {
+    Some(match opcode {
+        Opcode::Add => BinOp::Add,
+        Opcode::Sub => BinOp::Sub,
+        Opcode::Mul => BinOp::Mul,
+        Opcode::And => BinOp::And,
+        Opcode::Or => BinOp::Or,
+        Opcode::Xor => BinOp::Xor,
+        Opcode::Min => BinOp::Min,
+        Opcode::Max => BinOp::Max,
+        _ => return None,
+    })
 }

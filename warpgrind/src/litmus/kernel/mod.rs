@@ -1,7 +1,7 @@
 //! Real PTX kernels as litmus tests: a `.ptx` file with a header of `//@` comments ([`header`]).
 //!
-//! A kernel becomes a test in the dialect of `.litmus` files, one `column` a thread, which the crate
-//! `memory-model` reads as any other; instructions keep their lines and texts in the PTX file. What is the same
+//! A kernel becomes a test, one `column` a thread; instructions keep their lines and texts in the PTX file. The header's
+//! declarations and questions are written in the language of `.litmus` files, which the crate `memory-model` reads. What is the same
 //! in every execution (parameters, positions in the grid, addresses) is computed here ([`values`]), branches
 //! that depend on it are followed, and code that a thread does not reach is left out. Shared variables are
 //! locations of their own for each block. What has no counterpart ([`memory`], [`sync`]) is refused by name.
@@ -17,10 +17,11 @@ mod values;
 use std::fmt::Write as _;
 
 use memory_model::litmus::Code as LitmusCode;
+use memory_model::program::LocId;
 use memory_model::{Litmus, parse};
 use ptx_frontend::{Code, Diagnostic, Function, Module, Source, Span, StateSpace, VarId};
 
-use column::{Column, Line, Place};
+use column::{Column, Place, Register};
 use header::Header;
 
 type Translated<T> = Result<T, Box<Diagnostic>>;
@@ -73,79 +74,95 @@ fn translate_with(source: &Source, module: &Module, header: &Header) -> Translat
     if threads > MAX_THREADS {
         return Err(error(start, format!("{threads} threads: at most {MAX_THREADS} are explored")));
     }
-    let places: Vec<Vec<Place>> =
+    let mut places: Vec<Vec<Place>> =
         (0..header.grid).map(|block| places(module, kernel, header, block)).collect();
-    let (mut columns, mut restricted, mut global) = (Vec::new(), None, None);
+    let question = header.question.first().map_or(start, |question| question.1);
+    let read = |shared: &[String], registers: &[Vec<Register>], questions: &[String]| {
+        parse(&frame(header, shared, registers, questions)).map_err(|errors| {
+            let wrong = errors.first().map_or_else(String::new, |error| error.message.clone());
+            error(question, format!("the test made of the kernel is not well formed: {wrong}"))
+        })
+    };
+    let shared: Vec<String> = places
+        .iter()
+        .flatten()
+        .filter(|place| place.shared.is_some())
+        .map(|place| place.name.clone())
+        .collect();
+    // First which location each is.
+    let locations = read(&shared, &[], &[])?.program.locations;
+    for place in places.iter_mut().flatten() {
+        let at = locations.iter().position(|location| location.name == place.name);
+        let at = at.ok_or_else(|| error(question, format!("`{}` is no location", place.name)))?;
+        place.id = LocId(at as u16);
+    }
+    let (mut code, mut registers, mut restricted, mut global) = (Vec::new(), Vec::new(), None, None);
     for thread in 0..threads {
         let position = header.position(thread);
-        let mut column = Column::new(module, kernel, body, header, position, &places[position.0 as usize]);
+        let places = &places[position.0 as usize];
+        let mut column = Column::new(module, kernel, body, header, source, position, places);
         column.write()?;
         restricted = restricted.or(column.restricted);
         global = global.or(column.global);
-        columns.push(column.lines);
+        code.push(column.code);
+        registers.push(column.registers);
     }
     if let (Some(fence), Some(_)) = (restricted, global) {
         let message = "a fence that orders shared memory only, in a test that accesses other memory";
         return Err(error(fence, message));
     }
-    let shared: Vec<&Place> = places.iter().flatten().filter(|place| place.shared.is_some()).collect();
-    let text = dialect(header, kernel, &shared, &columns)?;
-    let mut litmus = parse(&text).map_err(|errors| {
-        let wrong = errors.first().map_or_else(String::new, |e| e.message.clone());
-        let span = header.question.first().map_or(start, |q| q.1);
-        error(span, format!("the test made of the kernel is not well formed: {wrong}"))
-    })?;
-    column::restore(&mut litmus, &columns, source, kernel);
+    let questions = header.question.iter().map(|(text, span)| with_registers(text, *span, kernel));
+    let mut litmus = read(&shared, &registers, &questions.collect::<Translated<Vec<_>>>()?)?;
+    for ((thread, code), registers) in litmus.program.threads.iter_mut().zip(code).zip(registers) {
+        thread.code = code;
+        thread.registers = registers.into_iter().map(|register| register.name_in(kernel)).collect();
+    }
     Ok(litmus)
 }
 
 /// The locations that threads of a block see: those of the header, and the shared variables.
 fn places(module: &Module, kernel: &Function, header: &Header, block: u32) -> Vec<Place> {
-    let declared = header.locations.iter().map(|(name, _)| Place { name: name.clone(), shared: None });
+    let declared =
+        header.locations.iter().map(|(name, _)| Place { name: name.clone(), shared: None, id: LocId(0) });
     let variables = (0..).map(VarId).zip(&module.variables).filter(|(_, v)| v.space == StateSpace::Shared);
     let elsewhere = |id: &VarId| module.functions.iter().any(|f| f.variables.contains(id));
     let own = variables.filter(|(id, _)| kernel.variables.contains(id) || !elsewhere(id));
     let shared = own.map(|(id, variable)| {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         let name: String = variable.name.chars().map(plain).collect();
-        Place { name: format!("shared{}_{name}_{block}", id.0), shared: Some(id) }
+        Place { name: format!("shared{}_{name}_{block}", id.0), shared: Some(id), id: LocId(0) }
     });
     declared.chain(shared).collect()
 }
 
-/// The test as text.
-fn dialect(
-    header: &Header,
-    kernel: &Function,
-    shared: &[&Place],
-    columns: &[Vec<Line>],
-) -> Translated<String> {
+/// What the header says of the test, in the language of `.litmus` files: locations, threads with the registers that they
+/// use, and questions. The threads have no instructions.
+fn frame(header: &Header, shared: &[String], registers: &[Vec<Register>], questions: &[String]) -> String {
     let mut out = format!("PTX {}\n{{\n", header.name);
     for (_, declaration) in &header.locations {
         let _ = writeln!(out, "{declaration};");
     }
-    for place in shared {
-        let _ = writeln!(out, "{} = 0;", place.name);
+    for name in shared {
+        let _ = writeln!(out, "{name} = 0;");
+    }
+    for (thread, registers) in registers.iter().enumerate() {
+        for register in registers {
+            let _ = writeln!(out, "{thread}:{} = 0;", register.name());
+        }
     }
     out.push_str("}\n");
-    let places: Vec<String> = (0..columns.len() as u32)
+    let threads: Vec<String> = (0..header.threads())
         .map(|thread| {
             let block = thread / header.block;
             let cluster = header.cluster.map_or(String::new(), |size| format!("cluster {}, ", block / size));
             format!("P{thread}@cta {block}, {cluster}gpu 0")
         })
         .collect();
-    let _ = writeln!(out, "{} ;", places.join(" | "));
-    let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
-    for row in 0..rows {
-        let cells: Vec<&str> =
-            columns.iter().map(|c| c.get(row).map_or("", |line| line.text.as_str())).collect();
-        let _ = writeln!(out, "{} ;", cells.join(" | "));
+    let _ = writeln!(out, "{} ;", threads.join(" | "));
+    for question in questions {
+        let _ = writeln!(out, "{question}");
     }
-    for (question, span) in &header.question {
-        let _ = writeln!(out, "{}", with_registers(question, *span, kernel)?);
-    }
-    Ok(out)
+    out
 }
 
 /// A condition with `1:%r3` written as the dialect has it.

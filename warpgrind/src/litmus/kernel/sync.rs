@@ -1,9 +1,10 @@
 //! Fences and barriers.
 
-use ptx_frontend::{Instruction, Modifier, Modifiers, Op, Operand};
+use memory_model::program::{self as test, BarMode, Proxy, ProxyFence};
+use ptx_frontend::{Instruction, MemOrder, Modifier, Modifiers, Op, Opcode, Operand};
 
 use super::Translated;
-use super::column::Column;
+use super::column::{Column, Value};
 use super::values::{Known, State, is_read};
 
 impl Column<'_> {
@@ -12,17 +13,23 @@ impl Column<'_> {
             return self
                 .refuse(instruction, "a fence of initialisations only; `fence.acq_rel.cluster` does more");
         }
-        let mut text = op.to_string();
-        for space in ["cta", "cluster"] {
-            let restriction = format!(".sync_restrict::shared::{space}");
-            if text.contains(&restriction) {
-                // Exact if there is no other memory, which is looked at when all of the test is known.
-                self.restricted.get_or_insert(instruction.span);
-                text = text.replace(&restriction, "");
-            }
+        let restrictions = [Modifier::SyncRestrictSharedCta, Modifier::SyncRestrictSharedCluster];
+        if restrictions.iter().any(|&modifier| op.has(modifier)) {
+            // Exact if there is no other memory, which is looked at when all of the test is known.
+            self.restricted.get_or_insert(instruction.span);
         }
-        let text = text.replace("membar.proxy", "fence.proxy");
-        self.line(instruction.span, text);
+        let fence = match op.has(Modifier::Proxy) {
+            true => proxy_fence(op).map(test::Op::ProxyFence),
+            false => op.scope().map(|scope| {
+                // Since sm_70 `membar` is the strongest fence (ISA 9.7.13.4).
+                let default = if op.opcode == Opcode::Membar { MemOrder::Sc } else { MemOrder::AcqRel };
+                test::Op::Fence { order: op.order().unwrap_or(default), scope }
+            }),
+        };
+        match fence {
+            Some(fence) => self.push(instruction.span, fence),
+            None => return self.refuse(instruction, "it has no counterpart"),
+        }
         Ok(())
     }
 
@@ -34,7 +41,11 @@ impl Column<'_> {
         operands: &[Operand],
     ) -> Translated<()> {
         if op.has(Modifier::Cluster) {
-            self.line(instruction.span, op.to_string());
+            let barrier = match op.has(Modifier::Arrive) {
+                true => test::Op::ClusterArrive { relaxed: op.has(Modifier::Relaxed) },
+                false => test::Op::ClusterWait,
+            };
+            self.push(instruction.span, barrier);
             return Ok(());
         }
         if op.has(Modifier::Warp) {
@@ -45,22 +56,26 @@ impl Column<'_> {
                 if is_read(self.module, self.body, *result) || self.asks_for(*result) {
                     return self.refuse(instruction, "the result of the reduction has no counterpart");
                 }
-                ("red", rest)
+                (BarMode::Red, rest)
             }
-            rest if op.has(Modifier::Arrive) => ("arrive", rest),
-            rest => ("sync", rest),
+            rest if op.has(Modifier::Arrive) => (BarMode::Arrive, rest),
+            rest => (BarMode::Sync, rest),
         };
-        let text = match *rest {
-            [id] => format!("bar.{mode} {}", self.value(state, instruction, id)?),
+        let (id, count) = match *rest {
+            [id] => (self.value(state, instruction, id)?, None),
             [id, count] => {
                 let id = self.value(state, instruction, id)?;
-                let count = self.arrivals(state, instruction, count)?;
-                // A label in the published models, nothing here.
-                format!("bar.cta.{mode} 0, {id}, {count}")
+                (id, Some(self.arrivals(state, instruction, count)?))
             }
             _ => return self.refuse(instruction, "these operands have no counterpart"),
         };
-        self.line(instruction.span, text);
+        // The number of a barrier of all threads is its label in the published models.
+        let (instance, id) = match (id, count) {
+            (Value::Number(number), None) => (number, None),
+            (id, _) => (0, Some(self.source(id))),
+        };
+        let count = count.map(|count| test::Operand::Const(count.into()));
+        self.push(instruction.span, test::Op::Bar { mode, instance, id, count });
         Ok(())
     }
 
@@ -108,8 +123,10 @@ impl Column<'_> {
             return self.refuse(instruction, "its lanes leave out the one that executes it");
         }
         // Numbers beyond those of the block's barriers.
-        let number = (u64::from(warp) + 1) << 32 | u64::from(lanes);
-        self.line(instruction.span, format!("bar.cta.sync 0, {number}, {}", lanes.count_ones()));
+        let number = (i64::from(warp) + 1) << 32 | i64::from(lanes);
+        let (id, count) = (test::Operand::Const(number), test::Operand::Const(lanes.count_ones().into()));
+        let bar = test::Op::Bar { mode: BarMode::Sync, instance: 0, id: Some(id), count: Some(count) };
+        self.push(instruction.span, bar);
         Ok(())
     }
 
@@ -123,4 +140,22 @@ impl Column<'_> {
             })
         })
     }
+}
+
+/// The fence between proxies, both ways or (from the generic one) one way.
+fn proxy_fence(op: &Op) -> Option<ProxyFence> {
+    let proxies = [
+        (Modifier::Async, Proxy::Async),
+        (Modifier::AsyncGeneric, Proxy::Async),
+        (Modifier::TensormapGeneric, Proxy::TensorMap),
+    ];
+    if op.has(Modifier::Alias) {
+        return Some(ProxyFence::Alias);
+    }
+    let &(_, proxy) = proxies.iter().find(|(modifier, _)| op.has(*modifier))?;
+    Some(match (op.order(), op.scope()) {
+        (Some(MemOrder::Release), Some(scope)) => ProxyFence::Release(proxy, scope),
+        (Some(MemOrder::Acquire), Some(scope)) => ProxyFence::Acquire(proxy, scope),
+        _ => ProxyFence::To(proxy),
+    })
 }

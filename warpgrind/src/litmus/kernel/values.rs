@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use memory_model::program::Cmp;
 use ptx_frontend::{
     Address, AddressBase, Body, Component, Modifier, Modifiers, Module, Op, Opcode, Operand, Param, RegId,
     ScalarType, SpecialRegister, StateSpace,
@@ -137,15 +138,15 @@ impl Column<'_> {
                 _ => Known::Varies,
             },
             Opcode::Setp => match (known(1), known(2), comparison(op)) {
-                (Known::Number(a), Known::Number(b), Some(branch)) => {
+                (Known::Number(a), Known::Number(b), Some(cmp)) => {
                     let (a, b) = (ordered(ty, a), ordered(ty, b));
-                    let holds = match branch {
-                        "beq" => a == b,
-                        "bne" => a != b,
-                        "blt" => a < b,
-                        "ble" => a <= b,
-                        "bgt" => a > b,
-                        _ => a >= b,
+                    let holds = match cmp {
+                        Cmp::Eq => a == b,
+                        Cmp::Ne => a != b,
+                        Cmp::Lt => a < b,
+                        Cmp::Le => a <= b,
+                        Cmp::Gt => a > b,
+                        Cmp::Ge => a >= b,
                     };
                     Known::Number(i64::from(holds))
                 }
@@ -252,21 +253,21 @@ fn ordered(ty: Option<ScalarType>, value: i64) -> i128 {
     }
 }
 
-/// The branch of the dialect that compares as a `setp` does.
-pub(super) fn comparison(op: &Op) -> Option<&'static str> {
+/// How a `setp` compares, if it only does that.
+pub(super) fn comparison(op: &Op) -> Option<Cmp> {
     let ty = op.ty(0)?;
     if ty.is_float() || op.has(Modifier::And) || op.has(Modifier::Or) || op.has(Modifier::Xor) {
         return None;
     }
-    let names = [
-        (Modifier::Eq, "beq"),
-        (Modifier::Ne, "bne"),
-        (Modifier::Lt, "blt"),
-        (Modifier::Le, "ble"),
-        (Modifier::Gt, "bgt"),
-        (Modifier::Ge, "bge"),
+    let kinds = [
+        (Modifier::Eq, Cmp::Eq),
+        (Modifier::Ne, Cmp::Ne),
+        (Modifier::Lt, Cmp::Lt),
+        (Modifier::Le, Cmp::Le),
+        (Modifier::Gt, Cmp::Gt),
+        (Modifier::Ge, Cmp::Ge),
     ];
-    names.iter().find(|(modifier, _)| op.has(*modifier)).map(|(_, name)| *name)
+    kinds.iter().find(|(modifier, _)| op.has(*modifier)).map(|&(_, cmp)| cmp)
 }
 
 /// Registers that an instruction writes.
