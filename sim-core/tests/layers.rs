@@ -22,7 +22,10 @@ const MODULES: &[&str] = &[
     "decode",
     "config",
     "backend",
-    "exec",
+    "machine",
+    "ops",
+    "engine",
+    "simulator",
     "inspect",
 ];
 
@@ -65,7 +68,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// A text without comments, strings that hold paths, and unit tests.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
+    let tests = ["#[cfg(test)]\nmod ", "#[cfg(test)]\npub(crate) mod "];
+    let text = tests.iter().fold(text, |text, tests| text.split(tests).next().unwrap_or(text));
     text.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect()
 }
 
@@ -133,7 +137,7 @@ fn modules_use_lower_ones_only() {
     let known: BTreeSet<String> = MODULES.iter().map(ToString::to_string).collect();
     assert_eq!(modules, known, "the order lists the modules that there are");
     let exports = exports(&code(&std::fs::read_to_string(src.join("lib.rs")).unwrap()));
-    assert_eq!(exports["Simulator"], "exec");
+    assert_eq!(exports["Simulator"], "simulator");
     let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for path in &files {
         let text = code(&std::fs::read_to_string(path).unwrap());
@@ -141,8 +145,106 @@ fn modules_use_lower_ones_only() {
         let used = named(&text, &modules, &exports).into_iter().filter(|used| *used != own);
         arrows.entry(own.clone()).or_default().extend(used);
     }
-    assert!(arrows["exec"].len() > 8, "the arrows are seen: {arrows:?}");
+    assert!(arrows["simulator"].len() > 8, "the arrows are seen: {arrows:?}");
     assert_eq!(upward(MODULES, &arrows), [""; 0]);
+}
+
+/// The files that a file names: what stands after `crate::` and `super::` as far as it is the path of one.
+fn files_named(text: &str, own: &Path, src: &Path) -> BTreeSet<PathBuf> {
+    let folder = match own.file_stem() {
+        Some(stem) if stem == "mod" || stem == "lib" => own.parent().unwrap().to_owned(),
+        Some(stem) => own.parent().unwrap().join(stem),
+        None => unreachable!("a file has a name"),
+    };
+    let file = |path: &Path| {
+        let found = [path.with_extension("rs"), path.join("mod.rs")].into_iter().find(|file| file.is_file());
+        found.filter(|file| file != own)
+    };
+    let mut found = BTreeSet::new();
+    for (at, _) in text.match_indices("::") {
+        let first: String =
+            text[..at].chars().rev().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        let first: String = first.chars().rev().collect();
+        let mut place = match first.as_str() {
+            "crate" => src.to_owned(),
+            "super" if text[..at - 5].ends_with("super::") => continue,
+            "super" => folder.parent().unwrap().to_owned(),
+            _ => continue,
+        };
+        let mut rest = &text[at + 2..];
+        while let Some(next) = rest.strip_prefix("super::") {
+            place.pop();
+            rest = next;
+        }
+        let word = |text: &str| -> String {
+            text.trim_start().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+        };
+        // As far down as there are files.
+        loop {
+            let name = word(rest);
+            let next = place.join(&name);
+            if name.is_empty() || (file(&next).is_none() && !next.is_dir()) {
+                break;
+            }
+            place = next;
+            rest = rest.trim_start()[name.len()..].strip_prefix("::").unwrap_or("");
+        }
+        match rest.strip_prefix('{') {
+            Some(list) => {
+                for part in list.split('}').next().unwrap_or(list).split(',') {
+                    found.extend(file(&place.join(word(part))).or_else(|| file(&place)));
+                }
+            }
+            None => found.extend(file(&place)),
+        }
+    }
+    found
+}
+
+/// Sets of files that reach each other.
+fn circles(arrows: &BTreeMap<PathBuf, BTreeSet<PathBuf>>) -> BTreeSet<Vec<String>> {
+    let reach = |from: &PathBuf| {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+        while let Some(at) = next.pop() {
+            for to in arrows.get(at).into_iter().flatten() {
+                if seen.insert(to) {
+                    next.push(to);
+                }
+            }
+        }
+        seen
+    };
+    let all: BTreeMap<&PathBuf, BTreeSet<&PathBuf>> = arrows.keys().map(|file| (file, reach(file))).collect();
+    let mut found = BTreeSet::new();
+    for (file, reached) in &all {
+        if reached.contains(*file) {
+            let both =
+                reached.iter().filter(|other| all.get(**other).is_some_and(|back| back.contains(*file)));
+            let root = root();
+            found.insert(both.map(|path| path.strip_prefix(&root).unwrap().display().to_string()).collect());
+        }
+    }
+    found
+}
+
+#[test]
+fn files_use_each_other_in_no_circle() {
+    let src = root().join("src");
+    let mut files = Vec::new();
+    sources(&src, &mut files);
+    files.retain(|path| path.file_name().is_some_and(|name| name != "lib.rs"));
+    let arrows: BTreeMap<PathBuf, BTreeSet<PathBuf>> = files
+        .into_iter()
+        .map(|path| {
+            let text = code(&std::fs::read_to_string(&path).unwrap());
+            let named = files_named(&text, &path, &src);
+            (path, named)
+        })
+        .collect();
+    let simulator = &arrows[&src.join("simulator.rs")];
+    assert!(simulator.contains(&src.join("machine/grid.rs")), "the arrows are seen: {simulator:?}");
+    let found = circles(&arrows);
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]

@@ -28,15 +28,16 @@ mod operands;
 mod optimise;
 mod patience;
 mod registers;
+mod rewrite;
 mod sync;
 
-pub use compiler::Rewrite;
 use fixed::Fixed;
 use flow::Flow;
 pub(crate) use liveness::Uses;
 use liveness::intervals;
 pub(crate) use patience::{Endless, Patience};
 use registers::Allocation;
+pub use rewrite::Rewrite;
 
 /// Why an instruction cannot be decoded; the text names what is not supported.
 pub(crate) type Refusal = String;

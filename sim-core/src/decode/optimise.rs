@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use ptx_frontend::{Body, Modifier, Modifiers, Module, Op, Opcode, Operand, OperandList, RegId, ScalarType};
 use rustc_hash::FxHashMap;
 
-use super::compiler::Rewrite;
 use super::contract::leaders;
 use super::liveness::Uses;
+use super::rewrite::Rewrite;
 
 /// An instruction that becomes another one.
 pub(super) struct Change {

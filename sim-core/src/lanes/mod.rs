@@ -10,6 +10,7 @@
 
 mod levels;
 mod shapes;
+mod simd;
 mod types;
 
 pub use levels::{LaneFn, LaneFns, SimdLevel};

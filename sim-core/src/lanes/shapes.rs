@@ -13,7 +13,7 @@
 //!
 //! Every body may name one more, untyped argument at the end: [`Operands::imm`].
 
-use super::levels::Level;
+use super::simd::Level;
 use super::{FULL, Lane, LaneMask, Operands, Registers, WARP_SIZE};
 
 /// A function of one lane.

@@ -2,7 +2,7 @@
 //!
 //! [`layout`] says which lane holds which element; [`tile`] brings the elements of a warp's registers into
 //! planes, multiplies by [`crate::numerics::mma`] and brings the result back. Nothing here knows of memory
-//! or of threads that diverge: that is `exec/matrix`.
+//! or of threads that diverge: that is `ops/matrix`.
 
 mod dispatch;
 pub mod layout;

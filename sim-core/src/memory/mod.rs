@@ -2,6 +2,7 @@
 
 mod cell;
 mod global;
+mod hint;
 pub(crate) mod host;
 mod wide;
 pub mod window;
@@ -9,5 +10,6 @@ mod written;
 
 pub(crate) use cell::Cells;
 pub(crate) use global::{Allocation, AllocationKind, GlobalMemory, Snapshot, State};
+pub(crate) use hint::Hint;
 pub(crate) use wide::{Wide, load_double, store_double};
 pub(crate) use written::Written;

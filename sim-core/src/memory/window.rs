@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use ptx_frontend::FuncId;
+
 /// Start of the shared window.
 pub const SHARED: u64 = 0x7e00_0000_0000;
 /// Bytes of the shared window.
@@ -59,4 +61,9 @@ pub const fn of(address: u64) -> Window {
     } else {
         Window::Global
     }
+}
+
+/// The address by which kernels know a function.
+pub(crate) const fn function_address(id: FuncId) -> u64 {
+    CODE + 16 * (id.0 as u64 + 1)
 }

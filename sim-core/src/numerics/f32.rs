@@ -15,7 +15,7 @@ use super::modes::{FloatCmp, Rounding, TestP};
 use super::wide;
 
 /// The NaN that every `.f32` operation produces.
-pub const NAN: u32 = 0x7fff_ffff;
+pub const NAN: u32 = wide::NAN;
 const SIGN: u32 = 0x8000_0000;
 const EXPONENT: u32 = 0x7f80_0000;
 const ONE: u32 = 0x3f80_0000;

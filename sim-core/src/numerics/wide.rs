@@ -9,6 +9,8 @@
 
 use super::modes::Rounding;
 
+/// The NaN of every `f32` result.
+pub(super) const NAN: u32 = 0x7fff_ffff;
 /// 2^-126, the smallest normal `f32`.
 const MIN_NORMAL: f64 = f64::from_bits(0x3810_0000_0000_0000);
 /// 2^-126 - 2^-151: from here on rounding to 24 bits to nearest reaches 2^-126.
@@ -75,7 +77,7 @@ pub(super) fn narrow(x: f64, rounding: Rounding, ftz: bool) -> u32 {
         }
     };
     let flushed = if ftz & tiny(x, rounding) { rounded & 0x8000_0000 } else { rounded };
-    if x.is_nan() { super::f32::NAN } else { flushed }
+    if x.is_nan() { NAN } else { flushed }
 }
 
 /// True if `x` rounded to 24 bits with an unbounded exponent is below 2^-126 in magnitude.

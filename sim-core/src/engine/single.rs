@@ -1,0 +1,319 @@
+//! The interpreter's loop: runs the groups of one warp.
+
+use std::sync::atomic::Ordering;
+
+use super::Pause;
+use crate::code::Action;
+use crate::lanes::{LaneMask, Pred};
+use crate::machine::Machine;
+use crate::machine::fault::Fault;
+use crate::machine::warp::{Group, Wait};
+use crate::observer::Observer;
+use crate::ops::flow::{Flow, On};
+
+/// Instructions a group runs before others that are ready get a turn, when it may wait for them.
+const GROUP_SLICE: u64 = 256;
+/// The same when it does nothing that could wait for another thread.
+const BUSY_GROUP_SLICE: u64 = 65_536;
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// Runs the warp for about so many warp instructions; returns why it stopped and how many it ran.
+    pub(crate) fn run_warp(&mut self, slice: u64) -> (Pause, u64) {
+        let mut left = slice as i64;
+        let pause = self.run_groups(&mut left);
+        (pause, (slice as i64 - left) as u64)
+    }
+
+    fn run_groups(&mut self, left: &mut i64) -> Pause {
+        let mut fair = false;
+        let mut busy = 0;
+        while *left > 0 && !(self.until_whole && self.warp().is_whole()) {
+            let chosen = match self.worker.random.as_mut().map(|random| (random.below(4), random.next())) {
+                Some((0, pick)) => {
+                    // It runs on from where it stands, also behind others.
+                    fair = true;
+                    let ready = |(_, group): &(usize, &Group)| group.wait == Wait::Ready;
+                    let groups = &self.warp().groups;
+                    let count = groups.iter().enumerate().filter(ready).count();
+                    let nth = pick as usize % count.max(1);
+                    groups.iter().enumerate().filter(ready).nth(nth).map(|(at, _)| at)
+                }
+                _ => self.warp().choose(fair),
+            };
+            let Some(chosen) = chosen else { return Pause::Blocked };
+            let warp = self.warp_mut();
+            let mut group = warp.start(chosen);
+            let alone = warp.groups.len() == 1;
+            let waits = self.worker.waits;
+            let most = if alone { *left as u64 } else { (*left as u64).min(GROUP_SLICE) };
+            let (ran, flow) = self.run_group(&mut group, most, fair);
+            *left -= ran as i64;
+            let warp = self.warp_mut();
+            let chosen = warp.running();
+            warp.clock += ran;
+            group.last_run = warp.clock;
+            self.cta.clock += ran;
+            // A group that used its slice gives way to others: at once if it may wait for them.
+            busy += ran;
+            let used = match flow {
+                Flow::Switch => ran >= most && !alone,
+                Flow::GiveWay => !alone,
+                _ => false,
+            };
+            fair = used && (self.worker.waits > waits || busy > BUSY_GROUP_SLICE);
+            if fair {
+                busy = 0;
+            }
+            match flow {
+                Flow::Next | Flow::Jump | Flow::Switch | Flow::GiveWay => {
+                    self.warp_mut().stop(chosen, &group, Wait::Ready);
+                }
+                Flow::EndTurn => {
+                    self.warp_mut().stop(chosen, &group, Wait::Ready);
+                    *left = 0;
+                }
+                Flow::Exit => {
+                    let warp = self.warp_mut();
+                    warp.groups.swap_remove(chosen);
+                    warp.release(group.frame);
+                    self.complete_collectives();
+                    self.recheck_barriers();
+                }
+                Flow::Wait(On::Barrier(id)) => {
+                    self.warp_mut().stop(chosen, &group, Wait::Barrier(id));
+                    return Pause::Blocked;
+                }
+                Flow::Wait(On::Arrival(active)) => {
+                    if let Err(fault) = self.arrive(chosen, &mut group, active) {
+                        self.fault(chosen, &group, *fault);
+                    }
+                }
+                Flow::Wait(On::Members(members)) => {
+                    self.warp_mut().stop(chosen, &group, Wait::Members(members));
+                    self.complete_collectives();
+                }
+                Flow::Fault(fault) => {
+                    self.fault(chosen, &group, *fault);
+                    self.complete_collectives();
+                    self.recheck_barriers();
+                }
+            }
+            if self.worker.grid.stop.load(Ordering::Relaxed) {
+                return Pause::Stopped;
+            }
+        }
+        Pause::Slice
+    }
+
+    /// Ends a group that faulted: the lanes at fault are reported, the others go with them.
+    pub(crate) fn fault(&mut self, at: usize, group: &Group, fault: Fault) {
+        self.note(group, fault);
+        self.cta.faulted = true;
+        let warp = self.warp_mut();
+        warp.groups.swap_remove(at);
+        warp.exited |= group.lanes;
+        warp.faulted |= group.lanes;
+        warp.release(group.frame);
+    }
+
+    /// Runs a group until it must stop; returns the instructions run.
+    fn run_group(&mut self, group: &mut Group, mut most: u64, fair: bool) -> (u64, Flow) {
+        let code = self.worker.grid.code;
+        let insts = &code.insts[..];
+        let mut registers = self.registers(group.frame);
+        let mut stop = self.warp().next_stop(group.frame);
+        let mut position = group.position;
+        let mut lanes = group.lanes;
+        let mut counts = Counts::new(position, lanes);
+        // Instructions follow each other from the start of a run to its end; what changes the position
+        // otherwise, the lanes or `stop` starts a new one.
+        let mut end = run_end(position, stop, most, fair);
+        // With weak memory, also where loads that were put off must be done.
+        let weak = self.weak().is_some();
+        if weak {
+            end = end.min(self.due(group.frame, lanes));
+        }
+        macro_rules! next_run {
+            ($next:expr) => {{
+                counts.close(position + 1, $next, lanes);
+                position = $next;
+                end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
+                continue;
+            }};
+        }
+        let flow = loop {
+            if position >= end {
+                counts.close(position, position, lanes);
+                if weak && self.due(group.frame, lanes) <= position {
+                    (group.position, group.lanes) = (position, lanes);
+                    if self.waits_on() {
+                        break Flow::EndTurn;
+                    }
+                    if let Err(fault) = self.settle_due(&mut registers, group.frame, lanes, position) {
+                        break Flow::Fault(fault);
+                    }
+                    end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
+                    end = end.min(self.due(group.frame, lanes));
+                    continue;
+                }
+                // Groups that meet in order need no scheduler; what it would do for one alone ends here.
+                if counts.ran < most && !fair && self.worker.random.is_none() {
+                    let warp = self.warp_mut();
+                    let now = warp.clock + counts.ran;
+                    if let Some(next) = warp.meet(position, lanes, group.frame, now) {
+                        (position, lanes, stop) = next;
+                        most = most.min(counts.ran + GROUP_SLICE);
+                        counts.restart(position, lanes);
+                        if self.until_whole && self.warp().groups.len() == 1 {
+                            (group.position, group.lanes) = (position, lanes);
+                            break Flow::Switch;
+                        }
+                        end = run_end(position, stop, most - counts.ran, fair);
+                        continue;
+                    }
+                }
+                (group.position, group.lanes) = (position, lanes);
+                break Flow::Switch;
+            }
+            let mut inst = &insts[position as usize];
+            let mut active = lanes;
+            if inst.guard != Pred::TRUE {
+                active &= registers.predicate(inst.guard);
+                if active != lanes {
+                    counts.idle += u64::from((lanes & !active).count_ones());
+                }
+            }
+            match &inst.action {
+                Action::Lanes(run, operands) => {
+                    // SAFETY: decoding took the function for a SIMD level that this CPU was found to
+                    // have, and numbered its slots within this frame.
+                    unsafe { run(&mut registers, operands, active) };
+                    position += 1;
+                    continue;
+                }
+                Action::BeforeBranch(run, operands) => {
+                    // SAFETY: as above.
+                    unsafe { run(&mut registers, operands, active) };
+                    position += 1;
+                    inst = &insts[position as usize];
+                    active = lanes & registers.predicate(inst.guard);
+                    if active != lanes {
+                        counts.idle += u64::from((lanes & !active).count_ones());
+                    }
+                }
+                _ => {}
+            }
+            if let Action::Branch(target) = inst.action {
+                self.worker.stats.branches += 1;
+                if active == 0 {
+                    position += 1;
+                    continue;
+                }
+                let rest = lanes & !active;
+                if rest == 0 {
+                    next_run!(target);
+                }
+                self.worker.stats.divergent_branches += 1;
+                let [low, high] = two_ways(position, target, active, rest);
+                group.position = position;
+                self.warp_mut().fork(group, high.0, high.1);
+                lanes = low.1;
+                stop = stop.min(high.0);
+                next_run!(low.0);
+            }
+            if active == 0 {
+                position += 1;
+                continue;
+            }
+            group.position = position;
+            group.lanes = lanes;
+            match self.operate(&mut registers, group, active, &inst.action, counts.ran_at(position)) {
+                Flow::Next => position += 1,
+                Flow::Jump => {
+                    registers = self.registers(group.frame);
+                    stop = self.warp().next_stop(group.frame);
+                    lanes = group.lanes;
+                    counts.close(position + 1, group.position, lanes);
+                    position = group.position;
+                    end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
+                    if weak {
+                        end = end.min(self.due(group.frame, lanes));
+                    }
+                }
+                flow => {
+                    counts.close(position + 1, position + 1, lanes);
+                    break flow;
+                }
+            }
+        };
+        let stats = &mut self.worker.stats;
+        stats.warp_instructions += counts.ran;
+        stats.thread_instructions += counts.threads;
+        (counts.ran, flow)
+    }
+}
+
+/// Instructions that a group ran. They are counted run by run.
+struct Counts {
+    /// Where the current run started, and its lanes.
+    start: u32,
+    lanes: LaneMask,
+    /// Lanes that sat out guarded instructions of the run, in all.
+    idle: u64,
+    /// Warp instructions and thread instructions of the runs before.
+    ran: u64,
+    threads: u64,
+}
+
+/// How many lanes there are. Counting bits is slow on the baseline; nearly always all are set.
+#[inline(always)]
+pub(crate) fn lane_count(lanes: LaneMask) -> u64 {
+    if lanes == LaneMask::MAX { 32 } else { lanes.count_ones().into() }
+}
+
+/// Where the lanes go that take a branch to `target` and those that do not, the lower place first.
+#[inline(always)]
+pub(crate) fn two_ways(position: u32, target: u32, taken: LaneMask, rest: LaneMask) -> [(u32, LaneMask); 2] {
+    let ways = [(target, taken), (position + 1, rest)];
+    if target <= position { ways } else { [ways[1], ways[0]] }
+}
+
+impl Counts {
+    fn new(start: u32, lanes: LaneMask) -> Counts {
+        Counts { start, lanes, idle: 0, ran: 0, threads: 0 }
+    }
+
+    /// Ends a run before `end`; another starts at `next` with `lanes`.
+    #[inline(always)]
+    fn close(&mut self, end: u32, next: u32, lanes: LaneMask) {
+        let count = u64::from(end - self.start);
+        self.ran += count;
+        self.threads += count * lane_count(self.lanes) - self.idle;
+        self.restart(next, lanes);
+    }
+
+    /// Starts a run.
+    #[inline(always)]
+    fn restart(&mut self, start: u32, lanes: LaneMask) {
+        (self.start, self.lanes, self.idle) = (start, lanes, 0);
+    }
+
+    /// Warp instructions up to the one at `position`, this one included.
+    fn ran_at(&self, position: u32) -> u64 {
+        self.ran + u64::from(position + 1 - self.start)
+    }
+}
+
+/// Where a run from `position` on must stop, with `most` instructions left: at the place `stop` of
+/// another group, which only a group whose turn it is out of order may be beyond.
+#[inline(always)]
+fn run_end(position: u32, stop: u32, most: u64, fair: bool) -> u32 {
+    let far = position.saturating_add(most.min(u32::MAX.into()) as u32);
+    if position < stop {
+        far.min(stop)
+    } else if fair && position > stop {
+        far
+    } else {
+        position
+    }
+}

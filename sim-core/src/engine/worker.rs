@@ -1,0 +1,264 @@
+//! What a worker does: takes blocks from the grid and runs their warps in turn.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Pause;
+use super::lockstep::Together;
+use crate::finding::{Finding, FindingKind};
+use crate::machine::Machine;
+use crate::machine::cta::Cta;
+use crate::machine::fault::place;
+use crate::machine::grid::Task;
+use crate::machine::random::Random;
+use crate::machine::warp::{Group, Wait, Warp};
+use crate::machine::worker::Worker;
+use crate::observer::Observer;
+
+/// Warp instructions a warp runs before the next one of its block gets a turn.
+const WARP_SLICE: u64 = 10_000;
+/// The same while the warp seems to wait for others.
+const WAITING_SLICE: u64 = 500;
+/// Rounds over the warps of a block that only seem to wait, before another block gets a turn.
+const WAITING_ROUNDS: u64 = 4;
+/// Turns of each warp by itself after warps that ran together seemed to wait for it.
+const WAITING_TURNS: u64 = 64;
+/// Turns of warps, on average, after which a seed lets another block go on.
+const SWAP: u64 = 32;
+/// Bytes of a block's memory that are made ready in the time of a warp instruction.
+const BYTES: u64 = 256;
+
+/// Whether a block is over.
+enum End {
+    Finished,
+    GaveWay,
+    Stopped,
+}
+
+impl<'g, O: Observer> Worker<'g, O> {
+    pub(crate) fn run(&mut self) {
+        let mut task = self.grid.take();
+        while !self.grid.stop.load(Relaxed) {
+            let mut cta = match task {
+                Task::Start(index) => {
+                    let spare = self.spare.pop();
+                    let again = spare.is_some();
+                    let mut cta = spare.or_else(|| self.grid.blocks.take()).unwrap_or_default();
+                    self.grid.begin(&mut cta, index, again);
+                    self.spend(cta.bytes() / BYTES);
+                    if O::ACTIVE {
+                        self.observer.block_started(index);
+                    }
+                    let options = self.grid.options;
+                    if options.seed != 0 || options.interleave || options.weak {
+                        self.random = Some(Random::new(self.grid.options.seed, index));
+                    }
+                    cta
+                }
+                Task::Resume(cta) => cta,
+                Task::Idle => {
+                    std::thread::sleep(std::time::Duration::from_micros(50));
+                    task = self.grid.take();
+                    continue;
+                }
+                Task::Done => return,
+            };
+            task = match self.run_block(&mut cta) {
+                End::Finished => {
+                    self.stats.blocks += 1;
+                    if let Some(watcher) = self.observer.watcher() {
+                        watcher.block_finished(cta.index);
+                    }
+                    self.keep_output(&mut cta);
+                    self.spare.push(cta);
+                    self.grid.take_after_finishing()
+                }
+                End::GaveWay => {
+                    self.grid.put_back(cta);
+                    self.grid.take()
+                }
+                End::Stopped => {
+                    if self.grid.limited.load(Relaxed) {
+                        self.interrupted(&cta);
+                    }
+                    self.keep_output(&mut cta);
+                    return;
+                }
+            };
+        }
+    }
+
+    fn keep_output(&mut self, cta: &mut Cta) {
+        if !cta.output.is_empty() {
+            let mut output = self.grid.output.lock().unwrap_or_else(PoisonError::into_inner);
+            output.push((cta.index, std::mem::take(&mut cta.output)));
+        }
+    }
+
+    fn run_block(&mut self, cta: &mut Cta) -> End {
+        #[cfg(test)]
+        crate::engine::tests::may_panic(self.grid.launch, cta.index);
+        let warps = cta.warps.len();
+        let mut waiting_turns = 0;
+        // Turns that warps take one by one, before they may run together again.
+        let mut single_turns = 0;
+        let together = self.random.is_none() && warps > 1;
+        loop {
+            if together && single_turns == 0 {
+                let before = self.waits;
+                let slice = if waiting_turns > 0 { WAITING_SLICE } else { WARP_SLICE } * warps as u64;
+                let mut machine = Machine { worker: self, cta, index: 0, until_whole: false };
+                if let Some(Together { pause, ran, left_out }) = machine.run_together(slice) {
+                    if pause == Pause::Stopped || !self.refuel(ran) {
+                        return End::Stopped;
+                    }
+                    let waited = self.waits > before;
+                    if pause == Pause::Slice && left_out {
+                        // Those that ran may wait for the others.
+                        single_turns = if waited { WAITING_TURNS } else { 1 } * warps as u64;
+                    }
+                    if pause == Pause::Slice && waited {
+                        waiting_turns += warps as u64;
+                        if self.gives_way(&mut waiting_turns, warps) {
+                            return End::GaveWay;
+                        }
+                    } else if pause == Pause::Blocked {
+                        waiting_turns = 0;
+                    }
+                    continue;
+                }
+            }
+            single_turns = single_turns.saturating_sub(1);
+            let first = match &mut self.random {
+                Some(random) => random.below(warps as u64) as usize,
+                None => cta.next_warp,
+            };
+            let next = (first..warps).find(|&at| cta.can_run(at));
+            let Some(index) = next.or_else(|| (0..first).find(|&at| cta.can_run(at))) else {
+                if !cta.is_finished() {
+                    self.deadlock(cta);
+                }
+                return End::Finished;
+            };
+            let before = self.waits;
+            let slice = match &mut self.random {
+                Some(random) if self.grid.options.interleave => 1 + random.below(4),
+                Some(random) => 1 + random.below(64),
+                None if waiting_turns > 0 => WAITING_SLICE,
+                None => WARP_SLICE,
+            };
+            let (pause, ran) = Machine { worker: self, cta, index, until_whole: false }.run_warp(slice);
+            if !self.refuel(ran) {
+                return End::Stopped;
+            }
+            cta.next_warp = if index + 1 == warps { 0 } else { index + 1 };
+            match pause {
+                Pause::Slice | Pause::Blocked if self.grid.options.interleave => {
+                    if self.grid.others_wait() {
+                        return End::GaveWay;
+                    }
+                }
+                Pause::Slice if self.waits > before => {
+                    waiting_turns += 1;
+                    if self.gives_way(&mut waiting_turns, warps) {
+                        return End::GaveWay;
+                    }
+                }
+                Pause::Slice | Pause::Blocked if self.swaps() => return End::GaveWay,
+                Pause::Slice => {}
+                Pause::Blocked => waiting_turns = 0,
+                Pause::Stopped => return End::Stopped,
+            }
+        }
+    }
+
+    /// Whether a seed lets another block go on here.
+    fn swaps(&mut self) -> bool {
+        self.grid.options.seed != 0
+            && !self.grid.is_one_block()
+            && self.random.as_mut().is_some_and(|random| random.below(SWAP) == 0)
+            && self.grid.others_wait()
+    }
+
+    /// Whether a block that only seems to wait for so many turns should let others run.
+    fn gives_way(&self, waiting_turns: &mut u64, warps: usize) -> bool {
+        if *waiting_turns <= WAITING_ROUNDS * warps as u64 {
+            return false;
+        }
+        *waiting_turns = 0;
+        if self.grid.others_wait() {
+            return true;
+        }
+        if !self.grid.exclusive {
+            std::thread::yield_now();
+        }
+        false
+    }
+
+    /// Reports a block in which nothing can run: who waits where for what.
+    fn deadlock(&mut self, cta: &mut Cta) {
+        // Threads that wait for one that faulted are only a consequence.
+        if !cta.faulted {
+            let note = "no thread of the block can make progress any more";
+            self.report_groups(cta, note, |cta, warp, group| match group.wait {
+                Wait::Barrier(id) => Some((
+                    FindingKind::BarrierMismatch,
+                    cta.barriers[usize::from(id)].explain(&cta.warps, id),
+                )),
+                Wait::Members(members) => {
+                    let missing = members & !group.lanes & !warp.exited;
+                    let text = format!(
+                        "lanes {} wait for lanes {} of member mask {members:#010x}, which never come",
+                        crate::code::lanes_text(group.lanes),
+                        crate::code::lanes_text(missing),
+                    );
+                    Some((FindingKind::WarpSyncMismatch, text))
+                }
+                Wait::Ready | Wait::Running => None,
+            });
+        }
+        for warp in &mut cta.warps {
+            warp.groups.clear();
+        }
+    }
+
+    /// Reports where the threads of a block stand when a limit ends the launch.
+    fn interrupted(&mut self, cta: &Cta) {
+        let note = "threads stood here when the limit was reached";
+        self.report_groups(cta, note, |cta, _, group| {
+            let what = match group.wait {
+                Wait::Ready | Wait::Running => "still running".to_string(),
+                Wait::Barrier(id) => cta.barriers[usize::from(id)].explain(&cta.warps, id),
+                Wait::Members(members) => format!("waiting for the lanes of member mask {members:#010x}"),
+            };
+            Some((FindingKind::LimitReached, what))
+        });
+    }
+
+    fn report_groups(
+        &self,
+        cta: &Cta,
+        note: &str,
+        what: impl Fn(&Cta, &Warp, &Group) -> Option<(FindingKind, String)>,
+    ) {
+        let grid = self.grid;
+        for warp in &cta.warps {
+            for group in &warp.groups {
+                let Some((kind, message)) = what(cta, warp, group) else { continue };
+                let threads =
+                    crate::machine::fault::threads(cta.position, grid.launch.block, warp.index, group.lanes);
+                grid.add(Finding {
+                    kind,
+                    message,
+                    notes: vec![note.into()],
+                    help: Vec::new(),
+                    kernel: grid.launch.kernel.clone(),
+                    place: Some(place(grid.code, Some((warp, group.frame)), Warp::place(group))),
+                    other_place: None,
+                    count: threads.len() as u64,
+                    threads,
+                });
+            }
+        }
+    }
+}

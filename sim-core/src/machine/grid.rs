@@ -1,0 +1,342 @@
+//! A launch: what all workers share, and the queue of blocks.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::cta::Cta;
+use super::fault::{self, Fault, Findings};
+use super::kept::{Blocks, Kernel};
+use super::random::{Order, Random};
+use super::weak::WeakMemory;
+use crate::code::{Code, Constant};
+use crate::config::DeviceConfig;
+use crate::finding::{Finding, FindingKind};
+use crate::lanes::Row;
+use crate::launch::{Dim3, Launch};
+use crate::memory::{GlobalMemory, Wide};
+use crate::options::RunOptions;
+
+/// What all blocks of a launch share.
+pub(crate) struct Grid<'a> {
+    pub code: &'a Code,
+    pub kernel: &'a Kernel,
+    pub blocks: &'a Blocks,
+    pub constants: Vec<Row>,
+    pub warp_rows: Arc<[Row]>,
+    pub memory: &'a GlobalMemory,
+    pub heap: &'a super::heap::DeviceHeap,
+    pub wide: Wide,
+    /// Histories of global memory, with [`RunOptions::weak`].
+    pub weak: Option<WeakMemory>,
+    pub config: &'a DeviceConfig,
+    pub options: &'a RunOptions,
+    pub launch: &'a Launch,
+    /// Address of a function as kernels see it, to index into [`Code::functions`].
+    pub functions_by_address: rustc_hash::FxHashMap<u64, u32>,
+    /// Blocks a cluster.
+    pub cluster: Dim3,
+    pub shared_bytes: u32,
+    /// Only one worker runs: accesses need no atomic read-modify-write.
+    pub exclusive: bool,
+    pub jobs: usize,
+    pub level: crate::lanes::SimdLevel,
+    /// Blocks that may be resident at once.
+    pub resident_limit: u64,
+    /// When the launch was asked for, before its kernel was decoded.
+    pub began: Instant,
+    pub started: Instant,
+    /// Warp instructions left before the limit.
+    pub fuel: AtomicU64,
+    /// All workers stop as soon as they see it.
+    pub stop: AtomicBool,
+    /// A limit was the reason to stop.
+    pub limited: AtomicBool,
+    pub findings: Mutex<Findings>,
+    /// Output of `printf` by block.
+    pub output: Mutex<Vec<(u64, Vec<u8>)>>,
+    /// Bytes of it, and of what was left out.
+    pub printed: AtomicU64,
+    queue: Apart<Mutex<Queue>>,
+    /// The next block to start; beyond the last when all have.
+    next: Apart<AtomicU64>,
+    count: u64,
+    /// In which order blocks start, with a seed; otherwise by index.
+    order: Option<Order>,
+}
+
+/// Blocks that wait or run, up to which a seed starts further ones as readily as it lets those go on.
+const FEW: u64 = 4;
+
+/// Has cache lines of its own: workers write to it often, and read what would lie beside it.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+#[derive(Default)]
+struct Queue {
+    /// Blocks that gave way, oldest first.
+    waiting: VecDeque<Box<Cta>>,
+    /// Blocks started and not finished, those that run included.
+    resident: u64,
+    /// Chooses what comes next, with [`RunOptions::interleave`] or a seed.
+    random: Option<Random>,
+}
+
+/// What a worker gets from the queue.
+pub(crate) enum Task {
+    /// Start the block with this linear index.
+    Start(u64),
+    /// Go on with a block that gave way.
+    Resume(Box<Cta>),
+    /// Others run blocks that may yet give way.
+    Idle,
+    /// All blocks are finished.
+    Done,
+}
+
+impl<'a> Grid<'a> {
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn new(
+        kernel: &'a Kernel,
+        blocks: &'a Blocks,
+        constants: Vec<Row>,
+        memory: &'a GlobalMemory,
+        heap: &'a super::heap::DeviceHeap,
+        config: &'a DeviceConfig,
+        options: &'a RunOptions,
+        launch: &'a Launch,
+        cluster: Dim3,
+        resident_limit: u64,
+        level: crate::lanes::SimdLevel,
+        began: Instant,
+    ) -> Grid<'a> {
+        let jobs = match options.jobs {
+            _ if options.watcher.is_some() => 1,
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            jobs => jobs,
+        };
+        let code = &*kernel.code;
+        let count = launch.grid.count() as u64;
+        // Weak memory is one lane's at a time.
+        let jobs = if options.weak { 1 } else { jobs.min(count.max(1) as usize) };
+        let functions_by_address = code
+            .functions
+            .iter()
+            .enumerate()
+            .map(|(at, function)| (crate::memory::window::function_address(function.id), at as u32))
+            .collect();
+        Grid {
+            code,
+            kernel,
+            blocks,
+            constants,
+            warp_rows: kernel.warp_rows(launch.block),
+            memory,
+            heap,
+            wide: Wide::of(level),
+            weak: options.weak.then(|| WeakMemory::new(options.seed, code)),
+            config,
+            options,
+            launch,
+            functions_by_address,
+            cluster,
+            shared_bytes: code.shared.static_end + launch.shared_bytes,
+            exclusive: jobs == 1 && options.alone,
+            jobs,
+            level,
+            resident_limit,
+            began,
+            started: Instant::now(),
+            fuel: AtomicU64::new(options.max_instructions.unwrap_or(u64::MAX)),
+            stop: AtomicBool::new(false),
+            limited: AtomicBool::new(false),
+            findings: Mutex::default(),
+            output: Mutex::default(),
+            printed: AtomicU64::new(0),
+            queue: Apart(Mutex::new(Queue {
+                random: (options.interleave || options.seed != 0).then(|| Random::new(options.seed, count)),
+                ..Queue::default()
+            })),
+            next: Apart(AtomicU64::new(0)),
+            count,
+            order: (options.seed != 0).then(|| Order::new(options.seed, count)),
+        }
+    }
+
+    /// The next thing to do. New blocks go before ones that gave way, as long as there is room: the
+    /// one that waits may wait for them. A seed delays them, but not for ever.
+    pub(crate) fn take(&self) -> Task {
+        let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = queue.waiting.len();
+        let odds = if queue.resident < FEW { 2 } else { 16 };
+        let delayed = match &mut queue.random {
+            Some(random) if self.order.is_some() && waiting > 0 => random.below(odds) != 0,
+            _ => false,
+        };
+        if !delayed
+            && queue.resident < self.resident_limit
+            && let Some(next) = self.start()
+        {
+            queue.resident += 1;
+            return Task::Start(next);
+        }
+        let next = match &mut queue.random {
+            Some(random) if waiting > 0 => {
+                let chosen = random.below(waiting as u64) as usize;
+                queue.waiting.swap_remove_back(chosen)
+            }
+            _ => queue.waiting.pop_front(),
+        };
+        if let Some(cta) = next {
+            return Task::Resume(cta);
+        }
+        if queue.resident == 0 { Task::Done } else { Task::Idle }
+    }
+
+    /// The next block to start.
+    fn start(&self) -> Option<u64> {
+        // Far from wrapping around: each worker asks but once more after the last.
+        let next = if self.are_left() { self.next.0.fetch_add(1, Relaxed) } else { self.count };
+        let nth = |at| self.order.as_ref().map_or(at, |order| order.number(at));
+        (next < self.count).then(|| nth(next))
+    }
+
+    /// Whether there are blocks to start.
+    fn are_left(&self) -> bool {
+        self.next.0.load(Relaxed) < self.count
+    }
+
+    /// Notes that a block is finished; the next thing to do. A new block takes its place without a lock.
+    pub(crate) fn take_after_finishing(&self) -> Task {
+        if let Some(next) = self.start() {
+            return Task::Start(next);
+        }
+        self.finished();
+        self.take()
+    }
+
+    /// Whether there is only one block.
+    pub(crate) fn is_one_block(&self) -> bool {
+        self.count == 1
+    }
+
+    /// Whether a block that waits for others should let them run.
+    pub(crate) fn others_wait(&self) -> bool {
+        let queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !queue.waiting.is_empty() || self.are_left() && queue.resident < self.resident_limit
+    }
+
+    /// Puts back a block that gave way.
+    pub(crate) fn put_back(&self, cta: Box<Cta>) {
+        let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.waiting.push_back(cta);
+    }
+
+    /// Notes that a block is finished.
+    fn finished(&self) {
+        let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.resident -= 1;
+    }
+
+    /// Records a fault of some lanes of a warp.
+    pub(crate) fn report(
+        &self,
+        cta: &Cta,
+        warp: usize,
+        frame: super::warp::FrameId,
+        position: u32,
+        fault: Fault,
+    ) {
+        self.add(self.finding(cta, warp, frame, position, fault));
+    }
+
+    /// A fault with its place and threads.
+    pub(crate) fn finding(
+        &self,
+        cta: &Cta,
+        warp: usize,
+        frame: super::warp::FrameId,
+        position: u32,
+        fault: Fault,
+    ) -> Finding {
+        let warp = &cta.warps[warp];
+        Finding {
+            kind: fault.kind,
+            message: fault.message,
+            notes: fault.notes,
+            help: Vec::new(),
+            kernel: self.launch.kernel.clone(),
+            place: Some(fault::place(self.code, Some((warp, frame)), position)),
+            other_place: None,
+            threads: fault::threads(cta.position, self.launch.block, warp.index, fault.lanes),
+            count: u64::from(fault.lanes.count_ones()).max(1),
+        }
+    }
+
+    pub(crate) fn add(&self, finding: Finding) {
+        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        findings.add(finding, self.options.max_findings);
+    }
+
+    /// Ends the launch because a worker panicked.
+    pub(crate) fn broken(&self, panic: &(dyn Any + Send)) {
+        self.stop.store(true, Relaxed);
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        self.add(Finding {
+            kind: FindingKind::InternalError,
+            message: format!("the simulator failed: {text}"),
+            notes: vec![
+                "this is a bug in warpgrind, not in your program; what was found before stands".into(),
+            ],
+            help: Vec::new(),
+            kernel: self.launch.kernel.clone(),
+            place: None,
+            other_place: None,
+            threads: Vec::new(),
+            count: 1,
+        });
+    }
+
+    /// Ends the launch because of a limit.
+    pub(crate) fn limit(&self, message: String) {
+        if !self.stop.swap(true, Relaxed) {
+            self.limited.store(true, Relaxed);
+            self.add(Finding {
+                kind: FindingKind::LimitReached,
+                message,
+                notes: Vec::new(),
+                help: Vec::new(),
+                kernel: self.launch.kernel.clone(),
+                place: None,
+                other_place: None,
+                threads: Vec::new(),
+                count: 1,
+            });
+        }
+    }
+}
+
+/// The rows of the constants for a launch.
+pub(crate) fn constant_rows(code: &Code, mut value: impl FnMut(Constant) -> u128) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for &constant in &code.constants {
+        let bits = value(constant);
+        match constant.rows() {
+            1 => rows.push(Row::splat(bits as u32)),
+            2 => {
+                let pair = [bits as u32, (bits >> 32) as u32];
+                let row = Row(std::array::from_fn(|at| pair[at % 2]));
+                rows.extend([row, row]);
+            }
+            _ => {
+                let words: [u32; 4] = std::array::from_fn(|at| (bits >> (32 * at)) as u32);
+                let row = Row(std::array::from_fn(|at| words[at % 4]));
+                rows.extend([row; 4]);
+            }
+        }
+    }
+    rows
+}

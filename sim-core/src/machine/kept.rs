@@ -1,0 +1,100 @@
+//! What launches leave for later ones, so that a small launch costs little: blocks with their memory, and for each
+//! kernel what it accessed and how its warps begin. Nothing of it decides what a launch does.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::cta::{Cta, warp_rows};
+use crate::code::Code;
+use crate::lanes::Row;
+use crate::launch::Dim3;
+use crate::memory::{Hint, Snapshot};
+
+/// Blocks of finished launches.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks(
+    #[allow(clippy::vec_box, reason = "blocks move between workers as boxes")] Mutex<Vec<Box<Cta>>>,
+);
+
+/// How many are kept, and the bytes that the largest may take.
+const MOST: usize = 16;
+const LARGEST: u64 = 1 << 20;
+
+impl Blocks {
+    pub(crate) fn take(&self) -> Option<Box<Cta>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Keeps a finished block's buffers, empty: what a kernel leaves in registers is no other's to see.
+    pub(crate) fn give(&self, mut cta: Box<Cta>) {
+        let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if blocks.len() < MOST && cta.held() <= LARGEST {
+            cta.empty();
+            blocks.push(cta);
+        }
+    }
+}
+
+/// A decoded kernel, and what its launches leave.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub code: Arc<Code>,
+    /// See [`warp_rows`], of the last shape of blocks.
+    rows: Mutex<Option<(Dim3, Arc<[Row]>)>>,
+    accessed: Mutex<Option<Accessed>>,
+}
+
+/// By instruction, the allocation that it accessed last, if that may be a [`Hint`]; in the table of a generation.
+#[derive(Debug)]
+struct Accessed {
+    generation: u64,
+    indices: Vec<u32>,
+}
+
+/// No allocation.
+const NONE: u32 = u32::MAX;
+
+impl Kernel {
+    pub(crate) fn new(code: Code) -> Kernel {
+        Kernel { code: Arc::new(code), rows: Mutex::default(), accessed: Mutex::default() }
+    }
+
+    /// Special registers that depend on the warp's place in its block only.
+    pub(crate) fn warp_rows(&self, block: Dim3) -> Arc<[Row]> {
+        let mut last = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((shape, rows)) if *shape == block => rows.clone(),
+            _ => {
+                let rows: Arc<[Row]> = warp_rows(&self.code, block).into();
+                *last = Some((block, rows.clone()));
+                rows
+            }
+        }
+    }
+
+    /// Where instructions will access memory, as far as they did and it is there still: indices in the table of a
+    /// snapshot, and hints.
+    pub(crate) fn accessed(&self, snapshot: &Snapshot) -> (Vec<u32>, Vec<Hint>) {
+        let mut hints = vec![Hint::NONE; self.code.insts.len()];
+        let accessed = self.accessed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(Accessed { generation, mut indices }) = accessed else {
+            return (vec![0; hints.len()], hints);
+        };
+        let same = generation == snapshot.generation;
+        for (hint, index) in hints.iter_mut().zip(&mut indices) {
+            match snapshot.table.list.get(*index as usize).filter(|_| same) {
+                Some(allocation) => *hint = Hint::of(allocation),
+                None => *index = 0,
+            }
+        }
+        (indices, hints)
+    }
+
+    /// Keeps them for the next launch.
+    pub(crate) fn keep(&self, snapshot: &Snapshot, mut indices: Vec<u32>, hints: &[Hint]) {
+        for (index, hint) in indices.iter_mut().zip(hints) {
+            *index = if hint.size == 0 { NONE } else { *index };
+        }
+        let accessed = Accessed { generation: snapshot.generation, indices };
+        *self.accessed.lock().unwrap_or_else(PoisonError::into_inner) = Some(accessed);
+    }
+}

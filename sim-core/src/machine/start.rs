@@ -1,0 +1,78 @@
+//! How a block begins.
+
+use super::cta::Cta;
+use super::grid::Grid;
+use super::warp::Warp;
+use crate::lanes::{LaneMask, Row};
+use crate::launch::Dim3;
+use crate::memory::Written;
+
+impl Grid<'_> {
+    /// Makes `cta` the block with linear index `index`, before its first instruction. `again`: it was another block
+    /// of this launch.
+    pub(crate) fn begin(&self, cta: &mut Cta, index: u64, again: bool) {
+        let launch = self.launch;
+        let threads = launch.block.count() as u64;
+        let warps = threads.div_ceil(32) as usize;
+        cta.index = index;
+        cta.position = launch.grid.position(index);
+        cta.cluster_position = Dim3::new(
+            cta.position.x % self.cluster.x,
+            cta.position.y % self.cluster.y,
+            cta.position.z % self.cluster.z,
+        );
+        cta.multiprocessor = (index % u64::from(self.config.multiprocessors)) as u32;
+        cta.warps.resize_with(warps, Warp::default);
+        for (at, warp) in cta.warps.iter_mut().enumerate() {
+            warp.reset(self.code, at as u32, lanes_of(threads, at as u32));
+        }
+        for at in 0..warps {
+            self.fill_specials(cta, at, again);
+        }
+        cta.shared.reset(self.shared_bytes);
+        if self.options.initcheck {
+            cta.shared_written = Written::none(u64::from(self.shared_bytes));
+        }
+        while cta.open_barriers != 0 {
+            cta.barriers[cta.open_barriers.trailing_zeros() as usize].reset();
+            cta.open_barriers &= cta.open_barriers - 1;
+        }
+        cta.faulted = false;
+        cta.clock = 0;
+        cta.next_warp = 0;
+        cta.output.clear();
+    }
+
+    /// Sets the special registers: those of the warp's place in any block, then the block's own.
+    fn fill_specials(&self, cta: &mut Cta, warp: usize, again: bool) {
+        use ptx_frontend::SpecialRegister as R;
+        let specials = &self.code.warp_specials;
+        let rows = &mut cta.warps[warp].rows[..specials.len()];
+        if !again {
+            rows.copy_from_slice(&self.warp_rows[warp * specials.len()..][..specials.len()]);
+        }
+        for (row, special) in rows.iter_mut().zip(specials) {
+            let value = match *special {
+                R::Ctaid(c) => cta.position.component(c),
+                R::Clusterid(c) => {
+                    let (p, cluster) = (cta.position, self.cluster);
+                    Dim3::new(p.x / cluster.x, p.y / cluster.y, p.z / cluster.z).component(c)
+                }
+                R::ClusterCtaid(c) => cta.cluster_position.component(c),
+                R::ClusterCtarank => self.cluster.index(cta.cluster_position) as u32,
+                R::Smid => cta.multiprocessor,
+                _ => continue,
+            };
+            *row = Row::splat(value);
+        }
+    }
+}
+
+/// Lanes of warp `index` of a block with so many threads.
+fn lanes_of(threads: u64, index: u32) -> LaneMask {
+    match threads.saturating_sub(u64::from(index) * 32) {
+        0 => 0,
+        n if n >= 32 => LaneMask::MAX,
+        n => (1 << n) - 1,
+    }
+}

@@ -1,0 +1,125 @@
+//! A worker: what one thread of the host needs to run blocks of a launch.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::cta::Cta;
+use super::grid::Grid;
+use super::launch_view::View;
+use super::random::Random;
+use crate::launch::Stats;
+use crate::matrix::tile::Tile;
+use crate::memory::{Hint, Snapshot, host};
+use crate::observer::Observer;
+
+/// Runs blocks, one at a time.
+pub(crate) struct Worker<'g, O> {
+    pub grid: &'g Grid<'g>,
+    pub observer: O,
+    /// Allocations as last seen.
+    pub snapshot: Snapshot,
+    /// By instruction: the allocation it accessed last, and its index in the snapshot.
+    pub hints: Vec<Hint>,
+    pub indices: Vec<u32>,
+    pub stats: Stats,
+    /// Instructions executed that a thread may use to wait for another: strong accesses, atomics,
+    /// `nanosleep`.
+    pub waits: u64,
+    /// Parameters of the kernel.
+    pub params: Vec<u8>,
+    pub random: Option<Random>,
+    #[allow(clippy::vec_box, reason = "blocks move between workers and the queue as boxes")]
+    pub spare: Vec<Box<Cta>>,
+    /// Warp instructions that may run before the shared limit is asked again.
+    fuel: u64,
+    /// Work done since the last look at the clock, in warp instructions.
+    work: u64,
+    /// Scratch memory of matrix instructions, from the first one on.
+    pub tile: Option<Box<Tile>>,
+}
+
+/// Warp instructions between two looks at the limits.
+const FUEL: u64 = 200_000;
+/// What an instruction that may take long counts as, of those between two looks at the clock.
+pub(crate) const HEAVY: u64 = FUEL / 50;
+
+impl<'g, O: Observer> Worker<'g, O> {
+    pub(crate) fn new(grid: &'g Grid<'g>, observer: O) -> Self {
+        let snapshot = grid.memory.snapshot();
+        let (indices, hints) = grid.kernel.accessed(&snapshot);
+        Worker {
+            grid,
+            observer,
+            snapshot,
+            hints,
+            indices,
+            stats: Stats::default(),
+            waits: 0,
+            params: grid.launch.params.clone(),
+            random: None,
+            spare: Vec::new(),
+            fuel: 0,
+            work: 0,
+            tile: None,
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Stats {
+        self.stats.memory = self.observer.memory();
+        self.grid.kernel.keep(&self.snapshot, self.indices, &self.hints);
+        self.spare.into_iter().for_each(|cta| self.grid.blocks.give(cta));
+        if let Some(watcher) = self.observer.watcher() {
+            let found = watcher.finish(&View { grid: self.grid });
+            found.into_iter().for_each(|finding| self.grid.add(finding));
+        }
+        self.stats
+    }
+
+    /// Accounts for instructions; false when a limit ends the launch.
+    pub(crate) fn refuel(&mut self, used: u64) -> bool {
+        let grid = self.grid;
+        if self.spend(used) {
+            return false;
+        }
+        if host::host_memory_is_spent() {
+            grid.limit(host::spent());
+            return false;
+        }
+        if self.fuel > used {
+            self.fuel -= used;
+            return true;
+        }
+        let most = grid.options.max_instructions;
+        // Small limits are kept exactly enough by small steps.
+        let step = most.map_or(FUEL, |most| FUEL.min(most / 16 + 1)).max(used);
+        self.fuel = self.fuel + step - used;
+        if let Some(most) = most {
+            let taken = grid.fuel.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(step));
+            if taken.is_err() {
+                grid.limit(format!("the limit of {most} warp instructions was reached"));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Accounts for work as of so many warp instructions; true when the launch ends. Instructions that may
+    /// take long account for it themselves, since many of them may run before the next turn.
+    #[inline(always)]
+    pub(crate) fn spend(&mut self, work: u64) -> bool {
+        self.work += work;
+        if self.work >= FUEL {
+            self.look_at_clock();
+        }
+        self.grid.stop.load(Relaxed)
+    }
+
+    /// Whether time is up, or somebody wants the launch to end.
+    #[cold]
+    fn look_at_clock(&mut self) {
+        self.work = 0;
+        let grid = self.grid;
+        if let Some(why) = grid.options.ended(grid.began) {
+            grid.limit(why);
+        }
+    }
+}

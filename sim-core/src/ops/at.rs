@@ -1,0 +1,46 @@
+//! What every part of an access needs to know.
+
+use crate::code::Access;
+use crate::event::AccessKind;
+use crate::lanes::{LaneMask, WARP_SIZE};
+use crate::machine::fault::Fault;
+use crate::machine::warp::FrameId;
+
+pub(crate) type Addresses = [u64; WARP_SIZE];
+pub(crate) type Checked<T = ()> = Result<T, Box<Fault>>;
+
+/// Whether an instruction reads or writes, for checks and messages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Load,
+    Store,
+    Atomic,
+}
+
+impl Direction {
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Direction::Load => "read",
+            Direction::Store => "write",
+            Direction::Atomic => "atomic access",
+        }
+    }
+
+    pub(crate) fn kind(self) -> AccessKind {
+        match self {
+            Direction::Load => AccessKind::Read,
+            Direction::Store => AccessKind::Write,
+            Direction::Atomic => AccessKind::Atomic,
+        }
+    }
+}
+
+/// An access, by whom, where.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub access: &'a Access,
+    pub direction: Direction,
+    pub lanes: LaneMask,
+    pub position: u32,
+    pub frame: FrameId,
+}

@@ -1,0 +1,503 @@
+//! `atom` and `red` (ISA 9.7.13.5, 9.7.13.6): lane after lane, so that lanes of a warp see each other.
+//! Where all lanes have the same address, memory is read and written once, and the order stays.
+
+use std::sync::atomic::{Ordering, fence};
+
+use ptx_frontend::{MemOrder, ScalarType as S};
+
+use super::at::{At, Checked};
+use super::masks::each_lane;
+use super::view::{ByteView, GlobalView, LocalView, View};
+use super::weak::WeakView;
+use crate::code::{AccessSpace, Atomic, AtomicOp, RegisterSlot};
+use crate::event::{AccessKind, Memory, Shape};
+use crate::finding::FindingKind;
+use crate::lanes::{LaneMask, Registers, WARP_SIZE};
+use crate::machine::Machine;
+use crate::machine::fault::Fault;
+use crate::memory::window;
+use crate::numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64, mbarrier};
+use crate::observer::Observer;
+
+/// `.add.f64`, with the device's choice among NaN: in global memory the operand before the old value,
+/// unchanged; elsewhere (a loop on the processor) the sum `b + old`.
+fn add_f64(global: bool, old: u64, b: u64) -> u64 {
+    match (global, f64::is_nan(b), f64::is_nan(old)) {
+        (true, true, _) => b,
+        (true, false, true) => old,
+        _ => f64::add(b, old, Rounding::Rn),
+    }
+}
+
+/// The new value of an element. `global`: in global memory, where `.add.f32` flushes subnormals.
+#[inline(always)]
+pub(crate) fn combine(op: AtomicOp, ty: S, global: bool, old: u64, b: u64, c: u64) -> u64 {
+    let (old32, b32) = (old as u32, b as u32);
+    match (op, ty) {
+        (AtomicOp::Exch, _) => b,
+        (AtomicOp::Cas, _) if old == b => c,
+        (AtomicOp::Cas, _) => old,
+        (AtomicOp::Mbarrier(op), _) => mbarrier::apply(op, old, b32),
+        (AtomicOp::And, _) => old & b,
+        (AtomicOp::Or, _) => old | b,
+        (AtomicOp::Xor, _) => old ^ b,
+        (AtomicOp::Inc, _) => u64::from(if old32 >= b32 { 0 } else { old32 + 1 }),
+        (AtomicOp::Dec, _) => u64::from(if old32 == 0 || old32 > b32 { b32 } else { old32 - 1 }),
+        (AtomicOp::Add, S::F32) => u64::from(f32::add(old32, b32, Rounding::Rn, global)),
+        (AtomicOp::Add, S::F64) => add_f64(global, old, b),
+        (AtomicOp::Add, S::F16) => u64::from(f16::add(old as u16, b as u16, false)),
+        (AtomicOp::Add, S::Bf16) => u64::from(bf16::add(old as u16, b as u16, false)),
+        (AtomicOp::Add, S::F16x2) => u64::from(f16x2::add(old32, b32, false)),
+        (AtomicOp::Add, S::Bf16x2) => u64::from(bf16x2::add(old32, b32, false)),
+        (AtomicOp::Min, S::F16) => u64::from(f16::min(old as u16, b as u16, false, false)),
+        (AtomicOp::Max, S::F16) => u64::from(f16::max(old as u16, b as u16, false, false)),
+        (AtomicOp::Min, S::Bf16) => u64::from(bf16::min(old as u16, b as u16, false, false)),
+        (AtomicOp::Max, S::Bf16) => u64::from(bf16::max(old as u16, b as u16, false, false)),
+        (AtomicOp::Min, S::F16x2) => u64::from(f16x2::min(old32, b32, false, false)),
+        (AtomicOp::Max, S::F16x2) => u64::from(f16x2::max(old32, b32, false, false)),
+        (AtomicOp::Min, S::Bf16x2) => u64::from(bf16x2::min(old32, b32, false, false)),
+        (AtomicOp::Max, S::Bf16x2) => u64::from(bf16x2::max(old32, b32, false, false)),
+        (AtomicOp::Add, S::U64 | S::S64 | S::B64) => old.wrapping_add(b),
+        (AtomicOp::Add, _) => u64::from(old32.wrapping_add(b32)),
+        (AtomicOp::Min, S::S32) => u64::from((old32 as i32).min(b32 as i32) as u32),
+        (AtomicOp::Max, S::S32) => u64::from((old32 as i32).max(b32 as i32) as u32),
+        (AtomicOp::Min, S::S64) => (old as i64).min(b as i64) as u64,
+        (AtomicOp::Max, S::S64) => (old as i64).max(b as i64) as u64,
+        (AtomicOp::Min, _) => old.min(b),
+        (AtomicOp::Max, _) => old.max(b),
+    }
+}
+
+/// The values of a register, of as many bits as `ones` has. Into a place of the caller's: copies of
+/// whole rows would cost more than the operations.
+#[inline(always)]
+fn values(registers: &Registers, slot: RegisterSlot, ones: u64, to: &mut [u64; WARP_SIZE]) {
+    match slot.rows {
+        2 => {
+            let from = registers.read::<u64>(slot.slot);
+            (0..WARP_SIZE).for_each(|lane| to[lane] = from[lane] & ones);
+        }
+        1 => {
+            let from = registers.read::<u32>(slot.slot);
+            (0..WARP_SIZE).for_each(|lane| to[lane] = u64::from(from[lane]) & ones);
+        }
+        _ => {}
+    }
+}
+
+/// Whether all lanes of the mask have the same address.
+fn same_address(addresses: &[u64; WARP_SIZE], lanes: LaneMask) -> bool {
+    let first = addresses[lanes.trailing_zeros() as usize & (WARP_SIZE - 1)];
+    let mut other = 0;
+    for (lane, address) in addresses.iter().enumerate() {
+        other |= (address ^ first) & 0u64.wrapping_sub(u64::from(lanes >> lane & 1));
+    }
+    other == 0
+}
+
+/// `.add.f32` of all lanes on one cell, if no number is a NaN, infinite or subnormal: then the
+/// processor's own addition is all there is to it.
+fn sum_f32(lanes: LaneMask, start: u64, b: &[u64; WARP_SIZE], old: &mut [u64; WARP_SIZE]) -> Option<u64> {
+    type F = ::core::primitive::f32;
+    let plain = |bits: u64| {
+        let exponent = bits >> 23 & 0xff;
+        exponent != 0xff && (exponent != 0 || bits & 0x7f_ffff == 0)
+    };
+    let mut now = F::from_bits(start as u32);
+    each_lane(lanes, |lane| {
+        old[lane] = u64::from(now.to_bits());
+        now += F::from_bits(b[lane] as u32);
+    });
+    let end = u64::from(now.to_bits());
+    let mut fine = plain(end);
+    each_lane(lanes, |lane| fine &= plain(old[lane]) & plain(b[lane]));
+    fine.then_some(end)
+}
+
+/// The same for `.add.f64`, where only a NaN is special.
+fn sum_f64(lanes: LaneMask, start: u64, b: &[u64; WARP_SIZE], old: &mut [u64; WARP_SIZE]) -> Option<u64> {
+    type F = ::core::primitive::f64;
+    let mut now = F::from_bits(start);
+    each_lane(lanes, |lane| {
+        old[lane] = now.to_bits();
+        now += F::from_bits(b[lane]);
+    });
+    // A NaN stays one.
+    (!now.is_nan()).then_some(now.to_bits())
+}
+
+/// The operations of all lanes on one cell, in the order of the lanes as always: the last value, from
+/// the first. `old` gets what each lane finds.
+fn in_turn(
+    atomic: &Atomic,
+    global: bool,
+    lanes: LaneMask,
+    start: u64,
+    b: &[u64; WARP_SIZE],
+    c: &[u64; WARP_SIZE],
+    old: &mut [u64; WARP_SIZE],
+) -> u64 {
+    let sum = match (atomic.op, atomic.ty) {
+        (AtomicOp::Add, S::F32) => sum_f32(lanes, start, b, old),
+        (AtomicOp::Add, S::F64) => sum_f64(lanes, start, b, old),
+        _ => None,
+    };
+    if let Some(sum) = sum {
+        return sum;
+    }
+    let mut now = start;
+    macro_rules! run {
+        ($op:expr, $ty:expr) => {
+            each_lane(lanes, |lane| {
+                old[lane] = now;
+                now = combine($op, $ty, global, now, b[lane], c[lane]);
+            })
+        };
+    }
+    // With the operation known, its loop is a few instructions.
+    macro_rules! common {
+        ($($op:ident $ty:ident),*) => {
+            match (atomic.op, atomic.ty) {
+                $((AtomicOp::$op, S::$ty) => run!(AtomicOp::$op, S::$ty),)*
+                (op, ty) => run!(op, ty),
+            }
+        };
+    }
+    common!(
+        Add U32, Add S32, Add U64, Min U32, Min S32, Min U64, Max U32, Max S32, Max U64,
+        And B32, Or B32, Xor B32, Exch B32, Exch B64, Cas B32, Cas B64, Inc U32, Dec U32
+    );
+    now
+}
+
+/// Performs it at `addresses` of a view that begins at `base`; the lanes that wrote, which are all but
+/// those whose `cas` failed.
+fn run<V: View>(
+    view: &mut V,
+    registers: &mut Registers,
+    table: &[RegisterSlot],
+    at: At<'_>,
+    atomic: &Atomic,
+    global: bool,
+    addresses: &[u64; WARP_SIZE],
+    base: u64,
+) -> LaneMask {
+    let mut failed = 0;
+    let slots = atomic.slots(table);
+    let count = at.access.elements.len as usize;
+    let size = u32::from(at.access.size);
+    if size == 16 {
+        let b = registers.read::<u128>(slots[count].slot);
+        let c = slots.get(2 * count).map_or([0; WARP_SIZE], |slot| registers.read::<u128>(slot.slot));
+        let mut old = [0u128; WARP_SIZE];
+        each_lane(at.lanes, |lane| {
+            let new = |old: u128| match atomic.op {
+                AtomicOp::Cas if old == b[lane] => c[lane],
+                AtomicOp::Cas => old,
+                _ => b[lane],
+            };
+            old[lane] = view.update_wide(lane, addresses[lane] - base, new);
+            failed |= u32::from(atomic.op == AtomicOp::Cas && old[lane] != b[lane]) << lane;
+        });
+        if slots[0].rows == 4 {
+            registers.write(slots[0].slot, at.lanes, &old);
+        }
+        return at.lanes & !failed;
+    }
+    let ones = if size == 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
+    let together = !V::PER_LANE && at.lanes.count_ones() > 1 && same_address(addresses, at.lanes);
+    let (mut b, mut c, mut old) = ([0; WARP_SIZE], [0; WARP_SIZE], [0; WARP_SIZE]);
+    for element in 0..count {
+        values(registers, slots[count + element], ones, &mut b);
+        if let Some(&slot) = slots.get(2 * count + element) {
+            values(registers, slot, ones, &mut c);
+        }
+        let skip = (element as u32 * size) as u64;
+        if together {
+            let first = at.lanes.trailing_zeros() as usize & (WARP_SIZE - 1);
+            view.update(first, addresses[first] - base + skip, size, |start| {
+                in_turn(atomic, global, at.lanes, start, &b, &c, &mut old)
+            });
+        } else if let (AtomicOp::Add, S::U32 | S::S32) = (atomic.op, atomic.ty) {
+            each_lane(at.lanes, |lane| {
+                old[lane] = view.update(lane, addresses[lane] - base + skip, 4, |old| {
+                    u64::from((old as u32).wrapping_add(b[lane] as u32))
+                });
+            });
+        } else if atomic.op == AtomicOp::Cas {
+            each_lane(at.lanes, |lane| {
+                old[lane] =
+                    view.compare_exchange(lane, addresses[lane] - base + skip, size, b[lane], c[lane]);
+            });
+        } else {
+            each_lane(at.lanes, |lane| {
+                old[lane] = view.update(lane, addresses[lane] - base + skip, size, |old| {
+                    combine(atomic.op, atomic.ty, global, old, b[lane], c[lane])
+                });
+            });
+        }
+        if atomic.op == AtomicOp::Cas {
+            each_lane(at.lanes, |lane| failed |= u32::from(old[lane] != b[lane]) << lane);
+        }
+        match slots[element].rows {
+            2 => registers.write(slots[element].slot, at.lanes, &old),
+            1 => {
+                let mut low = [0u32; WARP_SIZE];
+                (0..WARP_SIZE).for_each(|lane| low[lane] = old[lane] as u32);
+                registers.write(slots[element].slot, at.lanes, &low);
+            }
+            _ => {}
+        }
+    }
+    at.lanes & !failed
+}
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// `atom`, `red`
+    pub(crate) fn atomic(&mut self, registers: &mut Registers, at: At<'_>, atomic: &Atomic) -> Checked {
+        self.worker.waits += u64::from(atomic.returns);
+        let order = at.access.order;
+        if matches!(order, MemOrder::Release | MemOrder::AcqRel) {
+            fence(Ordering::Release);
+        }
+        if self.weak().is_some() {
+            self.weak_shared(&at, true);
+        }
+        if !self.fast_atomic(registers, &at, atomic) {
+            self.any_atomic(registers, at, atomic)?;
+        }
+        if matches!(order, MemOrder::Acquire | MemOrder::AcqRel) {
+            fence(Ordering::Acquire);
+        }
+        if self.weak().is_some() && atomic.returns {
+            self.weak_shared(&at, false);
+        }
+        Ok(())
+    }
+
+    fn any_atomic(&mut self, registers: &mut Registers, at: At<'_>, atomic: &Atomic) -> Checked {
+        let mut addresses = self.addresses(registers, at);
+        match at.access.space {
+            AccessSpace::Shared => self.shared_atomic(registers, at, atomic, &mut addresses)?,
+            AccessSpace::Generic => {
+                let mut shared = 0;
+                let mut local = 0;
+                each_lane(at.lanes, |lane| match window::of(addresses[lane]) {
+                    window::Window::Shared(offset) => {
+                        shared |= 1 << lane;
+                        addresses[lane] = offset;
+                    }
+                    window::Window::Local(offset) => {
+                        local |= 1 << lane;
+                        addresses[lane] = offset;
+                    }
+                    _ => {}
+                });
+                if shared != 0 {
+                    self.shared_atomic(registers, At { lanes: shared, ..at }, atomic, &mut addresses)?;
+                }
+                if local != 0 {
+                    self.local_atomic(registers, At { lanes: local, ..at }, atomic, &addresses)?;
+                }
+                let global = at.lanes & !shared & !local;
+                if global != 0 {
+                    self.global_atomic(registers, At { lanes: global, ..at }, atomic, &addresses)?;
+                }
+            }
+            AccessSpace::Global => self.global_atomic(registers, at, atomic, &addresses)?,
+            _ => {
+                let text = "an atomic outside global and shared memory";
+                return Err(Box::new(Fault::new(FindingKind::WrongSpace, at.lanes, text)));
+            }
+        }
+        Ok(())
+    }
+
+    fn global_atomic(
+        &mut self,
+        registers: &mut Registers,
+        at: At<'_>,
+        atomic: &Atomic,
+        addresses: &[u64; 32],
+    ) -> Checked {
+        let mut rest = at;
+        while rest.lanes != 0 {
+            let (index, lanes) = self.locate(rest, addresses)?;
+            let now = At { lanes, ..at };
+            self.observe(Memory::Global, now, addresses, Shape::Any);
+            let grid = self.worker.grid;
+            let allocation = &self.worker.snapshot.table.list[index];
+            let slots = &grid.code.slots;
+            if let Some(weak) = self.weak() {
+                let cells = (&*allocation.cells, allocation.base);
+                let reduction = !atomic.returns;
+                let mut view = WeakView::new(weak, grid, self.cta, self.index, at.access, reduction, cells);
+                let writing = run(&mut view, registers, slots, now, atomic, true, addresses, allocation.base);
+                self.atomic_done(Memory::Global, now, atomic, addresses, writing);
+                rest.lanes &= !lanes;
+                continue;
+            }
+            let mut view =
+                GlobalView { cells: &allocation.cells, wide: grid.wide, exclusive: grid.exclusive };
+            let writing = run(&mut view, registers, slots, now, atomic, true, addresses, allocation.base);
+            self.atomic_done(Memory::Global, now, atomic, addresses, writing);
+            rest.lanes &= !lanes;
+        }
+        Ok(())
+    }
+
+    fn shared_atomic(
+        &mut self,
+        registers: &mut Registers,
+        at: At<'_>,
+        atomic: &Atomic,
+        addresses: &mut [u64; 32],
+    ) -> Checked {
+        self.check_shared(at, addresses)?;
+        self.observe(Memory::Shared, at, addresses, Shape::Any);
+        if self.worker.grid.options.synccheck {
+            self.check_mbarriers(registers, at, atomic, addresses);
+        }
+        let slots = &self.worker.grid.code.slots;
+        let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
+        let writing = run(&mut view, registers, slots, at, atomic, false, addresses, 0);
+        self.atomic_done(Memory::Shared, at, atomic, addresses, writing);
+        Ok(())
+    }
+
+    /// Tells the observer what came of it.
+    #[inline(always)]
+    fn atomic_done(
+        &mut self,
+        memory: Memory,
+        at: At<'_>,
+        atomic: &Atomic,
+        addresses: &[u64; 32],
+        writing: LaneMask,
+    ) {
+        if O::ACTIVE {
+            let mut event = self.event(memory, at, addresses, Shape::Any);
+            event.kind = if atomic.returns { AccessKind::Atomic } else { AccessKind::Reduction };
+            event.writing = writing;
+            self.worker.observer.atomic_done(&event);
+        }
+    }
+
+    fn local_atomic(
+        &mut self,
+        registers: &mut Registers,
+        at: At<'_>,
+        atomic: &Atomic,
+        addresses: &[u64; 32],
+    ) -> Checked {
+        self.check_local(at, addresses)?;
+        self.observe(Memory::Local, at, addresses, Shape::Any);
+        let slots = &self.worker.grid.code.slots;
+        let index = self.index;
+        let mut view = LocalView { rows: &mut self.cta.warps[index].local };
+        run(&mut view, registers, slots, at, atomic, false, addresses, 0);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::Simple;
+    use crate::code::{Access, SlotList};
+    use crate::lanes::Slot;
+    use ptx_frontend::Scope;
+
+    fn atomic(op: AtomicOp, ty: S) -> Atomic {
+        let element = RegisterSlot { slot: Slot::frame(0), rows: 0 };
+        let access = Access {
+            space: AccessSpace::Global,
+            size: (ty.bits() / 8) as u8,
+            signed: false,
+            strong: true,
+            order: MemOrder::Relaxed,
+            scope: Scope::Gpu,
+            asynchronous: false,
+            address_rows: 2,
+            address: Slot::frame(0),
+            offset: 0,
+            elements: SlotList { start: 0, len: 1 },
+            element,
+            simple: Simple::No,
+        };
+        Atomic { access, op, ty, returns: true }
+    }
+
+    #[test]
+    fn lanes_on_one_cell_go_one_after_the_other() {
+        use AtomicOp::*;
+        type F = ::core::primitive::f64;
+        let narrow =
+            [0u64, 1, 5, 0x3f80_0000, 0xbf80_0000, 0x7f80_0000, 0xff80_0000, 0x7fc0_0001, 0x0000_0001];
+        let more =
+            [0x8000_0000, 0x8000_0001, 0x0080_0000, 0x8080_0000, 0x7f7f_ffff, 0x4b00_0000, 0xffff_ffff];
+        let wide = [1.0, -1.0, F::INFINITY, F::NEG_INFINITY, F::NAN, F::MIN_POSITIVE / 4.0, 1e300, -0.0];
+        let mut state = 7u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 20
+        };
+        let list = [
+            (Add, S::U32),
+            (Add, S::S32),
+            (Add, S::U64),
+            (Add, S::F32),
+            (Add, S::F64),
+            (Min, S::U32),
+            (Min, S::S32),
+            (Min, S::U64),
+            (Min, S::S64),
+            (Max, S::U32),
+            (Max, S::S32),
+            (Max, S::U64),
+            (And, S::B32),
+            (Or, S::B32),
+            (Xor, S::B32),
+            (Xor, S::B64),
+            (Exch, S::B32),
+            (Exch, S::B64),
+            (Cas, S::B32),
+            (Cas, S::B64),
+            (Inc, S::U32),
+            (Dec, S::U32),
+            (Add, S::F16x2),
+        ];
+        for (op, ty) in list {
+            let atomic = atomic(op, ty);
+            for turn in 0..400 {
+                // Some turns with ordinary numbers only, some with special ones among them.
+                let mut value = || {
+                    let bits = random();
+                    match (turn % 4, ty) {
+                        (0, S::F32) => u64::from(((bits % 1000) as f32 - 300.5).to_bits()),
+                        (0, S::F64) => ((bits % 1000) as f64 - 300.5).to_bits(),
+                        (1, _) if ty.bits() == 64 => wide[bits as usize % wide.len()].to_bits(),
+                        (1, _) => narrow[bits as usize % narrow.len()],
+                        (2, _) => more[bits as usize % more.len()],
+                        _ if ty.bits() == 64 => bits << 20,
+                        _ => bits & 0xffff_ffff,
+                    }
+                };
+                let b: [u64; WARP_SIZE] = std::array::from_fn(|_| value());
+                let c: [u64; WARP_SIZE] = std::array::from_fn(|_| value());
+                let start = value();
+                let lanes = random() as LaneMask | 1;
+                for (global, lanes) in [(true, lanes), (false, lanes), (true, LaneMask::MAX)] {
+                    let (mut now, mut expected) = (start, [0; WARP_SIZE]);
+                    each_lane(lanes, |lane| {
+                        expected[lane] = now;
+                        now = combine(op, ty, global, now, b[lane], c[lane]);
+                    });
+                    let mut old = [0; WARP_SIZE];
+                    let end = in_turn(&atomic, global, lanes, start, &b, &c, &mut old);
+                    assert_eq!((end, old), (now, expected), "{op:?} {ty:?} from {start:#x} of {b:x?}");
+                }
+            }
+        }
+    }
+}

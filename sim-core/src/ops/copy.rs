@@ -1,0 +1,119 @@
+//! Copies whose size is known when they run (`cp.async` with a source size, `cp.async.bulk`), as loads and
+//! stores of one unit after the other.
+
+use super::at::{At, Checked, Direction};
+use super::masks::write_uniform;
+use crate::code::{Access, AsyncCopy};
+use crate::finding::FindingKind;
+use crate::lanes::{LaneMask, Registers};
+use crate::machine::Machine;
+use crate::machine::fault::Fault;
+use crate::observer::Observer;
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// `at`: the lanes and the place; its access and direction do not matter.
+    pub(crate) fn copy(&mut self, registers: &mut Registers, at: At<'_>, copy: &AsyncCopy) -> Checked {
+        let unit = u32::from(copy.from.size);
+        let sizes = registers.read::<u32>(copy.size).map(|size| taken(copy, size));
+        let lanes_with = |wanted: &dyn Fn(u32) -> bool| {
+            (0..32).fold(0, |m: LaneMask, lane| m | u32::from(wanted(sizes[lane])) << lane) & at.lanes
+        };
+        if let Some(single) = copy.fill {
+            let whole = lanes_with(&|size| size >= unit);
+            self.unit(registers, at, whole, [copy.from, copy.to], 0)?;
+            // A source of fewer bytes must be aligned all the same.
+            let some = lanes_with(&|size| size > 0 && size < unit);
+            let from = At { access: &copy.from, direction: Direction::Load, lanes: some, ..at };
+            self.aligned(from, &self.addresses(registers, from), "")?;
+            let part = at.lanes & !whole;
+            if part != 0 {
+                let value = copy.from.element;
+                match value.rows {
+                    4 => registers.write(value.slot, part, &[0u128; 32]),
+                    _ => write_uniform(registers, value, part, 0),
+                }
+                self.one(registers, at, part, copy.to, 0, Direction::Store)?;
+            }
+            for byte in 0..unit - 1 {
+                let lanes = lanes_with(&|size| size < unit && size > byte);
+                self.unit(registers, at, lanes, single, i64::from(byte))?;
+            }
+            return Ok(());
+        }
+        let most = sizes.iter().enumerate().filter(|&(lane, _)| at.lanes >> lane & 1 != 0);
+        let most = most.map(|(_, &size)| size).max().unwrap_or(0);
+        for done in (0..most).step_by(unit as usize) {
+            let lanes = lanes_with(&|size| size > done);
+            self.unit(registers, at, lanes, [copy.from, copy.to], i64::from(done))?;
+        }
+        Ok(())
+    }
+
+    /// What is to be said of sizes that the manual leaves undefined (ISA 9.7.9.25).
+    pub(crate) fn wrong_size(
+        &self,
+        registers: &Registers,
+        lanes: LaneMask,
+        copy: &AsyncCopy,
+    ) -> Option<Fault> {
+        let sizes = registers.read::<u32>(copy.size);
+        let wrong = (0..32)
+            .filter(|&lane| lanes >> lane & 1 != 0 && taken(copy, sizes[lane]) != sizes[lane])
+            .fold(0, |mask: LaneMask, lane| mask | 1 << lane);
+        if wrong == 0 {
+            return None;
+        }
+        let size = sizes[wrong.trailing_zeros() as usize];
+        let what = match copy.fill {
+            Some(_) => {
+                format!("`cp.async` of {} bytes with a source of {size} bytes, which is more", copy.from.size)
+            }
+            None => format!("a bulk copy of {size} bytes, which is no multiple of 16"),
+        };
+        let text = format!("{what}: undefined; sm_90 copies {} bytes", taken(copy, size));
+        Some(Fault::new(FindingKind::UndefinedBehavior, wrong, text))
+    }
+
+    /// Loads and stores one unit.
+    fn unit(
+        &mut self,
+        registers: &mut Registers,
+        at: At<'_>,
+        lanes: LaneMask,
+        [from, to]: [Access; 2],
+        skip: i64,
+    ) -> Checked {
+        if lanes == 0 {
+            return Ok(());
+        }
+        self.one(registers, at, lanes, from, skip, Direction::Load)?;
+        self.one(registers, at, lanes, to, skip, Direction::Store)
+    }
+
+    fn one(
+        &mut self,
+        registers: &mut Registers,
+        at: At<'_>,
+        lanes: LaneMask,
+        mut access: Access,
+        skip: i64,
+        direction: Direction,
+    ) -> Checked {
+        access.offset = access.offset.wrapping_add(skip);
+        let at = At { access: &access, direction, lanes, ..at };
+        match direction {
+            Direction::Load => self.load(registers, &at),
+            _ => self.store(registers, &at),
+        }
+    }
+}
+
+/// The bytes that sm_90 takes from the source where so many are asked for: its machine code holds a bulk size
+/// as a count of 16 bytes, and the bytes to leave out of `cp.async` in the low bits of the address.
+fn taken(copy: &AsyncCopy, size: u32) -> u32 {
+    match copy.fill {
+        Some(_) if size == 0 => 0,
+        Some(_) => (size - 1) % u32::from(copy.from.size) + 1,
+        None => size & !15,
+    }
+}

@@ -1,0 +1,40 @@
+//! `fence`, `membar` (ISA 9.7.13.4).
+
+use std::sync::atomic::{Ordering, fence};
+
+use ptx_frontend::{MemOrder, Scope};
+
+use super::flow::Flow;
+use crate::code::CopyStep;
+use crate::lanes::LaneMask;
+use crate::machine::Machine;
+use crate::observer::Observer;
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// A fence of the host, which is stronger than any of a device.
+    pub(crate) fn fence(&mut self, active: LaneMask, order: MemOrder, scope: Scope) -> Flow {
+        fence(match order {
+            MemOrder::Sc => Ordering::SeqCst,
+            MemOrder::Acquire => Ordering::Acquire,
+            MemOrder::Release => Ordering::Release,
+            _ => Ordering::AcqRel,
+        });
+        if self.weak().is_some() {
+            self.weak_fence(active, order, scope);
+        }
+        let warp = self.warp_id();
+        if let Some(watcher) = self.worker.observer.watcher() {
+            watcher.fence(warp, active, order, scope);
+        }
+        Flow::Next
+    }
+
+    /// Asynchronous copies are grouped or waited for; they are done already.
+    pub(crate) fn copy_step(&mut self, active: LaneMask, step: CopyStep) -> Flow {
+        let warp = self.warp_id();
+        if let Some(watcher) = self.worker.observer.watcher() {
+            watcher.copies(warp, active, step);
+        }
+        Flow::Next
+    }
+}

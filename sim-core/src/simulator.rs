@@ -1,0 +1,574 @@
+//! The simulator as a device: modules, memory, launches.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ptx_frontend::{Component, FuncId, Linkage, Module, SpecialRegister, StateSpace, Symbol, VarId};
+use rustc_hash::FxHashMap;
+
+use crate::backend::{Backend, ModuleId};
+use crate::code::{Code, Constant};
+use crate::config::DeviceConfig;
+use crate::decode::{Endless, Patience, decode_for};
+use crate::engine;
+use crate::error::Error;
+use crate::finding::{Finding, FindingKind};
+use crate::lanes::SimdLevel;
+use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, Outcome, Stats};
+use crate::machine::grid::{Grid, constant_rows};
+use crate::machine::heap::DeviceHeap;
+use crate::machine::kept::{Blocks, Kernel};
+use crate::machine::warp;
+use crate::memory::window::function_address;
+use crate::memory::{Allocation, AllocationKind, GlobalMemory, host, window};
+use crate::observer::{NoObserver, Tools};
+use crate::options::{Clock, RunOptions};
+use crate::watch::LaunchShape;
+
+/// The simulated device.
+///
+/// ```
+/// use sim_core::{Backend, DeviceConfig, Simulator};
+/// let simulator = Simulator::new(DeviceConfig::h200());
+/// let buffer = simulator.alloc(4, "x").unwrap();
+/// simulator.write(buffer, &[1, 2, 3, 4]).unwrap();
+/// let mut bytes = [0; 4];
+/// simulator.read(buffer, &mut bytes).unwrap();
+/// assert_eq!(bytes, [1, 2, 3, 4]);
+/// ```
+#[derive(Debug)]
+pub struct Simulator {
+    config: DeviceConfig,
+    level: SimdLevel,
+    memory: GlobalMemory,
+    heap: DeviceHeap,
+    blocks: Blocks,
+    modules: Mutex<FxHashMap<ModuleId, Arc<Loaded>>>,
+    next_module: std::sync::atomic::AtomicU32,
+}
+
+/// A module with its variables placed.
+#[derive(Debug)]
+struct Loaded {
+    module: Arc<Module>,
+    /// Addresses of `.global` and `.const` variables.
+    addresses: FxHashMap<VarId, u64>,
+    kernels: Mutex<FxHashMap<FuncId, Arc<Kernel>>>,
+}
+
+impl Simulator {
+    /// A device with empty memory.
+    pub fn new(config: DeviceConfig) -> Simulator {
+        Self::with_level(config, SimdLevel::detect())
+    }
+
+    /// The same, with lane loops of a certain SIMD level (at most what the CPU has).
+    pub fn with_level(config: DeviceConfig, level: SimdLevel) -> Simulator {
+        let memory = GlobalMemory::new(
+            config.global_memory,
+            config.global_addresses.clone(),
+            config.track_initialization,
+        );
+        Simulator {
+            config,
+            level: level.min(SimdLevel::detect()),
+            memory,
+            heap: DeviceHeap::default(),
+            blocks: Blocks::default(),
+            modules: Mutex::default(),
+            next_module: 0.into(),
+        }
+    }
+
+    /// What device it is.
+    pub fn config(&self) -> &DeviceConfig {
+        &self.config
+    }
+
+    /// Bytes of global memory in all and in use.
+    pub fn memory_usage(&self) -> (u64, u64) {
+        self.memory.usage()
+    }
+
+    /// Changes the size of the heap that kernels allocate from, in bytes; false if one did already.
+    pub fn set_heap(&self, bytes: u64) -> bool {
+        self.heap.resize(bytes)
+    }
+
+    /// Makes memory of the host accessible to kernels at its own address, until it is given to
+    /// [`Backend::free`]. It does not count as device memory.
+    ///
+    /// # Errors
+    /// The address is no multiple of four, lies where other state spaces lie, or overlaps an allocation.
+    ///
+    /// # Safety
+    /// The bytes, rounded up to words, stay readable and writable until they were freed here and no
+    /// launch runs that began before.
+    pub unsafe fn adopt(
+        &self,
+        start: std::ptr::NonNull<u8>,
+        bytes: u64,
+        label: &str,
+    ) -> Result<DevicePtr, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.adopt(start, bytes, label) }
+    }
+
+    /// Allocates at an address at which an allocation was that is freed.
+    ///
+    /// # Errors
+    /// As [`Backend::alloc`]; something is there.
+    pub fn alloc_again(&self, base: DevicePtr, bytes: u64, label: &str) -> Result<(), Error> {
+        self.memory.alloc_again(base, bytes, label)
+    }
+
+    fn modules(&self) -> MutexGuard<'_, FxHashMap<ModuleId, Arc<Loaded>>> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn loaded(&self, id: ModuleId) -> Result<Arc<Loaded>, Error> {
+        self.modules()
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| Error::Backend(format!("module {} is not loaded", id.0)))
+    }
+
+    /// The decoded kernel, decoded at its first launch.
+    pub fn code(&self, module: ModuleId, kernel: &str) -> Result<Arc<Code>, Error> {
+        let loaded = self.loaded(module)?;
+        let Ok(kernel) = self.kernel(&loaded, kernel, &Endless)?;
+        Ok(kernel.code.clone())
+    }
+
+    /// The decoded kernel, or why that was not waited for.
+    fn kernel<P: Patience>(
+        &self,
+        loaded: &Loaded,
+        kernel: &str,
+        patience: &P,
+    ) -> Result<Result<Arc<Kernel>, P::Ended>, Error> {
+        let id = loaded.module.kernel(kernel).ok_or_else(|| Error::NoSuchKernel {
+            name: kernel.into(),
+            candidates: loaded.module.kernels().map(|(_, kernel)| kernel.name.to_string()).collect(),
+        })?;
+        let kernels = || loaded.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kernels().get(&id) {
+            return Ok(Ok(known.clone()));
+        }
+        // Not under the lock: launches of other kernels do not wait for this one, nor without end.
+        let code = decode_for(&loaded.module, id, self.level, self.config.compiler(), patience);
+        Ok(code.map(|code| kernels().entry(id).or_insert_with(|| Arc::new(Kernel::new(code))).clone()))
+    }
+
+    /// [`Backend::load`] with variables that have their place already, in memory of [`Simulator::adopt`].
+    ///
+    /// # Errors
+    /// Those of [`Backend::load`].
+    pub fn load_placed(&self, module: Arc<Module>, placed: &[(VarId, DevicePtr)]) -> Result<ModuleId, Error> {
+        let addresses = self.place_variables(&module, placed)?;
+        let id = ModuleId(self.next_module.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        self.modules().insert(id, Arc::new(Loaded { module, addresses, kernels: Mutex::default() }));
+        Ok(id)
+    }
+
+    /// Copies within global memory. Where both ranges overlap, in ascending order.
+    ///
+    /// # Errors
+    /// One of the ranges is not inside an allocation.
+    pub fn copy(&self, to: DevicePtr, from: DevicePtr, bytes: u64) -> Result<(), Error> {
+        let source = |allocation: &Allocation, at| (allocation.cells.clone(), at);
+        let (source, start) = self.memory.with_range(from, bytes, "read", source)?;
+        self.memory.with_range(to, bytes, "write", |allocation, at| {
+            in_pieces(bytes, |offset, piece| {
+                if let Some(written) = &allocation.written {
+                    written.set(at + offset, piece);
+                }
+                allocation.cells.copy(at + offset, &source, start + offset, piece);
+            })
+        })?
+    }
+
+    fn place_variables(
+        &self,
+        module: &Module,
+        placed: &[(VarId, DevicePtr)],
+    ) -> Result<FxHashMap<VarId, u64>, Error> {
+        let mut addresses = FxHashMap::default();
+        let spaces = [StateSpace::Global, StateSpace::Const];
+        for (at, variable) in module.variables.iter().enumerate() {
+            if !spaces.contains(&variable.space) {
+                continue;
+            }
+            if variable.linkage == Linkage::Extern {
+                return Err(Error::UndefinedSymbol(variable.name.to_string()));
+            }
+            let kind = if variable.space == StateSpace::Const {
+                AllocationKind::Const
+            } else {
+                AllocationKind::Global
+            };
+            let id = VarId(at as u32);
+            let address = match placed.iter().find(|(other, _)| *other == id) {
+                Some(&(_, address)) => address,
+                None => self.memory.alloc(variable.size, &variable.name, kind)?,
+            };
+            addresses.insert(id, address);
+        }
+        for (&id, &address) in &addresses {
+            let variable = &module.variables[id.index()];
+            let Some(init) = &variable.initializer else { continue };
+            let mut bytes = init.bytes.clone();
+            for relocation in &init.relocations {
+                let target = match relocation.target {
+                    Symbol::Function(id) => function_address(id),
+                    Symbol::Variable(id) => match addresses.get(&id) {
+                        Some(&address) => address,
+                        // Shared and local variables have no address before a launch.
+                        None => {
+                            return Err(Error::Unsupported(format!(
+                                "the address of `{}` in an initialiser",
+                                module.variables[id.index()].name
+                            )));
+                        }
+                    },
+                };
+                let value = target.wrapping_add(relocation.addend as u64);
+                let value = relocation.byte.map_or(value, |byte| value >> (8 * byte) & 0xff);
+                let end = relocation.offset as usize + relocation.width as usize;
+                if bytes.len() < end {
+                    bytes.resize(end, 0);
+                }
+                bytes[relocation.offset as usize..end]
+                    .copy_from_slice(&value.to_le_bytes()[..relocation.width as usize]);
+            }
+            self.write(address, &bytes)?;
+        }
+        Ok(addresses)
+    }
+
+    fn check(&self, code: &Code, launch: &Launch) -> Result<(Dim3, u64), Error> {
+        let invalid = |text: String| Err(Error::InvalidLaunch(text));
+        let function = &code.module.functions[code.functions[0].id.index()];
+        let tuning = &function.tuning;
+        let threads = launch.block.count();
+        if threads == 0 || launch.grid.count() == 0 {
+            return invalid(format!("grid {} and block {} must not be empty", launch.grid, launch.block));
+        }
+        if threads > u128::from(self.config.threads_per_block) {
+            let most = self.config.threads_per_block;
+            return invalid(format!(
+                "a block of {} has {threads} threads; at most {most} are possible",
+                launch.block
+            ));
+        }
+        if launch.block.x > 1024 || launch.block.y > 1024 || launch.block.z > 64 {
+            return invalid(format!("block {}: at most (1024, 1024, 64) are possible", launch.block));
+        }
+        if launch.grid.x > self.config.grid_x || launch.grid.y > 65535 || launch.grid.z > 65535 {
+            let most = self.config.grid_x;
+            return invalid(format!("grid {}: at most ({most}, 65535, 65535) are possible", launch.grid));
+        }
+        if let Some(required) = tuning.required_threads
+            && required != [launch.block.x, launch.block.y, launch.block.z]
+        {
+            let [x, y, z] = required;
+            let name = &function.name;
+            return invalid(format!(
+                "`{name}` requires blocks of ({x}, {y}, {z}) (`.reqntid`), not {}",
+                launch.block
+            ));
+        }
+        if let Some([x, y, z]) = tuning.max_threads {
+            let most = u128::from(x) * u128::from(y) * u128::from(z);
+            if threads > most {
+                let name = &function.name;
+                return invalid(format!(
+                    "`{name}` takes at most {most} threads a block (`.maxntid`), not {threads}"
+                ));
+            }
+        }
+        let shared =
+            u64::from(code.shared.static_end - window::SHARED_START) + u64::from(launch.shared_bytes);
+        let most = u64::from(self.config.shared_per_block);
+        if shared > most {
+            return invalid(format!(
+                "{shared} bytes of shared memory ({} of them dynamic): at most {most} are possible",
+                launch.shared_bytes
+            ));
+        }
+        let kernel = &code.functions[0];
+        let local = u64::from(kernel.local_start()) + u64::from(kernel.local_bytes);
+        if local > u64::from(warp::MAX_LOCAL_BYTES) {
+            let most = warp::MAX_LOCAL_BYTES;
+            return invalid(format!(
+                "the `.local` variables of `{}` take {} bytes a thread: at most {most} are possible",
+                function.name,
+                // Sizes are cut where they could not be counted.
+                if kernel.local_bytes >= u32::MAX - 15 { "4 GiB or more".into() } else { local.to_string() }
+            ));
+        }
+        if launch.params.len() as u64 != function.param_bytes {
+            return invalid(format!(
+                "the parameter buffer has {} bytes, `{}` takes {}",
+                launch.params.len(),
+                function.name,
+                function.param_bytes
+            ));
+        }
+        let cluster = launch
+            .cluster
+            .or(tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z)))
+            .unwrap_or(Dim3::ONE);
+        if cluster.count() == 0
+            || !launch.grid.x.is_multiple_of(cluster.x)
+            || !launch.grid.y.is_multiple_of(cluster.y)
+            || !launch.grid.z.is_multiple_of(cluster.z)
+        {
+            return invalid(format!("grid {} is no multiple of the cluster {cluster}", launch.grid));
+        }
+        let blocks = self.config.blocks_per_sm(threads as u32, code.registers.min(255), shared as u32);
+        if blocks == 0 {
+            return invalid("a block of this kernel does not fit on a multiprocessor".into());
+        }
+        let resident = u64::from(blocks) * u64::from(self.config.multiprocessors);
+        if launch.cooperative && launch.grid.count() > u128::from(resident) {
+            return invalid(format!(
+                "a cooperative launch of {} blocks: only {resident} can be resident at once",
+                launch.grid.count()
+            ));
+        }
+        Ok((cluster, resident))
+    }
+
+    /// Memory in which the blocks of a cooperative launch synchronise, for kernels that ask for it: its
+    /// size and a barrier word (the layout that cooperative groups expect of the driver).
+    fn grid_workspace(&self, code: &Code, launch: &Launch) -> Result<Option<u64>, Error> {
+        const BYTES: u64 = 64;
+        let asks = code
+            .constants
+            .iter()
+            .any(|constant| matches!(constant, Constant::Special(SpecialRegister::Envreg(1 | 2), _)));
+        if !launch.cooperative || !asks {
+            return Ok(None);
+        }
+        let address = self.alloc(BYTES, "grid workspace")?;
+        self.write(address, &[0; BYTES as usize])?;
+        self.write(address, &(BYTES as u32).to_le_bytes())?;
+        Ok(Some(address))
+    }
+
+    /// The value of a special register that is the same for a whole launch.
+    fn special(&self, code: &Code, launch: &Launch, cluster: Dim3, special: SpecialRegister) -> u64 {
+        use SpecialRegister as R;
+        let part = |dim: Dim3, component: Component| u64::from(dim.component(component));
+        let grid = launch.grid;
+        match special {
+            R::Ntid(c) => part(launch.block, c),
+            R::Nctaid(c) => part(grid, c),
+            R::Nclusterid(c) => {
+                part(Dim3::new(grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z), c)
+            }
+            R::ClusterNctaid(c) => part(cluster, c),
+            R::ClusterNctarank => cluster.count() as u64,
+            R::IsExplicitCluster => u64::from(launch.cluster.is_some() || cluster != Dim3::ONE),
+            R::Nwarpid => u64::from(self.config.threads_per_multiprocessor / 32),
+            R::Nsmid => u64::from(self.config.multiprocessors),
+            R::Gridid => 1,
+            R::TotalSmemSize => {
+                // Shared memory is given out in units of 128 bytes.
+                let bytes = code.shared.static_end - window::SHARED_START + launch.shared_bytes;
+                u64::from(bytes).next_multiple_of(128)
+            }
+            R::AggrSmemSize => u64::from(code.shared.static_end + launch.shared_bytes),
+            R::DynamicSmemSize => u64::from(launch.shared_bytes),
+            R::ReservedSmemOffsetEnd => u64::from(window::SHARED_RESERVED_END),
+            R::ReservedSmemOffsetCap => u64::from(window::SHARED_START),
+            _ => 0,
+        }
+    }
+}
+
+impl Backend for Simulator {
+    fn name(&self) -> String {
+        "simulator".into()
+    }
+
+    fn load(&self, module: Arc<Module>) -> Result<ModuleId, Error> {
+        self.load_placed(module, &[])
+    }
+
+    fn unload(&self, module: ModuleId) -> Result<(), Error> {
+        let loaded = self.loaded(module)?;
+        self.modules().remove(&module);
+        for &address in loaded.addresses.values() {
+            self.memory.free(address)?;
+        }
+        Ok(())
+    }
+
+    fn variable(&self, module: ModuleId, name: &str) -> Result<(DevicePtr, u64), Error> {
+        let loaded = self.loaded(module)?;
+        let unknown = || Error::NoSuchVariable(name.into());
+        let Some(Symbol::Variable(id)) = loaded.module.symbol(name) else { return Err(unknown()) };
+        let address = *loaded.addresses.get(&id).ok_or_else(unknown)?;
+        Ok((address, loaded.module.variables[id.index()].size))
+    }
+
+    fn alloc(&self, bytes: u64, label: &str) -> Result<DevicePtr, Error> {
+        self.memory.alloc(bytes, label, AllocationKind::Buffer)
+    }
+
+    fn free(&self, pointer: DevicePtr) -> Result<(), Error> {
+        self.memory.free(pointer)
+    }
+
+    fn write(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), Error> {
+        let count = bytes.len() as u64;
+        self.memory.with_range(to, count, "write", |allocation, at| {
+            in_pieces(count, |offset, piece| {
+                if let Some(written) = &allocation.written {
+                    written.set(at + offset, piece);
+                }
+                allocation.cells.write(at + offset, &bytes[offset as usize..(offset + piece) as usize]);
+            })
+        })?
+    }
+
+    fn read(&self, from: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
+        let count = bytes.len() as u64;
+        self.memory.with_range(from, count, "read", |allocation, at| allocation.cells.read(at, bytes))
+    }
+
+    fn fill(&self, to: DevicePtr, bytes: u64, pattern: &[u8]) -> Result<(), Error> {
+        self.memory.with_range(to, bytes, "fill", |allocation, at| {
+            in_pieces(bytes, |offset, piece| {
+                if let Some(written) = &allocation.written {
+                    written.set(at + offset, piece);
+                }
+                allocation.cells.fill(at + offset, piece, pattern);
+            })
+        })?
+    }
+
+    fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error> {
+        let clock = Clock::new(options);
+        let loaded = self.loaded(module)?;
+        let kernel = match self.kernel(&loaded, &launch.kernel, &clock)? {
+            Ok(kernel) => kernel,
+            Err(why) => return Ok(not_decoded(launch, why)),
+        };
+        let code = &*kernel.code;
+        let (cluster, resident) = self.check(code, launch)?;
+        if options.initcheck && !self.config.track_initialization {
+            return Err(Error::Unsupported(
+                "initcheck on a simulator that was made without `track_initialization`".into(),
+            ));
+        }
+        let workspace = self.grid_workspace(code, launch)?;
+        let constants = constant_rows(code, |constant| match constant {
+            // The driver's workspace for grid-wide synchronisation: high and low half of its address.
+            Constant::Special(SpecialRegister::Envreg(1), _) => u128::from(workspace.unwrap_or(0) >> 32),
+            Constant::Special(SpecialRegister::Envreg(2), _) => u128::from(workspace.unwrap_or(0) as u32),
+            Constant::Bits(bits, _) => bits,
+            Constant::Param(offset, size, signed, _) => parameter(&launch.params, offset, size, signed),
+            Constant::Special(special, _) => u128::from(self.special(code, launch, cluster, special)),
+            Constant::Variable(id, offset, _) => {
+                u128::from(loaded.addresses.get(&id).map_or(0, |address| address.wrapping_add(offset as u64)))
+            }
+            Constant::Function(id, _) => u128::from(function_address(id)),
+        });
+        let mut constants = constants;
+        fill_lane_constants(code, &mut constants);
+        let grid = Grid::new(
+            &kernel,
+            &self.blocks,
+            constants,
+            &self.memory,
+            &self.heap,
+            &self.config,
+            options,
+            launch,
+            cluster,
+            resident,
+            self.level,
+            clock.began,
+        );
+        let tools = options.initcheck || options.count_memory || options.watcher.is_some() || options.weak;
+        let report = if tools {
+            let shape = LaunchShape { grid: launch.grid, block: launch.block, cluster, seed: options.seed };
+            engine::run(grid, || Tools::new(options, &shape))
+        } else {
+            engine::run(grid, || NoObserver)
+        };
+        if let Some(workspace) = workspace {
+            self.memory.free(workspace)?;
+        }
+        Ok(report)
+    }
+}
+
+/// Of a launch that a limit ended before its kernel was decoded.
+fn not_decoded(launch: &Launch, why: String) -> LaunchReport {
+    let finding = Finding {
+        kind: FindingKind::LimitReached,
+        message: why,
+        notes: vec!["the kernel was still being decoded: none of it has run".into()],
+        help: Vec::new(),
+        kernel: launch.kernel.clone(),
+        place: None,
+        other_place: None,
+        threads: Vec::new(),
+        count: 1,
+    };
+    LaunchReport {
+        outcome: Outcome::LimitReached,
+        findings: vec![finding],
+        dropped_findings: 0,
+        stats: Stats::default(),
+        output: Vec::new(),
+    }
+}
+
+/// A value from the parameter buffer.
+fn parameter(params: &[u8], offset: u32, size: u8, signed: bool) -> u128 {
+    let bytes = params.get(offset as usize..offset as usize + size as usize).unwrap_or(&[]);
+    let value = bytes.iter().rev().fold(0u128, |value, &byte| value << 8 | u128::from(byte));
+    let shift = 128 - 8 * u32::from(size);
+    if signed { ((value << shift) as i128 >> shift) as u128 } else { value }
+}
+
+/// Special registers that differ between lanes but not between warps.
+/// Does something with so many bytes piece by piece, as long as the host has memory; pieces are multiples of all
+/// elements.
+fn in_pieces(bytes: u64, mut piece: impl FnMut(u64, u64)) -> Result<(), Error> {
+    for offset in (0..bytes).step_by(host::CHUNK as usize) {
+        host::ask(bytes - offset)?;
+        piece(offset, (bytes - offset).min(host::CHUNK));
+    }
+    Ok(())
+}
+
+fn fill_lane_constants(code: &Code, rows: &mut [crate::lanes::Row]) {
+    use SpecialRegister as R;
+    let mut at = 0;
+    for constant in &code.constants {
+        if let Constant::Special(special, 1) = *constant {
+            let value = |lane: u32| -> Option<u32> {
+                Some(match special {
+                    R::Laneid => lane,
+                    R::LanemaskEq => 1 << lane,
+                    R::LanemaskLt => (1 << lane) - 1,
+                    R::LanemaskLe => ((2u64 << lane) - 1) as u32,
+                    R::LanemaskGt => !(((2u64 << lane) - 1) as u32),
+                    R::LanemaskGe => !((1 << lane) - 1),
+                    _ => return None,
+                })
+            };
+            for (lane, word) in rows[at].0.iter_mut().enumerate() {
+                if let Some(value) = value(lane as u32) {
+                    *word = value;
+                }
+            }
+        }
+        at += usize::from(constant.rows());
+    }
+}
