@@ -125,8 +125,19 @@ pub(super) struct Cell {
     /// Release operations of the threads of each warp (by CTA and number) on this cell; their later strong writes carry
     /// them too.
     own: FxHashMap<(u32, u32), Vec<Release>>,
-    /// What each thread has read here without acquiring; its later acquire operation here takes it in.
-    read: FxHashMap<Thread, ByLevel>,
+    /// What each thread has read here.
+    read: FxHashMap<Thread, Read>,
+    /// Changes whenever what reading gives does.
+    version: u64,
+}
+
+/// What a thread has read from a cell.
+#[derive(Debug, Default)]
+struct Read {
+    /// Without acquiring; its later acquire operation here takes it in.
+    clocks: ByLevel,
+    /// Version of the cell, level and whether it acquired: the same read again gives nothing, since nobody ever forgets.
+    last: Option<(u64, usize, bool)>,
 }
 
 /// What one thread has fenced and observed.
@@ -209,6 +220,7 @@ impl Places {
                     cell.holds = None;
                     cell.carried = None;
                     cell.records.clear();
+                    cell.version += 1;
                 }
                 start += size;
             }
@@ -237,31 +249,36 @@ impl Cell {
         scope: usize,
         acquires: bool,
     ) -> Vec<Arc<Clock>> {
+        let observed = self.observed_by(shape, thread, scope);
+        let here = self.read.entry(thread).or_default();
+        let this = Some((self.version, scope, acquires));
+        if here.last == this {
+            return Vec::new();
+        }
+        here.last = this;
         let mut taken = Vec::new();
         if let Some(carried) = &self.carried
-            && self.observed_by(shape, thread, scope)
+            && observed
         {
             carry_into(&mut fenced.carried, carried);
         }
         if !self.records.is_empty() {
-            let observed = self.observed_by(shape, thread, scope);
             let seen = if observed { self.records.seen_by(shape, thread.cta) } else { ByLevel::default() };
             if let Some(all) = &self.records.all {
                 join_into(&mut fenced.out_of_scope, all);
             }
-            let here = self.read.entry(thread).or_default();
             for (level, clock) in seen.iter().enumerate() {
                 if let Some(clock) = clock {
                     if acquires && level <= scope {
                         taken.push(Arc::clone(clock));
                     }
                     join_into(&mut fenced.read[level], clock);
-                    join_into(&mut here[level], clock);
+                    join_into(&mut here.clocks[level], clock);
                 }
             }
         }
-        if acquires && let Some(here) = self.read.get(&thread) {
-            taken.extend(here[..=scope].iter().flatten().cloned());
+        if acquires {
+            taken.extend(here.clocks[..=scope].iter().flatten().cloned());
         }
         taken
     }
@@ -277,6 +294,7 @@ impl Cell {
         released: Option<Release>,
         is_atomic: bool,
     ) {
+        self.version += 1;
         if !(is_atomic && self.observed_by(shape, thread, scope)) {
             self.records.clear();
             self.carried = None;
@@ -306,6 +324,8 @@ impl Cell {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.records.heap_bytes() + self.own.capacity() * 48 + self.read.capacity() * 48
+        self.records.heap_bytes()
+            + self.own.capacity() * 48
+            + self.read.capacity() * size_of::<(Thread, Read)>()
     }
 }
