@@ -188,3 +188,51 @@ fn memory_is_bounded() {
     assert!(detector.take_races().is_empty());
     assert!(detector.memory() < 12 << 20, "{}", detector.memory());
 }
+
+/// Matrices that many blocks read, and arrays of which little is touched: what is held a byte that is touched.
+#[test]
+fn memory_of_a_byte() {
+    let shape = Shape { threads_per_cta: 32, ctas_per_cluster: 1 };
+    let read = |detector: &mut Detector, cta, addresses: &[u64; 32], pattern, site| {
+        detector.access(&Access {
+            cta,
+            warp: 0,
+            lanes: u32::MAX,
+            space: Space::Global,
+            addresses,
+            pattern,
+            bytes: 4,
+            elements: 1,
+            kind: Kind::Read,
+            writing: 0,
+            order: MemOrder::Weak,
+            scope: None,
+            site,
+        });
+    };
+    let held = |detector: &mut Detector| {
+        assert!(detector.take_races().is_empty());
+        detector.memory() / detector.touched()
+    };
+    // Every block reads all rows of one matrix word by word, and the other row by row.
+    let mut detector = Detector::new(shape, Settings::default());
+    for cta in 0..80 {
+        for word in 0..600 * 16 {
+            read(&mut detector, cta, &[4 * word; 32], Pattern::Same, 0);
+        }
+        for row in 0..2048u64 {
+            let words = std::array::from_fn(|lane| (1 << 20) + 128 * row + 4 * lane as u64);
+            read(&mut detector, cta, &words, Pattern::Unit, 1);
+        }
+        detector.end_cta(cta);
+    }
+    assert!(held(&mut detector) < 8, "{}", held(&mut detector));
+    // Eight words of every 64, lane by lane.
+    let mut detector = Detector::new(shape, Settings::default());
+    for at in 0..2048u64 {
+        let (warp, word) = (at / 8, at % 8);
+        let words = std::array::from_fn(|lane| 8192 * warp + 256 * lane as u64 + 4 * word);
+        read(&mut detector, warp as u32, &words, Pattern::Any, 0);
+    }
+    assert!(held(&mut detector) < 4, "{}", held(&mut detector));
+}

@@ -114,13 +114,16 @@ impl Racecheck {
     }
 }
 
+/// Groups that are found without hashing.
+const LAST: usize = 16;
+
 /// The races found, by what they are.
 #[derive(Default)]
 struct Groups {
     groups: Vec<(Key, Group)>,
     index: FxHashMap<Key, usize>,
-    /// The one added to last: races alike mostly follow one another.
-    last: usize,
+    /// Those added to last: races alike mostly follow one another.
+    last: [usize; LAST],
 }
 
 impl Groups {
@@ -128,13 +131,14 @@ impl Groups {
     fn add(&mut self, kind: FindingKind, race: &Race, copying: Copying) {
         let (earlier, later) = (&race.earlier, &race.later);
         let key = (kind, earlier.site, later.site, earlier.writes, later.writes, copying);
-        if self.groups.get(self.last).is_none_or(|(known, _)| *known != key) {
-            self.last = *self.index.entry(key).or_insert(self.groups.len());
-            if self.last == self.groups.len() {
+        let last = &mut self.last[(earlier.site ^ later.site.rotate_left(2)) as usize % LAST];
+        if self.groups.get(*last).is_none_or(|(known, _)| *known != key) {
+            *last = *self.index.entry(key).or_insert(self.groups.len());
+            if *last == self.groups.len() {
                 self.groups.push((key, Group { first: *race, count: 0, threads: Vec::new() }));
             }
         }
-        let group = &mut self.groups[self.last].1;
+        let group = &mut self.groups[*last].1;
         group.count += u64::from(race.count);
         if group.threads.len() < THREADS {
             group.threads.push((later.cta, later.warp, later.lane));

@@ -31,8 +31,8 @@
 //! ordered before whoever observes that write; of the reads of a word by more than 256 groups of warps, of
 //! writes that were observed and overwritten beyond 32, and of atomics of more than four CTAs before one of narrower scope, some
 //! are forgotten ([`Detector::shortened`]), and so is who observed those but for the first eight. Of a word that more than 64
-//! groups of warps of several CTAs only read, and of any that several CTAs read once 16,384 reads had to be added to lists, four
-//! readers are kept, two of them since a thread learned of another CTA last: a write that comes after all of these and not after
+//! groups of warps of several CTAs only read, and of any that several CTAs read once 4,096 reads had to be added to lists as no
+//! other word's was, four readers are kept, two of them since a thread learned of another CTA last: a write that comes after all of these and not after
 //! others is not found to race. Of a word that is only accessed strongly, with scopes that hold everybody, by as many or once 4,096
 //! reads or atomics had to be added to lists, two readers and the newest write are kept, and the CTAs that may have observed it: an
 //! ordinary read by a thread of these is taken to come after it. Once 16,384 atomics had to be added to chains, only the newest of a
@@ -677,6 +677,7 @@ impl Detector {
                 kind,
                 version: knowing.version,
                 shared: access.space == Space::Shared,
+                row: false,
                 fresh: None,
                 last: Memo::default(),
                 times: 1,

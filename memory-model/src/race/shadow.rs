@@ -5,7 +5,7 @@
 //! already.
 
 use super::state::{Class, Conflict, Kind, Now, bits};
-use super::states::{States, Step, cell, origin, parts};
+use super::states::{States, Step, cell, origin, parts, reserve};
 use super::table::{self, Look, Readers, Settled, TABLE};
 use rustc_hash::FxHashMap;
 
@@ -34,14 +34,71 @@ pub(super) struct Memo {
     shift: u32,
 }
 
+/// Words of a piece of a page.
+const PIECE: usize = 16;
+
 /// Cells of a stretch of memory.
 struct Page {
-    cells: Box<[u32]>,
+    /// All of them, or pieces.
+    cells: Vec<u32>,
+    /// Of a page of which few words were accessed, each by itself: where its pieces are, plus one.
+    pieces: Option<Box<[u8; WORDS / PIECE]>>,
     /// All cells that are not zero lie between the two, in fleeting memory.
     low: u32,
     high: u32,
     /// Of words of tables, once there are any.
     tables: Tables,
+}
+
+impl Page {
+    /// With all cells, or with pieces as they are accessed.
+    fn new(whole: bool) -> Self {
+        let cells = if whole { vec![0; WORDS] } else { Vec::new() };
+        let pieces = (!whole).then(|| Box::new([0; WORDS / PIECE]));
+        Self { cells, pieces, low: WORDS as u32, high: 0, tables: None }
+    }
+
+    /// Where the cell of a word is.
+    #[inline]
+    fn place(&mut self, at: usize) -> usize {
+        match &self.pieces {
+            None => at,
+            Some(pieces) => match pieces[at / PIECE] {
+                0 => self.new_place(at),
+                piece => (usize::from(piece) - 1) * PIECE + at % PIECE,
+            },
+        }
+    }
+
+    #[inline(never)]
+    fn new_place(&mut self, at: usize) -> usize {
+        let end = self.cells.len();
+        match &mut self.pieces {
+            Some(pieces) if end < WORDS / 2 => {
+                if end == self.cells.capacity() {
+                    self.cells.reserve_exact(end.max(4 * PIECE));
+                }
+                self.cells.resize(end + PIECE, 0);
+                pieces[at / PIECE] = (end / PIECE + 1) as u8;
+                end + at % PIECE
+            }
+            _ => {
+                self.make_whole();
+                at
+            }
+        }
+    }
+
+    fn make_whole(&mut self) {
+        if let Some(pieces) = self.pieces.take() {
+            let some = std::mem::replace(&mut self.cells, vec![0; WORDS]);
+            for (to, piece) in self.cells.chunks_exact_mut(PIECE).zip(*pieces) {
+                if piece != 0 {
+                    to.copy_from_slice(&some[(usize::from(piece) - 1) * PIECE..][..PIECE]);
+                }
+            }
+        }
+    }
 }
 
 /// The readers of the words of a page.
@@ -56,17 +113,15 @@ struct Run<'a> {
     states: &'a mut States,
 }
 
-impl Run<'_> {
-    /// Whether a read of a word adds nothing, as its cell tells; then it was noted.
-    #[inline]
-    fn is_settled(&mut self, at: usize, settled: Settled) -> bool {
-        let cell = self.cells[at];
-        let takes = settled.takes(cell);
-        if takes && let Some(tables) = self.tables {
-            settled.note(cell, &mut tables[self.first + at]);
-        }
-        takes
+/// Whether a read of a word adds nothing, as its cell tells; then it was noted.
+#[inline]
+fn is_settled(cell: u32, tables: &mut Tables, at: usize, settled: Option<Settled>) -> bool {
+    let Some(settled) = settled else { return false };
+    let takes = settled.takes(cell);
+    if takes && let Some(tables) = tables {
+        settled.note(cell, &mut tables[at]);
     }
+    takes
 }
 
 /// Cells of some memory, and the states that they are in.
@@ -92,21 +147,22 @@ impl Cells {
         }
     }
 
-    /// The page of a word.
+    /// The page of a word, of which so many are accessed.
     #[inline(always)]
-    fn page(&mut self, word: u64) -> usize {
+    fn page(&mut self, word: u64, count: u32) -> usize {
         let number = word / WORDS as u64;
         let near = self.near[number as usize % NEAR];
-        if near.0 == number + 1 { near.1 as usize } else { self.far_page(number) }
+        if near.0 == number + 1 { near.1 as usize } else { self.far_page(number, count > 1) }
     }
 
-    /// A page by its number; it is near then.
+    /// A page by its number, which is near then; if it is new, with all cells or not.
     #[inline(never)]
-    fn far_page(&mut self, number: u64) -> usize {
+    fn far_page(&mut self, number: u64, whole: bool) -> usize {
         let pages = &mut self.pages;
+        let whole = whole || self.fleeting;
         let at = *self.index.entry(number).or_insert_with(|| {
-            let cells = vec![0; WORDS].into_boxed_slice();
-            pages.push(Page { cells, low: WORDS as u32, high: 0, tables: None });
+            reserve(pages);
+            pages.push(Page::new(whole));
             pages.len() as u32 - 1
         });
         self.near[number as usize % NEAR] = (number + 1, at);
@@ -116,7 +172,7 @@ impl Cells {
     /// At most `count` cells from a word on, to the end of its page, and their states.
     #[inline]
     fn run(&mut self, word: u64, count: u32) -> Run<'_> {
-        let page = self.page(word);
+        let page = self.page(word, count);
         self.run_of(page, word, count)
     }
 
@@ -130,21 +186,23 @@ impl Cells {
             page.low = page.low.min(first);
             page.high = page.high.max(end);
         }
-        Run {
-            cells: &mut page.cells[first as usize..end as usize],
-            tables: &mut page.tables,
-            first: first as usize,
-            states: &mut self.states,
+        let (first, length) = (first as usize, (end - first) as usize);
+        if length > 1 {
+            page.make_whole();
         }
+        let place = page.place(first);
+        let cells = &mut page.cells[place..place + length];
+        Run { cells, tables: &mut page.tables, first, states: &mut self.states }
     }
 
     /// Brings near what is known of words, given by page and place.
     #[inline]
-    fn look_ahead(&self, words: impl Iterator<Item = (usize, usize)>) {
+    fn look_ahead(&mut self, words: impl Iterator<Item = (usize, usize)>) {
         let mut seen = 0;
         for (page, at) in words {
-            let page = &self.pages[page];
-            let cell = page.cells[at];
+            let page = &mut self.pages[page];
+            let place = page.place(at);
+            let cell = page.cells[place];
             seen ^= match &page.tables {
                 Some(tables) if cell & TABLE != 0 => tables[at].place(),
                 _ => self.states.look_at(parts(cell).0),
@@ -157,7 +215,7 @@ impl Cells {
     #[inline]
     pub(super) fn are_untouched(&mut self, mut word: u64, end: u64, exact: bool) -> bool {
         while word < end {
-            let at = self.page(word);
+            let at = self.page(word, 1);
             let page = &self.pages[at];
             let low = word % WORDS as u64;
             let high = (low + (end - word)).min(WORDS as u64);
@@ -205,9 +263,14 @@ impl Cells {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let tables = self.pages.iter().filter(|page| page.tables.is_some()).count();
-        self.pages.len() * (4 * WORDS + size_of::<Page>() + 24)
-            + tables * WORDS * size_of::<Readers>()
+        let own = |page: &Page| {
+            4 * page.cells.capacity()
+                + page.pieces.as_ref().map_or(0, |pieces| size_of_val(&**pieces))
+                + page.tables.as_ref().map_or(0, |tables| size_of_val(&**tables))
+        };
+        self.pages.iter().map(own).sum::<usize>()
+            + self.pages.capacity() * size_of::<Page>()
+            + self.index.capacity() * 16
             + self.states.bytes()
     }
 }
@@ -244,6 +307,8 @@ pub(super) struct Doing<'a, 'f> {
     pub(super) version: u32,
     /// Shared memory, whose states have numbers of their own.
     pub(super) shared: bool,
+    /// Several lanes access words side by side.
+    pub(super) row: bool,
     /// The state that one lane's access of an untouched word leaves, once it was needed, and its stamp.
     pub(super) fresh: Option<(u32, u32)>,
     /// The step of a single lane before.
@@ -297,6 +362,28 @@ fn moved(cell: u32, lanes: u32) -> u32 {
     cell & !31 | cell.wrapping_add(lanes) & 31
 }
 
+impl Memo {
+    /// Without what a step leads to; and which set it belongs to.
+    #[inline]
+    fn key(states: &States, old: u32, lanes: u32, doing: &Doing<'_, '_>) -> (Self, usize) {
+        let (from, lanes) = (states.stamp(parts(old).0), lanes.rotate_right(origin(old, lanes)));
+        let (what, version) = (doing.what(), doing.version);
+        let key = u64::from(from ^ lanes.rotate_left(16)) << 32 | u64::from(version);
+        let hash = (key ^ what.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+        (Self { from, lanes, version, what, ..Self::default() }, hash as usize % SETS)
+    }
+
+    /// Whether it is that step, and what it leads to is still there.
+    #[inline]
+    fn holds(&self, key: &Self, states: &States) -> bool {
+        self.version == key.version
+            && self.from == key.from
+            && self.lanes == key.lanes
+            && self.what == key.what
+            && states.stamp(self.to) == self.to_stamp
+    }
+}
+
 impl Shadow {
     pub(super) fn bytes(&self) -> usize {
         (self.global.len() + self.shared.len()) * size_of::<[Memo; WAYS]>()
@@ -322,26 +409,18 @@ impl Shadow {
         word: u64,
         doing: &mut Doing<'_, '_>,
     ) -> Option<u32> {
-        let from = origin(old, lanes);
-        let relative = lanes.rotate_right(from);
-        let state = parts(old).0;
-        let stamp = states.stamp(state);
         // Single lanes anywhere mostly go ways of their own: only the step before is worth a look. But the first accesses of
         // words are alike.
-        let alone = count == 1 && lanes.is_power_of_two() && (old != 0 || doing.shared);
-        let (what, version) = (doing.what(), doing.version);
-        let key = u64::from(stamp ^ relative.rotate_left(16)) << 32 | u64::from(version);
-        let hash = (key ^ what.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+        let alone = count == 1 && lanes.is_power_of_two() && !doing.row && (old != 0 || doing.shared);
+        let (state, from) = (parts(old).0, origin(old, lanes));
+        let (key, at) = Memo::key(states, old, lanes, doing);
         let memos = if doing.shared { &mut self.shared } else { &mut self.global };
-        let set =
-            if alone { std::slice::from_mut(&mut doing.last) } else { &mut memos[hash as usize % SETS] };
-        let known = |memo: &&Memo| {
-            memo.version == version && memo.from == stamp && memo.lanes == relative && memo.what == what
-        };
-        if let Some(memo) = set.iter().find(known)
-            && states.stamp(memo.to) == memo.to_stamp
-        {
+        let set = if alone { std::slice::from_mut(&mut doing.last) } else { &mut memos[at] };
+        if let Some(memo) = set.iter().find(|memo| memo.holds(&key, states)) {
             states.transfer(state, memo.to, count);
+            if !alone {
+                states.repeated(memo.to);
+            }
             return Some(cell(memo.to, (from + memo.shift) & 31));
         }
         let now = Now { lanes, ..doing.now };
@@ -351,8 +430,7 @@ impl Shadow {
                 if lasting && (doing.kind != Kind::Atomic || state == 0) {
                     let (to, shift) = parts(cell);
                     let shift = shift.wrapping_sub(from) & 31;
-                    let to_stamp = states.stamp(to);
-                    let new = Memo { from: stamp, to_stamp, lanes: relative, version, what, to, shift };
+                    let new = Memo { to_stamp: states.stamp(to), to, shift, ..key };
                     let mut gone = new;
                     set.iter_mut().for_each(|memo| std::mem::swap(memo, &mut gone));
                     if !alone && !doing.shared {
@@ -373,6 +451,15 @@ impl Shadow {
             }
             Step::OneByOne => None,
         }
+    }
+
+    /// The same of one cell of global memory if the step was taken before.
+    #[inline]
+    fn again(&self, states: &mut States, old: u32, lanes: u32, doing: &Doing<'_, '_>) -> Option<u32> {
+        let (key, at) = Memo::key(states, old, lanes, doing);
+        let memo = self.global[at].iter().find(|memo| memo.holds(&key, states))?;
+        states.transfer(parts(old).0, memo.to, 1);
+        Some(cell(memo.to, (origin(old, lanes) + memo.shift) & 31))
     }
 
     /// Several lanes read a word, and together they seem to race: one may have written it and another have observed that. The
@@ -530,35 +617,14 @@ impl Shadow {
 
     /// Each lane accesses a word anywhere.
     pub(super) fn scattered(&mut self, cells: &mut Cells, addresses: &[u64; 32], doing: &mut Doing<'_, '_>) {
-        let mut rest = doing.now.lanes;
         let word = |lane: u32| addresses[lane as usize & 31] >> 2;
-        let settled = (doing.kind == Kind::Read && !doing.shared)
-            .then(|| Settled::new(doing.now.class, doing.era, doing.now.cta))
-            .flatten();
-        // All words are looked for before the first one is judged, so that memory is waited for once.
-        let (mut pages, mut last, mut seen) = ([0; 32], (u64::MAX, 0), 0);
-        let far = if doing.shared { 0 } else { doing.now.lanes };
-        for lane in bits(far) {
-            let word = word(lane);
-            if last.0 != word / WORDS as u64 {
-                last = (word / WORDS as u64, cells.page(word));
-            }
-            let mut run = cells.run_of(last.1, word, 1);
-            if settled.is_some_and(|settled| run.is_settled(0, settled)) {
-                rest &= !(1 << lane);
-            } else {
-                pages[lane as usize & 31] = last.1;
-                seen |= run.cells[0];
-            }
-        }
-        if seen != 0 {
-            let at = |lane: u32| (pages[lane as usize & 31], word(lane) as usize % WORDS);
-            cells.look_ahead(bits(rest).map(at));
-        }
+        let mut pages = [0; 32];
+        let mut rest =
+            if doing.shared { doing.now.lanes } else { self.settle(cells, addresses, doing, &mut pages) };
         while rest != 0 {
             let lane = rest.trailing_zeros();
             let word = word(lane);
-            let page = if doing.shared { cells.page(word) } else { pages[lane as usize & 31] };
+            let page = if doing.shared { cells.page(word, 1) } else { pages[lane as usize & 31] };
             rest &= rest - 1;
             let mut run = cells.run_of(page, word, 1);
             let mut alike = 1 << lane;
@@ -571,6 +637,48 @@ impl Shadow {
             }
             self.one(&mut run, 0, word, alike, doing);
         }
+    }
+
+    /// Looks for the words of lanes before the first one is judged, so that memory is waited for once, and does what there
+    /// is nothing to judge of: reads that add nothing, and first accesses. Gives the lanes that are left, with their pages.
+    #[inline]
+    fn settle(
+        &mut self,
+        cells: &mut Cells,
+        addresses: &[u64; 32],
+        doing: &mut Doing<'_, '_>,
+        pages: &mut [usize; 32],
+    ) -> u32 {
+        let word = |lane: u32| addresses[lane as usize & 31] >> 2;
+        let reads = doing.kind == Kind::Read;
+        let settled = reads.then(|| Settled::new(doing.now.class, doing.era, doing.now.cta)).flatten();
+        let (mut rest, mut last, mut seen) = (0, (u64::MAX, 0), 0);
+        for lane in bits(doing.now.lanes) {
+            let own = word(lane);
+            if last.0 != own / WORDS as u64 {
+                last = (own / WORDS as u64, cells.page(own, 1));
+            }
+            let at = own as usize % WORDS;
+            let page = &mut cells.pages[last.1];
+            let place = page.place(at);
+            let slot = &mut page.cells[place];
+            if is_settled(*slot, &mut page.tables, at, settled) {
+                continue;
+            }
+            // Neighbours that read one word are taken together.
+            if *slot == 0 && !(reads && word(lane + 1) == own) {
+                *slot = self.fresh(&mut cells.states, own, 1 << lane, doing);
+                continue;
+            }
+            seen |= *slot;
+            rest |= 1 << lane;
+            pages[lane as usize & 31] = last.1;
+        }
+        if seen != 0 {
+            let at = |lane: u32| (pages[lane as usize & 31], word(lane) as usize % WORDS);
+            cells.look_ahead(bits(rest).map(at));
+        }
+        rest
     }
 
     /// Lanes access `count` words side by side: these lanes the first word, later ones the next.
@@ -660,9 +768,7 @@ impl Shadow {
         let by_one = !doing.shared && run.states.is_crowded(doing.now.class.is_strong());
         while at < run.cells.len() {
             let (start, here) = (run.cells[at], spread.lanes_at(first + at as u32));
-            if let Some(settled) = settled
-                && run.is_settled(at, settled)
-            {
+            if is_settled(start, run.tables, run.first + at, settled) {
                 at += 1;
                 continue;
             }
@@ -678,6 +784,11 @@ impl Shadow {
             let alike = |i: usize, cell: u32| cell == if start == 0 { 0 } else { moved(start, further(i)) };
             let length = 1 + rest[1..].iter().zip(1..).take_while(|&(&cell, i)| alike(i, cell)).count();
             if by_one && length == 1 {
+                if let Some(to) = self.again(states, start, lanes << here, doing) {
+                    run.cells[at] = to;
+                    at += 1;
+                    continue;
+                }
                 self.one(run, at, word + at as u64, lanes << here, doing);
                 at += 1;
                 continue;

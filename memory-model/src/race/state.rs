@@ -192,7 +192,6 @@ pub(super) enum Kind {
 /// A past access that races with the new one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conflict {
-    /// With lanes as they are.
     pub(super) past: Past,
     /// One warp and lane of it that is not ordered.
     pub(super) warp: u32,
@@ -542,10 +541,19 @@ impl<'a> Eye<'a> {
             && past.cta == self.now.cta
     }
 
+    /// The race with an access that touches the same bytes, if there is one.
+    #[inline]
+    pub(super) fn race_with(&self, past: &Past, writes: bool) -> Option<Conflict> {
+        if !self.touches(past.class) || self.morally_strong(past) {
+            return None;
+        }
+        let (warp, lanes) = self.missing(past)?;
+        Some(Conflict { past: *past, warp, lane: lanes.trailing_zeros() & 31, writes })
+    }
+
     pub(super) fn conflict(&self, past: &Past, writes: bool) -> Conflict {
         let (warp, lanes) = self.missing(past).unwrap_or((past.warps.trailing_zeros(), 1));
-        let lanes_of = Past { lanes: self.absolute(past.lanes), ..*past };
-        Conflict { past: lanes_of, warp, lane: lanes.trailing_zeros() & 31, writes }
+        Conflict { past: *past, warp, lane: lanes.trailing_zeros() & 31, writes }
     }
 
     fn race(&self, lists: &Lists, kind: Kind, observes: bool) -> Option<Conflict> {

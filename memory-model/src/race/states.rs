@@ -8,10 +8,8 @@
 //! Whatever a number stands for has a *stamp* that nothing else ever had, by which steps that were remembered know
 //! whether they still hold.
 
-use super::table::Parted;
-use smallvec::SmallVec;
-
 use super::state::{CHAIN, Class, Conflict, Eye, Kind, Lists, Now, Past, READS, Write};
+use super::table::Parted;
 
 /// A state; with lists, they hold everything, but for the newest of a chain of atomics that is as long as it may be.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,14 +47,14 @@ pub(super) struct States {
     spare: Vec<Lists>,
     list_bytes: usize,
     stamp: u32,
-    /// Reads, and atomics, that were added to lists.
+    /// Reads, and atomics, that were added to lists; of the reads less those that did as others had done.
     listed: u32,
     chained: u32,
     /// How often threads had learned of other CTAs when that was last told, and the first stamp since then.
     era: u32,
     era_stamp: u32,
-    /// What words of a state left last when they became words of a table.
-    pub(super) parted: Parted,
+    /// What words of states left when they became words of a table, by the stamp of the state.
+    pub(super) parted: Box<[Parted; PARTED]>,
     /// Words whose reads were too many to remember all.
     pub(super) shortened: u64,
 }
@@ -82,9 +80,11 @@ pub(super) fn parts(cell: u32) -> (u32, u32) {
 /// Most states.
 const MOST: usize = 1 << 26;
 /// Reads added to lists, after which words that many CTAs read become tables.
-const CROWDED: u32 = 1 << 14;
-/// Reads or atomics added to lists, after which words that all access strongly are kept in short.
-const CROWDED_STRONGLY: u32 = 1 << 12;
+const CROWDED: u32 = 1 << 12;
+/// Atomics added to chains, after which only the newest of a chain is kept.
+const CHAINED: u32 = 1 << 14;
+/// States of which it is known what words leave when they become words of a table.
+pub(super) const PARTED: usize = 64;
 /// Reads of a word that are many then.
 const LONG: usize = 16;
 /// Lists kept for their memory.
@@ -109,7 +109,7 @@ impl States {
             chained: 0,
             era: 0,
             era_stamp: 0,
-            parted: Parted::default(),
+            parted: Box::new([Parted::default(); PARTED]),
             shortened: 0,
         }
     }
@@ -124,6 +124,7 @@ impl States {
     /// Forgets all states.
     pub(super) fn clear(&mut self) {
         self.states.truncate(1);
+        self.parted.fill(Parted::default());
         self.free.clear();
         for lists in self.lists.drain(..) {
             if self.spare.len() < SPARE {
@@ -143,7 +144,11 @@ impl States {
     pub(super) fn renew_stamps(&mut self) -> bool {
         let due = self.stamp >= NOTHING - RESERVE;
         if due {
-            (self.stamp, self.era_stamp, self.parted) = (0, NOTHING, Parted::default());
+            (self.stamp, self.era_stamp) = (0, NOTHING);
+            for at in 0..PARTED {
+                let parted = std::mem::take(&mut self.parted[at]);
+                self.forget_parted(parted);
+            }
             for state in self.states.iter_mut().skip(1).filter(|state| state.cells != 0) {
                 self.stamp += 1;
                 state.stamp = self.stamp;
@@ -267,7 +272,15 @@ impl States {
     /// Whether very many reads, or for strong accesses atomics, had to be added to lists.
     #[inline]
     pub(super) fn is_crowded(&self, strong: bool) -> bool {
-        self.listed >= CROWDED || strong && self.listed.max(self.chained) >= CROWDED_STRONGLY
+        self.listed >= CROWDED || strong && self.chained >= CROWDED
+    }
+
+    /// Words went to a state as others had before: such histories are few, however long.
+    #[inline]
+    pub(super) fn repeated(&mut self, to: u32) {
+        if self.states[to as usize].lists != 0 {
+            self.listed = self.listed.saturating_sub(1);
+        }
     }
 
     /// Threads have learned of other CTAs so often.
@@ -293,7 +306,7 @@ impl States {
 
     /// Atomics of other CTAs kept in a chain beside the newest.
     fn chain_length(&self) -> usize {
-        if self.chained >= CROWDED { 0 } else { CHAIN }
+        if self.chained >= CHAINED { 0 } else { CHAIN }
     }
 
     /// Whether words in a state were read by threads of one CTA at most, and by this one if at all.
@@ -320,11 +333,12 @@ impl States {
     }
 
     /// The only write of a state, if there is one, and its reads; `None` if more than that is remembered.
-    pub(super) fn readers(&self, state: u32) -> Option<(Option<Past>, SmallVec<[Past; 4]>)> {
+    pub(super) fn readers(&self, state: u32) -> Option<(Option<Past>, &[Past])> {
         let state = &self.states[state as usize];
         let one = |past: Past| past.is_some().then_some(past);
         if state.lists == 0 {
-            return Some((one(state.write), one(state.read).into_iter().collect()));
+            let reads = std::slice::from_ref(&state.read);
+            return Some((one(state.write), if state.read.is_some() { reads } else { &[] }));
         }
         let lists = &self.lists[state.lists as usize - 1];
         let write = match &lists.writes[..] {
@@ -333,7 +347,7 @@ impl States {
             [write] if write.is_plain() => Some(write.past),
             _ => return None,
         };
-        Some((write, SmallVec::from_slice(&lists.reads)))
+        Some((write, &lists.reads))
     }
 
     /// Of a state that has only accesses of some classes: the newest write, the newest reads of two CTAs, and whether
@@ -371,11 +385,8 @@ impl States {
             return None;
         }
         let eye = Eye::new(now, shift);
-        let races = |past: &Past| eye.touches(past.class) && eye.is_unordered(past);
-        if races(write) {
-            return Some(eye.conflict(write, true));
-        }
-        (kind != Kind::Read && races(read)).then(|| eye.conflict(read, false))
+        let race = eye.race_with(write, true);
+        if race.is_some() || kind == Kind::Read { race } else { eye.race_with(read, false) }
     }
 
     /// The cell of a new state with one cell.
@@ -581,10 +592,10 @@ impl States {
     }
 }
 
-/// Makes room for one more: by a quarter, as there may be very many.
-fn reserve<T>(list: &mut Vec<T>) {
+/// Makes room for one more: by a sixteenth, as there may be very many.
+pub(super) fn reserve<T>(list: &mut Vec<T>) {
     if list.len() == list.capacity() {
-        list.reserve_exact(list.len() / 4 + 64);
+        list.reserve_exact(list.len() / 16 + 64);
     }
 }
 

@@ -11,7 +11,7 @@
 //! the readers. Of the observers it is enough to know which CTAs they may be of: in their era nobody else knows of them.
 
 use super::state::{Class, Conflict, Eye, Kind, Now, Past, Write};
-use super::states::{self, States, parts};
+use super::states::{self, PARTED, States, parts};
 
 /// Marks the cell of such a word; the rest of the cell is its tag.
 pub(super) const TABLE: u32 = 1 << 31;
@@ -49,8 +49,8 @@ impl Readers {
 pub(super) struct Parted {
     /// Stamp of the state.
     from: u32,
-    /// States of the readers, with their stamps.
-    to: [(u32, u32); 1 + MORE],
+    /// States of the readers, which it holds as a cell would.
+    to: [u32; 1 + MORE],
 }
 
 /// Ordinary accesses.
@@ -193,9 +193,9 @@ fn look_strongly(
     }
     let (state, shift) = parts(readers.first);
     if cell & WRITTEN != 0 && *observers & member(now.cta) == 0 {
-        let (eye, write) = (Eye::new(now, shift), states.plain(state).0);
-        if eye.touches(write.class) && eye.is_unordered(&write) {
-            return Look::Race(eye.conflict(&write, true));
+        let write = states.plain(state).0;
+        if let Some(conflict) = Eye::new(now, shift).race_with(&write, true) {
+            return Look::Race(conflict);
         }
     }
     Look::Other
@@ -208,7 +208,7 @@ impl States {
             let (state, shift) = parts(cell);
             let (eye, (write, read)) = (Eye::new(now, shift), self.plain(state));
             let past = if writes { write } else { read };
-            (eye.touches(past.class) && eye.is_unordered(&past)).then(|| eye.conflict(&past, writes))
+            eye.race_with(&past, writes)
         };
         let others = readers.more.iter().rev().filter(|&&cell| cell != 0);
         let reads = [readers.first].into_iter().chain(others.copied()).map(|cell| (cell, false));
@@ -274,39 +274,45 @@ impl States {
         }
         let (write, reads) = self.readers(number)?;
         let alike = |past: &Past| !past.class.is_strong() && past.class.mask() == 15;
-        let (first, others) = reads.split_first()?;
+        let (&first, others) = reads.split_first()?;
         let fits = reads.iter().all(alike)
             && write.is_none_or(|write| eye.covers(&write))
             && reads.iter().any(|read| read.cta != now.cta && !eye.covers(read));
         if !fits {
             return None;
         }
+        let none = Past::default();
+        let mut newest = [none; MORE];
+        newest.iter_mut().zip(others.iter().rev()).for_each(|(to, read)| *to = *read);
         if others.is_empty() {
             return Some((
                 Readers { first: old, ..Readers::default() },
                 tag(LAST_ERA, WEAK, write.is_some(), 0),
             ));
         }
-        let parted = &self.parted;
         let from = self.stamp(number);
-        if parted.from == from && parted.to.iter().all(|&(state, stamp)| self.stamp(state) == stamp) {
-            for (state, _) in self.parted.to.into_iter().filter(|to| to.0 != 0) {
-                self.enter(state, 1);
-            }
+        let mut parted = self.parted[from as usize % PARTED];
+        if parted.from == from {
+            parted.to.into_iter().filter(|&to| to != 0).for_each(|to| self.enter(to, 1));
         } else {
-            let none = Past::default();
-            let newest = others.iter().rev().take(MORE).map(|&read| (none, read));
-            self.parted = Parted { from, ..Parted::default() };
-            for (at, (write, read)) in [(write.unwrap_or(none), *first)].into_iter().chain(newest).enumerate()
-            {
-                let state = parts(self.new_plain(write, read, shift)).0;
-                self.parted.to[at] = (state, self.stamp(state));
+            parted = Parted { from, ..Parted::default() };
+            let all = [(write.unwrap_or(none), first)].into_iter().chain(newest.map(|read| (none, read)));
+            for (to, (write, read)) in parted.to.iter_mut().zip(all).filter(|(_, past)| past.1.is_some()) {
+                *to = parts(self.new_plain(write, read, shift)).0;
+                self.enter(*to, 1);
             }
+            let old = std::mem::replace(&mut self.parted[from as usize % PARTED], parted);
+            self.forget_parted(old);
         }
         self.leave(number, 1);
         let [first, more @ ..] =
-            self.parted.to.map(|(state, _)| if state == 0 { 0 } else { states::cell(state, shift) });
+            parted.to.map(|state| if state == 0 { 0 } else { states::cell(state, shift) });
         Some((Readers { first, more }, tag(LAST_ERA, WEAK, write.is_some(), 0)))
+    }
+
+    /// What words left is no longer known.
+    pub(super) fn forget_parted(&mut self, parted: Parted) {
+        parted.to.into_iter().for_each(|to| self.leave(to, 1));
     }
 
     /// The same for a word that is accessed strongly.

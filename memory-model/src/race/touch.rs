@@ -40,6 +40,7 @@ fn words(
     doing: &mut Doing<'_, '_>,
 ) -> bool {
     let lanes = doing.now.lanes;
+    doing.row = !lanes.is_power_of_two();
     let spread = Spread { words_log: count.trailing_zeros(), ..Spread::EVEN };
     let word = |lane: u32| access.addresses[lane as usize & 31] >> 2;
     match pattern_of(access, lanes, 4 * u64::from(count)) {
@@ -67,7 +68,10 @@ fn words(
                 }
             }
         }
-        Pattern::Any => return false,
+        Pattern::Any => {
+            doing.row = false;
+            return false;
+        }
     }
     true
 }
