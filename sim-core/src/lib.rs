@@ -1,7 +1,7 @@
 //! The machine: a warp-level SIMT interpreter for checked PTX modules.
 //!
 //! ```text
-//! Module --decode, once a kernel--> Code --launch--> Grid -> Cta -> Warp --> memory --> observers
+//! Module --decode, once a kernel--> Code --launch--> Grid -> Cluster -> Cta -> Warp --> memory --> observers
 //! ```
 //!
 //! # Invariants

@@ -1,12 +1,15 @@
-//! What a worker does: takes blocks from the grid and runs their warps in turn.
+//! What a worker does: takes clusters from the grid and runs their blocks, and the warps of each, in turn.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
+
+use smallvec::SmallVec;
 
 use super::Pause;
 use super::lockstep::Together;
 use crate::finding::{Finding, FindingKind};
 use crate::machine::Machine;
+use crate::machine::cluster::Cluster;
 use crate::machine::cta::Cta;
 use crate::machine::fault::place;
 use crate::machine::grid::Task;
@@ -28,34 +31,20 @@ const SWAP: u64 = 32;
 /// Bytes of a block's memory that are made ready in the time of a warp instruction.
 const BYTES: u64 = 256;
 
-/// Whether a block is over.
+/// Whether a block or a cluster is over.
 enum End {
     Finished,
     GaveWay,
     Stopped,
 }
 
-impl<'g, O: Observer> Worker<'g, O> {
+impl<O: Observer> Worker<'_, O> {
     pub(crate) fn run(&mut self) {
         let mut task = self.grid.take();
         while !self.grid.stop.load(Relaxed) {
-            let mut cta = match task {
-                Task::Start(index) => {
-                    let spare = self.spare.pop();
-                    let again = spare.is_some();
-                    let mut cta = spare.or_else(|| self.grid.blocks.take()).unwrap_or_default();
-                    self.grid.begin(&mut cta, index, again);
-                    self.spend(cta.bytes() / BYTES);
-                    if O::ACTIVE {
-                        self.observer.block_started(index);
-                    }
-                    let options = self.grid.options;
-                    if options.seed != 0 || options.interleave || options.weak {
-                        self.random = Some(Random::new(self.grid.options.seed, index));
-                    }
-                    cta
-                }
-                Task::Resume(cta) => cta,
+            let mut cluster = match task {
+                Task::Start(index) => self.start(index),
+                Task::Resume(cluster) => cluster,
                 Task::Idle => {
                     std::thread::sleep(std::time::Duration::from_micros(50));
                     task = self.grid.take();
@@ -63,29 +52,107 @@ impl<'g, O: Observer> Worker<'g, O> {
                 }
                 Task::Done => return,
             };
-            task = match self.run_block(&mut cta) {
+            task = match self.run_cluster(&mut cluster) {
                 End::Finished => {
-                    self.stats.blocks += 1;
-                    if let Some(watcher) = self.observer.watcher() {
-                        watcher.block_finished(cta.index);
+                    for mut cta in cluster.blocks {
+                        self.keep_output(&mut cta);
+                        self.spare.push(cta);
                     }
-                    self.keep_output(&mut cta);
-                    self.spare.push(cta);
                     self.grid.take_after_finishing()
                 }
                 End::GaveWay => {
-                    self.grid.put_back(cta);
+                    self.grid.put_back(cluster);
                     self.grid.take()
                 }
                 End::Stopped => {
-                    if self.grid.limited.load(Relaxed) {
-                        self.interrupted(&cta);
+                    for mut cta in cluster.blocks {
+                        if self.grid.limited.load(Relaxed) {
+                            self.interrupted(&cta);
+                        }
+                        self.keep_output(&mut cta);
                     }
-                    self.keep_output(&mut cta);
                     return;
                 }
             };
         }
+    }
+
+    /// A cluster before its first instruction.
+    fn start(&mut self, index: u64) -> Cluster {
+        let mut blocks = SmallVec::new();
+        for rank in 0..self.grid.cluster.count() as u64 {
+            let spare = self.spare.pop();
+            let again = spare.is_some();
+            let mut cta = spare.or_else(|| self.grid.blocks.take()).unwrap_or_default();
+            self.grid.begin(&mut cta, index, rank, again);
+            self.spend(cta.bytes() / BYTES);
+            if O::ACTIVE {
+                self.observer.block_started(cta.index);
+            }
+            blocks.push(cta);
+        }
+        let options = self.grid.options;
+        if options.seed != 0 || options.interleave || options.weak {
+            self.random = Some(Random::new(options.seed, index));
+        }
+        Cluster { blocks, next: 0 }
+    }
+
+    /// Runs the blocks of a cluster in turn, until all are over or another cluster should run.
+    fn run_cluster(&mut self, cluster: &mut Cluster) -> End {
+        if let [cta] = &mut cluster.blocks[..] {
+            return self.run_to_end(cta);
+        }
+        // Turns in a row that blocks gave away.
+        let mut given = 0;
+        loop {
+            let unfinished = cluster.unfinished();
+            if unfinished == 0 {
+                return End::Finished;
+            }
+            self.alone = unfinished == 1;
+            let count = cluster.blocks.len();
+            let first = match &mut self.random {
+                Some(random) => random.below(count as u64) as usize,
+                None => cluster.next,
+            };
+            let mut ranks = (first..count).chain(0..first);
+            let rank = ranks.find(|&rank| !cluster.blocks[rank].is_finished()).unwrap_or(0);
+            cluster.next = if rank + 1 == count { 0 } else { rank + 1 };
+            match self.run_to_end(&mut cluster.blocks[rank]) {
+                End::Finished => given = 0,
+                End::GaveWay => {
+                    given += 1;
+                    if given >= unfinished {
+                        given = 0;
+                        if self.grid.others_wait() {
+                            return End::GaveWay;
+                        }
+                        if !self.grid.exclusive {
+                            std::thread::yield_now();
+                        }
+                    }
+                }
+                End::Stopped => return End::Stopped,
+            }
+        }
+    }
+
+    /// [`Self::run_block`], and what is to be done when it is over.
+    fn run_to_end(&mut self, cta: &mut Cta) -> End {
+        let end = self.run_block(cta);
+        if let End::Finished = end {
+            self.stats.blocks += 1;
+            if let Some(watcher) = self.observer.watcher() {
+                watcher.block_finished(cta.index);
+            }
+        }
+        end
+    }
+
+    /// Whether other blocks could run now: of the cluster, or of others.
+    fn others_wait(&self) -> bool {
+        !self.alone || self.grid.others_wait()
     }
 
     fn keep_output(&mut self, cta: &mut Cta) {
@@ -154,7 +221,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             cta.next_warp = if index + 1 == warps { 0 } else { index + 1 };
             match pause {
                 Pause::Slice | Pause::Blocked if self.grid.options.interleave => {
-                    if self.grid.others_wait() {
+                    if self.others_wait() {
                         return End::GaveWay;
                     }
                 }
@@ -175,9 +242,9 @@ impl<'g, O: Observer> Worker<'g, O> {
     /// Whether a seed lets another block go on here.
     fn swaps(&mut self) -> bool {
         self.grid.options.seed != 0
-            && !self.grid.is_one_block()
+            && !(self.alone && self.grid.is_one_cluster())
             && self.random.as_mut().is_some_and(|random| random.below(SWAP) == 0)
-            && self.grid.others_wait()
+            && self.others_wait()
     }
 
     /// Whether a block that only seems to wait for so many turns should let others run.
@@ -186,7 +253,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             return false;
         }
         *waiting_turns = 0;
-        if self.grid.others_wait() {
+        if self.others_wait() {
             return true;
         }
         if !self.grid.exclusive {

@@ -1,4 +1,4 @@
-//! A launch: what all workers share, and the queue of blocks.
+//! A launch: what all workers share, and the queue of clusters.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use super::cluster::Cluster;
 use super::cta::Cta;
 use super::fault::{self, Fault, Findings};
 use super::kept::{Blocks, Kernel};
@@ -38,12 +39,14 @@ pub(crate) struct Grid<'a> {
     pub functions_by_address: rustc_hash::FxHashMap<u64, u32>,
     /// Blocks a cluster.
     pub cluster: Dim3,
+    /// Clusters in the grid.
+    pub clusters: Dim3,
     pub shared_bytes: u32,
     /// Only one worker runs: accesses need no atomic read-modify-write.
     pub exclusive: bool,
     pub jobs: usize,
     pub level: crate::lanes::SimdLevel,
-    /// Blocks that may be resident at once.
+    /// Clusters that may be resident at once.
     pub resident_limit: u64,
     /// When the launch was asked for, before its kernel was decoded.
     pub began: Instant,
@@ -60,14 +63,14 @@ pub(crate) struct Grid<'a> {
     /// Bytes of it, and of what was left out.
     pub printed: AtomicU64,
     queue: Apart<Mutex<Queue>>,
-    /// The next block to start; beyond the last when all have.
+    /// The next cluster to start; beyond the last when all have.
     next: Apart<AtomicU64>,
     count: u64,
-    /// In which order blocks start, with a seed; otherwise by index.
+    /// In which order clusters start, with a seed; otherwise by index.
     order: Option<Order>,
 }
 
-/// Blocks that wait or run, up to which a seed starts further ones as readily as it lets those go on.
+/// Clusters that wait or run, up to which a seed starts further ones as readily as it lets those go on.
 const FEW: u64 = 4;
 
 /// Has cache lines of its own: workers write to it often, and read what would lie beside it.
@@ -76,9 +79,9 @@ struct Apart<T>(T);
 
 #[derive(Default)]
 struct Queue {
-    /// Blocks that gave way, oldest first.
-    waiting: VecDeque<Box<Cta>>,
-    /// Blocks started and not finished, those that run included.
+    /// Clusters that gave way, oldest first.
+    waiting: VecDeque<Cluster>,
+    /// Clusters started and not finished, those that run included.
     resident: u64,
     /// Chooses what comes next, with [`RunOptions::interleave`] or a seed.
     random: Option<Random>,
@@ -86,13 +89,13 @@ struct Queue {
 
 /// What a worker gets from the queue.
 pub(crate) enum Task {
-    /// Start the block with this linear index.
+    /// Start the cluster with this linear index.
     Start(u64),
-    /// Go on with a block that gave way.
-    Resume(Box<Cta>),
-    /// Others run blocks that may yet give way.
+    /// Go on with a cluster that gave way.
+    Resume(Cluster),
+    /// Others run clusters that may yet give way.
     Idle,
-    /// All blocks are finished.
+    /// All clusters are finished.
     Done,
 }
 
@@ -118,7 +121,9 @@ impl<'a> Grid<'a> {
             jobs => jobs,
         };
         let code = &*kernel.code;
-        let count = launch.grid.count() as u64;
+        let (grid, shape) = (launch.grid, cluster);
+        let clusters = Dim3::new(grid.x / shape.x, grid.y / shape.y, grid.z / shape.z);
+        let count = clusters.count() as u64;
         // Weak memory is one lane's at a time.
         let jobs = if options.weak { 1 } else { jobs.min(count.max(1) as usize) };
         let functions_by_address = code
@@ -142,11 +147,12 @@ impl<'a> Grid<'a> {
             launch,
             functions_by_address,
             cluster,
+            clusters,
             shared_bytes: code.shared.static_end + launch.shared_bytes,
             exclusive: jobs == 1 && options.alone,
             jobs,
             level,
-            resident_limit,
+            resident_limit: (resident_limit / cluster.count().max(1) as u64).max(1),
             began,
             started: Instant::now(),
             fuel: AtomicU64::new(options.max_instructions.unwrap_or(u64::MAX)),
@@ -165,7 +171,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// The next thing to do. New blocks go before ones that gave way, as long as there is room: the
+    /// The next thing to do. New clusters go before ones that gave way, as long as there is room: the
     /// one that waits may wait for them. A seed delays them, but not for ever.
     pub(crate) fn take(&self) -> Task {
         let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,13 +195,13 @@ impl<'a> Grid<'a> {
             }
             _ => queue.waiting.pop_front(),
         };
-        if let Some(cta) = next {
-            return Task::Resume(cta);
+        if let Some(cluster) = next {
+            return Task::Resume(cluster);
         }
         if queue.resident == 0 { Task::Done } else { Task::Idle }
     }
 
-    /// The next block to start.
+    /// The next cluster to start.
     fn start(&self) -> Option<u64> {
         // Far from wrapping around: each worker asks but once more after the last.
         let next = if self.are_left() { self.next.0.fetch_add(1, Relaxed) } else { self.count };
@@ -203,12 +209,12 @@ impl<'a> Grid<'a> {
         (next < self.count).then(|| nth(next))
     }
 
-    /// Whether there are blocks to start.
+    /// Whether there are clusters to start.
     fn are_left(&self) -> bool {
         self.next.0.load(Relaxed) < self.count
     }
 
-    /// Notes that a block is finished; the next thing to do. A new block takes its place without a lock.
+    /// Notes that a cluster is finished; the next thing to do. A new one takes its place without a lock.
     pub(crate) fn take_after_finishing(&self) -> Task {
         if let Some(next) = self.start() {
             return Task::Start(next);
@@ -217,24 +223,24 @@ impl<'a> Grid<'a> {
         self.take()
     }
 
-    /// Whether there is only one block.
-    pub(crate) fn is_one_block(&self) -> bool {
+    /// Whether there is only one cluster.
+    pub(crate) fn is_one_cluster(&self) -> bool {
         self.count == 1
     }
 
-    /// Whether a block that waits for others should let them run.
+    /// Whether a cluster that waits for others should let them run.
     pub(crate) fn others_wait(&self) -> bool {
         let queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         !queue.waiting.is_empty() || self.are_left() && queue.resident < self.resident_limit
     }
 
-    /// Puts back a block that gave way.
-    pub(crate) fn put_back(&self, cta: Box<Cta>) {
+    /// Puts back a cluster that gave way.
+    pub(crate) fn put_back(&self, cluster: Cluster) {
         let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.waiting.push_back(cta);
+        queue.waiting.push_back(cluster);
     }
 
-    /// Notes that a block is finished.
+    /// Notes that a cluster is finished.
     fn finished(&self) {
         let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         queue.resident -= 1;

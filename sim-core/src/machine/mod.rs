@@ -2,6 +2,7 @@
 //! [`crate::engine`].
 
 pub(crate) mod barrier;
+pub(crate) mod cluster;
 pub(crate) mod cta;
 pub(crate) mod fault;
 pub(crate) mod grid;

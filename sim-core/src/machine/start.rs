@@ -8,20 +8,27 @@ use crate::launch::Dim3;
 use crate::memory::Written;
 
 impl Grid<'_> {
-    /// Makes `cta` the block with linear index `index`, before its first instruction. `again`: it was another block
-    /// of this launch.
-    pub(crate) fn begin(&self, cta: &mut Cta, index: u64, again: bool) {
+    /// Makes `cta` the block of a rank in a cluster, before its first instruction. `again`: it was another block of this
+    /// launch.
+    pub(crate) fn begin(&self, cta: &mut Cta, cluster: u64, rank: u64, again: bool) {
         let launch = self.launch;
         let threads = launch.block.count() as u64;
         let warps = threads.div_ceil(32) as usize;
-        cta.index = index;
-        cta.position = launch.grid.position(index);
-        cta.cluster_position = Dim3::new(
-            cta.position.x % self.cluster.x,
-            cta.position.y % self.cluster.y,
-            cta.position.z % self.cluster.z,
-        );
-        cta.multiprocessor = (index % u64::from(self.config.multiprocessors)) as u32;
+        let shape = self.cluster;
+        if shape == Dim3::ONE {
+            (cta.index, cta.position) = (cluster, launch.grid.position(cluster));
+            cta.cluster_position = Dim3::new(0, 0, 0);
+        } else {
+            let (first, inside) = (self.clusters.position(cluster), shape.position(rank));
+            cta.position = Dim3::new(
+                first.x * shape.x + inside.x,
+                first.y * shape.y + inside.y,
+                first.z * shape.z + inside.z,
+            );
+            cta.index = launch.grid.index(cta.position);
+            cta.cluster_position = inside;
+        }
+        cta.multiprocessor = (cta.index % u64::from(self.config.multiprocessors)) as u32;
         cta.warps.resize_with(warps, Warp::default);
         for (at, warp) in cta.warps.iter_mut().enumerate() {
             warp.reset(self.code, at as u32, lanes_of(threads, at as u32));

@@ -29,6 +29,8 @@ pub(crate) struct Worker<'g, O> {
     pub random: Option<Random>,
     #[allow(clippy::vec_box, reason = "blocks move between workers and the queue as boxes")]
     pub spare: Vec<Box<Cta>>,
+    /// The running block is the only one of its cluster that is not over.
+    pub alone: bool,
     /// Warp instructions that may run before the shared limit is asked again.
     fuel: u64,
     /// Work done since the last look at the clock, in warp instructions.
@@ -57,6 +59,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             params: grid.launch.params.clone(),
             random: None,
             spare: Vec::new(),
+            alone: true,
             fuel: 0,
             work: 0,
             tile: None,

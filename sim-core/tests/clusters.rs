@@ -1,0 +1,74 @@
+//! Clusters: their blocks are resident together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
+
+/// Each block of a pair waits for the other, where a device has room for two blocks.
+#[test]
+fn blocks_of_a_cluster_run_together_whatever_starts_first() {
+    let text = "
+        .version 8.0\n.target sm_90\n.address_size 64
+        .visible .entry pair(.param .u64 flags, .param .u64 ranks) .reqnctapercluster 1, 2, 1
+        {
+            .reg .b64 %flags, %at, %other; .reg .b32 %x, %y, %block, %v; .reg .pred %p;
+            ld.param.u64 %flags, [flags];
+            mov.u32 %x, %ctaid.x;
+            mov.u32 %y, %ctaid.y;
+            mad.lo.u32 %block, %y, 8, %x;
+            mad.wide.u32 %at, %block, 4, %flags;
+            st.release.gpu.global.u32 [%at], 1;
+            xor.b32 %y, %y, 1;
+            mad.lo.u32 %block, %y, 8, %x;
+            mad.wide.u32 %other, %block, 4, %flags;
+        again:
+            ld.acquire.gpu.global.u32 %v, [%other];
+            setp.eq.u32 %p, %v, 0;
+            @%p bra again;
+            ld.param.u64 %flags, [ranks];
+            mov.u32 %y, %ctaid.y;
+            mad.lo.u32 %block, %y, 8, %x;
+            mad.wide.u32 %at, %block, 4, %flags;
+            mov.u32 %v, %cluster_ctarank;
+            mov.u32 %x, %clusterid.x;
+            mad.lo.u32 %v, %x, 10, %v;
+            mov.u32 %x, %clusterid.y;
+            mad.lo.u32 %v, %x, 100, %v;
+            st.global.u32 [%at], %v;
+            ret;
+        }";
+    let source = ptx_frontend::Source::new("pair.ptx", text.as_bytes().to_vec());
+    let module = Arc::new(ptx_frontend::parse(source).module.unwrap());
+    let config = DeviceConfig { multiprocessors: 2, ..DeviceConfig::h200() };
+    let grid = Dim3::new(8, 4, 1);
+    let expected: Vec<u32> = (0..32).map(|block| block / 8 % 2 + block % 8 * 10 + block / 16 * 100).collect();
+    for jobs in [1, 2] {
+        for seed in 0..8 {
+            let simulator = Simulator::new(config.clone());
+            let flags = simulator.alloc(128, "flags").unwrap();
+            let ranks = simulator.alloc(128, "ranks").unwrap();
+            simulator.write(flags, &[0; 128]).unwrap();
+            let module = simulator.load(module.clone()).unwrap();
+            let launch = Launch {
+                kernel: "pair".into(),
+                grid,
+                block: Dim3::new(32, 1, 1),
+                cluster: None,
+                // One block a multiprocessor.
+                shared_bytes: 120_000,
+                params: [flags.to_le_bytes(), ranks.to_le_bytes()].concat(),
+                cooperative: false,
+            };
+            let options =
+                RunOptions { jobs, seed, timeout: Some(Duration::from_secs(60)), ..RunOptions::default() };
+            let report = simulator.launch(module, &launch, &options).unwrap();
+            assert_eq!(report.outcome, Outcome::Completed, "{jobs} jobs, seed {seed}: {:?}", report.findings);
+            let mut bytes = [0; 128];
+            simulator.read(ranks, &mut bytes).unwrap();
+            let found: Vec<u32> =
+                bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+            assert_eq!(found, expected);
+        }
+    }
+}
