@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 
 use serde::{Deserialize, Serialize};
-use sim_core::FindingKind;
+use sim_core::{FindingKind, LaunchError};
 
 /// A `CUresult` or a `cudaError_t`: the two have the same numbers for the same errors, and the second has some more.
 ///
@@ -244,8 +244,20 @@ impl From<sim_core::Error> for Status {
             E::OutOfMemory { .. } | E::HostMemory { .. } => Status::OUT_OF_MEMORY,
             E::UndefinedSymbol(_) => Status::SHARED_OBJECT_SYMBOL_NOT_FOUND,
             E::Unsupported(_) => Status::NOT_SUPPORTED,
-            E::InvalidLaunch(_) | E::InvalidAddress(_) => Status::INVALID_VALUE,
+            E::InvalidLaunch(error) => error.into(),
+            E::InvalidAddress(_) => Status::INVALID_VALUE,
             _ => Status::UNKNOWN,
+        }
+    }
+}
+
+impl From<LaunchError> for Status {
+    fn from(error: LaunchError) -> Self {
+        match error {
+            LaunchError::Resources => Status::LAUNCH_OUT_OF_RESOURCES,
+            LaunchError::Cooperative { .. } => Status::COOPERATIVE_LAUNCH_TOO_LARGE,
+            LaunchError::Cluster { .. } | LaunchError::ClusterSize => Status::INVALID_CLUSTER_SIZE,
+            _ => Status::INVALID_VALUE,
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use runtime::{Context, Event, ExecGraph, Function, Graph, Module, Result, Status, Stream};
+use runtime::{
+    Array, Context, Event, ExecGraph, Function, Graph, GreenContext, Module, Result, Status, Stream,
+};
 use rustc_hash::FxHashMap;
 
-use crate::driver::array::Array;
-use crate::driver::green::{Green, Part};
+use crate::driver::green::Part;
 use crate::driver::library::{Kernel, Library};
 use crate::driver::link::Link;
 use crate::driver::pool::Pool;
@@ -54,7 +55,7 @@ pub(crate) trait Kind: Clone {
 
 objects! {
     Context: Arc<Context>, INVALID_CONTEXT;
-    GreenContext: Arc<Green>, INVALID_VALUE;
+    GreenContext: Arc<GreenContext>, INVALID_VALUE;
     Module: Arc<Module>, INVALID_HANDLE;
     Function: Arc<Function>, INVALID_HANDLE;
     Library: Arc<Library>, INVALID_HANDLE;

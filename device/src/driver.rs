@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cuda_abi::Status;
+use cuda_abi::numbers::device_attribute as a;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Api, RawDevice, Refusal};
@@ -156,12 +157,6 @@ impl Driver {
     }
 
     fn query(&self, index: u32) -> Result<(RawDevice, Properties), CallError> {
-        /// `CU_DEVICE_ATTRIBUTE_…`
-        const MULTIPROCESSORS: c_int = 16;
-        const CAPABILITY_MAJOR: c_int = 75;
-        const CAPABILITY_MINOR: c_int = 76;
-        const SHARED_PER_BLOCK_OPTIN: c_int = 97;
-
         let (mut device, mut memory) = (0, 0);
         let mut name: [c_char; 256] = [0; 256];
         // SAFETY: the driver is initialised; every pointer is to a variable of the type that is written, and
@@ -181,10 +176,11 @@ impl Driver {
         let properties = Properties {
             index,
             name,
-            sm: (attribute(CAPABILITY_MAJOR)? * 10 + attribute(CAPABILITY_MINOR)?) as u16,
-            multiprocessors: attribute(MULTIPROCESSORS)?,
+            sm: (attribute(a::COMPUTE_CAPABILITY_MAJOR)? * 10 + attribute(a::COMPUTE_CAPABILITY_MINOR)?)
+                as u16,
+            multiprocessors: attribute(a::MULTIPROCESSOR_COUNT)?,
             memory: memory as u64,
-            shared_per_block: attribute(SHARED_PER_BLOCK_OPTIN)?,
+            shared_per_block: attribute(a::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
         };
         Ok((device, properties))
     }

@@ -7,7 +7,7 @@ use std::ffi::{CString, c_uint, c_void};
 use cuda_abi::numbers::{jit_input, jit_option};
 use cuda_abi::{Handle, Status};
 use ptx_frontend::{Module, StateSpace, Symbol, TargetKind};
-use sim_core::{Error, Launch};
+use sim_core::{Error, Launch, LaunchError};
 
 use crate::context::Context;
 use crate::device::OptLevel;
@@ -168,9 +168,8 @@ impl Loaded {
         };
         let (_, wanted) = self.kernels.iter().find(|(known, _)| known == name).ok_or_else(missing)?;
         if launch.params.len() as u64 != *wanted {
-            let given = launch.params.len();
-            let text = format!("the parameter buffer has {given} bytes, `{name}` takes {wanted}");
-            return Err(Error::InvalidLaunch(text));
+            let (kernel, given) = (name.to_owned(), launch.params.len() as u64);
+            return Err(LaunchError::Params { kernel, given, wanted: *wanted }.into());
         }
         if let Some(&function) = self.functions.get(name) {
             return Ok(function);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use cuda_abi::driver::{LaunchAttribute, LaunchConfig};
 use cuda_abi::numbers::{function_attribute, launch_attribute};
 use cuda_abi::{Handle, Status};
-use sim_core::{Error, Launch};
+use sim_core::{DeviceConfig, Error, Launch, LaunchError};
 
 use crate::context::Context;
 use crate::error::CallError;
@@ -14,13 +14,11 @@ use crate::fault::Stop;
 
 /// Starts a kernel in the context, which is current. `Err` means that nothing was started.
 pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Result<(), Error> {
-    /// What may be asked for without saying so before.
-    const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
-    const PORTABLE_CLUSTER: u128 = 8;
-
+    // What may be asked for without saying so before is the same on all devices.
+    let limits = DeviceConfig::h200();
     let api = &context.api;
     let rejected = |error: CallError| rejected(&error, launch);
-    if launch.shared_bytes > SHARED_WITHOUT_ASKING {
+    if launch.shared_bytes > limits.shared_unasked {
         let bytes = i32::try_from(launch.shared_bytes).unwrap_or(i32::MAX);
         // SAFETY: the function belongs to a loaded module.
         unsafe { api.function_set(function, function_attribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes) }
@@ -37,7 +35,7 @@ pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Res
     }
     if let Some(cluster) = launch.cluster {
         attribute(launch_attribute::CLUSTER_DIMENSION, &[cluster.x, cluster.y, cluster.z]);
-        if cluster.count() > PORTABLE_CLUSTER {
+        if cluster.count() > u128::from(limits.portable_cluster) {
             // SAFETY: as above.
             unsafe { api.function_set(function, function_attribute::NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) }
                 .map_err(rejected)?;
@@ -76,7 +74,7 @@ fn rejected(error: &CallError, launch: &Launch) -> Error {
         Status::INVALID_VALUE
         | Status::LAUNCH_OUT_OF_RESOURCES
         | Status::COOPERATIVE_LAUNCH_TOO_LARGE
-        | Status::INVALID_CLUSTER_SIZE => Error::InvalidLaunch(what),
+        | Status::INVALID_CLUSTER_SIZE => LaunchError::Refused(what).into(),
         _ => Error::Backend(what),
     }
 }

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use sim_core::{Dim3, Error, Launch};
+use sim_core::{Dim3, Error, Launch, LaunchError};
 
 use crate::device::Options;
 use crate::driver::{DriverVersion, Properties};
@@ -113,7 +113,7 @@ impl From<Error> for Refusal {
         match error {
             Error::NoSuchKernel { name, candidates } => Self::NoSuchKernel { name, candidates },
             Error::NoSuchVariable(name) => Self::NoSuchVariable(name),
-            Error::InvalidLaunch(text) => Self::InvalidLaunch(text),
+            Error::InvalidLaunch(error) => Self::InvalidLaunch(error.to_string()),
             Error::OutOfMemory { requested, available, total } => {
                 Self::OutOfMemory { requested, available, total }
             }
@@ -132,7 +132,7 @@ impl From<Refusal> for Error {
         match refusal {
             Refusal::NoSuchKernel { name, candidates } => Self::NoSuchKernel { name, candidates },
             Refusal::NoSuchVariable(name) => Self::NoSuchVariable(name),
-            Refusal::InvalidLaunch(text) => Self::InvalidLaunch(text),
+            Refusal::InvalidLaunch(text) => LaunchError::Refused(text).into(),
             Refusal::OutOfMemory { requested, available, total } => {
                 Self::OutOfMemory { requested, available, total }
             }

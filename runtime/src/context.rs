@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use cuda_abi::{Result, Status};
@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::device::Device;
 use crate::engine::{Engine, Op, RunBy, Task};
 use crate::graph::{ExecGraph, Node, ordered};
+use crate::green::GreenContext;
 use crate::host::{Host, Launched, Launching, Picked};
 use crate::memory::{Allocation, Kind};
 use crate::operation::{Compare, KernelCall, Operation};
@@ -35,6 +36,8 @@ pub struct Context {
     pub cache_config: AtomicU32,
     /// The legacy default stream.
     pub legacy: Arc<Stream>,
+    /// The green context that it is.
+    pub(crate) green: OnceLock<Weak<GreenContext>>,
     /// What a fault left; 0 is none.
     fault: AtomicU32,
     /// A launch came to an instruction that is not supported, and nobody was told yet.
@@ -56,8 +59,6 @@ struct Order {
     orphans: Vec<Arc<Op>>,
 }
 
-/// Bytes in which parts of the second-level cache are set aside.
-const PERSISTING: u64 = 3_932_160;
 /// Most threads in a grid that one worker runs: starting a second one takes as long.
 const SMALL_GRID: u128 = 4096;
 
@@ -85,6 +86,7 @@ impl Context {
             flags: AtomicU32::new(flags),
             cache_config: AtomicU32::new(0),
             legacy: Stream::new(weak.clone(), StreamKind::Legacy, 0),
+            green: OnceLock::new(),
             fault: AtomicU32::new(0),
             refused: AtomicBool::new(false),
             destroyed: AtomicBool::new(false),
@@ -458,7 +460,7 @@ impl Context {
             3 | 9 => return Err(Status::UNSUPPORTED_LIMIT),
             4 => 2048,
             5 => 64,
-            6 => 3 * PERSISTING,
+            6 => 3 * self.device.simulator.config().persisting_unit,
             7 | 8 => 0,
             _ => return Err(Status::INVALID_VALUE),
         };
@@ -479,7 +481,7 @@ impl Context {
             1 => round(64 << 10, 512 << 10),
             2 => round(64 << 10, 4 << 20),
             5 if value > 128 => Err(Status::INVALID_VALUE),
-            6 => round(PERSISTING, 0),
+            6 => round(self.device.simulator.config().persisting_unit, 0),
             _ => Ok(value),
         }?;
         if limit == 2 && !self.device.simulator.set_heap(value) {

@@ -17,12 +17,14 @@
 //! C types and handles; the program's memory, which it reaches through [`Host`].
 #![forbid(unsafe_code)]
 
+mod array;
 pub mod attributes;
 mod context;
 mod copy;
 mod device;
 pub mod engine;
 mod graph;
+mod green;
 mod host;
 pub mod image;
 mod memory;
@@ -31,11 +33,13 @@ mod occupancy;
 mod operation;
 mod stream;
 
+pub use array::{Array, ArrayShape, Element, Format};
 pub use context::{Context, Limit};
 pub use copy::{Area, Copy, Fill, Place};
 pub use cuda_abi::{Result, Status};
 pub use device::{Device, Runtime};
 pub use graph::{Counted, Edge, EdgeKind, ExecGraph, Graph, Node};
+pub use green::{GreenContext, Multiprocessors, Split};
 pub use host::{Completed, Host, Launched, Launching, Picked};
 pub use memory::{Allocation, Kind, Memory};
 pub use module::{Function, Linked, Module, check, compile};

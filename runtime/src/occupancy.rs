@@ -4,11 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::numbers::function_attribute;
 use cuda_abi::{Result, Status};
-use sim_core::Dim3;
+use sim_core::{Dim3, LaunchError, check_cluster, check_declared};
 
 use crate::module::Function;
-
-const ANY_CLUSTER: usize = function_attribute::NON_PORTABLE_CLUSTER_SIZE_ALLOWED as usize;
 
 /// What a launch asks for.
 #[derive(Clone, Copy, Debug)]
@@ -69,46 +67,21 @@ pub fn potential_block_size(
     Ok((blocks * context.device.simulator.config().multiprocessors, size))
 }
 
-/// Blocks of a kernel with clusters that a multiprocessor takes at most.
-const MOST_IN_CLUSTERS: u32 = 8;
-
-/// Multiprocessors that can hold one cluster, as they are grouped on an H200: graphics processing clusters, of which
-/// chips have more or fewer parts, and pairs that stand alone. All have one answer, that of the recorded chip.
-const GROUPS: &[u32] = &[18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2];
-
-/// The groups of a device with so many multiprocessors.
-fn groups(mut multiprocessors: u32) -> Vec<u32> {
-    if multiprocessors == GROUPS.iter().sum() {
-        return GROUPS.to_vec();
-    }
-    let mut groups = Vec::new();
-    while multiprocessors > 0 {
-        groups.push(multiprocessors.min(16));
-        multiprocessors -= multiprocessors.min(16);
-    }
-    groups
-}
-
 /// Clusters of a kernel that are resident at once; none if the launch has none.
 ///
 /// # Errors
 /// `INVALID_VALUE` for an impossible grid or block, `INVALID_CLUSTER_SIZE`, and those of the kernel.
 pub fn active_clusters(function: &Function, launch: &LaunchConfig) -> Result<u32> {
     let context = function.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
-    let multiprocessors = context.device.simulator.config().multiprocessors;
     let (threads, grid) = (launch.block.count(), launch.grid);
     if threads == 0 || grid.count() == 0 {
         return Err(Status::INVALID_VALUE);
     }
-    let any_size = function.attributes[ANY_CLUSTER].load(Relaxed) != 0;
-    let Some(cluster) = cluster_of(function, launch, if any_size { u128::MAX } else { 8 })? else {
-        return Ok(0);
-    };
+    let portable = context.device.simulator.config().portable_cluster;
+    let most = if takes_any_cluster(function) { u128::MAX } else { u128::from(portable) };
+    let Some(cluster) = cluster_of(function, launch, most)? else { return Ok(0) };
     let blocks = active_blocks(function, u32::try_from(threads).unwrap_or(u32::MAX), launch.shared)?;
-    let blocks = u128::from(blocks.min(MOST_IN_CLUSTERS));
-    let size = cluster.count();
-    let fits = groups(multiprocessors).into_iter().map(u128::from).filter(|&group| group >= size);
-    Ok(fits.map(|group| (blocks * group / size) as u32).sum())
+    Ok(context.device.simulator.config().resident_clusters(blocks, cluster))
 }
 
 /// The largest cluster of a kernel of which one fits, 0 if none does.
@@ -119,14 +92,19 @@ pub fn potential_cluster_size(function: &Function, launch: &LaunchConfig) -> Res
     active_clusters(function, launch)?;
     let blocks =
         active_blocks(function, u32::try_from(launch.block.count()).unwrap_or(u32::MAX), launch.shared)?;
-    let any_size = function.attributes[ANY_CLUSTER].load(Relaxed) != 0;
-    Ok(if blocks == 0 {
-        0
-    } else if any_size {
-        16
-    } else {
-        8
-    })
+    Ok(if blocks == 0 { 0 } else { largest_cluster(function)? })
+}
+
+/// Whether a kernel takes clusters that not every device takes.
+fn takes_any_cluster(function: &Function) -> bool {
+    function.attributes[function_attribute::NON_PORTABLE_CLUSTER_SIZE_ALLOWED as usize].load(Relaxed) != 0
+}
+
+/// Blocks of the largest cluster that a kernel takes.
+fn largest_cluster(function: &Function) -> Result<u32> {
+    let context = function.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
+    let config = context.device.simulator.config();
+    Ok(if takes_any_cluster(function) { config.largest_cluster } else { config.portable_cluster })
 }
 
 /// The cluster of a launch, which is given or the kernel's.
@@ -135,18 +113,16 @@ fn cluster_of(function: &Function, launch: &LaunchConfig, most: u128) -> Result<
     let given = launch.cluster.filter(|&cluster| cluster != Dim3::new(0, 0, 0));
     let declared = function.declared_cluster();
     let cluster = match (given, declared) {
-        (Some(given), Some(declared)) if given != declared => return Err(Status::INVALID_CLUSTER_SIZE),
+        (Some(given), Some(declared)) if given != declared => return Err(LaunchError::ClusterSize.into()),
         (given, _) => given.or(function.required_cluster()),
     };
     let Some(cluster) = cluster else {
         // The kernel asks for one and does not say which.
-        return if tuning.explicit_cluster { Err(Status::INVALID_CLUSTER_SIZE) } else { Ok(None) };
+        return if tuning.explicit_cluster { Err(LaunchError::ClusterSize.into()) } else { Ok(None) };
     };
     let most = most.min(tuning.max_cluster_rank.map_or(most, u128::from));
-    let divides = |blocks: u32, by: u32| by > 0 && blocks.is_multiple_of(by);
-    let grid = launch.grid;
-    let fits = divides(grid.x, cluster.x) && divides(grid.y, cluster.y) && divides(grid.z, cluster.z);
-    if fits && cluster.count() <= most { Ok(Some(cluster)) } else { Err(Status::INVALID_CLUSTER_SIZE) }
+    check_cluster(launch.grid, cluster)?;
+    if cluster.count() <= most { Ok(Some(cluster)) } else { Err(LaunchError::ClusterSize.into()) }
 }
 
 /// Checks a launch as CUDA does when it is asked for; returns its cluster, given or the kernel's.
@@ -156,36 +132,19 @@ fn cluster_of(function: &Function, launch: &LaunchConfig, most: u128) -> Result<
 pub fn check_launch(function: &Function, launch: &LaunchConfig) -> Result<Option<Dim3>> {
     let context = function.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
     let config = context.device.simulator.config();
-    let (grid, block) = (launch.grid, launch.block);
-    let threads = block.count();
-    let grid_fits = grid.count() > 0 && grid.x <= config.grid_x && grid.y <= 65_535 && grid.z <= 65_535;
-    let block_fits = threads > 0 && block.x <= 1024 && block.y <= 1024 && block.z <= 64;
-    if !grid_fits || !block_fits || threads > u128::from(config.threads_per_block) {
-        return Err(Status::INVALID_VALUE);
+    config.check_extents(launch.grid, launch.block)?;
+    check_declared(function.declared(), launch.block)?;
+    let granted = function.granted_shared()?;
+    if launch.shared > granted {
+        let (shared, most) = (u64::from(launch.shared), u64::from(granted));
+        return Err(LaunchError::Shared { shared, dynamic: launch.shared, most }.into());
     }
-    let tuning = &function.declared().tuning;
-    if tuning.required_threads.is_some_and(|required| required != [block.x, block.y, block.z]) {
-        return Err(Status::INVALID_VALUE);
+    let threads = launch.block.count() as u32;
+    if threads > function.max_threads()? {
+        return Err(LaunchError::Resources.into());
     }
-    let most_declared = tuning.max_threads.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z));
-    if most_declared.is_some_and(|most| threads > u128::from(most)) {
-        return Err(Status::INVALID_VALUE);
-    }
-    if launch.shared > function.granted_shared()? {
-        return Err(Status::INVALID_VALUE);
-    }
-    if threads > u128::from(function.max_threads()?) {
-        return Err(Status::LAUNCH_OUT_OF_RESOURCES);
-    }
-    let most = if function.attributes[ANY_CLUSTER].load(Relaxed) != 0 { 16 } else { 8 };
-    let cluster = cluster_of(function, launch, most)?;
-    let blocks = active_blocks(function, threads as u32, launch.shared)?;
-    if blocks == 0 {
-        return Err(Status::LAUNCH_OUT_OF_RESOURCES);
-    }
-    let resident = u128::from(blocks) * u128::from(config.multiprocessors);
-    if launch.cooperative && grid.count() > resident {
-        return Err(Status::COOPERATIVE_LAUNCH_TOO_LARGE);
-    }
+    let cluster = cluster_of(function, launch, u128::from(largest_cluster(function)?))?;
+    let blocks = active_blocks(function, threads, launch.shared)?;
+    config.check_residency(blocks, launch.grid, launch.cooperative)?;
     Ok(cluster)
 }

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use isa::Dim3;
+
+use crate::error::LaunchError;
 use crate::memory::window;
 
 /// Limits and properties of the simulated device.
@@ -29,8 +32,22 @@ pub struct DeviceConfig {
     pub blocks_per_multiprocessor: u32,
     /// Threads a block.
     pub threads_per_block: u32,
-    /// Largest grid in x; y and z end at 65,535.
-    pub grid_x: u32,
+    /// Largest extents of a block.
+    pub block: Dim3,
+    /// Largest extents of a grid.
+    pub grid: Dim3,
+    /// Bytes of shared memory that a launch may ask for without saying so before.
+    pub shared_unasked: u32,
+    /// Bytes of constant memory.
+    pub constant: u32,
+    /// Blocks of the largest cluster that every device of the architecture takes.
+    pub portable_cluster: u32,
+    /// Blocks of the largest cluster that this device takes from kernels that allow it.
+    pub largest_cluster: u32,
+    /// Multiprocessors that are given together to a part of the device.
+    pub multiprocessor_unit: u32,
+    /// Bytes in which parts of the second-level cache are set aside.
+    pub persisting_unit: u64,
     /// Bytes of the heap that kernels allocate from.
     pub heap: u64,
     /// Remembers which bytes of memory were written, for [`crate::RunOptions::initcheck`].
@@ -62,7 +79,14 @@ impl DeviceConfig {
             threads_per_multiprocessor: 2048,
             blocks_per_multiprocessor: 32,
             threads_per_block: 1024,
-            grid_x: i32::MAX as u32,
+            block: Dim3::new(1024, 1024, 64),
+            grid: Dim3::new(i32::MAX as u32, 65_535, 65_535),
+            shared_unasked: 48 << 10,
+            constant: 64 << 10,
+            portable_cluster: 8,
+            largest_cluster: 16,
+            multiprocessor_unit: 8,
+            persisting_unit: 3_932_160,
             heap: 8 << 20,
             track_initialization: false,
             global_addresses: window::GLOBAL,
@@ -90,6 +114,107 @@ impl DeviceConfig {
     }
 }
 
+/// Blocks of a kernel with clusters that a multiprocessor takes at most.
+const MOST_IN_CLUSTERS: u32 = 8;
+
+/// Multiprocessors that can hold one cluster, as they are grouped on an H200: graphics processing clusters, of which
+/// chips have more or fewer parts, and pairs that stand alone. All have one answer, that of the recorded chip.
+const GROUPS: &[u32] = &[18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2];
+
+/// Whether a launch is possible: the one check, of which backends and host interfaces ask the parts that they know.
+impl DeviceConfig {
+    /// Clusters of so many blocks that are resident at once, of which `blocks` fit on a multiprocessor.
+    pub fn resident_clusters(&self, blocks: u32, cluster: Dim3) -> u32 {
+        let size = cluster.count();
+        let blocks = u128::from(blocks.min(MOST_IN_CLUSTERS));
+        let fits = self.groups().into_iter().map(u128::from).filter(|&group| group >= size);
+        fits.map(|group| (blocks * group / size) as u32).sum()
+    }
+
+    /// The multiprocessors that can hold one cluster.
+    fn groups(&self) -> Vec<u32> {
+        let mut left = self.multiprocessors;
+        if left == GROUPS.iter().sum() {
+            return GROUPS.to_vec();
+        }
+        let mut groups = Vec::new();
+        while left > 0 {
+            groups.push(left.min(16));
+            left -= left.min(16);
+        }
+        groups
+    }
+
+    /// Whether a device takes a grid and a block of these extents.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check_extents(&self, grid: Dim3, block: Dim3) -> Result<(), LaunchError> {
+        let within = |dim: Dim3, most: Dim3| dim.x <= most.x && dim.y <= most.y && dim.z <= most.z;
+        let threads = block.count();
+        if threads == 0 || grid.count() == 0 {
+            return Err(LaunchError::Empty { grid, block });
+        }
+        if threads > u128::from(self.threads_per_block) {
+            return Err(LaunchError::Threads { block, threads, most: self.threads_per_block });
+        }
+        if !within(block, self.block) {
+            return Err(LaunchError::Block { block, most: self.block });
+        }
+        if !within(grid, self.grid) {
+            return Err(LaunchError::Grid { grid, most: self.grid });
+        }
+        Ok(())
+    }
+
+    /// Blocks that are resident at once when `blocks` fit on a multiprocessor.
+    ///
+    /// # Errors
+    /// None fits, or not all of a cooperative launch.
+    pub fn check_residency(&self, blocks: u32, grid: Dim3, cooperative: bool) -> Result<u64, LaunchError> {
+        if blocks == 0 {
+            return Err(LaunchError::Resources);
+        }
+        let resident = u64::from(blocks) * u64::from(self.multiprocessors);
+        if cooperative && grid.count() > u128::from(resident) {
+            return Err(LaunchError::Cooperative { blocks: grid.count(), resident });
+        }
+        Ok(resident)
+    }
+}
+
+/// Whether a block has the threads that a kernel declares.
+///
+/// # Errors
+/// It has others than required, or more than declared.
+pub fn check_declared(kernel: &ptx_frontend::Function, block: Dim3) -> Result<(), LaunchError> {
+    let tuning = &kernel.tuning;
+    if let Some([x, y, z]) = tuning.required_threads
+        && block != Dim3::new(x, y, z)
+    {
+        let (kernel, required) = (kernel.name.to_string(), Dim3::new(x, y, z));
+        return Err(LaunchError::RequiredThreads { kernel, required, block });
+    }
+    let most = tuning.max_threads.map(|[x, y, z]| u128::from(x) * u128::from(y) * u128::from(z));
+    match most {
+        Some(most) if block.count() > most => {
+            let (kernel, threads) = (kernel.name.to_string(), block.count());
+            Err(LaunchError::DeclaredThreads { kernel, most, threads })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a grid is made of whole clusters.
+///
+/// # Errors
+/// It is not.
+pub fn check_cluster(grid: Dim3, cluster: Dim3) -> Result<(), LaunchError> {
+    let divides = |blocks: u32, by: u32| by > 0 && blocks.is_multiple_of(by);
+    let fits = divides(grid.x, cluster.x) && divides(grid.y, cluster.y) && divides(grid.z, cluster.z);
+    if fits { Ok(()) } else { Err(LaunchError::Cluster { grid, cluster }) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +226,41 @@ mod tests {
         assert_eq!(h200.blocks_per_sm(1024, 64, 0), 1);
         assert_eq!(h200.blocks_per_sm(32, 16, 0), 32);
         assert_eq!(h200.blocks_per_sm(128, 32, 100 << 10), 2);
+    }
+
+    #[test]
+    fn a_launch_has_one_check() {
+        let h200 = DeviceConfig::h200();
+        let dim = Dim3::new;
+        for (grid, block, what) in [
+            (dim(1, 1, 1), dim(1024, 1, 1), "fine"),
+            (dim(i32::MAX as u32, 65_535, 65_535), dim(16, 1, 64), "fine"),
+            (dim(0, 1, 1), dim(1, 1, 1), "must not be empty"),
+            (dim(1, 1, 1), dim(1, 0, 1), "must not be empty"),
+            (dim(1, 1, 1), dim(1025, 1, 1), "has 1025 threads; at most 1024"),
+            (dim(1, 1, 1), dim(1, 1, 65), "block (1, 1, 65): at most (1024, 1024, 64)"),
+            (dim(1, 65_536, 1), dim(1, 1, 1), "grid (1, 65536, 1): at most (2147483647, 65535, 65535)"),
+        ] {
+            let found =
+                h200.check_extents(grid, block).map_or_else(|error| error.to_string(), |()| "fine".into());
+            assert!(found.contains(what), "{found}");
+        }
+        assert_eq!(h200.check_residency(2, dim(1000, 1, 1), false), Ok(264));
+        assert_eq!(h200.check_residency(2, dim(264, 1, 1), true), Ok(264));
+        assert!(matches!(
+            h200.check_residency(2, dim(265, 1, 1), true),
+            Err(LaunchError::Cooperative { .. })
+        ));
+        assert_eq!(h200.check_residency(0, dim(1, 1, 1), false), Err(LaunchError::Resources));
+        assert_eq!(check_cluster(dim(4, 2, 1), dim(2, 2, 1)), Ok(()));
+        assert!(
+            check_cluster(dim(3, 2, 1), dim(2, 2, 1)).is_err()
+                && check_cluster(dim(3, 2, 1), dim(0, 1, 1)).is_err()
+        );
+        // A cluster lies in one group.
+        assert_eq!(
+            (h200.resident_clusters(1, dim(16, 1, 1)), h200.resident_clusters(1, dim(2, 1, 1))),
+            (7, 66)
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! Why a request was refused.
 
+use isa::Dim3;
+
 /// Why a backend refused a request; nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -16,8 +18,8 @@ pub enum Error {
     #[error("no variable `{0}` in the module")]
     NoSuchVariable(String),
     /// A launch dimension, size or parameter buffer is impossible.
-    #[error("{0}")]
-    InvalidLaunch(String),
+    #[error(transparent)]
+    InvalidLaunch(#[from] LaunchError),
     /// Not enough device memory.
     #[error("out of device memory: {requested} bytes asked for, {available} of {total} left")]
     OutOfMemory {
@@ -73,6 +75,58 @@ pub enum Error {
     /// A failure of the backend itself, with its own words.
     #[error("{0}")]
     Backend(String),
+}
+
+/// Why a launch is not possible.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields have the names of what they are")]
+pub enum LaunchError {
+    /// No block or no thread.
+    #[error("grid {grid} and block {block} must not be empty")]
+    Empty { grid: Dim3, block: Dim3 },
+    /// More threads a block than a device has.
+    #[error("a block of {block} has {threads} threads; at most {most} are possible")]
+    Threads { block: Dim3, threads: u128, most: u32 },
+    /// A block that is too long in one direction.
+    #[error("block {block}: at most {most} are possible")]
+    Block { block: Dim3, most: Dim3 },
+    /// A grid that is too long in one direction.
+    #[error("grid {grid}: at most {most} are possible")]
+    Grid { grid: Dim3, most: Dim3 },
+    /// Another block than the kernel requires.
+    #[error("`{kernel}` requires blocks of {required} (`.reqntid`), not {block}")]
+    RequiredThreads { kernel: String, required: Dim3, block: Dim3 },
+    /// More threads than the kernel takes.
+    #[error("`{kernel}` takes at most {most} threads a block (`.maxntid`), not {threads}")]
+    DeclaredThreads { kernel: String, most: u128, threads: u128 },
+    /// More shared memory than a block may have, or than was granted.
+    #[error("{shared} bytes of shared memory ({dynamic} of them dynamic): at most {most} are possible")]
+    Shared { shared: u64, dynamic: u32, most: u64 },
+    /// More local memory than a thread may have; sizes are cut where they could not be counted.
+    #[error(
+        "the `.local` variables of `{kernel}` take {} bytes a thread: at most {most} are possible",
+        bytes.map_or("4 GiB or more".to_string(), |bytes| bytes.to_string())
+    )]
+    Local { kernel: String, bytes: Option<u64>, most: u64 },
+    /// A parameter buffer of the wrong size.
+    #[error("the parameter buffer has {given} bytes, `{kernel}` takes {wanted}")]
+    Params { kernel: String, given: u64, wanted: u64 },
+    /// A grid that is not made of whole clusters.
+    #[error("grid {grid} is no multiple of the cluster {cluster}")]
+    Cluster { grid: Dim3, cluster: Dim3 },
+    /// A cluster of another size than the kernel has or takes.
+    #[error("the kernel does not take clusters of this size")]
+    ClusterSize,
+    /// Not one block fits.
+    #[error("a block of this kernel does not fit on a multiprocessor")]
+    Resources,
+    /// Not all blocks fit at once.
+    #[error("a cooperative launch of {blocks} blocks: only {resident} can be resident at once")]
+    Cooperative { blocks: u128, resident: u64 },
+    /// A real device's refusal, in words.
+    #[error("{0}")]
+    Refused(String),
 }
 
 fn suggestion(candidates: &[String]) -> String {

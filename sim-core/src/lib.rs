@@ -38,9 +38,9 @@ mod watch;
 
 pub use backend::{Backend, ModuleId};
 pub use code::{Code, CopyStep};
-pub use config::DeviceConfig;
+pub use config::{DeviceConfig, check_cluster, check_declared};
 pub use decode::{Compiler, Rewrite, decode, rewrites};
-pub use error::Error;
+pub use error::{Error, LaunchError};
 pub use event::{AccessKind, Memory, Shape, WarpAccess};
 pub use fault::FaultClass;
 pub use finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};

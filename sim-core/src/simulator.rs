@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 
 use crate::backend::{Backend, ModuleId};
 use crate::code::{Code, Constant};
-use crate::config::DeviceConfig;
+use crate::config::{DeviceConfig, check_cluster, check_declared};
 use crate::decode::{Endless, Patience, decode_for};
 use crate::engine;
-use crate::error::Error;
+use crate::error::{Error, LaunchError};
 use crate::finding::{Finding, FindingKind};
 use crate::lanes::SimdLevel;
 use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, Outcome, Stats};
@@ -246,96 +246,33 @@ impl Simulator {
     }
 
     fn check(&self, code: &Code, launch: &Launch) -> Result<(Dim3, u64), Error> {
-        let invalid = |text: String| Err(Error::InvalidLaunch(text));
         let function = &code.module.functions[code.functions[0].id.index()];
-        let tuning = &function.tuning;
-        let threads = launch.block.count();
-        if threads == 0 || launch.grid.count() == 0 {
-            return invalid(format!("grid {} and block {} must not be empty", launch.grid, launch.block));
-        }
-        if threads > u128::from(self.config.threads_per_block) {
-            let most = self.config.threads_per_block;
-            return invalid(format!(
-                "a block of {} has {threads} threads; at most {most} are possible",
-                launch.block
-            ));
-        }
-        if launch.block.x > 1024 || launch.block.y > 1024 || launch.block.z > 64 {
-            return invalid(format!("block {}: at most (1024, 1024, 64) are possible", launch.block));
-        }
-        if launch.grid.x > self.config.grid_x || launch.grid.y > 65535 || launch.grid.z > 65535 {
-            let most = self.config.grid_x;
-            return invalid(format!("grid {}: at most ({most}, 65535, 65535) are possible", launch.grid));
-        }
-        if let Some(required) = tuning.required_threads
-            && required != [launch.block.x, launch.block.y, launch.block.z]
-        {
-            let [x, y, z] = required;
-            let name = &function.name;
-            return invalid(format!(
-                "`{name}` requires blocks of ({x}, {y}, {z}) (`.reqntid`), not {}",
-                launch.block
-            ));
-        }
-        if let Some([x, y, z]) = tuning.max_threads {
-            let most = u128::from(x) * u128::from(y) * u128::from(z);
-            if threads > most {
-                let name = &function.name;
-                return invalid(format!(
-                    "`{name}` takes at most {most} threads a block (`.maxntid`), not {threads}"
-                ));
-            }
-        }
+        self.config.check_extents(launch.grid, launch.block)?;
+        check_declared(function, launch.block)?;
         let shared =
             u64::from(code.shared.static_end - window::SHARED_START) + u64::from(launch.shared_bytes);
         let most = u64::from(self.config.shared_per_block);
         if shared > most {
-            return invalid(format!(
-                "{shared} bytes of shared memory ({} of them dynamic): at most {most} are possible",
-                launch.shared_bytes
-            ));
+            return Err(LaunchError::Shared { shared, dynamic: launch.shared_bytes, most }.into());
         }
         let kernel = &code.functions[0];
         let local = u64::from(kernel.local_start()) + u64::from(kernel.local_bytes);
-        if local > u64::from(warp::MAX_LOCAL_BYTES) {
-            let most = warp::MAX_LOCAL_BYTES;
-            return invalid(format!(
-                "the `.local` variables of `{}` take {} bytes a thread: at most {most} are possible",
-                function.name,
-                // Sizes are cut where they could not be counted.
-                if kernel.local_bytes >= u32::MAX - 15 { "4 GiB or more".into() } else { local.to_string() }
-            ));
+        let most = u64::from(warp::MAX_LOCAL_BYTES);
+        if local > most {
+            // Sizes are cut where they could not be counted.
+            let bytes = (kernel.local_bytes < u32::MAX - 15).then_some(local);
+            return Err(LaunchError::Local { kernel: function.name.to_string(), bytes, most }.into());
         }
-        if launch.params.len() as u64 != function.param_bytes {
-            return invalid(format!(
-                "the parameter buffer has {} bytes, `{}` takes {}",
-                launch.params.len(),
-                function.name,
-                function.param_bytes
-            ));
+        let (given, wanted) = (launch.params.len() as u64, function.param_bytes);
+        if given != wanted {
+            return Err(LaunchError::Params { kernel: function.name.to_string(), given, wanted }.into());
         }
-        let cluster = launch
-            .cluster
-            .or(tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z)))
-            .unwrap_or(Dim3::ONE);
-        if cluster.count() == 0
-            || !launch.grid.x.is_multiple_of(cluster.x)
-            || !launch.grid.y.is_multiple_of(cluster.y)
-            || !launch.grid.z.is_multiple_of(cluster.z)
-        {
-            return invalid(format!("grid {} is no multiple of the cluster {cluster}", launch.grid));
-        }
-        let blocks = self.config.blocks_per_sm(threads as u32, code.registers.min(255), shared as u32);
-        if blocks == 0 {
-            return invalid("a block of this kernel does not fit on a multiprocessor".into());
-        }
-        let resident = u64::from(blocks) * u64::from(self.config.multiprocessors);
-        if launch.cooperative && launch.grid.count() > u128::from(resident) {
-            return invalid(format!(
-                "a cooperative launch of {} blocks: only {resident} can be resident at once",
-                launch.grid.count()
-            ));
-        }
+        let declared = function.tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z));
+        let cluster = launch.cluster.or(declared).unwrap_or(Dim3::ONE);
+        check_cluster(launch.grid, cluster)?;
+        let threads = launch.block.count() as u32;
+        let blocks = self.config.blocks_per_sm(threads, code.registers.min(255), shared as u32);
+        let resident = self.config.check_residency(blocks, launch.grid, launch.cooperative)?;
         Ok((cluster, resident))
     }
 

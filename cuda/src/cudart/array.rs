@@ -2,51 +2,43 @@
 
 use std::sync::Arc;
 
-use cuda_abi::driver::Array3DDescriptor;
 use cuda_abi::runtime::{ChannelFormatDesc, Extent};
-use runtime::{Area, Copy, Result, Status};
+use runtime::{Area, Array, ArrayShape, Copy, Element, Format, Result, Status};
 
 use crate::cudart::context::ensure;
 use crate::cudart::memory::sides;
-use crate::driver::array::{self as driver, Array};
+use crate::driver::array as driver;
 use crate::driver::copy::{Side, When, place, submit};
 use crate::driver::device as driver_device;
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::object;
 use crate::state::{self, NullStream};
 
-/// What the driver calls a format, and the number of channels.
-fn format_of(channels: ChannelFormatDesc) -> Result<(u32, u32)> {
+/// The element that channels describe.
+fn element_of(channels: ChannelFormatDesc) -> Result<Element> {
     let count = channels.bits.iter().take_while(|&&bits| bits != 0).count();
     let alike = channels.bits[..count].iter().all(|&bits| bits == channels.bits[0]);
     let rest = channels.bits[count..].iter().all(|&bits| bits == 0);
     let format = match (channels.kind, channels.bits[0]) {
-        (0, 8) => 8,
-        (0, 16) => 9,
-        (0, 32) => 10,
-        (1, 8) => 1,
-        (1, 16) => 2,
-        (1, 32) => 3,
-        (2, 16) => 0x10,
-        (2, 32) => 0x20,
+        (0, bits @ (8 | 16 | 32)) => Format::Signed(bits as u8 / 8),
+        (1, bits @ (8 | 16 | 32)) => Format::Unsigned(bits as u8 / 8),
+        (2, bits @ (16 | 32)) => Format::Float(bits as u8 / 8),
         _ => return Err(Status::INVALID_CHANNELS),
     };
-    if alike && rest && matches!(count, 1 | 2 | 4) {
-        Ok((format, count as u32))
-    } else {
-        Err(Status::INVALID_CHANNELS)
+    if !alike || !rest {
+        return Err(Status::INVALID_CHANNELS);
     }
+    Element::new(format, count as u32).map_err(|_| Status::INVALID_CHANNELS)
 }
 
-fn channels_of(shape: &Array3DDescriptor) -> ChannelFormatDesc {
-    let (kind, width) = match shape.format {
-        8..=10 => (0, 8 << (shape.format - 8)),
-        1..=3 => (1, 8 << (shape.format - 1)),
-        0x10 => (2, 16),
-        _ => (2, 32),
+fn channels_of(element: Element) -> ChannelFormatDesc {
+    let kind = match element.format {
+        Format::Signed(_) => 0,
+        Format::Unsigned(_) => 1,
+        Format::Float(_) => 2,
     };
     let mut bits = [0; 4];
-    bits[..shape.channels as usize].fill(width);
+    bits[..element.channels as usize].fill(8 * element.format.bytes() as i32);
     ChannelFormatDesc { bits, kind }
 }
 
@@ -62,11 +54,11 @@ unsafe fn create(
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
     }
-    let (format, channels) = format_of(channels)?;
+    let element = element_of(channels)?;
     let [width, height, depth] = extent;
-    let new = Array::new(Array3DDescriptor { width, height, depth, format, channels, flags })?;
+    let new = driver::create(|| Ok(ArrayShape { width, height, depth, element, flags }))?;
     // SAFETY: it is not null; the program gave it for the result.
-    unsafe { put(to, object::insert(new.id, new)) }
+    unsafe { put(to, new) }
 }
 
 fn find(array: Handle) -> Result<Arc<Array>> {
@@ -135,7 +127,7 @@ fn bytes(
     (to_array, stream, null, when): (bool, Handle, NullStream, When),
 ) -> Result {
     let found = find(array)?;
-    let row = found.shape.width * found.element();
+    let row = found.shape.row();
     let (mut x, mut y, mut done) = (x, y, 0);
     if x >= row && count > 0 {
         return Err(Status::INVALID_VALUE);
@@ -170,13 +162,13 @@ rt! {
 
     fn cudaGetChannelDesc(to: *mut ChannelFormatDesc, array: Handle) {
         ensure()?;
-        put(to, channels_of(&find(array)?.shape))
+        put(to, channels_of(find(array)?.shape.element))
     }
 
     fn cudaArrayGetInfo(channels: *mut ChannelFormatDesc, extent: *mut Extent, flags: *mut u32, array: Handle) {
         ensure()?;
         let shape = find(array)?.shape;
-        put_wanted(channels, channels_of(&shape));
+        put_wanted(channels, channels_of(shape.element));
         put_wanted(extent, Extent { width: shape.width, height: shape.height, depth: shape.depth });
         put_wanted(flags, shape.flags);
         Ok(())
@@ -184,8 +176,8 @@ rt! {
 
     fn cudaDeviceGetTexture1DLinearMaxWidth(width: *mut usize, channels: *const ChannelFormatDesc, device: i32) {
         state::initialize();
-        let (format, channels) = format_of(get(channels)?)?;
-        crate::cudart::error::of(driver_device::cuDeviceGetTexture1DLinearMaxWidth(width, format, channels, device))
+        let Element { format, channels } = element_of(get(channels)?)?;
+        crate::cudart::error::of(driver_device::cuDeviceGetTexture1DLinearMaxWidth(width, format.number(), channels, device))
     }
 }
 
@@ -260,9 +252,9 @@ rt_stream! {
         ensure()?;
         let (target, source) = (find(to)?, find(from)?);
         // Whole rows of both, or a part of one row.
-        let row = source.shape.width * source.element();
+        let row = source.shape.row();
         let (width, height) = if count > row { (row, count / row) } else { (count, 1) };
-        let rows_agree = target.shape.width * target.element() == row && count.is_multiple_of(row.max(1));
+        let rows_agree = target.shape.row() == row && count.is_multiple_of(row.max(1));
         if count > row && !rows_agree {
             return Err(Status::INVALID_VALUE);
         }

@@ -29,13 +29,7 @@ static PUSHED: OfThread<RefCell<Vec<Pushed>>> = OfThread::new();
 
 /// Whether a device takes a grid and a block of these extents.
 fn is_possible(context: &Context, config: &Config) -> bool {
-    let limits = context.device.simulator.config();
-    let (grid, block) = (config.grid, config.block);
-    grid.count() > 0
-        && block.count() > 0
-        && block.count() <= u128::from(limits.threads_per_block)
-        && (block.x <= 1024 && block.y <= 1024 && block.z <= 64)
-        && (grid.x <= limits.grid_x && grid.y <= 65_535 && grid.z <= 65_535)
+    context.device.simulator.config().check_extents(config.grid, config.block).is_ok()
 }
 
 /// The error of CUDA 12 for extents that are not possible; handles of kernels go to the driver as they are.

@@ -8,11 +8,10 @@ use cuda_abi::driver::{
 };
 use cuda_abi::numbers::memory_type;
 use cuda_abi::runtime::{Extent, Memcpy3DParms, Memcpy3DPeerParms, PitchedPtr, PointerAttributes};
-use runtime::{Area, Context, Copy, Kind, Place, Result, Status};
+use runtime::{Area, Array, Context, Copy, Kind, Place, Result, Status};
 
 use crate::cudart::context::{ensure, healthy};
 use crate::cudart::register::variable;
-use crate::driver::array::Array;
 use crate::driver::copy::{Side, When, linear, place, submit};
 use crate::driver::host_memory::{self, allocate};
 use crate::driver::memory::{allocate_rows, free, set};
@@ -55,7 +54,7 @@ pub(crate) fn volume_of(copy: &Memcpy3DParms) -> Result<Memcpy3D> {
     // With an array, its positions and the width are elements.
     let element = |array: Handle| match array {
         0 => Ok(1),
-        _ => object::find::<Arc<Array>>(array).map(|array| array.element()),
+        _ => object::find::<Arc<Array>>(array).map(|array| array.shape.element.bytes()),
     };
     let (src_element, dst_element) = (element(copy.src_array)?, element(copy.dst_array)?);
     let bytes = |count: usize, element: usize| count.checked_mul(element).ok_or(Status::INVALID_VALUE);
@@ -101,7 +100,7 @@ pub(crate) fn volume_of(copy: &Memcpy3DParms) -> Result<Memcpy3D> {
 pub(crate) fn of_volume(copy: &Memcpy3D) -> Result<Memcpy3DParms> {
     let element = |array: Handle| match array {
         0 => Ok(1),
-        _ => object::find::<Arc<Array>>(array).map(|array| array.element()),
+        _ => object::find::<Arc<Array>>(array).map(|array| array.shape.element.bytes()),
     };
     let (src_element, dst_element) = (element(copy.src_array)?, element(copy.dst_array)?);
     let rows = |kind: u32, host: u64, device: u64, pitch: usize, height: usize| match kind {

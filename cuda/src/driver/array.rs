@@ -1,77 +1,34 @@
-//! Arrays: device memory with a shape, for copies. Kernels read them through textures, which are refused.
+//! Arrays, and copies into and out of them.
 
 use std::sync::Arc;
 
 use cuda_abi::driver::{Array3DDescriptor, ArrayDescriptor};
-use runtime::{Area, Kind, Place, Result, Status, fresh_id};
+use runtime::{Array, ArrayShape, Element, Format, Result, Status};
 
 use crate::driver::copy::{Side, When, submit};
-use crate::driver::device::element_bytes;
 use crate::ffi::{Handle, get, put};
 use crate::object;
 use crate::state::{self, NullStream, uncaptured};
 
-/// An array.
-#[derive(Debug)]
-pub(crate) struct Array {
-    pub id: u64,
-    base: u64,
-    /// Bytes of an element, with all its channels.
-    element: usize,
-    pub shape: Array3DDescriptor,
+/// What a descriptor says.
+fn shape_of(said: &Array3DDescriptor) -> Result<ArrayShape> {
+    let element = Element::new(Format::of_number(said.format)?, said.channels)?;
+    let Array3DDescriptor { width, height, depth, flags, .. } = *said;
+    Ok(ArrayShape { width, height, depth, element, flags })
 }
 
-impl Array {
-    pub(crate) fn new(shape: Array3DDescriptor) -> Result<Arc<Array>> {
-        let context = uncaptured()?;
-        let element = element_bytes(shape.format, shape.channels).ok_or(Status::INVALID_VALUE)?;
-        let Array3DDescriptor { width, height, depth, flags, .. } = shape;
-        let most = match (height, depth) {
-            (0, 0) => [131_072, 0, 0],
-            (_, 0) => [131_072, 65_536, 0],
-            _ => [16_384, 16_384, 16_384],
-        };
-        if width == 0 || width > most[0] || height > most[1] || depth > most[2] || depth > 0 && height == 0 {
-            return Err(Status::INVALID_VALUE);
-        }
-        // Layers and faces of cubes are slices; loads and stores of surfaces and depth textures change nothing here.
-        if flags & !0x1f != 0 {
-            return Err(Status::INVALID_VALUE);
-        }
-        let rows = shape.height.max(1).checked_mul(shape.depth.max(1));
-        let size = rows.and_then(|rows| rows.checked_mul(shape.width)?.checked_mul(element));
-        let size = size.ok_or(Status::OUT_OF_MEMORY)?;
-        let base = context.allocate(size as u64, Kind::Device, "array")?;
-        Ok(Arc::new(Array { id: fresh_id(), base, element, shape }))
-    }
+/// A new array of the current context.
+pub(crate) fn create(shape: impl FnOnce() -> Result<ArrayShape>) -> Result<Handle> {
+    let context = uncaptured()?;
+    let new = Array::create(&context, shape()?)?;
+    Ok(object::insert(new.id, new))
+}
 
-    /// Bytes of an element, with all its channels.
-    pub(crate) fn element(&self) -> usize {
-        self.element
-    }
-
-    fn pitch(&self) -> usize {
-        self.shape.width * self.element
-    }
-
-    /// A part of it: start and size, x in bytes.
-    pub(crate) fn area(&self, start: [usize; 3], size: [usize; 3]) -> Result<Area> {
-        let extent = [self.pitch(), self.shape.height.max(1), self.shape.depth.max(1)];
-        for axis in 0..3 {
-            if start[axis].checked_add(size[axis]).is_none_or(|end| end > extent[axis]) {
-                return Err(Status::INVALID_VALUE);
-            }
-        }
-        let (pitch, slice) = (extent[0], extent[0] * extent[1]);
-        let first = start[2] * slice + start[1] * pitch + start[0];
-        Ok(Area { place: Place::Device(self.base + first as u64), pitch: pitch as u64, slice: slice as u64 })
-    }
-
-    /// The place of consecutive bytes of its first row.
-    fn bytes(&self, offset: usize, bytes: usize) -> Result<Place> {
-        let area = self.area([offset, 0, 0], [bytes, 1, 1])?;
-        Ok(area.place)
-    }
+/// The descriptor of an array.
+pub(crate) fn descriptor_of(shape: &ArrayShape) -> Array3DDescriptor {
+    let ArrayShape { width, height, depth, element, flags } = *shape;
+    let (format, channels) = (element.format.number(), element.channels);
+    Array3DDescriptor { width, height, depth, format, channels, flags }
 }
 
 fn copy(
@@ -94,39 +51,32 @@ fn copy(
 
 api! {
     fn cuArrayCreate_v2(array: *mut Handle, shape: *const ArrayDescriptor) {
-        let shape = get(shape)?;
-        let new = Array::new(Array3DDescriptor {
-            width: shape.width,
-            height: shape.height,
-            depth: 0,
-            format: shape.format,
-            channels: shape.channels,
-            flags: 0,
-        })?;
-        put(array, object::insert(new.id, new))
+        let ArrayDescriptor { width, height, format, channels } = get(shape)?;
+        let said = Array3DDescriptor { width, height, depth: 0, format, channels, flags: 0 };
+        put(array, create(|| shape_of(&said))?)
     }
 
     fn cuArray3DCreate_v2(array: *mut Handle, shape: *const Array3DDescriptor) {
-        let new = Array::new(get(shape)?)?;
-        put(array, object::insert(new.id, new))
+        let said = get(shape)?;
+        put(array, create(|| shape_of(&said))?)
     }
 
     fn cuArrayGetDescriptor_v2(shape: *mut ArrayDescriptor, array: Handle) {
         let array: Arc<Array> = object::find(array)?;
-        let Array3DDescriptor { width, height, format, channels, .. } = array.shape;
+        let Array3DDescriptor { width, height, format, channels, .. } = descriptor_of(&array.shape);
         put(shape, ArrayDescriptor { width, height, format, channels })
     }
 
     fn cuArray3DGetDescriptor_v2(shape: *mut Array3DDescriptor, array: Handle) {
         let array: Arc<Array> = object::find(array)?;
-        put(shape, array.shape)
+        put(shape, descriptor_of(&array.shape))
     }
 
     fn cuArrayDestroy(array: Handle) {
         let found: Arc<Array> = object::find(array)?;
         let context = uncaptured()?;
         object::remove::<Arc<Array>>(array)?;
-        context.free(found.base, |a| a.kind == Kind::Device).map(|_| ())
+        found.free(&context)
     }
 
     fn cuArrayGetPlane(plane: *mut Handle, array: Handle, _index: u32) {

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use cuda_abi::driver::{Memcpy2D, Memcpy3D, Memcpy3DBatchOp, Memcpy3DOperand, MemcpyAttributes};
 use cuda_abi::numbers::memory_type;
-use runtime::{Area, Context, Copy, Device, Operation, Place, Result, Status, Stream, StreamKind};
+use runtime::{Area, Array, Context, Copy, Device, Operation, Place, Result, Status, Stream, StreamKind};
 
-use crate::driver::array::Array;
 use crate::ffi::{Handle, get, list, put_wanted};
 use crate::object;
 use crate::state::{self, NullStream};
@@ -362,7 +361,7 @@ pub(crate) unsafe fn volume_batch(
     let operations = unsafe { list(operations, count) }?;
     let describe = |op: &Memcpy3DBatchOp| -> Result<Copy> {
         let element = |operand: &Memcpy3DOperand| match operand.kind {
-            2 => object::find::<Arc<Array>>(operand.words[0]).map(|array| array.element()),
+            2 => object::find::<Arc<Array>>(operand.words[0]).map(|array| array.shape.element.bytes()),
             _ => Ok(1),
         };
         let element = element(&op.from)?.max(element(&op.to)?);

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 
 use cuda_abi::Known;
-use runtime::{Result, Status, attributes};
+use runtime::{Element, Format, Result, Status, attributes};
 
 use crate::ffi::{get, put, put_text, put_wanted, text};
 use crate::state;
@@ -179,7 +179,7 @@ api! {
 
     fn cuDeviceGetTexture1DLinearMaxWidth(width: *mut usize, format: u32, channels: u32, device: i32) {
         state::device(device)?;
-        let element = element_bytes(format, channels).ok_or(Status::INVALID_VALUE)?;
+        let element = Element::new(Format::of_number(format)?, channels)?.bytes();
         put(width, (1usize << 30).min((1 << 32) / element))
     }
 
@@ -188,18 +188,6 @@ api! {
         state::healthy()?;
         if target == 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
     }
-}
-
-/// Bytes of an element of an array: a format and its channels.
-pub(crate) fn element_bytes(format: u32, channels: u32) -> Option<usize> {
-    let bytes = match format {
-        1 | 8 => 1,
-        2 | 9 | 16 => 2,
-        3 | 10 | 32 => 4,
-        // Compressed and planar formats are not supported.
-        _ => return None,
-    };
-    matches!(channels, 1 | 2 | 4).then_some(bytes * channels as usize)
 }
 
 /// The device that a location names.

@@ -1,24 +1,15 @@
-//! Green contexts: contexts with a part of the multiprocessors. Kernels run on the whole machine all the same;
-//! which multiprocessors they take changes no result.
+//! Green contexts, and the parts of a device that they are made of.
 
 use std::sync::Arc;
 
 use cuda_abi::driver::DevResource;
 use cuda_abi::numbers::resource;
-use runtime::{Context, Device, Event, Operation, Result, Status, StreamKind, fresh_id};
+use runtime::{Event, GreenContext, Multiprocessors, Operation, Result, Status, fresh_id};
 
 use crate::driver::context::context_or_current;
 use crate::ffi::{Handle, get, list, put, put_wanted};
 use crate::object;
 use crate::state::{self, NullStream, context_handle};
-
-/// A green context.
-#[derive(Debug)]
-pub(crate) struct Green {
-    id: u64,
-    multiprocessors: u32,
-    context: Arc<Context>,
-}
 
 /// What a green context is made of.
 #[derive(Debug)]
@@ -27,21 +18,19 @@ pub(crate) struct Part {
     multiprocessors: u32,
 }
 
-/// Multiprocessors that are given together on compute capability 9.
-const UNIT: u32 = 8;
-
-fn resource(multiprocessors: u32) -> DevResource {
+fn resource(multiprocessors: Multiprocessors) -> DevResource {
+    let Multiprocessors { count, unit } = multiprocessors;
     DevResource {
         kind: resource::SM,
         internal: [0; 23],
-        multiprocessors,
-        least: UNIT,
-        unit: UNIT,
+        multiprocessors: count,
+        least: unit,
+        unit,
         rest: [0; 9],
     }
 }
 
-unsafe fn put_resource(to: *mut DevResource, kind: u32, multiprocessors: u32) -> Result {
+unsafe fn put_resource(to: *mut DevResource, kind: u32, multiprocessors: Multiprocessors) -> Result {
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
     }
@@ -52,36 +41,22 @@ unsafe fn put_resource(to: *mut DevResource, kind: u32, multiprocessors: u32) ->
     unsafe { put(to, resource(multiprocessors)) }
 }
 
-fn all(device: &Device) -> u32 {
-    device.simulator.config().multiprocessors
-}
-
-/// The green context that a context is.
-fn green_of(context: &Context) -> Option<Arc<Green>> {
-    object::all().into_iter().find_map(|object| match object {
-        object::Object::GreenContext(green) if green.context.id == context.id => Some(green),
-        _ => None,
-    })
-}
-
-fn find(green: Handle) -> Result<Arc<Green>> {
+fn find(green: Handle) -> Result<Arc<GreenContext>> {
     state::runtime()?;
     object::find(green)
 }
 
 api! {
     fn cuDeviceGetDevResource(device: i32, to: *mut DevResource, kind: u32) {
-        put_resource(to, kind, all(state::device(device)?))
+        put_resource(to, kind, Multiprocessors::of(state::device(device)?))
     }
 
     fn cuCtxGetDevResource(context: Handle, to: *mut DevResource, kind: u32) {
-        let context = context_or_current(context)?;
-        let own = green_of(&context).map(|green| green.multiprocessors);
-        put_resource(to, kind, own.unwrap_or(all(&context.device)))
+        put_resource(to, kind, context_or_current(context)?.multiprocessors())
     }
 
     fn cuGreenCtxGetDevResource(green: Handle, to: *mut DevResource, kind: u32) {
-        put_resource(to, kind, find(green)?.multiprocessors)
+        put_resource(to, kind, find(green)?.context.multiprocessors())
     }
 
     fn cuDevSmResourceSplitByCount(
@@ -92,17 +67,13 @@ api! {
         if from.kind != resource::SM || flags > 3 {
             return Err(Status::INVALID_VALUE);
         }
-        let size = least.max(1).checked_next_multiple_of(UNIT).ok_or(Status::INVALID_VALUE)?;
-        let possible = from.multiprocessors / size;
-        if possible == 0 {
-            return Err(Status::INVALID_RESOURCE_CONFIGURATION);
+        let all = Multiprocessors { count: from.multiprocessors, ..Multiprocessors::of(state::device(0)?) };
+        let split = all.split(least, (!parts.is_null()).then_some(wanted))?;
+        for at in 0..if parts.is_null() { 0 } else { split.parts } {
+            put(parts.wrapping_add(at as usize), resource(split.part))?;
         }
-        let made = if parts.is_null() { possible } else { wanted.min(possible) };
-        for at in 0..if parts.is_null() { 0 } else { made } {
-            put(parts.wrapping_add(at as usize), resource(size))?;
-        }
-        put_wanted(rest, resource(from.multiprocessors - made * size));
-        put(count, made)
+        put_wanted(rest, resource(split.rest));
+        put(count, split.parts)
     }
 
     fn cuDevResourceGenerateDesc(to: *mut Handle, parts: *const DevResource, count: u32) {
@@ -127,14 +98,13 @@ api! {
         }
         device.check()?;
         let part: Arc<Part> = object::find(description)?;
-        let context = device.create_context(0);
-        let green = Arc::new(Green { id: fresh_id(), multiprocessors: part.multiprocessors, context });
+        let green = GreenContext::create(device, part.multiprocessors)?;
         put(to, object::insert(green.id, green))
     }
 
     fn cuGreenCtxDestroy(green: Handle) {
         state::runtime()?;
-        let green: Arc<Green> = object::remove(green)?;
+        let green: Arc<GreenContext> = object::remove(green)?;
         state::destroy(&green.context);
         Ok(())
     }
@@ -165,12 +135,12 @@ api! {
         if to.is_null() || flags != 1 {
             return Err(Status::INVALID_VALUE);
         }
-        let stream = green.context.create_stream(StreamKind::NonBlocking, priority.clamp(-5, 0));
+        let stream = green.create_stream(priority);
         put(to, object::insert(stream.id, stream))
     }
 
     fn cuStreamGetGreenCtx(stream: Handle, to: *mut Handle) {
         let (context, _) = state::stream(stream, NullStream::Legacy)?;
-        put(to, green_of(&context).map_or(0, |green| object::handle(green.id)))
+        put(to, context.green().map_or(0, |green| object::handle(green.id)))
     }
 }
