@@ -72,8 +72,8 @@ impl Host for Program {
         in_callback(|| unsafe { function(argument as *mut c_void) });
     }
 
-    fn shared(&self, context: &Arc<Context>, bytes: u64) -> Result<u64> {
-        host_memory::allocate(context, bytes as usize, Kind::Managed, 1)
+    fn shared(&self, context: &Arc<Context>, bytes: u64, kind: Kind) -> Result<u64> {
+        host_memory::allocate(context, bytes as usize, kind, 1)
     }
 
     fn release(&self, memory: &Allocation) {

@@ -26,6 +26,7 @@ mod driver;
 mod host;
 mod jit;
 mod object;
+mod pages;
 mod refused;
 mod save;
 mod session;

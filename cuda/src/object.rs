@@ -2,17 +2,16 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
+use runtime::virtual_memory::Physical;
 use runtime::{
-    Array, Context, Event, ExecGraph, Function, Graph, GreenContext, Module, Result, Status, Stream,
+    Array, Context, Event, ExecGraph, Function, Graph, GreenContext, Module, Pool, Result, Status, Stream,
 };
 use rustc_hash::FxHashMap;
 
 use crate::driver::green::Part;
 use crate::driver::library::{Kernel, Library};
 use crate::driver::link::Link;
-use crate::driver::pool::Pool;
 use crate::driver::user_object::UserObject;
-use crate::driver::virtual_memory::Physical;
 use crate::ffi::Handle;
 
 /// A node: its graph and its number.

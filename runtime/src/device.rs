@@ -11,12 +11,18 @@ use crate::engine::Engine;
 use crate::host::Host;
 use crate::lock;
 use crate::memory::{Kind, Memory};
+use crate::pool::Pools;
+use crate::virtual_memory::AddressSpace;
 
 /// All devices of a process.
 #[derive(Debug)]
 pub struct Runtime {
     /// The devices.
     pub devices: Vec<Arc<Device>>,
+    /// The memory pools.
+    pub pools: Arc<Pools>,
+    /// Reserved addresses and memory without any.
+    pub addresses: AddressSpace,
 }
 
 /// Bytes that every host has.
@@ -31,6 +37,7 @@ impl Runtime {
     pub fn new(config: &DeviceConfig, count: usize, host: Arc<dyn Host>) -> Runtime {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let engine = Engine::new(cores);
+        let pools: Arc<Pools> = Arc::default();
         let share = (ADDRESSES.end - ADDRESSES.start) / count.max(1) as u64;
         let device = |index: usize| {
             let start = ADDRESSES.start + share * index as u64;
@@ -40,6 +47,7 @@ impl Runtime {
                 simulator: Simulator::new(config),
                 engine: engine.clone(),
                 memory: Memory::default(),
+                pools: pools.clone(),
                 host: host.clone(),
                 contexts: Mutex::default(),
                 primary: Mutex::default(),
@@ -53,7 +61,7 @@ impl Runtime {
         for device in &devices {
             let _ = device.all.set(devices.iter().map(Arc::downgrade).collect());
         }
-        Runtime { devices }
+        Runtime { devices, pools, addresses: AddressSpace::new(host) }
     }
 
     /// A device by its number.
@@ -76,6 +84,8 @@ pub struct Device {
     pub engine: Arc<Engine>,
     /// The allocations as the host sees them.
     pub memory: Memory,
+    /// The memory pools of the process.
+    pub pools: Arc<Pools>,
     /// The program around.
     pub host: Arc<dyn Host>,
     contexts: Mutex<Vec<Weak<Context>>>,

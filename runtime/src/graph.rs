@@ -9,7 +9,7 @@ use sim_core::Backend;
 
 use crate::device::Device;
 use crate::engine::Op;
-use crate::operation::{GraphMemory, Operation};
+use crate::operation::{Operation, PlacedMemory};
 use crate::{fresh_id, lock};
 
 /// An edge into a node.
@@ -533,7 +533,7 @@ impl ExecGraph {
 }
 
 /// What nodes and the graphs in them allocate, and the addresses that they free.
-fn memory_of(nodes: &[Node], taken: &mut Vec<Arc<dyn GraphMemory>>, freed: &mut HashSet<u64>) {
+fn memory_of(nodes: &[Node], taken: &mut Vec<Arc<dyn PlacedMemory>>, freed: &mut HashSet<u64>) {
     for node in nodes {
         match &node.operation {
             Operation::Allocate(memory) => taken.push(memory.clone()),

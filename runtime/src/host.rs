@@ -9,7 +9,9 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::device::Device;
 use crate::memory::Allocation;
+use crate::memory::Kind;
 use crate::module::Function;
+use crate::pages::Pages;
 
 /// How a launch is to be run.
 #[derive(Clone, Debug)]
@@ -52,7 +54,7 @@ pub type Completed = Box<dyn FnOnce(&Launching<'_>)>;
 /// The program around the runtime: its memory, its functions, its output.
 ///
 /// Addresses come from the program, so an implementation in the C interface trusts them as CUDA does.
-pub trait Host: Send + Sync {
+pub trait Host: Pages + Send + Sync {
     /// Lends bytes of the program's memory.
     fn read(&self, address: u64, bytes: usize, take: &mut dyn FnMut(&[u8]));
 
@@ -62,12 +64,12 @@ pub trait Host: Send + Sync {
     /// Calls a function of the program with one argument.
     fn call(&self, function: u64, argument: u64);
 
-    /// Memory that host and device share, for managed variables: a [`crate::Kind::Managed`] allocation of
-    /// the context.
+    /// Memory that host and devices share, for managed variables and pools: an allocation of the context, of the kind
+    /// [`Kind::Managed`] or [`Kind::Host`].
     ///
     /// # Errors
     /// `OUT_OF_MEMORY`.
-    fn shared(&self, context: &Arc<Context>, bytes: u64) -> Result<u64>;
+    fn shared(&self, context: &Arc<Context>, bytes: u64, kind: Kind) -> Result<u64>;
 
     /// Gives back what [`Host::shared`] returned; the device has forgotten it.
     fn release(&self, memory: &Allocation);

@@ -24,6 +24,7 @@ mod copy;
 mod device;
 pub mod engine;
 mod graph;
+mod graph_memory;
 mod green;
 mod host;
 pub mod image;
@@ -31,7 +32,10 @@ mod memory;
 mod module;
 mod occupancy;
 mod operation;
+mod pages;
+mod pool;
 mod stream;
+pub mod virtual_memory;
 
 pub use array::{Array, ArrayShape, Element, Format};
 pub use context::{Context, Limit};
@@ -39,6 +43,7 @@ pub use copy::{Area, Copy, Fill, Place};
 pub use cuda_abi::{Result, Status};
 pub use device::{Device, Runtime};
 pub use graph::{Counted, Edge, EdgeKind, ExecGraph, Graph, Node};
+pub use graph_memory::{check_node_free, node_memory};
 pub use green::{GreenContext, Multiprocessors, Split};
 pub use host::{Completed, Host, Launched, Launching, Picked};
 pub use memory::{Allocation, Kind, Memory};
@@ -46,7 +51,9 @@ pub use module::{Function, Linked, Module, check, compile};
 pub use occupancy::{
     LaunchConfig, active_blocks, active_clusters, check_launch, potential_block_size, potential_cluster_size,
 };
-pub use operation::{Callback, Compare, GraphMemory, KernelCall, Operation};
+pub use operation::{Callback, Compare, KernelCall, Operation, PlacedMemory};
+pub use pages::Pages;
+pub use pool::{Pool, PoolAttribute, PoolPlace, Pools, Reuse};
 pub use stream::{Capture, CaptureMode, Event, Stream, StreamKind, refuse_unsafe, set_thread_mode};
 
 use std::sync::atomic::{AtomicU64, Ordering};

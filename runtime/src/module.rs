@@ -143,7 +143,7 @@ impl Module {
     pub fn load(context: &Arc<Context>, linked: Linked, most_registers: Option<u32>) -> Result<Arc<Module>> {
         let mut placed = Vec::new();
         for (at, variable) in linked.variables.iter().enumerate().filter(|(_, v)| v.managed && v.size > 0) {
-            placed.push((VarId(at as u32), context.host().shared(context, variable.size)?));
+            placed.push((VarId(at as u32), context.host().shared(context, variable.size, Kind::Managed)?));
         }
         let loaded = context.device.simulator.load_placed(linked.clone(), &placed).map_err(|error| {
             context.host().warn(&format!("module not loaded: {error}"));

@@ -33,8 +33,8 @@ pub enum Compare {
     Nor,
 }
 
-/// Memory that a graph allocates when it runs, always at the same address.
-pub trait GraphMemory: Send + Sync {
+/// Memory whose address is known before it is there: what a graph allocates when it runs, what a stream gets again.
+pub trait PlacedMemory: Send + Sync {
     /// Its first address.
     fn base(&self) -> u64;
 
@@ -77,8 +77,8 @@ pub enum Operation {
     Record(Arc<Event>),
     /// Waits for an event's last record.
     Wait(Arc<Event>),
-    /// Puts memory of a graph at its address.
-    Allocate(Arc<dyn GraphMemory>),
+    /// Puts memory at its address.
+    Allocate(Arc<dyn PlacedMemory>),
     /// Several words in turn.
     Batch(Arc<[Operation]>),
     /// Frees memory: of a graph, or what the table of allocations has forgotten.

@@ -1,95 +1,16 @@
-//! Memory that graphs allocate and free: nodes, captured allocations, and what devices keep for graphs.
-//!
-//! A node's memory has its address from the making of the node on. Kernels see it from the allocation to the free
-//! of each launch, so that a use before or after is found.
+//! Memory that graphs allocate and free: nodes, and what devices keep for graphs.
 
 use std::collections::HashMap;
-use std::ffi::c_void;
-use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_abi::driver::{MemAccessDesc, MemAllocNodeParams, MemLocation, MemPoolProps};
-use runtime::{Allocation, Context, Device, Graph, GraphMemory, Kind, Operation, Result, Status, fresh_id};
-use sim_core::Backend;
+use runtime::{Graph, Operation, Result, Status, check_node_free, node_memory};
 
 use crate::driver::device::device_at;
 use crate::driver::node::add;
 use crate::ffi::{Handle, get, list, put};
 use crate::object::{self, NodeRef};
 use crate::state;
-
-/// Memory of a node.
-struct Memory {
-    base: u64,
-    bytes: u64,
-    device: Arc<Device>,
-}
-
-impl GraphMemory for Memory {
-    fn base(&self) -> u64 {
-        self.base
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn place(&self, device: &Device) -> Result {
-        let start = NonNull::new(self.base as *mut u8).ok_or(Status::INVALID_VALUE)?;
-        // SAFETY: the range stays mapped as long as the process.
-        unsafe { device.simulator.adopt(start, self.bytes, "graph allocation") }?;
-        Ok(())
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if self.device.memory.is_live(self.base) {
-            // The program still has it, and frees it.
-            return;
-        }
-        self.device.memory.remove(self.base, |found| found.kind == Kind::Graph);
-        let _ = self.device.simulator.free(self.base);
-        // Kernels may still run that access it wrongly, so the addresses stay; the pages go.
-        // SAFETY: `new` mapped the range.
-        unsafe { libc::madvise(self.base as *mut c_void, self.bytes as usize, libc::MADV_DONTNEED) };
-    }
-}
-
-/// Memory for a node; kernels see it when the node has run.
-pub(crate) fn new(device: &Arc<Device>, bytes: usize) -> Result<Arc<dyn GraphMemory>> {
-    let (total, _) = device.simulator.memory_usage();
-    if bytes as u64 > total {
-        return Err(Status::OUT_OF_MEMORY);
-    }
-    // SAFETY: a new private mapping touches nothing else.
-    let at = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if at == libc::MAP_FAILED {
-        return Err(Status::OUT_OF_MEMORY);
-    }
-    let (base, size, id) = (at as u64, bytes as u64, fresh_id());
-    device.share_memory();
-    device.memory.insert(Allocation { base, size, kind: Kind::Graph, context: 0, flags: 0, id });
-    Ok(Arc::new(Memory { base, bytes: size, device: device.clone() }))
-}
-
-/// Refuses to free in a graph what no graph allocated, or what this one frees already.
-pub(crate) fn check_free(context: &Context, graph: &Graph, address: u64) -> Result {
-    let found = context.device.memory.find(address).filter(|found| found.base == address);
-    let of_graph = found.is_some_and(|found| found.kind == Kind::Graph);
-    let twice =
-        graph.nodes().iter().any(|node| matches!(node.operation, Operation::Free(base) if base == address));
-    if of_graph && !twice { Ok(()) } else { Err(Status::INVALID_VALUE) }
-}
 
 /// What nodes were described with.
 static DESCRIBED: Mutex<Option<HashMap<u64, MemAllocNodeParams>>> = Mutex::new(None);
@@ -119,7 +40,7 @@ pub(crate) unsafe fn allocation(params: *mut MemAllocNodeParams) -> Result<(Oper
     for access in unsafe { list(asked.access as *const MemAccessDesc, asked.access_count) }? {
         device_at(access.location)?;
     }
-    let memory = new(device, asked.bytes)?;
+    let memory = node_memory(device, asked.bytes as u64)?;
     asked.address = memory.base();
     // SAFETY: as above.
     unsafe { put(params, asked) }?;
@@ -168,7 +89,7 @@ api! {
 
     fn cuGraphAddMemFreeNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, address: u64) {
         let found: Arc<Graph> = object::find(graph)?;
-        check_free(&*state::current()?, &found, address)?;
+        check_node_free(&*state::current()?, &found, address)?;
         add(node, graph, after, count, Operation::Free(address)).map(|_| ())
     }
 

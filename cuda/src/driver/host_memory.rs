@@ -77,7 +77,7 @@ pub(crate) fn give_back(memory: &Allocation) {
 /// Frees an allocation of one of these kinds.
 pub(crate) fn free(context: &Context, base: u64, wanted: impl Fn(&Allocation) -> bool) -> Result {
     let freed = context.free(base, wanted)?;
-    crate::driver::pool::freed(&freed);
+    context.device.pools.freed(&freed);
     give_back(&freed);
     Ok(())
 }

@@ -8,7 +8,7 @@ use runtime::{Context, Fill, Kind, Operation, Result, Status, Stream};
 use sim_core::Backend;
 
 use crate::driver::advice::{advise, location, managed, place, prefetch, range_attribute};
-use crate::driver::{host_memory, pool, virtual_memory};
+use crate::driver::{host_memory, virtual_memory};
 use crate::ffi::{Handle, list, put, put_wanted};
 use crate::state::{self, NullStream, healthy, uncaptured};
 
@@ -83,7 +83,7 @@ pub(crate) fn free(context: &Context, address: u64) -> Result {
         return Ok(context.device.simulator.free(address)?);
     }
     let wanted = |a: &runtime::Allocation| {
-        matches!(a.kind, Kind::Device | Kind::Pool(_) | Kind::Managed) || pool::of(a).is_some()
+        matches!(a.kind, Kind::Device | Kind::Pool(_) | Kind::Managed) || context.device.pools.of(a).is_some()
     };
     host_memory::free(context, address, wanted)
 }
@@ -156,14 +156,14 @@ api! {
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
         let context = healthy()?;
         let (all, used) = context.device.simulator.memory_usage();
-        put_wanted(free, all.saturating_sub(used + virtual_memory::bytes_in_use()) as usize);
+        put_wanted(free, all.saturating_sub(used + virtual_memory::addresses()?.bytes_in_use()) as usize);
         put_wanted(total, all as usize);
         Ok(())
     }
 
     fn cuMemGetAddressRange_v2(base: *mut u64, bytes: *mut usize, address: u64) {
         let context = healthy()?;
-        let mapped = virtual_memory::mapping_of(address);
+        let mapped = virtual_memory::addresses()?.mapping_of(address);
         let found = context.device.memory.find(address).map(|found| (found.base, found.size));
         let (start, size) = mapped.or(found).ok_or(Status::NOT_FOUND)?;
         put_wanted(base, start);

@@ -6,8 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use runtime::{Allocation, Kind, Result, Status};
 
-use crate::driver::pool;
-use crate::driver::virtual_memory::reservation_of;
+use crate::driver::virtual_memory::addresses;
 use crate::ffi::{get, list, put};
 use crate::state;
 
@@ -16,6 +15,11 @@ pub(crate) fn owner(address: u64) -> Result<Option<(i32, Allocation)>> {
     let devices = &state::runtime()?.devices;
     let found = devices.iter().find_map(|d| d.memory.find(address).map(|a| (d.index as i32, a)));
     Ok(found)
+}
+
+/// The number of the pool that an allocation is of.
+fn pool_of(memory: &Allocation) -> Option<u64> {
+    state::runtime().ok()?.pools.of(memory)
 }
 
 /// Whether copies of an allocation are synchronous, which changes no result; and sets it.
@@ -57,9 +61,9 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
     unsafe {
         match number {
             // Memory of pools is no context's.
-            1 if pool::of(&memory).is_some() => put(data.cast::<u64>(), 0),
+            1 if pool_of(&memory).is_some() => put(data.cast::<u64>(), 0),
             1 => put(data.cast(), crate::object::handle(memory.context)),
-            3 if memory.kind == Kind::Host && pool::of(&memory).is_some() => Err(Status::INVALID_VALUE),
+            3 if memory.kind == Kind::Host && pool_of(&memory).is_some() => Err(Status::INVALID_VALUE),
             2 => put(
                 data.cast::<u32>(),
                 if matches!(memory.kind, Kind::Host | Kind::Registered) { 1 } else { 2 },
@@ -76,7 +80,7 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
             10 => put(data.cast::<u8>(), u8::from(memory.kind == Kind::Device)),
             15 | 21 => put(data.cast::<u8>(), 0),
             11 | 12 if memory.kind == Kind::Virtual => {
-                let (base, size) = reservation_of(address).unwrap_or((memory.base, memory.size));
+                let (base, size) = addresses()?.reservation_of(address).unwrap_or((memory.base, memory.size));
                 put(data.cast(), if number == 11 { base } else { size })
             }
             11 | 19 => put(data.cast(), memory.base),
@@ -84,7 +88,7 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
             13 => put(data.cast::<u8>(), 1),
             14 => put(data.cast::<u32>(), 0),
             16 => put(data.cast::<u32>(), 3),
-            17 => put(data.cast::<u64>(), pool::of(&memory).map_or(0, crate::object::handle)),
+            17 => put(data.cast::<u64>(), pool_of(&memory).map_or(0, crate::object::handle)),
             _ => Err(Status::INVALID_VALUE),
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use runtime::{Allocation, Context, Host, Launched, Picked, Result, Runtime, Status};
+use runtime::{Allocation, Context, Host, Kind, Launched, Pages, Picked, Result, Runtime, Status};
 use sim_core::{DeviceConfig, RunOptions};
 
 /// The program.
@@ -16,11 +16,13 @@ pub(crate) struct Program {
     pub(crate) launches: [AtomicI32; 2],
 }
 
+impl Pages for Program {}
+
 impl Host for Program {
     fn read(&self, _: u64, _: usize, _: &mut dyn FnMut(&[u8])) {}
     fn write(&self, _: u64, _: usize, _: &mut dyn FnMut(&mut [u8])) {}
     fn call(&self, _: u64, _: u64) {}
-    fn shared(&self, _: &Arc<Context>, _: u64) -> Result<u64> {
+    fn shared(&self, _: &Arc<Context>, _: u64, _: Kind) -> Result<u64> {
         Err(Status::OUT_OF_MEMORY)
     }
     fn release(&self, _: &Allocation) {}

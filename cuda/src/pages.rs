@@ -1,0 +1,90 @@
+//! The program's address space, for the runtime.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::ptr::NonNull;
+
+use runtime::{Device, Pages, Result, Status};
+
+use crate::host::Program;
+
+/// Maps pages: where the system likes, or at `hint` if that is free.
+fn map(hint: u64, bytes: u64, protection: i32) -> Result<u64> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new private mapping touches nothing else.
+    let at = unsafe { libc::mmap(hint as *mut c_void, bytes as usize, protection, flags, -1, 0) };
+    if at == libc::MAP_FAILED { Err(Status::OUT_OF_MEMORY) } else { Ok(at as u64) }
+}
+
+/// Takes mapped pages away.
+fn unmap(address: u64, bytes: u64) {
+    // SAFETY: the callers mapped them, and nobody uses them.
+    unsafe { libc::munmap(address as *mut c_void, bytes as usize) };
+}
+
+impl Pages for Program {
+    fn map(&self, bytes: u64) -> Result<u64> {
+        map(0, bytes, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    fn discard(&self, address: u64, bytes: u64) {
+        // SAFETY: the runtime asks for what `map` returned, whose contents nobody needs.
+        unsafe { libc::madvise(address as *mut c_void, bytes as usize, libc::MADV_DONTNEED) };
+    }
+
+    fn show(&self, device: &Device, address: u64, bytes: u64, what: &str) -> Result {
+        let start = NonNull::new(address as *mut u8).ok_or(Status::INVALID_VALUE)?;
+        // SAFETY: the runtime shows what it has mapped, and frees it at the device before that ends.
+        unsafe { device.simulator.adopt(start, bytes, what) }?;
+        Ok(())
+    }
+
+    fn reserve(&self, bytes: u64, alignment: u64, wanted: u64) -> Result<u64> {
+        if wanted != 0 && wanted.is_multiple_of(alignment) {
+            let at = map(wanted, bytes, libc::PROT_NONE)?;
+            if at == wanted {
+                return Ok(at);
+            }
+            unmap(at, bytes);
+        }
+        let whole = bytes.checked_add(alignment).ok_or(Status::OUT_OF_MEMORY)?;
+        let at = map(0, whole, libc::PROT_NONE)?;
+        let base = at.next_multiple_of(alignment);
+        if base > at {
+            unmap(at, base - at);
+        }
+        if at + whole > base + bytes {
+            unmap(base + bytes, at + whole - base - bytes);
+        }
+        Ok(base)
+    }
+
+    fn unreserve(&self, address: u64, bytes: u64) {
+        unmap(address, bytes);
+    }
+
+    fn file(&self, bytes: u64) -> Result<File> {
+        // SAFETY: the name is a string; the result is a file or an error.
+        let descriptor = unsafe { libc::memfd_create(c"warpgrind".as_ptr(), libc::MFD_CLOEXEC) };
+        if descriptor < 0 {
+            return Err(Status::OUT_OF_MEMORY);
+        }
+        // SAFETY: it was opened above, and nobody else has it.
+        let file = unsafe { File::from_raw_fd(descriptor) };
+        file.set_len(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
+        Ok(file)
+    }
+
+    fn put_behind(&self, address: u64, bytes: u64, file: Option<&File>) -> Result {
+        let (protection, flags, descriptor) = match file {
+            Some(file) => (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file.as_raw_fd()),
+            None => (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1),
+        };
+        let flags = flags | libc::MAP_FIXED;
+        // SAFETY: the range is part of a reservation, which nobody else maps into.
+        let mapped =
+            unsafe { libc::mmap(address as *mut c_void, bytes as usize, protection, flags, descriptor, 0) };
+        if mapped == libc::MAP_FAILED { Err(Status::OUT_OF_MEMORY) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,78 @@
+//! Memory that graphs allocate and free.
+//!
+//! A node's memory has its address from the making of the node on. Kernels see it from the allocation to the free
+//! of each launch, so that a use before or after is found.
+
+use std::sync::Arc;
+
+use cuda_abi::{Result, Status};
+use sim_core::Backend;
+
+use crate::context::Context;
+use crate::device::Device;
+use crate::fresh_id;
+use crate::graph::Graph;
+use crate::memory::{Allocation, Kind};
+use crate::operation::{Operation, PlacedMemory};
+
+/// Memory of a node.
+struct NodeMemory {
+    base: u64,
+    bytes: u64,
+    device: Arc<Device>,
+}
+
+impl PlacedMemory for NodeMemory {
+    fn base(&self) -> u64 {
+        self.base
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn place(&self, device: &Device) -> Result {
+        device.host.show(device, self.base, self.bytes, "graph allocation")
+    }
+}
+
+impl Drop for NodeMemory {
+    fn drop(&mut self) {
+        if self.device.memory.is_live(self.base) {
+            // The program still has it, and frees it.
+            return;
+        }
+        self.device.memory.remove(self.base, |found| found.kind == Kind::Graph);
+        let _ = self.device.simulator.free(self.base);
+        // Kernels may still run that access it wrongly, so the addresses stay; the pages go.
+        self.device.host.discard(self.base, self.bytes);
+    }
+}
+
+/// Memory for a node of a graph; kernels see it when the node has run.
+///
+/// # Errors
+/// `OUT_OF_MEMORY`.
+pub fn node_memory(device: &Arc<Device>, bytes: u64) -> Result<Arc<dyn PlacedMemory>> {
+    let (total, _) = device.simulator.memory_usage();
+    if bytes > total {
+        return Err(Status::OUT_OF_MEMORY);
+    }
+    let base = device.host.map(bytes)?;
+    device.share_memory();
+    let (size, id) = (bytes, fresh_id());
+    device.memory.insert(Allocation { base, size, kind: Kind::Graph, context: 0, flags: 0, id });
+    Ok(Arc::new(NodeMemory { base, bytes, device: device.clone() }))
+}
+
+/// Whether a graph may get a node that frees an address.
+///
+/// # Errors
+/// `INVALID_VALUE` for what no graph allocated, or what this one frees already.
+pub fn check_node_free(context: &Context, graph: &Graph, address: u64) -> Result {
+    let found = context.device.memory.find(address).filter(|found| found.base == address);
+    let of_graph = found.is_some_and(|found| found.kind == Kind::Graph);
+    let twice =
+        graph.nodes().iter().any(|node| matches!(node.operation, Operation::Free(base) if base == address));
+    if of_graph && !twice { Ok(()) } else { Err(Status::INVALID_VALUE) }
+}

@@ -1,0 +1,402 @@
+//! Memory pools, and allocation in stream order.
+//!
+//! Memory of a pool goes back to the device when it is freed; what a device would keep is counted.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use cuda_abi::{Result, Status};
+
+use crate::context::Context;
+use crate::device::Device;
+use crate::graph_memory::{check_node_free, node_memory};
+use crate::memory::{Allocation, Kind};
+use crate::operation::{Operation, PlacedMemory};
+use crate::stream::Stream;
+use crate::{fresh_id, lock};
+
+/// What memory a pool has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PoolPlace {
+    /// That of a device, by its number.
+    Device(usize),
+    /// At one address for host and devices.
+    Managed,
+    /// Page-locked memory of the host.
+    Host,
+}
+
+/// When memory that was freed may be used again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reuse {
+    /// When events order the free before the allocation.
+    FollowEventDependencies,
+    /// When the free happens to be done.
+    Opportunistic,
+    /// When the driver adds a dependency that makes it so.
+    InternalDependencies,
+}
+
+/// What may be asked of a pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PoolAttribute {
+    /// Whether memory is used again so: 0 or 1.
+    Reuse(Reuse),
+    /// Bytes that are kept when nothing uses them.
+    ReleaseThreshold,
+    /// Bytes that are taken of the device now.
+    Reserved,
+    /// Most bytes that were taken.
+    MostReserved,
+    /// Bytes in use now.
+    Used,
+    /// Most bytes that were in use.
+    MostUsed,
+}
+
+/// A pool.
+#[derive(Debug)]
+pub struct Pool {
+    /// Its number.
+    pub id: u64,
+    /// What memory it has.
+    pub place: PoolPlace,
+    reuse: [AtomicU64; 3],
+    threshold: AtomicU64,
+    usage: Mutex<Usage>,
+    /// Addresses of blocks that a stream freed, by the stream and the blocks' size: its next ones of that size.
+    free: Mutex<HashMap<(u64, u64), BTreeSet<u64>>>,
+}
+
+/// Bytes: in use, and reserved of the device.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    used: u64,
+    most_used: u64,
+    reserved: u64,
+    most_reserved: u64,
+}
+
+/// Bytes that a pool takes of its device at once.
+const CHUNK: u64 = 32 << 20;
+/// Bytes to which sizes of blocks are rounded up.
+const BLOCK: u64 = 512;
+/// Sizes and streams of which blocks are remembered.
+const MOST_FREE: usize = 4096;
+
+/// A block of a pool that has the address of one that was freed.
+struct Again {
+    base: u64,
+    bytes: u64,
+}
+
+impl PlacedMemory for Again {
+    fn base(&self) -> u64 {
+        self.base
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn place(&self, device: &Device) -> Result {
+        Ok(device.simulator.alloc_again(self.base, self.bytes, "stream-ordered allocation")?)
+    }
+}
+
+impl Pool {
+    fn new(place: PoolPlace) -> Arc<Pool> {
+        Arc::new(Pool {
+            id: fresh_id(),
+            place,
+            reuse: [const { AtomicU64::new(1) }; 3],
+            threshold: AtomicU64::new(0),
+            usage: Mutex::default(),
+            free: Mutex::default(),
+        })
+    }
+
+    /// The value of an attribute.
+    pub fn attribute(&self, attribute: PoolAttribute) -> u64 {
+        let usage = *lock(&self.usage);
+        match attribute {
+            PoolAttribute::Reuse(reuse) => self.reuse[reuse as usize].load(SeqCst),
+            PoolAttribute::ReleaseThreshold => self.threshold.load(SeqCst),
+            PoolAttribute::Reserved => usage.reserved,
+            PoolAttribute::MostReserved => usage.most_reserved,
+            PoolAttribute::Used => usage.used,
+            PoolAttribute::MostUsed => usage.most_used,
+        }
+    }
+
+    /// Sets an attribute; marks of what was most can be set to what is now, by 0.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for what cannot be set.
+    pub fn set_attribute(&self, attribute: PoolAttribute, value: u64) -> Result {
+        let mut usage = lock(&self.usage);
+        match (attribute, value) {
+            (PoolAttribute::Reuse(reuse), _) => self.reuse[reuse as usize].store(value, SeqCst),
+            (PoolAttribute::ReleaseThreshold, _) => self.threshold.store(value, SeqCst),
+            (PoolAttribute::MostReserved, 0) => usage.most_reserved = usage.reserved,
+            (PoolAttribute::MostUsed, 0) => usage.most_used = usage.used,
+            _ => return Err(Status::INVALID_VALUE),
+        }
+        Ok(())
+    }
+
+    /// Remembers a block that a stream frees.
+    fn keep(&self, stream: u64, base: u64, bytes: u64) {
+        let mut free = lock(&self.free);
+        if free.len() >= MOST_FREE {
+            free.clear();
+        }
+        free.entry((stream, bytes.next_multiple_of(BLOCK))).or_default().insert(base);
+    }
+
+    /// The lowest block of a size that a stream freed.
+    fn again(&self, stream: u64, bytes: u64) -> Option<u64> {
+        let (mut free, key) = (lock(&self.free), (stream, bytes.next_multiple_of(BLOCK)));
+        let blocks = free.get_mut(&key)?;
+        let base = blocks.pop_first();
+        if blocks.is_empty() {
+            free.remove(&key);
+        }
+        base
+    }
+
+    /// Counts bytes that were taken, or given back.
+    fn count(&self, taken: u64, given_back: u64) {
+        let mut usage = lock(&self.usage);
+        usage.used = (usage.used + taken).saturating_sub(given_back);
+        usage.most_used = usage.most_used.max(usage.used);
+        let needed = usage.used.next_multiple_of(CHUNK);
+        // Whole pieces are kept, up to the threshold.
+        let kept = usage.reserved.min(self.threshold.load(SeqCst) / CHUNK * CHUNK);
+        usage.reserved = if given_back > 0 { needed.max(kept) } else { needed.max(usage.reserved) };
+        usage.most_reserved = usage.most_reserved.max(usage.reserved);
+    }
+
+    /// Gives back what is reserved beyond `keep` and not in use.
+    pub fn trim(&self, keep: u64) {
+        let mut usage = lock(&self.usage);
+        usage.reserved = usage.reserved.min(usage.used.max(keep).next_multiple_of(CHUNK));
+    }
+}
+
+/// The pools of a process.
+#[derive(Debug, Default)]
+pub struct Pools {
+    /// By number.
+    all: Mutex<HashMap<u64, Arc<Pool>>>,
+    /// Those that places have: their own (true), and what was set.
+    of_places: Mutex<HashMap<(PoolPlace, bool), Arc<Pool>>>,
+    /// Pools of allocations that the host may access, by their address.
+    shared: Mutex<HashMap<u64, u64>>,
+}
+
+impl Pools {
+    /// A new pool.
+    pub fn create(&self, place: PoolPlace) -> Arc<Pool> {
+        let pool = Pool::new(place);
+        lock(&self.all).insert(pool.id, pool.clone());
+        pool
+    }
+
+    /// Forgets a pool. What is allocated from it stays.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a place's own pool.
+    pub fn destroy(&self, pool: &Pool) -> Result {
+        let mut of_places = lock(&self.of_places);
+        if of_places.get(&(pool.place, true)).is_some_and(|own| own.id == pool.id) {
+            return Err(Status::INVALID_VALUE);
+        }
+        of_places.retain(|_, other| other.id != pool.id);
+        lock(&self.all).remove(&pool.id);
+        Ok(())
+    }
+
+    /// The pool that a place has by itself.
+    pub fn own(&self, place: PoolPlace) -> Arc<Pool> {
+        lock(&self.of_places).entry((place, true)).or_insert_with(|| self.create(place)).clone()
+    }
+
+    /// The pool that a place uses: what was set, or its own.
+    pub fn current(&self, place: PoolPlace) -> Arc<Pool> {
+        let set = lock(&self.of_places).get(&(place, false)).cloned();
+        set.unwrap_or_else(|| self.own(place))
+    }
+
+    /// Sets the pool that a place uses.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a pool of another place.
+    pub fn set_current(&self, place: PoolPlace, pool: Arc<Pool>) -> Result {
+        if pool.place != place {
+            return Err(Status::INVALID_VALUE);
+        }
+        lock(&self.of_places).insert((place, false), pool);
+        Ok(())
+    }
+
+    /// The number of the pool that an allocation is of.
+    pub fn of(&self, allocation: &Allocation) -> Option<u64> {
+        match allocation.kind {
+            Kind::Pool(id) => Some(id),
+            kind if kind.is_host() => lock(&self.shared).get(&allocation.base).copied(),
+            _ => None,
+        }
+    }
+
+    fn find(&self, id: u64) -> Option<Arc<Pool>> {
+        lock(&self.all).get(&id).cloned()
+    }
+
+    /// Tells the pool of an allocation, if it has one, that it is freed.
+    pub fn freed(&self, allocation: &Allocation) {
+        if let Some(id) = self.of(allocation) {
+            lock(&self.shared).remove(&allocation.base);
+            if let Some(pool) = self.find(id) {
+                pool.count(0, allocation.size);
+            }
+        }
+    }
+}
+
+impl Context {
+    /// Allocates from a pool, in the order of a stream.
+    ///
+    /// # Errors
+    /// The context's fault, `OUT_OF_MEMORY`, those of captures.
+    pub fn allocate_async(self: &Arc<Self>, stream: &Arc<Stream>, bytes: u64, pool: &Pool) -> Result<u64> {
+        if bytes == 0 {
+            return Ok(0);
+        }
+        if stream.capture().is_some() {
+            let memory = node_memory(&self.device, bytes)?;
+            let base = memory.base();
+            self.enqueue(stream, Operation::Allocate(memory))?;
+            return Ok(base);
+        }
+        let base = match pool.place {
+            PoolPlace::Device(_) => self.allocate_of_device(stream, bytes, pool)?,
+            place => {
+                let kind = if place == PoolPlace::Managed { Kind::Managed } else { Kind::Host };
+                let base = self.host().shared(self, bytes, kind)?;
+                lock(&self.device.pools.shared).insert(base, pool.id);
+                base
+            }
+        };
+        pool.count(bytes, 0);
+        Ok(base)
+    }
+
+    fn allocate_of_device(self: &Arc<Self>, stream: &Arc<Stream>, bytes: u64, pool: &Pool) -> Result<u64> {
+        let kind = Kind::Pool(pool.id);
+        let Some(base) = pool.again(stream.id, bytes) else {
+            return self.allocate(bytes, kind, "stream-ordered allocation");
+        };
+        // It is there when the stream has freed the one before.
+        self.enqueue(stream, Operation::Allocate(Arc::new(Again { base, bytes })))?;
+        let (size, id, flags) = (bytes, fresh_id(), 0);
+        self.device.memory.insert(Allocation { base, size, kind, context: self.id, flags, id });
+        Ok(base)
+    }
+
+    /// Frees in the order of a stream.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for what is no allocation that may be freed so, those of captures.
+    pub fn free_async(self: &Arc<Self>, stream: &Arc<Stream>, address: u64) -> Result {
+        if let Some(capture) = stream.capture() {
+            check_node_free(self, &capture.graph, address)?;
+            return self.enqueue(stream, Operation::Free(address));
+        }
+        let (memory, pools) = (&self.device.memory, &self.device.pools);
+        if memory.find(address).is_some_and(|found| found.kind == Kind::Graph && found.base == address) {
+            if !memory.set_live(address, false) {
+                return Err(Status::INVALID_VALUE);
+            }
+            return self.enqueue(stream, Operation::Free(address));
+        }
+        // Calls from now on do not know it any more; the stream frees it in its order.
+        let wanted = |a: &Allocation| matches!(a.kind, Kind::Pool(_) | Kind::Device) || pools.of(a).is_some();
+        let gone = memory.remove(address, wanted).ok_or(Status::INVALID_VALUE)?;
+        pools.freed(&gone);
+        if gone.kind.is_host() {
+            let owner = self.clone();
+            let free = move |_| {
+                owner.forget(gone.base);
+                owner.host().release(&gone);
+            };
+            return self.enqueue(stream, Operation::Callback(Arc::new(free)));
+        }
+        self.enqueue(stream, Operation::Free(address))?;
+        if let Kind::Pool(id) = gone.kind
+            && let Some(pool) = pools.find(id)
+        {
+            pool.keep(stream.id, gone.base, gone.size);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use PoolAttribute::{MostReserved, MostUsed, ReleaseThreshold, Reserved, Used};
+
+    #[test]
+    fn whole_chunks_are_taken_and_kept_up_to_the_threshold() {
+        let pool = Pool::new(PoolPlace::Device(0));
+        let now = |pool: &Pool| [Used, MostUsed, Reserved, MostReserved].map(|what| pool.attribute(what));
+        pool.count(1000, 0);
+        assert_eq!(now(&pool), [1000, 1000, CHUNK, CHUNK]);
+        pool.count(2 * CHUNK, 0);
+        assert_eq!(now(&pool), [2 * CHUNK + 1000, 2 * CHUNK + 1000, 3 * CHUNK, 3 * CHUNK]);
+        pool.set_attribute(ReleaseThreshold, 2 * CHUNK + 5).unwrap();
+        pool.count(0, 2 * CHUNK + 1000);
+        assert_eq!(now(&pool), [0, 2 * CHUNK + 1000, 2 * CHUNK, 3 * CHUNK]);
+        pool.trim(1);
+        assert_eq!(pool.attribute(Reserved), CHUNK);
+        assert_eq!(pool.set_attribute(MostUsed, 0), Ok(()));
+        assert_eq!(pool.attribute(MostUsed), 0);
+        assert_eq!(pool.set_attribute(MostUsed, 1), Err(Status::INVALID_VALUE));
+        assert_eq!(pool.set_attribute(Used, 0), Err(Status::INVALID_VALUE));
+        let reuse = PoolAttribute::Reuse(Reuse::Opportunistic);
+        assert_eq!(pool.attribute(reuse), 1);
+        pool.set_attribute(reuse, 0).unwrap();
+        assert_eq!(pool.attribute(reuse), 0);
+    }
+
+    #[test]
+    fn a_stream_gets_its_own_blocks_again_by_size() {
+        let pool = Pool::new(PoolPlace::Device(0));
+        pool.keep(1, 0x2000, 512);
+        pool.keep(1, 0x1000, 1);
+        pool.keep(1, 0x4000, 513);
+        assert_eq!(pool.again(2, 512), None);
+        assert_eq!(pool.again(1, 100), Some(0x1000));
+        assert_eq!(pool.again(1, 512), Some(0x2000));
+        assert_eq!(pool.again(1, 512), None);
+        assert_eq!(pool.again(1, 1024), Some(0x4000));
+    }
+
+    #[test]
+    fn places_have_pools_of_their_own() {
+        let pools = Pools::default();
+        let (device, host) = (PoolPlace::Device(0), PoolPlace::Host);
+        let own = pools.own(device);
+        assert_eq!(pools.current(device).id, own.id);
+        assert_ne!(pools.own(host).id, own.id);
+        let other = pools.create(device);
+        assert_eq!(pools.set_current(host, other.clone()), Err(Status::INVALID_VALUE));
+        pools.set_current(device, other.clone()).unwrap();
+        assert_eq!((pools.current(device).id, pools.own(device).id), (other.id, own.id));
+        assert_eq!(pools.destroy(&own), Err(Status::INVALID_VALUE));
+        pools.destroy(&other).unwrap();
+        assert_eq!(pools.current(device).id, own.id);
+    }
+}

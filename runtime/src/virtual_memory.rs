@@ -1,0 +1,355 @@
+//! Virtual memory management: addresses that are reserved, memory without an address, and one behind the other.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use cuda_abi::{Result, Status};
+use sim_core::Backend;
+
+use crate::device::Device;
+use crate::host::Host;
+use crate::memory::{Allocation, Kind};
+use crate::{fresh_id, lock};
+
+/// What sizes and addresses are multiples of.
+pub const GRANULARITY: u64 = 2 << 20;
+
+/// What a device may do with a mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Nothing.
+    None,
+    /// Read.
+    Read,
+    /// Read and write.
+    ReadWrite,
+}
+
+/// Memory without an address.
+#[derive(Debug)]
+pub struct Physical {
+    /// Its number.
+    pub id: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The device that it is of.
+    pub device: Arc<Device>,
+    /// Whether it may be given to other processes as a file.
+    pub exportable: bool,
+    file: File,
+    /// Handles of the program.
+    references: AtomicU32,
+    in_use: Arc<AtomicU64>,
+}
+
+impl Physical {
+    /// Adds a handle of the program.
+    pub fn retain(&self) {
+        self.references.fetch_add(1, SeqCst);
+    }
+
+    /// Takes a handle of the program away; whether it was the last. Mappings keep the memory.
+    pub fn release(&self) -> bool {
+        self.references.fetch_sub(1, SeqCst) == 1
+    }
+
+    /// A file for other processes.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if it was not made for that, `OPERATING_SYSTEM`.
+    pub fn export(&self) -> Result<File> {
+        if !self.exportable {
+            return Err(Status::INVALID_VALUE);
+        }
+        self.file.try_clone().map_err(|_| Status::OPERATING_SYSTEM)
+    }
+}
+
+impl Drop for Physical {
+    fn drop(&mut self) {
+        self.in_use.fetch_sub(self.size, SeqCst);
+    }
+}
+
+#[derive(Debug)]
+struct Mapping {
+    size: u64,
+    physical: Arc<Physical>,
+    access: Access,
+}
+
+#[derive(Debug, Default)]
+struct Reservation {
+    size: u64,
+    mappings: BTreeMap<u64, Mapping>,
+    /// Pieces that the simulator knows: first address and bytes.
+    shown: BTreeMap<u64, u64>,
+}
+
+impl Reservation {
+    /// Neighbouring mappings that may be accessed, as pieces.
+    fn accessible(&self) -> BTreeMap<u64, u64> {
+        let mut pieces: BTreeMap<u64, u64> = BTreeMap::new();
+        for (&base, mapping) in self.mappings.iter().filter(|(_, mapping)| mapping.access != Access::None) {
+            match pieces.last_entry() {
+                Some(mut last) if *last.key() + *last.get() == base => *last.get_mut() += mapping.size,
+                _ => drop(pieces.insert(base, mapping.size)),
+            }
+        }
+        pieces
+    }
+
+    /// Shows the simulator what may be accessed now, and nothing else.
+    fn show(&mut self, device: &Device) -> Result {
+        let wanted = self.accessible();
+        let gone: Vec<u64> =
+            self.shown.keys().filter(|base| self.shown.get(base) != wanted.get(base)).copied().collect();
+        if !gone.is_empty() {
+            device.drain();
+        }
+        for base in gone {
+            device.memory.remove(base, |found| found.kind == Kind::Virtual);
+            let _ = device.simulator.free(base);
+            self.shown.remove(&base);
+        }
+        device.share_memory();
+        for (&base, &size) in &wanted {
+            if self.shown.contains_key(&base) {
+                continue;
+            }
+            device.host.show(device, base, size, "mapped memory")?;
+            let id = fresh_id();
+            device.memory.insert(Allocation { base, size, kind: Kind::Virtual, context: 0, flags: 0, id });
+            self.shown.insert(base, size);
+        }
+        Ok(())
+    }
+
+    /// The mappings that fill a range exactly.
+    fn filling(&self, address: u64, size: u64) -> Option<Vec<u64>> {
+        let mut next = address;
+        let mut list = Vec::new();
+        while next < address.checked_add(size)? {
+            list.push(next);
+            next += self.mappings.get(&next)?.size;
+        }
+        (next == address + size).then_some(list)
+    }
+}
+
+/// The addresses that a process has reserved, and the memory of this kind that it has.
+pub struct AddressSpace {
+    host: Arc<dyn Host>,
+    /// By the first address.
+    reserved: Mutex<BTreeMap<u64, Reservation>>,
+    /// Bytes of memory that was made without an address, of all devices.
+    in_use: Arc<AtomicU64>,
+}
+
+impl std::fmt::Debug for AddressSpace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AddressSpace").field("in_use", &self.in_use).finish_non_exhaustive()
+    }
+}
+
+impl AddressSpace {
+    pub(crate) fn new(host: Arc<dyn Host>) -> Self {
+        Self { host, reserved: Mutex::default(), in_use: Arc::default() }
+    }
+
+    /// Bytes of memory that was made without an address.
+    pub fn bytes_in_use(&self) -> u64 {
+        self.in_use.load(SeqCst)
+    }
+
+    /// The reservation that an address lies in: its first address and bytes.
+    pub fn reservation_of(&self, address: u64) -> Option<(u64, u64)> {
+        let table = lock(&self.reserved);
+        let (&base, found) = table.range(..=address).next_back()?;
+        (address - base < found.size).then_some((base, found.size))
+    }
+
+    /// The mapping that an address lies in: its first address and bytes.
+    pub fn mapping_of(&self, address: u64) -> Option<(u64, u64)> {
+        let table = lock(&self.reserved);
+        let (_, found) = table.range(..=address).next_back()?;
+        let (&base, mapping) = found.mappings.range(..=address).next_back()?;
+        (address - base < mapping.size).then_some((base, mapping.size))
+    }
+
+    /// The memory behind an address.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if there is none.
+    pub fn physical_of(&self, address: u64) -> Result<Arc<Physical>> {
+        let (base, _) = self.mapping_of(address).ok_or(Status::INVALID_VALUE)?;
+        self.with(base, GRANULARITY, |reservation| {
+            let mapping = reservation.mappings.get(&base).ok_or(Status::INVALID_VALUE)?;
+            Ok(mapping.physical.clone())
+        })
+    }
+
+    fn physical(&self, device: &Arc<Device>, size: u64, exportable: bool, file: File) -> Arc<Physical> {
+        self.in_use.fetch_add(size, SeqCst);
+        let (device, in_use) = (device.clone(), self.in_use.clone());
+        Arc::new(Physical {
+            id: fresh_id(),
+            size,
+            device,
+            exportable,
+            file,
+            references: AtomicU32::new(1),
+            in_use,
+        })
+    }
+
+    /// Memory of a device without an address.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for sizes that are no multiple of [`GRANULARITY`], `OUT_OF_MEMORY`.
+    pub fn create(&self, device: &Arc<Device>, size: u64, exportable: bool) -> Result<Arc<Physical>> {
+        if !is_size(size) {
+            return Err(Status::INVALID_VALUE);
+        }
+        let (total, used) = device.simulator.memory_usage();
+        if size > total.saturating_sub(used).saturating_sub(self.bytes_in_use()) {
+            return Err(Status::OUT_OF_MEMORY);
+        }
+        let file = self.host.file(size)?;
+        Ok(self.physical(device, size, exportable, file))
+    }
+
+    /// Memory that another process, or this one, has given as a file.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for what is no such file.
+    pub fn import(&self, device: &Arc<Device>, file: File) -> Result<Arc<Physical>> {
+        let size = file.metadata().map_err(|_| Status::INVALID_VALUE)?.len();
+        if !is_size(size) {
+            return Err(Status::INVALID_VALUE);
+        }
+        Ok(self.physical(device, size, true, file))
+    }
+
+    /// Reserves addresses, at `wanted` if they are free.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for wrong sizes and alignments, `OUT_OF_MEMORY`.
+    pub fn reserve(&self, size: u64, alignment: u64, wanted: u64) -> Result<u64> {
+        if !is_size(size) || alignment != 0 && !alignment.is_power_of_two() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let base = self.host.reserve(size, alignment.max(GRANULARITY), wanted)?;
+        lock(&self.reserved).insert(base, Reservation { size, ..Reservation::default() });
+        Ok(base)
+    }
+
+    /// Gives reserved addresses back.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if they were not reserved so, or something is behind them.
+    pub fn free(&self, address: u64, size: u64) -> Result {
+        let mut table = lock(&self.reserved);
+        let found = table.get(&address).filter(|found| found.size == size && found.mappings.is_empty());
+        found.ok_or(Status::INVALID_VALUE)?;
+        table.remove(&address);
+        self.host.unreserve(address, size);
+        Ok(())
+    }
+
+    /// Calls a function with the reservation that holds a range.
+    fn with<T>(
+        &self,
+        address: u64,
+        size: u64,
+        body: impl FnOnce(&mut Reservation) -> Result<T>,
+    ) -> Result<T> {
+        let mut table = lock(&self.reserved);
+        let (&base, found) = table.range_mut(..=address).next_back().ok_or(Status::INVALID_VALUE)?;
+        let inside = (address - base).checked_add(size).is_some_and(|end| end <= found.size);
+        if !inside || !is_size(size) || !address.is_multiple_of(GRANULARITY) {
+            return Err(Status::INVALID_VALUE);
+        }
+        body(found)
+    }
+
+    /// Puts memory behind reserved addresses; nobody may access it yet.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if something is there, `NOT_SUPPORTED` for parts of memory.
+    pub fn map(&self, address: u64, size: u64, offset: u64, physical: Arc<Physical>) -> Result {
+        if offset != 0 || size != physical.size {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        self.with(address, size, |reservation| {
+            let overlaps =
+                |(&base, other): (&u64, &Mapping)| base < address + size && address < base + other.size;
+            if reservation.mappings.iter().any(overlaps) {
+                return Err(Status::INVALID_VALUE);
+            }
+            self.host.put_behind(address, size, Some(&physical.file))?;
+            reservation.mappings.insert(address, Mapping { size, physical, access: Access::None });
+            Ok(())
+        })
+    }
+
+    /// Takes what is behind addresses away.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a part of a mapping.
+    pub fn unmap(&self, address: u64, size: u64) -> Result {
+        self.with(address, size, |reservation| {
+            let inside: Vec<u64> =
+                reservation.mappings.range(address..address + size).map(|(&base, _)| base).collect();
+            let ends = inside.last().and_then(|last| Some(last + reservation.mappings.get(last)?.size));
+            if ends.is_some_and(|end| end > address + size) {
+                return Err(Status::INVALID_VALUE);
+            }
+            // Nothing mapped is nothing to do.
+            let gone: Vec<Mapping> =
+                inside.iter().filter_map(|base| reservation.mappings.remove(base)).collect();
+            if let Some(mapping) = gone.first() {
+                reservation.show(&mapping.physical.device)?;
+            }
+            self.host.put_behind(address, size, None)
+        })
+    }
+
+    /// Says what devices may do with mappings that fill a range: the last of `access` holds.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if they do not fill it, or for a device that the memory is not of.
+    pub fn set_access(&self, address: u64, size: u64, access: &[(usize, Access)]) -> Result {
+        self.with(address, size, |reservation| {
+            let mappings = reservation.filling(address, size).ok_or(Status::INVALID_VALUE)?;
+            let first = mappings.first().and_then(|base| reservation.mappings.get(base));
+            let device = first.map(|mapping| mapping.physical.device.clone()).ok_or(Status::INVALID_VALUE)?;
+            // Other devices cannot be given access.
+            if !access.iter().all(|(index, _)| *index == device.index) {
+                return Err(Status::INVALID_VALUE);
+            }
+            for base in mappings {
+                if let Some(mapping) = reservation.mappings.get_mut(&base) {
+                    mapping.access = access.last().map_or(Access::None, |(_, access)| *access);
+                }
+            }
+            reservation.show(&device)
+        })
+    }
+
+    /// What a device may do with the mapping at an address; `None` if there is none.
+    pub fn access(&self, address: u64, device: usize) -> Option<Access> {
+        let (base, _) = self.mapping_of(address)?;
+        let table = lock(&self.reserved);
+        let (_, found) = table.range(..=base).next_back()?;
+        let mapping = found.mappings.get(&base)?;
+        Some(if mapping.physical.device.index == device { mapping.access } else { Access::None })
+    }
+}
+
+/// Whether bytes are a size of memory and of reservations of this kind.
+pub fn is_size(bytes: u64) -> bool {
+    bytes > 0 && bytes.is_multiple_of(GRANULARITY)
+}
