@@ -1,9 +1,13 @@
-//! Names the functions that are not implemented, and links `libcudart.so.12` and `.13` and the stand-ins for
-//! NVIDIA's compiler and linker.
+//! Makes the functions that refuse, and links `libcudart.so.12` and `.13` and the stand-ins for NVIDIA's compiler and
+//! linker.
 //!
-//! The names of CUDA's functions are in `names/`. What the sources define is implemented; the rest become
-//! functions that refuse. The libraries that are linked here hold a jump for each name, with the version that
-//! programs ask for; the code is in the driver library.
+//! The tables in `names/` say of each of CUDA's functions whether it is implemented, which the sources do, or refused,
+//! which is made here. One that is declared as the other does not link. The libraries that are linked here hold a jump
+//! for each name, with the version that programs ask for; the code is in the driver library.
+//!
+//! * `driver.txt`: symbol, name without version, the CUDA version from which on this form is meant, state.
+//! * `runtime.txt`: name, the versions of the library that have it, state. A star stands behind a version in which the
+//!   function means something else and has code of its own (`cudaX_cuda12`).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,74 +19,125 @@ use protocol::libraries;
 
 fn main() {
     println!("cargo:rerun-if-changed=names");
-    println!("cargo:rerun-if-changed=src");
+    println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
     // Its threads and exit handler outlive a `dlclose`.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo:rustc-env=WARPGRIND_BUILT={}", profile(&out).join("deps").display());
-    let mut defined = BTreeSet::new();
-    collect(Path::new("src"), &mut defined);
-
-    let mut text = String::new();
-    let driver = fs::read_to_string("names/driver.txt").expect("names/driver.txt");
-    let mut refused: BTreeSet<&str> = BTreeSet::new();
-    let mut symbols = String::from("mod symbols {\nunsafe extern \"C\" {\n");
-    text.push_str("pub(crate) static ENTRIES: &[Entry] = &[\n");
-    for line in driver.lines() {
-        let mut fields = line.split(' ');
-        let (Some(symbol), Some(base), Some(version)) = (fields.next(), fields.next(), fields.next()) else {
-            panic!("names/driver.txt: {line}");
-        };
-        let per_thread = symbol.ends_with("_ptsz") || symbol.ends_with("_ptds");
-        if defined.contains(symbol) {
-            writeln!(
-                text,
-                "    Entry {{ base: {base:?}, version: {version}, per_thread: {per_thread}, address: symbols::{symbol} }},"
-            )
-            .expect("a string");
-            writeln!(symbols, "    pub(super) fn {symbol}();").expect("a string");
-        } else {
-            refused.insert(symbol);
-        }
-    }
-    text.push_str("];\n");
-    symbols.push_str("}\n}\n");
-    text.push_str(&symbols);
-    text.push_str("refuse! { driver");
-    for name in &refused {
-        write!(text, " {name}").expect("a string");
-    }
-    text.push_str(" }\n");
-
-    let mut runtime: BTreeSet<String> = BTreeSet::new();
+    let (driver, runtime) = (driver_table(), runtime_table());
+    fs::write(out.join("refused.rs"), functions(&driver, &runtime)).expect("OUT_DIR can be written");
     for version in libraries::VERSIONS {
-        let path = format!("names/runtime{version}.txt");
-        let names = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        let names: Vec<&str> = names.lines().collect();
-        runtime.extend(names.iter().map(|name| name.to_string()));
-        runtime_library(&out, version, &names, &defined);
+        let library = format!("libcudart.so.{version}");
+        let names = runtime.iter().filter_map(|row| Some((row.name.clone(), row.code(version)?)));
+        shim(&out, &library, &names.collect::<Vec<_>>());
     }
     jit_libraries(&out);
-    text.push_str("refuse! { runtime");
-    for name in runtime.iter().filter(|name| !defined.contains(*name)) {
-        write!(text, " {name}").expect("a string");
+    let driver: Vec<(&str, bool)> = driver.iter().map(|row| (&*row.symbol, row.implemented)).collect();
+    let runtime: Vec<(&str, bool)> = runtime.iter().map(|row| (&*row.name, row.implemented)).collect();
+    fs::write(out.join("FUNCTIONS.md"), page(&driver, &runtime)).expect("OUT_DIR can be written");
+}
+
+/// A function of the driver interface.
+struct Driver {
+    symbol: String,
+    base: String,
+    version: u32,
+    implemented: bool,
+}
+
+/// A function of the runtime interface.
+struct Runtime {
+    name: String,
+    /// Versions of the library, and whether it has code of its own there.
+    versions: Vec<(String, bool)>,
+    implemented: bool,
+}
+
+impl Runtime {
+    /// The symbol of its code in a version of the library, if it is there.
+    fn code(&self, version: &str) -> Option<String> {
+        let (_, own) = self.versions.iter().find(|(known, _)| known == version)?;
+        Some(if *own { format!("{}_cuda{version}", self.name) } else { self.name.clone() })
     }
-    text.push_str(" }\n");
-    fs::write(out.join("refused.rs"), text).expect("OUT_DIR can be written");
-    let list: Vec<&str> = refused
-        .iter()
-        .copied()
-        .chain(runtime.iter().map(String::as_str).filter(|name| !defined.contains(*name)))
-        .collect();
-    fs::write(out.join("refused.txt"), list.join("\n")).expect("OUT_DIR can be written");
-    let driver: Vec<&str> = driver.lines().filter_map(|line| line.split(' ').next()).collect();
-    let runtime: Vec<&str> = runtime.iter().map(String::as_str).collect();
-    fs::write(out.join("FUNCTIONS.md"), page(&driver, &runtime, &defined)).expect("OUT_DIR can be written");
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn is_implemented(state: &str, line: &str) -> bool {
+    match state {
+        "implemented" => true,
+        "refused" => false,
+        _ => panic!("`{line}` is neither implemented nor refused"),
+    }
+}
+
+fn driver_table() -> Vec<Driver> {
+    let row = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
+        [symbol, base, version, state] => Driver {
+            symbol: symbol.into(),
+            base: base.into(),
+            version: version.parse().unwrap_or_else(|error| panic!("{line}: {error}")),
+            implemented: is_implemented(state, line),
+        },
+        _ => panic!("names/driver.txt: {line}"),
+    };
+    read("names/driver.txt").lines().map(row).collect()
+}
+
+fn runtime_table() -> Vec<Runtime> {
+    let version = |text: &str| (text.trim_end_matches('*').to_string(), text.ends_with('*'));
+    let row = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
+        [name, versions, state] => Runtime {
+            name: name.into(),
+            versions: versions.split(',').map(version).collect(),
+            implemented: is_implemented(state, line),
+        },
+        _ => panic!("names/runtime.txt: {line}"),
+    };
+    read("names/runtime.txt").lines().map(row).collect()
+}
+
+/// The source of the functions that refuse, and of the table of those that are implemented.
+fn functions(driver: &[Driver], runtime: &[Runtime]) -> String {
+    let mut entries = String::new();
+    let mut symbols = String::new();
+    for Driver { symbol, base, version, .. } in driver.iter().filter(|row| row.implemented) {
+        let per_thread = symbol.ends_with("_ptsz") || symbol.ends_with("_ptds");
+        writeln!(
+            entries,
+            "    Entry {{ base: {base:?}, version: {version}, per_thread: {per_thread}, address: symbols::{symbol} }},"
+        )
+        .expect("a string");
+        writeln!(symbols, "    pub(super) fn {symbol}();").expect("a string");
+    }
+    // Nobody in this library calls them; a missing one shall not wait for a program that does.
+    let mut needed = BTreeSet::new();
+    for row in runtime.iter().filter(|row| row.implemented) {
+        needed.extend(libraries::VERSIONS.iter().filter_map(|version| row.code(version)));
+    }
+    for symbol in &needed {
+        writeln!(symbols, "    #[link_name = \"warpgrind_{symbol}\"]\n    pub(super) fn rt_{symbol}();")
+            .expect("a string");
+    }
+    let count = needed.len();
+    let needed: String = needed.iter().map(|symbol| format!("    symbols::rt_{symbol},\n")).collect();
+    let refused =
+        |names: &mut dyn Iterator<Item = &String>| names.fold(String::new(), |text, name| text + " " + name);
+    let of_driver = refused(&mut driver.iter().filter(|row| !row.implemented).map(|row| &row.symbol));
+    let of_runtime = refused(&mut runtime.iter().filter(|row| !row.implemented).map(|row| &row.name));
+    format!(
+        "pub(crate) static ENTRIES: &[Entry] = &[\n{entries}];\n\
+         #[used]\nstatic RUNTIME: [unsafe extern \"C\" fn(); {count}] = [\n{needed}];\n\
+         mod symbols {{\nunsafe extern \"C\" {{\n{symbols}}}\n}}\n\
+         refuse! {{ driver{of_driver} }}\nrefuse! {{ runtime{of_runtime} }}\n"
+    )
 }
 
 /// What is implemented and what is refused, for people.
-fn page(driver: &[&str], runtime: &[&str], defined: &BTreeSet<String>) -> String {
+fn page(driver: &[(&str, bool)], runtime: &[(&str, bool)]) -> String {
     let mut text = String::from(
         "# Functions\n\nWhat is implemented of the interfaces of CUDA 13.0's driver and of the runtime libraries up to \
          12.9 and 13.5.\nRefused functions say so by name once and return `CUDA_ERROR_NOT_SUPPORTED` or \
@@ -90,7 +145,7 @@ fn page(driver: &[&str], runtime: &[&str], defined: &BTreeSet<String>) -> String
          counted and not listed\nwhere the plain name is in the same list.\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
     );
     for (title, names) in [("Driver interface", driver), ("Runtime interface", runtime)] {
-        let (done, refused): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| defined.contains(**name));
+        let (done, refused): (Vec<_>, Vec<_>) = names.iter().partition(|(_, implemented)| *implemented);
         writeln!(text, "\n## {title}: {} of {} symbols\n", done.len(), names.len()).expect("a string");
         for (what, list) in [("Implemented", done), ("Refused", refused)] {
             let base = |name: &str| {
@@ -99,7 +154,7 @@ fn page(driver: &[&str], runtime: &[&str], defined: &BTreeSet<String>) -> String
                     name.rsplit_once("_v").filter(|(_, v)| v.bytes().all(|byte| byte.is_ascii_digit()));
                 version.map_or(name, |(base, _)| base).to_string()
             };
-            let names: BTreeSet<String> = list.iter().map(|name| base(name)).collect();
+            let names: BTreeSet<String> = list.iter().map(|(name, _)| base(name)).collect();
             let names: Vec<String> = names.into_iter().collect();
             writeln!(text, "{what}: {}.\n", names.join(", ")).expect("a string");
         }
@@ -107,47 +162,10 @@ fn page(driver: &[&str], runtime: &[&str], defined: &BTreeSet<String>) -> String
     text.trim_end().to_string() + "\n"
 }
 
-/// Names of the functions that the sources define.
-fn collect(folder: &Path, names: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).expect("src").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            collect(&path, names);
-        } else if let Ok(text) = fs::read_to_string(&path) {
-            for line in text.lines() {
-                let line = line.trim_start();
-                let line = line.strip_prefix("extern \"C\" ").unwrap_or(line);
-                // `fn a(`, `fn a | b (`, `a = driver::a, (`, `a b = driver::a, driver::b, (`, names of fills.
-                let rest = line.strip_prefix("fn ").unwrap_or(line);
-                let list = rest.split(['(', '{', '=']).next().unwrap_or("");
-                let is_list = rest.len() < line.len()
-                    || rest.contains(" =") && list.starts_with("cuda")
-                    || list.split_whitespace().count() >= 4 && rest == list && list.starts_with("cu");
-                if is_list {
-                    names.extend(list.split([' ', '|']).filter(|name| !name.is_empty()).map(str::to_string));
-                }
-            }
-        }
-    }
-}
-
-/// `libcudart.so` of a version.
-fn runtime_library(out: &Path, version: &str, names: &[&str], defined: &BTreeSet<String>) {
-    let target = |name: &&str| {
-        // Functions whose meaning changed from 12 to 13 have one of their own.
-        let own = format!("{name}_cuda{version}");
-        (name.to_string(), if defined.contains(&own) { own } else { name.to_string() })
-    };
-    shim(out, &format!("libcudart.so.{version}"), &names.iter().map(target).collect::<Vec<_>>());
-}
-
 /// NVIDIA's compiler and linker for programs that want machine code, of both versions. Names and code are in
 /// `src/jit`.
 fn jit_libraries(out: &Path) {
-    let list = |path: &str| -> Vec<String> {
-        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        text.lines().map(str::to_string).collect()
-    };
+    let list = |path: &str| -> Vec<String> { read(path).lines().map(str::to_string).collect() };
     for version in libraries::VERSIONS {
         let compiler = list("names/nvrtc.txt");
         let compiler = compiler.iter().map(|name| (name.clone(), name.clone()));

@@ -2,8 +2,9 @@
 //!
 //! The library stands in for `libcuda.so.1`; `libcudart.so.12` and `.13` jump into it. [`driver`] and
 //! [`cudart`] hold the functions, a file for each subject; [`object`] the handles; [`state`] what the
-//! process and its threads have, [`thread`] where a thread has it; [`host`] the program around; [`session`] the `warpgrind exec` that started it. `build.rs` makes functions that refuse of
-//! all names that no file defines.
+//! process and its threads have, [`thread`] where a thread has it; [`host`] the program around, [`pages`] its
+//! address space; [`session`] the `warpgrind exec` that started it. `names/` declares which functions are implemented;
+//! `build.rs` makes those that refuse.
 //!
 //! # Invariants
 //! * Nothing unwinds into the program: a panic becomes `CUDA_ERROR_UNKNOWN` and a message.

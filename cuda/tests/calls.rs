@@ -118,11 +118,6 @@ fn answers_are_those_of_a_device_too() {
     compare(1, 2);
 }
 
-const DRIVER: &str = include_str!("../names/driver.txt");
-const RUNTIME_12: &str = include_str!("../names/runtime12.txt");
-const RUNTIME_13: &str = include_str!("../names/runtime13.txt");
-const REFUSED: &str = include_str!(concat!(env!("OUT_DIR"), "/refused.txt"));
-
 /// Functions that cannot fail.
 const ALWAYS_GOOD: &[&str] = &[
     "__cudaPushCallConfiguration",
@@ -162,11 +157,8 @@ const NEVER_GOOD: &[&str] = &[
 
 #[test]
 fn every_implemented_function_is_called_well_and_badly() {
-    let refused: BTreeSet<&str> = REFUSED.lines().collect();
-    let names = DRIVER.lines().filter_map(|line| line.split(' ').next());
-    let names = names.chain(RUNTIME_12.lines()).chain(RUNTIME_13.lines());
     let plain = |name: &str| name.trim_end_matches("_ptsz").trim_end_matches("_ptds").to_string();
-    let implemented: BTreeSet<String> = names.filter(|name| !refused.contains(name)).map(plain).collect();
+    let implemented: BTreeSet<String> = support::functions::implemented().into_iter().map(plain).collect();
     let (mut good, mut bad) = (BTreeSet::new(), BTreeSet::new());
     for case in cases() {
         for step in &case.steps {

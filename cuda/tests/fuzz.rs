@@ -9,14 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use support::functions::{implemented, runtime_names};
 use support::{PTX, at, call, call_at, driver, out, runtime, symbol};
 
 /// Tells a child process where to note what it calls, and its seed.
 const CHILD: &str = "WARPGRIND_TEST_FUZZ";
-
-const DRIVER: &str = include_str!("../names/driver.txt");
-const RUNTIME_13: &str = include_str!("../names/runtime13.txt");
-const REFUSED: &str = include_str!(concat!(env!("OUT_DIR"), "/refused.txt"));
 
 /// Functions that wait for a word, which nobody writes; that end the process's use of the device; that take
 /// structures by value in memory, return one, or take the address of something that the compiler made.
@@ -118,9 +115,11 @@ fn objects() -> (Vec<u64>, u64) {
 fn child() {
     let Ok(asked) = std::env::var(CHILD) else { return };
     let (note, seed) = asked.split_once('\n').expect("two parts");
-    let refused: BTreeSet<&str> = REFUSED.lines().collect();
-    let names = DRIVER.lines().filter_map(|line| line.split(' ').next()).chain(RUNTIME_13.lines());
-    let names: BTreeSet<&str> = names.filter(|name| !refused.contains(name) && !is_left_out(name)).collect();
+    let of_runtime: BTreeSet<&str> = runtime_names(13).into_iter().collect();
+    let known =
+        |name: &&str| name.starts_with("cu") && !name.starts_with("cuda") || of_runtime.contains(name);
+    let names = implemented().into_iter().filter(|name| known(name) && !is_left_out(name));
+    let names: BTreeSet<&str> = names.collect();
     let mut found = BTreeMap::new();
     signatures(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &names, &mut found);
     assert!(found.len() > 600, "{} of {} functions", found.len(), names.len());

@@ -4,12 +4,8 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use support::functions::{DRIVER, runtime_names};
 use support::{at, call, driver, out, runtime, symbol};
-
-const DRIVER: &str = include_str!("../names/driver.txt");
-const RUNTIME_12: &str = include_str!("../names/runtime12.txt");
-const RUNTIME_13: &str = include_str!("../names/runtime13.txt");
-const REFUSED: &str = include_str!(concat!(env!("OUT_DIR"), "/refused.txt"));
 
 #[test]
 fn every_name_of_the_headers_is_exported() {
@@ -20,10 +16,10 @@ fn every_name_of_the_headers_is_exported() {
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
     assert!(DRIVER.lines().count() > 600 && symbol(driver(), "warpgrind_dropin").is_some());
-    for (version, names) in [(12, RUNTIME_12), (13, RUNTIME_13)] {
-        let library = runtime(version);
-        let missing: Vec<&str> = names.lines().filter(|name| symbol(library, name).is_none()).collect();
-        assert!(missing.is_empty() && names.lines().count() > 400, "{version}: {missing:?}");
+    for version in [12, 13] {
+        let (library, names) = (runtime(version), runtime_names(version));
+        let missing: Vec<&&str> = names.iter().filter(|name| symbol(library, name).is_none()).collect();
+        assert!(missing.is_empty() && names.len() > 400, "{version}: {missing:?}");
     }
 }
 
@@ -58,10 +54,12 @@ fn entry_points_are_found_by_name_and_version() {
 #[test]
 fn both_ways_to_look_a_function_up_agree() {
     assert_eq!(call(driver(), "cuInit", &[0]), 0);
-    let refused: BTreeSet<&str> = REFUSED.lines().collect();
     let mut wrong = Vec::new();
     for line in DRIVER.lines() {
-        let [symbol_name, base, version] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let [symbol_name, base, version, state] = line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let refused = state == "refused";
         let name = std::ffi::CString::new(base).expect("no zero byte");
         let flags = if symbol_name.ends_with("_ptsz") || symbol_name.ends_with("_ptds") { 2 } else { 1 };
         let (mut address, mut status) = (1u64, 9u32);
@@ -69,9 +67,9 @@ fn both_ways_to_look_a_function_up_agree() {
         let arguments = [at(name.to_bytes_with_nul()), out(&mut address), version, flags, out(&mut status)];
         let result = call(driver(), "cuGetProcAddress_v2", &arguments);
         let exported = symbol(driver(), symbol_name);
-        let expected = if refused.contains(symbol_name) { Some(0) } else { exported };
+        let expected = if refused { Some(0) } else { exported };
         // An older form that is there serves where a newer one is not.
-        let older = refused.contains(symbol_name) && status == 0;
+        let older = refused && status == 0;
         if result != 0 || exported.is_none() || Some(address as usize) != expected && !older {
             wrong.push(format!("{line}: {result} {status}"));
         }
@@ -87,7 +85,7 @@ fn every_name_and_version_of_the_headers_is_listed() {
         return;
     };
     let form = |line: &str| {
-        let [symbol, base, version] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let [symbol, base, version, _] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
         let suffix = ["_ptsz", "_ptds"].into_iter().find(|suffix| symbol.ends_with(suffix)).unwrap_or("");
         format!("{base}_v{version}{suffix}")
     };
@@ -179,10 +177,10 @@ fn no_function_crashes_or_succeeds_on_nulls() {
     succeeded.retain(|name| !name.starts_with("cuMemcpy") && !name.starts_with("cuMemset"));
     succeeded.retain(|name| !GOOD_WITH_NULL.contains(&name.as_str()));
     assert!(succeeded.is_empty(), "succeed on nulls: {succeeded:?}");
-    for names in [RUNTIME_12, RUNTIME_13] {
-        let library = runtime(if std::ptr::eq(names, RUNTIME_12) { 12 } else { 13 });
-        for name in names
-            .lines()
+    for version in [12, 13] {
+        let library = runtime(version);
+        for name in runtime_names(version)
+            .into_iter()
             .filter(|name| !name.starts_with("__") && !name.contains("Reset") && *name != "cudaThreadExit")
             // It returns a structure, whose place is its first argument.
             .filter(|name| *name != "cudaCreateChannelDesc")

@@ -1,6 +1,7 @@
 //! The libraries as a program sees them: opened at run time, called by name.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod functions;
 pub(crate) mod script;
 
 use std::ffi::{CStr, CString, c_void};
