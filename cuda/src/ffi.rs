@@ -5,9 +5,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use runtime::{Result, Status};
 
-use crate::thread::is_in_callback;
+use crate::may_call::{is_forked, is_in_callback};
 
 pub(crate) use cuda_abi::Handle;
+
+/// What the null stream means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NullStream {
+    Legacy,
+    PerThread,
+}
 
 /// Defines functions of the driver interface. A body is a block that ends in a `Result`.
 ///
@@ -33,7 +40,7 @@ macro_rules! stream_api {
         $(#[$meta])*
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
-            let $null = $crate::state::NullStream::Legacy;
+            let $null = $crate::ffi::NullStream::Legacy;
             $crate::ffi::serve(stringify!($name), || {
                 // SAFETY: pointers are null or as CUDA's documentation asks, see the crate's front page.
                 #[allow(unused_unsafe)]
@@ -44,74 +51,8 @@ macro_rules! stream_api {
         $(#[$meta])*
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $other($($arg: $ty),*) -> u32 {
-            let $null = $crate::state::NullStream::PerThread;
+            let $null = $crate::ffi::NullStream::PerThread;
             $crate::ffi::serve(stringify!($other), || {
-                // SAFETY: as above.
-                #[allow(unused_unsafe)]
-                unsafe { $body }
-            })
-        }
-    )*};
-}
-
-/// Defines functions of the runtime interface: they keep their error for `cudaGetLastError`. Their
-/// symbols start with `warpgrind_`; `libcudart.so` leads to them.
-macro_rules! rt {
-    ($($(#[$meta:meta])* fn $name:ident ( $($arg:ident : $ty:ty),* $(,)? ) $body:block)*) => {$(
-        $(#[$meta])*
-        #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
-        pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
-            $crate::cudart::error::serve(stringify!($name), || {
-                // SAFETY: pointers are null or as CUDA's documentation asks, see the crate's front page.
-                #[allow(unused_unsafe)]
-                unsafe { $body }
-            })
-        }
-    )*};
-}
-
-/// Defines functions of the runtime interface that do what a function of the driver does, with the same
-/// arguments, in the primary context.
-macro_rules! rt_as_driver {
-    ($($name:ident = $driver:path, ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
-        rt! {
-            fn $name($($arg: $ty),*) {
-                $crate::cudart::context::ensure()?;
-                $crate::cudart::error::of($driver($($arg),*))
-            }
-        }
-    )*};
-}
-
-/// [`rt_as_driver`] with two forms: the legacy null stream and the thread's own.
-macro_rules! rt_as_stream {
-    ($($name:ident $other:ident = $driver:path, $driver_other:path, ( $($arg:ident : $ty:ty),* $(,)? );)*) => {
-        rt_as_driver! {$(
-            $name = $driver, ($($arg: $ty),*);
-            $other = $driver_other, ($($arg: $ty),*);
-        )*}
-    };
-}
-
-/// [`rt`] for functions with a stream, in two forms as [`stream_api`].
-macro_rules! rt_stream {
-    ($($(#[$meta:meta])* fn $name:ident | $other:ident ( $null:ident ; $($arg:ident : $ty:ty),* $(,)? ) $body:block)*) => {$(
-        $(#[$meta])*
-        #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
-        pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
-            let $null = $crate::state::NullStream::Legacy;
-            $crate::cudart::error::serve(stringify!($name), || {
-                // SAFETY: pointers are null or as CUDA's documentation asks, see the crate's front page.
-                #[allow(unused_unsafe)]
-                unsafe { $body }
-            })
-        }
-
-        $(#[$meta])*
-        #[unsafe(export_name = concat!("warpgrind_", stringify!($other)))]
-        pub(crate) unsafe extern "C" fn $other($($arg: $ty),*) -> u32 {
-            let $null = $crate::state::NullStream::PerThread;
-            $crate::cudart::error::serve(stringify!($other), || {
                 // SAFETY: as above.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
@@ -144,7 +85,7 @@ pub(crate) fn serve(name: &str, body: impl FnOnce() -> Result) -> u32 {
 
 /// Runs the body of a function; a panic becomes an error code.
 pub(crate) fn guard(name: &str, body: impl FnOnce() -> Result) -> u32 {
-    if crate::state::is_forked() && !name.contains("GetError") {
+    if is_forked() && !name.contains("GetError") {
         return Status::NOT_INITIALIZED.0;
     }
     match catch_unwind(AssertUnwindSafe(body)) {

@@ -11,11 +11,11 @@ use reports::{LaunchJson, readable, stats, summary};
 use runtime::{Allocation, Completed, Context, Host, Kind, Launched, Picked, Result};
 
 use crate::driver::host_memory;
+use crate::may_call::in_callback;
 use crate::save;
 use crate::session;
 use crate::settings::{Pick, Settings};
 use crate::signals;
-use crate::thread::in_callback;
 
 /// This process.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //!
 //! The library stands in for `libcuda.so.1`; `libcudart.so.12` and `.13` jump into it. [`driver`] and
 //! [`cudart`] hold the functions, a file for each subject; [`object`] the handles; [`state`] what the
-//! process and its threads have, [`thread`] where a thread has it; [`host`] the program around, [`pages`] its
+//! process and its threads have, [`thread`] where a thread has it; [`start`] how a process begins and ends; [`host`] the program around, [`pages`] its
 //! address space; [`session`] the `warpgrind exec` that started it. `names/` declares which functions are implemented;
 //! `build.rs` makes those that refuse.
 //!
@@ -26,6 +26,7 @@ mod cudart;
 mod driver;
 mod host;
 mod jit;
+mod may_call;
 mod object;
 mod pages;
 mod refused;
@@ -33,5 +34,6 @@ mod save;
 mod session;
 mod settings;
 mod signals;
+mod start;
 mod state;
 mod thread;

@@ -2,24 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
+use runtime::virtual_memory::AddressSpace;
 use runtime::{Context, Device, Result, Runtime, Status, Stream, StreamKind};
 
-use crate::ffi::Handle;
-use crate::host::Program;
-use crate::object::{self, Object, handle};
-use crate::settings::Settings;
+use crate::ffi::{Handle, NullStream};
+use crate::object::{self, handle};
 use crate::thread::OfThread;
-
-/// What the null stream means.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NullStream {
-    Legacy,
-    PerThread,
-}
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
@@ -31,47 +21,17 @@ pub(crate) fn runtime() -> Result<&'static Runtime> {
     RUNTIME.get().ok_or(Status::NOT_INITIALIZED)
 }
 
-/// Makes the devices, once.
-pub(crate) fn initialize() -> &'static Runtime {
-    RUNTIME.get_or_init(|| {
-        // SAFETY: the function takes nothing and does not unwind.
-        unsafe { libc::atexit(at_exit) };
-        // SAFETY: the function only writes an atomic.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        crate::session::add(protocol::Count::Processes, 1);
-        let settings = Settings::of_process();
-        if settings.session.is_some() {
-            crate::signals::watch();
-        }
-        Runtime::new(&settings.device, settings.devices, Arc::new(Program))
-    })
+/// The devices; made if there are none.
+pub(crate) fn runtime_or(make: impl FnOnce() -> Runtime) -> &'static Runtime {
+    RUNTIME.get_or_init(make)
 }
 
-/// Whether this process came of one that had initialised the devices.
-static FORKED: AtomicBool = AtomicBool::new(false);
-
-unsafe extern "C" fn in_child() {
-    FORKED.store(true, Relaxed);
-}
-
-/// Whether this process is a child of one that had initialised the devices. As on a device it cannot use them: their
-/// threads are not there, and locks may be held that nobody gives back.
-pub(crate) fn is_forked() -> bool {
-    FORKED.load(Relaxed)
-}
-
-/// How long what is still queued when the program ends may take, so that its faults are seen.
-const LAST_WORDS: Duration = Duration::from_secs(5);
-
-extern "C" fn at_exit() {
-    crate::ffi::guard("atexit", || {
-        if let Ok(runtime) = runtime() {
-            for context in runtime.devices.iter().flat_map(|device| device.contexts()) {
-                context.drain_for(LAST_WORDS);
-            }
-        }
-        Ok(())
-    });
+/// The addresses of the process.
+///
+/// # Errors
+/// As [`runtime`].
+pub(crate) fn addresses() -> Result<&'static AddressSpace> {
+    Ok(&runtime()?.addresses)
 }
 
 /// A device by its number.
@@ -136,35 +96,6 @@ pub(crate) fn stream(stream: Handle, null: NullStream) -> Result<(Arc<Context>, 
         })?,
     };
     Ok((context, stream))
-}
-
-/// Destroys a context with everything in it.
-pub(crate) fn destroy(context: &Arc<Context>) {
-    context.drain();
-    let id = context.id;
-    let of_it = |weak: &std::sync::Weak<Context>| weak.upgrade().is_none_or(|context| context.id == id);
-    crate::cudart::register::forget(context);
-    // Modules give their memory back before the context does.
-    for object in object::all() {
-        match object {
-            Object::Library(library) => library.forget(context),
-            Object::Module(module) if of_it(&module.context) => {
-                let _ = module.unload(context);
-            }
-            _ => {}
-        }
-    }
-    for memory in context.destroy() {
-        crate::driver::host_memory::give_back(&memory);
-    }
-    object::remove_all(|object| match object {
-        Object::Context(context) => context.id == id,
-        Object::Module(module) => of_it(&module.context),
-        Object::Function(function) => of_it(&function.module.context),
-        Object::Stream(stream) => of_it(&stream.context),
-        Object::Event(event) => of_it(&event.context),
-        _ => false,
-    });
 }
 
 /// The handle of a context; it is in the table from then on.

@@ -1,7 +1,5 @@
-//! What a thread has for as long as it may call: data that outlives `thread_local!`, and whether it is in a
-//! callback.
+//! What a thread has for as long as it may call: data that outlives `thread_local!`.
 
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -58,20 +56,4 @@ unsafe extern "C" fn give_back<T>(value: *mut c_void) {
         drop(unsafe { Box::from_raw(value.cast::<T>()) });
         Ok(())
     });
-}
-
-thread_local! {
-    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether the thread runs a function that a stream or a graph called.
-pub(crate) fn is_in_callback() -> bool {
-    IN_CALLBACK.get()
-}
-
-/// Runs a function of the program's that may not call CUDA.
-pub(crate) fn in_callback(body: impl FnOnce()) {
-    let outer = IN_CALLBACK.replace(true);
-    body();
-    IN_CALLBACK.set(outer);
 }

@@ -228,6 +228,19 @@ fn memory_that_host_and_device_share() {
     assert_eq!(call(driver(), "cuPointerGetAttribute", &[out(&mut kind), 2, at(&own[..])]), 1);
 }
 
+/// A pool that nobody asked for has a handle all the same.
+#[test]
+fn memory_leads_to_its_pool() {
+    let _alone = support::alone();
+    start();
+    let (mut memory, mut pool, mut used) = (0u64, 0u64, 0u64);
+    ok("cuMemAllocAsync", &[out(&mut memory), 1000, 0]);
+    ok("cuPointerGetAttribute", &[out(&mut pool), 17, memory]);
+    ok("cuMemPoolGetAttribute", &[pool, 7, out(&mut used)]);
+    assert!(used >= 1000, "{used}");
+    ok("cuMemFreeAsync", &[memory, 0]);
+}
+
 /// A fatbin with one uncompressed PTX text, in the wrapper that nvcc registers.
 fn fatbin() -> (Vec<u8>, [u64; 3]) {
     let text = PTX.to_bytes_with_nul();

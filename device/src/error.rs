@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use cuda_abi::Status;
 use serde::{Deserialize, Serialize};
 
-use crate::driver::DriverVersion;
+use crate::properties::DriverVersion;
 
 /// A call of the driver that failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]

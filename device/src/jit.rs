@@ -10,9 +10,9 @@ use ptx_frontend::{Module, StateSpace, Symbol, TargetKind};
 use sim_core::{Error, Launch, LaunchError};
 
 use crate::context::Context;
-use crate::device::OptLevel;
-use crate::driver::{DriverVersion, Properties};
 use crate::error::CallError;
+use crate::options::OptLevel;
+use crate::properties::{DriverVersion, Properties};
 
 const LOG_BYTES: usize = 16 << 10;
 

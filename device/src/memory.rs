@@ -8,8 +8,8 @@ use cuda_abi::numbers::{access, allocation, location};
 use sim_core::Error;
 
 use crate::context::Context;
-use crate::device::Placement;
 use crate::error::CallError;
+use crate::options::Placement;
 
 /// What guarded buffers are aligned to at the least.
 const GUARDED_ALIGN: u64 = 16;

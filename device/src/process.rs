@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ptx_frontend::Module;
 use sim_core::{Backend, DevicePtr, Error, Launch, LaunchReport, ModuleId, RunOptions};
 
-use crate::device::Options;
-use crate::driver::{DriverVersion, Properties};
 use crate::error::OpenError;
 use crate::jit::Image;
+use crate::options::Options;
+use crate::properties::{DriverVersion, Properties};
 use crate::protocol::{Answer, Identity, Request, receive, send};
 
 /// The program that uses the device: it calls [`crate::serve`].

@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sim_core::{Dim3, Error, Launch, LaunchError};
 
-use crate::device::Options;
-use crate::driver::{DriverVersion, Properties};
 use crate::error::OpenError;
 use crate::fault::Ended;
 use crate::jit::Image;
+use crate::options::Options;
+use crate::properties::{DriverVersion, Properties};
 
 /// What is asked for. The first request is [`Request::Open`].
 #[derive(Serialize, Deserialize)]

@@ -80,8 +80,8 @@ fn answer(device: &Device, request: Request) -> Result<Answer, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Options;
     use crate::error::OpenError;
+    use crate::options::Options;
 
     #[test]
     fn a_driver_that_is_not_there_is_the_answer() {

@@ -15,13 +15,32 @@ use crate::engine::{Engine, Op, RunBy, Task};
 use crate::graph::{ExecGraph, Node, ordered};
 use crate::green::GreenContext;
 use crate::host::{Host, Launched, Launching, Picked};
+use crate::library::Library;
 use crate::memory::{Allocation, Kind};
 use crate::operation::{Compare, KernelCall, Operation};
 use crate::stream::{Event, EventState, Stream, StreamKind};
 use crate::{fresh_id, lock};
 
-/// A limit of a context, by CUDA's numbers.
-pub type Limit = u32;
+/// A limit of a context.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Limit {
+    /// Bytes of a thread's stack.
+    Stack,
+    /// Bytes of the buffer that kernels print into.
+    Printing,
+    /// Bytes of the heap that kernels allocate from.
+    Heap,
+    /// Launches from kernels that may wait.
+    PendingLaunches,
+    /// Bytes that the second-level cache fetches at once.
+    Fetching,
+    /// Bytes of the second-level cache that stay.
+    Persisting,
+    /// Shared memory for programs with several processes.
+    SharedOfProcesses,
+    /// Whether graphics may run beside kernels.
+    Graphics,
+}
 
 /// A context.
 #[derive(Debug)]
@@ -36,6 +55,8 @@ pub struct Context {
     pub cache_config: AtomicU32,
     /// The legacy default stream.
     pub legacy: Arc<Stream>,
+    /// Libraries that have loaded their code into it, by their number.
+    pub(crate) libraries: Mutex<HashMap<u64, Weak<Library>>>,
     /// The green context that it is.
     pub(crate) green: OnceLock<Weak<GreenContext>>,
     /// What a fault left; 0 is none.
@@ -86,6 +107,7 @@ impl Context {
             flags: AtomicU32::new(flags),
             cache_config: AtomicU32::new(0),
             legacy: Stream::new(weak.clone(), StreamKind::Legacy, 0),
+            libraries: Mutex::default(),
             green: OnceLock::new(),
             fault: AtomicU32::new(0),
             refused: AtomicBool::new(false),
@@ -446,45 +468,38 @@ impl Context {
         gone.into_iter().filter(|allocation| allocation.kind.is_host()).collect()
     }
 
-    /// A limit's value: bytes of a thread's stack, of the printing buffer, of the heap; most launches from a
-    /// kernel; granularity of fetches into the second-level cache, and bytes of it that stay; the last two
-    /// are of programs with several processes.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_LIMIT` for one that the device does not have, `INVALID_VALUE` for other numbers.
-    pub fn limit(&self, limit: Limit) -> Result<u64> {
+    /// A limit's value.
+    pub fn limit(&self, limit: Limit) -> u64 {
         let default = match limit {
-            0 => 1024,
-            1 => 8_650_752,
-            2 => self.device.simulator.config().heap,
-            3 | 9 => return Err(Status::UNSUPPORTED_LIMIT),
-            4 => 2048,
-            5 => 64,
-            6 => 3 * self.device.simulator.config().persisting_unit,
-            7 | 8 => 0,
-            _ => return Err(Status::INVALID_VALUE),
+            Limit::Stack => 1024,
+            Limit::Printing => 8_650_752,
+            Limit::Heap => self.device.simulator.config().heap,
+            Limit::PendingLaunches => 2048,
+            Limit::Fetching => 64,
+            Limit::Persisting => 3 * self.device.simulator.config().persisting_unit,
+            Limit::SharedOfProcesses | Limit::Graphics => 0,
         };
-        Ok(lock(&self.limits).get(&limit).copied().unwrap_or(default))
+        lock(&self.limits).get(&limit).copied().unwrap_or(default)
     }
 
     /// Sets a limit, rounded as an H200 does.
     ///
     /// # Errors
-    /// As [`Context::limit`]; `INVALID_VALUE` for impossible values, and for buffers in use.
+    /// `INVALID_VALUE` for impossible values, and for buffers in use.
     pub fn set_limit(&self, limit: Limit, value: u64) -> Result {
-        self.limit(limit)?;
-        let memory = self.device.simulator.config().global_memory;
-        let round = |unit: u64, least: u64| Ok(value.min(memory).next_multiple_of(unit).max(least));
+        let config = self.device.simulator.config();
+        let round =
+            |unit: u64, least: u64| Ok(value.min(config.global_memory).next_multiple_of(unit).max(least));
         let value = match limit {
-            0 if value > 512 << 10 => Err(Status::INVALID_VALUE),
-            1 if self.printed.load(SeqCst) => Err(Status::INVALID_VALUE),
-            1 => round(64 << 10, 512 << 10),
-            2 => round(64 << 10, 4 << 20),
-            5 if value > 128 => Err(Status::INVALID_VALUE),
-            6 => round(self.device.simulator.config().persisting_unit, 0),
+            Limit::Stack if value > 512 << 10 => Err(Status::INVALID_VALUE),
+            Limit::Printing if self.printed.load(SeqCst) => Err(Status::INVALID_VALUE),
+            Limit::Printing => round(64 << 10, 512 << 10),
+            Limit::Heap => round(64 << 10, 4 << 20),
+            Limit::Fetching if value > 128 => Err(Status::INVALID_VALUE),
+            Limit::Persisting => round(config.persisting_unit, 0),
             _ => Ok(value),
         }?;
-        if limit == 2 && !self.device.simulator.set_heap(value) {
+        if limit == Limit::Heap && !self.device.simulator.set_heap(value) {
             return Err(Status::INVALID_VALUE);
         }
         lock(&self.limits).insert(limit, value);

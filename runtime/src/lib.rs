@@ -28,6 +28,7 @@ mod graph_memory;
 mod green;
 mod host;
 pub mod image;
+mod library;
 mod memory;
 mod module;
 mod occupancy;
@@ -46,6 +47,7 @@ pub use graph::{Counted, Edge, EdgeKind, ExecGraph, Graph, Node};
 pub use graph_memory::{check_node_free, node_memory};
 pub use green::{GreenContext, Multiprocessors, Split};
 pub use host::{Completed, Host, Launched, Launching, Picked};
+pub use library::{Kernel, Library};
 pub use memory::{Allocation, Kind, Memory};
 pub use module::{Function, Linked, Module, check, compile};
 pub use occupancy::{

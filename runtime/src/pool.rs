@@ -250,7 +250,8 @@ impl Pools {
         }
     }
 
-    fn find(&self, id: u64) -> Option<Arc<Pool>> {
+    /// The pool of a number, until it is destroyed.
+    pub fn find(&self, id: u64) -> Option<Arc<Pool>> {
         lock(&self.all).get(&id).cloned()
     }
 

@@ -10,9 +10,10 @@ use crate::cudart::memory::sides;
 use crate::driver::array as driver;
 use crate::driver::copy::{Side, When, place, submit};
 use crate::driver::device as driver_device;
-use crate::ffi::{Handle, get, put, put_wanted};
+use crate::ffi::{Handle, NullStream, get, put, put_wanted};
 use crate::object;
-use crate::state::{self, NullStream};
+use crate::start;
+use crate::state;
 
 /// The element that channels describe.
 fn element_of(channels: ChannelFormatDesc) -> Result<Element> {
@@ -175,7 +176,7 @@ rt! {
     }
 
     fn cudaDeviceGetTexture1DLinearMaxWidth(width: *mut usize, channels: *const ChannelFormatDesc, device: i32) {
-        state::initialize();
+        start::initialize();
         let Element { format, channels } = element_of(get(channels)?)?;
         crate::cudart::error::of(driver_device::cuDeviceGetTexture1DLinearMaxWidth(width, format.number(), channels, device))
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use runtime::{Context, Result, Status};
 
+use crate::start;
 use crate::state::{self, current, stack};
 
 thread_local! {
@@ -22,7 +23,7 @@ pub(crate) fn device() -> i32 {
 
 /// The thread's context; the primary one of its device if it has none.
 pub(crate) fn ensure() -> Result<Arc<Context>> {
-    let runtime = state::initialize();
+    let runtime = start::initialize();
     if runtime.devices.is_empty() {
         return Err(Status::NO_DEVICE);
     }
@@ -41,7 +42,7 @@ pub(crate) fn healthy() -> Result<Arc<Context>> {
 
 /// Makes the primary context of a device the thread's.
 pub(crate) fn make_current(index: i32) -> Result<Arc<Context>> {
-    state::initialize();
+    start::initialize();
     let device = state::device(index)?;
     // The runtime holds each primary context once, whatever the number of threads.
     static HELD: Mutex<Option<HashSet<u64>>> = Mutex::new(None);

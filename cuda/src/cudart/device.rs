@@ -10,11 +10,12 @@ use crate::cudart::properties::{self, Layout};
 use crate::driver::context as driver_context;
 use crate::driver::device as driver_device;
 use crate::driver::graph_memory as driver_graph_memory;
-use crate::ffi::{put, put_wanted, text};
+use crate::ffi::{NullStream, put, put_wanted, text};
+use crate::start;
 use crate::state;
 
 unsafe fn write_properties(to: *mut u8, index: i32, layout: Layout) -> runtime::Result {
-    state::initialize();
+    start::initialize();
     let bytes = properties::of(state::device(index)?, layout)?;
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
@@ -29,7 +30,7 @@ unsafe fn entry_point(
     to: *mut *const c_void,
     version: u32,
     flags: u64,
-    null: state::NullStream,
+    null: NullStream,
     status: *mut u32,
 ) -> runtime::Result {
     // SAFETY: null or a string.
@@ -38,7 +39,7 @@ unsafe fn entry_point(
         return Err(Status::INVALID_VALUE);
     }
     // By default, the form is that of the caller.
-    let own = flags == 2 || flags == 0 && null == state::NullStream::PerThread;
+    let own = flags == 2 || flags == 0 && null == NullStream::PerThread;
     let found = crate::driver::entry::find(name, version, own);
     let newer = crate::driver::entry::find(name, u32::MAX, own).is_some();
     // SAFETY: null or for the results: found, not found, or only in a later version.
@@ -50,13 +51,13 @@ unsafe fn entry_point(
 
 rt! {
     fn cudaGetDeviceCount(count: *mut i32) {
-        let devices = state::initialize().devices.len() as i32;
+        let devices = start::initialize().devices.len() as i32;
         put(count, devices)?;
         if devices == 0 { Err(Status::NO_DEVICE) } else { Ok(()) }
     }
 
     fn cudaGetDevice(device: *mut i32) {
-        state::initialize();
+        start::initialize();
         put(device, context::device())
     }
 
@@ -65,7 +66,7 @@ rt! {
     }
 
     fn cudaInitDevice(device: i32, _device_flags: u32, flags: u32) {
-        state::initialize();
+        start::initialize();
         let device = state::device(device)?;
         let _ = flags;
         if device.primary().is_none() {
@@ -75,7 +76,7 @@ rt! {
     }
 
     fn cudaSetValidDevices(devices: *const i32, count: i32) {
-        state::initialize();
+        start::initialize();
         for device in crate::ffi::list(devices, usize::try_from(count).map_err(|_| Status::INVALID_VALUE)?)? {
             state::device(device)?;
         }
@@ -83,7 +84,7 @@ rt! {
     }
 
     fn cudaSetDeviceFlags(flags: u32) {
-        state::initialize();
+        start::initialize();
         if !driver_context::are_flags(flags) {
             return Err(Status::INVALID_VALUE);
         }
@@ -92,7 +93,7 @@ rt! {
     }
 
     fn cudaGetDeviceFlags(flags: *mut u32) {
-        state::initialize();
+        start::initialize();
         put(flags, ensure()?.flags.load(SeqCst) | 8)
     }
 
@@ -105,12 +106,12 @@ rt! {
     }
 
     fn cudaDeviceReset() {
-        state::initialize();
+        start::initialize();
         driver_context::reset_primary(context::device())
     }
 
     fn cudaThreadExit() {
-        state::initialize();
+        start::initialize();
         driver_context::reset_primary(context::device())
     }
 
@@ -127,7 +128,7 @@ rt! {
     }
 
     fn cudaDeviceGetAttribute(value: *mut i32, number: i32, device: i32) {
-        state::initialize();
+        start::initialize();
         let device = state::device(device)?;
         put(value, attributes::attribute(device.simulator.config(), device.index, number)?)
     }
@@ -145,7 +146,7 @@ rt! {
     }
 
     fn cudaChooseDevice(device: *mut i32, wanted: *const u8) {
-        state::initialize();
+        start::initialize();
         state::device(0)?;
         if wanted.is_null() {
             return Err(Status::INVALID_VALUE);
@@ -154,22 +155,22 @@ rt! {
     }
 
     fn cudaDeviceGetByPCIBusId(device: *mut i32, id: *const c_char) {
-        state::initialize();
+        start::initialize();
         crate::cudart::error::of(driver_device::cuDeviceGetByPCIBusId(device, id))
     }
 
     fn cudaDeviceGetPCIBusId(id: *mut c_char, length: i32, device: i32) {
-        state::initialize();
+        start::initialize();
         crate::cudart::error::of(driver_device::cuDeviceGetPCIBusId(id, length, device))
     }
 
     fn cudaDeviceCanAccessPeer(can: *mut i32, device: i32, peer: i32) {
-        state::initialize();
+        start::initialize();
         crate::cudart::error::of(driver_device::cuDeviceCanAccessPeer(can, device, peer))
     }
 
     fn cudaDeviceGetP2PAttribute(value: *mut i32, number: u32, from: i32, to: i32) {
-        state::initialize();
+        start::initialize();
         crate::cudart::error::of(driver_device::cuDeviceGetP2PAttribute(value, number, from, to))
     }
 
@@ -231,14 +232,14 @@ rt_stream! {
     fn cudaGetDriverEntryPoint | cudaGetDriverEntryPoint_ptsz (null;
         name: *const c_char, to: *mut *const c_void, flags: u64, status: *mut u32
     ) {
-        state::initialize();
+        start::initialize();
         entry_point(name, to, driver_device::VERSION as u32, flags, null, status)
     }
 
     fn cudaGetDriverEntryPointByVersion | cudaGetDriverEntryPointByVersion_ptsz (null;
         name: *const c_char, to: *mut *const c_void, version: u32, flags: u64, status: *mut u32
     ) {
-        state::initialize();
+        start::initialize();
         entry_point(name, to, version, flags, null, status)
     }
 }

@@ -16,9 +16,7 @@ use crate::cudart::register::function;
 use crate::driver::copy::describe;
 use crate::driver::launch::{call, pack};
 use crate::driver::node::{add, change, change_exec};
-use crate::driver::{
-    graph as driver, graph_memory as driver_memory, node as driver_node, user_object as driver_user,
-};
+use crate::driver::{graph as driver, memory_node, node as driver_node, user_object as driver_user};
 use crate::ffi::{Handle, get, put};
 
 unsafe fn kernel(params: *const abi::KernelNodeParams) -> Result<Operation> {
@@ -134,7 +132,7 @@ rt! {
 
     fn cudaGraphAddMemFreeNode(node: Handles, graph: Handle, after: *const Handle, count: usize, address: u64) {
         ensure()?;
-        crate::cudart::error::of(driver_memory::cuGraphAddMemFreeNode(node, graph, after, count, address))
+        crate::cudart::error::of(memory_node::cuGraphAddMemFreeNode(node, graph, after, count, address))
     }
 
     fn cudaGraphKernelNodeSetParams(node: Handle, params: *const abi::KernelNodeParams) {
@@ -280,9 +278,9 @@ rt_as_driver! {
     cudaGraphKernelNodeGetAttribute = driver_node::cuGraphKernelNodeGetAttribute, (node: Handle, number: u32, value: *mut [u32; 16]);
     cudaGraphKernelNodeSetAttribute = driver_node::cuGraphKernelNodeSetAttribute, (node: Handle, number: u32, value: *const [u32; 16]);
     cudaGraphKernelNodeCopyAttributes = driver_node::cuGraphKernelNodeCopyAttributes, (to: Handle, from: Handle);
-    cudaGraphAddMemAllocNode = driver_memory::cuGraphAddMemAllocNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, params: *mut MemAllocNodeParams);
-    cudaGraphMemAllocNodeGetParams = driver_memory::cuGraphMemAllocNodeGetParams, (node: Handle, params: *mut MemAllocNodeParams);
-    cudaGraphMemFreeNodeGetParams = driver_memory::cuGraphMemFreeNodeGetParams, (node: Handle, address: *mut u64);
+    cudaGraphAddMemAllocNode = memory_node::cuGraphAddMemAllocNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, params: *mut MemAllocNodeParams);
+    cudaGraphMemAllocNodeGetParams = memory_node::cuGraphMemAllocNodeGetParams, (node: Handle, params: *mut MemAllocNodeParams);
+    cudaGraphMemFreeNodeGetParams = memory_node::cuGraphMemFreeNodeGetParams, (node: Handle, address: *mut u64);
     cudaGraphMemsetNodeGetParams = driver_node::cuGraphMemsetNodeGetParams, (node: Handle, params: *mut MemsetNodeParams);
     cudaGraphMemsetNodeSetParams = driver_node::cuGraphMemsetNodeSetParams, (node: Handle, params: *const MemsetNodeParams);
     cudaGraphAddHostNode = driver_node::cuGraphAddHostNode, (node: Handles, graph: Handle, after: *const Handle, count: usize, params: *const HostNodeParams);

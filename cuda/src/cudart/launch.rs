@@ -12,8 +12,8 @@ use crate::cudart::context::{ensure, healthy};
 use crate::cudart::register::{function, is_registered};
 use crate::driver::function::{attribute, c_name, cluster_size, set_attribute};
 use crate::driver::launch::{StreamCallback, call, capture_overlap, config_of, pack, record_events};
-use crate::ffi::{Handle, get, put, put_wanted};
-use crate::state::{self, NullStream};
+use crate::ffi::{Handle, NullStream, get, put, put_wanted};
+use crate::state;
 use crate::thread::OfThread;
 
 /// A launch that `<<< >>>` has described and not done.

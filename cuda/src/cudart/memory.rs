@@ -19,9 +19,9 @@ use crate::driver::pointer::owner;
 use crate::driver::{
     copy as driver_copy, host_memory as driver_host, memory as driver_memory, pool as driver_pool,
 };
-use crate::ffi::{Handle, get, put};
+use crate::ffi::{Handle, NullStream, get, put};
 use crate::object;
-use crate::state::{self, NullStream};
+use crate::state;
 
 /// The context for what may not be done while a stream captures.
 fn uncaptured() -> Result<Arc<Context>> {

@@ -7,11 +7,10 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use runtime::{Context, Function, Result, Status};
+use runtime::{Context, Function, Library, Result, Status};
 
 use crate::cudart::context::ensure;
 use crate::driver::function::function_handle;
-use crate::driver::library::Library;
 use crate::driver::module::{JitOptions, image_texts, parse, program_name};
 use crate::ffi::{Handle, put, text};
 
@@ -92,7 +91,10 @@ pub(crate) fn function(context: &Arc<Context>, address: u64) -> Result<Arc<Funct
     let module = entry.image.library(context)?.module(context)?;
     fill_managed(&entry.image, context)?;
     let function = module.function(&entry.name).map_err(|_| Status::INVALID_DEVICE_FUNCTION)?;
-    registry().functions.insert((context.id, address), function.clone());
+    let mut registry = registry();
+    // Those of contexts that are gone, whose numbers do not come again.
+    registry.functions.retain(|_, known| known.module.context.upgrade().is_some_and(|of| !of.is_destroyed()));
+    registry.functions.insert((context.id, address), function.clone());
     Ok(function)
 }
 
@@ -270,20 +272,5 @@ rt! {
     fn cudaGetSymbolSize(to: *mut usize, symbol: u64) {
         let context = ensure()?;
         put(to, variable(&context, symbol)?.1 as usize)
-    }
-}
-
-/// Unloads the images from a context that is about to go.
-pub(crate) fn forget(context: &Context) {
-    let images: Vec<Arc<Image>> = {
-        let mut registry = registry();
-        registry.functions.retain(|(of, _), _| *of != context.id);
-        registry.images.values().cloned().collect()
-    };
-    for image in images {
-        let library = image.library.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(library) = library {
-            library.forget(context);
-        }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use cuda_abi::driver::MemLocation;
 use runtime::{Context, Kind, Operation, Result, Status};
 
-use crate::ffi::{Handle, put};
-use crate::state::{self, NullStream, healthy};
+use crate::ffi::{Handle, NullStream, put};
+use crate::state::{self, healthy};
 
 /// Bytes that are advised of at least.
 const PAGE: u64 = 4096;

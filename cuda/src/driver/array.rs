@@ -6,9 +6,9 @@ use cuda_abi::driver::{Array3DDescriptor, ArrayDescriptor};
 use runtime::{Array, ArrayShape, Element, Format, Result, Status};
 
 use crate::driver::copy::{Side, When, submit};
-use crate::ffi::{Handle, get, put};
+use crate::ffi::{Handle, NullStream, get, put};
 use crate::object;
-use crate::state::{self, NullStream, uncaptured};
+use crate::state::{self, uncaptured};
 
 /// What a descriptor says.
 fn shape_of(said: &Array3DDescriptor) -> Result<ArrayShape> {

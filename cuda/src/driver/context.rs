@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cuda_abi::driver::CtxCreateParams;
-use runtime::{Context, Event, Operation, Result, Status};
+use runtime::{Context, Event, Function, Limit, Module, Operation, Result, Status, Stream};
 
+use crate::driver::host_memory;
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::object;
 use crate::state::{self, context_handle, current, healthy, stack};
@@ -66,6 +67,22 @@ fn push(context: Handle) -> Result {
     stack(|stack| stack.push(context))
 }
 
+/// The limit of a number (`CUlimit`).
+fn limit_of(number: u32) -> Result<Limit> {
+    Ok(match number {
+        0 => Limit::Stack,
+        1 => Limit::Printing,
+        2 => Limit::Heap,
+        4 => Limit::PendingLaunches,
+        5 => Limit::Fetching,
+        6 => Limit::Persisting,
+        7 => Limit::SharedOfProcesses,
+        8 => Limit::Graphics,
+        3 | 9 => return Err(Status::UNSUPPORTED_LIMIT),
+        _ => return Err(Status::INVALID_VALUE),
+    })
+}
+
 /// Users of contexts beside the first, by `cuCtxAttach`.
 static ATTACHED: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
 
@@ -74,7 +91,27 @@ fn attached(context: u64, change: impl FnOnce(&mut u32) -> bool) -> bool {
     change(table.get_or_insert_with(HashMap::new).entry(context).or_default())
 }
 
-fn destroy(handle: Handle) -> Result {
+/// Destroys a context with everything in it.
+pub(crate) fn destroy(context: &Arc<Context>) {
+    context.drain();
+    let id = context.id;
+    let of_it = |weak: &Weak<Context>| weak.upgrade().is_none_or(|context| context.id == id);
+    // Modules give their memory back before the context does.
+    context.forget_libraries();
+    for module in object::all::<Arc<Module>>().iter().filter(|module| of_it(&module.context)) {
+        let _ = module.unload(context);
+    }
+    for memory in context.destroy() {
+        host_memory::give_back(&memory);
+    }
+    object::remove_all(|context: &Arc<Context>| context.id == id);
+    object::remove_all(|module: &Arc<Module>| of_it(&module.context));
+    object::remove_all(|function: &Arc<Function>| of_it(&function.module.context));
+    object::remove_all(|stream: &Arc<Stream>| of_it(&stream.context));
+    object::remove_all(|event: &Arc<Event>| of_it(&event.context));
+}
+
+fn destroy_handle(handle: Handle) -> Result {
     if handle == 0 {
         return Err(Status::INVALID_VALUE);
     }
@@ -82,7 +119,7 @@ fn destroy(handle: Handle) -> Result {
     if state::runtime()?.devices.iter().filter_map(|d| d.primary()).any(|primary| primary.id == context.id) {
         return Err(Status::INVALID_CONTEXT);
     }
-    state::destroy(&context);
+    destroy(&context);
     stack(|stack| {
         if stack.last().is_some_and(|top| top.id == context.id) {
             stack.pop();
@@ -92,7 +129,7 @@ fn destroy(handle: Handle) -> Result {
 
 fn release_primary(device: i32) -> Result {
     if let Some(context) = state::device(device)?.release_primary()? {
-        state::destroy(&context);
+        destroy(&context);
     }
     Ok(())
 }
@@ -100,7 +137,7 @@ fn release_primary(device: i32) -> Result {
 /// Resets the primary context of a device.
 pub(crate) fn reset_primary(device: i32) -> Result {
     if let Some(context) = state::device(device)?.reset_primary() {
-        state::destroy(&context);
+        destroy(&context);
     }
     Ok(())
 }
@@ -141,11 +178,11 @@ api! {
     }
 
     fn cuCtxDestroy(context: Handle) {
-        destroy(context)
+        destroy_handle(context)
     }
 
     fn cuCtxDestroy_v2(context: Handle) {
-        destroy(context)
+        destroy_handle(context)
     }
 
     fn cuCtxDetach(context: Handle) {
@@ -155,7 +192,7 @@ api! {
             *count = count.saturating_sub(1);
             others
         });
-        if others { Ok(()) } else { destroy(context) }
+        if others { Ok(()) } else { destroy_handle(context) }
     }
 
     fn cuCtxAttach(context: *mut Handle, flags: u32) {
@@ -241,11 +278,11 @@ api! {
     }
 
     fn cuCtxGetLimit(value: *mut usize, limit: u32) {
-        put(value, healthy()?.limit(limit)? as usize)
+        put(value, healthy()?.limit(limit_of(limit)?) as usize)
     }
 
     fn cuCtxSetLimit(limit: u32, value: usize) {
-        healthy()?.set_limit(limit, value as u64)
+        healthy()?.set_limit(limit_of(limit)?, value as u64)
     }
 
     fn cuCtxGetExecAffinity(affinity: *mut [u32; 2], kind: u32) {

@@ -6,9 +6,9 @@ use cuda_abi::driver::{Memcpy2D, Memcpy3D, Memcpy3DBatchOp, Memcpy3DOperand, Mem
 use cuda_abi::numbers::memory_type;
 use runtime::{Area, Array, Context, Copy, Device, Operation, Place, Result, Status, Stream, StreamKind};
 
-use crate::ffi::{Handle, get, list, put_wanted};
+use crate::ffi::{Handle, NullStream, get, list, put_wanted};
 use crate::object;
-use crate::state::{self, NullStream};
+use crate::state;
 
 /// What the program says about an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

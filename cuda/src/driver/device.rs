@@ -6,6 +6,7 @@ use cuda_abi::Known;
 use runtime::{Element, Format, Result, Status, attributes};
 
 use crate::ffi::{get, put, put_text, put_wanted, text};
+use crate::start;
 use crate::state;
 
 /// The version that the driver reports: 13.0.
@@ -49,7 +50,7 @@ api! {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        let runtime = state::initialize();
+        let runtime = start::initialize();
         if runtime.devices.is_empty() { Err(Status::NO_DEVICE) } else { Ok(()) }
     }
 

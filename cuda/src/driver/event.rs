@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use runtime::{Event, Result, Status};
 
-use crate::ffi::{Handle, put};
+use crate::ffi::{Handle, NullStream, put};
 use crate::object;
-use crate::state::{self, NullStream, healthy};
+use crate::state::{self, healthy};
 
 fn record(event: Handle, stream: Handle, null: NullStream) -> Result {
     let (context, stream) = state::stream(stream, null)?;

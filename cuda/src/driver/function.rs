@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::driver::LaunchConfig;
+use cuda_abi::numbers::{function_attribute as a, launch_attribute};
 use runtime::{
-    Function, Result, Status, active_blocks, active_clusters, potential_block_size, potential_cluster_size,
+    Function, Kernel, Result, Status, active_blocks, active_clusters, potential_block_size,
+    potential_cluster_size,
 };
 use sim_core::Dim3;
 
-use crate::driver::library::Kernel;
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::object::{self, handle};
 use crate::state::{self, current, healthy};
@@ -41,14 +42,11 @@ fn named(of: Handle) -> Result<Arc<Function>> {
 /// An attribute of a kernel by CUDA's number.
 pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
     let declared = function.declared();
-    let extent = |number: usize| match declared.tuning.required_cluster {
-        Some(cluster) => cluster[number - 11] as i32,
-        None => function.attributes[number].load(Relaxed),
-    };
+    let kept = |number: i32| function.attributes[number as usize].load(Relaxed);
     Ok(match number {
-        0 => function.max_threads()? as i32,
-        1 => function.shared_bytes()? as i32,
-        2 => function
+        a::MAX_THREADS_PER_BLOCK => function.max_threads()? as i32,
+        a::SHARED_SIZE_BYTES => function.shared_bytes()? as i32,
+        a::CONST_SIZE_BYTES => function
             .module
             .linked
             .variables
@@ -56,17 +54,22 @@ pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
             .filter(|v| v.space == ptx_frontend::StateSpace::Const)
             .map(|v| v.size as i32)
             .sum(),
-        3 => function.local_bytes()? as i32,
-        4 => function.registers()? as i32,
+        a::LOCAL_SIZE_BYTES => function.local_bytes()? as i32,
+        a::NUM_REGS => function.registers()? as i32,
         // The architecture that the PTX is for, in spite of its name.
-        5 => i32::from(function.module.linked.target.sm),
-        6 => i32::from(current()?.device.simulator.config().sm),
-        7 => 0,
-        8 => function.granted_shared()? as i32,
-        9 if function.attributes[9].load(Relaxed) == 0 => -1,
-        10 => i32::from(declared.tuning.explicit_cluster),
-        11..=13 => extent(number as usize),
-        9 | 14 | 15 => function.attributes[number as usize].load(Relaxed),
+        a::PTX_VERSION => i32::from(function.module.linked.target.sm),
+        a::BINARY_VERSION => i32::from(current()?.device.simulator.config().sm),
+        a::CACHE_MODE_CA => 0,
+        a::MAX_DYNAMIC_SHARED_SIZE_BYTES => function.granted_shared()? as i32,
+        a::PREFERRED_SHARED_MEMORY_CARVEOUT if kept(number) == 0 => -1,
+        a::CLUSTER_SIZE_MUST_BE_SET => i32::from(declared.tuning.explicit_cluster),
+        a::REQUIRED_CLUSTER_WIDTH..=a::REQUIRED_CLUSTER_DEPTH => match declared.tuning.required_cluster {
+            Some(cluster) => cluster[(number - a::REQUIRED_CLUSTER_WIDTH) as usize] as i32,
+            None => kept(number),
+        },
+        a::PREFERRED_SHARED_MEMORY_CARVEOUT
+        | a::NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        | a::CLUSTER_SCHEDULING_POLICY_PREFERENCE => kept(number),
         _ => return Err(Status::INVALID_VALUE),
     })
 }
@@ -74,7 +77,7 @@ pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
 /// Sets an attribute.
 pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Result {
     match number {
-        8 => {
+        a::MAX_DYNAMIC_SHARED_SIZE_BYTES => {
             let context = current()?;
             let most = context.device.simulator.config().shared_per_block;
             let fixed = function.shared_bytes()?;
@@ -84,15 +87,15 @@ pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Res
             function.grant_shared(value as u32);
             Ok(())
         }
-        9 if (-1..=100).contains(&value) => {
-            function.set_attribute(9, value);
+        a::PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
+            function.set_attribute(number as usize, value);
             Ok(())
         }
-        11..=13 => {
+        a::REQUIRED_CLUSTER_WIDTH..=a::REQUIRED_CLUSTER_DEPTH => {
             let tuning = &function.declared().tuning;
             let value = u32::try_from(value).map_err(|_| Status::INVALID_VALUE)?;
             let possible = match tuning.required_cluster {
-                Some(declared) => declared[number as usize - 11] == value,
+                Some(declared) => declared[(number - a::REQUIRED_CLUSTER_WIDTH) as usize] == value,
                 None => tuning.max_cluster_rank.is_none_or(|rank| value <= rank),
             };
             if !possible {
@@ -101,12 +104,12 @@ pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Res
             function.set_attribute(number as usize, value as i32);
             Ok(())
         }
-        14 => {
-            function.set_attribute(14, value);
+        a::NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
+            function.set_attribute(number as usize, value);
             Ok(())
         }
-        15 if (0..=2).contains(&value) => {
-            function.set_attribute(15, value);
+        a::CLUSTER_SCHEDULING_POLICY_PREFERENCE if (0..=2).contains(&value) => {
+            function.set_attribute(number as usize, value);
             Ok(())
         }
         _ => Err(Status::INVALID_VALUE),
@@ -120,7 +123,7 @@ pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Res
 unsafe fn asked(config: &LaunchConfig) -> Result<runtime::LaunchConfig> {
     // SAFETY: the caller's promise.
     let attributes = unsafe { crate::ffi::list(config.attributes, config.attribute_count as usize) }?;
-    let given = attributes.iter().find(|attribute| attribute.id == 4);
+    let given = attributes.iter().find(|attribute| attribute.id == launch_attribute::CLUSTER_DIMENSION);
     let dim = |[x, y, z]: [u32; 3]| Dim3::new(x, y, z);
     Ok(runtime::LaunchConfig {
         grid: dim(config.grid),

@@ -29,7 +29,7 @@ pub(crate) fn node_handle(graph: &Arc<Graph>, id: u64) -> Handle {
 /// them.
 fn forget(graph: &Graph) {
     let nodes: HashSet<u64> = graph.nodes().iter().map(|node| node.id).collect();
-    object::remove_all(|found| matches!(found, object::Object::Node(node) if node.graph.id == graph.id));
+    object::remove_all(|node: &NodeRef| node.graph.id == graph.id);
     nodes.iter().for_each(|&node| driver::node::forget(node));
     clones(|clones| clones.retain(|(clone, original), _| *clone != graph.id && !nodes.contains(original)));
     graph.children().iter().for_each(|child| forget_child(child));

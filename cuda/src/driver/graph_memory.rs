@@ -1,19 +1,31 @@
 //! Memory that graphs allocate and free: nodes, and what devices keep for graphs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use cuda_abi::driver::{MemAccessDesc, MemAllocNodeParams, MemLocation, MemPoolProps};
-use runtime::{Graph, Operation, Result, Status, check_node_free, node_memory};
+use cuda_abi::driver::{MemAccessDesc, MemAllocNodeParams};
+use runtime::{Operation, Result, Status, node_memory};
 
 use crate::driver::device::device_at;
-use crate::driver::node::add;
-use crate::ffi::{Handle, get, list, put};
-use crate::object::{self, NodeRef};
+use crate::ffi::{get, list, put};
 use crate::state;
 
 /// What nodes were described with.
 static DESCRIBED: Mutex<Option<HashMap<u64, MemAllocNodeParams>>> = Mutex::new(None);
+
+/// Remembers what a node was described with.
+pub(crate) fn describe(node: u64, params: MemAllocNodeParams) {
+    DESCRIBED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get_or_insert_with(HashMap::new)
+        .insert(node, params);
+}
+
+/// What a node was described with, unless it was captured.
+pub(crate) fn described(node: u64) -> Option<MemAllocNodeParams> {
+    DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(&node).copied()
+}
 
 /// Forgets a node that is gone.
 pub(crate) fn forget(node: u64) {
@@ -47,60 +59,7 @@ pub(crate) unsafe fn allocation(params: *mut MemAllocNodeParams) -> Result<(Oper
     Ok((Operation::Allocate(memory), asked))
 }
 
-fn node_of(node: Handle) -> Result<NodeRef> {
-    state::runtime()?;
-    object::find(node)
-}
-
 api! {
-    fn cuGraphAddMemAllocNode(
-        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *mut MemAllocNodeParams
-    ) {
-        object::find::<Arc<Graph>>(graph)?;
-        let (operation, asked) = allocation(params)?;
-        let id = add(node, graph, after, count, operation)?;
-        let mut table = DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner);
-        table.get_or_insert_with(HashMap::new).insert(id, asked);
-        Ok(())
-    }
-
-    fn cuGraphMemAllocNodeGetParams(node: Handle, params: *mut MemAllocNodeParams) {
-        let node = node_of(node)?;
-        let Operation::Allocate(memory) = node.graph.node(node.id)?.operation else {
-            return Err(Status::INVALID_VALUE);
-        };
-        let table = DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = table.as_ref().and_then(|table| table.get(&node.id).copied());
-        put(params, known.unwrap_or(MemAllocNodeParams {
-            pool: MemPoolProps {
-                kind: 1,
-                handle_types: 0,
-                location: MemLocation { kind: 1, id: 0 },
-                windows: 0,
-                most: 0,
-                reserved: [0; 7],
-            },
-            access: 0,
-            access_count: 0,
-            bytes: memory.bytes() as usize,
-            address: memory.base(),
-        }))
-    }
-
-    fn cuGraphAddMemFreeNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, address: u64) {
-        let found: Arc<Graph> = object::find(graph)?;
-        check_node_free(&*state::current()?, &found, address)?;
-        add(node, graph, after, count, Operation::Free(address)).map(|_| ())
-    }
-
-    fn cuGraphMemFreeNodeGetParams(node: Handle, address: *mut u64) {
-        let node = node_of(node)?;
-        match node.graph.node(node.id)?.operation {
-            Operation::Free(base) => put(address, base),
-            _ => Err(Status::INVALID_VALUE),
-        }
-    }
-
     fn cuDeviceGraphMemTrim(device: i32) {
         state::device(device)?.memory.trim_graphs();
         Ok(())

@@ -6,16 +6,20 @@ use cuda_abi::driver::DevResource;
 use cuda_abi::numbers::resource;
 use runtime::{Event, GreenContext, Multiprocessors, Operation, Result, Status, fresh_id};
 
-use crate::driver::context::context_or_current;
-use crate::ffi::{Handle, get, list, put, put_wanted};
+use crate::driver::context::{context_or_current, destroy};
+use crate::ffi::{Handle, NullStream, get, list, put, put_wanted};
 use crate::object;
-use crate::state::{self, NullStream, context_handle};
+use crate::state::{self, context_handle};
 
 /// What a green context is made of.
 #[derive(Debug)]
 pub(crate) struct Part {
     id: u64,
     multiprocessors: u32,
+}
+
+impl object::Kind for Arc<Part> {
+    const MISSING: Status = Status::INVALID_VALUE;
 }
 
 fn resource(multiprocessors: Multiprocessors) -> DevResource {
@@ -105,7 +109,7 @@ api! {
     fn cuGreenCtxDestroy(green: Handle) {
         state::runtime()?;
         let green: Arc<GreenContext> = object::remove(green)?;
-        state::destroy(&green.context);
+        destroy(&green.context);
         Ok(())
     }
 

@@ -5,16 +5,17 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_abi::driver::LaunchConfig;
+use cuda_abi::numbers::launch_attribute as a;
 use runtime::{
     EdgeKind, Event, Function, KernelCall, LaunchConfig as Config, Operation, Result, Status, check_launch,
 };
 use sim_core::{Dim3, Launch};
 
 use crate::driver::function::function;
-use crate::ffi::{Handle, get, list};
+use crate::ffi::{Handle, NullStream, get, list};
+use crate::may_call::in_callback;
 use crate::object;
-use crate::state::{self, NullStream};
-use crate::thread::in_callback;
+use crate::state;
 
 /// The parameter buffer of a launch.
 ///
@@ -124,16 +125,21 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
     for attribute in unsafe { list(config.attributes, config.attribute_count as usize) }? {
         let value = attribute.value;
         match attribute.id {
-            2 => asked.cooperative = value[0] != 0,
-            4 => asked.cluster = Some(Dim3::new(value[0], value[1], value[2])),
+            a::COOPERATIVE => asked.cooperative = value[0] != 0,
+            a::CLUSTER_DIMENSION => asked.cluster = Some(Dim3::new(value[0], value[1], value[2])),
             // Hints about caches, priorities and overlap with other launches; running in order is one of
             // the ways in which a device may take them.
-            0 | 1 | 6 | 8 | 9 | 16 => {}
-            5 => valid(value[0] <= 2)?,
-            10 => valid(value[0] <= 1)?,
-            14 => valid(value[0] <= 100)?,
+            a::IGNORE
+            | a::ACCESS_POLICY_WINDOW
+            | a::PROGRAMMATIC_STREAM_SERIALIZATION
+            | a::PRIORITY
+            | a::MEM_SYNC_DOMAIN_MAP
+            | a::NVLINK_UTIL_CENTRIC_SCHEDULING => {}
+            a::CLUSTER_SCHEDULING_POLICY_PREFERENCE => valid(value[0] <= 2)?,
+            a::MEM_SYNC_DOMAIN => valid(value[0] <= 1)?,
+            a::PREFERRED_SHARED_MEMORY_CARVEOUT => valid(value[0] <= 100)?,
             // The preferred cluster is a multiple of the cluster, which is what the launch gets.
-            11 => {
+            a::PREFERRED_CLUSTER_DIMENSION => {
                 let preferred = Dim3::new(value[0], value[1], value[2]);
                 let fits = asked.cluster.is_some_and(|own| {
                     own.count() > 0
@@ -147,10 +153,10 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
                 }
             }
             // Events that a kernel triggers; after the kernel is late enough.
-            7 | 12 => {
+            a::PROGRAMMATIC_EVENT | a::LAUNCH_COMPLETION_EVENT => {
                 object::find::<Arc<Event>>(u64::from(value[0]) | u64::from(value[1]) << 32)?;
             }
-            13 => {
+            a::DEVICE_UPDATABLE_KERNEL_NODE => {
                 crate::refused::report("kernel nodes that kernels update");
                 return Err(Status::NOT_SUPPORTED);
             }
@@ -167,7 +173,10 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
 pub(crate) unsafe fn capture_overlap(config: &LaunchConfig, null: NullStream) -> Result {
     // SAFETY: the caller's promise.
     let attributes = unsafe { list(config.attributes, config.attribute_count as usize) }?;
-    if attributes.iter().any(|attribute| attribute.id == 6 && attribute.value[0] != 0) {
+    if attributes
+        .iter()
+        .any(|attribute| attribute.id == a::PROGRAMMATIC_STREAM_SERIALIZATION && attribute.value[0] != 0)
+    {
         let (_, stream) = state::stream(config.stream, null)?;
         stream.set_capture_kind(EdgeKind { port: 1, programmatic: true });
     }
@@ -181,13 +190,15 @@ pub(crate) unsafe fn capture_overlap(config: &LaunchConfig, null: NullStream) ->
 pub(crate) unsafe fn record_events(config: &LaunchConfig, null: NullStream) -> Result {
     // SAFETY: the caller's promise.
     for attribute in unsafe { list(config.attributes, config.attribute_count as usize) }? {
-        if matches!(attribute.id, 7 | 12) {
+        if matches!(attribute.id, a::PROGRAMMATIC_EVENT | a::LAUNCH_COMPLETION_EVENT) {
             let (context, stream) = state::stream(config.stream, null)?;
             let event: Arc<Event> =
                 object::find(u64::from(attribute.value[0]) | u64::from(attribute.value[1]) << 32)?;
             // The point that the kernel triggers, or where all its blocks have begun.
             let kind = match attribute.id {
-                7 => EdgeKind { port: if attribute.value[3] == 0 { 1 } else { 2 }, programmatic: true },
+                a::PROGRAMMATIC_EVENT => {
+                    EdgeKind { port: if attribute.value[3] == 0 { 1 } else { 2 }, programmatic: true }
+                }
                 _ => EdgeKind { port: 2, programmatic: false },
             };
             match stream.capture() {

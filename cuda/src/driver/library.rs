@@ -1,10 +1,9 @@
-//! Libraries: code that every context loads when it first needs it, and its kernels.
+//! Libraries and their kernels.
 
-use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use runtime::{Context, Function, Linked, Module, Result, Status, fresh_id};
+use runtime::{Function, Kernel, Library, Module, Result, Status};
 
 use crate::driver::function::{attribute, c_name, set_attribute};
 use crate::driver::module::{image_texts, jit_options, parse, program_name, put_function};
@@ -12,82 +11,17 @@ use crate::ffi::{Handle, put, put_wanted, text};
 use crate::object;
 use crate::state::{self, current, healthy};
 
-/// A library.
-#[derive(Debug)]
-pub(crate) struct Library {
-    id: u64,
-    linked: Linked,
-    most_registers: Option<u32>,
-    modules: Mutex<HashMap<u64, Arc<Module>>>,
-    kernels: Mutex<HashMap<String, Arc<Kernel>>>,
-}
-
-/// A kernel of a library, the same in all contexts.
-#[derive(Debug)]
-pub(crate) struct Kernel {
-    pub id: u64,
-    library: Arc<Library>,
-    name: String,
-}
-
-impl Library {
-    /// A library of these parts.
-    pub(crate) fn new(linked: Linked, most_registers: Option<u32>) -> Arc<Library> {
-        let (modules, kernels) = (Mutex::default(), Mutex::default());
-        Arc::new(Library { id: fresh_id(), linked, most_registers, modules, kernels })
-    }
-
-    /// Its module in a context.
-    pub(crate) fn module(&self, context: &Arc<Context>) -> Result<Arc<Module>> {
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = modules.get(&context.id) {
-            return Ok(module.clone());
+/// Unloads a library from all contexts.
+fn unload(library: &Library) {
+    let modules = library.take_modules();
+    let is_of = |id: u64| modules.iter().any(|module| module.id == id);
+    object::remove_all(|module: &Arc<Module>| is_of(module.id));
+    object::remove_all(|function: &Arc<Function>| is_of(function.module.id));
+    for module in modules {
+        if let Some(context) = module.context.upgrade() {
+            context.drain();
+            let _ = module.unload(&context);
         }
-        let module = Module::load(context, self.linked.clone(), self.most_registers)?;
-        modules.insert(context.id, module.clone());
-        Ok(module)
-    }
-
-    /// Unloads the module of a context that is about to go.
-    pub(crate) fn forget(&self, context: &Context) {
-        let module = self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(&context.id);
-        if let Some(module) = module {
-            let _ = module.unload(context);
-        }
-    }
-
-    /// The kernel of this name.
-    pub(crate) fn kernel(self: &Arc<Self>, name: &str) -> Result<Arc<Kernel>> {
-        self.linked.kernel(name).ok_or(Status::NOT_FOUND)?;
-        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Kernel { id: fresh_id(), library: self.clone(), name: name.into() });
-        Ok(kernels.entry(name.into()).or_insert_with(new).clone())
-    }
-
-    /// Unloads it from all contexts.
-    pub(crate) fn unload(&self) {
-        // They hold the library.
-        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let modules = std::mem::take(&mut *self.modules.lock().unwrap_or_else(PoisonError::into_inner));
-        let ids: Vec<u64> = modules.values().map(|module| module.id).collect();
-        object::remove_all(|found| match found {
-            object::Object::Module(module) => ids.contains(&module.id),
-            object::Object::Function(function) => ids.contains(&function.module.id),
-            _ => false,
-        });
-        for module in modules.into_values() {
-            if let Some(context) = module.context.upgrade() {
-                context.drain();
-                let _ = module.unload(&context);
-            }
-        }
-    }
-}
-
-impl Kernel {
-    /// The function in a context.
-    pub(crate) fn function(&self, context: &Arc<Context>) -> Result<Arc<Function>> {
-        self.library.module(context)?.function(&self.name)
     }
 }
 
@@ -143,8 +77,8 @@ api! {
     fn cuLibraryUnload(library: Handle) {
         state::runtime()?;
         let library: Arc<Library> = object::remove(library)?;
-        library.unload();
-        object::remove_all(|found| matches!(found, object::Object::Kernel(k) if k.library.id == library.id));
+        unload(&library);
+        object::remove_all(|kernel: &Arc<Kernel>| kernel.library.id == library.id);
         Ok(())
     }
 

@@ -21,6 +21,10 @@ pub(crate) struct Link {
     image: Vec<u8>,
 }
 
+impl object::Kind for Arc<Mutex<Link>> {
+    const MISSING: Status = Status::INVALID_HANDLE;
+}
+
 unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Result {
     let context = healthy()?;
     let link: Arc<Mutex<Link>> = object::find(link)?;

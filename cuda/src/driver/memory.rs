@@ -8,9 +8,9 @@ use runtime::{Context, Fill, Kind, Operation, Result, Status, Stream};
 use sim_core::Backend;
 
 use crate::driver::advice::{advise, location, managed, place, prefetch, range_attribute};
-use crate::driver::{host_memory, virtual_memory};
-use crate::ffi::{Handle, list, put, put_wanted};
-use crate::state::{self, NullStream, healthy, uncaptured};
+use crate::driver::host_memory;
+use crate::ffi::{Handle, NullStream, list, put, put_wanted};
+use crate::state::{self, healthy, uncaptured};
 
 /// Bytes to which rows of pitched memory are rounded up.
 const PITCH: usize = 512;
@@ -156,14 +156,14 @@ api! {
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
         let context = healthy()?;
         let (all, used) = context.device.simulator.memory_usage();
-        put_wanted(free, all.saturating_sub(used + virtual_memory::addresses()?.bytes_in_use()) as usize);
+        put_wanted(free, all.saturating_sub(used + state::addresses()?.bytes_in_use()) as usize);
         put_wanted(total, all as usize);
         Ok(())
     }
 
     fn cuMemGetAddressRange_v2(base: *mut u64, bytes: *mut usize, address: u64) {
         let context = healthy()?;
-        let mapped = virtual_memory::addresses()?.mapping_of(address);
+        let mapped = state::addresses()?.mapping_of(address);
         let found = context.device.memory.find(address).map(|found| (found.base, found.size));
         let (start, size) = mapped.or(found).ok_or(Status::NOT_FOUND)?;
         put_wanted(base, start);

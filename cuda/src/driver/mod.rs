@@ -17,6 +17,7 @@ pub(crate) mod launch;
 pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod memory;
+pub(crate) mod memory_node;
 pub(crate) mod module;
 pub(crate) mod node;
 pub(crate) mod pointer;

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
+use cuda_abi::numbers::jit_option as o;
 use runtime::{Context, Function, Linked, Module, Result, Status, compile, image};
 
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
@@ -37,12 +38,12 @@ pub(crate) unsafe fn jit_options(count: u32, names: *const u32, values: *const u
     for (at, (name, value)) in names.into_iter().zip(given).enumerate() {
         let place = values.wrapping_add(at) as u64;
         match name {
-            3 => options.info = value,
-            4 => (options.info_size, options.used[0]) = (value as usize, place),
-            5 => options.error = value,
-            6 => (options.error_size, options.used[1]) = (value as usize, place),
-            0 if value as u32 == 0 => return Err(Status::INVALID_VALUE),
-            0 => options.most_registers = Some(value as u32),
+            o::INFO_LOG_BUFFER => options.info = value,
+            o::INFO_LOG_BUFFER_SIZE_BYTES => (options.info_size, options.used[0]) = (value as usize, place),
+            o::ERROR_LOG_BUFFER => options.error = value,
+            o::ERROR_LOG_BUFFER_SIZE_BYTES => (options.error_size, options.used[1]) = (value as usize, place),
+            o::MAX_REGISTERS if value as u32 == 0 => return Err(Status::INVALID_VALUE),
+            o::MAX_REGISTERS => options.most_registers = Some(value as u32),
             // The others direct a compiler to machine code.
             1..=34 => {}
             _ => return Err(Status::INVALID_VALUE),
@@ -237,11 +238,8 @@ api! {
         let context = healthy()?;
         let module: Arc<Module> = object::find(module)?;
         context.drain();
-        object::remove_all(|found| match found {
-            object::Object::Module(other) => other.id == module.id,
-            object::Object::Function(function) => function.module.id == module.id,
-            _ => false,
-        });
+        object::remove_all(|other: &Arc<Module>| other.id == module.id);
+        object::remove_all(|function: &Arc<Function>| function.module.id == module.id);
         crate::driver::launch::forget(module.id);
         module.unload(&context)
     }

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use runtime::{Allocation, Kind, Result, Status};
 
-use crate::driver::virtual_memory::addresses;
 use crate::ffi::{get, list, put};
+use crate::object;
 use crate::state;
 
 /// The allocation that an address lies in, on any device, with the device's number.
@@ -80,7 +80,8 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
             10 => put(data.cast::<u8>(), u8::from(memory.kind == Kind::Device)),
             15 | 21 => put(data.cast::<u8>(), 0),
             11 | 12 if memory.kind == Kind::Virtual => {
-                let (base, size) = addresses()?.reservation_of(address).unwrap_or((memory.base, memory.size));
+                let (base, size) =
+                    state::addresses()?.reservation_of(address).unwrap_or((memory.base, memory.size));
                 put(data.cast(), if number == 11 { base } else { size })
             }
             11 | 19 => put(data.cast(), memory.base),
@@ -88,7 +89,14 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
             13 => put(data.cast::<u8>(), 1),
             14 => put(data.cast::<u32>(), 0),
             16 => put(data.cast::<u32>(), 3),
-            17 => put(data.cast::<u64>(), pool_of(&memory).map_or(0, crate::object::handle)),
+            17 => {
+                let id = pool_of(&memory);
+                // A place's own pool may not have been asked for.
+                if let Some(pool) = id.and_then(|id| state::runtime().ok()?.pools.find(id)) {
+                    object::insert(pool.id, pool);
+                }
+                put(data.cast::<u64>(), id.map_or(0, object::handle))
+            }
             _ => Err(Status::INVALID_VALUE),
         }
     }

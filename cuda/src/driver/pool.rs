@@ -8,9 +8,9 @@ use cuda_abi::numbers::{access, allocation, location};
 use runtime::{Pool, PoolAttribute, PoolPlace, Result, Reuse, Status};
 
 use crate::driver::device::{device_at, device_of};
-use crate::ffi::{Handle, get, put};
+use crate::ffi::{Handle, NullStream, get, put};
 use crate::object;
-use crate::state::{self, NullStream};
+use crate::state;
 
 /// The place of allocations of a kind, as `CUmemAllocationType` and `CUmemLocation` say it.
 fn place_of(kind: u32, location: MemLocation) -> Result<PoolPlace> {

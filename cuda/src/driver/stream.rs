@@ -12,9 +12,9 @@ use runtime::{
 
 use crate::driver::graph::{data_of, edges_of, graph_handle, node_handle};
 use crate::driver::hints;
-use crate::ffi::{Handle, get, list, put, put_wanted};
+use crate::ffi::{Handle, NullStream, get, list, put, put_wanted};
 use crate::object;
-use crate::state::{self, NullStream, context_handle, healthy};
+use crate::state::{self, context_handle, healthy};
 
 /// Makes a stream.
 pub(crate) fn create(to: *mut Handle, flags: u32, priority: i32) -> Result {

@@ -19,6 +19,10 @@ pub(crate) struct UserObject {
     references: AtomicI64,
 }
 
+impl object::Kind for Arc<UserObject> {
+    const MISSING: Status = Status::INVALID_VALUE;
+}
+
 impl Counted for UserObject {
     fn id(&self) -> u64 {
         self.id

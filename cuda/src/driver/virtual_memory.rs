@@ -8,18 +8,13 @@ use cuda_abi::driver::{MemAccessDesc, MemAllocationProp, MemLocation};
 use cuda_abi::numbers::allocation::PINNED;
 use cuda_abi::numbers::handle_type::POSIX_FILE_DESCRIPTOR;
 use cuda_abi::numbers::{access as flag, location};
-use runtime::virtual_memory::{Access, AddressSpace, GRANULARITY, Physical, is_size};
+use runtime::virtual_memory::{Access, GRANULARITY, Physical, is_size};
 use runtime::{Kind, Result, Status};
 
 use crate::driver::device::{device_at, device_of};
 use crate::ffi::{Handle, get, list, put};
 use crate::object;
-use crate::state;
-
-/// The addresses of the process.
-pub(crate) fn addresses() -> Result<&'static AddressSpace> {
-    Ok(&state::runtime()?.addresses)
-}
+use crate::state::{self, addresses};
 
 /// What flags of a description say.
 fn access_of(flags: u32) -> Result<Access> {

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use runtime::{check, compile, fresh_id};
 
-use super::real::{enter, linker};
 use crate::driver::module::{NO_PTX, texts};
 use crate::ffi::{get, list, put};
+use crate::jit::real::{enter, linker};
 use crate::object::handle;
 use crate::settings::Settings;
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_char};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::real::{enter, nvrtc};
 use crate::ffi::{get, list};
+use crate::jit::real::{enter, nvrtc};
 
 /// `NVRTC_ERROR_INVALID_INPUT`
 const INVALID_INPUT: u64 = 3;

@@ -1,10 +1,11 @@
 //! A program around the runtime that has no memory and remembers what it is told.
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::fs::File;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use runtime::{Allocation, Context, Host, Kind, Launched, Pages, Picked, Result, Runtime, Status};
+use runtime::{Allocation, Context, Device, Host, Kind, Launched, Pages, Picked, Result, Runtime, Status};
 use sim_core::{DeviceConfig, RunOptions};
 
 /// The program.
@@ -14,9 +15,32 @@ pub(crate) struct Program {
     pub(crate) warned: Mutex<Vec<String>>,
     /// Launches that have begun, and that have ended.
     pub(crate) launches: [AtomicI32; 2],
+    /// What was shown to devices: first address and bytes.
+    pub(crate) shown: Mutex<Vec<(u64, u64)>>,
+    /// Bytes of addresses that were given out.
+    given: AtomicU64,
 }
 
-impl Pages for Program {}
+/// Addresses are numbers, with nothing behind them.
+impl Pages for Program {
+    fn map(&self, bytes: u64) -> Result<u64> {
+        self.reserve(bytes, 2 << 20, 0)
+    }
+    fn show(&self, _: &Device, address: u64, bytes: u64, _: &str) -> Result {
+        self.shown.lock().unwrap().push((address, bytes));
+        Ok(())
+    }
+    fn reserve(&self, bytes: u64, alignment: u64, wanted: u64) -> Result<u64> {
+        let whole = bytes.next_multiple_of(alignment);
+        Ok(if wanted != 0 { wanted } else { (1 << 40) + self.given.fetch_add(whole, SeqCst) })
+    }
+    fn file(&self, _: u64) -> Result<File> {
+        File::open("/dev/null").map_err(|_| Status::OUT_OF_MEMORY)
+    }
+    fn put_behind(&self, _: u64, _: u64, _: Option<&File>) -> Result {
+        Ok(())
+    }
+}
 
 impl Host for Program {
     fn read(&self, _: u64, _: usize, _: &mut dyn FnMut(&[u8])) {}

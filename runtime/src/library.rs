@@ -1,0 +1,107 @@
+//! Libraries: code that every context loads when it first needs it, and its kernels.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+
+use cuda_abi::{Result, Status};
+
+use crate::context::Context;
+use crate::module::{Function, Linked, Module};
+use crate::{fresh_id, lock};
+
+/// A library.
+#[derive(Debug)]
+pub struct Library {
+    /// Its number.
+    pub id: u64,
+    /// Its code.
+    pub linked: Linked,
+    most_registers: Option<u32>,
+    /// By context.
+    modules: Mutex<HashMap<u64, Arc<Module>>>,
+    kernels: Mutex<HashMap<String, Arc<Kernel>>>,
+}
+
+/// A kernel of a library, the same in all contexts.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Its number.
+    pub id: u64,
+    /// The library.
+    pub library: Arc<Library>,
+    /// Its name.
+    pub name: String,
+}
+
+impl Library {
+    /// A library of checked code, whose kernels get at most so many registers.
+    pub fn new(linked: Linked, most_registers: Option<u32>) -> Arc<Library> {
+        let (modules, kernels) = (Mutex::default(), Mutex::default());
+        Arc::new(Library { id: fresh_id(), linked, most_registers, modules, kernels })
+    }
+
+    /// Its module in a context; loaded if it is not there.
+    ///
+    /// # Errors
+    /// As [`Module::load`].
+    pub fn module(self: &Arc<Self>, context: &Arc<Context>) -> Result<Arc<Module>> {
+        let mut modules = lock(&self.modules);
+        if let Some(module) = modules.get(&context.id) {
+            return Ok(module.clone());
+        }
+        let module = Module::load(context, self.linked.clone(), self.most_registers)?;
+        modules.insert(context.id, module.clone());
+        lock(&context.libraries).insert(self.id, Arc::downgrade(self));
+        Ok(module)
+    }
+
+    /// Unloads the module of a context that is about to go.
+    fn forget(&self, context: &Context) {
+        let module = lock(&self.modules).remove(&context.id);
+        if let Some(module) = module {
+            let _ = module.unload(context);
+        }
+    }
+
+    /// The kernel of this name.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub fn kernel(self: &Arc<Self>, name: &str) -> Result<Arc<Kernel>> {
+        self.linked.kernel(name).ok_or(Status::NOT_FOUND)?;
+        let mut kernels = lock(&self.kernels);
+        let new = || Arc::new(Kernel { id: fresh_id(), library: self.clone(), name: name.into() });
+        Ok(kernels.entry(name.into()).or_insert_with(new).clone())
+    }
+
+    /// Takes it from all contexts; the modules, for the caller to unload.
+    pub fn take_modules(&self) -> Vec<Arc<Module>> {
+        // They hold the library.
+        lock(&self.kernels).clear();
+        let modules: Vec<Arc<Module>> = std::mem::take(&mut *lock(&self.modules)).into_values().collect();
+        for context in modules.iter().filter_map(|module| module.context.upgrade()) {
+            lock(&context.libraries).remove(&self.id);
+        }
+        modules
+    }
+}
+
+impl Kernel {
+    /// The function in a context.
+    ///
+    /// # Errors
+    /// As [`Library::module`].
+    pub fn function(&self, context: &Arc<Context>) -> Result<Arc<Function>> {
+        self.library.module(context)?.function(&self.name)
+    }
+}
+
+impl Context {
+    /// Unloads what libraries have loaded into it, which is about to go.
+    pub fn forget_libraries(&self) {
+        let libraries = std::mem::take(&mut *lock(&self.libraries));
+        for library in libraries.values().filter_map(Weak::upgrade) {
+            library.forget(self);
+        }
+    }
+}
