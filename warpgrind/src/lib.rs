@@ -39,7 +39,7 @@
 //!
 //! # Where things are
 //! * [`module`]: PTX files to one checked [`Module`], kernels by their names.
-//! * [`array`]: [`Array`]s of numbers, `.npy` files, descriptions of contents, tolerances.
+//! * [`mod@array`]: [`Array`]s of numbers, `.npy` files, descriptions of contents, tolerances.
 //! * [`plan`]: what is to run, as launch files say it; read, written, and made from arguments.
 //! * [`run`]: a plan on a [`Backend`](sim_core::Backend): launch by launch ([`run::Placed`]) or as a whole ([`Plan::run`]).
 //! * [`Launch`]: one launch on arrays, without files.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use device::{Contraction, Driver, OpenError, Options, Placement, Server};
 use sim_core::RunOptions;
 use warpgrind::compare::recording::write;
-use warpgrind::compare::{self, Devices, Settings, Sides, Who};
+use warpgrind::compare::{self, DeviceIdentity, Devices, Settings, Sides};
 use warpgrind::files::{MAX_TEXT, read_file};
 use warpgrind::{CompareError, Module, Plan};
 
@@ -112,13 +112,13 @@ fn record_one(
     settings: &Settings<'_>,
     devices: &mut Devices,
     reporter: &mut Reporter<'_>,
-) -> Result<(PathBuf, Who, usize), Failure> {
+) -> Result<(PathBuf, DeviceIdentity, usize), Failure> {
     let (plan, module) = read(file, reporter)?;
     let recorded = compare::record(&plan, &module, settings, devices)?;
     let bytes = write(&module, &recorded)?;
     let path = recording_path(&args.output, file, args.files.len());
     files::replace(&path, &bytes)?;
-    Ok((path, recorded.who, bytes.len()))
+    Ok((path, recorded.identity, bytes.len()))
 }
 
 /// `path` itself, or the recording of `file` in the folder `path`.

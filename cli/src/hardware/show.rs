@@ -9,8 +9,8 @@ use warpgrind::array::{Array, Element};
 use warpgrind::compare::cause::Cause;
 use warpgrind::compare::difference::{Bin, Difference};
 use warpgrind::compare::verdict::{self, BufferVerdict, LaunchVerdict, Printed, Verdict};
-use warpgrind::compare::{Sides, Who};
-use warpgrind::run::Ended;
+use warpgrind::compare::{DeviceIdentity, Sides};
+use warpgrind::run::LaunchEnd;
 
 use crate::exit::{Exit, Failure};
 use crate::report::{Console, DiagnosticJson, FailureJson, Message, SCHEMA, index, plural};
@@ -165,7 +165,7 @@ impl<'a> Reporter<'a> {
             self.human(file, &sides, &verdict);
         }
         let result = FileResult {
-            device: Some(sides.who.clone()),
+            device: Some(sides.identity.clone()),
             launches: Some(verdict.launches.iter().map(LaunchJson::from).collect()),
             buffers: Some(verdict.buffers.iter().map(BufferJson::from).collect()),
             cause: Some(sides.cause.map(Cause::name)),
@@ -175,38 +175,42 @@ impl<'a> Reporter<'a> {
     }
 
     fn human(&self, file: &Path, sides: &Sides, verdict: &Verdict<'_>) {
-        let (file, who) = (file.display(), &sides.who);
+        let (file, identity) = (file.display(), &sides.identity);
         for launch in &verdict.launches {
-            if let Some(message) = launch_message(launch, who) {
+            if let Some(message) = launch_message(launch, identity) {
                 self.console.err(format!("{file}\n{}\n", message.render()));
             }
         }
         for buffer in verdict.buffers.iter().filter(|buffer| buffer.difference.differing > 0) {
-            let mut message = buffer_message(buffer, who);
-            if buffer.simulator.element.is_float() && sides.contractable && who.contraction {
+            let mut message = buffer_message(buffer, identity);
+            if buffer.simulator.element.is_float() && sides.contractable && identity.contraction {
                 message.help.push(CONTRACTION.into());
             }
             self.console.err(format!("{file}\n{}\n", message.render()));
         }
         if verdict.agrees() {
-            self.console.out(format!("{file}: {}\n", agreement(verdict, who)));
+            self.console.out(format!("{file}: {}\n", agreement(verdict, identity)));
         } else {
             let cause = sides.cause.map_or(String::new(), |cause| format!(": {}", cause_text(cause)));
-            self.console.out(format!("{file}: differs from {who}{cause}\n"));
+            self.console.out(format!("{file}: differs from {identity}{cause}\n"));
         }
     }
 
     /// A launch file that was recorded: where, of what device, in how many bytes.
-    pub(super) fn recorded(&mut self, file: &Path, result: Result<(PathBuf, Who, usize), Failure>) {
+    pub(super) fn recorded(
+        &mut self,
+        file: &Path,
+        result: Result<(PathBuf, DeviceIdentity, usize), Failure>,
+    ) {
         match result {
-            Ok((path, who, bytes)) => {
+            Ok((path, identity, bytes)) => {
                 if self.console.is_human() {
                     let path = path.display();
-                    self.console.out(format!("{path}: {} of {who}\n", plural(bytes as u64, "byte")));
+                    self.console.out(format!("{path}: {} of {identity}\n", plural(bytes as u64, "byte")));
                 }
                 self.agreed += 1;
                 let recording = Some(RecordingJson { path: path.display().to_string(), bytes });
-                let result = FileResult { device: Some(who), recording, ..FileResult::default() };
+                let result = FileResult { device: Some(identity), recording, ..FileResult::default() };
                 self.add(file, Exit::Clean, None, result);
             }
             Err(failure) => self.add(file, failure.exit, Some(&failure), FileResult::default()),
@@ -228,8 +232,8 @@ impl<'a> Reporter<'a> {
 }
 
 /// `agrees with NVIDIA H200 (CUDA 13.0): 3 buffers, 300 values`
-fn agreement(verdict: &Verdict<'_>, who: &Who) -> String {
-    let mut text = format!("agrees with {who}: ");
+fn agreement(verdict: &Verdict<'_>, identity: &DeviceIdentity) -> String {
+    let mut text = format!("agrees with {identity}: ");
     match verdict.launches.last().and_then(|launch| launch.simulator?.fault) {
         Some(class) => text.push_str(&format!("both stop at a fault of class {}", class.name())),
         None => text.push_str(&format!(
@@ -277,8 +281,9 @@ fn mismatch(title: String, notes: Vec<String>, help: Vec<String>) -> Message {
     }
 }
 
-fn launch_message(launch: &LaunchVerdict<'_>, who: &Who) -> Option<Message> {
-    let words = |ended: Option<&Ended>| ended.map_or("not run".to_string(), |ended| ended.message.clone());
+fn launch_message(launch: &LaunchVerdict<'_>, identity: &DeviceIdentity) -> Option<Message> {
+    let words =
+        |ended: Option<&LaunchEnd>| ended.map_or("not run".to_string(), |ended| ended.message.clone());
     if !launch.same_end {
         let mut help = Vec::new();
         if let (Some(Some(_)), Some(None)) =
@@ -290,7 +295,7 @@ fn launch_message(launch: &LaunchVerdict<'_>, who: &Who) -> Option<Message> {
             );
         }
         return Some(mismatch(
-            format!("`{}` ends in another way than on {who}", launch.kernel),
+            format!("`{}` ends in another way than on {identity}", launch.kernel),
             vec![
                 format!("simulator: {}", words(launch.simulator)),
                 format!("device: {}", words(launch.device)),
@@ -300,7 +305,7 @@ fn launch_message(launch: &LaunchVerdict<'_>, who: &Who) -> Option<Message> {
     }
     match &launch.printed {
         Printed::Different(line, simulator, device) => Some(mismatch(
-            format!("`{}` prints something else than on {who}", launch.kernel),
+            format!("`{}` prints something else than on {identity}", launch.kernel),
             vec![format!(
                 "the line {line:?}: {simulator} times on the simulator, {device} times on the device"
             )],
@@ -310,7 +315,7 @@ fn launch_message(launch: &LaunchVerdict<'_>, who: &Who) -> Option<Message> {
     }
 }
 
-fn buffer_message(buffer: &BufferVerdict<'_>, who: &Who) -> Message {
+fn buffer_message(buffer: &BufferVerdict<'_>, identity: &DeviceIdentity) -> Message {
     let difference = &buffer.difference;
     let element = buffer.simulator.element;
     let mut notes = Vec::new();
@@ -331,7 +336,7 @@ fn buffer_message(buffer: &BufferVerdict<'_>, who: &Who) -> Message {
         unit(element)
     ));
     notes.push(histogram(difference, element));
-    mismatch(format!("`{}` is not as on {who}", buffer.name), notes, Vec::new())
+    mismatch(format!("`{}` is not as on {identity}", buffer.name), notes, Vec::new())
 }
 
 fn unit(element: Element) -> &'static str {
@@ -372,7 +377,7 @@ struct FileJson {
 
 #[derive(Serialize, Default)]
 struct FileResult {
-    device: Option<Who>,
+    device: Option<DeviceIdentity>,
     #[serde(skip_serializing_if = "Option::is_none")]
     launches: Option<Vec<LaunchJson>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -405,8 +410,8 @@ struct EndJson {
     output: String,
 }
 
-impl From<&Ended> for EndJson {
-    fn from(ended: &Ended) -> Self {
+impl From<&LaunchEnd> for EndJson {
+    fn from(ended: &LaunchEnd) -> Self {
         Self {
             fault: ended.fault.map(|class| class.name()),
             message: ended.message.clone(),

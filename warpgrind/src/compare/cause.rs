@@ -84,10 +84,11 @@ impl Cause {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Ended;
+    use crate::run::LaunchEnd;
 
     fn printed(text: &str) -> Outputs {
-        let ended = Ended { kernel: "k".into(), fault: None, message: String::new(), output: text.into() };
+        let ended =
+            LaunchEnd { kernel: "k".into(), fault: None, message: String::new(), output: text.into() };
         Outputs { inputs: Vec::new(), launches: vec![ended], buffers: None }
     }
 

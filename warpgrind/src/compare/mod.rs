@@ -1,6 +1,6 @@
 //! What a plan makes of two backends: where they differ, and whose doing it is.
 //!
-//! [`outputs`](crate::run::outputs) gives what a plan leaves on a backend; [`verdict::compare`] compares two of those,
+//! [`outputs`] gives what a plan leaves on a backend; [`verdict::compare`] compares two of those,
 //! [`recording`] keeps one in a file. A device is used by a process of its own, which a faulting kernel may cost.
 
 pub mod cause;
@@ -24,7 +24,7 @@ use recording::{Recorded, RecordingError};
 
 /// A device, for those who read a report or a recording.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Who {
+pub struct DeviceIdentity {
     /// `NVIDIA H200`
     pub name: String,
     /// `9.0`
@@ -38,7 +38,7 @@ pub struct Who {
     pub optimization: OptLevel,
 }
 
-impl std::fmt::Display for Who {
+impl std::fmt::Display for DeviceIdentity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} (CUDA {})", self.name, self.cuda)
     }
@@ -63,7 +63,7 @@ pub enum CompareError {
 #[derive(Clone, Debug)]
 pub struct Sides {
     /// The other side.
-    pub who: Who,
+    pub identity: DeviceIdentity,
     /// The PTX has products or sums that a compiler may fuse.
     pub contractable: bool,
     /// What the simulator made of the plan.
@@ -99,11 +99,11 @@ impl Devices {
         self.opened.entry(level).or_insert_with(open).as_ref().map_err(Clone::clone)
     }
 
-    fn who(&mut self, level: OptLevel) -> Result<Who, OpenError> {
+    fn identity(&mut self, level: OptLevel) -> Result<DeviceIdentity, OpenError> {
         let contraction = self.options.contraction == Contraction::Allowed;
         let device = self.at(level)?;
         let version = device.driver_version();
-        Ok(Who {
+        Ok(DeviceIdentity {
             name: device.properties().name.clone(),
             capability: device.properties().capability(),
             cuda: format!("{}.{}", version.major, version.minor),
@@ -165,7 +165,7 @@ pub fn with_device(
     let level = settings.level;
     // The device comes first: that it is missing is known before the simulator works for long.
     let outputs = settings.run(plan, module, devices.at(level)?)?;
-    let who = devices.who(level)?;
+    let identity = devices.identity(level)?;
     let simulator = settings.simulate(plan, module, level, settings.contraction)?;
     let mut again = |level| Ok::<_, CompareError>(settings.run(plan, module, devices.at(level)?)?);
     let cause = cause::find(
@@ -179,7 +179,7 @@ pub fn with_device(
         },
         || Ok(settings.simulate(plan, module, OptLevel::OFF, false)?),
     )?;
-    Ok(Sides { who, contractable: contractable(module), simulator, device: outputs, cause })
+    Ok(Sides { identity, contractable: contractable(module), simulator, device: outputs, cause })
 }
 
 /// Runs a plan on the simulator, beside the recording whose file holds `bytes`.
@@ -194,7 +194,7 @@ pub fn with_recording(
 ) -> Result<Sides, CompareError> {
     let allowed = settings.contraction && recording::contracted(bytes);
     let simulator = settings.simulate(plan, module, settings.level, allowed)?;
-    let Recorded { who, outputs, repeats, unoptimised } =
+    let Recorded { identity, outputs, repeats, unoptimised } =
         recording::read(bytes, module, &simulator)?.at(settings.level)?;
     let cause = match repeats {
         true => cause::find(
@@ -209,7 +209,7 @@ pub fn with_recording(
         )?,
         false => cause::order(&simulator, &outputs, settings.tolerance),
     };
-    Ok(Sides { who, contractable: contractable(module), simulator, device: outputs, cause })
+    Ok(Sides { identity, contractable: contractable(module), simulator, device: outputs, cause })
 }
 
 /// Runs a plan on a device, twice and with its optimiser off, for a recording.
@@ -227,7 +227,7 @@ pub fn record(
     let outputs = at(level)?;
     let repeats = cause::same(&outputs, &at(level)?);
     let unoptimised = if level == OptLevel::OFF { None } else { Some(at(OptLevel::OFF)?) };
-    Ok(Recorded { who: devices.who(level)?, outputs, repeats, unoptimised })
+    Ok(Recorded { identity: devices.identity(level)?, outputs, repeats, unoptimised })
 }
 
 fn contractable(module: &Module) -> bool {

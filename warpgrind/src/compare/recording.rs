@@ -1,6 +1,6 @@
 //! Recordings: what a device made of a launch file, kept in a file.
 //!
-//! A recording is a gzip file. Its content is a line of JSON, [`Head`], and then the bytes of the buffers that have
+//! A recording is a gzip file. Its content is a line of JSON, `Head`, and then the bytes of the buffers that have
 //! changed, in the order of the head. gzip's checksum and length cover everything, so that a truncated or damaged file
 //! is noticed; the head's first fields say what it is and which version of the format.
 
@@ -15,10 +15,10 @@ use sha2::{Digest, Sha256};
 use sim_core::FaultClass;
 use thiserror::Error;
 
-use super::Who;
+use super::DeviceIdentity;
 use crate::array::{Array, Element, count};
 use crate::module::Module;
-use crate::run::{Contents, Ended, Outputs, Said, hex};
+use crate::run::{Contents, InputDigest, LaunchEnd, Outputs, hex};
 
 const FORMAT: &str = "warpgrind recording";
 /// Grows when an older program could not read the file rightly. Version 1 had one level of optimisation.
@@ -86,10 +86,10 @@ struct Beginning {
 struct Body {
     /// The program that recorded.
     program: String,
-    device: Who,
+    device: DeviceIdentity,
     /// The PTX texts in order.
-    ptx: Vec<Said>,
-    inputs: Vec<Said>,
+    ptx: Vec<InputDigest>,
+    inputs: Vec<InputDigest>,
     launches: Vec<End>,
     /// Null if the last launch stopped early.
     buffers: Option<Vec<Stored>>,
@@ -115,8 +115,8 @@ struct Unoptimised {
 /// What is in a recording.
 pub struct Recorded {
     /// The device.
-    pub who: Who,
-    /// At the level of optimisation that `who` says.
+    pub identity: DeviceIdentity,
+    /// At the level of optimisation that `identity` says.
     pub outputs: Outputs,
     /// Another run gave the same.
     pub repeats: bool,
@@ -130,13 +130,13 @@ impl Recorded {
     /// # Errors
     /// [`RecordingError::Level`]
     pub fn at(mut self, level: OptLevel) -> Result<Self, RecordingError> {
-        let recorded = self.who.optimization;
+        let recorded = self.identity.optimization;
         if recorded == level {
             return Ok(self);
         }
         match self.unoptimised.take() {
             Some(outputs) if level == OptLevel::OFF => {
-                self.who.optimization = level;
+                self.identity.optimization = level;
                 Ok(Self { outputs, ..self })
             }
             _ => Err(RecordingError::Level { wanted: level.number(), held: recorded.number() }),
@@ -164,7 +164,7 @@ struct Stored {
 }
 
 fn ends(outputs: &Outputs) -> Vec<End> {
-    let end = |ended: &Ended| End {
+    let end = |ended: &LaunchEnd| End {
         kernel: ended.kernel.clone(),
         fault: ended.fault.map(|class| class.name().to_string()),
         message: ended.message.clone(),
@@ -197,14 +197,14 @@ fn beside<'a>(outputs: &'a Outputs, first: &Outputs) -> Option<Vec<(&'a Contents
 /// # Errors
 /// [`RecordingError::Unwritable`]
 pub fn write(module: &Module, recorded: &Recorded) -> Result<Vec<u8>, RecordingError> {
-    let Recorded { who, outputs, repeats, unoptimised } = recorded;
+    let Recorded { identity, outputs, repeats, unoptimised } = recorded;
     let off = unoptimised.as_ref().map(|off| (off, beside(off, outputs)));
     let head = Head {
         format: FORMAT.into(),
         version: VERSION,
         body: Body {
             program: format!("warpgrind {}", env!("CARGO_PKG_VERSION")),
-            device: who.clone(),
+            device: identity.clone(),
             ptx: ptx(module),
             inputs: outputs.inputs.clone(),
             launches: ends(outputs),
@@ -310,7 +310,7 @@ fn parse(
     // The checksum is looked at when the end is reached.
     let mut rest = [0];
     match content.read(&mut rest).map_err(damaged)? {
-        0 => Ok(Recorded { who: body.device, outputs, repeats: body.repeats, unoptimised }),
+        0 => Ok(Recorded { identity: body.device, outputs, repeats: body.repeats, unoptimised }),
         _ => Err(wrong("the recording goes on behind its end")),
     }
 }
@@ -327,7 +327,7 @@ fn wrong(message: impl Into<String>) -> RecordingError {
 }
 
 /// Refuses a recording of something else; names the first thing that differs.
-fn same(what: &'static str, recorded: &[Said], now: &[Said]) -> Result<(), RecordingError> {
+fn same(what: &'static str, recorded: &[InputDigest], now: &[InputDigest]) -> Result<(), RecordingError> {
     let refused = |detail: String| Err(RecordingError::OfOther { what, detail });
     if let Some((one, other)) = recorded.iter().zip(now).find(|(one, other)| one != other) {
         return refused(match one.what == other.what {
@@ -342,16 +342,16 @@ fn same(what: &'static str, recorded: &[Said], now: &[Said]) -> Result<(), Recor
     }
 }
 
-fn ptx(module: &Module) -> Vec<Said> {
-    let said = |(at, source): (usize, &ptx_frontend::Source)| Said {
+fn ptx(module: &Module) -> Vec<InputDigest> {
+    let digest = |(at, source): (usize, &ptx_frontend::Source)| InputDigest {
         what: format!("PTX file {at}"),
         sha256: hex(&Sha256::digest(source.text.as_bytes())),
     };
-    module.checked().sources.iter().enumerate().map(said).collect()
+    module.checked().sources.iter().enumerate().map(digest).collect()
 }
 
 impl End {
-    fn ended(self) -> Result<Ended, RecordingError> {
+    fn ended(self) -> Result<LaunchEnd, RecordingError> {
         let fault = match self.fault {
             None => None,
             Some(name) => Some(FaultClass::from_name(&name).ok_or_else(|| {
@@ -360,7 +360,7 @@ impl End {
         };
         let output = bytes_of(&self.output)
             .ok_or_else(|| wrong("the recording holds printed characters that are no bytes"))?;
-        Ok(Ended { kernel: self.kernel, fault, message: self.message, output })
+        Ok(LaunchEnd { kernel: self.kernel, fault, message: self.message, output })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::difference::Difference;
 use crate::array::Array;
-use crate::run::{Ended, Outputs};
+use crate::run::{LaunchEnd, Outputs};
 
 /// The comparison of two sides.
 pub struct Verdict<'a> {
@@ -19,9 +19,9 @@ pub struct LaunchVerdict<'a> {
     /// The kernel.
     pub kernel: &'a str,
     /// The simulator's.
-    pub simulator: Option<&'a Ended>,
+    pub simulator: Option<&'a LaunchEnd>,
     /// The device's.
-    pub device: Option<&'a Ended>,
+    pub device: Option<&'a LaunchEnd>,
     /// Both ended in the same way.
     pub same_end: bool,
     /// What was printed.
@@ -91,7 +91,7 @@ pub fn compare<'a>(simulator: &'a Outputs, device: &'a Outputs, tolerance: Optio
     Verdict { launches: launches.collect(), buffers: buffers.collect() }
 }
 
-fn printed(one: &Ended, other: &Ended) -> Printed {
+fn printed(one: &LaunchEnd, other: &LaunchEnd) -> Printed {
     if one.fault.is_some() || other.fault.is_some() {
         return Printed::NotCompared;
     }
@@ -112,11 +112,11 @@ mod tests {
     use super::*;
     use sim_core::FaultClass;
 
-    fn ended(fault: Option<FaultClass>, output: &str) -> Ended {
-        Ended { kernel: "k".into(), fault, message: String::new(), output: output.into() }
+    fn ended(fault: Option<FaultClass>, output: &str) -> LaunchEnd {
+        LaunchEnd { kernel: "k".into(), fault, message: String::new(), output: output.into() }
     }
 
-    fn outputs(launches: &[Ended]) -> Outputs {
+    fn outputs(launches: &[LaunchEnd]) -> Outputs {
         Outputs { inputs: Vec::new(), launches: launches.to_vec(), buffers: None }
     }
 

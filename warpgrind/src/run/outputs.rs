@@ -14,16 +14,16 @@ use crate::plan::{Plan, pack};
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outputs {
     /// What went in: buffers, variables, launches.
-    pub inputs: Vec<Said>,
+    pub inputs: Vec<InputDigest>,
     /// The launches that were run, in order; only the last may have stopped early.
-    pub launches: Vec<Ended>,
+    pub launches: Vec<LaunchEnd>,
     /// Buffers and variables after the last launch; `None` if it stopped early, since a device keeps nothing then.
     pub buffers: Option<Vec<Contents>>,
 }
 
 /// A piece of the input and its hash.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Said {
+pub struct InputDigest {
     /// Such as "buffer `x`".
     pub what: String,
     /// SHA-256 in hexadecimal.
@@ -32,7 +32,7 @@ pub struct Said {
 
 /// How a launch ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ended {
+pub struct LaunchEnd {
     /// The kernel.
     pub kernel: String,
     /// What stopped it, if anything did.
@@ -87,7 +87,7 @@ pub fn outputs(
         let array = resident.read()?;
         let described = format!("{} {:?}", array.element.name(), array.shape);
         let what = if resident.is_buffer() { "buffer" } else { "variable" };
-        inputs.push(said(format!("{what} `{}`", resident.name()), &[described.as_bytes(), &array.bytes]));
+        inputs.push(digest(format!("{what} `{}`", resident.name()), &[described.as_bytes(), &array.bytes]));
         before.push(array.bytes);
     }
     // Arguments with addresses that are the same in every run.
@@ -100,7 +100,7 @@ pub fn outputs(
         );
         let kernel = module.kernel(Some(&launch.kernel))?;
         let args = pack(module.checked(), kernel, plan, launch_plan, &symbolic)?;
-        inputs.push(said(format!("launch {at} (`{}`)", launch.kernel), &[extents.as_bytes(), &args]));
+        inputs.push(digest(format!("launch {at} (`{}`)", launch.kernel), &[extents.as_bytes(), &args]));
     }
 
     let mut launches = Vec::new();
@@ -127,13 +127,13 @@ pub fn outputs(
     Ok(Outputs { inputs, launches, buffers: Some(buffers) })
 }
 
-fn said(what: String, parts: &[&[u8]]) -> Said {
+fn digest(what: String, parts: &[&[u8]]) -> InputDigest {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    Said { what, sha256: hex(&hash.finalize()) }
+    InputDigest { what, sha256: hex(&hash.finalize()) }
 }
 
 /// Bytes in hexadecimal.
@@ -141,7 +141,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn ended(kernel: &str, report: LaunchReport) -> Result<Ended, RunError> {
+fn ended(kernel: &str, report: LaunchReport) -> Result<LaunchEnd, RunError> {
     let stop = report.findings.iter().find_map(|finding| Some((finding.kind.class()?, finding)));
     let (fault, message) = match (report.outcome, stop) {
         (Outcome::Completed, _) => (None, "completed".to_string()),
@@ -154,5 +154,5 @@ fn ended(kernel: &str, report: LaunchReport) -> Result<Ended, RunError> {
             return Err(RunError::NoReason { kernel: kernel.into() });
         }
     };
-    Ok(Ended { kernel: kernel.to_string(), fault, message, output: report.output })
+    Ok(LaunchEnd { kernel: kernel.to_string(), fault, message, output: report.output })
 }

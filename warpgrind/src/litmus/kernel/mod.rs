@@ -1,10 +1,10 @@
-//! Real PTX kernels as litmus tests: a `.ptx` file with a header of `//@` comments ([`header`]).
+//! Real PTX kernels as litmus tests: a `.ptx` file with a header of `//@` comments (`header`).
 //!
 //! A kernel becomes a test, one `column` a thread; instructions keep their lines and texts in the PTX file. The header's
 //! declarations and questions are written in the language of `.litmus` files, which the crate `memory-model` reads. What is the same
-//! in every execution (parameters, positions in the grid, addresses) is computed here ([`values`]), branches
+//! in every execution (parameters, positions in the grid, addresses) is computed here (`values`), branches
 //! that depend on it are followed, and code that a thread does not reach is left out. Shared variables are
-//! locations of their own for each block. What has no counterpart ([`memory`], [`sync`]) is refused by name.
+//! locations of their own for each block. What has no counterpart (`memory`, `sync`) is refused by name.
 
 mod column;
 mod header;
