@@ -74,7 +74,7 @@ impl Page {
     fn new_place(&mut self, at: usize) -> usize {
         let end = self.cells.len();
         match &mut self.pieces {
-            Some(pieces) if end < WORDS / 2 => {
+            Some(pieces) if end < WORDS / 4 => {
                 if end == self.cells.capacity() {
                     self.cells.reserve_exact(end.max(4 * PIECE));
                 }
