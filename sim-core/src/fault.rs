@@ -64,13 +64,15 @@ impl FindingKind {
     /// The number of the error that a device leaves (`CUresult`); `None` for what stops no device.
     pub const fn cuda_error(self) -> Option<u32> {
         Some(match self {
-            // A device sees a stack that grew too far, and a call of data, as an access that is not possible.
+            // A device sees a stack that grew too far, a call of data, and `free` of what is not in its heap as an access
+            // that is not possible.
             Self::OutOfBounds
             | Self::NullPointer
             | Self::UseAfterFree
             | Self::WriteToReadOnly
             | Self::StackOverflow
-            | Self::InvalidTarget => 700,
+            | Self::InvalidTarget
+            | Self::InvalidFree => 700,
             // A device waits for ever; this is what a watchdog would say.
             Self::Deadlock | Self::BarrierMismatch | Self::LimitReached => 702,
             Self::AssertionFailed => 710,
@@ -78,8 +80,7 @@ impl FindingKind {
             Self::WarpSyncMismatch => 715,
             Self::Misaligned => 716,
             Self::WrongSpace => 717,
-            // An H200 ignores `free` of what no `malloc` returned; here it stops as a second `free` does.
-            Self::Trap | Self::Breakpoint | Self::DoubleFree | Self::InvalidFree => 719,
+            Self::Trap | Self::Breakpoint | Self::DoubleFree => 719,
             Self::Unsupported
             | Self::InternalError
             | Self::UninitializedRead

@@ -34,8 +34,12 @@ struct Block {
 /// What is wrong with a `free`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FreeError {
+    /// It was freed before.
     Double,
-    NotABlock,
+    /// It lies in the heap, and no block begins there.
+    Inside,
+    /// It lies elsewhere.
+    Outside,
 }
 
 /// Alignment of blocks, as CUDA's `malloc`.
@@ -89,6 +93,7 @@ impl DeviceHeap {
     /// Frees a block.
     pub(crate) fn free(&self, address: u64) -> Result<(), FreeError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let inside = (inner.start..inner.end).contains(&address);
         match inner.blocks.get_mut(&address) {
             Some(block) if block.live => {
                 block.live = false;
@@ -97,7 +102,8 @@ impl DeviceHeap {
                 Ok(())
             }
             Some(_) => Err(FreeError::Double),
-            None => Err(FreeError::NotABlock),
+            None if inside => Err(FreeError::Inside),
+            None => Err(FreeError::Outside),
         }
     }
 

@@ -97,26 +97,34 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let mut addresses = [0; 32];
                 each_lane(lanes, |lane| addresses[lane] = argument(self, 0, lane));
                 let heap = self.worker.grid.heap;
-                let mut fault = None;
+                let (mut fault, mut ignored) = (None, None);
                 each_lane(lanes, |lane| {
                     let address = addresses[lane];
                     if address != 0
                         && fault.is_none()
                         && let Err(error) = heap.free(address)
                     {
-                        let (kind, text) = match error {
-                            FreeError::Double => (
-                                FindingKind::DoubleFree,
-                                format!("`free` of {address:#x}, which was freed before"),
-                            ),
-                            FreeError::NotABlock => (
-                                FindingKind::InvalidFree,
-                                format!("`free` of {address:#x}, which no `malloc` returned"),
-                            ),
-                        };
-                        fault = Some(Box::new(Fault::new(kind, 1 << lane, text)));
+                        let nowhere = format!("`free` of {address:#x}, which no `malloc` returned");
+                        let one = |kind, text| Fault::new(kind, 1 << lane, text);
+                        let global = matches!(window::of(address), window::Window::Global);
+                        match error {
+                            FreeError::Double => {
+                                let text = format!("`free` of {address:#x}, which was freed before");
+                                fault = Some(Box::new(one(FindingKind::DoubleFree, text)));
+                            }
+                            FreeError::Outside if global => {
+                                fault = Some(Box::new(one(FindingKind::InvalidFree, nowhere)));
+                            }
+                            // An H200 does nothing.
+                            FreeError::Inside | FreeError::Outside => {
+                                ignored = Some(one(FindingKind::UndefinedBehavior, nowhere));
+                            }
+                        }
                     }
                 });
+                if let Some(fault) = ignored {
+                    self.note(group, fault);
+                }
                 if let Some(fault) = fault {
                     return Err(fault);
                 }
