@@ -61,17 +61,8 @@ impl Ended {
             FindingKind::LimitReached => Outcome::LimitReached,
             _ => Outcome::Faulted,
         };
-        report.findings.push(Finding {
-            kind,
-            message,
-            notes,
-            help: Vec::new(),
-            kernel: launch.kernel.clone(),
-            place: None,
-            other_place: None,
-            threads: Vec::new(),
-            count: 1,
-        });
+        let finding = Finding::of_launch(kind, launch.kernel.clone(), message);
+        report.findings.push(Finding { notes, ..finding });
         Ok(report)
     }
 }

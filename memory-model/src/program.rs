@@ -221,7 +221,7 @@ pub enum Cmp {
 
 impl Cmp {
     /// Whether `a cmp b`.
-    pub fn eval(self, a: i64, b: i64) -> bool {
+    pub fn eval<T: PartialOrd>(self, a: T, b: T) -> bool {
         match self {
             Cmp::Eq => a == b,
             Cmp::Ne => a != b,

@@ -313,16 +313,11 @@ impl Watcher for Racecheck {
         }
         let mut findings = grouped(std::mem::take(&mut self.groups), self.seed, launch);
         if self.too_many || self.detector.exhausted() {
+            let message = "the launch is too large for racecheck: not all of it was checked";
             findings.push(Finding {
-                kind: FindingKind::Unsupported,
-                message: "the launch is too large for racecheck: not all of it was checked".into(),
                 notes: vec!["at most 67 million warps and 65536 memory instructions are told apart".into()],
                 help: vec!["check a smaller grid".into()],
-                kernel: launch.kernel(),
-                place: None,
-                other_place: None,
-                threads: Vec::new(),
-                count: 1,
+                ..Finding::of_launch(FindingKind::Unsupported, launch.kernel(), message.into())
             });
         }
         findings

@@ -151,6 +151,27 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// One about a launch as a whole: no place, no threads.
+    ///
+    /// ```
+    /// use sim_core::{Finding, FindingKind};
+    /// let finding = Finding::of_launch(FindingKind::LimitReached, "k".into(), "it took too long".into());
+    /// assert_eq!((finding.place, finding.count), (None, 1));
+    /// ```
+    pub const fn of_launch(kind: FindingKind, kernel: Arc<str>, message: String) -> Finding {
+        Finding {
+            kind,
+            message,
+            notes: Vec::new(),
+            help: Vec::new(),
+            kernel,
+            place: None,
+            other_place: None,
+            threads: Vec::new(),
+            count: 1,
+        }
+    }
+
     /// Threads kept a finding.
     pub const MAX_THREADS: usize = 4096;
 

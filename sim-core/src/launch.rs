@@ -93,3 +93,30 @@ pub struct LaunchReport {
     /// What `printf` in the kernel wrote, in the order of execution.
     pub output: Vec<u8>,
 }
+
+impl Stats {
+    /// Adds what another part of the launch executed. The times are not added: parts run beside each other.
+    pub fn add(&mut self, other: &Stats) {
+        self.warp_instructions += other.warp_instructions;
+        self.thread_instructions += other.thread_instructions;
+        self.branches += other.branches;
+        self.divergent_branches += other.divergent_branches;
+        self.barriers += other.barriers;
+        self.blocks += other.blocks;
+        self.memory.add(&other.memory);
+    }
+}
+
+impl MemoryStats {
+    /// Adds the traffic of another part of the launch.
+    pub fn add(&mut self, other: &MemoryStats) {
+        self.global_read += other.global_read;
+        self.global_written += other.global_written;
+        self.global_sectors += other.global_sectors;
+        self.shared_read += other.shared_read;
+        self.shared_written += other.shared_written;
+        self.local_read += other.local_read;
+        self.local_written += other.local_written;
+        self.atomics += other.atomics;
+    }
+}

@@ -248,20 +248,6 @@ fn scattered_sectors(access: &WarpAccess<'_>) -> u64 {
     touched.windows(2).fold(1, |count, pair| count + u64::from(pair[0] != pair[1]))
 }
 
-impl MemoryStats {
-    /// Adds the traffic of another part of the launch.
-    pub fn add(&mut self, other: &MemoryStats) {
-        self.global_read += other.global_read;
-        self.global_written += other.global_written;
-        self.global_sectors += other.global_sectors;
-        self.shared_read += other.shared_read;
-        self.shared_written += other.shared_written;
-        self.local_read += other.local_read;
-        self.local_written += other.local_written;
-        self.atomics += other.atomics;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -446,15 +446,8 @@ impl Backend for Simulator {
 /// Of a launch that a limit ended before its kernel was decoded.
 fn not_decoded(launch: &Launch, why: String) -> LaunchReport {
     let finding = Finding {
-        kind: FindingKind::LimitReached,
-        message: why,
         notes: vec!["the kernel was still being decoded: none of it has run".into()],
-        help: Vec::new(),
-        kernel: launch.kernel.clone(),
-        place: None,
-        other_place: None,
-        threads: Vec::new(),
-        count: 1,
+        ..Finding::of_launch(FindingKind::LimitReached, launch.kernel.clone(), why)
     };
     LaunchReport {
         outcome: Outcome::LimitReached,

@@ -42,13 +42,7 @@ pub(crate) fn run<O: Observer>(grid: Grid<'_>, observer: impl Fn() -> O + Sync) 
             Err(panic) => return grid.broken(&*panic),
         };
         let mut merged = merged.lock().unwrap_or_else(PoisonError::into_inner);
-        merged.warp_instructions += stats.warp_instructions;
-        merged.thread_instructions += stats.thread_instructions;
-        merged.branches += stats.branches;
-        merged.divergent_branches += stats.divergent_branches;
-        merged.barriers += stats.barriers;
-        merged.blocks += stats.blocks;
-        merged.memory.add(&stats.memory);
+        merged.add(&stats);
     };
     if grid.jobs == 1 {
         work();

@@ -291,36 +291,18 @@ impl<'a> Grid<'a> {
         self.stop.store(true, Relaxed);
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        self.add(Finding {
-            kind: FindingKind::InternalError,
-            message: format!("the simulator failed: {text}"),
-            notes: vec![
-                "this is a bug in warpgrind, not in your program; what was found before stands".into(),
-            ],
-            help: Vec::new(),
-            kernel: self.launch.kernel.clone(),
-            place: None,
-            other_place: None,
-            threads: Vec::new(),
-            count: 1,
-        });
+        let message = format!("the simulator failed: {text}");
+        let note = "this is a bug in warpgrind, not in your program; what was found before stands";
+        let finding = Finding::of_launch(FindingKind::InternalError, self.launch.kernel.clone(), message);
+        self.add(Finding { notes: vec![note.into()], ..finding });
     }
 
     /// Ends the launch because of a limit.
     pub(crate) fn limit(&self, message: String) {
         if !self.stop.swap(true, Relaxed) {
             self.limited.store(true, Relaxed);
-            self.add(Finding {
-                kind: FindingKind::LimitReached,
-                message,
-                notes: Vec::new(),
-                help: Vec::new(),
-                kernel: self.launch.kernel.clone(),
-                place: None,
-                other_place: None,
-                threads: Vec::new(),
-                count: 1,
-            });
+            let kernel = self.launch.kernel.clone();
+            self.add(Finding::of_launch(FindingKind::LimitReached, kernel, message));
         }
     }
 }

@@ -140,15 +140,7 @@ impl Column<'_> {
             Opcode::Setp => match (known(1), known(2), comparison(op)) {
                 (Known::Number(a), Known::Number(b), Some(cmp)) => {
                     let (a, b) = (ordered(ty, a), ordered(ty, b));
-                    let holds = match cmp {
-                        Cmp::Eq => a == b,
-                        Cmp::Ne => a != b,
-                        Cmp::Lt => a < b,
-                        Cmp::Le => a <= b,
-                        Cmp::Gt => a > b,
-                        Cmp::Ge => a >= b,
-                    };
-                    Known::Number(i64::from(holds))
+                    Known::Number(i64::from(cmp.eval(a, b)))
                 }
                 _ => Known::Varies,
             },
