@@ -10,8 +10,9 @@ use sim_core::{
     Simulator, Stats,
 };
 
-/// Kernels whose blocks wait for each other: how often they look is nobody's promise.
+/// Kernels whose blocks wait for each other, or try again when another was quicker: how often is nobody's promise.
 const WAITING: &[&str] = &[
+    "atomic_max_float",
     "block_waits_for_last",
     "chain_backwards",
     "chain_total",
