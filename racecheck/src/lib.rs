@@ -29,7 +29,7 @@ use memory_model::program::{MemOrder, Scope};
 use memory_model::race::{Access, Detector, Kind, Missing, Pattern, Race, Settings, Shape, Side, Space};
 use rustc_hash::FxHashMap;
 use sim_core::{
-    AccessKind, CodePlace, CopyStep, Finding, FindingKind, LaunchShape, LaunchView, Memory, ThreadId,
+    AccessKind, CodePlace, CopyStep, Dim3, Finding, FindingKind, LaunchShape, LaunchView, Memory, ThreadId,
     WarpAccess, WarpId, Watcher, WatcherFactory,
 };
 use std::sync::Arc;
@@ -79,6 +79,8 @@ const THREADS: usize = 256;
 
 struct Racecheck {
     detector: Detector,
+    /// The clusters, where they have more than one block.
+    clusters: Option<Clusters>,
     copies: Copies,
     seed: u64,
     groups: Groups,
@@ -96,12 +98,33 @@ impl Racecheck {
         let settings = Settings { sc_fences_are_ordered: false };
         Self {
             detector: Detector::new(shape, settings),
+            clusters: Clusters::of(launch),
             copies: Copies::default(),
             seed: launch.seed,
             groups: Groups::default(),
             footprint: None,
             too_many: launch.grid.count() > u128::from(u32::MAX),
         }
+    }
+
+    /// Lanes arrive at the barrier of their cluster, or leave it: an atomic on it, or a read.
+    fn at_cluster_barrier(&mut self, warp: WarpId, lanes: u32, kind: Kind, order: MemOrder) {
+        let Some(clusters) = &self.clusters else { return };
+        self.detector.access(&Access {
+            cta: warp.block as u32,
+            warp: warp.warp,
+            lanes,
+            space: Space::Global,
+            addresses: &[clusters.barrier(warp.block); 32],
+            pattern: Pattern::Same,
+            bytes: 4,
+            elements: 1,
+            kind,
+            writing: lanes,
+            order,
+            scope: Some(Scope::Cluster),
+            site: 0,
+        });
     }
 
     #[cold]
@@ -111,6 +134,39 @@ impl Racecheck {
             let kind = if copying == Copying::Neither { kind_of(race) } else { FindingKind::DataRace };
             groups.add(kind, race, copying);
         });
+    }
+}
+
+/// Shared memory that other blocks can reach: to the detector it is part of global memory, beyond all addresses.
+struct Clusters {
+    grid: Dim3,
+    cluster: Dim3,
+}
+
+/// Where it begins: each block has 4 GiB.
+const DISTRIBUTED: u64 = 1 << 63;
+/// Where the barriers of clusters lie, which nobody else accesses: to the detector they are words.
+const BARRIERS: u64 = 1 << 62;
+
+impl Clusters {
+    fn of(launch: &LaunchShape) -> Option<Self> {
+        (launch.cluster.count() > 1).then_some(Self { grid: launch.grid, cluster: launch.cluster })
+    }
+
+    /// The word that the barrier of a block's cluster is.
+    fn barrier(&self, block: u64) -> u64 {
+        let (at, size) = (self.grid.position(block), self.cluster);
+        let cluster = Dim3::new(at.x / size.x, at.y / size.y, at.z / size.z);
+        BARRIERS | self.grid.index(cluster) << 3
+    }
+}
+
+/// The memory that a race is about, and the address in it.
+fn place_of(race: &Race) -> (Memory, u64) {
+    match race.space {
+        Space::Global if race.address >= DISTRIBUTED => (Memory::Shared, race.address & u64::from(u32::MAX)),
+        Space::Global => (Memory::Global, race.address),
+        Space::Shared => (Memory::Shared, race.address),
     }
 }
 
@@ -230,6 +286,15 @@ impl Watcher for Racecheck {
                 groups.add(FindingKind::DataRace, &race_with_copy(access, &hit), Copying::Earlier);
             });
         }
+        let distributed;
+        let (space, addresses) = match (&self.clusters, space) {
+            (Some(_), Space::Shared) => {
+                let start = DISTRIBUTED | access.home << 32;
+                distributed = access.addresses.map(|address| start | address);
+                (Space::Global, &distributed)
+            }
+            _ => (space, access.addresses),
+        };
         let order = access.order;
         let element = access.element.max(1);
         self.detector.access(&Access {
@@ -237,7 +302,7 @@ impl Watcher for Racecheck {
             warp: access.warp,
             lanes: access.lanes,
             space,
-            addresses: access.addresses,
+            addresses,
             pattern: match access.shape {
                 sim_core::Shape::Any => Pattern::Any,
                 sim_core::Shape::Same => Pattern::Same,
@@ -274,6 +339,14 @@ impl Watcher for Racecheck {
         if order != MemOrder::Weak {
             self.detector.fence(warp.block as u32, warp.warp, lanes, order, scope);
         }
+    }
+
+    fn arrived_at_cluster(&mut self, warp: WarpId, lanes: u32, order: MemOrder) {
+        self.at_cluster_barrier(warp, lanes, Kind::Reduction, order);
+    }
+
+    fn waited_for_cluster(&mut self, warp: WarpId, lanes: u32) {
+        self.at_cluster_barrier(warp, lanes, Kind::Read, MemOrder::Acquire);
     }
 
     fn warp_synchronized(&mut self, warp: WarpId, lanes: u32) {
@@ -380,10 +453,7 @@ fn finding(
     let race = &group.first;
     let thread = |side: &Side| launch.thread(side.cta.into(), side.warp, side.lane);
     let (earlier, later) = (thread(&race.earlier), thread(&race.later));
-    let memory = match race.space {
-        Space::Global => Memory::Global,
-        Space::Shared => Memory::Shared,
-    };
+    let (memory, address) = place_of(race);
     let mut threads: Vec<ThreadId> =
         group.threads.iter().map(|&(cta, warp, lane)| launch.thread(cta.into(), warp, lane)).collect();
     threads.sort_unstable();
@@ -396,7 +466,7 @@ fn finding(
             Copying::Earlier => text::copy_message(&race.later),
             Copying::Later => text::copy_message(&race.earlier),
         },
-        notes: text::notes(race, earlier, later, &launch.describe(memory, race.address), seed),
+        notes: text::notes(race, earlier, later, &launch.describe(memory, address), seed),
         help: if copying == Copying::Neither { text::help(race) } else { text::copy_help(race) },
         kernel: launch.kernel(),
         place: Some(place),

@@ -1,8 +1,8 @@
 //! What is said of a race.
 
 use memory_model::RaceClass;
-use memory_model::race::{Missing, Race, Side, Space};
-use sim_core::ThreadId;
+use memory_model::race::{Missing, Race, Side};
+use sim_core::{Memory, ThreadId};
 
 /// How far apart two threads are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,9 +38,9 @@ pub(crate) fn message(race: &Race) -> String {
         Apart::Warps => "two warps of a block",
         Apart::Blocks => "two blocks",
     };
-    let memory = match race.space {
-        Space::Global => "global",
-        Space::Shared => "shared",
+    let memory = match crate::place_of(race).0 {
+        Memory::Shared => "shared",
+        _ => "global",
     };
     let what = match (race.earlier.writes, race.later.writes) {
         (true, true) => "writes",

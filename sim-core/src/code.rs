@@ -40,6 +40,8 @@ pub struct Code {
     pub unsupported: Vec<String>,
     /// Offsets of the kernel's and its callees' shared variables.
     pub shared: SharedLayout,
+    /// It may tell the blocks of a cluster apart: the address of a shared variable then names the block that it is in.
+    pub clustered: bool,
     /// Estimate of the registers a thread that ptxas would use.
     pub registers: u32,
     /// The module it is from.
@@ -193,6 +195,8 @@ pub enum Action {
     Fence(MemOrder, Scope),
     /// `bar`, `barrier`
     Barrier(Barrier),
+    /// `barrier.cluster`
+    ClusterBarrier(ClusterStep),
     /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`
     Warp(WarpOp),
     /// `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`: index into [`Code::matrices`].
@@ -255,8 +259,10 @@ pub enum AccessSpace {
     Global,
     /// `.const`
     Const,
-    /// `.shared`, `.shared::cta` and `.shared::cluster`: offsets into the shared window.
+    /// `.shared`, `.shared::cta`: offsets into the shared window, of the block itself.
     Shared,
+    /// `.shared::cluster`: offsets into the shared window, of any block of the cluster.
+    Cluster,
     /// `.local` and `.param` of device functions: offsets into the local window.
     Local,
     /// `.local` at a frame offset known at decode time: `offset` counts from the frame's start.
@@ -393,6 +399,15 @@ pub struct Barrier {
     pub aligned: bool,
     /// Its number, if it waits for all threads of the block at a barrier known at decode time.
     pub whole: Option<u8>,
+}
+
+/// What threads do at the barrier of their cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ClusterStep {
+    /// `barrier.cluster.arrive`, with its order.
+    Arrive(MemOrder),
+    /// `barrier.cluster.wait`.
+    Wait,
 }
 
 /// How the lanes of `shfl` choose their source.

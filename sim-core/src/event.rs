@@ -68,6 +68,8 @@ pub struct WarpAccess<'a> {
     pub writing: LaneMask,
     /// Position of the instruction.
     pub position: u32,
+    /// Linear index of the block whose memory it is; without meaning but for shared memory.
+    pub home: u64,
     /// Linear index of the block.
     pub block: u64,
     /// Index of the warp in the block.

@@ -279,6 +279,7 @@ mod tests {
             asynchronous: false,
             writing: lanes,
             position: 0,
+            home: 0,
             block: 0,
             warp: 0,
         };

@@ -45,6 +45,12 @@ pub trait Watcher: Send {
     /// ([`WarpAccess::asynchronous`]).
     fn copies(&mut self, _warp: WarpId, _lanes: LaneMask, _step: CopyStep) {}
 
+    /// Lanes of a warp arrive at the barrier of their cluster.
+    fn arrived_at_cluster(&mut self, _warp: WarpId, _lanes: LaneMask, _order: MemOrder) {}
+
+    /// Lanes of a warp have waited for the barrier of their cluster, which is complete.
+    fn waited_for_cluster(&mut self, _warp: WarpId, _lanes: LaneMask) {}
+
     /// Lanes of a warp execute `fence` or `membar`.
     fn fence(&mut self, _warp: WarpId, _lanes: LaneMask, _order: MemOrder, _scope: Scope) {}
 

@@ -62,7 +62,8 @@ impl Decoder<'_> {
         let space = match space {
             StateSpace::Global => AccessSpace::Global,
             StateSpace::Const => AccessSpace::Const,
-            StateSpace::Shared | StateSpace::SharedCluster => AccessSpace::Shared,
+            StateSpace::Shared => AccessSpace::Shared,
+            StateSpace::SharedCluster => AccessSpace::Cluster,
             StateSpace::Local => AccessSpace::Local,
             // `.param` by register address is a kernel's, or a device function's frame.
             StateSpace::Param if is_entry => AccessSpace::Param,

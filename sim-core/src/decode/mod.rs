@@ -82,6 +82,7 @@ pub(crate) fn decode_for<P: Patience>(
         unsupported: Vec::new(),
         matrices: Vec::new(),
         shared,
+        clustered: is_clustered(module, &reachable),
         registers: 0,
         module: module.clone(),
     };
@@ -238,6 +239,22 @@ fn shared_layout(module: &Module, functions: &[FuncId]) -> SharedLayout {
         layout.offsets.entry(id).or_insert(layout.static_end);
     }
     layout
+}
+
+/// Whether the functions name anything of clusters: other blocks' shared memory, their barrier, a rank.
+fn is_clustered(module: &Module, functions: &[FuncId]) -> bool {
+    let bodies = || functions.iter().filter_map(|id| module.functions[id.index()].body.as_ref());
+    let instructions = || bodies().flat_map(|body| &body.instructions);
+    let words = [Modifier::Cluster, Modifier::SharedCluster];
+    instructions().any(|instruction| {
+        let op = &module.ops[instruction.op.index()];
+        matches!(op.opcode, Opcode::Mapa | Opcode::Getctarank) || words.iter().any(|&word| op.has(word))
+    }) || bodies().flat_map(|body| &body.operand_pool).any(|operand| {
+        matches!(
+            operand,
+            Operand::Special(SpecialRegister::ClusterCtarank | SpecialRegister::ClusterCtaid(_))
+        )
+    })
 }
 
 /// A number of bytes; the largest there is where it has more bits.

@@ -9,6 +9,7 @@ use super::registers::CARRY;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
 use crate::lanes::{LaneFns, Operands, Pred, Slot, map1, map2};
+use crate::memory::window;
 use crate::semantics::{self, Role, Written};
 
 /// What remains to be done with a destination after the operation wrote it.
@@ -121,13 +122,32 @@ impl Decoder<'_> {
             StateSpace::Global | StateSpace::Const => self.constant(Constant::Variable(id, offset, rows)),
             StateSpace::Shared => {
                 let start = self.code.shared.offsets.get(&id).copied().unwrap_or(0);
-                self.bits(i64::from(start).wrapping_add(offset) as u128, rows)
+                self.shared_address(guard, i64::from(start).wrapping_add(offset) as u64, rows)
             }
             StateSpace::Param if self.function.kind == FunctionKind::Entry => {
                 self.bits((variable.offset as i64).wrapping_add(offset) as u128, rows)
             }
             space => return Err(format!("the address of a variable in {space} space here")),
         })
+    }
+
+    /// An address in the block's own shared memory: with its rank, where that can be told.
+    pub(super) fn shared_address(&mut self, guard: Pred, at: u64, rows: u8) -> Slot {
+        if !self.code.clustered {
+            return self.bits(at.into(), rows);
+        }
+        let rank = self.special(guard, SpecialRegister::ClusterCtarank, 1);
+        let dst = self.temporary(rows);
+        let fns = match rows {
+            1 => map1!(|rank: u32, imm| -> u32 {
+                (rank << window::SHARED_RANK_SHIFT).wrapping_add(imm as u32)
+            }),
+            _ => map1!(|rank: u32, imm| -> u64 {
+                (u64::from(rank) << window::SHARED_RANK_SHIFT).wrapping_add(imm)
+            }),
+        };
+        self.unary(guard, fns, dst, rank, at);
+        dst
     }
 
     /// The slot of a special register that does not change while a warp runs; others are read into

@@ -23,6 +23,12 @@ impl Decoder<'_> {
             Opcode::Bar | Opcode::Barrier if !op.has(Modifier::Cluster) => {
                 self.barrier(guard, op, operands)?
             }
+            Opcode::Barrier if op.has(Modifier::Wait) => Action::ClusterBarrier(ClusterStep::Wait),
+            Opcode::Barrier => {
+                // Without an order it releases (ISA 9.7.13.4).
+                let order = if op.has(Modifier::Relaxed) { MemOrder::Relaxed } else { MemOrder::Release };
+                Action::ClusterBarrier(ClusterStep::Arrive(order))
+            }
             Opcode::Membar | Opcode::Fence => fence(op)?,
             Opcode::Shfl => {
                 let mode = [
@@ -231,12 +237,17 @@ impl Decoder<'_> {
                     StateSpace::Global => (window::PARAM, window::SHARED.wrapping_sub(window::PARAM)),
                     _ => return Err(format!("`{op}`")),
                 };
-                let (start, size) = (self.bits(start.into(), 2), self.bits(size.into(), 2));
+                let size = self.bits(size.into(), 2);
+                let start = match op.space() {
+                    // The part of the block itself.
+                    StateSpace::Shared => self.shared_address(guard, start, 2),
+                    _ => self.bits(start.into(), 2),
+                };
                 let fns = map_rows!(|r, o, mask| {
                     let (a, start, size) =
-                        (r.read::<u64>(o.src[0]), r.lane::<u64>(o.src[1], 0), r.lane::<u64>(o.src[2], 0));
+                        (r.read::<u64>(o.src[0]), r.read::<u64>(o.src[1]), r.lane::<u64>(o.src[2], 0));
                     let inside =
-                        (0..32).fold(0, |m, at| m | ((a[at].wrapping_sub(start) < size) as u32) << at);
+                        (0..32).fold(0, |m, at| m | ((a[at].wrapping_sub(start[at]) < size) as u32) << at);
                     r.set_predicate(o.pred[0], mask, inside);
                 });
                 self.lanes(guard, fns, Operands { src: [a, start, size, size], pred, ..Operands::default() });

@@ -83,6 +83,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                     self.warp_mut().stop(chosen, &group, Wait::Barrier(id));
                     return Pause::Blocked;
                 }
+                Flow::Wait(On::Cluster) => {
+                    self.warp_mut().stop(chosen, &group, Wait::Cluster);
+                    return Pause::Blocked;
+                }
                 Flow::Wait(On::Arrival(active)) => {
                     if let Err(fault) = self.arrive(chosen, &mut group, active) {
                         self.fault(chosen, &group, *fault);

@@ -9,7 +9,7 @@ use super::Pause;
 use super::lockstep::Together;
 use crate::finding::{Finding, FindingKind};
 use crate::machine::Machine;
-use crate::machine::cluster::Cluster;
+use crate::machine::cluster::{Cluster, Peers};
 use crate::machine::cta::Cta;
 use crate::machine::fault::place;
 use crate::machine::grid::Task;
@@ -35,6 +35,8 @@ const BYTES: u64 = 256;
 enum End {
     Finished,
     GaveWay,
+    /// No thread can run before another block of the cluster has done something.
+    Waits,
     Stopped,
 }
 
@@ -64,7 +66,7 @@ impl<O: Observer> Worker<'_, O> {
                     self.grid.put_back(cluster);
                     self.grid.take()
                 }
-                End::Stopped => {
+                End::Waits | End::Stopped => {
                     for mut cta in cluster.blocks {
                         if self.grid.limited.load(Relaxed) {
                             self.interrupted(&cta);
@@ -100,8 +102,15 @@ impl<O: Observer> Worker<'_, O> {
 
     /// Runs the blocks of a cluster in turn, until all are over or another cluster should run.
     fn run_cluster(&mut self, cluster: &mut Cluster) -> End {
-        if let [cta] = &mut cluster.blocks[..] {
-            return self.run_to_end(cta);
+        if let [_] = &cluster.blocks[..] {
+            let (cta, peers) = cluster.split(0);
+            return match self.run_to_end(cta, peers) {
+                End::Waits => {
+                    self.deadlock(cluster);
+                    End::Finished
+                }
+                end => end,
+            };
         }
         // Turns in a row that blocks gave away.
         let mut given = 0;
@@ -119,8 +128,11 @@ impl<O: Observer> Worker<'_, O> {
             let mut ranks = (first..count).chain(0..first);
             let rank = ranks.find(|&rank| !cluster.blocks[rank].is_finished()).unwrap_or(0);
             cluster.next = if rank + 1 == count { 0 } else { rank + 1 };
-            match self.run_to_end(&mut cluster.blocks[rank]) {
+            let (cta, peers) = cluster.split(rank);
+            match self.run_to_end(cta, peers) {
                 End::Finished => given = 0,
+                End::Waits if !cluster.can_run() => self.deadlock(cluster),
+                End::Waits => {}
                 End::GaveWay => {
                     given += 1;
                     if given >= unfinished {
@@ -139,8 +151,8 @@ impl<O: Observer> Worker<'_, O> {
     }
 
     /// [`Self::run_block`], and what is to be done when it is over.
-    fn run_to_end(&mut self, cta: &mut Cta) -> End {
-        let end = self.run_block(cta);
+    fn run_to_end(&mut self, cta: &mut Cta, peers: Peers<'_>) -> End {
+        let end = self.run_block(cta, peers);
         if let End::Finished = end {
             self.stats.blocks += 1;
             if let Some(watcher) = self.observer.watcher() {
@@ -162,7 +174,7 @@ impl<O: Observer> Worker<'_, O> {
         }
     }
 
-    fn run_block(&mut self, cta: &mut Cta) -> End {
+    fn run_block(&mut self, cta: &mut Cta, mut peers: Peers<'_>) -> End {
         #[cfg(test)]
         crate::engine::tests::may_panic(self.grid.launch, cta.index);
         let warps = cta.warps.len();
@@ -174,7 +186,8 @@ impl<O: Observer> Worker<'_, O> {
             if together && single_turns == 0 {
                 let before = self.waits;
                 let slice = if waiting_turns > 0 { WAITING_SLICE } else { WARP_SLICE } * warps as u64;
-                let mut machine = Machine { worker: self, cta, index: 0, until_whole: false };
+                let mut machine =
+                    Machine { worker: self, cta, peers: peers.reborrow(), index: 0, until_whole: false };
                 if let Some(Together { pause, ran, left_out }) = machine.run_together(slice) {
                     if pause == Pause::Stopped || !self.refuel(ran) {
                         return End::Stopped;
@@ -202,10 +215,7 @@ impl<O: Observer> Worker<'_, O> {
             };
             let next = (first..warps).find(|&at| cta.can_run(at));
             let Some(index) = next.or_else(|| (0..first).find(|&at| cta.can_run(at))) else {
-                if !cta.is_finished() {
-                    self.deadlock(cta);
-                }
-                return End::Finished;
+                return if cta.is_finished() { End::Finished } else { End::Waits };
             };
             let before = self.waits;
             let slice = match &mut self.random {
@@ -214,7 +224,9 @@ impl<O: Observer> Worker<'_, O> {
                 None if waiting_turns > 0 => WAITING_SLICE,
                 None => WARP_SLICE,
             };
-            let (pause, ran) = Machine { worker: self, cta, index, until_whole: false }.run_warp(slice);
+            let peers = peers.reborrow();
+            let (pause, ran) =
+                Machine { worker: self, cta, peers, index, until_whole: false }.run_warp(slice);
             if !self.refuel(ran) {
                 return End::Stopped;
             }
@@ -262,11 +274,19 @@ impl<O: Observer> Worker<'_, O> {
         false
     }
 
-    /// Reports a block in which nothing can run: who waits where for what.
-    fn deadlock(&mut self, cta: &mut Cta) {
-        // Threads that wait for one that faulted are only a consequence.
-        if !cta.faulted {
-            let note = "no thread of the block can make progress any more";
+    /// Reports a cluster in which nothing can run: who waits where for what.
+    fn deadlock(&mut self, cluster: &mut Cluster) {
+        let blocks = cluster.blocks.len();
+        let gone = cluster.blocks.iter().any(|cta| cta.faulted);
+        for cta in &cluster.blocks {
+            // Threads that wait for one that faulted are only a consequence.
+            if cta.faulted {
+                continue;
+            }
+            let note = match blocks {
+                1 => "no thread of the block can make progress any more",
+                _ => "no thread of the cluster can make progress any more",
+            };
             self.report_groups(cta, note, |cta, warp, group| match group.wait {
                 Wait::Barrier(id) => Some((
                     FindingKind::BarrierMismatch,
@@ -281,10 +301,12 @@ impl<O: Observer> Worker<'_, O> {
                     );
                     Some((FindingKind::WarpSyncMismatch, text))
                 }
+                Wait::Cluster if gone => None,
+                Wait::Cluster => Some((FindingKind::BarrierMismatch, cluster.explain_barrier())),
                 Wait::Ready | Wait::Running => None,
             });
         }
-        for warp in &mut cta.warps {
+        for warp in cluster.blocks.iter_mut().flat_map(|cta| &mut cta.warps) {
             warp.groups.clear();
         }
     }
@@ -296,6 +318,7 @@ impl<O: Observer> Worker<'_, O> {
             let what = match group.wait {
                 Wait::Ready | Wait::Running => "still running".to_string(),
                 Wait::Barrier(id) => cta.barriers[usize::from(id)].explain(&cta.warps, id),
+                Wait::Cluster => "waiting at the barrier of the cluster".to_string(),
                 Wait::Members(members) => format!("waiting for the lanes of member mask {members:#010x}"),
             };
             Some((FindingKind::LimitReached, what))

@@ -18,6 +18,7 @@ pub(crate) mod worker;
 use crate::lanes::Registers;
 use crate::observer::Observer;
 use crate::watch::WarpId;
+use cluster::Peers;
 use cta::Cta;
 use fault::Fault;
 use grid::Grid;
@@ -29,6 +30,8 @@ use worker::Worker;
 pub(crate) struct Machine<'a, 'g, O> {
     pub worker: &'a mut Worker<'g, O>,
     pub cta: &'a mut Cta,
+    /// The other blocks of its cluster.
+    pub peers: Peers<'a>,
     /// The warp.
     pub index: usize,
     /// It stops as soon as the warp is whole: see [`Warp::is_whole`].

@@ -19,6 +19,8 @@ pub(crate) enum Wait {
     Barrier(u8),
     /// A warp-level operation: the lanes of this member mask.
     Members(LaneMask),
+    /// The barrier of the cluster. The group stands behind the instruction already.
+    Cluster,
 }
 
 /// Lanes that run together.
@@ -108,6 +110,10 @@ pub(crate) struct Warp {
     pub exited: LaneMask,
     /// Lanes ended by a fault.
     pub faulted: LaneMask,
+    /// Lanes that have arrived at the barrier of the cluster since it last completed.
+    pub cluster_arrived: LaneMask,
+    /// Lanes that have arrived there and not waited yet.
+    pub cluster_owing: LaneMask,
     /// Warp time: instructions run.
     pub clock: u64,
     /// Index of the warp in its block.
@@ -168,6 +174,7 @@ impl Warp {
         self.lanes = lanes;
         self.exited = !lanes;
         self.faulted = 0;
+        (self.cluster_arrived, self.cluster_owing) = (0, 0);
         self.clock = 0;
         self.index = index;
     }
@@ -351,7 +358,7 @@ impl Warp {
 
     /// Where a group is, for people: at the barrier it waits for, not behind it.
     pub(crate) fn place(group: &Group) -> u32 {
-        group.position - u32::from(matches!(group.wait, Wait::Barrier(_)))
+        group.position - u32::from(matches!(group.wait, Wait::Barrier(_) | Wait::Cluster))
     }
 
     /// The ready group to run: by place, or the one that waited longest.

@@ -20,7 +20,7 @@ use crate::observer::Observer;
 
 /// Lowest and highest address, and all address bits that differ from zero, over some lanes.
 #[inline(always)]
-fn extent(at: &Addresses, lanes: LaneMask) -> (u64, u64, u64) {
+pub(super) fn extent(at: &Addresses, lanes: LaneMask) -> (u64, u64, u64) {
     let first = at[lanes.trailing_zeros() as usize & 31];
     let (mut low, mut high, mut bits) = (first, first, first);
     for (lane, &address) in at.iter().enumerate() {
@@ -155,7 +155,7 @@ fn transfer_whole<V: View>(
 
 /// Moves all elements.
 #[inline(always)]
-fn transfer<V: View>(
+pub(super) fn transfer<V: View>(
     view: &mut V,
     registers: &mut Registers,
     slots: &[RegisterSlot],
@@ -282,7 +282,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) -> Checked {
         match at.access.space {
             AccessSpace::Global | AccessSpace::Const => self.global(registers, at, addresses),
-            AccessSpace::Shared => self.shared(registers, at, addresses),
+            AccessSpace::Shared | AccessSpace::Cluster => self.shared(registers, at, addresses),
             AccessSpace::Local | AccessSpace::Frame => self.local(registers, at, addresses),
             AccessSpace::Param => self.param(registers, at, addresses),
             AccessSpace::Generic => self.generic(registers, at, addresses),
@@ -492,80 +492,6 @@ impl<O: Observer> Machine<'_, '_, O> {
         Err(Box::new(Fault::new(FindingKind::Misaligned, bad, text)))
     }
 
-    fn shared(&mut self, registers: &mut Registers, at: At<'_>, addresses: &mut Addresses) -> Checked {
-        self.check_shared(at, addresses)?;
-        self.observe(Memory::Shared, at, addresses, Shape::Any);
-        let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
-        transfer(&mut view, registers, &self.worker.grid.code.slots, at, addresses);
-        Ok(())
-    }
-
-    /// Checks offsets into shared memory; offsets of the block's own rank in its cluster are reduced.
-    #[inline(always)]
-    pub(crate) fn check_shared(&self, at: At<'_>, addresses: &mut Addresses) -> Checked {
-        let bytes = u64::from(at.access.bytes());
-        let (low, high, bits) = extent(addresses, at.lanes);
-        let start = u64::from(window::SHARED_START);
-        let size = self.cta.shared.len() as u64;
-        if low >= start && high.saturating_add(bytes) <= size && bits & (bytes.next_power_of_two() - 1) == 0 {
-            return Ok(());
-        }
-        self.shared_fault(at, addresses)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn shared_fault(&self, at: At<'_>, addresses: &mut Addresses) -> Checked {
-        let bytes = u64::from(at.access.bytes());
-        let size = self.cta.shared.len() as u64;
-        let cluster = self.worker.grid.cluster;
-        let own = cluster.index(self.cta.cluster_position) << window::SHARED_RANK_SHIFT;
-        let first = u64::from(self.worker.grid.code.shared.first);
-        let mut bad = 0;
-        each_lane(at.lanes, |lane| {
-            if addresses[lane].wrapping_sub(own) < 1 << window::SHARED_RANK_SHIFT {
-                addresses[lane] -= own;
-            }
-            let address = addresses[lane];
-            let fine = address >= first && address.checked_add(bytes).is_some_and(|end| end <= size);
-            bad |= u32::from(!fine) << lane;
-        });
-        if bad == 0 {
-            return self.aligned(at, addresses, "shared address ");
-        }
-        let address = addresses[bad.trailing_zeros() as usize];
-        let what = format!("{} of {bytes} bytes at shared address {address:#x}", at.direction.verb());
-        let used = size - u64::from(window::SHARED_START);
-        let rank = address >> window::SHARED_RANK_SHIFT;
-        if rank != 0 && u128::from(rank) < cluster.count() {
-            let text = format!("{what}, the shared memory of another block of the cluster");
-            return Err(Box::new(Fault::new(FindingKind::Unsupported, bad, text)));
-        }
-        let text = if address < u64::from(window::SHARED_START) {
-            format!(
-                "{what}, {} bytes before the block's shared memory of {used} bytes",
-                u64::from(window::SHARED_START) - address
-            )
-        } else if address < size {
-            format!(
-                "{what}: only the first {} bytes lie inside the block's shared memory of {used} bytes",
-                size - address
-            )
-        } else {
-            format!(
-                "{what}, {} bytes after the end of the block's shared memory of {used} bytes",
-                address - size
-            )
-        };
-        let code = self.worker.grid.code;
-        let statics = u64::from(code.shared.static_bytes);
-        let note = format!(
-            "{statics} bytes are static shared memory, {} dynamic",
-            self.worker.grid.launch.shared_bytes
-        );
-        Err(Box::new(Fault::new(FindingKind::OutOfBounds, bad, text).note(note)))
-    }
-
     fn local(&mut self, registers: &mut Registers, at: At<'_>, addresses: &Addresses) -> Checked {
         self.check_local(at, addresses)?;
         self.observe(Memory::Local, at, addresses, Shape::Any);
@@ -719,6 +645,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             asynchronous: at.access.asynchronous,
             writing: at.lanes,
             position: at.position,
+            home: at.peer.and_then(|rank| self.peers.get(rank)).map_or(self.cta.index, |peer| peer.index),
             block: self.cta.index,
             warp: self.index as u32,
         }

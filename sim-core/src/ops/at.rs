@@ -41,6 +41,8 @@ pub(crate) struct At<'a> {
     pub access: &'a Access,
     pub direction: Direction,
     pub lanes: LaneMask,
+    /// The rank of the block whose shared memory it is, if that is not the block's own.
+    pub peer: Option<usize>,
     pub position: u32,
     pub frame: FrameId,
 }

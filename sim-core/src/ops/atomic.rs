@@ -278,7 +278,9 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn any_atomic(&mut self, registers: &mut Registers, at: At<'_>, atomic: &Atomic) -> Checked {
         let mut addresses = self.addresses(registers, at);
         match at.access.space {
-            AccessSpace::Shared => self.shared_atomic(registers, at, atomic, &mut addresses)?,
+            AccessSpace::Shared | AccessSpace::Cluster => {
+                self.shared_atomic(registers, at, atomic, &mut addresses)?
+            }
             AccessSpace::Generic => {
                 let mut shared = 0;
                 let mut local = 0;
@@ -353,15 +355,19 @@ impl<O: Observer> Machine<'_, '_, O> {
         atomic: &Atomic,
         addresses: &mut [u64; 32],
     ) -> Checked {
-        self.check_shared(at, addresses)?;
-        self.observe(Memory::Shared, at, addresses, Shape::Any);
-        if self.worker.grid.options.synccheck {
-            self.check_mbarriers(registers, at, atomic, addresses);
+        let mut rest = at.lanes;
+        while rest != 0 {
+            let now = self.locate_shared(At { lanes: rest, ..at }, addresses)?;
+            self.observe(Memory::Shared, now, addresses, Shape::Any);
+            if self.worker.grid.options.synccheck {
+                self.check_mbarriers(registers, now, atomic, addresses);
+            }
+            let slots = &self.worker.grid.code.slots;
+            let mut view = ByteView { bytes: self.shared_bytes(now.peer) };
+            let writing = run(&mut view, registers, slots, now, atomic, false, addresses, 0);
+            self.atomic_done(Memory::Shared, now, atomic, addresses, writing);
+            rest &= !now.lanes;
         }
-        let slots = &self.worker.grid.code.slots;
-        let mut view = ByteView { bytes: self.cta.shared.bytes_mut() };
-        let writing = run(&mut view, registers, slots, at, atomic, false, addresses, 0);
-        self.atomic_done(Memory::Shared, at, atomic, addresses, writing);
         Ok(())
     }
 

@@ -275,6 +275,9 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     /// Barriers that may be complete now that lanes have exited.
     pub(crate) fn recheck_barriers(&mut self) {
+        if self.worker.grid.code.clustered {
+            self.complete_cluster();
+        }
         let mut open = self.cta.open_barriers;
         while open != 0 {
             self.complete_barrier(open.trailing_zeros() as usize);

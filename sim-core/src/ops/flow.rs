@@ -28,6 +28,8 @@ pub(crate) enum Flow {
 pub(crate) enum On {
     /// A barrier of the block, behind whose instruction it stands.
     Barrier(u8),
+    /// The barrier of the cluster, behind whose `wait` it stands.
+    Cluster,
     /// The barrier at which it stands, where these lanes have not yet arrived: see [`Machine::arrive`].
     Arrival(LaneMask),
     /// The other lanes of a member mask, at the instruction: see [`Machine::complete_collectives`].

@@ -27,6 +27,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         let reads = at.direction != Direction::Store;
         let writes = at.direction != Direction::Load;
         // Whole ranges, if nothing is wrong with them.
+        let shared = at
+            .peer
+            .and_then(|rank| self.peers.get(rank))
+            .map_or(&self.cta.shared_written, |peer| &peer.shared_written);
         let range = |written: &Written, at: u64, bytes: u64| {
             let fine = !reads || written.all(at, bytes);
             if fine && writes {
@@ -41,7 +45,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     let written = allocation.written.as_ref();
                     written.is_none_or(|written| range(written, start - allocation.base, bytes))
                 }),
-                Memory::Shared => range(&self.cta.shared_written, start, bytes),
+                Memory::Shared => range(shared, start, bytes),
                 Memory::Local => false,
             });
             if fine {
@@ -65,7 +69,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 });
             }
             Memory::Shared => {
-                let written = &self.cta.shared_written;
+                let written = shared;
                 each_lane(at.lanes, |lane| {
                     if reads && !written.all(addresses[lane], bytes) {
                         bad |= 1 << lane;

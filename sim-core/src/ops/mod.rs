@@ -6,6 +6,7 @@ mod at;
 mod atomic;
 pub(crate) mod barrier;
 mod call;
+mod cluster;
 mod collective;
 mod control;
 mod copy;
@@ -17,6 +18,7 @@ mod masks;
 mod matrix;
 mod printf;
 mod runtime;
+mod shared;
 mod special;
 mod synccheck;
 mod view;
@@ -81,6 +83,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         ran: u64,
     ) -> Flow {
         match action {
+            Action::ClusterBarrier(step) => self.cluster_barrier(group, active, *step),
             Action::Warp(op) => self.warp_operation(registers, group, active, op),
             Action::Copy(index) => self.operate_copy(registers, group, active, *index),
             Action::Copies(step) => self.copy_step(active, *step),
@@ -250,5 +253,5 @@ impl<O: Observer> Machine<'_, '_, O> {
 
 #[inline(always)]
 fn at<'a>(access: &'a Access, direction: Direction, group: &Group, lanes: LaneMask) -> At<'a> {
-    At { access, direction, lanes, position: group.position, frame: group.frame }
+    At { access, direction, lanes, peer: None, position: group.position, frame: group.frame }
 }

@@ -84,6 +84,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         let AtomicOp::Mbarrier(op) = atomic.op else { return };
         let Some(operand) = atomic.slots(&self.worker.grid.code.slots).get(1) else { return };
         let operands = registers.read::<u32>(operand.slot);
+        let block = at.peer.and_then(|rank| self.peers.get(rank)).unwrap_or(self.cta);
+        let shared = block.shared.bytes();
         // The lanes see each other's operations.
         let mut objects: SmallVec<[(u64, u64); 32]> = SmallVec::new();
         let mut wrong: SmallVec<[(usize, &'static str); 32]> = SmallVec::new();
@@ -91,8 +93,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             let address = addresses[lane];
             let known = objects.iter().position(|&(other, _)| other == address);
             let known = known.unwrap_or_else(|| {
-                let bytes =
-                    self.cta.shared.bytes().get(address as usize..).and_then(|rest| rest.first_chunk());
+                let bytes = shared.get(address as usize..).and_then(|rest| rest.first_chunk());
                 objects.push((address, bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))));
                 objects.len() - 1
             });

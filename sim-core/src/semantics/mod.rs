@@ -158,6 +158,8 @@ const BINDERS: &[(Opcode, Binder)] = &[
     (Opcode::Cvt, convert::cvt),
     (Opcode::Cvt, narrow::cvt),
     (Opcode::Cvta, movement::cvta),
+    (Opcode::Mapa, movement::mapa),
+    (Opcode::Getctarank, movement::getctarank),
     (Opcode::Div, integer::div),
     (Opcode::Div, functions::div),
     (Opcode::Dp2a, bits::dp2a),

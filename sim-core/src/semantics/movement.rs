@@ -3,7 +3,7 @@
 use ptx_frontend::{Modifier, Modifiers, Op, ScalarType as S, StateSpace};
 
 use super::{Bound, Role, Written};
-use crate::lanes::{LaneFns, map_rows, map1};
+use crate::lanes::{LaneFns, map_rows, map1, map2};
 use crate::memory::window;
 
 /// Copies a register of so many rows.
@@ -48,4 +48,27 @@ pub(super) fn cvta(op: &Op, _: Written<'_>) -> Option<Bound> {
     };
     let offset = if op.has(Modifier::To) { window.wrapping_neg() } else { window };
     Some(Bound::unary(map1!(|a: u64, imm| -> u64 { a.wrapping_add(imm) }), ty)?.imm(offset))
+}
+
+/// `mapa`: the same place in the shared memory of the block of another rank. As a device does it: the rank's low byte
+/// takes the place of the address's.
+pub(super) fn mapa(op: &Op, _: Written<'_>) -> Option<Bound> {
+    let ty = op.ty(0)?;
+    let fns = match ty.bits() {
+        64 => map2!(|a: u64, rank: u32| -> u64 {
+            a & !0xff00_0000 | u64::from(rank & 0xff) << window::SHARED_RANK_SHIFT
+        }),
+        _ => map2!(|a: u32, rank: u32| -> u32 { a & 0x00ff_ffff | rank << window::SHARED_RANK_SHIFT }),
+    };
+    Bound::new(fns, &[Role::Dst(ty), Role::Src(ty), Role::Src(S::U32)])
+}
+
+/// `getctarank`: the rank of the block that an address of shared memory belongs to.
+pub(super) fn getctarank(op: &Op, _: Written<'_>) -> Option<Bound> {
+    let ty = op.ty(0)?;
+    let fns = match ty.bits() {
+        64 => map1!(|a: u64| -> u32 { a as u32 >> window::SHARED_RANK_SHIFT }),
+        _ => map1!(|a: u32| -> u32 { a >> window::SHARED_RANK_SHIFT }),
+    };
+    Bound::new(fns, &[Role::Dst(S::U32), Role::Src(ty)])
 }

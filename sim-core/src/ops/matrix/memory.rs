@@ -49,6 +49,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             access,
             direction: Direction::Load,
             lanes: FULL,
+            peer: None,
             position: place.position,
             frame: place.frame,
         };
@@ -65,7 +66,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         place: Place,
         addresses: &mut Addresses,
     ) -> Checked {
-        let at = At { access, direction, lanes, position: place.position, frame: place.frame };
+        let at = At { access, direction, lanes, peer: None, position: place.position, frame: place.frame };
         self.move_at(registers, at, addresses)
     }
 

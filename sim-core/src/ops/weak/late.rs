@@ -99,6 +99,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             access,
             direction: Direction::Load,
             lanes: late.lanes,
+            peer: None,
             position: late.position,
             frame: late.frame,
         };

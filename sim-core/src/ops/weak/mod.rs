@@ -157,7 +157,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         if at.direction != Direction::Load && !writes && at.direction != Direction::Atomic {
             return;
         }
-        if matches!(at.access.space, AccessSpace::Shared | AccessSpace::Generic) {
+        if matches!(at.access.space, AccessSpace::Shared | AccessSpace::Cluster | AccessSpace::Generic) {
             let strength = Strength::new(at.access.order, at.access.scope);
             self.each_place(self.index, at.lanes, |state, place| {
                 state.shared(place, strength, writes, SHARED)
