@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Effects};
-use clap::builder::{PossibleValuesParser, Styles, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, Styles, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use device::OptLevel;
 use memory_model::Property;
 use memory_model::model::ModelName;
 use sim_core::Dim3;
+use tools::Tool;
 use warpgrind::array::parse_integer;
 
 use crate::exit::Exit;
@@ -217,8 +218,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", help_heading = REPORT)]
     pub(crate) source_root: Option<PathBuf>,
 
-    /// Further checks: initcheck (reads of memory that was never written), racecheck (data races), synccheck (wrong use of barriers). memcheck is always on
-    #[arg(short, long, value_enum, value_delimiter = ',', value_name = "TOOL", help_heading = CHECKS)]
+    /// Tools that look on
+    #[arg(short, long, value_parser = tool_parser(), value_delimiter = ',', value_name = "TOOL", help_heading = CHECKS)]
     pub(crate) tool: Vec<Tool>,
     /// Chooses the schedule; 0 is round robin. With --jobs 1 one seed gives one schedule
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u64, help_heading = CHECKS)]
@@ -262,9 +263,8 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "DIR", help_heading = REPORT)]
     pub(crate) save_launches: Option<PathBuf>,
 
-    /// Further checks: initcheck (reads of memory that was never written), racecheck (data races), synccheck (wrong use of barriers). memcheck
-    /// is always on
-    #[arg(short, long, value_enum, value_delimiter = ',', value_name = "TOOL", help_heading = CHECKS)]
+    /// Tools that look on
+    #[arg(short, long, value_parser = tool_parser(), value_delimiter = ',', value_name = "TOOL", help_heading = CHECKS)]
     pub(crate) tool: Vec<Tool>,
     /// Apply the further checks, --stats, --json and --save-launches only to kernels whose name contains this
     #[arg(long, value_name = "KERNEL", help_heading = CHECKS)]
@@ -333,29 +333,10 @@ Examples:
   warpgrind exec --tool racecheck --filter reduce --error-exitcode 1 -- python train.py
   warpgrind exec --save-launches launches -- ./app && warpgrind run launches/0000-saxpy/LAUNCH.toml";
 
-/// A checker.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tool {
-    /// Out of bounds, misaligned, freed, read-only: always on.
-    Memcheck,
-    /// Reads of memory that was never written.
-    Initcheck,
-    /// Data races.
-    Racecheck,
-    /// Barriers that not all lanes of a warp execute together, wrong use of mbarrier objects.
-    Synccheck,
-}
-
-impl Tool {
-    /// What is to be switched on for it.
-    pub(crate) fn further(self) -> Option<warpgrind::Tool> {
-        match self {
-            Self::Memcheck => None,
-            Self::Initcheck => Some(warpgrind::Tool::Initcheck),
-            Self::Racecheck => Some(warpgrind::Tool::Racecheck),
-            Self::Synccheck => Some(warpgrind::Tool::Synccheck),
-        }
-    }
+/// Names of tools, as the registry has them.
+fn tool_parser() -> impl TypedValueParser<Value = Tool> {
+    let named = Tool::ALL.iter().map(|tool| PossibleValue::new(tool.name()).help(tool.about()));
+    PossibleValuesParser::new(named).try_map(|name| Tool::named(&name).ok_or("no such tool"))
 }
 
 /// `warpgrind check`

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use protocol::{Color, Tool};
+use protocol::Color;
 use sim_core::{DeviceConfig, RunOptions};
+use tools::Tool;
 
 /// What the environment says.
 #[derive(Clone, Debug)]
@@ -56,10 +57,12 @@ impl Settings {
     }
 
     fn new(told: protocol::Settings) -> Settings {
-        let tool = |tool| told.tools.as_ref().is_some_and(|tools| tools.contains(&tool));
+        let named = told.tools.unwrap_or_default();
+        let asked: Vec<Tool> = named.iter().filter_map(|name| Tool::named(name)).collect();
+        let tools = tools::factories(&asked);
         let h200 = DeviceConfig::h200();
         let device = DeviceConfig {
-            track_initialization: tool(Tool::Initcheck),
+            track_initialization: tools.iter().any(|tool| tool.tracks_initialization()),
             sm: told.sm.unwrap_or(h200.sm),
             multiprocessors: told.multiprocessors.unwrap_or(h200.multiprocessors).max(1),
             global_memory: told.memory.unwrap_or(h200.global_memory),
@@ -75,13 +78,7 @@ impl Settings {
         if let Some(bytes) = told.host_memory {
             sim_core::limit_host_memory(bytes);
         }
-        let checked = RunOptions {
-            initcheck: tool(Tool::Initcheck),
-            synccheck: tool(Tool::Synccheck),
-            watcher: tool(Tool::Racecheck).then(racecheck::watcher),
-            count_memory: told.stats.is_some(),
-            ..plain.clone()
-        };
+        let checked = RunOptions { tools, count_memory: told.stats.is_some(), ..plain.clone() };
         Settings {
             device,
             devices: told.devices.unwrap_or(1).min(64) as usize,

@@ -17,7 +17,7 @@ mod notes;
 mod settings;
 
 pub use notes::{COUNTS, Count, Counts, launches, note, notes_of};
-pub use settings::{Color, Settings, Tool};
+pub use settings::{Color, Settings};
 
 /// Changes when either side would misunderstand the other.
 pub const VERSION: u64 = 1;

@@ -4,33 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A checker, as it is named on command lines and in the environment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tool {
-    /// Always on.
-    Memcheck,
-    /// Reads of memory that was never written.
-    Initcheck,
-    /// Data races.
-    Racecheck,
-    /// Wrong use of barriers.
-    Synccheck,
-}
-
-impl Tool {
-    const ALL: [Tool; 4] = [Tool::Memcheck, Tool::Initcheck, Tool::Racecheck, Tool::Synccheck];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Tool::Memcheck => "memcheck",
-            Tool::Initcheck => "initcheck",
-            Tool::Racecheck => "racecheck",
-            Tool::Synccheck => "synccheck",
-        }
-    }
-}
-
 /// Whether messages have colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Color {
@@ -101,14 +74,13 @@ impl Word for Duration {
     }
 }
 
-/// Names with commas between them; others count for nothing.
-impl Word for Vec<Tool> {
+/// Names with commas between them.
+impl Word for Vec<String> {
     fn write(&self) -> OsString {
-        self.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(",").into()
+        self.join(",").into()
     }
     fn read(text: &OsStr) -> Option<Self> {
-        let tool = |name: &str| Tool::ALL.into_iter().find(|tool| tool.name() == name);
-        Some(text.to_str()?.split(',').filter_map(tool).collect())
+        Some(text.to_str()?.split(',').map(str::to_owned).collect())
     }
 }
 
@@ -163,8 +135,8 @@ macro_rules! settings {
 settings! {
     /// The session's folder.
     session: PathBuf = "WARPGRIND_SESSION";
-    /// Checkers of picked launches.
-    tools: Vec<Tool> = "WARPGRIND_TOOL";
+    /// Names of the tools that look on at picked launches; those of none count for nothing.
+    tools: Vec<String> = "WARPGRIND_TOOL";
     /// What picked launches executed is printed.
     stats: () = "WARPGRIND_STATS";
     /// Picked launches are noted.
@@ -213,7 +185,7 @@ mod tests {
     fn settings_arrive_as_they_were_written() {
         let all = Settings {
             session: Some("/tmp/session".into()),
-            tools: Some(vec![Tool::Racecheck, Tool::Initcheck]),
+            tools: Some(vec!["racecheck".into(), "initcheck".into()]),
             stats: Some(()),
             record: Some(()),
             filter: Some("scale".into()),
@@ -240,13 +212,9 @@ mod tests {
 
     #[test]
     fn what_is_no_value_counts_for_nothing() {
-        let (settings, refused) = read(&[
-            ("WARPGRIND_SEED", "x"),
-            ("WARPGRIND_JOBS", ""),
-            ("WARPGRIND_COLOR", "red"),
-            ("WARPGRIND_TOOL", "nosuch,synccheck"),
-        ]);
-        assert_eq!(settings, Settings { tools: Some(vec![Tool::Synccheck]), ..Settings::default() });
+        let (settings, refused) =
+            read(&[("WARPGRIND_SEED", "x"), ("WARPGRIND_JOBS", ""), ("WARPGRIND_COLOR", "red")]);
+        assert_eq!(settings, Settings::default());
         assert_eq!(refused, ["WARPGRIND_SEED=x", "WARPGRIND_COLOR=red"]);
     }
 }

@@ -1,13 +1,13 @@
 //! `--tool racecheck`: the simulator's events into the memory model's race detector, its races into findings.
 //!
-//! The simulator tells a [`Watcher`] what a launch does and knows no memory model; the detector
+//! The simulator tells a [`Tool`] what a launch does and knows no memory model; the detector
 //! ([`memory_model::race`]) judges accesses and knows no simulator. This crate is between them and holds no state
 //! of its own but the races found, grouped by the two instructions.
 //!
 //! ```
 //! use sim_core::RunOptions;
-//! let options = RunOptions { watcher: Some(racecheck::watcher()), ..RunOptions::default() };
-//! assert!(options.watcher.is_some());
+//! let options = RunOptions { tools: vec![racecheck::tool()], ..RunOptions::default() };
+//! assert!(options.tools[0].is_ordered());
 //! ```
 //!
 //! # What is told
@@ -28,19 +28,20 @@ use memory_model::RaceClass;
 use memory_model::program::{MemOrder, Scope};
 use memory_model::race::{Access, Detector, Kind, Missing, Pattern, Race, Settings, Shape, Side, Space};
 use rustc_hash::FxHashMap;
+use sim_core::tools::{Context, Event, LaunchShape, LaunchView, Summary, Wants, WarpId};
 use sim_core::{
-    AccessKind, CodePlace, CopyStep, Dim3, Finding, FindingKind, LaunchShape, LaunchView, Memory, ThreadId,
-    WarpAccess, WarpId, Watcher, WatcherFactory,
+    AccessKind, CodePlace, CopyStep, Dim3, Finding, FindingKind, Memory, ThreadId, Tool, ToolFactory,
+    WarpAccess,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Makes a race detector for each launch.
-pub fn watcher() -> WatcherFactory {
-    WatcherFactory::new(|shape| Box::new(Racecheck::new(shape)))
+pub fn tool() -> ToolFactory {
+    ToolFactory::new(Racecheck::new)
 }
 
-/// What checking a launch took; see [`measured_watcher`].
+/// What checking a launch took; see [`measured_tool`].
 #[derive(Debug, Default)]
 pub struct Footprint {
     /// The most bytes that the detector held.
@@ -50,10 +51,8 @@ pub struct Footprint {
 }
 
 /// The same, measuring the memory it takes, for benchmarks: that costs time of its own.
-pub fn measured_watcher(footprint: Arc<Footprint>) -> WatcherFactory {
-    WatcherFactory::new(move |shape| {
-        Box::new(Racecheck { footprint: Some(footprint.clone()), ..Racecheck::new(shape) })
-    })
+pub fn measured_tool(footprint: Arc<Footprint>) -> ToolFactory {
+    ToolFactory::new(move |shape| Racecheck { footprint: Some(footprint.clone()), ..Racecheck::new(shape) })
 }
 
 /// Which access of a race is a copy under way.
@@ -272,7 +271,7 @@ fn write_of(copy: &Copy) -> Access<'_> {
     }
 }
 
-impl Watcher for Racecheck {
+impl Racecheck {
     fn access(&mut self, access: &WarpAccess<'_>) {
         let space = match access.memory {
             Memory::Global => Space::Global,
@@ -335,42 +334,6 @@ impl Watcher for Racecheck {
         }
     }
 
-    fn fence(&mut self, warp: WarpId, lanes: u32, order: MemOrder, scope: Scope) {
-        if order != MemOrder::Weak {
-            self.detector.fence(warp.block as u32, warp.warp, lanes, order, scope);
-        }
-    }
-
-    fn arrived_at_cluster(&mut self, warp: WarpId, lanes: u32, order: MemOrder) {
-        self.at_cluster_barrier(warp, lanes, Kind::Reduction, order);
-    }
-
-    fn waited_for_cluster(&mut self, warp: WarpId, lanes: u32) {
-        self.at_cluster_barrier(warp, lanes, Kind::Read, MemOrder::Acquire);
-    }
-
-    fn warp_synchronized(&mut self, warp: WarpId, lanes: u32) {
-        self.detector.synchronize_warp(warp.block as u32, warp.warp, lanes);
-    }
-
-    fn arrived(&mut self, warp: WarpId, lanes: u32, barrier: u8, waits: bool) {
-        self.detector.arrive(warp.block as u32, warp.warp, lanes, barrier.into(), waits);
-    }
-
-    fn barrier_completed(&mut self, block: u64, barrier: u8, everybody: bool) {
-        self.detector.complete(block as u32, barrier.into(), everybody);
-    }
-
-    fn barrier_of_all(&mut self, block: u64, barrier: u8, lanes: &[u32]) {
-        self.detector.meet(block as u32, barrier.into(), lanes);
-    }
-
-    fn renewed(&mut self, memory: Memory, address: u64, bytes: u64) {
-        if memory == Memory::Global {
-            self.detector.forget(address, bytes);
-        }
-    }
-
     fn block_finished(&mut self, block: u64) {
         self.copies.end(block);
         if let Some(footprint) = &self.footprint {
@@ -378,8 +341,51 @@ impl Watcher for Racecheck {
         }
         self.detector.end_cta(block as u32);
     }
+}
 
-    fn finish(&mut self, launch: &dyn LaunchView) -> Vec<Finding> {
+impl Tool for Racecheck {
+    type Block = ();
+
+    const ORDERED: bool = true;
+
+    fn wants(&self) -> Wants {
+        let memory = Wants::ACCESSES | Wants::COPIES | Wants::ALLOCATIONS;
+        memory | Wants::FENCES | Wants::WARPS | Wants::BARRIERS | Wants::BLOCKS
+    }
+
+    fn event(&mut self, event: &Event<'_>, (): &mut (), _: &dyn Context) {
+        let detector = &mut self.detector;
+        match *event {
+            Event::Access(access) => self.access(access),
+            Event::Copies { warp, lanes, step } => self.copies(warp, lanes, step),
+            Event::Fence { warp, lanes, order, scope } if order != MemOrder::Weak => {
+                detector.fence(warp.block as u32, warp.warp, lanes, order, scope);
+            }
+            Event::WarpSynchronized { warp, lanes } => {
+                detector.synchronize_warp(warp.block as u32, warp.warp, lanes);
+            }
+            Event::Arrived { warp, lanes, barrier, waits, .. } => {
+                detector.arrive(warp.block as u32, warp.warp, lanes, barrier.into(), waits);
+            }
+            Event::BarrierCompleted { block, barrier, everybody } => {
+                detector.complete(block as u32, barrier.into(), everybody);
+            }
+            Event::BarrierOfAll { block, barrier, lanes, .. } => {
+                detector.meet(block as u32, barrier.into(), lanes);
+            }
+            Event::ClusterArrived { warp, lanes, order } => {
+                self.at_cluster_barrier(warp, lanes, Kind::Reduction, order);
+            }
+            Event::ClusterWaited { warp, lanes } => {
+                self.at_cluster_barrier(warp, lanes, Kind::Read, MemOrder::Acquire);
+            }
+            Event::Allocated { address, bytes } => detector.forget(address, bytes),
+            Event::BlockFinished { block } => self.block_finished(block),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self, launch: &dyn LaunchView) -> Summary {
         if let Some(footprint) = &self.footprint {
             footprint.held.fetch_max(self.detector.memory(), Relaxed);
             footprint.touched.store(self.detector.touched(), Relaxed);
@@ -393,7 +399,7 @@ impl Watcher for Racecheck {
                 ..Finding::of_launch(FindingKind::Unsupported, launch.kernel(), message.into())
             });
         }
-        findings
+        Summary { findings, ..Summary::default() }
     }
 }
 

@@ -93,7 +93,7 @@ fn options(seed: u64, jobs: usize) -> RunOptions {
     RunOptions {
         seed,
         jobs,
-        watcher: Some(racecheck::watcher()),
+        tools: vec![racecheck::tool()],
         max_instructions: Some(3_000_000),
         ..RunOptions::default()
     }

@@ -213,7 +213,7 @@ pub enum Action {
     StackSave(RegisterSlot),
     /// `stackrestore`
     StackRestore(RegisterSlot),
-    /// What comes of the `cp.async` of a thread: told to watchers, as each copy is done where it is issued.
+    /// What comes of the `cp.async` of a thread: told to tools, as each copy is done where it is issued.
     Copies(CopyStep),
     /// Hints and what has no effect in a simulator.
     Nothing,

@@ -50,7 +50,7 @@ pub struct DeviceConfig {
     pub persisting_unit: u64,
     /// Bytes of the heap that kernels allocate from.
     pub heap: u64,
-    /// Remembers which bytes of memory were written, for [`crate::RunOptions::initcheck`].
+    /// Remembers which bytes of memory were written, for [`Initcheck`](crate::tools::Initcheck).
     pub track_initialization: bool,
     /// Addresses handed out for global memory.
     pub global_addresses: Range<u64>,

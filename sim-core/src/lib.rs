@@ -1,7 +1,7 @@
 //! The machine: a warp-level SIMT interpreter for checked PTX modules.
 //!
 //! ```text
-//! Module --decode, once a kernel--> Code --launch--> Grid -> Cluster -> Cta -> Warp --> memory --> observers
+//! Module --decode, once a kernel--> Code --launch--> Grid -> Cluster -> Cta -> Warp --> memory --> tools
 //! ```
 //!
 //! # Invariants
@@ -34,7 +34,7 @@ mod ops;
 mod options;
 mod semantics;
 mod simulator;
-mod watch;
+pub mod tools;
 
 pub use backend::{Backend, ModuleId};
 pub use code::{Code, CopyStep};
@@ -48,8 +48,7 @@ pub use inspect::{KernelInfo, Unsupported, inspect};
 pub use lanes::SimdLevel;
 pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, Stats};
 pub use memory::host::{HostMemory, host_memory, host_memory_is_spent, limit_host_memory};
-pub use memory::window;
-pub use observer::{NoObserver, Observer, Tools};
+pub use memory::{Written, window};
 pub use options::RunOptions;
 pub use simulator::Simulator;
-pub use watch::{LaunchShape, LaunchView, WarpId, Watcher, WatcherFactory};
+pub use tools::{Tool, ToolFactory, WarpId};

@@ -1,318 +1,116 @@
-//! Observers: what tools see of an execution, a warp instruction at a time.
-//!
-//! The interpreter is compiled for exactly two observers, [`None`](NoObserver) and a [`Tools`] set, so
-//! that watching costs nothing when nothing watches.
+//! What the engine is compiled for: tools that look on, or none, so that looking on costs nothing where nobody does.
 
-use crate::event::{AccessKind, Memory, Shape, WarpAccess};
-use crate::lanes::LaneMask;
+use crate::finding::Finding;
 use crate::launch::MemoryStats;
 use crate::options::RunOptions;
-use crate::watch::{LaunchShape, Watcher};
+use crate::tools::{
+    AnyTool, BlockParts, Context, Event, LaunchShape, LaunchView, ToolFactory, Traffic, Wants,
+};
 
-/// What the interpreter tells a tool. All methods default to nothing.
-pub trait Observer {
-    /// Whether the interpreter should call it at all.
+/// Who looks on while a worker runs.
+pub(crate) trait Observer: Sized + Send {
+    /// Whether somebody may.
     const ACTIVE: bool;
 
-    /// A block starts.
-    fn block_started(&mut self, _block: u64) {}
-
-    /// A warp accesses memory. Lanes in the result did something wrong that is not a fault, for
-    /// example read what was never written; the text says what.
-    fn access(&mut self, _access: &WarpAccess<'_>) -> Option<(LaneMask, String)> {
-        None
+    /// Everything that anybody wants to hear.
+    fn wants(&self) -> Wants {
+        Wants::NONE
     }
 
-    /// A load or store of all lanes, each half of the warp from one address on, consecutive or not, as
-    /// in [`Shape::Halves`]. Whether that was all that the observer wants to know: otherwise the access
-    /// is told as any other.
-    fn halves(
-        &mut self,
-        _memory: Memory,
-        _kind: AccessKind,
-        _bytes: u32,
-        _starts: [u64; 2],
-        _consecutive: [bool; 2],
-    ) -> bool {
+    /// Whether all that hear of accesses are content with [`Event::Ranges`].
+    fn ranges_suffice(&self) -> bool {
         false
     }
 
-    /// An atomic, once it is done.
-    fn atomic_done(&mut self, _access: &WarpAccess<'_>) {}
+    /// Tells those of an event that want this kind.
+    fn tell(&mut self, _kind: Wants, _event: &Event<'_>, _block: &mut BlockParts, _context: &dyn Context) {}
 
-    /// Who watches, if somebody does.
-    fn watcher(&mut self) -> Option<&mut dyn Watcher> {
-        None
-    }
+    /// Gives a block what tools keep of one, where it has nothing yet.
+    fn prepare(&self, _block: &mut BlockParts) {}
 
-    /// Traffic counted so far.
-    fn memory(&self) -> MemoryStats {
-        MemoryStats::default()
+    /// Takes what another worker's knows.
+    fn merge(&mut self, _other: Self) {}
+
+    /// The launch is over: memory traffic and findings.
+    fn finish(self, _launch: &dyn LaunchView) -> (MemoryStats, Vec<Finding>) {
+        Default::default()
     }
 }
 
-/// Watches nothing, at no cost.
+/// Nobody, at no cost.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct NoObserver;
+pub(crate) struct NoTools;
 
-impl Observer for NoObserver {
+impl Observer for NoTools {
     const ACTIVE: bool = false;
 }
 
-/// The tools that were asked for.
-#[derive(Default)]
-pub struct Tools {
-    counts: bool,
-    memory: MemoryStats,
-    watcher: Option<Box<dyn Watcher>>,
-}
-
-impl std::fmt::Debug for Tools {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tools")
-            .field("counts", &self.counts)
-            .field("memory", &self.memory)
-            .finish_non_exhaustive()
-    }
+/// One worker's part of the tools that were asked for.
+pub(crate) struct Tools {
+    list: Vec<(Wants, Box<dyn AnyTool>)>,
+    wants: Wants,
+    ranges_suffice: bool,
 }
 
 impl Tools {
     /// What the options ask for.
     pub(crate) fn new(options: &RunOptions, shape: &LaunchShape) -> Self {
-        Self {
-            counts: options.count_memory,
-            memory: MemoryStats::default(),
-            watcher: options.watcher.as_ref().map(|factory| factory.make(shape)),
-        }
+        let traffic = options.count_memory.then(|| ToolFactory::new(|_| Traffic::default()));
+        let list: Vec<_> = traffic
+            .iter()
+            .chain(&options.tools)
+            .map(|factory| {
+                let tool = factory.make(shape);
+                (tool.wants(), tool)
+            })
+            .collect();
+        let wants = list.iter().fold(Wants::NONE, |all, (wants, _)| all | *wants);
+        let content = |(wants, _): &(Wants, _)| !wants.has(Wants::ACCESSES) || wants.has(Wants::RANGES);
+        Self { ranges_suffice: list.iter().all(content), list, wants }
     }
 }
 
 impl Observer for Tools {
     const ACTIVE: bool = true;
 
-    fn atomic_done(&mut self, access: &WarpAccess<'_>) {
-        if let Some(watcher) = &mut self.watcher {
-            watcher.access(access);
-        }
-    }
-
-    fn watcher(&mut self) -> Option<&mut dyn Watcher> {
-        match &mut self.watcher {
-            Some(watcher) => Some(&mut **watcher),
-            None => None,
-        }
-    }
-
-    fn access(&mut self, access: &WarpAccess<'_>) -> Option<(LaneMask, String)> {
-        if let Some(watcher) = &mut self.watcher
-            && matches!(access.kind, AccessKind::Read | AccessKind::Write)
-        {
-            watcher.access(access);
-        }
-        if !self.counts {
-            return None;
-        }
-        let sectors = if access.memory == Memory::Global { sectors(access) } else { 0 };
-        self.count(access.memory, access.kind, access.bytes, access.lanes.count_ones(), sectors);
-        None
+    #[inline(always)]
+    fn wants(&self) -> Wants {
+        self.wants
     }
 
     #[inline(always)]
-    fn halves(
-        &mut self,
-        memory: Memory,
-        kind: AccessKind,
-        bytes: u32,
-        starts: [u64; 2],
-        consecutive: [bool; 2],
-    ) -> bool {
-        let all = self.counts && self.watcher.is_none();
-        if all {
-            self.count(memory, kind, bytes, 32, half_sectors(bytes.into(), starts, consecutive));
-        }
-        all
+    fn ranges_suffice(&self) -> bool {
+        self.ranges_suffice
     }
 
-    fn memory(&self) -> MemoryStats {
-        self.memory
-    }
-}
-
-impl Tools {
-    /// Adds an access of so many lanes and sectors.
-    #[inline(always)]
-    fn count(&mut self, memory: Memory, kind: AccessKind, bytes: u32, lanes: u32, sectors: u64) {
-        let bytes = u64::from(bytes) * u64::from(lanes);
-        let stats = &mut self.memory;
-        let (read, written) = match kind {
-            AccessKind::Read => (bytes, 0),
-            AccessKind::Write => (0, bytes),
-            AccessKind::Atomic | AccessKind::Reduction => {
-                stats.atomics += u64::from(lanes);
-                (bytes, bytes)
-            }
-        };
-        match memory {
-            Memory::Global => {
-                stats.global_read += read;
-                stats.global_written += written;
-                stats.global_sectors += sectors;
-            }
-            Memory::Shared => {
-                stats.shared_read += read;
-                stats.shared_written += written;
-            }
-            Memory::Local => {
-                stats.local_read += read;
-                stats.local_written += written;
+    #[inline]
+    fn tell(&mut self, kind: Wants, event: &Event<'_>, block: &mut BlockParts, context: &dyn Context) {
+        for ((wants, tool), part) in self.list.iter_mut().zip(&mut block.0) {
+            if wants.has(kind) {
+                tool.event(event, &mut **part, context);
             }
         }
     }
-}
 
-/// Bytes of a sector.
-const SECTOR: u64 = 32;
-
-/// Sectors that the lanes touch.
-#[inline]
-fn sectors(access: &WarpAccess<'_>) -> u64 {
-    let bytes = u64::from(access.bytes);
-    // First and last sector of some lanes with consecutive addresses.
-    let span = |first: usize, last: usize| {
-        (access.addresses[first] / SECTOR, (access.addresses[last] + bytes - 1) / SECTOR)
-    };
-    let first = access.lanes.trailing_zeros() as usize & 31;
-    match access.shape {
-        Shape::Same => {
-            let (low, high) = span(first, first);
-            high - low + 1
-        }
-        Shape::Unit if access.lanes == LaneMask::MAX => {
-            let (low, high) = span(0, 31);
-            high - low + 1
-        }
-        Shape::Halves(a, b) => half_sectors(bytes, [access.addresses[0], access.addresses[16]], [a, b]),
-        Shape::Any | Shape::Unit => scattered_sectors(access),
-    }
-}
-
-/// Sectors of the halves of a warp, each from an address on.
-#[inline(always)]
-fn half_sectors(bytes: u64, starts: [u64; 2], consecutive: [bool; 2]) -> u64 {
-    let span = |half: usize| {
-        let bytes = if consecutive[half] { 16 * bytes } else { bytes };
-        (starts[half] / SECTOR, (starts[half] + bytes - 1) / SECTOR)
-    };
-    let ((low, high), (start, end)) = (span(0), span(1));
-    let both = (high.min(end) + 1).saturating_sub(low.max(start));
-    high - low + 1 + end - start + 1 - both
-}
-
-/// Sectors of any addresses.
-fn scattered_sectors(access: &WarpAccess<'_>) -> u64 {
-    let reach = u64::from(access.bytes) - 1;
-    let first = access.lanes.trailing_zeros() as usize & 31;
-    // Accesses are aligned to their size, so that a lane touches one sector, unless it is wider.
-    let mut touched = [access.addresses[first] / SECTOR; 32];
-    let (mut ascending, mut wide, mut distinct) = (true, false, 1);
-    let mut last = touched[0];
-    for (lane, touched) in touched.iter_mut().enumerate() {
-        if access.lanes >> lane & 1 != 0 {
-            let sector = access.addresses[lane] / SECTOR;
-            *touched = sector;
-            wide |= (access.addresses[lane] + reach) / SECTOR != sector;
-            ascending &= sector >= last;
-            distinct += u64::from(sector != last);
-            last = sector;
+    fn prepare(&self, block: &mut BlockParts) {
+        if block.0.len() != self.list.len() {
+            block.0 = self.list.iter().map(|(_, tool)| tool.block()).collect();
         }
     }
-    if wide {
-        let mut all: Vec<u64> = (0..32)
-            .filter(|lane| access.lanes >> lane & 1 != 0)
-            .flat_map(|lane| access.addresses[lane] / SECTOR..=(access.addresses[lane] + reach) / SECTOR)
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        return all.len() as u64;
-    }
-    if ascending {
-        return distinct;
-    }
-    let low = touched.iter().fold(u64::MAX, |low, &sector| low.min(sector));
-    let high = touched.iter().fold(0, |high, &sector| high.max(sector));
-    if high - low < 64 {
-        let bits = touched.iter().fold(0u64, |bits, sector| bits | 1 << (sector - low));
-        return u64::from(bits.count_ones());
-    }
-    touched.sort_unstable();
-    touched.windows(2).fold(1, |count, pair| count + u64::from(pair[0] != pair[1]))
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use isa::{MemOrder, Scope};
-    use std::collections::BTreeSet;
-
-    /// The definition: the sectors of every byte.
-    fn by_definition(access: &WarpAccess<'_>) -> u64 {
-        let bytes = (0..32)
-            .filter(|lane| access.lanes >> lane & 1 != 0)
-            .flat_map(|lane| (0..u64::from(access.bytes)).map(move |at| (lane, at)));
-        let all: BTreeSet<u64> = bytes.map(|(lane, at)| (access.addresses[lane] + at) / SECTOR).collect();
-        all.len() as u64
-    }
-
-    fn check(shape: Shape, lanes: LaneMask, bytes: u32, address: impl Fn(u64) -> u64) {
-        let addresses = std::array::from_fn(|lane| address(lane as u64));
-        let (memory, kind) = (Memory::Global, AccessKind::Read);
-        let access = WarpAccess {
-            memory,
-            kind,
-            addresses: &addresses,
-            shape,
-            lanes,
-            bytes,
-            element: bytes,
-            order: MemOrder::Weak,
-            scope: Scope::Sys,
-            asynchronous: false,
-            writing: lanes,
-            position: 0,
-            home: 0,
-            block: 0,
-            warp: 0,
-        };
-        assert_eq!(sectors(&access), by_definition(&access), "{shape:?} {lanes:#x} {bytes} {addresses:?}");
-    }
-
-    #[test]
-    fn sectors_are_those_of_the_bytes() {
-        for bytes in [1u32, 2, 4, 8, 16, 32, 64] {
-            let size = u64::from(bytes);
-            for start in [0x1000, 0x1000 + size, 0x1040, 0x1000 + 5 * size] {
-                for lanes in [u32::MAX, 1, 0x8000_0000, 0x0f0f_0f0f, 0x8000_0001] {
-                    check(Shape::Same, lanes, bytes, |_| start);
-                    check(Shape::Unit, lanes, bytes, |lane| start + lane * size);
-                    for stride in [0, 1, 2, 3, 7, 8, 33, 1000] {
-                        check(Shape::Any, lanes, bytes, |lane| start + lane * stride * size);
-                        check(Shape::Any, lanes, bytes, |lane| start + (lane ^ 5) * stride * size);
-                    }
-                }
-                for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
-                    for apart in [0, 1, 3, 16, 100] {
-                        let part = |unit: bool, lane: u64| if unit { lane % 16 * size } else { 0 };
-                        for swap in [false, true] {
-                            check(Shape::Halves(a, b), u32::MAX, bytes, |lane| {
-                                let second = (lane >= 16) != swap;
-                                start
-                                    + u64::from(second) * apart * size
-                                    + part(if lane >= 16 { b } else { a }, lane)
-                            });
-                        }
-                    }
-                }
-            }
+    fn merge(&mut self, other: Self) {
+        for ((_, tool), (_, other)) in self.list.iter_mut().zip(other.list) {
+            tool.merge(other.into_any());
         }
+    }
+
+    fn finish(self, launch: &dyn LaunchView) -> (MemoryStats, Vec<Finding>) {
+        let (mut memory, mut findings) = (MemoryStats::default(), Vec::new());
+        for (_, tool) in self.list {
+            let outcome = tool.finish(launch);
+            memory.add(&outcome.memory);
+            findings.extend(outcome.findings);
+        }
+        (memory, findings)
     }
 }

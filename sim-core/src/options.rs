@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::watch::WatcherFactory;
+use crate::tools::ToolFactory;
 
 /// How to run: schedule, limits and checks. None of it changes a defined result.
 #[derive(Clone, Debug)]
@@ -27,14 +27,10 @@ pub struct RunOptions {
     pub timeout: Option<Duration>,
     /// Ends the launch soon after this becomes true.
     pub interrupt: Option<Arc<AtomicBool>>,
-    /// Reports reads of bytes that nothing has written (`--tool initcheck`).
-    pub initcheck: bool,
-    /// Reports wrong use of barriers that does no harm here (`--tool synccheck`).
-    pub synccheck: bool,
+    /// Tools that look on. With one that hears everything in one order the launch runs on one worker.
+    pub tools: Vec<ToolFactory>,
     /// Counts memory traffic for [`crate::Stats`].
     pub count_memory: bool,
-    /// Told what happens; the launch then runs on one worker.
-    pub watcher: Option<WatcherFactory>,
     /// Distinct findings kept; further ones are only counted.
     pub max_findings: usize,
     /// Nothing else accesses the memory while the launch runs: no other launch, no program on the host.
@@ -54,10 +50,8 @@ impl Default for RunOptions {
             max_instructions: None,
             timeout: None,
             interrupt: None,
-            initcheck: false,
-            synccheck: false,
+            tools: Vec::new(),
             count_memory: false,
-            watcher: None,
             max_findings: 100,
             alone: true,
             source_root: None,

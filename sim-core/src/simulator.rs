@@ -20,9 +20,9 @@ use crate::machine::kept::{Blocks, Kernel};
 use crate::machine::warp;
 use crate::memory::window::function_address;
 use crate::memory::{Allocation, AllocationKind, GlobalMemory, host, window};
-use crate::observer::{NoObserver, Tools};
+use crate::observer::{NoTools, Tools};
 use crate::options::{Clock, RunOptions};
-use crate::watch::LaunchShape;
+use crate::tools::LaunchShape;
 
 /// The simulated device.
 ///
@@ -395,7 +395,8 @@ impl Backend for Simulator {
         };
         let code = &*kernel.code;
         let (cluster, resident) = self.check(code, launch)?;
-        if options.initcheck && !self.config.track_initialization {
+        let tracks = options.tools.iter().any(|tool| tool.tracks_initialization());
+        if tracks && !self.config.track_initialization {
             return Err(Error::Unsupported(
                 "initcheck on a simulator that was made without `track_initialization`".into(),
             ));
@@ -429,12 +430,12 @@ impl Backend for Simulator {
             self.level,
             clock.began,
         );
-        let tools = options.initcheck || options.count_memory || options.watcher.is_some() || options.weak;
+        let tools = !options.tools.is_empty() || options.count_memory || options.weak;
         let report = if tools {
             let shape = LaunchShape { grid: launch.grid, block: launch.block, cluster, seed: options.seed };
             engine::run(grid, || Tools::new(options, &shape))
         } else {
-            engine::run(grid, || NoObserver)
+            engine::run(grid, || NoTools)
         };
         if let Some(workspace) = workspace {
             self.memory.free(workspace)?;

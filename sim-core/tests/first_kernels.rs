@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
+use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator, ToolFactory};
 
 fn module(path: &str) -> Arc<ptx_frontend::Module> {
     let path = format!("{}/../testdata/ptx/{path}", env!("CARGO_MANIFEST_DIR"));
@@ -131,7 +131,8 @@ fn initcheck_finds_reads_of_unwritten_bytes() {
         params: [from.to_le_bytes(), to.to_le_bytes()].concat(),
         cooperative: false,
     };
-    let options = RunOptions { initcheck: true, ..RunOptions::default() };
+    let options =
+        RunOptions { tools: vec![ToolFactory::new(|_| sim_core::tools::Initcheck)], ..RunOptions::default() };
     let report = simulator.launch(id, &launch, &options).unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
     let found: Vec<_> = report.findings.iter().map(|f| (f.kind.name(), f.count)).collect();

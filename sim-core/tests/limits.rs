@@ -4,9 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use sim_core::tools::{Context, Event, Wants};
 use sim_core::{
-    Backend, DeviceConfig, Dim3, Finding, Launch, LaunchReport, LaunchView, Memory, Outcome, RunOptions,
-    Simulator, WarpAccess, Watcher, WatcherFactory,
+    Backend, DeviceConfig, Dim3, Finding, Launch, LaunchReport, Outcome, RunOptions, Simulator, Tool,
+    ToolFactory,
 };
 
 const HEAD: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
@@ -161,43 +162,47 @@ L: cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%d], [%q],
     ends("bulk copies", text, 1, 256, RunOptions::default());
 }
 
-/// A watcher that takes a millisecond an access, and notes what is renewed.
+/// A tool that takes a millisecond an access, and notes what is allocated.
 struct Slow(Told);
 
-impl Watcher for Slow {
-    fn access(&mut self, _: &WarpAccess<'_>) {
-        std::thread::sleep(Duration::from_millis(1));
+impl Tool for Slow {
+    type Block = ();
+
+    const ORDERED: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants::ACCESSES | Wants::ALLOCATIONS
     }
 
-    fn renewed(&mut self, _: Memory, address: u64, bytes: u64) {
-        self.0.lock().unwrap().push((address, bytes));
-    }
-
-    fn finish(&mut self, _: &dyn LaunchView) -> Vec<Finding> {
-        Vec::new()
+    fn event(&mut self, event: &Event<'_>, (): &mut (), _: &dyn Context) {
+        match *event {
+            Event::Access(_) => std::thread::sleep(Duration::from_millis(1)),
+            Event::Allocated { address, bytes } => self.0.lock().unwrap().push((address, bytes)),
+            _ => panic!("{event:?}, which it does not want"),
+        }
     }
 }
 
-/// Addresses and sizes that a watcher was told of.
+/// Addresses and sizes that a tool was told of.
 type Told = Arc<Mutex<Vec<(u64, u64)>>>;
 
 fn watched() -> (Told, RunOptions) {
-    let renewed = Told::default();
-    let list = renewed.clone();
-    let watcher = WatcherFactory::new(move |_| Box::new(Slow(list.clone())));
-    (renewed, RunOptions { watcher: Some(watcher), ..RunOptions::default() })
+    let allocated = Told::default();
+    let list = allocated.clone();
+    let tool = ToolFactory::new(move |_| Slow(list.clone()));
+    (allocated, RunOptions { tools: vec![tool], ..RunOptions::default() })
 }
 
 #[test]
-fn a_slow_watcher_ends_in_time() {
+fn a_slow_tool_ends_in_time() {
     let text = ".visible .entry k(.param .u64 p) { .reg .b32 %x; .reg .b64 %q; ld.param.u64 %q, [p];
 L: ld.global.u32 %x, [%q]; bra L; }";
     for block in [32, 1024] {
-        ends("watcher", text, 1, block, watched().1);
+        ends("a slow tool", text, 1, block, watched().1);
     }
 }
 
-/// What no memory was found for is not renewed.
+/// What no memory was found for is not told.
 #[test]
 fn memory_that_malloc_did_not_find() {
     let text = ".extern .func (.param .b64 r) malloc(.param .b64 size);
@@ -205,10 +210,10 @@ fn memory_that_malloc_did_not_find() {
 mov.u32 %l, %laneid; setp.eq.u32 %q, %l, 1; selp.b64 %p, 48, 0x1000000000000, %q;
 { .param .b64 size; .param .b64 r; st.param.b64 [size], %p; call.uni (r), malloc, (size); ld.param.b64 %p, [r]; }
 ret; }";
-    let (renewed, options) = watched();
+    let (allocated, options) = watched();
     assert_eq!(run(text, 1, 32, &options).outcome, Outcome::Completed);
-    let renewed = renewed.lock().unwrap();
-    assert!(matches!(renewed[..], [(address, 48)] if address != 0), "{renewed:x?}");
+    let allocated = allocated.lock().unwrap();
+    assert!(matches!(allocated[..], [(address, 48)] if address != 0), "{allocated:x?}");
 }
 
 /// A finding of many threads: the first thread gives the values, and the lowest threads are kept.

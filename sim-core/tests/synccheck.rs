@@ -1,8 +1,8 @@
-//! `RunOptions::synccheck`: what it reports, and that it stays silent of correct barriers and where it is off.
+//! `--tool synccheck`: what it reports, and that it stays silent of correct barriers and where it is off.
 
 use std::sync::Arc;
 
-use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
+use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator, ToolFactory};
 
 /// What is found in a kernel of 64 threads with this body: kinds, messages, threads, and whether another
 /// place is named.
@@ -33,7 +33,8 @@ fn found(body: &str, options: &RunOptions) -> Vec<(&'static str, String, u64, bo
 
 fn synccheck(body: &str) -> Vec<(&'static str, String, u64, bool)> {
     assert_eq!(found(body, &RunOptions::default()), [], "without synccheck");
-    let on = |seed| RunOptions { synccheck: true, seed, jobs: 1, ..RunOptions::default() };
+    let tool = ToolFactory::new(|_| sim_core::tools::Synccheck);
+    let on = |seed| RunOptions { tools: vec![tool.clone()], seed, jobs: 1, ..RunOptions::default() };
     let in_turn = found(body, &on(0));
     for seed in 1..8 {
         assert_eq!(found(body, &on(seed)).len(), in_turn.len(), "seed {seed}");

@@ -5,27 +5,17 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use sim_core::{DeviceConfig, Dim3, RunOptions, Simulator};
+use tools::Tool;
 
 use crate::array::{Array, Init};
 use crate::module::Module;
 use crate::plan::{Arg, BufferPlan, BufferSpec, LaunchPlan, Plan, Scalar, parameters};
 use crate::run::{Report, RunError};
 
-/// Checks beyond those of every access, which are always made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tool {
-    /// Reads of memory that was never written.
-    Initcheck,
-    /// Data races.
-    Racecheck,
-    /// Barriers that not all lanes of a warp execute together, wrong use of mbarrier objects.
-    Synccheck,
-}
-
 /// How to run: the simulated device, its schedule, its checks and its limits.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Further checks.
+    /// Checks beyond those of every access, which are always made.
     pub tools: Vec<Tool>,
     /// Worker threads; 0 takes one a core.
     pub jobs: usize,
@@ -66,7 +56,9 @@ impl Options {
     /// The device that these options describe: an H200.
     pub fn simulator(&self) -> Simulator {
         Simulator::new(DeviceConfig {
-            track_initialization: self.tools.contains(&Tool::Initcheck),
+            track_initialization: tools::factories(&self.tools)
+                .iter()
+                .any(|tool| tool.tracks_initialization()),
             contraction: self.contraction,
             as_optimised: self.as_optimised,
             ..DeviceConfig::h200()
@@ -80,10 +72,8 @@ impl Options {
             seed: self.seed,
             max_instructions: self.max_instructions,
             timeout: self.timeout,
-            initcheck: self.tools.contains(&Tool::Initcheck),
-            synccheck: self.tools.contains(&Tool::Synccheck),
+            tools: tools::factories(&self.tools),
             count_memory: self.count_memory,
-            watcher: self.tools.contains(&Tool::Racecheck).then(racecheck::watcher),
             source_root: self.source_root.clone(),
             ..RunOptions::default()
         }

@@ -14,7 +14,7 @@ use std::path::Path;
 use protocol::{Counts, Settings};
 use serde_json::json;
 
-use crate::args::{Color, ExecArgs, Global, Tool};
+use crate::args::{Color, ExecArgs, Global};
 use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::report::{Console, SCHEMA};
@@ -118,13 +118,7 @@ fn variables(
 
 /// What the library is told.
 fn settings(args: &ExecArgs, global: &Global, session: &Path) -> Result<Settings, Failure> {
-    let tool = |tool: &Tool| match tool {
-        Tool::Memcheck => protocol::Tool::Memcheck,
-        Tool::Initcheck => protocol::Tool::Initcheck,
-        Tool::Racecheck => protocol::Tool::Racecheck,
-        Tool::Synccheck => protocol::Tool::Synccheck,
-    };
-    let tools: Vec<protocol::Tool> = args.tool.iter().map(tool).collect();
+    let tools: Vec<String> = args.tool.iter().map(|tool| tool.name().into()).collect();
     let save_launches = args.save_launches.as_ref().map(|path| {
         let folder = std::fs::create_dir_all(path).and_then(|()| std::fs::canonicalize(path));
         folder.map_err(|error| Failure::usage(format!("cannot use {}: {error}", path.display())))

@@ -35,7 +35,7 @@ fn try_run(
 ) -> Result<Exit, Failure> {
     let interrupt = Interrupt::watch()?;
     let options = Options {
-        tools: args.tool.iter().filter_map(|tool| tool.further()).collect(),
+        tools: args.tool.clone(),
         jobs: global.jobs,
         seed: args.seed,
         max_instructions: args.max_instructions,

@@ -22,6 +22,7 @@ use crate::observer::Observer;
 use crate::ops::barrier::Arrival;
 use crate::ops::flow::Flow;
 use crate::ops::keeps_whole;
+use crate::tools::{Event, Wants};
 
 /// Rows of registers that warps running together may have: about half of a first-level cache.
 const TEAM_ROWS: usize = 192;
@@ -363,7 +364,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     {
                         self.worker.stats.barriers += 1;
                         if O::ACTIVE {
-                            self.tell_of_barrier(here, id);
+                            self.tell_of_barrier(here, barrier, id, position);
                         }
                         position += 1;
                         continue;
@@ -406,7 +407,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         for member in here {
             self.index = member.index;
             self.park(member, position + 1);
-            match self.arrive_whole(member.lanes, barrier, &member.registers) {
+            match self.arrive_whole(&member.group(position), member.lanes, barrier, &member.registers) {
                 Some(Arrival::Waits(id)) => {
                     self.warp_mut().groups[0].wait = Wait::Barrier(id);
                     member.position = LEFT;
@@ -429,12 +430,17 @@ impl<O: Observer> Machine<'_, '_, O> {
         run
     }
 
-    /// Tells a watcher that all live threads of the block arrive at a barrier, which thereby completes.
-    fn tell_of_barrier(&mut self, here: &[Member], id: u8) {
-        let Some(watcher) = self.worker.observer.watcher() else { return };
+    /// Tells tools that all live threads of the block arrive at a barrier, which thereby completes.
+    fn tell_of_barrier(&mut self, here: &[Member], barrier: &Barrier, id: u8, position: u32) {
+        if !self.wants(Wants::BARRIERS) {
+            return;
+        }
         let mut lanes = [0; MOST];
         here.iter().for_each(|member| lanes[member.index % MOST] = member.lanes);
-        watcher.barrier_of_all(self.cta.index, id, &lanes[..self.cta.warps.len().min(MOST)]);
+        let lanes = &lanes[..self.cta.warps.len().min(MOST)];
+        let (block, aligned) = (self.cta.index, barrier.aligned);
+        let event = Event::BarrierOfAll { block, barrier: id, lanes, aligned, position };
+        self.tell(Wants::BARRIERS, ROOT, &event);
     }
 
     /// A warp goes two ways at a branch.

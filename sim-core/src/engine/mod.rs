@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::finding::FindingKind;
 use crate::launch::{LaunchReport, Outcome, Stats};
 use crate::machine::grid::Grid;
+use crate::machine::launch_view::View;
 use crate::machine::worker::Worker;
 use crate::observer::Observer;
 
@@ -29,7 +30,7 @@ pub(crate) enum Pause {
 
 /// Runs all blocks of a launch.
 pub(crate) fn run<O: Observer>(grid: Grid<'_>, observer: impl Fn() -> O + Sync) -> LaunchReport {
-    let merged: Mutex<Stats> = Mutex::default();
+    let merged: Mutex<(Stats, Option<O>)> = Mutex::default();
     let work = || {
         let work = AssertUnwindSafe(|| {
             let mut worker = Worker::new(&grid, observer());
@@ -37,12 +38,16 @@ pub(crate) fn run<O: Observer>(grid: Grid<'_>, observer: impl Fn() -> O + Sync) 
             worker.finish()
         });
         // What a worker leaves behind when it panics is its own; the others stop.
-        let stats = match catch_unwind(work) {
-            Ok(stats) => stats,
+        let (stats, observer) = match catch_unwind(work) {
+            Ok(done) => done,
             Err(panic) => return grid.broken(&*panic),
         };
         let mut merged = merged.lock().unwrap_or_else(PoisonError::into_inner);
-        merged.add(&stats);
+        merged.0.add(&stats);
+        match &mut merged.1 {
+            Some(all) => all.merge(observer),
+            none => *none = Some(observer),
+        }
     };
     if grid.jobs == 1 {
         work();
@@ -54,7 +59,12 @@ pub(crate) fn run<O: Observer>(grid: Grid<'_>, observer: impl Fn() -> O + Sync) 
             work();
         });
     }
-    let mut stats = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (mut stats, observer) = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(observer) = observer {
+        let (memory, findings) = observer.finish(&View { grid: &grid });
+        stats.memory = memory;
+        findings.into_iter().for_each(|finding| grid.add(finding));
+    }
     stats.time = grid.started.elapsed();
     let findings = grid.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
     let outcome = if findings.has(FindingKind::Unsupported) {

@@ -14,9 +14,10 @@ use crate::machine::cta::Cta;
 use crate::machine::fault::place;
 use crate::machine::grid::Task;
 use crate::machine::random::Random;
-use crate::machine::warp::{Group, Wait, Warp};
+use crate::machine::warp::{Group, ROOT, Wait, Warp};
 use crate::machine::worker::Worker;
 use crate::observer::Observer;
+use crate::tools::{Event, Wants};
 
 /// Warp instructions a warp runs before the next one of its block gets a turn.
 const WARP_SLICE: u64 = 10_000;
@@ -89,7 +90,9 @@ impl<O: Observer> Worker<'_, O> {
             self.grid.begin(&mut cta, index, rank, again);
             self.spend(cta.bytes() / BYTES);
             if O::ACTIVE {
-                self.observer.block_started(cta.index);
+                self.observer.prepare(&mut cta.parts);
+                let event = Event::BlockStarted { block: cta.index, shared: self.grid.shared_bytes };
+                self.tell_of(&mut cta, &event);
             }
             blocks.push(cta);
         }
@@ -155,11 +158,15 @@ impl<O: Observer> Worker<'_, O> {
         let end = self.run_block(cta, peers);
         if let End::Finished = end {
             self.stats.blocks += 1;
-            if let Some(watcher) = self.observer.watcher() {
-                watcher.block_finished(cta.index);
-            }
+            self.tell_of(cta, &Event::BlockFinished { block: cta.index });
         }
         end
+    }
+
+    /// Tells tools of a block.
+    fn tell_of(&mut self, cta: &mut Cta, event: &Event<'_>) {
+        let peers = Peers::default();
+        Machine { worker: self, cta, peers, index: 0, until_whole: false }.tell(Wants::BLOCKS, ROOT, event);
     }
 
     /// Whether other blocks could run now: of the cluster, or of others.

@@ -8,8 +8,6 @@ use crate::lanes::LaneMask;
 pub(crate) struct BlockBarrier {
     /// Lanes of each warp that have arrived.
     pub(crate) arrived: Vec<LaneMask>,
-    /// The instruction by which the first of them arrived, for synccheck.
-    pub(crate) first: Vec<u32>,
     /// Thread count asked for; `None` means all threads of the block.
     pub(crate) expected: Option<u32>,
     /// What arrived: reductions cannot mix with `sync` and `arrive`.

@@ -55,6 +55,7 @@ impl Cluster {
 }
 
 /// The other blocks of the cluster of a block that runs, by rank: those before it, and those after it.
+#[derive(Default)]
 pub(crate) struct Peers<'a> {
     before: &'a mut [Box<Cta>],
     after: &'a mut [Box<Cta>],

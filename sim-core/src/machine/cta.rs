@@ -5,7 +5,7 @@ use super::warp::{Wait, Warp};
 use crate::code::Code;
 use crate::lanes::Row;
 use crate::launch::Dim3;
-use crate::memory::Written;
+use crate::tools::BlockParts;
 
 /// Barriers a block has (ISA 9.7.13.1).
 pub(crate) const BARRIERS: usize = 16;
@@ -22,8 +22,8 @@ pub(crate) struct Cta {
     pub barriers: [BlockBarrier; BARRIERS],
     /// Barriers at which something has arrived since they last completed.
     pub open_barriers: u16,
-    /// Which bytes of shared memory were written; empty without initcheck.
-    pub shared_written: Written,
+    /// What tools keep of it.
+    pub parts: BlockParts,
     /// A thread of it faulted: what happens to the others is only a consequence.
     pub faulted: bool,
     /// Time: warp instructions run, and what reading the clock costs.
@@ -85,7 +85,7 @@ impl Cta {
     pub(crate) fn empty(&mut self) {
         self.warps.iter_mut().for_each(Warp::empty);
         self.shared.reset(0);
-        self.shared_written = Written::default();
+        self.parts = BlockParts::default();
     }
 
     /// Bytes that its buffers take.

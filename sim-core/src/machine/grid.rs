@@ -116,7 +116,7 @@ impl<'a> Grid<'a> {
         began: Instant,
     ) -> Grid<'a> {
         let jobs = match options.jobs {
-            _ if options.watcher.is_some() => 1,
+            _ if options.tools.iter().any(|tool| tool.is_ordered()) => 1,
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
             jobs => jobs,
         };

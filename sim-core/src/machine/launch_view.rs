@@ -1,10 +1,10 @@
-//! What a watcher may ask about a launch, to say what it found.
+//! What a tool may ask about a launch, to say what it found.
 
 use super::fault::place;
 use super::grid::Grid;
 use crate::event::Memory;
 use crate::finding::{CodePlace, ThreadId};
-use crate::watch::LaunchView;
+use crate::tools::LaunchView;
 use crate::window;
 
 /// A launch that is over.

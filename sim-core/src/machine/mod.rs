@@ -11,13 +11,13 @@ pub(crate) mod kept;
 pub(crate) mod launch_view;
 pub(crate) mod random;
 mod start;
+mod tell;
 pub(crate) mod warp;
 pub(crate) mod weak;
 pub(crate) mod worker;
 
 use crate::lanes::Registers;
 use crate::observer::Observer;
-use crate::watch::WarpId;
 use cluster::Peers;
 use cta::Cta;
 use fault::Fault;
@@ -47,11 +47,6 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
     #[inline(always)]
     pub(crate) fn warp_mut(&mut self) -> &mut Warp {
         &mut self.cta.warps[self.index]
-    }
-
-    /// What watchers call this warp.
-    pub(crate) fn warp_id(&self) -> WarpId {
-        WarpId { block: self.cta.index, warp: self.index as u32 }
     }
 
     /// Weak memory, with [`RunOptions::weak`](crate::RunOptions::weak): then the interpreter that tools watch runs.

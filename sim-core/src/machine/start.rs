@@ -5,7 +5,6 @@ use super::grid::Grid;
 use super::warp::Warp;
 use crate::lanes::{LaneMask, Row};
 use crate::launch::Dim3;
-use crate::memory::Written;
 
 impl Grid<'_> {
     /// Makes `cta` the block of a rank in a cluster, before its first instruction. `again`: it was another block of this
@@ -37,9 +36,6 @@ impl Grid<'_> {
             self.fill_specials(cta, at, again);
         }
         cta.shared.reset(self.shared_bytes);
-        if self.options.initcheck {
-            cta.shared_written = Written::none(u64::from(self.shared_bytes));
-        }
         while cta.open_barriers != 0 {
             cta.barriers[cta.open_barriers.trailing_zeros() as usize].reset();
             cta.open_barriers &= cta.open_barriers - 1;

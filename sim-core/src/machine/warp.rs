@@ -95,8 +95,6 @@ pub(crate) struct Warp {
     pub predicates: Vec<LaneMask>,
     /// Local memory: word `w` of lane `l` is `local[w].0[l]`.
     pub local: Vec<Row>,
-    /// For each byte of local memory, lanes that wrote it; empty without initcheck.
-    pub local_written: Vec<LaneMask>,
     pub frames: Vec<Frame>,
     /// The first free one.
     free_frame: Option<FrameId>,
@@ -140,7 +138,6 @@ impl Warp {
         self.predicates.resize(kernel.predicates as usize, 0);
         self.predicates[0] = LaneMask::MAX;
         self.local.clear();
-        self.local_written.clear();
         self.frames.clear();
         self.frames.push(Frame {
             function: 0,

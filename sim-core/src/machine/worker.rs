@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::cta::Cta;
 use super::grid::Grid;
-use super::launch_view::View;
 use super::random::Random;
 use crate::launch::Stats;
 use crate::matrix::tile::Tile;
@@ -66,15 +65,19 @@ impl<'g, O: Observer> Worker<'g, O> {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Stats {
-        self.stats.memory = self.observer.memory();
+    /// What it executed, and its part of the tools.
+    pub(crate) fn finish(self) -> (Stats, O) {
         self.grid.kernel.keep(&self.snapshot, self.indices, &self.hints);
         self.spare.into_iter().for_each(|cta| self.grid.blocks.give(cta));
-        if let Some(watcher) = self.observer.watcher() {
-            let found = watcher.finish(&View { grid: self.grid });
-            found.into_iter().for_each(|finding| self.grid.add(finding));
+        (self.stats, self.observer)
+    }
+
+    /// Looks at the allocations again, if some came or went.
+    pub(crate) fn look_again(&mut self) {
+        if self.grid.memory.is_stale(&self.snapshot) {
+            self.snapshot = self.grid.memory.snapshot();
+            self.hints.fill(Hint::NONE);
         }
-        self.stats
     }
 
     /// Accounts for instructions; false when a limit ends the launch.

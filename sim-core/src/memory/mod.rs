@@ -12,4 +12,4 @@ pub(crate) use cell::Cells;
 pub(crate) use global::{Allocation, AllocationKind, GlobalMemory, Snapshot, State};
 pub(crate) use hint::Hint;
 pub(crate) use wide::{Wide, load_double, store_double};
-pub(crate) use written::Written;
+pub use written::Written;

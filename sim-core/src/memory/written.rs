@@ -2,15 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// One bit a byte.
+/// Which bytes of a memory were ever written: one bit a byte.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub struct Written {
     bits: Vec<AtomicU64>,
 }
 
 impl Written {
     /// Nothing written of so many bytes.
-    pub(crate) fn none(bytes: u64) -> Written {
+    pub fn none(bytes: u64) -> Written {
         Written { bits: (0..bytes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect() }
     }
 
@@ -28,21 +28,21 @@ impl Written {
     }
 
     /// Marks a range as written.
-    pub(crate) fn set(&self, at: u64, bytes: u64) {
+    pub fn set(&self, at: u64, bytes: u64) {
         self.words(at, bytes, |word, mask| {
             word.fetch_or(mask, Relaxed);
         });
     }
 
     /// Marks a range as not written.
-    pub(crate) fn clear(&self, at: u64, bytes: u64) {
+    pub fn clear(&self, at: u64, bytes: u64) {
         self.words(at, bytes, |word, mask| {
             word.fetch_and(!mask, Relaxed);
         });
     }
 
     /// Whether all bytes of a range were written.
-    pub(crate) fn all(&self, at: u64, bytes: u64) -> bool {
+    pub fn all(&self, at: u64, bytes: u64) -> bool {
         let mut all = true;
         self.words(at, bytes, |word, mask| all &= word.load(Relaxed) & mask == mask);
         all

@@ -17,6 +17,7 @@ use crate::machine::fault::Fault;
 use crate::machine::warp::FrameId;
 use crate::memory::{AllocationKind, Hint, State, window};
 use crate::observer::Observer;
+use crate::tools::{Event, Wants};
 
 /// Lowest and highest address, and all address bits that differ from zero, over some lanes.
 #[inline(always)]
@@ -379,10 +380,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn locate_slowly(&mut self, at: At<'_>, addresses: &Addresses) -> Checked<(usize, LaneMask)> {
         let bytes = u64::from(at.access.bytes());
         self.aligned(at, addresses, "")?;
-        if self.worker.grid.memory.is_stale(&self.worker.snapshot) {
-            self.worker.snapshot = self.worker.grid.memory.snapshot();
-            self.worker.hints.fill(Hint::NONE);
-        }
+        self.worker.look_again();
         let table = self.worker.snapshot.table.clone();
         let first = addresses[at.lanes.trailing_zeros() as usize];
         let index = table.at_or_below(first);
@@ -623,7 +621,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(())
     }
 
-    /// An access as observers see it.
+    /// An access as tools see it.
     #[inline(always)]
     pub(crate) fn event<'e>(
         &self,
@@ -651,18 +649,12 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
     }
 
-    /// Tells the observer of an access that may happen.
+    /// Tells tools of a load or store that may happen.
     #[inline(always)]
     pub(crate) fn observe(&mut self, memory: Memory, at: At<'_>, addresses: &Addresses, shape: Shape) {
-        if O::ACTIVE {
-            let event = self.event(memory, at, addresses, shape);
-            if let Some((lanes, text)) = self.worker.observer.access(&event) {
-                let fault = Fault::new(FindingKind::UninitializedRead, lanes, text);
-                self.worker.grid.report(self.cta, self.index, at.frame, at.position, fault);
-            }
-            if self.worker.grid.options.initcheck {
-                self.initcheck(memory, at, addresses, shape);
-            }
+        if self.wants(Wants::ACCESSES) {
+            let access = self.event(memory, at, addresses, shape);
+            self.tell_of(Wants::ACCESSES, at.frame, at.peer, &Event::Access(&access));
         }
     }
 }

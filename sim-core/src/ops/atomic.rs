@@ -18,6 +18,7 @@ use crate::machine::fault::Fault;
 use crate::memory::window;
 use crate::numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64, mbarrier};
 use crate::observer::Observer;
+use crate::tools::{Event, Wants};
 
 /// `.add.f64`, with the device's choice among NaN: in global memory the operand before the old value,
 /// unchanged; elsewhere (a loop on the processor) the sum `b + old`.
@@ -326,7 +327,6 @@ impl<O: Observer> Machine<'_, '_, O> {
         while rest.lanes != 0 {
             let (index, lanes) = self.locate(rest, addresses)?;
             let now = At { lanes, ..at };
-            self.observe(Memory::Global, now, addresses, Shape::Any);
             let grid = self.worker.grid;
             let allocation = &self.worker.snapshot.table.list[index];
             let slots = &grid.code.slots;
@@ -358,9 +358,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         let mut rest = at.lanes;
         while rest != 0 {
             let now = self.locate_shared(At { lanes: rest, ..at }, addresses)?;
-            self.observe(Memory::Shared, now, addresses, Shape::Any);
-            if self.worker.grid.options.synccheck {
-                self.check_mbarriers(registers, now, atomic, addresses);
+            if self.wants(Wants::MBARRIERS) {
+                self.tell_of_mbarriers(registers, now, atomic, addresses);
             }
             let slots = &self.worker.grid.code.slots;
             let mut view = ByteView { bytes: self.shared_bytes(now.peer) };
@@ -371,7 +370,23 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(())
     }
 
-    /// Tells the observer what came of it.
+    /// Tells tools of operations on mbarrier objects.
+    fn tell_of_mbarriers(
+        &mut self,
+        registers: &Registers,
+        at: At<'_>,
+        atomic: &Atomic,
+        addresses: &[u64; 32],
+    ) {
+        let AtomicOp::Mbarrier(op) = atomic.op else { return };
+        let Some(operand) = atomic.slots(&self.worker.grid.code.slots).get(1) else { return };
+        let operands = &registers.read::<u32>(operand.slot);
+        let (warp, lanes, position) = (self.warp_id(), at.lanes, at.position);
+        let event = Event::Mbarrier { warp, lanes, op, addresses, operands, position };
+        self.tell_of(Wants::MBARRIERS, at.frame, at.peer, &event);
+    }
+
+    /// Tells tools of an atomic that is done.
     #[inline(always)]
     fn atomic_done(
         &mut self,
@@ -381,11 +396,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         addresses: &[u64; 32],
         writing: LaneMask,
     ) {
-        if O::ACTIVE {
-            let mut event = self.event(memory, at, addresses, Shape::Any);
-            event.kind = if atomic.returns { AccessKind::Atomic } else { AccessKind::Reduction };
-            event.writing = writing;
-            self.worker.observer.atomic_done(&event);
+        if self.wants(Wants::ACCESSES) {
+            let mut access = self.event(memory, at, addresses, Shape::Any);
+            access.kind = if atomic.returns { AccessKind::Atomic } else { AccessKind::Reduction };
+            access.writing = writing;
+            self.tell_of(Wants::ACCESSES, at.frame, at.peer, &Event::Access(&access));
         }
     }
 
@@ -397,11 +412,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         addresses: &[u64; 32],
     ) -> Checked {
         self.check_local(at, addresses)?;
-        self.observe(Memory::Local, at, addresses, Shape::Any);
         let slots = &self.worker.grid.code.slots;
         let index = self.index;
         let mut view = LocalView { rows: &mut self.cta.warps[index].local };
-        run(&mut view, registers, slots, at, atomic, false, addresses, 0);
+        let writing = run(&mut view, registers, slots, at, atomic, false, addresses, 0);
+        self.atomic_done(Memory::Local, at, atomic, addresses, writing);
         Ok(())
     }
 }

@@ -9,8 +9,9 @@ use crate::machine::Machine;
 use crate::machine::barrier::BlockBarrier;
 use crate::machine::cta::BARRIERS;
 use crate::machine::fault::Fault;
-use crate::machine::warp::{Group, Wait, Warp};
+use crate::machine::warp::{Group, ROOT, Wait, Warp};
 use crate::observer::Observer;
+use crate::tools::{Event, Wants};
 
 /// What became of a warp that arrived.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         if self.weak().is_some() || !self.is_whole_for_barrier(self.index, active) {
             return Flow::Wait(On::Arrival(active));
         }
-        match self.arrive_whole(active, barrier, registers) {
+        match self.arrive_whole(group, active, barrier, registers) {
             Some(Arrival::Last | Arrival::GoesOn) => Flow::Next,
             Some(Arrival::Waits(id)) => {
                 group.position += 1;
@@ -103,9 +104,6 @@ impl<O: Observer> Machine<'_, '_, O> {
             state.reduction = is_reduction;
             self.cta.open_barriers |= 1 << id;
         }
-        if self.worker.grid.options.synccheck {
-            self.check_arrival(group, active, id, barrier.aligned);
-        }
         let state = &mut self.cta.barriers[id as usize];
         let again = state.arrived[index] & active;
         state.extra += again.count_ones();
@@ -115,10 +113,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         state.and &= values == active;
         state.or |= values != 0;
         let waits = barrier.kind != BarrierKind::Arrive;
-        let warp = self.warp_id();
-        if let Some(watcher) = self.worker.observer.watcher() {
-            watcher.arrived(warp, active, id as u8, waits);
-        }
+        self.tell_of_arrival(group, active, barrier, id as u8);
         group.position += 1;
         if !waits {
             self.warp_mut().stop(at, group, Wait::Ready);
@@ -133,6 +128,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// something is special.
     pub(crate) fn arrive_whole(
         &mut self,
+        group: &Group,
         lanes: LaneMask,
         barrier: &Barrier,
         registers: &Registers,
@@ -170,10 +166,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
         };
         let waits = barrier.kind != BarrierKind::Arrive;
-        let warp = self.warp_id();
-        if let Some(watcher) = self.worker.observer.watcher() {
-            watcher.arrived(warp, lanes, id, waits);
-        }
+        self.tell_of_arrival(group, lanes, barrier, id);
         if complete {
             self.release(usize::from(id));
             return Some(Arrival::Last);
@@ -181,11 +174,29 @@ impl<O: Observer> Machine<'_, '_, O> {
         Some(if waits { Arrival::Waits(id) } else { Arrival::GoesOn })
     }
 
+    /// Whether all live lanes of a warp are here.
+    #[inline(always)]
+    pub(crate) fn is_whole_for_barrier(&self, index: usize, active: LaneMask) -> bool {
+        active == self.cta.warps[index].live()
+    }
+
+    /// Tells tools that lanes arrive.
+    #[inline(always)]
+    fn tell_of_arrival(&mut self, group: &Group, lanes: LaneMask, barrier: &Barrier, id: u8) {
+        let event = Event::Arrived {
+            warp: self.warp_id(),
+            lanes,
+            barrier: id,
+            waits: barrier.kind != BarrierKind::Arrive,
+            aligned: barrier.aligned,
+            position: group.position,
+        };
+        self.tell(Wants::BARRIERS, group.frame, &event);
+    }
+
     /// Number and count of a barrier that only waits, or does not; `None` if something is special.
     fn plain(&self, lanes: LaneMask, barrier: &Barrier, registers: &Registers) -> Option<(u8, Option<u32>)> {
-        if !matches!(barrier.kind, BarrierKind::Sync | BarrierKind::Arrive)
-            || self.worker.grid.options.synccheck
-        {
+        if !matches!(barrier.kind, BarrierKind::Sync | BarrierKind::Arrive) {
             return None;
         }
         let first = lanes.trailing_zeros() as usize & 31;
@@ -215,16 +226,11 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// Releases the threads that wait at a barrier.
     fn release(&mut self, id: usize) {
         self.worker.stats.barriers += 1;
-        if O::ACTIVE {
+        if self.wants(Wants::BARRIERS) {
             let come = &self.cta.barriers[id].arrived;
             let everybody = self.cta.warps.iter().zip(come).all(|(warp, &come)| warp.live() & !come == 0);
-            let block = self.cta.index;
-            if let Some(watcher) = self.worker.observer.watcher() {
-                watcher.barrier_completed(block, id as u8, everybody);
-            }
-        }
-        if self.worker.grid.options.synccheck {
-            self.check_completion(id);
+            let event = Event::BarrierCompleted { block: self.cta.index, barrier: id as u8, everybody };
+            self.tell(Wants::BARRIERS, ROOT, &event);
         }
         let BlockBarrier { popc, and, or, reduction, .. } = self.cta.barriers[id];
         self.cta.barriers[id].reset();

@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::{FrameId, Group, MAX_LOCAL_BYTES, ROOT, Wait};
 use crate::observer::Observer;
+use crate::tools::{Event, Wants};
 
 /// What a call counts as, of the instructions between two looks at the clock: memory may grow.
 const CALL: u64 = 64;
@@ -158,18 +159,15 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
     }
 
-    /// Notes for initcheck that a parameter was given its value.
+    /// Tells tools that a parameter was given its value.
     #[inline(always)]
     pub(crate) fn mark_written(&mut self, to_frame: FrameId, to: ParamSlot, lanes: LaneMask) {
-        if O::ACTIVE
-            && self.worker.grid.options.initcheck
+        if self.wants(Wants::PARAMETERS)
             && let ParamSlot::Local { offset, size } = to
         {
-            let warp = self.warp_mut();
-            let start = (warp.frame(to_frame).local_start + offset) as usize;
-            let end = warp.local_written.len().max(start + size as usize);
-            warp.local_written.resize(end, 0);
-            warp.local_written[start..start + size as usize].iter_mut().for_each(|written| *written |= lanes);
+            let offset = self.warp().frame(to_frame).local_start + offset;
+            let event = Event::ParameterPassed { warp: self.warp_id(), lanes, offset, bytes: size };
+            self.tell(Wants::PARAMETERS, to_frame, &event);
         }
     }
 

@@ -11,9 +11,9 @@ use crate::lanes::LaneMask;
 use crate::machine::Machine;
 use crate::machine::cta::Cta;
 use crate::machine::fault::Fault;
-use crate::machine::warp::{Group, Wait};
+use crate::machine::warp::{Group, ROOT, Wait};
 use crate::observer::Observer;
-use crate::watch::WarpId;
+use crate::tools::{Event, Wants, WarpId};
 
 impl<O: Observer> Machine<'_, '_, O> {
     pub(crate) fn cluster_barrier(&mut self, group: &mut Group, active: LaneMask, step: ClusterStep) -> Flow {
@@ -32,10 +32,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         if order == MemOrder::Release {
             fence(Ordering::Release);
         }
-        let id = self.warp_id();
-        if let Some(watcher) = self.worker.observer.watcher() {
-            watcher.arrived_at_cluster(id, active, order);
-        }
+        let event = Event::ClusterArrived { warp: self.warp_id(), lanes: active, order };
+        self.tell(Wants::BARRIERS, group.frame, &event);
         let warp = self.warp_mut();
         warp.cluster_arrived |= active;
         warp.cluster_owing |= active;
@@ -54,7 +52,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         let rest = active & !waits & !without;
         if rest != 0 {
-            self.tell_of_cluster(self.index, rest);
+            self.tell_of_cluster(self.warp_id(), rest);
         }
         if waits == 0 {
             return Flow::Next;
@@ -74,29 +72,24 @@ impl<O: Observer> Machine<'_, '_, O> {
             return;
         }
         self.worker.stats.barriers += 1;
-        let watched = self.worker.observer.watcher().is_some();
+        let heard = self.wants(Wants::BARRIERS);
         let mut told: Vec<(WarpId, LaneMask)> = Vec::new();
         for cta in std::iter::once(&mut *self.cta).chain(self.peers.iter_mut()) {
             for (index, warp) in cta.warps.iter_mut().enumerate() {
                 warp.cluster_arrived = 0;
                 for group in warp.groups.iter_mut().filter(|group| group.wait == Wait::Cluster) {
                     group.wait = Wait::Ready;
-                    if watched {
+                    if heard {
                         told.push((WarpId { block: cta.index, warp: index as u32 }, group.lanes));
                     }
                 }
             }
         }
-        if let Some(watcher) = self.worker.observer.watcher() {
-            told.into_iter().for_each(|(warp, lanes)| watcher.waited_for_cluster(warp, lanes));
-        }
+        told.into_iter().for_each(|(warp, lanes)| self.tell_of_cluster(warp, lanes));
     }
 
-    /// Tells a watcher of lanes for which the barrier was complete when they came to wait.
-    fn tell_of_cluster(&mut self, warp: usize, lanes: LaneMask) {
-        let id = WarpId { block: self.cta.index, warp: warp as u32 };
-        if let Some(watcher) = self.worker.observer.watcher() {
-            watcher.waited_for_cluster(id, lanes);
-        }
+    /// Tells tools of lanes for which the barrier is complete.
+    fn tell_of_cluster(&mut self, warp: WarpId, lanes: LaneMask) {
+        self.tell(Wants::BARRIERS, ROOT, &Event::ClusterWaited { warp, lanes });
     }
 }

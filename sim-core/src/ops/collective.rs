@@ -12,8 +12,9 @@ use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
-use crate::machine::warp::{Group, Wait};
+use crate::machine::warp::{Group, ROOT, Wait};
 use crate::observer::Observer;
+use crate::tools::{Event, Wants};
 
 /// What lanes bring to an operation, and what they get.
 struct Exchange {
@@ -226,13 +227,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(false)
     }
 
-    /// Tells a watcher that lanes have met.
+    /// Tells tools that lanes have met.
     fn met(&mut self, kind: WarpOpKind, lanes: LaneMask) {
-        let warp = self.warp_id();
-        if kind == WarpOpKind::Sync
-            && let Some(watcher) = self.worker.observer.watcher()
-        {
-            watcher.warp_synchronized(warp, lanes);
+        if kind == WarpOpKind::Sync {
+            let event = Event::WarpSynchronized { warp: self.warp_id(), lanes };
+            self.tell(Wants::WARPS, ROOT, &event);
         }
     }
 

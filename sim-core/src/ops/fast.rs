@@ -21,6 +21,7 @@ use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
 use crate::machine::Machine;
 use crate::memory::window;
 use crate::observer::Observer;
+use crate::tools::{Event, Wants, WarpRanges};
 #[cfg(target_arch = "x86_64")]
 use vector::{Avx2, Avx512};
 use vector::{HALF, HALF_FULL, Plain, Vectors, get, halves, set, splat};
@@ -51,7 +52,7 @@ fn patterns(lanes: LaneMask, unit: LaneMask, same: impl FnOnce() -> LaneMask) ->
     Some([pattern(0)?, pattern(1)?])
 }
 
-/// What an observer is told of a warp's addresses.
+/// What tools are told of a warp's addresses.
 #[inline(always)]
 fn shape(lanes: LaneMask, patterns: [Pattern; 2]) -> Shape {
     let [a, b] = patterns.map(|pattern| pattern == Pattern::Unit);
@@ -165,15 +166,20 @@ unsafe fn transfer<
         if !fine {
             return false;
         }
-        if O::ACTIVE {
+        if machine.wants(Wants::ACCESSES) {
             let shape = shape(lanes, patterns);
-            let told = matches!(shape, Shape::Halves(..)) && !machine.worker.grid.options.initcheck && {
-                let starts = own.map(|offset| offset.wrapping_add(range.base));
-                let consecutive = patterns.map(|pattern| pattern == Pattern::Unit);
-                let bytes = at.access.bytes();
-                machine.worker.observer.halves(memory, at.direction.kind(), bytes, starts, consecutive)
-            };
-            if !told {
+            if matches!(shape, Shape::Halves(..)) && machine.worker.observer.ranges_suffice() {
+                let ranges = WarpRanges {
+                    memory,
+                    kind: at.direction.kind(),
+                    bytes: at.access.bytes(),
+                    starts: own.map(|offset| offset.wrapping_add(range.base)),
+                    consecutive: patterns.map(|pattern| pattern == Pattern::Unit),
+                    position: at.position,
+                    warp: machine.warp_id(),
+                };
+                machine.tell(Wants::ACCESSES, at.frame, &Event::Ranges(&ranges));
+            } else {
                 // SAFETY: as above. Not by the closure, which is not compiled for the level.
                 let addresses = unsafe { addresses_of::<WIDE>(address, offset) };
                 machine.observe(memory, *at, &addresses, shape);
@@ -215,7 +221,7 @@ unsafe fn transfer<
     if bad & lanes != 0 {
         return false;
     }
-    if O::ACTIVE {
+    if machine.wants(Wants::ACCESSES) {
         machine.observe(memory, *at, &all(), Shape::Any);
     }
     // SAFETY: the active lanes are inside.
@@ -260,7 +266,7 @@ unsafe fn body<O: Observer, V: Vectors, const STORE: bool, const SIZE: u64, cons
         };
     }
     let range = match (access.space, access.address_rows) {
-        // Observers would take it for global memory.
+        // Tools would take it for global memory.
         (AccessSpace::Shared, 2) if O::ACTIVE => return false,
         (AccessSpace::Shared, 2) => machine.shared_range(),
         (AccessSpace::Shared, _) => {

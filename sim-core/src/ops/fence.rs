@@ -8,11 +8,13 @@ use super::flow::Flow;
 use crate::code::CopyStep;
 use crate::lanes::LaneMask;
 use crate::machine::Machine;
+use crate::machine::warp::Group;
 use crate::observer::Observer;
+use crate::tools::{Event, Wants};
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// A fence of the host, which is stronger than any of a device.
-    pub(crate) fn fence(&mut self, active: LaneMask, order: MemOrder, scope: Scope) -> Flow {
+    pub(crate) fn fence(&mut self, group: &Group, active: LaneMask, order: MemOrder, scope: Scope) -> Flow {
         fence(match order {
             MemOrder::Sc => Ordering::SeqCst,
             MemOrder::Acquire => Ordering::Acquire,
@@ -22,19 +24,15 @@ impl<O: Observer> Machine<'_, '_, O> {
         if self.weak().is_some() {
             self.weak_fence(active, order, scope);
         }
-        let warp = self.warp_id();
-        if let Some(watcher) = self.worker.observer.watcher() {
-            watcher.fence(warp, active, order, scope);
-        }
+        let event = Event::Fence { warp: self.warp_id(), lanes: active, order, scope };
+        self.tell(Wants::FENCES, group.frame, &event);
         Flow::Next
     }
 
     /// Asynchronous copies are grouped or waited for; they are done already.
-    pub(crate) fn copy_step(&mut self, active: LaneMask, step: CopyStep) -> Flow {
-        let warp = self.warp_id();
-        if let Some(watcher) = self.worker.observer.watcher() {
-            watcher.copies(warp, active, step);
-        }
+    pub(crate) fn copy_step(&mut self, group: &Group, active: LaneMask, step: CopyStep) -> Flow {
+        let event = Event::Copies { warp: self.warp_id(), lanes: active, step };
+        self.tell(Wants::COPIES, group.frame, &event);
         Flow::Next
     }
 }

@@ -13,14 +13,12 @@ mod copy;
 mod fast;
 mod fence;
 pub(crate) mod flow;
-mod initcheck;
 mod masks;
 mod matrix;
 mod printf;
 mod runtime;
 mod shared;
 mod special;
-mod synccheck;
 mod view;
 mod weak;
 
@@ -86,8 +84,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             Action::ClusterBarrier(step) => self.cluster_barrier(group, active, *step),
             Action::Warp(op) => self.warp_operation(registers, group, active, op),
             Action::Copy(index) => self.operate_copy(registers, group, active, *index),
-            Action::Copies(step) => self.copy_step(active, *step),
-            Action::Fence(order, scope) => self.fence(active, *order, *scope),
+            Action::Copies(step) => self.copy_step(group, active, *step),
+            Action::Fence(order, scope) => self.fence(group, active, *order, *scope),
             Action::Matrix(index) => match self.matrix(registers, group, active, *index) {
                 Ok(true) => self.spent(group, HEAVY),
                 Ok(false) => Flow::Wait(On::Members(self.warp().live())),

@@ -7,7 +7,6 @@ use super::at::Checked;
 use super::masks::each_lane;
 use super::printf;
 use crate::code::{ParamSlot, RuntimeFunction};
-use crate::event::Memory;
 use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers};
 use crate::machine::Machine;
@@ -16,6 +15,7 @@ use crate::machine::heap::FreeError;
 use crate::machine::warp::{FrameId, Group};
 use crate::memory::{AllocationKind, window};
 use crate::observer::Observer;
+use crate::tools::{Event, Wants};
 
 /// Longest string that a message takes from a kernel's memory.
 const MAX_STRING: usize = 4096;
@@ -84,12 +84,12 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let heap = self.worker.grid.heap;
                 each_lane(lanes, |lane| results[lane] = heap.malloc(sizes[lane]).unwrap_or(0));
                 let got = (0..32).fold(0, |got, lane| got | u32::from(results[lane] != 0) << lane);
-                if O::ACTIVE && self.worker.grid.options.initcheck {
-                    each_lane(lanes & got, |lane| self.forget(results[lane], sizes[lane]));
-                }
-                if let Some(watcher) = self.worker.observer.watcher() {
+                if self.wants(Wants::ALLOCATIONS) {
+                    // The heap may be new, too.
+                    self.worker.look_again();
                     each_lane(lanes & got, |lane| {
-                        watcher.renewed(Memory::Global, results[lane], sizes[lane])
+                        let event = Event::Allocated { address: results[lane], bytes: sizes[lane] };
+                        self.tell(Wants::ALLOCATIONS, group.frame, &event);
                     });
                 }
             }

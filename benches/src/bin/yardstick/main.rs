@@ -1,5 +1,5 @@
 //! Prints the yardstick's table: every kernel natively and on the simulator, in one run. With `--rates`
-//! a second table instead: rates by kind of instruction, and the cost of observers.
+//! a second table instead: rates by kind of instruction, and the cost of tools.
 
 mod rates;
 
@@ -28,7 +28,7 @@ struct Arguments {
     /// Only kernels whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
-    /// Rates by kind of instruction, and the cost of observers, instead; one worker.
+    /// Rates by kind of instruction, and the cost of tools, instead; one worker.
     #[arg(long)]
     rates: bool,
     /// Leave the native times out.

@@ -1,4 +1,4 @@
-//! The second table: rates by kind of instruction, and the cost of observers.
+//! The second table: rates by kind of instruction, and the cost of tools.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,7 +8,8 @@ use benches::rates::{Group, Loaded, Target, cases};
 use benches::{NAMES, Prepared, Size, prepare};
 use cpu_time::ProcessTime;
 use racecheck::Footprint;
-use sim_core::{DeviceConfig, LaunchReport, RunOptions, Simulator};
+use sim_core::tools::Initcheck;
+use sim_core::{DeviceConfig, LaunchReport, RunOptions, Simulator, ToolFactory};
 
 /// The best CPU time of some runs with one worker, each after `before`.
 fn best(runs: u32, mut before: impl FnMut(), mut run: impl FnMut()) -> f64 {
@@ -70,10 +71,10 @@ pub(crate) fn print(size: Size, runs: u32, only: &str) -> bool {
         );
         last = rate;
     }
-    if let Some(name) = only.strip_prefix("observers") {
-        right &= observers(size, runs, name.trim_start_matches('/'));
+    if let Some(name) = only.strip_prefix("tools") {
+        right &= tools(size, runs, name.trim_start_matches('/'));
     } else if only.is_empty() {
-        right &= observers(size, runs, "");
+        right &= tools(size, runs, "");
     }
     right
 }
@@ -109,28 +110,29 @@ impl Subject for Loaded {
     }
 }
 
-/// Prints what watching costs, on the yardstick's kernels and those that share memory.
-fn observers(size: Size, runs: u32, only: &str) -> bool {
+/// Prints what tools cost, on the yardstick's kernels and those that share memory.
+fn tools(size: Size, runs: u32, only: &str) -> bool {
     println!(
         "\n{:<24} {:>9} {:>12} {:>12} {:>12} {:>16}",
-        "Observers", "plain s", "--stats", "initcheck", "racecheck", "bytes a byte"
+        "Tools", "plain s", "--stats", "initcheck", "racecheck", "bytes a byte"
     );
     let mut right = true;
     for name in NAMES.into_iter().filter(|name| name.contains(only)) {
-        right &= observe(name, runs, false, |simulator| prepare(simulator, name, size));
+        right &= with_tools(name, runs, false, |simulator| prepare(simulator, name, size));
     }
     for case in cases() {
         if case.group == Group::Sharing && case.name.contains(only) {
-            right &= observe(case.name, runs, case.is_racy(), |simulator| case.load(simulator, size));
+            right &= with_tools(case.name, runs, case.is_racy(), |simulator| case.load(simulator, size));
         }
     }
     right
 }
 
 /// One line of the table.
-fn observe<S: Subject>(name: &str, runs: u32, racy: bool, load: impl Fn(&Simulator) -> S) -> bool {
+fn with_tools<S: Subject>(name: &str, runs: u32, racy: bool, load: impl Fn(&Simulator) -> S) -> bool {
     let time = |options: &RunOptions| {
-        let config = DeviceConfig { track_initialization: options.initcheck, ..DeviceConfig::h200() };
+        let tracks = options.tools.iter().any(|tool| tool.tracks_initialization());
+        let config = DeviceConfig { track_initialization: tracks, ..DeviceConfig::h200() };
         let simulator = Simulator::new(config);
         let subject = load(&simulator);
         let seconds = best(
@@ -145,8 +147,8 @@ fn observe<S: Subject>(name: &str, runs: u32, racy: bool, load: impl Fn(&Simulat
     };
     let plain = RunOptions { jobs: 1, ..RunOptions::default() };
     let counting = RunOptions { count_memory: true, ..plain.clone() };
-    let checking = RunOptions { initcheck: true, ..plain.clone() };
-    let races = RunOptions { watcher: Some(racecheck::watcher()), ..plain.clone() };
+    let checking = RunOptions { tools: vec![ToolFactory::new(|_| Initcheck)], ..plain.clone() };
+    let races = RunOptions { tools: vec![racecheck::tool()], ..plain.clone() };
     let [(plain, a), (counting, b), (checking, c), (races, d)] =
         [plain, counting, checking, races].map(|options| time(&options));
     let right = a && b && c && d;
@@ -156,10 +158,10 @@ fn observe<S: Subject>(name: &str, runs: u32, racy: bool, load: impl Fn(&Simulat
     let footprint = {
         let footprint = Arc::new(Footprint::default());
         let simulator = Simulator::new(DeviceConfig::h200());
-        let watcher = Some(racecheck::measured_watcher(footprint.clone()));
+        let tools = vec![racecheck::measured_tool(footprint.clone())];
         let subject = load(&simulator);
         subject.reset(&simulator);
-        subject.run(&simulator, &RunOptions { watcher, ..RunOptions::default() });
+        subject.run(&simulator, &RunOptions { tools, ..RunOptions::default() });
         footprint.held.load(Relaxed) as f64 / footprint.touched.load(Relaxed).max(1) as f64
     };
     println!(

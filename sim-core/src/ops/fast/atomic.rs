@@ -278,7 +278,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// Does an atomic the fast way if it can; false if nothing was done.
     #[inline(always)]
     pub(crate) fn fast_atomic(&mut self, registers: &mut Registers, at: &At<'_>, atomic: &Atomic) -> bool {
-        // Observers are told more than this has.
+        // Tools are told more than this has.
         if O::ACTIVE || at.access.simple == Simple::No {
             return false;
         }

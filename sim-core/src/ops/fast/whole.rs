@@ -10,6 +10,7 @@ use crate::machine::Machine;
 use crate::memory::Wide;
 use crate::observer::Observer;
 use crate::ops::at::At;
+use crate::tools::Wants;
 
 /// 16 bytes of each lane of a half, or four words of each of four registers.
 type Block<T> = [[T; 4]; HALF];
@@ -102,7 +103,7 @@ pub(crate) unsafe fn body<O: Observer, const STORE: bool, const WORDS: usize, co
     if bad != 0 {
         return false;
     }
-    if O::ACTIVE {
+    if machine.wants(Wants::ACCESSES) {
         let addresses: [u64; WARP_SIZE] = std::array::from_fn(|lane| offsets[lane].wrapping_add(base));
         let memory = if shared { Memory::Shared } else { Memory::Global };
         machine.observe(memory, *at, &addresses, Shape::Any);

@@ -1,5 +1,5 @@
 //! Fragments and rows of matrices between registers and memory: `wmma.load`, `wmma.store`, `ldmatrix`,
-//! `stmatrix`. Every access goes the way of `ld` and `st`, so it is checked and observed like theirs.
+//! `stmatrix`. Every access goes the way of `ld` and `st`, so it is checked and told like theirs.
 
 use super::{Place, slots};
 use crate::code::{Access, AccessSpace, RegisterSlot};

@@ -1,0 +1,98 @@
+//! How tools hear of what a warp does, and what they may ask then.
+
+use super::Machine;
+use super::cta::Cta;
+use super::fault::{Fault, place};
+use super::grid::Grid;
+use super::warp::{FrameId, ROOT};
+use crate::finding::Finding;
+use crate::lanes::LaneMask;
+use crate::memory::{Snapshot, Written};
+use crate::observer::Observer;
+use crate::tools::{Context, Event, Report, Wants, WarpId};
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// What tools call this warp.
+    #[inline(always)]
+    pub(crate) fn warp_id(&self) -> WarpId {
+        WarpId { block: self.cta.index, warp: self.index as u32 }
+    }
+
+    /// Whether a tool wants to hear of something.
+    #[inline(always)]
+    pub(crate) fn wants(&self, kind: Wants) -> bool {
+        O::ACTIVE && self.worker.observer.wants().has(kind)
+    }
+
+    /// Tells tools of an event, if one wants to hear of its kind. `frame`: in which the warp executes it.
+    #[inline(always)]
+    pub(crate) fn tell(&mut self, kind: Wants, frame: FrameId, event: &Event<'_>) {
+        self.tell_of(kind, frame, None, event);
+    }
+
+    /// The same of something that is done to the shared memory of a block: the peer of this rank, or the block itself.
+    #[inline(always)]
+    pub(crate) fn tell_of(&mut self, kind: Wants, frame: FrameId, peer: Option<usize>, event: &Event<'_>) {
+        if self.wants(kind) {
+            let mut parts = std::mem::take(&mut self.home(peer).parts);
+            let worker = &mut *self.worker;
+            let here = Here {
+                grid: worker.grid,
+                cta: self.cta,
+                home: peer.and_then(|rank| self.peers.get(rank)).unwrap_or(self.cta),
+                warp: self.index,
+                frame,
+                snapshot: &worker.snapshot,
+            };
+            worker.observer.tell(kind, event, &mut parts, &here);
+            self.home(peer).parts = parts;
+        }
+    }
+
+    /// The block whose shared memory is accessed.
+    #[inline(always)]
+    fn home(&mut self, peer: Option<usize>) -> &mut Cta {
+        peer.and_then(|rank| self.peers.get_mut(rank)).unwrap_or(self.cta)
+    }
+}
+
+/// A warp that executes something.
+struct Here<'a> {
+    grid: &'a Grid<'a>,
+    cta: &'a Cta,
+    /// The block whose shared memory is accessed.
+    home: &'a Cta,
+    warp: usize,
+    frame: FrameId,
+    snapshot: &'a Snapshot,
+}
+
+impl Context for Here<'_> {
+    fn report(&self, report: Report) {
+        let Report { kind, message, notes, warp, lanes, position, other } = report;
+        let fault = Fault { kind, message, notes, lanes };
+        // Who called is known of the running warp only.
+        let frame = if warp as usize == self.warp { self.frame } else { ROOT };
+        let finding = self.grid.finding(self.cta, warp as usize, frame, position, fault);
+        let other_place = other.map(|other| place(self.grid.code, None, other));
+        self.grid.add(Finding { other_place, ..finding });
+    }
+
+    fn exited(&self, warp: u32) -> LaneMask {
+        self.cta.warps.get(warp as usize).map_or(0, |warp| warp.left())
+    }
+
+    fn shared(&self) -> &[u8] {
+        self.home.shared.bytes()
+    }
+
+    fn written(&self, address: u64, bytes: u64) -> Option<(&Written, u64)> {
+        let allocation = self.snapshot.table.find(address, bytes)?;
+        Some((allocation.written.as_ref()?, address - allocation.base))
+    }
+
+    fn describe(&self, address: u64, bytes: u64) -> Option<String> {
+        let allocation = self.snapshot.table.find(address, bytes)?;
+        Some(format!("{} bytes into {}", address - allocation.base, allocation.describe()))
+    }
+}

@@ -1,0 +1,235 @@
+//! Events: what a tool may hear of, a warp instruction at a time.
+
+use std::ops::BitOr;
+
+use isa::{MemOrder, Scope};
+
+use crate::code::CopyStep;
+use crate::event::{AccessKind, Memory, WarpAccess};
+use crate::lanes::LaneMask;
+use crate::numerics::mbarrier::MbarrierOp;
+
+/// A warp of a launch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct WarpId {
+    /// Linear index of the block in the grid.
+    pub block: u64,
+    /// Index of the warp in the block.
+    pub warp: u32,
+}
+
+/// A load or store of a full warp whose halves each access one address, or consecutive ones, without order and scope.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpRanges {
+    /// Where.
+    pub memory: Memory,
+    /// What.
+    pub kind: AccessKind,
+    /// Bytes a lane.
+    pub bytes: u32,
+    /// The address of the first lane of each half, as in [`WarpAccess::addresses`].
+    pub starts: [u64; 2],
+    /// Whether the other lanes of the half follow it; otherwise they are at the same address.
+    pub consecutive: [bool; 2],
+    /// Position of the instruction.
+    pub position: u32,
+    /// The warp.
+    pub warp: WarpId,
+}
+
+impl WarpRanges {
+    /// The address of each lane.
+    pub fn addresses(&self) -> [u64; 32] {
+        std::array::from_fn(|lane| {
+            let half = lane / 16;
+            let step = if self.consecutive[half] { u64::from(self.bytes) * (lane as u64 % 16) } else { 0 };
+            self.starts[half] + step
+        })
+    }
+
+    /// The bytes that each half touches: first address, count.
+    pub fn spans(&self) -> [(u64, u64); 2] {
+        let bytes = u64::from(self.bytes);
+        [0, 1].map(|half| (self.starts[half], if self.consecutive[half] { 16 * bytes } else { bytes }))
+    }
+}
+
+/// What a launch tells. Which of it a tool hears is its [`Tool::wants`](super::Tool::wants).
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A block is about to begin.
+    BlockStarted {
+        /// Linear index of the block in the grid.
+        block: u64,
+        /// Bytes of its shared memory, from the start of the window.
+        shared: u32,
+    },
+    /// All threads of a block have exited.
+    BlockFinished {
+        /// The block.
+        block: u64,
+    },
+    /// A warp accesses memory, and may. Loads and stores are told before they are done, atomics after.
+    Access(&'a WarpAccess<'a>),
+    /// The same, for tools that all want it so ([`Wants::RANGES`]), where it is enough.
+    Ranges(&'a WarpRanges),
+    /// Operations on mbarrier objects of the block are about to be done, those of lower lanes first.
+    Mbarrier {
+        /// The warp.
+        warp: WarpId,
+        /// Those that take part.
+        lanes: LaneMask,
+        /// What is done.
+        op: MbarrierOp,
+        /// Where, by lane: offsets into the block's shared memory.
+        addresses: &'a [u64; 32],
+        /// With which operand, by lane.
+        operands: &'a [u32; 32],
+        /// Position of the instruction.
+        position: u32,
+    },
+    /// Lanes of a warp group their asynchronous copies or wait for them. The copies are told as accesses
+    /// ([`WarpAccess::asynchronous`]).
+    Copies {
+        /// The warp.
+        warp: WarpId,
+        /// Those that take part.
+        lanes: LaneMask,
+        /// What they do.
+        step: CopyStep,
+    },
+    /// Lanes of a warp execute `fence` or `membar`.
+    Fence {
+        /// The warp.
+        warp: WarpId,
+        /// Those that take part.
+        lanes: LaneMask,
+        /// Its order.
+        order: MemOrder,
+        /// Its scope.
+        scope: Scope,
+    },
+    /// Lanes of a warp have met in a `bar.warp.sync`.
+    WarpSynchronized {
+        /// The warp.
+        warp: WarpId,
+        /// Those that met.
+        lanes: LaneMask,
+    },
+    /// Lanes of a warp arrive at a barrier of their block.
+    Arrived {
+        /// The warp.
+        warp: WarpId,
+        /// Those that arrive.
+        lanes: LaneMask,
+        /// Number of the barrier.
+        barrier: u8,
+        /// Whether they wait there or go on.
+        waits: bool,
+        /// Whether all threads of the warp must execute the same instruction.
+        aligned: bool,
+        /// Position of the instruction.
+        position: u32,
+    },
+    /// A barrier completes: those that wait there go on.
+    BarrierCompleted {
+        /// The block.
+        block: u64,
+        /// Number of the barrier.
+        barrier: u8,
+        /// No thread of the block that has not exited is missing.
+        everybody: bool,
+    },
+    /// All threads of a block that have not exited arrive at a barrier by one instruction and wait there, so that it
+    /// completes: stands for so many times [`Event::Arrived`] and one [`Event::BarrierCompleted`].
+    BarrierOfAll {
+        /// The block.
+        block: u64,
+        /// Number of the barrier.
+        barrier: u8,
+        /// Lanes by warp.
+        lanes: &'a [LaneMask],
+        /// Whether all threads of a warp must execute the same instruction.
+        aligned: bool,
+        /// Position of the instruction.
+        position: u32,
+    },
+    /// Lanes of a warp arrive at the barrier of their cluster.
+    ClusterArrived {
+        /// The warp.
+        warp: WarpId,
+        /// Those that arrive.
+        lanes: LaneMask,
+        /// Release, or relaxed.
+        order: MemOrder,
+    },
+    /// Lanes of a warp have waited for the barrier of their cluster, which is complete.
+    ClusterWaited {
+        /// The warp.
+        warp: WarpId,
+        /// Those that go on.
+        lanes: LaneMask,
+    },
+    /// Memory begins a new life (`malloc` in a kernel): what was done to it before is of no concern.
+    Allocated {
+        /// Its first address.
+        address: u64,
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// A call gives lanes of a warp a parameter in local memory.
+    ParameterPassed {
+        /// The warp.
+        warp: WarpId,
+        /// Those that call.
+        lanes: LaneMask,
+        /// Offset into their local memory.
+        offset: u32,
+        /// Bytes.
+        bytes: u32,
+    },
+}
+
+/// A set of kinds of events. The engine does nothing for those that nobody wants.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Wants(u16);
+
+impl Wants {
+    /// Nothing.
+    pub const NONE: Wants = Wants(0);
+    /// [`Event::BlockStarted`], [`Event::BlockFinished`].
+    pub const BLOCKS: Wants = Wants(1);
+    /// [`Event::Access`].
+    pub const ACCESSES: Wants = Wants(1 << 1);
+    /// With [`Wants::ACCESSES`]: [`Event::Ranges`] is enough.
+    pub const RANGES: Wants = Wants(1 << 2);
+    /// [`Event::Mbarrier`].
+    pub const MBARRIERS: Wants = Wants(1 << 3);
+    /// [`Event::Copies`].
+    pub const COPIES: Wants = Wants(1 << 4);
+    /// [`Event::Fence`].
+    pub const FENCES: Wants = Wants(1 << 5);
+    /// [`Event::WarpSynchronized`].
+    pub const WARPS: Wants = Wants(1 << 6);
+    /// [`Event::Arrived`], [`Event::BarrierCompleted`], [`Event::BarrierOfAll`], [`Event::ClusterArrived`],
+    /// [`Event::ClusterWaited`].
+    pub const BARRIERS: Wants = Wants(1 << 7);
+    /// [`Event::Allocated`].
+    pub const ALLOCATIONS: Wants = Wants(1 << 8);
+    /// [`Event::ParameterPassed`].
+    pub const PARAMETERS: Wants = Wants(1 << 9);
+
+    /// Whether all of `other` are in it.
+    #[inline(always)]
+    pub const fn has(self, other: Wants) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Wants {
+    type Output = Wants;
+
+    fn bitor(self, other: Wants) -> Wants {
+        Wants(self.0 | other.0)
+    }
+}

@@ -1,0 +1,37 @@
+//! What a tool is told of a launch before it begins, and may ask about it when it is over.
+
+use isa::Dim3;
+
+use crate::event::Memory;
+use crate::finding::{CodePlace, ThreadId};
+
+/// How a launch is laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaunchShape {
+    /// Blocks.
+    pub grid: Dim3,
+    /// Threads a block.
+    pub block: Dim3,
+    /// Blocks a cluster.
+    pub cluster: Dim3,
+    /// [`RunOptions::seed`](crate::RunOptions).
+    pub seed: u64,
+}
+
+/// A launch that is over, for a tool that says what it found.
+pub trait LaunchView {
+    /// The kernel's name.
+    fn kernel(&self) -> std::sync::Arc<str>;
+
+    /// Where an instruction is, by its position.
+    fn place(&self, position: u32) -> CodePlace;
+
+    /// The line of a place in its PTX text.
+    fn line(&self, place: &CodePlace) -> u32;
+
+    /// The thread of a lane.
+    fn thread(&self, block: u64, warp: u32, lane: u32) -> ThreadId;
+
+    /// What lies at an address: the allocation or variable, and the offset in it.
+    fn describe(&self, memory: Memory, address: u64) -> String;
+}
