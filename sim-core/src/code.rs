@@ -2,12 +2,13 @@
 //!
 //! [`Inst`] is what the hot loop reads; [`Meta`] lies beside it and is read only for messages.
 
-use ptx_frontend::{FuncId, MemOrder, Module, Scope, SpecialRegister, VarId};
+use ptx_frontend::{FuncId, MemOrder, Module, RegId, Scope, SpecialRegister, VarId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 use crate::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
 pub use crate::lanes::{RegisterSlot, SlotList};
+use crate::matrix::warpgroup::Warpgroup;
 use crate::matrix::{Chunk, Multiply};
 use crate::memory::window;
 pub use crate::numerics::mbarrier::MbarrierOp;
@@ -36,6 +37,12 @@ pub struct Code {
     pub branch_tables: Vec<Vec<u32>>,
     /// Matrix instructions, by [`Action::Matrix`].
     pub matrices: Vec<Matrix>,
+    /// `wgmma.mma_async`, by [`WarpgroupStep::Multiply`].
+    pub warpgroups: Vec<Warpgroup>,
+    /// What instructions do to the registers of those, by [`Action::Touch`].
+    pub touches: Vec<Vec<Touch>>,
+    /// The registers of those, by [`Touch::register`].
+    pub accumulators: Vec<(FuncId, RegId)>,
     /// Names of unsupported operations, by [`Action::Unsupported`].
     pub unsupported: Vec<String>,
     /// Offsets of the kernel's and its callees' shared variables.
@@ -201,6 +208,10 @@ pub enum Action {
     Warp(WarpOp),
     /// `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`: index into [`Code::matrices`].
     Matrix(u32),
+    /// `wgmma`, `setmaxnreg`
+    Warpgroup(WarpgroupStep),
+    /// The next instruction touches registers of `wgmma.mma_async`: index into [`Code::touches`].
+    Touch(u32),
     /// `activemask`
     ActiveMask(Slot),
     /// Address in the local window of a frame offset.
@@ -505,6 +516,55 @@ pub enum CopyStep {
     WaitGroup(u32),
     /// `cp.async.wait_all`, or an mbarrier that will be told of it: all copies are complete.
     WaitAll,
+}
+
+/// What four warps do together (ISA 9.7.15, 9.7.19.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WarpgroupStep {
+    /// `wgmma.mma_async`: index into [`Code::warpgroups`].
+    Multiply(u32),
+    /// `wgmma.fence`
+    Fence,
+    /// `wgmma.commit_group`
+    Commit,
+    /// `wgmma.wait_group`: all groups but so many of the latest are complete.
+    Wait(u32),
+    /// `setmaxnreg`: how many registers a thread has from here on, and whether that is more than before (`.inc`).
+    Registers(u32, bool),
+}
+
+impl WarpgroupStep {
+    /// The instruction, for messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WarpgroupStep::Multiply(_) => "`wgmma.mma_async`",
+            WarpgroupStep::Fence => "`wgmma.fence`",
+            WarpgroupStep::Commit => "`wgmma.commit_group`",
+            WarpgroupStep::Wait(_) => "`wgmma.wait_group`",
+            WarpgroupStep::Registers(..) => "`setmaxnreg`",
+        }
+    }
+}
+
+/// An instruction touches a register that a `wgmma.mma_async` may be using, or will.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Touch {
+    /// Index into [`Code::accumulators`].
+    pub register: u32,
+    /// How.
+    pub kind: TouchKind,
+}
+
+/// How an instruction touches a register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TouchKind {
+    /// Reads it.
+    Read,
+    /// Writes it.
+    Write,
+    /// Gives it the value of another one, which is no access of either: compilers write such `mov`s where the registers
+    /// of the device will be the same.
+    Copy(u32),
 }
 
 /// A matrix instruction.

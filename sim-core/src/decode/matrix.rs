@@ -10,8 +10,11 @@ use crate::code::{FragmentAccess, Matrix, RowsAccess};
 use crate::lanes::{Pred, Slot};
 use crate::matrix::TileFn;
 use crate::matrix::layout::{Layout, Places, Quad, Role};
+use crate::matrix::panel::{Product, Sums};
 use crate::matrix::tile::{fp8_order, place_in_a, place_in_blocks};
-use crate::matrix::{Arithmetic, Chunk, Multiply, Operand, Sparse, per_register, registers_of};
+use crate::matrix::{
+    Arithmetic, Chunk, Multiply, Operand, PanelFns, Quick, Sparse, per_register, registers_of,
+};
 use crate::numerics::Rounding;
 
 /// A multiplication before its registers are known.
@@ -92,7 +95,25 @@ impl Decoder<'_> {
         let shape_in_tile = (if quad { 32 } else { m }, n, k as u16);
         let run = TileFn::at(self.level);
         let arithmetic = shape.arithmetic;
-        Ok(Matrix::Multiply(Box::new(Multiply { shape: shape_in_tile, a, b, c, d, sparse, arithmetic, run })))
+        let quick = self.quick(op, &shape);
+        let multiply = Multiply { shape: shape_in_tile, a, b, c, d, sparse, arithmetic, run, quick };
+        Ok(Matrix::Multiply(Box::new(multiply)))
+    }
+
+    /// The product of a dense `mma` with 16 rows, if the panel makes it: bit for bit the same.
+    fn quick(&self, op: &Op, shape: &Shape) -> Option<Quick> {
+        let [d, a, b, c] = shape.types;
+        let (16, 8, k) = shape.written else { return None };
+        let dense = op.opcode == Opcode::Mma && shape.layouts[1].count() * 32 == 16 * usize::from(k);
+        let words = (u32::from(k) * a.bits() / 32) as u8;
+        let product = Product::of(a, b, d, words).filter(|_| dense && c == d && matches!(words, 4 | 8))?;
+        let sums = match (shape.arithmetic, product.sums) {
+            (Arithmetic::Fused { step }, Sums::Fused { .. }) if step == k => product.sums,
+            (Arithmetic::Integer(satfinite), Sums::Integer(_)) => Sums::Integer(satfinite),
+            (Arithmetic::Bits { and: true }, Sums::Bits) => Sums::Bits,
+            _ => return None,
+        };
+        Some(Quick { product: Product { sums, ..product }, fns: PanelFns::at(self.level) })
     }
 
     fn fragment_access(&mut self, guard: Pred, op: &Op, operands: &[Written]) -> Result<Matrix, Refusal> {

@@ -15,6 +15,7 @@ use crate::code::*;
 use crate::lanes::{Pred, SimdLevel, Slot};
 use crate::memory::window;
 
+mod accumulators;
 mod asynchronous;
 mod compiler;
 mod contract;
@@ -30,7 +31,9 @@ mod patience;
 mod registers;
 mod rewrite;
 mod sync;
+mod warpgroup;
 
+use accumulators::Accumulators;
 use fixed::Fixed;
 use flow::Flow;
 pub(crate) use liveness::Uses;
@@ -81,6 +84,9 @@ pub(crate) fn decode_for<P: Patience>(
         branch_tables: Vec::new(),
         unsupported: Vec::new(),
         matrices: Vec::new(),
+        warpgroups: Vec::new(),
+        touches: Vec::new(),
+        accumulators: Vec::new(),
         shared,
         clustered: is_clustered(module, &reachable),
         registers: 0,
@@ -300,6 +306,9 @@ struct Decoder<'a> {
     at: u32,
     /// Floats that are converted where they are used.
     converted: FxHashMap<(u32, compiler::Part), ScalarType>,
+    /// Registers of `wgmma`, and the number of the first of them in the kernel.
+    accumulators: Accumulators,
+    first_accumulator: u32,
     /// Instructions that are another one's: an optimiser's.
     replaced: FxHashMap<u32, ptx_frontend::Op>,
 }
@@ -374,6 +383,8 @@ impl<'a> Decoder<'a> {
             most_temporaries: 0,
             at: 0,
             converted: FxHashMap::default(),
+            accumulators: Accumulators::default(),
+            first_accumulator: 0,
             replaced: FxHashMap::default(),
         }
     }
@@ -383,6 +394,11 @@ impl<'a> Decoder<'a> {
         let live = intervals(self.module, self.body, &flow, self.function.registers.len(), patience)?;
         patience.spend(self.body.instructions.len())?;
         self.fixed = self.fixed(&live);
+        self.accumulators = Accumulators::new(self.module, self.body, &flow, patience)?;
+        self.first_accumulator = self.code.accumulators.len() as u32;
+        if let Some(&CodeFunction { id, .. }) = self.code.functions.last() {
+            self.code.accumulators.extend(self.accumulators.registers.iter().map(|&register| (id, register)));
+        }
         self.allocation = Allocation::new(self.function, live, &self.fixed.places);
         let start = self.code.insts.len() as u32;
         let mut position_of_block = vec![u32::MAX; flow.blocks.len()];
@@ -394,8 +410,9 @@ impl<'a> Decoder<'a> {
                 patience.spend(1)?;
                 self.at = index;
                 self.temporaries = 0;
-                let before = self.code.insts.len();
                 let inst = self.body.instructions[index as usize];
+                self.touch(self.guard(&inst));
+                let before = self.code.insts.len();
                 if let Err(refusal) = self.instruction(&inst) {
                     self.code.insts.truncate(before);
                     self.code.meta.truncate(before);
@@ -555,6 +572,7 @@ impl<'a> Decoder<'a> {
             _ => {
                 if self.synchronisation(guard, op, operands)?
                     || self.matrix(guard, op, operands)?
+                    || self.warpgroup(guard, op, operands)?
                     || self.miscellaneous(guard, op, operands)?
                 {
                     return Ok(());

@@ -211,8 +211,7 @@ impl Decoder<'_> {
             | Opcode::Discard
             // Grids run one after the other: what they wait for is done.
             | Opcode::Griddepcontrol
-            | Opcode::Pmevent
-            | Opcode::Setmaxnreg => {
+            | Opcode::Pmevent => {
                 self.emit(guard, Action::Nothing);
             }
             Opcode::Createpolicy => {

@@ -96,6 +96,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                     self.warp_mut().stop(chosen, &group, Wait::Members(members));
                     self.complete_collectives();
                 }
+                Flow::Wait(On::Warpgroup) => {
+                    self.warp_mut().stop(chosen, &group, Wait::Warpgroup);
+                }
                 Flow::Fault(fault) => {
                     self.fault(chosen, &group, *fault);
                     self.complete_collectives();

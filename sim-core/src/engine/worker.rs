@@ -15,6 +15,7 @@ use crate::machine::fault::place;
 use crate::machine::grid::Task;
 use crate::machine::random::Random;
 use crate::machine::warp::{Group, ROOT, Wait, Warp};
+use crate::machine::warpgroup::WARPS;
 use crate::machine::worker::Worker;
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
@@ -31,6 +32,17 @@ const WAITING_TURNS: u64 = 64;
 const SWAP: u64 = 32;
 /// Bytes of a block's memory that are made ready in the time of a warp instruction.
 const BYTES: u64 = 256;
+
+/// Whom a warp waits for that waits for others of its warpgroup.
+fn missing_warps(cta: &Cta, warp: &Warp) -> String {
+    let (group, rank) = (warp.index as usize / WARPS, warp.index as usize % WARPS);
+    let missing = cta.warpgroups.get(group).map_or_else(Vec::new, |warps| {
+        let behind = warps.missing(warps.issued(rank));
+        behind.map(|rank| (WARPS * group + rank).to_string()).collect()
+    });
+    let missing = missing.join(", ");
+    format!("a warp waits for its `wgmma.mma_async`, which warps {missing} of its warpgroup do not execute")
+}
 
 /// Whether a block or a cluster is over.
 enum End {
@@ -310,6 +322,7 @@ impl<O: Observer> Worker<'_, O> {
                 }
                 Wait::Cluster if gone => None,
                 Wait::Cluster => Some((FindingKind::BarrierMismatch, cluster.explain_barrier())),
+                Wait::Warpgroup => Some((FindingKind::WarpSyncMismatch, missing_warps(cta, warp))),
                 Wait::Ready | Wait::Running => None,
             });
         }
@@ -321,12 +334,13 @@ impl<O: Observer> Worker<'_, O> {
     /// Reports where the threads of a block stand when a limit ends the launch.
     fn interrupted(&mut self, cta: &Cta) {
         let note = "threads stood here when the limit was reached";
-        self.report_groups(cta, note, |cta, _, group| {
+        self.report_groups(cta, note, |cta, warp, group| {
             let what = match group.wait {
                 Wait::Ready | Wait::Running => "still running".to_string(),
                 Wait::Barrier(id) => cta.barriers[usize::from(id)].explain(&cta.warps, id),
                 Wait::Cluster => "waiting at the barrier of the cluster".to_string(),
                 Wait::Members(members) => format!("waiting for the lanes of member mask {members:#010x}"),
+                Wait::Warpgroup => missing_warps(cta, warp),
             };
             Some((FindingKind::LimitReached, what))
         });

@@ -2,6 +2,7 @@
 
 use super::barrier::BlockBarrier;
 use super::warp::{Wait, Warp};
+use super::warpgroup::Warpgroup;
 use crate::code::Code;
 use crate::lanes::Row;
 use crate::launch::Dim3;
@@ -24,6 +25,8 @@ pub(crate) struct Cta {
     pub open_barriers: u16,
     /// What tools keep of it.
     pub parts: BlockParts,
+    /// Its warpgroups, if the kernel has instructions for them.
+    pub warpgroups: Vec<Warpgroup>,
     /// A thread of it faulted: what happens to the others is only a consequence.
     pub faulted: bool,
     /// Time: warp instructions run, and what reading the clock costs.

@@ -3,6 +3,7 @@
 use super::cta::Cta;
 use super::grid::Grid;
 use super::warp::Warp;
+use super::warpgroup::{WARPS, Warpgroup};
 use crate::lanes::{LaneMask, Row};
 use crate::launch::Dim3;
 
@@ -39,6 +40,10 @@ impl Grid<'_> {
         while cta.open_barriers != 0 {
             cta.barriers[cta.open_barriers.trailing_zeros() as usize].reset();
             cta.open_barriers &= cta.open_barriers - 1;
+        }
+        cta.warpgroups.clear();
+        if !self.code.warpgroups.is_empty() {
+            cta.warpgroups.resize_with(warps.div_ceil(WARPS), Warpgroup::default);
         }
         cta.faulted = false;
         cta.clock = 0;

@@ -5,6 +5,7 @@
 //! the layout runs first, so that groups meet soon; a group that has run long gives way to the one
 //! that waited longest, so that every lane makes progress (independent thread scheduling).
 
+use super::warpgroup::Pending;
 use crate::code::Code;
 use crate::lanes::{LaneMask, Row, WARP_SIZE};
 
@@ -21,6 +22,8 @@ pub(crate) enum Wait {
     Members(LaneMask),
     /// The barrier of the cluster. The group stands behind the instruction already.
     Cluster,
+    /// The other warps of the warpgroup. The group stands at the instruction.
+    Warpgroup,
 }
 
 /// Lanes that run together.
@@ -103,6 +106,10 @@ pub(crate) struct Warp {
     pub groups: Vec<Group>,
     /// Loads put off; weak memory only.
     pub late: Vec<Late>,
+    /// `wgmma` only.
+    pub pending: Pending,
+    /// Registers a thread, once `setmaxnreg` has changed them.
+    pub registers: Option<u32>,
     /// Lanes that exist.
     pub lanes: LaneMask,
     pub exited: LaneMask,
@@ -168,6 +175,8 @@ impl Warp {
             last_run: 0,
         });
         self.late.clear();
+        self.pending.clear();
+        self.registers = None;
         self.lanes = lanes;
         self.exited = !lanes;
         self.faulted = 0;

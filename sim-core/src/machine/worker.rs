@@ -6,6 +6,7 @@ use super::cta::Cta;
 use super::grid::Grid;
 use super::random::Random;
 use crate::launch::Stats;
+use crate::matrix::panel::Panel;
 use crate::matrix::tile::Tile;
 use crate::memory::{Hint, Snapshot, host};
 use crate::observer::Observer;
@@ -36,6 +37,7 @@ pub(crate) struct Worker<'g, O> {
     work: u64,
     /// Scratch memory of matrix instructions, from the first one on.
     pub tile: Option<Box<Tile>>,
+    pub panel: Option<Box<Panel>>,
 }
 
 /// Warp instructions between two looks at the limits.
@@ -62,6 +64,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             fuel: 0,
             work: 0,
             tile: None,
+            panel: None,
         }
     }
 

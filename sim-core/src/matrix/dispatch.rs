@@ -1,6 +1,7 @@
 //! Matrix multiplications compiled for the SIMD levels.
 
 use super::Multiply;
+use super::panel::{Panel, Product};
 use super::tile::Tile;
 use crate::lanes::SimdLevel;
 
@@ -50,5 +51,80 @@ impl TileFn {
     pub unsafe fn run(self, tile: &mut Tile, op: &Multiply) {
         // SAFETY: the caller's promise.
         unsafe { (self.0)(tile, op) }
+    }
+}
+
+/// The methods of [`Panel`] compiled for one SIMD level.
+#[derive(Clone, Copy)]
+pub struct PanelFns {
+    take_rows: unsafe fn(&mut Panel, &Product),
+    multiply: unsafe fn(&mut Panel, &Product),
+}
+
+impl std::fmt::Debug for PanelFns {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PanelFns")
+    }
+}
+
+/// A method of [`Panel`] for each SIMD level, as of [`PanelFns::at`].
+macro_rules! panel_levels {
+    ($method:ident) => {
+        mod $method {
+            use super::{Panel, Product};
+
+            // SAFETY (of the function pointers): no requirement beyond the level's features.
+            pub(super) unsafe fn baseline(panel: &mut Panel, product: &Product) {
+                panel.$method(product);
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+            pub(super) unsafe fn avx2(panel: &mut Panel, product: &Product) {
+                panel.$method(product);
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(
+                enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
+            )]
+            pub(super) unsafe fn avx512(panel: &mut Panel, product: &Product) {
+                panel.$method(product);
+            }
+        }
+    };
+}
+
+panel_levels!(take_rows);
+panel_levels!(multiply);
+
+impl PanelFns {
+    /// The versions for `level`.
+    pub fn at(level: SimdLevel) -> PanelFns {
+        match level {
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx2 => PanelFns { take_rows: take_rows::avx2, multiply: multiply::avx2 },
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx512 => PanelFns { take_rows: take_rows::avx512, multiply: multiply::avx512 },
+            _ => PanelFns { take_rows: take_rows::baseline, multiply: multiply::baseline },
+        }
+    }
+
+    /// `Panel::take_rows`
+    ///
+    /// # Safety
+    /// The CPU must support the level it was compiled for.
+    pub unsafe fn take_rows(self, panel: &mut Panel, product: &Product) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.take_rows)(panel, product) }
+    }
+
+    /// `Panel::multiply`
+    ///
+    /// # Safety
+    /// The CPU must support the level it was compiled for.
+    pub unsafe fn multiply(self, panel: &mut Panel, product: &Product) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.multiply)(panel, product) }
     }
 }

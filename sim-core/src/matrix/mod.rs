@@ -1,14 +1,19 @@
 //! Matrix instructions: what decoding binds them to, and their arithmetic on the registers of a warp.
 //!
 //! [`layout`] says which lane holds which element; [`tile`] brings the elements of a warp's registers into
-//! planes, multiplies by [`crate::numerics::mma`] and brings the result back. Nothing here knows of memory
+//! planes, multiplies by [`crate::numerics::mma`] and brings the result back; [`panel`] is quicker where fragments are the
+//! usual ones. [`warpgroup`] has what `wgmma` finds in shared memory. Nothing here knows of memory
 //! or of threads that diverge: that is `ops/matrix`.
 
 mod dispatch;
 pub mod layout;
+pub mod panel;
+mod sparse;
 pub mod tile;
+pub mod warpgroup;
 
-pub use dispatch::TileFn;
+pub use dispatch::{PanelFns, TileFn};
+pub use sparse::Selection;
 
 use ptx_frontend::ScalarType;
 
@@ -78,6 +83,17 @@ pub struct Multiply {
     pub arithmetic: Arithmetic,
     /// `tile::Tile::multiply` for the SIMD level.
     pub run: TileFn,
+    /// For fragments that [`panel`] takes: the same, quicker.
+    pub quick: Option<Quick>,
+}
+
+/// A multiplication by [`panel`].
+#[derive(Clone, Copy, Debug)]
+pub struct Quick {
+    /// What is multiplied.
+    pub product: panel::Product,
+    /// What computes it.
+    pub fns: PanelFns,
 }
 
 /// One memory access of every lane, part of a `wmma.load` or `wmma.store`.

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 
 use ptx_frontend::ScalarType;
 
-use super::{Arithmetic, Multiply, Operand, per_register};
+use super::{Arithmetic, Multiply, Operand, Selection, per_register};
 use crate::lanes::WARP_SIZE;
 use crate::numerics::mma::{self, Columns, Element, MMA_FRACTION};
 use crate::numerics::{Rounding, cvt, f16, f32 as single};
@@ -337,39 +337,6 @@ impl Kernel for Quad {
     }
 }
 
-/// Where the metadata of a sparse A says that the kept elements of a row lie in K.
-#[inline(always)]
-fn selected(op: &Multiply, metadata: &[u32; WARP_SIZE], row: usize, rows: &mut [u16; ROW]) {
-    let Some(sparse) = op.sparse else { return };
-    let (group, half) = (row & 7, row >> 3);
-    let kept = usize::from(op.shape.2) / 2;
-    let selector = usize::from(sparse.selector);
-    let per = per_register(op.a.ty);
-    // Elements that an index counts in: pairs of four bits.
-    let unit = if per == 8 { 2 } else { 1 };
-    // Elements kept of a chunk, in units; elements of a chunk, in units.
-    let (keeps, chunk) = if per == 1 { (1, 2) } else { (2, 4) };
-    let chunks = kept / unit / keeps;
-    // Threads of a group of four that hold metadata: 16 chunks of 4 bits need two of them.
-    let threads = (chunks * 2 / 8).max(1);
-    for at in 0..chunks {
-        let (thread, nibble) =
-            if per >= 4 { (half | at >> 3 << 1, at & 7) } else { (at >> 2, at & 3 | half << 2) };
-        let lane = group * 4 + (thread + selector * threads) % 4;
-        let bits = metadata[lane] >> (nibble * 4);
-        for keep in 0..keeps {
-            // One of two is named by the pair of halves that it is made of: 0b0100 or 0b1110.
-            let index = if keeps == 1 { bits >> 1 & 1 } else { bits >> (2 * keep) & 3 };
-            for part in 0..unit {
-                let k = (at * chunk + index as usize) * unit + part;
-                if let Some(to) = rows.get_mut((at * keeps + keep) * unit + part) {
-                    *to = k as u16;
-                }
-            }
-        }
-    }
-}
-
 impl Tile {
     /// All zero.
     pub fn new() -> Box<Tile> {
@@ -420,7 +387,10 @@ impl Tile {
         let stored = k >> u32::from(op.sparse.is_some());
         let mut rows = [0; ROW];
         for row in 0..m {
-            selected(op, &self.metadata, row, &mut rows);
+            if let Some(sparse) = op.sparse {
+                let (per, selector) = (per_register(op.a.ty), sparse.selector);
+                Selection { per, kept: stored, selector }.of_row(&self.metadata, row, &mut rows);
+            }
             for block in 0..n / COLUMNS {
                 let at = RowOf {
                     a: self.a.get(row * stored..(row + 1) * stored).unwrap_or(&[]),

@@ -165,8 +165,16 @@ impl<const N: usize> Columns<N> {
     /// Zeros.
     pub const ZERO: Self = Columns { significand: [0; N], exponent: [ZERO; N] };
 
+    #[inline(always)]
     fn element(&self, n: usize) -> Element {
         Element { significand: self.significand[n], exponent: self.exponent[n] }
+    }
+
+    /// Sets one; `n` is below `N`.
+    #[inline(always)]
+    pub fn set(&mut self, n: usize, element: Element) {
+        self.significand[n] = element.significand;
+        self.exponent[n] = element.exponent;
     }
 }
 
@@ -194,12 +202,34 @@ fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
+/// The factors of A in `N` sums side by side.
+pub trait Factors<const N: usize>: Copy {
+    /// That of one sum.
+    fn of(&self, n: usize) -> Element;
+}
+
+/// One row of A with `N` columns of B.
+impl<const N: usize> Factors<N> for Element {
+    #[inline(always)]
+    fn of(&self, _: usize) -> Element {
+        *self
+    }
+}
+
+/// A row of its own for each sum.
+impl<const N: usize> Factors<N> for Columns<N> {
+    #[inline(always)]
+    fn of(&self, n: usize) -> Element {
+        self.element(n)
+    }
+}
+
 /// The fused sums of one row of A with `N` columns of B, not yet rounded: NaN and infinities stand for
 /// themselves, other sums are exact. `row` finds the row of B for an element of A, by number; `c` is
 /// of [`Element::accumulator`]; `fraction` is at most [`MMA_FRACTION`].
 #[inline(always)]
-pub fn fused<'b, const N: usize>(
-    a: &[Element],
+pub fn fused<'b, const N: usize, A: Factors<N>>(
+    a: &[A],
     row: impl Fn(usize) -> &'b Columns<N>,
     c: &Columns<N>,
     fraction: u32,
@@ -211,7 +241,7 @@ pub fn fused<'b, const N: usize>(
     for (k, a) in a.iter().enumerate() {
         let b = row(k);
         for n in 0..N {
-            top[n] = top[n].max(a.exponent + b.exponent[n]);
+            top[n] = top[n].max(a.of(n).exponent + b.exponent[n]);
         }
     }
     let drop = ADDEND_FRACTION - fraction;
@@ -222,10 +252,10 @@ pub fn fused<'b, const N: usize>(
     let mut value = [0f64; N];
     for (k, a) in a.iter().enumerate() {
         let b = row(k);
-        let significand = a.significand << (ADDEND_FRACTION - 2 * ELEMENT_FRACTION);
         for n in 0..N {
-            let product = significand * b.significand[n];
-            part[n] += align(product, a.exponent + b.exponent[n], top[n], drop);
+            let a = a.of(n);
+            let significand = a.significand << (ADDEND_FRACTION - 2 * ELEMENT_FRACTION);
+            part[n] += align(significand * b.significand[n], a.exponent + b.exponent[n], top[n], drop);
         }
         if k % PART == PART - 1 {
             for n in 0..N {
@@ -243,7 +273,7 @@ pub fn fused<'b, const N: usize>(
     if special {
         for n in 0..N {
             if top[n] >= SPECIAL {
-                sums[n] = fused_special(a, |k| row(k).element(n), c.element(n));
+                sums[n] = fused_special(a.len(), |k| (a[k].of(n), row(k).element(n)), c.element(n));
             }
         }
     }
@@ -253,7 +283,7 @@ pub fn fused<'b, const N: usize>(
 /// The sum when an operand is NaN or infinite.
 #[cold]
 #[inline(never)]
-fn fused_special(a: &[Element], column: impl Fn(usize) -> Element, c: Element) -> f64 {
+fn fused_special(count: usize, factors: impl Fn(usize) -> (Element, Element), c: Element) -> f64 {
     let (mut plus, mut minus) = (false, false);
     let mut infinite = |negative: bool| if negative { minus = true } else { plus = true };
     if c.exponent == NAN {
@@ -262,8 +292,7 @@ fn fused_special(a: &[Element], column: impl Fn(usize) -> Element, c: Element) -
     if c.exponent == INFINITE {
         infinite(c.significand < 0);
     }
-    for (k, &x) in a.iter().enumerate() {
-        let y = column(k);
+    for (x, y) in (0..count).map(factors) {
         if x.exponent == NAN || y.exponent == NAN {
             return f64::NAN;
         }

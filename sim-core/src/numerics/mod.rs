@@ -47,7 +47,7 @@
 //! least 32,768 tuples of operands.
 //!
 //! Not compared, because `sm_90` does not have it: formats below 8 bits, `.f32x2`, scale factors of
-//! block formats. Not compared otherwise: `mma.m8n8k4` on `.f16`, sparse `wgmma`.
+//! block formats.
 
 pub mod approx;
 pub mod bf16;

@@ -269,7 +269,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 _ => None,
             };
             let position = self.warp().groups[at].position;
-            if matches!(code.insts[position as usize].action, Action::Matrix(_)) {
+            if matches!(code.insts[position as usize].action, Action::Matrix(_) | Action::Warpgroup(_)) {
                 at = if self.gather(at) { 0 } else { at + 1 };
                 continue;
             }

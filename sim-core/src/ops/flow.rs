@@ -34,6 +34,8 @@ pub(crate) enum On {
     Arrival(LaneMask),
     /// The other lanes of a member mask, at the instruction: see [`Machine::complete_collectives`].
     Members(LaneMask),
+    /// The other warps of the warpgroup.
+    Warpgroup,
 }
 
 impl Flow {

@@ -2,6 +2,7 @@
 //! ([`flow::Flow`]); it does not know who runs next, nor which engine runs it.
 
 mod access;
+mod accumulators;
 mod at;
 mod atomic;
 pub(crate) mod barrier;
@@ -20,6 +21,7 @@ mod runtime;
 mod shared;
 mod special;
 mod view;
+mod warpgroup;
 mod weak;
 
 use at::{At, Checked, Direction};
@@ -91,6 +93,11 @@ impl<O: Observer> Machine<'_, '_, O> {
                 Ok(false) => Flow::Wait(On::Members(self.warp().live())),
                 Err(fault) => Flow::Fault(fault),
             },
+            Action::Touch(index) => {
+                self.touch(group, active, *index);
+                Flow::Next
+            }
+            Action::Warpgroup(step) => self.warpgroup_step(registers, group, active, *step),
             Action::Call(call) => {
                 self.leave_rest(group, active);
                 self.enter(group, call.function, call.site)
@@ -230,7 +237,7 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     /// After an instruction that may take long: the launch may be over.
     #[inline(always)]
-    fn spent(&mut self, group: &mut Group, work: u64) -> Flow {
+    pub(crate) fn spent(&mut self, group: &mut Group, work: u64) -> Flow {
         if self.worker.spend(work) {
             group.position += 1;
             return Flow::Switch;

@@ -226,20 +226,23 @@ fn triton_matrix_product() {
 fn triton_matrix_units() {
     let mut random = Random(9);
     // Sizes that leave a rest in every tile.
-    for (name, m, n, k) in
-        [("matmul_f16_sm_80", 80usize, 96usize, 80usize), ("matmul_tf32_sm_80", 40, 48, 32)]
-    {
+    for (name, m, n, k) in [
+        ("matmul_f16", 80usize, 96usize, 80usize),
+        ("matmul_f16_sm_80", 80, 96, 80),
+        ("matmul_tf32_sm_80", 40, 48, 32),
+    ] {
+        let half = name.starts_with("matmul_f16");
         let (device, block, shared) = triton(name);
         let a = random.list(m * k, |r| r.range(-9, 10) as f32);
         let b = random.list(k * n, |r| r.range(-9, 10) as f32);
         let upload = |values: &[f32]| match name {
-            "matmul_f16_sm_80" => {
+            _ if half => {
                 device.upload(&values.iter().map(|&v| half::f16::from_f32(v).to_bits()).collect::<Vec<u16>>())
             }
             _ => device.upload(values),
         };
         let (da, db, c) = (upload(&a), upload(&b), device.zeros::<f32>(m * n));
-        let tile = if name == "matmul_f16_sm_80" { 64 } else { 32 };
+        let tile = if half { 64 } else { 32 };
         let grid = (m.div_ceil(tile) as u32, n.div_ceil(tile) as u32);
         let args = scratch(args!(da, db, c, m as i32, n as i32, k as i32));
         device.launch_shared("matmul", grid, block, shared, args);

@@ -186,3 +186,34 @@ fn matrices_through_shared_memory() {
         assert_eq!(device.download::<u16>(transposed, 64), halves(by_columns(&corner)), "{}", device.file);
     });
 }
+
+/// One warpgroup a block; both matrices in shared memory, swizzled by 128 bytes.
+#[test]
+fn wgmma_gemm() {
+    let mut random = Random(47);
+    let (m, n, k) = (128, 192, 192);
+    let device = Device::load("later/wgmma_gemm.ptx");
+    let (a, b) = (small(&mut random, m, k), small(&mut random, k, n));
+    let (da, db) = (device.upload(&halves(by_rows(&a))), device.upload(&halves(by_columns(&b))));
+    let c = device.zeros::<f32>(m * n);
+    device.launch("wgmma_gemm", (3, 2), 128, args!(da, db, c, n as i32, k as i32));
+    let expected: Vec<f32> = by_rows(&product(&a, &b)).iter().map(|&v| v as f32).collect();
+    assert_eq!(device.download::<f32>(c, m * n), expected);
+}
+
+/// A from registers, B by rows; a product is made while the next part of B is loaded.
+#[test]
+fn wgmma_gemm_with_rows_in_registers() {
+    let mut random = Random(48);
+    let (m, n, k) = (64, 128, 256);
+    let device = Device::load("later/wgmma_gemm.ptx");
+    let (a, b) = (small(&mut random, m, k), small(&mut random, k, n));
+    let bfloats = |values: Vec<i64>| -> Vec<u16> {
+        values.into_iter().map(|v| half::bf16::from_f64(v as f64).to_bits()).collect()
+    };
+    let (da, db) = (device.upload(&bfloats(by_rows(&a))), device.upload(&bfloats(by_rows(&b))));
+    let c = device.zeros::<f32>(m * n);
+    device.launch("wgmma_gemm_rows", (2, 1), 128, args!(da, db, c, n as i32, k as i32));
+    let expected: Vec<f32> = by_rows(&product(&a, &b)).iter().map(|&v| v as f32).collect();
+    assert_eq!(device.download::<f32>(c, m * n), expected);
+}

@@ -45,7 +45,7 @@ impl Ty {
         })
     }
 
-    fn named(name: &str) -> Ty {
+    pub(crate) fn named(name: &str) -> Ty {
         match name {
             "f16" => Ty::F16,
             "bf16" => Ty::Bf16,
@@ -120,7 +120,7 @@ fn shape_of(name: &str) -> (usize, usize, usize) {
     (n[0], n[1], n[2])
 }
 
-fn types_of(name: &str) -> Vec<&str> {
+pub(crate) fn types_of(name: &str) -> Vec<&str> {
     let known = ["f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "s32", "u8", "s8", "u4", "s4", "b1"];
     name.split('.').filter(|p| known.contains(p)).collect()
 }

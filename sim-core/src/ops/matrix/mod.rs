@@ -10,8 +10,9 @@ use crate::lanes::{FULL, LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::{FrameId, Group, Wait};
+use crate::matrix::panel::Panel;
 use crate::matrix::tile::{Tile, Words};
-use crate::matrix::{Multiply, Operand, transpose};
+use crate::matrix::{Multiply, Operand, Quick, transpose};
 use crate::observer::Observer;
 
 /// What memory operations need to know of the instruction that runs.
@@ -31,10 +32,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         active: LaneMask,
         index: u32,
     ) -> Checked<bool> {
-        if active != FULL && !self.converged(group, active, index)? {
+        let code = self.worker.grid.code;
+        let name = code.matrices[index as usize].name();
+        if active != FULL && !self.converged(group, active, name)? {
             return Ok(false);
         }
-        let code = self.worker.grid.code;
         let place = Place { position: group.position, frame: group.frame };
         match &code.matrices[index as usize] {
             Matrix::Multiply(op) => self.multiply(registers, op),
@@ -55,8 +57,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// fault are missing, false if others are still to come.
     #[cold]
     #[inline(never)]
-    fn converged(&self, group: &Group, active: LaneMask, index: u32) -> Checked<bool> {
-        let name = self.worker.grid.code.matrices[index as usize].name();
+    pub(crate) fn converged(&self, group: &Group, active: LaneMask, name: &str) -> Checked<bool> {
         let wrong = |text: String| Err(Box::new(Fault::new(FindingKind::WarpSyncMismatch, active, text)));
         let skipped = group.lanes & !active;
         if skipped != 0 {
@@ -101,8 +102,39 @@ impl<O: Observer> Machine<'_, '_, O> {
         true
     }
 
+    /// An `mma` by the panel.
+    fn multiply_quickly(&mut self, registers: &mut Registers, op: &Multiply, quick: &Quick) {
+        let code = self.worker.grid.code;
+        let panel = self.worker.panel.get_or_insert_with(Panel::new);
+        for (word, slot) in panel.a.iter_mut().zip(slots(&code.slots, op.a.registers)) {
+            *word = registers.read(slot.slot);
+        }
+        for (words, slot) in panel.b.chunks_exact_mut(4).zip(slots(&code.slots, op.b.registers)) {
+            // Lane 4n + t holds word t of column n.
+            for (lane, word) in registers.read::<u32>(slot.slot).into_iter().enumerate() {
+                words[lane % 4][lane / 4] = word;
+            }
+        }
+        for (word, slot) in panel.d.iter_mut().zip(slots(&code.slots, op.c.registers)) {
+            *word = registers.read(slot.slot);
+        }
+        // SAFETY: decoding took the functions for a SIMD level that this CPU was found to have.
+        unsafe {
+            quick.fns.take_rows(panel, &quick.product);
+            quick.fns.multiply(panel, &quick.product);
+        }
+        for (word, slot) in panel.d.iter().zip(slots(&code.slots, op.d.registers)) {
+            if slot.rows == 1 {
+                registers.write(slot.slot, FULL, word);
+            }
+        }
+    }
+
     /// `mma`, `wmma.mma`
     fn multiply(&mut self, registers: &mut Registers, op: &Multiply) {
+        if let Some(quick) = &op.quick {
+            return self.multiply_quickly(registers, op, quick);
+        }
         let tile = self.worker.tile.get_or_insert_with(Tile::new);
         for (words, operand) in tile.words.iter_mut().zip([&op.a, &op.b, &op.c]) {
             read(registers, &self.worker.grid.code.slots, operand, words);

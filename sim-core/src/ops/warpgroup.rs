@@ -1,0 +1,321 @@
+//! `wgmma` (ISA 9.7.15) and `setmaxnreg` (9.7.19.5).
+//!
+//! # When a product is made
+//! `wgmma.mma_async` is one operation of four warps. Each computes its own 16 rows where it issues it, which is as early
+//! as a program can allow: from there on until the operation is waited for neither registers nor shared memory may
+//! change. The operation as a whole is complete when all four have issued it; `wgmma.wait_group` waits for that, so
+//! that a single warp may tell others that shared memory is free again.
+
+use super::at::Checked;
+use super::flow::{Flow, On};
+use crate::code::{RegisterSlot, WarpgroupStep};
+use crate::finding::{Finding, FindingKind};
+use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
+use crate::machine::Machine;
+use crate::machine::cta::Cta;
+use crate::machine::fault::{Fault, place};
+use crate::machine::warp::{Group, Wait};
+use crate::machine::warpgroup::{Issued, WARPS};
+use crate::machine::worker::HEAVY;
+use crate::matrix::panel::{COLUMNS, Panel};
+use crate::matrix::warpgroup::{CHUNK, Descriptor, Operand, Rows, Shape, Warpgroup};
+use crate::observer::Observer;
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// An instruction of a warpgroup that a group reaches with these lanes active.
+    pub(crate) fn warpgroup_step(
+        &mut self,
+        registers: &mut Registers,
+        group: &mut Group,
+        active: LaneMask,
+        step: WarpgroupStep,
+    ) -> Flow {
+        if active != FULL {
+            match self.converged(group, active, step.name()) {
+                Ok(true) => {}
+                Ok(false) => return Flow::Wait(On::Members(self.warp().live())),
+                Err(fault) => return Flow::Fault(fault),
+            }
+        }
+        match step {
+            WarpgroupStep::Multiply(index) => {
+                let code = self.worker.grid.code;
+                match self.issue(registers, group, active, &code.warpgroups[index as usize]) {
+                    Ok(true) => self.spent(group, HEAVY),
+                    Ok(false) => Flow::Wait(On::Warpgroup),
+                    Err(fault) => Flow::Fault(fault),
+                }
+            }
+            WarpgroupStep::Fence => {
+                self.warp_mut().pending.fences += 1;
+                Flow::Next
+            }
+            WarpgroupStep::Commit => {
+                let issued = self.issued();
+                self.warp_mut().pending.commit(issued);
+                Flow::Next
+            }
+            WarpgroupStep::Wait(most) => {
+                let done = self.warp().pending.up_to(most);
+                if self.cta.warpgroups.get(self.index / WARPS).is_some_and(|team| team.complete() < done) {
+                    return Flow::Wait(On::Warpgroup);
+                }
+                self.warp_mut().pending.finish(most, done);
+                Flow::Next
+            }
+            WarpgroupStep::Registers(count, more) => {
+                self.set_registers(group, active, count, more);
+                Flow::Next
+            }
+        }
+    }
+
+    /// Operations that the warp has issued.
+    pub(super) fn issued(&self) -> u64 {
+        self.cta.warpgroups.get(self.index / WARPS).map_or(0, |team| team.issued(self.index % WARPS))
+    }
+
+    /// `wgmma.mma_async`; false if the warp has to wait for the others of its warpgroup.
+    fn issue(
+        &mut self,
+        registers: &mut Registers,
+        group: &Group,
+        active: LaneMask,
+        op: &Warpgroup,
+    ) -> Checked<bool> {
+        let (team, rank) = (self.index / WARPS, self.index % WARPS);
+        let first = WARPS * team;
+        let whole = self
+            .cta
+            .warps
+            .get(first..first + WARPS)
+            .is_some_and(|warps| warps.iter().all(|warp| warp.lanes == FULL));
+        if !whole {
+            let threads = self.worker.grid.launch.block.count();
+            let text = format!("`wgmma.mma_async` in warp {} of a block of {threads} threads", self.index);
+            let fault = Fault::new(FindingKind::WarpSyncMismatch, active, text).note(format!(
+                "warps {first} to {} make up its warpgroup and must execute it together",
+                first + 3
+            ));
+            return Err(Box::new(fault));
+        }
+        if self.cta.warpgroups[team].is_ahead(rank) {
+            return Ok(false);
+        }
+        self.use_registers(group, active, op);
+        let shape = &op.shape;
+        let mut descriptors = [0; 2];
+        if let Rows::Shared(a) = shape.a {
+            descriptors[0] = self.descriptor(registers, group, active, a, "A");
+        }
+        descriptors[1] = self.descriptor(registers, group, active, shape.b, "B");
+        self.multiply_rows(registers, op, descriptors, active)?;
+        let operation = Issued { position: group.position, descriptors };
+        let before = self.cta.warpgroups[team].complete();
+        let other = self.cta.warpgroups[team].issue(rank, operation);
+        if other != operation {
+            self.differs(group, active, operation, other);
+        }
+        if self.cta.warpgroups[team].complete() != before {
+            for warp in &mut self.cta.warps[first..first + WARPS] {
+                let waits = |group: &&mut Group| group.wait == Wait::Warpgroup;
+                warp.groups.iter_mut().filter(waits).for_each(|group| group.wait = Wait::Ready);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Two warps of a warpgroup issue different operations.
+    #[cold]
+    fn differs(&mut self, group: &Group, active: LaneMask, operation: Issued, other: Issued) {
+        let text = if operation.position != other.position {
+            "warps of one warpgroup execute different `wgmma.mma_async`".into()
+        } else {
+            let at = usize::from(operation.descriptors[0] == other.descriptors[0]);
+            let (name, [one, two]) = (["A", "B"][at], [operation, other].map(|o| o.descriptors[at]));
+            format!(
+                "the descriptor of {name} is {one:#018x}, and {two:#018x} in another warp of the warpgroup"
+            )
+        };
+        let fault = Fault::new(FindingKind::UndefinedBehavior, active, text);
+        let grid = self.worker.grid;
+        let finding = grid.finding(self.cta, self.index, group.frame, group.position, fault);
+        let other_place =
+            (operation.position != other.position).then(|| place(grid.code, None, other.position));
+        grid.add(Finding { other_place, ..finding });
+    }
+
+    /// A descriptor, which all lanes must have alike; that of the first one.
+    fn descriptor(
+        &mut self,
+        registers: &Registers,
+        group: &Group,
+        active: LaneMask,
+        operand: Operand,
+        name: &str,
+    ) -> u64 {
+        let lanes = registers.read::<u64>(operand.descriptor);
+        if let Some(other) = lanes.iter().find(|&&lane| lane != lanes[0]) {
+            let text = format!(
+                "the descriptor of {name} is {:#018x} in lane 0 and {other:#018x} in another",
+                lanes[0]
+            );
+            self.note(group, Fault::new(FindingKind::UndefinedBehavior, active, text));
+        }
+        lanes[0]
+    }
+
+    /// The warp's 16 rows of the product.
+    fn multiply_rows(
+        &mut self,
+        registers: &mut Registers,
+        op: &Warpgroup,
+        descriptors: [u64; 2],
+        active: LaneMask,
+    ) -> Checked {
+        let code = self.worker.grid.code;
+        let shape = &op.shape;
+        let panel = self.worker.panel.get_or_insert_with(Panel::new);
+        let fault = |name: &str, at: usize, address: u32| {
+            let text = format!("`wgmma.mma_async` reads shared memory at {address:#x}, outside the block's");
+            let fault = Fault::new(FindingKind::OutOfBounds, active, text)
+                .note(format!("the descriptor of {name} is {:#018x}", descriptors[at]));
+            Box::new(fault)
+        };
+        let shared = Shared { cta: self.cta, first: code.shared.first };
+        match shape.a {
+            Rows::Registers(list) => {
+                for (word, slot) in panel.a.iter_mut().zip(&code.slots[list.start as usize..]) {
+                    *word = registers.read(slot.slot);
+                }
+            }
+            Rows::Shared(operand) => {
+                let row = 16 * (self.index % WARPS) as u32;
+                let descriptor = Descriptor::new(descriptors[0]);
+                shared.rows(descriptor, operand.across, row, panel).map_err(|at| fault("A", 0, at))?;
+            }
+        }
+        if let Some(metadata) = shape.metadata {
+            panel.metadata = registers.read(metadata);
+        }
+        // SAFETY: decoding took the functions for a SIMD level that this CPU was found to have.
+        unsafe { op.fns.take_rows(panel, &shape.product) };
+        let kept = registers.predicate(shape.scale_d) & 1 != 0;
+        let slots = &code.slots[shape.d.start as usize..][..shape.d.len as usize];
+        let per_block = slots.len() * COLUMNS / usize::from(shape.n).max(1);
+        let descriptor = Descriptor::new(descriptors[1]);
+        for (block, slots) in slots.chunks_exact(per_block.max(1)).enumerate() {
+            shared.columns(descriptor, shape, block as u32, panel).map_err(|at| fault("B", 1, at))?;
+            take_accumulators(registers, slots, kept, panel);
+            // SAFETY: as above.
+            unsafe { op.fns.multiply(panel, &shape.product) };
+            for (slot, word) in slots.iter().zip(&panel.d) {
+                if slot.rows == 1 {
+                    registers.write(slot.slot, FULL, word);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `setmaxnreg`: wrong use is a finding; registers are not what limits a simulator.
+    fn set_registers(&mut self, group: &Group, active: LaneMask, count: u32, more: bool) {
+        let code = self.worker.grid.code;
+        let declared = || code.module.functions[code.functions[0].id.index()].tuning.max_registers;
+        let before = self.warp().registers.or_else(declared);
+        if let Some(before) = before
+            && (more && count < before || !more && count > before)
+        {
+            let (what, how) = if more { ("inc", "increases") } else { ("dec", "decreases") };
+            let text =
+                format!("`setmaxnreg.{what}` {how} the registers of a thread from {before} to {count}");
+            self.note(group, Fault::new(FindingKind::UndefinedBehavior, active, text));
+        }
+        self.warp_mut().registers = Some(count);
+    }
+}
+
+/// The accumulators of eight columns, or zeros.
+fn take_accumulators(registers: &Registers, slots: &[RegisterSlot], kept: bool, panel: &mut Panel) {
+    for (slot, word) in slots.iter().zip(&mut panel.d) {
+        *word = if kept && slot.rows == 1 { registers.read(slot.slot) } else { [0; WARP_SIZE] };
+    }
+}
+
+/// What `wgmma` reads of a block's shared memory, through the asynchronous proxy (ISA 9.7.15.4).
+struct Shared<'a> {
+    cta: &'a Cta,
+    /// The first byte that a program may use.
+    first: u32,
+}
+
+impl Shared<'_> {
+    /// The words of a chunk; the address where there is none.
+    fn chunk(&self, address: u32) -> Result<[u32; 4], u32> {
+        let bytes: Option<&[u8; CHUNK as usize]> =
+            self.cta.shared.bytes().get(address as usize..).and_then(|rest| rest.first_chunk());
+        let bytes = bytes.filter(|_| address >= self.first).ok_or(address)?;
+        let (words, _) = bytes.as_chunks::<4>();
+        Ok([words[0], words[1], words[2], words[3]].map(u32::from_le_bytes))
+    }
+
+    /// Rows of A from one on, as registers would hold them.
+    fn rows(&self, descriptor: Descriptor, across: bool, row: u32, panel: &mut Panel) -> Result<(), u32> {
+        for group in 0..16 {
+            if across {
+                // Eight rows of an element of K.
+                for half in 0..2 {
+                    let chunk = self.chunk(descriptor.across(row / 8 + half, group))?;
+                    for (pair, word) in chunk.into_iter().enumerate() {
+                        for (odd, bits) in [word & 0xffff, word >> 16].into_iter().enumerate() {
+                            let (k, row) = (group as usize, 2 * pair + odd);
+                            let to = &mut panel.a[half as usize + k / 8 * 2][4 * row + k % 8 / 2];
+                            *to = if k % 2 == 0 { bits } else { *to | bits << 16 };
+                        }
+                    }
+                }
+            } else {
+                for half in 0..2 {
+                    let chunk = self.chunk(descriptor.along(row + group, half))?;
+                    let register = &mut panel.a[(group / 8 + 2 * half) as usize];
+                    register[group as usize % 8 * 4..][..4].copy_from_slice(&chunk);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Eight columns of B.
+    fn columns(
+        &self,
+        descriptor: Descriptor,
+        shape: &Shape,
+        block: u32,
+        panel: &mut Panel,
+    ) -> Result<(), u32> {
+        let words = shape.product.words_of_b() as u32;
+        if shape.b.across {
+            for k in 0..2 * words {
+                let chunk = self.chunk(descriptor.across(block, k))?;
+                let to = &mut panel.b[(k / 2) as usize];
+                for (pair, word) in chunk.into_iter().enumerate() {
+                    for (odd, bits) in [word & 0xffff, word >> 16].into_iter().enumerate() {
+                        let to = &mut to[2 * pair + odd];
+                        *to = if k % 2 == 0 { bits } else { *to | bits << 16 };
+                    }
+                }
+            }
+        } else {
+            for column in 0..COLUMNS as u32 {
+                for chunk in 0..words / 4 {
+                    let row = block * COLUMNS as u32 + column;
+                    let chunk_words = self.chunk(descriptor.along(row, chunk))?;
+                    for (at, word) in chunk_words.into_iter().enumerate() {
+                        panel.b[4 * chunk as usize + at][column as usize] = word;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
