@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use protocol::{Color, Count};
 use reports::finding::{self, Sources};
-use reports::{LaunchJson, readable, stats, summary};
+use reports::{LaunchJson, metrics, readable, stats, summary};
 use runtime::{Allocation, Completed, Context, Host, Kind, Launched, Picked, Result};
 
 use crate::driver::host_memory;
@@ -136,6 +136,9 @@ impl Host for Program {
                 if report.findings.is_empty() { summary(launch, options, report) } else { String::new() },
                 stats::table(&launch.kernel, report)
             ));
+        }
+        for measured in &report.metrics {
+            say(&metrics::table(&launch.kernel, measured, launched.module));
         }
         if picked && settings.record {
             session::record(&LaunchJson::new(launch, options, report, &sources));

@@ -41,6 +41,7 @@ impl Ended {
                 ..Stats::default()
             },
             output: self.output,
+            metrics: Vec::new(),
         };
         let (kind, message, notes) = match self.stop {
             None => return Ok(report),

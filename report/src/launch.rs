@@ -1,48 +1,14 @@
 //! Launches as JSON and as a line. `cli/REPORT.md` describes the fields; names are stable.
 
-use ptx_frontend::{Module, Source, SourceId, Span};
 use serde::Serialize;
 use sim_core::{CodePlace, Dim3, Finding, Launch, LaunchReport, Outcome, RunOptions};
 
 use crate::finding::Sources;
+use crate::metrics::MetricsJson;
 use crate::name::readable;
+use crate::place::CodePlaceJson;
 use crate::plural;
 use crate::threads::{self, ThreadGroup};
-
-/// A range of a PTX text; lines and columns start at 1, `offset` and `length` count bytes.
-#[derive(Serialize, Debug)]
-pub struct PlaceJson {
-    file: String,
-    line: u32,
-    column: u32,
-    end_line: u32,
-    end_column: u32,
-    offset: u32,
-    length: u32,
-    text: String,
-}
-
-impl PlaceJson {
-    /// The range with its lines.
-    pub fn new(source: &Source, span: Span) -> Self {
-        let (line, column) = source.line_column(span.start);
-        let (end_line, end_column) = source.line_column(span.end);
-        Self {
-            file: source.name.to_string(),
-            line,
-            column,
-            end_line,
-            end_column,
-            offset: span.start,
-            length: span.end.saturating_sub(span.start),
-            text: source.slice(span).to_string(),
-        }
-    }
-
-    fn of(module: &Module, source: SourceId, span: Span) -> Option<Self> {
-        Some(Self::new(module.sources.get(source.0 as usize)?, span))
-    }
-}
 
 /// One launch.
 #[derive(Serialize, Debug)]
@@ -59,6 +25,8 @@ pub struct LaunchJson {
     dropped_findings: u64,
     output: String,
     stats: StatsJson,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metrics: Vec<MetricsJson>,
 }
 
 impl LaunchJson {
@@ -78,6 +46,7 @@ impl LaunchJson {
             dropped_findings: report.dropped_findings,
             output: String::from_utf8_lossy(&report.output).into_owned(),
             stats: StatsJson::new(report, options.count_memory),
+            metrics: report.metrics.iter().map(|of| MetricsJson::new(of, sources.module)).collect(),
         }
     }
 }
@@ -106,55 +75,6 @@ pub struct FindingJson {
     other_place: Option<CodePlaceJson>,
     threads: Vec<ThreadGroup>,
     count: u64,
-}
-
-#[derive(Serialize, Debug)]
-struct CodePlaceJson {
-    function: String,
-    ptx: Option<PlaceJson>,
-    callers: Vec<CallerJson>,
-    cuda: Vec<CudaJson>,
-}
-
-#[derive(Serialize, Debug)]
-struct CallerJson {
-    function: String,
-    ptx: Option<PlaceJson>,
-}
-
-#[derive(Serialize, Debug)]
-struct CudaJson {
-    file: String,
-    line: u32,
-    column: u32,
-    function: Option<String>,
-}
-
-impl CodePlaceJson {
-    fn new(place: &CodePlace, module: &Module) -> Self {
-        Self {
-            function: place.function.to_string(),
-            ptx: PlaceJson::of(module, place.source, place.span),
-            callers: place
-                .callers
-                .iter()
-                .map(|(function, source, span)| CallerJson {
-                    function: function.to_string(),
-                    ptx: PlaceJson::of(module, *source, *span),
-                })
-                .collect(),
-            cuda: place
-                .cuda
-                .iter()
-                .map(|cuda| CudaJson {
-                    file: cuda.file.to_string(),
-                    line: cuda.line,
-                    column: cuda.column,
-                    function: cuda.function.as_ref().map(|name| name.to_string()),
-                })
-                .collect(),
-        }
-    }
 }
 
 impl FindingJson {

@@ -8,14 +8,17 @@
 
 pub mod finding;
 mod launch;
+pub mod metrics;
 mod name;
+mod place;
 pub mod snippet;
 pub mod stats;
 mod text;
 pub mod threads;
 
-pub use launch::{FindingJson, LaunchJson, PlaceJson, StatsJson, outcome_name, summary};
+pub use launch::{FindingJson, LaunchJson, StatsJson, outcome_name, summary};
 pub use name::{demangle, readable};
+pub use place::PlaceJson;
 pub use text::{escaped, printable};
 
 /// `1 element`, `2 elements`.

@@ -84,7 +84,7 @@ fn scaled(value: f64) -> String {
 }
 
 /// With commas between thousands.
-fn grouped(value: u64) -> String {
+pub(crate) fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -143,6 +143,7 @@ mod tests {
             dropped_findings: 0,
             stats,
             output: Vec::new(),
+            metrics: Vec::new(),
         };
         let text = table("saxpy", &report);
         assert!(text.starts_with("saxpy\n"), "{text}");

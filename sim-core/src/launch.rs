@@ -6,6 +6,7 @@ use std::time::Duration;
 pub use isa::Dim3;
 
 use crate::finding::Finding;
+use crate::metrics::Metrics;
 
 /// An address in device memory, generic.
 pub type DevicePtr = u64;
@@ -92,6 +93,8 @@ pub struct LaunchReport {
     pub stats: Stats,
     /// What `printf` in the kernel wrote, in the order of execution.
     pub output: Vec<u8>,
+    /// What tools measured.
+    pub metrics: Vec<Metrics>,
 }
 
 impl Stats {

@@ -1,10 +1,8 @@
 //! What the engine is compiled for: tools that look on, or none, so that looking on costs nothing where nobody does.
 
-use crate::finding::Finding;
-use crate::launch::MemoryStats;
 use crate::options::RunOptions;
 use crate::tools::{
-    AnyTool, BlockParts, Context, Event, LaunchShape, LaunchView, ToolFactory, Traffic, Wants,
+    AnyTool, BlockParts, Context, Event, LaunchShape, LaunchView, Summary, ToolFactory, Traffic, Wants,
 };
 
 /// Who looks on while a worker runs.
@@ -31,9 +29,9 @@ pub(crate) trait Observer: Sized + Send {
     /// Takes what another worker's knows.
     fn merge(&mut self, _other: Self) {}
 
-    /// The launch is over: memory traffic and findings.
-    fn finish(self, _launch: &dyn LaunchView) -> (MemoryStats, Vec<Finding>) {
-        Default::default()
+    /// The launch is over: what each has to say.
+    fn finish(self, _launch: &dyn LaunchView) -> Vec<Summary> {
+        Vec::new()
     }
 }
 
@@ -104,13 +102,7 @@ impl Observer for Tools {
         }
     }
 
-    fn finish(self, launch: &dyn LaunchView) -> (MemoryStats, Vec<Finding>) {
-        let (mut memory, mut findings) = (MemoryStats::default(), Vec::new());
-        for (_, tool) in self.list {
-            let outcome = tool.finish(launch);
-            memory.add(&outcome.memory);
-            findings.extend(outcome.findings);
-        }
-        (memory, findings)
+    fn finish(self, launch: &dyn LaunchView) -> Vec<Summary> {
+        self.list.into_iter().map(|(_, tool)| tool.finish(launch)).collect()
     }
 }

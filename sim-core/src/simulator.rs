@@ -432,7 +432,9 @@ impl Backend for Simulator {
         );
         let tools = !options.tools.is_empty() || options.count_memory || options.weak;
         let report = if tools {
-            let shape = LaunchShape { grid: launch.grid, block: launch.block, cluster, seed: options.seed };
+            let (grid_of, block, seed) = (launch.grid, launch.block, options.seed);
+            let instructions = code.insts.len() as u32;
+            let shape = LaunchShape { grid: grid_of, block, cluster, seed, instructions };
             engine::run(grid, || Tools::new(options, &shape))
         } else {
             engine::run(grid, || NoTools)
@@ -456,6 +458,7 @@ fn not_decoded(launch: &Launch, why: String) -> LaunchReport {
         dropped_findings: 0,
         stats: Stats::default(),
         output: Vec::new(),
+        metrics: Vec::new(),
     }
 }
 

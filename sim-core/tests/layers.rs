@@ -14,6 +14,7 @@ const MODULES: &[&str] = &[
     "matrix",
     "code",
     "finding",
+    "metrics",
     "fault",
     "launch",
     "tools",

@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 use sim_core::ToolFactory;
-use sim_core::tools::{Initcheck, Synccheck};
+use sim_core::tools::{Counters, Initcheck, Synccheck};
 
 macro_rules! registry {
     ($($tool:ident $name:literal $about:literal $make:expr;)*) => {
@@ -49,6 +49,8 @@ registry! {
     Racecheck "racecheck" "Data races" Some(racecheck::tool());
     Synccheck "synccheck" "Barriers that not all lanes of a warp execute together, wrong use of mbarrier objects"
         Some(ToolFactory::new(|_| Synccheck));
+    Counters "counters" "No check: counts instructions, sectors, wavefronts and branches by line"
+        Some(ToolFactory::new(Counters::new));
 }
 
 impl Tool {

@@ -5,7 +5,7 @@ use std::path::Path;
 use ptx_frontend::{Diagnostic, Elsewhere, Module, Severity, Source};
 use reports::finding::{self, Sources};
 use reports::snippet::Message;
-use reports::{LaunchJson, plural, stats, summary};
+use reports::{LaunchJson, metrics, plural, stats, summary};
 use sim_core::{Launch, LaunchReport, RunOptions};
 use warpgrind::array::{Array, Comparison, Element, Mismatch};
 
@@ -56,6 +56,9 @@ impl<'a> RunReporter<'a> {
         self.console.err(summary(launch, options, report));
         if self.show_stats {
             self.console.out(stats::table(&launch.kernel, report));
+        }
+        for measured in &report.metrics {
+            self.console.out(metrics::table(&launch.kernel, measured, module));
         }
     }
 

@@ -188,6 +188,7 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     /// Accounts for the instructions before `end` of a run.
     fn account(&mut self, here: &[Member], width: u64, run: (u32, u32), idle: u64, left: &mut i64) {
+        self.tell_of_run(run.0, run.1, here.len(), width);
         let each = u64::from(run.1 - run.0);
         let all = each * here.len() as u64;
         let stats = &mut self.worker.stats;
@@ -243,6 +244,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                         let active = member.active(guard);
                         if active != member.lanes {
                             idle += lane_count(member.lanes & !active);
+                            self.tell_of_guard(position, member.lanes & !active);
                         }
                         run(member, active);
                     }
@@ -263,6 +265,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                         taken += 1;
                     } else {
                         idle += lane_count(member.lanes & !active);
+                        self.tell_of_guard(position, member.lanes & !active);
                         through += u64::from(active == 0);
                     }
                 }
@@ -302,6 +305,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                         let $active = member.active(guard);
                         if $active != member.lanes {
                             idle += lane_count(member.lanes & !$active);
+                            self.tell_of_guard(position, member.lanes & !$active);
                         }
                         if $active == 0 {
                             continue;
@@ -376,7 +380,11 @@ impl<O: Observer> Machine<'_, '_, O> {
                     if here.iter().all(|member| [0, member.lanes].contains(&member.active(guard))) =>
                 {
                     for member in here.iter() {
-                        idle += lane_count(member.lanes & !member.active(guard));
+                        let off = member.lanes & !member.active(guard);
+                        idle += lane_count(off);
+                        if off != 0 {
+                            self.tell_of_guard(position, off);
+                        }
                     }
                     moved!(position + 1, position + 1);
                     for member in here {
@@ -447,6 +455,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn split(&mut self, member: &Member, active: LaneMask, position: u32, target: u32) {
         let rest = member.lanes & !active;
         self.worker.stats.divergent_branches += 1;
+        self.tell(Wants::INSTRUCTIONS, ROOT, &Event::Diverged { position });
         let [low, high] = two_ways(position, target, active, rest);
         let warp = &mut self.cta.warps[member.index];
         let group = Group { last_run: warp.clock, ..member.group(position) };

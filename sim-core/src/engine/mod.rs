@@ -60,10 +60,11 @@ pub(crate) fn run<O: Observer>(grid: Grid<'_>, observer: impl Fn() -> O + Sync) 
         });
     }
     let (mut stats, observer) = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some(observer) = observer {
-        let (memory, findings) = observer.finish(&View { grid: &grid });
-        stats.memory = memory;
-        findings.into_iter().for_each(|finding| grid.add(finding));
+    let mut metrics = Vec::new();
+    for summary in observer.into_iter().flat_map(|observer| observer.finish(&View { grid: &grid })) {
+        stats.memory.add(&summary.memory);
+        metrics.extend(summary.metrics);
+        summary.findings.into_iter().for_each(|finding| grid.add(finding));
     }
     stats.time = grid.started.elapsed();
     let findings = grid.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +83,7 @@ pub(crate) fn run<O: Observer>(grid: Grid<'_>, observer: impl Fn() -> O + Sync) 
     let mut output = grid.output.into_inner().unwrap_or_else(PoisonError::into_inner);
     output.sort_by_key(|(block, _)| *block);
     let output = output.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>().concat();
-    LaunchReport { outcome, findings, dropped_findings, stats, output }
+    LaunchReport { outcome, findings, dropped_findings, stats, output, metrics }
 }
 
 #[cfg(test)]

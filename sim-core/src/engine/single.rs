@@ -10,6 +10,7 @@ use crate::machine::fault::Fault;
 use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use crate::ops::flow::{Flow, On};
+use crate::tools::{Event, Wants};
 
 /// Instructions a group runs before others that are ready get a turn, when it may wait for them.
 const GROUP_SLICE: u64 = 256;
@@ -123,6 +124,15 @@ impl<O: Observer> Machine<'_, '_, O> {
         warp.release(group.frame);
     }
 
+    /// Ends a run before `end`; another starts at `next` with `lanes`.
+    #[inline(always)]
+    fn close(&mut self, counts: &mut Counts, end: u32, next: u32, lanes: LaneMask) {
+        if O::ACTIVE {
+            self.tell_of_run(counts.start, end, 1, lane_count(counts.lanes));
+        }
+        counts.close(end, next, lanes);
+    }
+
     /// Runs a group until it must stop; returns the instructions run.
     fn run_group(&mut self, group: &mut Group, mut most: u64, fair: bool) -> (u64, Flow) {
         let code = self.worker.grid.code;
@@ -142,7 +152,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         macro_rules! next_run {
             ($next:expr) => {{
-                counts.close(position + 1, $next, lanes);
+                self.close(&mut counts, position + 1, $next, lanes);
                 position = $next;
                 end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
                 continue;
@@ -150,7 +160,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         let flow = loop {
             if position >= end {
-                counts.close(position, position, lanes);
+                self.close(&mut counts, position, position, lanes);
                 if weak && self.due(group.frame, lanes) <= position {
                     (group.position, group.lanes) = (position, lanes);
                     if self.waits_on() {
@@ -188,6 +198,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 active &= registers.predicate(inst.guard);
                 if active != lanes {
                     counts.idle += u64::from((lanes & !active).count_ones());
+                    self.tell_of_guard(position, lanes & !active);
                 }
             }
             match &inst.action {
@@ -206,6 +217,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     active = lanes & registers.predicate(inst.guard);
                     if active != lanes {
                         counts.idle += u64::from((lanes & !active).count_ones());
+                        self.tell_of_guard(position, lanes & !active);
                     }
                 }
                 _ => {}
@@ -221,6 +233,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     next_run!(target);
                 }
                 self.worker.stats.divergent_branches += 1;
+                self.tell(Wants::INSTRUCTIONS, group.frame, &Event::Diverged { position });
                 let [low, high] = two_ways(position, target, active, rest);
                 group.position = position;
                 self.warp_mut().fork(group, high.0, high.1);
@@ -240,7 +253,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     registers = self.registers(group.frame);
                     stop = self.warp().next_stop(group.frame);
                     lanes = group.lanes;
-                    counts.close(position + 1, group.position, lanes);
+                    self.close(&mut counts, position + 1, group.position, lanes);
                     position = group.position;
                     end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
                     if weak {
@@ -248,7 +261,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     }
                 }
                 flow => {
-                    counts.close(position + 1, position + 1, lanes);
+                    self.close(&mut counts, position + 1, position + 1, lanes);
                     break flow;
                 }
             }

@@ -30,7 +30,7 @@ impl Fault {
 }
 
 /// The PTX instruction at a position; `None` for the implicit `ret`.
-fn instruction(code: &Code, meta: Meta) -> Option<&Instruction> {
+pub(crate) fn instruction(code: &Code, meta: Meta) -> Option<&Instruction> {
     let function = &code.module.functions[code.functions[meta.function as usize].id.index()];
     function.body.as_ref()?.instructions.get(meta.instruction as usize)
 }

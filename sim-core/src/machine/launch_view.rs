@@ -1,6 +1,6 @@
 //! What a tool may ask about a launch, to say what it found.
 
-use super::fault::place;
+use super::fault::{instruction, place};
 use super::grid::Grid;
 use crate::event::Memory;
 use crate::finding::{CodePlace, ThreadId};
@@ -20,6 +20,12 @@ impl LaunchView for View<'_> {
 
     fn place(&self, position: u32) -> CodePlace {
         place(self.grid.code, None, position.min(self.grid.code.meta.len().saturating_sub(1) as u32))
+    }
+
+    fn operation(&self, position: u32) -> Option<&ptx_frontend::Op> {
+        let code = self.grid.code;
+        let instruction = instruction(code, *code.meta.get(position as usize)?)?;
+        Some(code.module.op(instruction))
     }
 
     fn line(&self, place: &CodePlace) -> u32 {

@@ -24,6 +24,24 @@ impl<O: Observer> Machine<'_, '_, O> {
         O::ACTIVE && self.worker.observer.wants().has(kind)
     }
 
+    /// Tells tools that instructions from `first` on were executed, each by so many warps and threads.
+    #[inline(always)]
+    pub(crate) fn tell_of_run(&mut self, first: u32, end: u32, warps: usize, threads: u64) {
+        if self.wants(Wants::INSTRUCTIONS) && first < end {
+            let event = Event::Executed { first, end, warps: warps as u32, threads: threads as u32 };
+            self.tell(Wants::INSTRUCTIONS, ROOT, &event);
+        }
+    }
+
+    /// Tells tools of lanes that a guard left out.
+    #[inline(always)]
+    pub(crate) fn tell_of_guard(&mut self, position: u32, lanes: LaneMask) {
+        if self.wants(Wants::INSTRUCTIONS) {
+            let event = Event::GuardedOff { position, threads: lanes.count_ones() };
+            self.tell(Wants::INSTRUCTIONS, ROOT, &event);
+        }
+    }
+
     /// Tells tools of an event, if one wants to hear of its kind. `frame`: in which the warp executes it.
     #[inline(always)]
     pub(crate) fn tell(&mut self, kind: Wants, frame: FrameId, event: &Event<'_>) {

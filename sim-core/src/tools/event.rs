@@ -69,6 +69,29 @@ pub enum Event<'a> {
         /// The block.
         block: u64,
     },
+    /// Instructions that follow each other were executed, each by so many warps.
+    Executed {
+        /// Position of the first one.
+        first: u32,
+        /// That behind the last one.
+        end: u32,
+        /// Warps.
+        warps: u32,
+        /// Lanes of them that were there, whether guards let them take part or not.
+        threads: u32,
+    },
+    /// The guard of an instruction left out lanes of a warp that executes it.
+    GuardedOff {
+        /// Position of the instruction.
+        position: u32,
+        /// How many.
+        threads: u32,
+    },
+    /// A branch splits a warp.
+    Diverged {
+        /// Position of the branch.
+        position: u32,
+    },
     /// A warp accesses memory, and may. Loads and stores are told before they are done, atomics after.
     Access(&'a WarpAccess<'a>),
     /// The same, for tools that all want it so ([`Wants::RANGES`]), where it is enough.
@@ -218,6 +241,8 @@ impl Wants {
     pub const ALLOCATIONS: Wants = Wants(1 << 8);
     /// [`Event::ParameterPassed`].
     pub const PARAMETERS: Wants = Wants(1 << 9);
+    /// [`Event::Executed`], [`Event::GuardedOff`], [`Event::Diverged`].
+    pub const INSTRUCTIONS: Wants = Wants(1 << 10);
 
     /// Whether all of `other` are in it.
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! What a tool is told of a launch before it begins, and may ask about it when it is over.
 
 use isa::Dim3;
+use ptx_frontend::Op;
 
 use crate::event::Memory;
 use crate::finding::{CodePlace, ThreadId};
@@ -16,6 +17,8 @@ pub struct LaunchShape {
     pub cluster: Dim3,
     /// [`RunOptions::seed`](crate::RunOptions).
     pub seed: u64,
+    /// Instructions of the kernel and of what it calls: positions are below.
+    pub instructions: u32,
 }
 
 /// A launch that is over, for a tool that says what it found.
@@ -25,6 +28,9 @@ pub trait LaunchView {
 
     /// Where an instruction is, by its position.
     fn place(&self, position: u32) -> CodePlace;
+
+    /// The opcode and modifiers of an instruction; `None` for the `ret` that a body without one ends with.
+    fn operation(&self, position: u32) -> Option<&Op>;
 
     /// The line of a place in its PTX text.
     fn line(&self, place: &CodePlace) -> u32;

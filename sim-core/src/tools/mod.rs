@@ -3,6 +3,7 @@
 //!
 //! memcheck is none of them: whether an access may happen is judged always, where it happens.
 
+mod counters;
 mod event;
 mod initcheck;
 mod launch;
@@ -11,6 +12,7 @@ mod synccheck;
 mod tool;
 mod traffic;
 
+pub use counters::Counters;
 pub use event::{Event, Wants, WarpId, WarpRanges};
 pub use initcheck::Initcheck;
 pub use launch::{LaunchShape, LaunchView};

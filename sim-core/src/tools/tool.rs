@@ -10,6 +10,7 @@ use crate::finding::{Finding, FindingKind};
 use crate::lanes::LaneMask;
 use crate::launch::MemoryStats;
 use crate::memory::Written;
+use crate::metrics::Metrics;
 
 /// A tool: it is told what a launch does, and says at the end what it found.
 ///
@@ -52,6 +53,8 @@ pub struct Summary {
     pub findings: Vec<Finding>,
     /// Memory traffic, for the launch's statistics.
     pub memory: MemoryStats,
+    /// What it measured.
+    pub metrics: Option<Metrics>,
 }
 
 /// What a tool reports where it hears of it.
