@@ -17,7 +17,9 @@ pub use levels::{LaneFn, LaneFns, SimdLevel};
 pub(crate) use shapes::combine;
 pub use shapes::{LaneOp, RowOp, Tests};
 pub(crate) use shapes::{flag2, flag3, lane_op, map_rows, map1, map2, map3, map4, select2, test1, test2};
-pub(crate) use simd::truncate;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use simd::{Avx2, Avx512};
+pub(crate) use simd::{Baseline, Level};
 pub use types::Lane;
 
 pub use isa::LaneMask;

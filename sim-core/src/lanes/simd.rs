@@ -3,7 +3,7 @@
 use super::{LaneMask, WARP_SIZE};
 
 /// What the shapes cannot leave to the compiler's vectoriser.
-pub(super) trait Level {
+pub(crate) trait Level {
     /// Bit `i` is the top bit of lane `i`.
     fn sign_mask(lanes: &[u32; WARP_SIZE]) -> LaneMask;
 
@@ -12,10 +12,14 @@ pub(super) trait Level {
     /// # Safety
     /// Both pointers must be valid for the words of so many rows.
     unsafe fn merge(to: *mut u32, from: *const u32, rows: u32, mask: LaneMask);
+
+    /// The integer parts of numbers below 2^31; of others some number. `as` has limits that cost as much again as
+    /// all else.
+    fn truncate(numbers: &[f32; 16]) -> [i32; 16];
 }
 
 /// The target's own.
-pub(super) struct Baseline;
+pub(crate) struct Baseline;
 
 impl Level for Baseline {
     #[inline(always)]
@@ -31,11 +35,32 @@ impl Level for Baseline {
             unsafe { *to.add(at) = *to.add(at) & !on | *from.add(at) & on };
         }
     }
+
+    #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
+    fn truncate(numbers: &[f32; 16]) -> [i32; 16] {
+        use std::arch::x86_64::{_mm_cvttps_epi32, _mm_loadu_ps, _mm_storeu_si128};
+        let mut integers = [0; 16];
+        for at in [0, 4, 8, 12] {
+            // SAFETY: SSE2 is part of the target; four from each of these on are within the arrays.
+            unsafe {
+                let part = _mm_cvttps_epi32(_mm_loadu_ps(numbers.as_ptr().add(at)));
+                _mm_storeu_si128(integers.as_mut_ptr().add(at).cast(), part);
+            }
+        }
+        integers
+    }
+
+    #[inline(always)]
+    #[cfg(not(target_arch = "x86_64"))]
+    fn truncate(numbers: &[f32; 16]) -> [i32; 16] {
+        numbers.map(|number| number as i32)
+    }
 }
 
 /// AVX2.
 #[cfg(target_arch = "x86_64")]
-pub(super) struct Avx2;
+pub(crate) struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 impl Level for Avx2 {
@@ -71,11 +96,25 @@ impl Level for Avx2 {
             }
         }
     }
+
+    #[inline(always)]
+    fn truncate(numbers: &[f32; 16]) -> [i32; 16] {
+        use std::arch::x86_64::{_mm256_cvttps_epi32, _mm256_loadu_ps, _mm256_storeu_si256};
+        let mut integers = [0; 16];
+        for at in [0, 8] {
+            // SAFETY: only code compiled for this level calls this; eight from each of these on are within the arrays.
+            unsafe {
+                let part = _mm256_cvttps_epi32(_mm256_loadu_ps(numbers.as_ptr().add(at)));
+                _mm256_storeu_si256(integers.as_mut_ptr().add(at).cast(), part);
+            }
+        }
+        integers
+    }
 }
 
 /// AVX-512.
 #[cfg(target_arch = "x86_64")]
-pub(super) struct Avx512;
+pub(crate) struct Avx512;
 
 #[cfg(target_arch = "x86_64")]
 impl Level for Avx512 {
@@ -110,15 +149,16 @@ impl Level for Avx512 {
             }
         }
     }
-}
 
-/// The integer part of a number below 2^30; some other number stands for the rest and NaN. Vectors convert so in three
-/// instructions, and with the limits of `as` in twice as many.
-#[inline(always)]
-pub(crate) fn truncate(number: f32) -> i32 {
-    const MOST: f32 = 1.5 * (1u32 << 30) as f32;
-    let number = if number < MOST { number } else { MOST };
-    let number = if number > -MOST { number } else { -MOST };
-    // SAFETY: it is finite and fits.
-    unsafe { number.to_int_unchecked() }
+    #[inline(always)]
+    fn truncate(numbers: &[f32; 16]) -> [i32; 16] {
+        use std::arch::x86_64::{_mm512_cvttps_epi32, _mm512_loadu_ps, _mm512_storeu_si512};
+        let mut integers = [0; 16];
+        // SAFETY: as for AVX2, with all sixteen.
+        unsafe {
+            let all = _mm512_cvttps_epi32(_mm512_loadu_ps(numbers.as_ptr()));
+            _mm512_storeu_si512(integers.as_mut_ptr().cast(), all);
+        }
+        integers
+    }
 }

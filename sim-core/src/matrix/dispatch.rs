@@ -72,16 +72,19 @@ macro_rules! panel_levels {
     ($method:ident) => {
         mod $method {
             use super::{Panel, Product};
+            use crate::lanes::Baseline;
+            #[cfg(target_arch = "x86_64")]
+            use crate::lanes::{Avx2, Avx512};
 
             // SAFETY (of the function pointers): no requirement beyond the level's features.
             pub(super) unsafe fn baseline(panel: &mut Panel, product: &Product) {
-                panel.$method(product);
+                panel.$method::<Baseline>(product);
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
             pub(super) unsafe fn avx2(panel: &mut Panel, product: &Product) {
-                panel.$method(product);
+                panel.$method::<Avx2>(product);
             }
 
             #[cfg(target_arch = "x86_64")]
@@ -89,7 +92,7 @@ macro_rules! panel_levels {
                 enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
             )]
             pub(super) unsafe fn avx512(panel: &mut Panel, product: &Product) {
-                panel.$method(product);
+                panel.$method::<Avx512>(product);
             }
         }
     };

@@ -14,7 +14,7 @@ mod sums;
 use ptx_frontend::ScalarType;
 
 use super::{Selection, per_register};
-use crate::lanes::WARP_SIZE;
+use crate::lanes::{Level, WARP_SIZE};
 use crate::numerics::mma::{Columns, MMA_FRACTION, WGMMA_FP8_FRACTION};
 use elements::{Bf16, Bits, E4m3, E5m2, F16, Format, Signed, Tf32, Unsigned, decode};
 use sums::{Half, Integer, Ones, Single, Sum};
@@ -95,7 +95,7 @@ impl Product {
     }
 }
 
-/// Elements as lanes see them: bits of an `.f32` (of a word for single bits), and exponents.
+/// Elements side by side: bits of an `.f32` (of a word for single bits), and exponents.
 #[derive(Clone, Copy, Debug)]
 struct Plane<const N: usize> {
     value: [u32; N],
@@ -104,6 +104,76 @@ struct Plane<const N: usize> {
 
 impl<const N: usize> Plane<N> {
     const ZERO: Self = Plane { value: [0; N], exponent: [0; N] };
+}
+
+/// Lanes of one part.
+type Lanes<T> = [T; LANES];
+
+/// An element of A for each lane.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Row {
+    exponent: [i16; WARP_SIZE],
+    value: [Lanes<u32>; PARTS],
+}
+
+/// An element of B for each lane, of even columns and of odd ones.
+trait Column {
+    fn value(&self, part: usize, parity: usize) -> Lanes<u32>;
+    fn exponent(&self, parity: usize) -> [i16; WARP_SIZE];
+}
+
+/// The same for each row: four columns over and over, which a processor loads as quickly as so many lanes.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
+struct Same {
+    value: [[u32; 4]; 2],
+    exponent: [[i16; 4]; 2],
+}
+
+impl Column for Same {
+    #[inline(always)]
+    fn value(&self, _: usize, parity: usize) -> Lanes<u32> {
+        let mut lanes = [0; LANES];
+        for lane in 0..LANES {
+            lanes[lane] = self.value[parity][lane % 4];
+        }
+        lanes
+    }
+    #[inline(always)]
+    fn exponent(&self, parity: usize) -> [i16; WARP_SIZE] {
+        let mut lanes = [0; WARP_SIZE];
+        for lane in 0..WARP_SIZE {
+            lanes[lane] = self.exponent[parity][lane % 4];
+        }
+        lanes
+    }
+}
+
+/// For a sparse A: each row has another element.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Chosen {
+    exponent: [[i16; WARP_SIZE]; 2],
+    value: [[Lanes<u32>; 2]; PARTS],
+}
+
+impl Column for Chosen {
+    #[inline(always)]
+    fn value(&self, part: usize, parity: usize) -> Lanes<u32> {
+        self.value[part][parity]
+    }
+    #[inline(always)]
+    fn exponent(&self, parity: usize) -> [i16; WARP_SIZE] {
+        self.exponent[parity]
+    }
+}
+
+/// Keeps the compiler from making vectors of the turns of a loop over elements, which would have to be gathered,
+/// instead of the lanes in each.
+#[inline(always)]
+fn lanes_side_by_side() {
+    std::hint::black_box(());
 }
 
 /// Operands and scratch memory; kept by a worker.
@@ -117,22 +187,24 @@ pub struct Panel {
     pub d: [[u32; WARP_SIZE]; 4],
     /// Metadata of each lane, if A is sparse.
     pub metadata: [u32; WARP_SIZE],
-    /// A, by half of its rows, element and part of the lanes.
-    rows: [[[Plane<LANES>; PARTS]; ELEMENTS_OF_A]; 2],
+    /// A, by half of its rows and element.
+    rows: [[Row; ELEMENTS_OF_A]; 2],
     /// Whether all elements of A are such that products in `.f32` are exact.
     rows_are_plain: bool,
-    /// B, by element, the even columns and the odd ones: the same four over and over.
-    columns: [[Plane<LANES>; 2]; ELEMENTS_OF_B],
-    /// What each element of a sparse A is multiplied with, by element, part of the lanes and parity of the column,
-    /// for one half of the rows at a time.
-    chosen: [[[Plane<LANES>; 2]; PARTS]; ELEMENTS_OF_A],
+    /// B, by element.
+    columns: [Same; ELEMENTS_OF_B],
+    /// What each element of a sparse A is multiplied with, for one half of the rows at a time.
+    chosen: [Chosen; ELEMENTS_OF_A],
     /// Numbers of elements of B, by row and element of a sparse A.
     selection: [[u16; ELEMENTS_OF_A]; 16],
     /// Operands of sums that are made element by element.
     elements: [[Columns<LANES>; ELEMENTS_OF_A]; 2],
 }
 
-/// Some lanes' sums: a half of the rows, columns of a parity, a part of the lanes.
+/// Vectors that are computed together, for a half of the rows: by parity of the columns, then part of the lanes.
+const VECTORS: usize = 2 * PARTS;
+
+/// Some lanes' sums.
 #[derive(Clone, Copy)]
 struct Place {
     half: usize,
@@ -164,10 +236,11 @@ impl Panel {
             b: [[0; COLUMNS]; WORDS_OF_B],
             d: [[0; WARP_SIZE]; 4],
             metadata: [0; WARP_SIZE],
-            rows: [[[Plane::ZERO; PARTS]; ELEMENTS_OF_A]; 2],
+            rows: [[Row { value: [[0; LANES]; PARTS], exponent: [0; WARP_SIZE] }; ELEMENTS_OF_A]; 2],
             rows_are_plain: false,
-            columns: [[Plane::ZERO; 2]; ELEMENTS_OF_B],
-            chosen: [[[Plane::ZERO; 2]; PARTS]; ELEMENTS_OF_A],
+            columns: [Same { value: [[0; 4]; 2], exponent: [[0; 4]; 2] }; ELEMENTS_OF_B],
+            chosen: [Chosen { value: [[[0; LANES]; 2]; PARTS], exponent: [[0; WARP_SIZE]; 2] };
+                ELEMENTS_OF_A],
             selection: [[0; ELEMENTS_OF_A]; 16],
             elements: [[Columns::ZERO; ELEMENTS_OF_A]; 2],
         })
@@ -176,7 +249,7 @@ impl Panel {
     /// Takes A, and its metadata, as they are: B and the accumulators may then change from call to call of
     /// [`Panel::multiply`].
     #[inline(always)]
-    pub(crate) fn take_rows(&mut self, product: &Product) {
+    pub(crate) fn take_rows<L: Level>(&mut self, product: &Product) {
         of_type!(product.a, self.spread(product));
         if let Some(selector) = product.selector {
             let selection = Selection { per: per_register(product.a), kept: product.elements(), selector };
@@ -188,22 +261,22 @@ impl Panel {
 
     /// Adds the products of A and eight columns of B to their accumulators.
     #[inline(always)]
-    pub(crate) fn multiply(&mut self, product: &Product) {
+    pub(crate) fn multiply<L: Level>(&mut self, product: &Product) {
         let columns_are_plain = of_type!(product.b, self.repeat(product));
         let plain = columns_are_plain && self.rows_are_plain;
         let fp8 = product.sums == Sums::Fused { fraction: WGMMA_FP8_FRACTION };
         match product.sums {
             Sums::Fused { .. } if product.d == ScalarType::F16 => {
                 if fp8 {
-                    self.add(product, plain, &Half::<WGMMA_FP8_FRACTION>);
+                    self.add::<L, _>(product, plain, &Half::<WGMMA_FP8_FRACTION>);
                 } else {
-                    self.add(product, plain, &Half::<MMA_FRACTION>);
+                    self.add::<L, _>(product, plain, &Half::<MMA_FRACTION>);
                 }
             }
-            Sums::Fused { .. } if fp8 => self.add(product, plain, &Single::<WGMMA_FP8_FRACTION>),
-            Sums::Fused { .. } => self.add(product, plain, &Single::<MMA_FRACTION>),
-            Sums::Integer(satfinite) => self.add(product, true, &Integer { satfinite }),
-            Sums::Bits => self.add(product, true, &Ones),
+            Sums::Fused { .. } if fp8 => self.add::<L, _>(product, plain, &Single::<WGMMA_FP8_FRACTION>),
+            Sums::Fused { .. } => self.add::<L, _>(product, plain, &Single::<MMA_FRACTION>),
+            Sums::Integer(satfinite) => self.add::<L, _>(product, true, &Integer { satfinite }),
+            Sums::Bits => self.add::<L, _>(product, true, &Ones),
         }
     }
 
@@ -211,24 +284,24 @@ impl Panel {
     #[inline(always)]
     fn spread<F: Format>(&mut self, product: &Product) {
         let mut plain = true;
-        for word in 0..usize::from(product.words).min(WORDS_OF_A) {
-            for half in 0..2 {
-                let register = &self.a[half + word / 4 * 2];
-                // By number, so that each is one shuffle.
-                let mut words = match word % 4 {
-                    0 => spread::<0>(register),
-                    1 => spread::<1>(register),
-                    2 => spread::<2>(register),
-                    _ => spread::<3>(register),
-                };
-                if product.negated {
-                    words.as_flattened_mut().iter_mut().for_each(|word| *word ^= F::SIGNS);
+        let signs = if product.negated { F::SIGNS } else { 0 };
+        for (register, words) in self.a.iter().enumerate().take(usize::from(product.words) / 2) {
+            let (half, first) = (register % 2, register / 2 * 4);
+            for part in 0..PARTS {
+                let mut lanes = [0; LANES];
+                for lane in 0..LANES {
+                    lanes[lane] = words[LANES * part + lane] ^ signs;
                 }
                 for at in 0..F::PER {
-                    let planes = &mut self.rows[half][(word * F::PER + at) % ELEMENTS_OF_A];
-                    for (words, plane) in words.iter().zip(planes) {
-                        plain &= decode::<F, LANES>(words, at, plane);
-                    }
+                    lanes_side_by_side();
+                    let mut plane = Plane::ZERO;
+                    plain &= decode::<F, LANES>(&lanes, at, &mut plane);
+                    // By number, so that each is one shuffle.
+                    let rows = &mut self.rows[half];
+                    put::<0>(&mut rows[(first * F::PER + at) % ELEMENTS_OF_A], part, &plane);
+                    put::<1>(&mut rows[((first + 1) * F::PER + at) % ELEMENTS_OF_A], part, &plane);
+                    put::<2>(&mut rows[((first + 2) * F::PER + at) % ELEMENTS_OF_A], part, &plane);
+                    put::<3>(&mut rows[((first + 3) * F::PER + at) % ELEMENTS_OF_A], part, &plane);
                 }
             }
         }
@@ -241,13 +314,14 @@ impl Panel {
         let mut plain = true;
         for word in 0..product.words_of_b().min(WORDS_OF_B) {
             for at in 0..F::PER {
+                lanes_side_by_side();
                 let mut plane = Plane::<COLUMNS>::ZERO;
                 plain &= decode::<F, COLUMNS>(&self.b[word], at, &mut plane);
-                for (parity, to) in self.columns[(word * F::PER + at) % ELEMENTS_OF_B].iter_mut().enumerate()
-                {
-                    for lane in 0..LANES {
-                        to.value[lane] = plane.value[2 * (lane % 4) + parity];
-                        to.exponent[lane] = plane.exponent[2 * (lane % 4) + parity];
+                let to = &mut self.columns[(word * F::PER + at) % ELEMENTS_OF_B];
+                for parity in 0..2 {
+                    for lane in 0..4 {
+                        to.value[parity][lane] = plane.value[2 * lane + parity];
+                        to.exponent[parity][lane] = plane.exponent[2 * lane + parity];
                     }
                 }
             }
@@ -258,13 +332,15 @@ impl Panel {
     /// Fills [`Panel::chosen`] for a half of the rows.
     #[inline(always)]
     fn choose(&mut self, half: usize, count: usize) {
-        for (at, parts) in self.chosen.iter_mut().enumerate().take(count) {
+        for (at, to) in self.chosen.iter_mut().enumerate().take(count) {
+            lanes_side_by_side();
             for group in 0..8 {
-                let from = usize::from(self.selection[8 * half + group][at]) % ELEMENTS_OF_B;
-                for (to, from) in parts[group / 4].iter_mut().zip(&self.columns[from]) {
+                let from = &self.columns[usize::from(self.selection[8 * half + group][at]) % ELEMENTS_OF_B];
+                let (part, first) = (group / 4, group % 4 * 4);
+                for parity in 0..2 {
                     for lane in 0..4 {
-                        to.value[group % 4 * 4 + lane] = from.value[lane];
-                        to.exponent[group % 4 * 4 + lane] = from.exponent[lane];
+                        to.value[part][parity][first + lane] = from.value[parity][lane];
+                        to.exponent[parity][4 * group + lane] = from.exponent[parity][lane];
                     }
                 }
             }
@@ -272,48 +348,45 @@ impl Panel {
     }
 
     #[inline(always)]
-    fn add(&mut self, product: &Product, plain: bool, sum: &impl Sum) {
+    fn add<L: Level, S: Sum>(&mut self, product: &Product, plain: bool, sum: &S) {
         let count = product.elements().min(ELEMENTS_OF_A);
         for half in 0..2 {
-            if product.selector.is_some() {
-                self.choose(half, count);
-            }
-            for parity in 0..2 {
-                for part in 0..PARTS {
-                    self.add_lanes(product, count, plain, Place { half, parity, part }, sum);
+            // The registers of even and odd columns, and where the accumulators lie in them.
+            let registers = if S::PACKED { [half; 2] } else { [2 * half, 2 * half + 1] };
+            let shifts = if S::PACKED { [0, 16] } else { [0; 2] };
+            let mut c = [[0; LANES]; VECTORS];
+            for vector in 0..VECTORS {
+                lanes_side_by_side();
+                let words: &Lanes<u32> = &self.d[registers[vector / PARTS]].as_chunks().0[vector % PARTS];
+                for lane in 0..LANES {
+                    c[vector][lane] = words[lane] >> shifts[vector / PARTS];
                 }
             }
-        }
-    }
-
-    /// Adds to the accumulators of some lanes.
-    #[inline(always)]
-    fn add_lanes<S: Sum>(&mut self, product: &Product, count: usize, plain: bool, place: Place, sum: &S) {
-        let Place { half, parity, part } = place;
-        let (register, shift) = if S::PACKED { (half, 16 * parity as u32) } else { (2 * half + parity, 0) };
-        let mut c = [0; LANES];
-        for (lane, c) in c.iter_mut().enumerate() {
-            *c = self.d[register][LANES * part + lane] >> shift;
-        }
-        let rows = &self.rows[half];
-        let fast = plain && sum.takes(&c);
-        let d = if !fast {
-            self.gather(product, count, place);
-            sum.exact(&self.elements[0][..count], &self.elements[1][..count], &c)
-        } else if product.selector.is_some() {
-            let chosen = &self.chosen;
-            sum.fast(
-                count,
-                |k| (&rows[k % ELEMENTS_OF_A][part], &chosen[k % ELEMENTS_OF_A][part][parity]),
-                &c,
-            )
-        } else {
-            let columns = &self.columns;
-            sum.fast(count, |k| (&rows[k % ELEMENTS_OF_A][part], &columns[k % ELEMENTS_OF_B][parity]), &c)
-        };
-        for (lane, &d) in d.iter().enumerate() {
-            let to = &mut self.d[register][LANES * part + lane];
-            *to = if S::PACKED { *to & !(0xffff << shift) | (d & 0xffff) << shift } else { d };
+            let mut d = c;
+            if plain {
+                d = if product.selector.is_some() {
+                    self.choose(half, count);
+                    sum.fast::<L, _>(&self.rows[half][..count], &self.chosen[..count], &c)
+                } else {
+                    sum.fast::<L, _>(&self.rows[half][..count], &self.columns[..count], &c)
+                };
+            }
+            for vector in 0..VECTORS {
+                if !plain || !sum.takes(&c[vector]) {
+                    self.gather(product, count, Place { half, parity: vector / PARTS, part: vector % PARTS });
+                    d[vector] = sum.exact(&self.elements[0][..count], &self.elements[1][..count], &c[vector]);
+                }
+            }
+            for (vector, d) in d.iter().enumerate() {
+                lanes_side_by_side();
+                let shift = shifts[vector / PARTS];
+                let to: &mut Lanes<u32> =
+                    &mut self.d[registers[vector / PARTS]].as_chunks_mut().0[vector % PARTS];
+                for lane in 0..LANES {
+                    let others = if S::PACKED { to[lane] & !(0xffff << shift) } else { 0 };
+                    to[lane] = others | if S::PACKED { (d[lane] & 0xffff) << shift } else { d[lane] };
+                }
+            }
         }
     }
 
@@ -350,14 +423,11 @@ impl Panel {
     }
 }
 
-/// The word that lane `T` of each four holds, in all four.
+/// Puts what lane `T` of each four holds into all four.
 #[inline(always)]
-fn spread<const T: usize>(register: &[u32; WARP_SIZE]) -> [[u32; LANES]; PARTS] {
-    let mut words = [[0; LANES]; PARTS];
-    for (part, words) in words.iter_mut().enumerate() {
-        for lane in 0..LANES {
-            words[lane] = register[LANES * part + (lane & !3 | T)];
-        }
+fn put<const T: usize>(row: &mut Row, part: usize, plane: &Plane<LANES>) {
+    for lane in 0..LANES {
+        row.value[part][lane] = plane.value[lane & !3 | T];
+        row.exponent[LANES * part + lane] = plane.exponent[lane & !3 | T];
     }
-    words
 }

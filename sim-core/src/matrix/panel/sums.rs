@@ -6,11 +6,12 @@
 //! has it, so that a product costs two multiplications, a conversion and an addition, and an addition and a maximum
 //! of small integers for the exponent. [`Sum::exact`] is for everything else, and says what the sums are.
 
-use super::{LANES, Plane};
-use crate::lanes::truncate;
+use super::{Column, LANES, Lanes, PARTS, Row, VECTORS, lanes_side_by_side};
+use crate::lanes::{Level, WARP_SIZE};
 use crate::numerics::mma::{self, Columns, Element, ZERO_C_EXPONENT};
 
-type Lanes<T> = [T; LANES];
+/// All that is computed together.
+type Vectors<T> = [Lanes<T>; VECTORS];
 
 /// How products are added up.
 pub(super) trait Sum {
@@ -20,73 +21,92 @@ pub(super) trait Sum {
     /// Whether [`Sum::fast`] is right for these accumulators, if the factors are plain.
     fn takes(&self, c: &Lanes<u32>) -> bool;
 
-    /// Adds so many products, whose factors are found by number; accumulators are bits.
-    fn fast<'p>(
-        &self,
-        count: usize,
-        factors: impl Fn(usize) -> (&'p Plane<LANES>, &'p Plane<LANES>),
-        c: &Lanes<u32>,
-    ) -> Lanes<u32>;
+    /// Adds the products of plain factors; accumulators are bits.
+    fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32>;
 
     /// The same for any factors and accumulators.
     fn exact(&self, a: &[Columns<LANES>], b: &[Columns<LANES>], c: &Lanes<u32>) -> Lanes<u32>;
 }
 
-/// What is known of some fused sums before they are rounded.
+/// Fused sums before they are rounded.
 struct Fused {
-    /// The sums, in units of `unit`.
-    total: Lanes<f64>,
-    unit: Lanes<f64>,
+    /// Sums of the products, and C, in units.
+    sum: Vectors<i32>,
+    c: Vectors<i32>,
+    /// One divided by the unit: a power of two.
+    scale: Vectors<f32>,
     /// Whether there is nothing but zero products.
-    empty: Lanes<bool>,
+    empty: Vectors<bool>,
 }
 
-/// A power of two in `.f64`, and in `.f32` where it is a normal number.
-#[inline(always)]
-fn power(exponent: i32) -> f64 {
-    f64::from_bits(((exponent + 1023) as u64) << 52)
+impl Fused {
+    /// The sum, exactly, and its unit; together they might have more than 32 bits.
+    #[inline(always)]
+    fn total(&self, vector: usize, lane: usize) -> (f64, f64) {
+        let total = f64::from(self.sum[vector][lane]) + f64::from(self.c[vector][lane]);
+        let scale = f64::from(self.scale[vector][lane]).to_bits();
+        // Powers of two are their exponents.
+        (total, f64::from_bits((2046 << 52) - scale))
+    }
 }
 
 /// Fused sums of plain factors. `c`: values and exponents.
 #[inline(always)]
-fn fused<'p>(
-    count: usize,
-    factors: impl Fn(usize) -> (&'p Plane<LANES>, &'p Plane<LANES>),
-    c: (&Lanes<f32>, &Lanes<i16>),
+fn fused<L: Level, C: Column>(
+    rows: &[Row],
+    columns: &[C],
+    c: (&Vectors<f32>, &Vectors<i16>),
     fraction: u32,
 ) -> Fused {
-    let mut products = [i16::MIN; LANES];
-    for k in 0..count {
-        let (a, b) = factors(k);
-        for lane in 0..LANES {
-            products[lane] = products[lane].max(a.exponent[lane] + b.exponent[lane]);
+    let mut products = [[i16::MIN; WARP_SIZE]; 2];
+    for (a, b) in rows.iter().zip(columns) {
+        lanes_side_by_side();
+        for parity in 0..2 {
+            let b = b.exponent(parity);
+            for lane in 0..WARP_SIZE {
+                products[parity][lane] = products[parity][lane].max(a.exponent[lane] + b[lane]);
+            }
         }
     }
-    let mut scale = [0f32; LANES];
-    let mut unit = [0f64; LANES];
-    let mut empty = [false; LANES];
-    for lane in 0..LANES {
-        empty[lane] = products[lane] < ZERO_C_EXPONENT as i16;
-        let top = i32::from(products[lane].max(c.1[lane]));
-        let bits = fraction as i32 - top;
-        // Without products it does not matter.
-        scale[lane] = f32::from_bits(((bits + 127).clamp(1, 254) as u32) << 23);
-        unit[lane] = power(-bits);
-    }
-    let mut sum = [0i32; LANES];
-    for k in 0..count {
-        let (a, b) = factors(k);
+    let mut scale = [[0f32; LANES]; VECTORS];
+    let mut empty = [[false; LANES]; VECTORS];
+    for vector in 0..VECTORS {
+        lanes_side_by_side();
         for lane in 0..LANES {
-            let product = f32::from_bits(a.value[lane]) * f32::from_bits(b.value[lane]);
-            sum[lane] = sum[lane].wrapping_add(truncate(product * scale[lane]));
+            let of_products = products[vector / PARTS][vector % PARTS * LANES + lane];
+            empty[vector][lane] = of_products < ZERO_C_EXPONENT as i16;
+            let top = i32::from(of_products.max(c.1[vector][lane]));
+            // Without products it does not matter.
+            let bits = (fraction as i32 - top + 127).clamp(1, 253);
+            scale[vector][lane] = f32::from_bits((bits as u32) << 23);
         }
     }
-    let mut total = [0f64; LANES];
-    for lane in 0..LANES {
-        // The sum of 16 products alone fits 32 bits, together with C it might not.
-        total[lane] = f64::from(sum[lane]) + f64::from(truncate(c.0[lane] * scale[lane]));
+    let mut sum = [[0i32; LANES]; VECTORS];
+    for (a, b) in rows.iter().zip(columns) {
+        lanes_side_by_side();
+        for vector in 0..VECTORS {
+            let (part, parity) = (vector % PARTS, vector / PARTS);
+            let (a, b) = (&a.value[part], &b.value(part, parity));
+            let mut product = [0f32; LANES];
+            for lane in 0..LANES {
+                product[lane] = f32::from_bits(a[lane]) * f32::from_bits(b[lane]) * scale[vector][lane];
+            }
+            let product = L::truncate(&product);
+            for lane in 0..LANES {
+                // 16 products of less than 2^27.
+                sum[vector][lane] = sum[vector][lane].wrapping_add(product[lane]);
+            }
+        }
     }
-    Fused { total, unit, empty }
+    let mut addend = [[0i32; LANES]; VECTORS];
+    for vector in 0..VECTORS {
+        let mut scaled = [0f32; LANES];
+        for lane in 0..LANES {
+            scaled[lane] = c.0[vector][lane] * scale[vector][lane];
+        }
+        addend[vector] = L::truncate(&scaled);
+    }
+    Fused { sum, c: addend, scale, empty }
 }
 
 /// Fused sums in `.f32`, with so many fraction bits in the alignment and, if those are fewer, in the result.
@@ -108,27 +128,30 @@ impl<const FRACTION: u32> Sum for Single<FRACTION> {
     }
 
     #[inline(always)]
-    fn fast<'p>(
-        &self,
-        count: usize,
-        factors: impl Fn(usize) -> (&'p Plane<LANES>, &'p Plane<LANES>),
-        c: &Lanes<u32>,
-    ) -> Lanes<u32> {
-        let (mut values, mut exponents) = ([0f32; LANES], [0i16; LANES]);
-        for lane in 0..LANES {
-            values[lane] = f32::from_bits(c[lane]);
-            let field = (c[lane] >> 23 & 0xff) as i16;
-            let exponent = if field == 0 { -126 } else { field - 127 };
-            exponents[lane] = if c[lane] << 1 == 0 { ZERO_C_EXPONENT as i16 } else { exponent };
+    fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
+        let (mut values, mut exponents) = ([[0f32; LANES]; VECTORS], [[0i16; LANES]; VECTORS]);
+        for vector in 0..VECTORS {
+            lanes_side_by_side();
+            for lane in 0..LANES {
+                let c = c[vector][lane];
+                values[vector][lane] = f32::from_bits(c);
+                let field = (c >> 23 & 0xff) as i16;
+                let exponent = if field == 0 { -126 } else { field - 127 };
+                exponents[vector][lane] = if c << 1 == 0 { ZERO_C_EXPONENT as i16 } else { exponent };
+            }
         }
-        let sums = fused(count, factors, (&values, &exponents), FRACTION);
-        let mut d = [0; LANES];
-        for lane in 0..LANES {
-            // Toward zero: the bits that an `.f32` has, of which the result is a normal one or zero.
-            let bits = sums.total[lane].to_bits() & u64::MAX << 29;
-            let sum = ((f64::from_bits(bits) * sums.unit[lane]) as f32).to_bits();
-            let sum = if sums.empty[lane] { c[lane] } else { sum } & Self::KEPT;
-            d[lane] = if sum << 1 == 0 { 0 } else { sum };
+        let sums = fused::<L, C>(rows, columns, (&values, &exponents), FRACTION);
+        let mut d = [[0; LANES]; VECTORS];
+        for vector in 0..VECTORS {
+            lanes_side_by_side();
+            for lane in 0..LANES {
+                let (total, unit) = sums.total(vector, lane);
+                // Toward zero: the bits that an `.f32` has, of which the result is a normal one or zero.
+                let bits = total.to_bits() & u64::MAX << 29;
+                let sum = ((f64::from_bits(bits) * unit) as f32).to_bits();
+                let sum = if sums.empty[vector][lane] { c[vector][lane] } else { sum } & Self::KEPT;
+                d[vector][lane] = if sum << 1 == 0 { 0 } else { sum };
+            }
         }
         d
     }
@@ -149,6 +172,24 @@ impl<const FRACTION: u32> Sum for Single<FRACTION> {
     }
 }
 
+/// [`mma::round_f16`] of sums that are zero or normal `.f32` numbers but for their precision, without branches.
+#[inline(always)]
+fn round_f16(sum: f64) -> u32 {
+    // To odd, so that nothing is rounded twice.
+    let lost = u64::MAX >> 35;
+    let bits = sum.to_bits();
+    let odd = (f64::from_bits(bits & !lost) as f32).to_bits() | u32::from(bits & lost != 0);
+    let magnitude = odd & 0x7fff_ffff;
+    // The exponents' bias is 112 less.
+    let even = magnitude >> 13 & 1;
+    let normal = (magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + even) >> 13).min(0x7c00);
+    // Next to one half an `.f32` has the last bit of subnormal `.f16` numbers.
+    let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3f00_0000);
+    let rounded = if magnitude < 113 << 23 { subnormal } else { normal };
+    // A zero has no sign.
+    rounded | if rounded == 0 { 0 } else { odd >> 16 & 0x8000 }
+}
+
 /// Fused sums in `.f16`.
 pub(super) struct Half<const FRACTION: u32>;
 
@@ -165,28 +206,30 @@ impl<const FRACTION: u32> Sum for Half<FRACTION> {
     }
 
     #[inline(always)]
-    fn fast<'p>(
-        &self,
-        count: usize,
-        factors: impl Fn(usize) -> (&'p Plane<LANES>, &'p Plane<LANES>),
-        c: &Lanes<u32>,
-    ) -> Lanes<u32> {
-        let (mut values, mut exponents) = ([0f32; LANES], [0i16; LANES]);
-        for lane in 0..LANES {
-            let magnitude = c[lane] & 0x7fff;
-            let value = f32::from_bits(magnitude << 13) * f32::from_bits((127 + 112) << 23);
-            values[lane] = f32::from_bits(value.to_bits() | (c[lane] & 0x8000) << 16);
-            let field = (magnitude >> 10) as i16;
-            let exponent = if field == 0 { -14 } else { field - 15 };
-            exponents[lane] = if magnitude == 0 { ZERO_C_EXPONENT as i16 } else { exponent };
+    fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
+        let (mut values, mut exponents) = ([[0f32; LANES]; VECTORS], [[0i16; LANES]; VECTORS]);
+        for vector in 0..VECTORS {
+            lanes_side_by_side();
+            for lane in 0..LANES {
+                let (c, magnitude) = (c[vector][lane], c[vector][lane] & 0x7fff);
+                let value = f32::from_bits(magnitude << 13) * f32::from_bits((127 + 112) << 23);
+                values[vector][lane] = f32::from_bits(value.to_bits() | (c & 0x8000) << 16);
+                let field = (magnitude >> 10) as i16;
+                let exponent = if field == 0 { -14 } else { field - 15 };
+                exponents[vector][lane] = if magnitude == 0 { ZERO_C_EXPONENT as i16 } else { exponent };
+            }
         }
-        let sums = fused(count, factors, (&values, &exponents), FRACTION);
-        let mut d = [0; LANES];
-        for lane in 0..LANES {
-            let sum = u32::from(mma::round_f16(sums.total[lane] * sums.unit[lane]));
-            let alone = c[lane] & 0xffff;
-            let alone = if alone == 0x8000 { 0 } else { alone };
-            d[lane] = if sums.empty[lane] { alone } else { sum };
+        let sums = fused::<L, C>(rows, columns, (&values, &exponents), FRACTION);
+        let mut d = [[0; LANES]; VECTORS];
+        for vector in 0..VECTORS {
+            lanes_side_by_side();
+            for lane in 0..LANES {
+                let (total, unit) = sums.total(vector, lane);
+                let sum = round_f16(total * unit);
+                let alone = c[vector][lane] & 0xffff;
+                let alone = if alone == 0x8000 { 0 } else { alone };
+                d[vector][lane] = if sums.empty[vector][lane] { alone } else { sum };
+            }
         }
         d
     }
@@ -218,24 +261,26 @@ impl Sum for Integer {
     }
 
     #[inline(always)]
-    fn fast<'p>(
-        &self,
-        count: usize,
-        factors: impl Fn(usize) -> (&'p Plane<LANES>, &'p Plane<LANES>),
-        c: &Lanes<u32>,
-    ) -> Lanes<u32> {
+    fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
         // 32 products of 16 bits.
-        let mut sum = [0f32; LANES];
-        for k in 0..count {
-            let (a, b) = factors(k);
-            for lane in 0..LANES {
-                sum[lane] += f32::from_bits(a.value[lane]) * f32::from_bits(b.value[lane]);
+        let mut sum = [[0f32; LANES]; VECTORS];
+        for (a, b) in rows.iter().zip(columns) {
+            lanes_side_by_side();
+            for vector in 0..VECTORS {
+                let (a, b) = (&a.value[vector % PARTS], &b.value(vector % PARTS, vector / PARTS));
+                for lane in 0..LANES {
+                    sum[vector][lane] += f32::from_bits(a[lane]) * f32::from_bits(b[lane]);
+                }
             }
         }
-        let mut d = [0; LANES];
-        for lane in 0..LANES {
-            let (sum, c) = (truncate(sum[lane]), c[lane] as i32);
-            d[lane] = (if self.satfinite { c.saturating_add(sum) } else { c.wrapping_add(sum) }) as u32;
+        let mut d = [[0; LANES]; VECTORS];
+        for vector in 0..VECTORS {
+            let sum = L::truncate(&sum[vector]);
+            for lane in 0..LANES {
+                let (sum, c) = (sum[lane], c[vector][lane] as i32);
+                d[vector][lane] =
+                    (if self.satfinite { c.saturating_add(sum) } else { c.wrapping_add(sum) }) as u32;
+            }
         }
         d
     }
@@ -256,17 +301,15 @@ impl Sum for Ones {
     }
 
     #[inline(always)]
-    fn fast<'p>(
-        &self,
-        count: usize,
-        factors: impl Fn(usize) -> (&'p Plane<LANES>, &'p Plane<LANES>),
-        c: &Lanes<u32>,
-    ) -> Lanes<u32> {
+    fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
         let mut d = *c;
-        for k in 0..count {
-            let (a, b) = factors(k);
-            for lane in 0..LANES {
-                d[lane] = d[lane].wrapping_add((a.value[lane] & b.value[lane]).count_ones());
+        for (a, b) in rows.iter().zip(columns) {
+            lanes_side_by_side();
+            for vector in 0..VECTORS {
+                let (a, b) = (&a.value[vector % PARTS], &b.value(vector % PARTS, vector / PARTS));
+                for lane in 0..LANES {
+                    d[vector][lane] = d[vector][lane].wrapping_add((a[lane] & b[lane]).count_ones());
+                }
             }
         }
         d
