@@ -13,6 +13,12 @@ use crate::matrix::{Chunk, Multiply};
 use crate::memory::window;
 pub use crate::numerics::mbarrier::MbarrierOp;
 
+mod texture;
+
+pub use texture::{
+    Clamping, HandleType, Query, ResultType, Sample, SampleLod, TextureOp, TextureOpKind, Units,
+};
+
 /// A decoded kernel with every function it can reach.
 #[derive(Debug)]
 pub struct Code {
@@ -43,6 +49,8 @@ pub struct Code {
     pub touches: Vec<Vec<Touch>>,
     /// The registers of those, by [`Touch::register`].
     pub accumulators: Vec<(FuncId, RegId)>,
+    /// Texture and surface instructions, by [`Action::Texture`].
+    pub textures: Vec<TextureOp>,
     /// Names of unsupported operations, by [`Action::Unsupported`].
     pub unsupported: Vec<String>,
     /// Offsets of the kernel's and its callees' shared variables.
@@ -128,6 +136,8 @@ pub enum Constant {
     Special(SpecialRegister, u8),
     /// Address of a `.global` or `.const` variable plus an offset.
     Variable(VarId, i64, u8),
+    /// The handle that a `.texref` or `.surfref` is bound to.
+    Reference(VarId),
     /// Address of a function, as indirect calls and virtual tables use it.
     Function(FuncId, u8),
 }
@@ -136,6 +146,7 @@ impl Constant {
     /// Rows it takes.
     pub const fn rows(self) -> u8 {
         match self {
+            Constant::Reference(_) => 2,
             Constant::Bits(_, rows)
             | Constant::Param(.., rows)
             | Constant::Special(_, rows)
@@ -212,6 +223,8 @@ pub enum Action {
     Warpgroup(WarpgroupStep),
     /// The next instruction touches registers of `wgmma.mma_async`: index into [`Code::touches`].
     Touch(u32),
+    /// `tex`, `tld4`, `txq`, `istypep`, `suld`, `sust`, `sured`, `suq`: index into [`Code::textures`].
+    Texture(u32),
     /// `activemask`
     ActiveMask(Slot),
     /// Address in the local window of a frame offset.

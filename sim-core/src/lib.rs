@@ -35,6 +35,7 @@ mod ops;
 mod options;
 mod semantics;
 mod simulator;
+mod texture;
 pub mod tools;
 
 pub use backend::{Backend, ModuleId};
@@ -53,4 +54,7 @@ pub use memory::{Written, window};
 pub use metrics::{InstructionMetrics, Metric, Metrics};
 pub use options::RunOptions;
 pub use simulator::Simulator;
+pub use texture::{
+    AddressMode, Channel, Filter, Format, Image, Level, Sampler, Shape as TextureShape, Texture,
+};
 pub use tools::{Tool, ToolFactory, WarpId};

@@ -22,6 +22,7 @@ use crate::memory::window::function_address;
 use crate::memory::{Allocation, AllocationKind, GlobalMemory, host, window};
 use crate::observer::{NoTools, Tools};
 use crate::options::{Clock, RunOptions};
+use crate::texture::{Image, Object, Tables, Texture};
 use crate::tools::LaunchShape;
 
 /// The simulated device.
@@ -40,6 +41,7 @@ pub struct Simulator {
     config: DeviceConfig,
     level: SimdLevel,
     memory: GlobalMemory,
+    objects: Tables,
     heap: DeviceHeap,
     blocks: Blocks,
     modules: Mutex<FxHashMap<ModuleId, Arc<Loaded>>>,
@@ -53,6 +55,8 @@ struct Loaded {
     /// Addresses of `.global` and `.const` variables.
     addresses: FxHashMap<VarId, u64>,
     kernels: Mutex<FxHashMap<FuncId, Arc<Kernel>>>,
+    /// Handles that references are bound to.
+    references: Mutex<FxHashMap<VarId, u64>>,
 }
 
 impl Simulator {
@@ -72,6 +76,7 @@ impl Simulator {
             config,
             level: level.min(SimdLevel::detect()),
             memory,
+            objects: Tables::default(),
             heap: DeviceHeap::default(),
             blocks: Blocks::default(),
             modules: Mutex::default(),
@@ -166,8 +171,39 @@ impl Simulator {
     pub fn load_placed(&self, module: Arc<Module>, placed: &[(VarId, DevicePtr)]) -> Result<ModuleId, Error> {
         let addresses = self.place_variables(&module, placed)?;
         let id = ModuleId(self.next_module.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        self.modules().insert(id, Arc::new(Loaded { module, addresses, kernels: Mutex::default() }));
+        self.modules().insert(
+            id,
+            Arc::new(Loaded { module, addresses, kernels: Mutex::default(), references: Mutex::default() }),
+        );
         Ok(id)
+    }
+
+    /// The handle of a new texture, as kernels take it: launches from now on know it.
+    pub fn add_texture(&self, texture: Texture) -> u64 {
+        self.objects.add(Object::Texture(Arc::new(texture)))
+    }
+
+    /// The handle of a new surface.
+    pub fn add_surface(&self, image: Image) -> u64 {
+        self.objects.add(Object::Surface(Arc::new(image)))
+    }
+
+    /// Ends a texture or surface; false if there is none of this handle.
+    pub fn remove_object(&self, handle: u64) -> bool {
+        self.objects.remove(handle)
+    }
+
+    /// Binds a `.texref` or `.surfref` of a module to a texture or surface, for launches from now on.
+    ///
+    /// # Errors
+    /// The module is not loaded, or has no such reference.
+    pub fn bind_reference(&self, module: ModuleId, name: &str, handle: u64) -> Result<(), Error> {
+        let loaded = self.loaded(module)?;
+        let Some(Symbol::Variable(id)) = loaded.module.symbol(name) else {
+            return Err(Error::NoSuchVariable(name.into()));
+        };
+        loaded.references.lock().unwrap_or_else(PoisonError::into_inner).insert(id, handle);
+        Ok(())
     }
 
     /// Copies within global memory. Where both ranges overlap, in ascending order.
@@ -412,6 +448,10 @@ impl Backend for Simulator {
             Constant::Variable(id, offset, _) => {
                 u128::from(loaded.addresses.get(&id).map_or(0, |address| address.wrapping_add(offset as u64)))
             }
+            Constant::Reference(id) => {
+                let references = loaded.references.lock().unwrap_or_else(PoisonError::into_inner);
+                references.get(&id).map_or(0, |&handle| handle.into())
+            }
             Constant::Function(id, _) => u128::from(function_address(id)),
         });
         let mut constants = constants;
@@ -421,6 +461,7 @@ impl Backend for Simulator {
             &self.blocks,
             constants,
             &self.memory,
+            self.objects.capture(),
             &self.heap,
             &self.config,
             options,

@@ -31,6 +31,7 @@ mod patience;
 mod registers;
 mod rewrite;
 mod sync;
+mod texture;
 mod warpgroup;
 
 use accumulators::Accumulators;
@@ -87,6 +88,7 @@ pub(crate) fn decode_for<P: Patience>(
         warpgroups: Vec::new(),
         touches: Vec::new(),
         accumulators: Vec::new(),
+        textures: Vec::new(),
         shared,
         clustered: is_clustered(module, &reachable),
         registers: 0,
@@ -573,6 +575,7 @@ impl<'a> Decoder<'a> {
                 if self.synchronisation(guard, op, operands)?
                     || self.matrix(guard, op, operands)?
                     || self.warpgroup(guard, op, operands)?
+                    || self.texture(guard, op, operands)?
                     || self.miscellaneous(guard, op, operands)?
                 {
                     return Ok(());

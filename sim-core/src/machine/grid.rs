@@ -19,6 +19,7 @@ use crate::lanes::Row;
 use crate::launch::{Dim3, Launch};
 use crate::memory::{GlobalMemory, Wide};
 use crate::options::RunOptions;
+use crate::texture::Objects;
 
 /// What all blocks of a launch share.
 pub(crate) struct Grid<'a> {
@@ -28,6 +29,8 @@ pub(crate) struct Grid<'a> {
     pub constants: Vec<Row>,
     pub warp_rows: Arc<[Row]>,
     pub memory: &'a GlobalMemory,
+    /// Textures and surfaces, as they were when the launch began.
+    pub objects: Arc<Objects>,
     pub heap: &'a super::heap::DeviceHeap,
     pub wide: Wide,
     /// Histories of global memory, with [`RunOptions::weak`].
@@ -106,6 +109,7 @@ impl<'a> Grid<'a> {
         blocks: &'a Blocks,
         constants: Vec<Row>,
         memory: &'a GlobalMemory,
+        objects: Arc<Objects>,
         heap: &'a super::heap::DeviceHeap,
         config: &'a DeviceConfig,
         options: &'a RunOptions,
@@ -139,6 +143,7 @@ impl<'a> Grid<'a> {
             constants,
             warp_rows: kernel.warp_rows(launch.block),
             memory,
+            objects,
             heap,
             wide: Wide::of(level),
             weak: options.weak.then(|| WeakMemory::new(options.seed, code)),

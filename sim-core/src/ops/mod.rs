@@ -20,6 +20,8 @@ mod printf;
 mod runtime;
 mod shared;
 mod special;
+mod surface;
+mod texture;
 mod view;
 mod warpgroup;
 mod weak;
@@ -42,6 +44,7 @@ pub(crate) fn keeps_whole(action: &Action) -> bool {
         action,
         Action::Copy(_)
             | Action::Copies(_)
+            | Action::Texture(_)
             | Action::Fence(..)
             | Action::ActiveMask(_)
             | Action::LocalAddress(..)
@@ -111,6 +114,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                     Err(fault) => Flow::Fault(fault),
                 }
             }
+            Action::Texture(index) => match self.operate_texture(registers, group, active, *index) {
+                Flow::Next => self.spent(group, HEAVY),
+                flow => flow,
+            },
             Action::Return => self.return_from(group, active),
             Action::Exit => self.exit(group, active),
             Action::BranchIndexed(index, table) => {

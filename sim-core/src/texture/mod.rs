@@ -1,0 +1,121 @@
+//! Textures and surfaces: what an object describes, and what a read through it gives, as an H200 computes it.
+//!
+//! Everything here is plain data and arithmetic. [`Texels`] is where the bytes come from; operations (`ops/texture.rs`)
+//! check the accesses that it makes. The manual says little about the arithmetic (CUDA programming guide, "Texture
+//! Fetching"); what is here was measured on an H200 and compared with it bit for bit.
+
+mod coordinate;
+mod cube;
+mod filter;
+mod format;
+mod lod;
+mod sample;
+mod srgb;
+mod surface;
+mod table;
+
+pub use coordinate::AddressMode;
+pub(crate) use cube::major_axis;
+pub use format::{Channel, Format};
+pub(crate) use sample::{Fetch, Lod, Texels, fetch, gather, integer};
+pub(crate) use surface::place;
+pub(crate) use table::{Found, Object, Objects, Tables};
+
+/// The shape of what a texture or surface reads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Shape {
+    /// Texels of linear memory, by number (`cudaResourceTypeLinear`).
+    Linear,
+    /// A row.
+    OneD,
+    /// Rows.
+    TwoD,
+    /// Slices.
+    ThreeD,
+    /// Layers of one row.
+    OneDLayered,
+    /// Layers of rows.
+    TwoDLayered,
+    /// Six faces.
+    Cube,
+    /// Cubes.
+    CubeLayered,
+}
+
+impl Shape {
+    /// Whether its third dimension counts layers or faces, which have no neighbours.
+    pub const fn is_layered(self) -> bool {
+        matches!(self, Self::OneDLayered | Self::TwoDLayered | Self::Cube | Self::CubeLayered)
+    }
+}
+
+/// One mipmap level: where it lies and how large it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Level {
+    /// The address of its first texel.
+    pub base: u64,
+    /// Texels a row, rows, and slices or layers: at least 1 each.
+    pub extent: [u32; 3],
+    /// Bytes from one row to the next.
+    pub pitch: u64,
+    /// Bytes from one slice or layer to the next.
+    pub slice: u64,
+}
+
+/// What a texture or surface reads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Image {
+    /// Its shape.
+    pub shape: Shape,
+    /// Its texels.
+    pub format: Format,
+    /// Its levels, the largest first; at least one.
+    pub levels: Vec<Level>,
+    /// Whether it is an array: its memory belongs to nobody else, and only copies, textures and surfaces reach it.
+    pub opaque: bool,
+}
+
+/// How texels are chosen and combined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Filter {
+    /// The nearest one.
+    Point,
+    /// Those around, weighted by distance.
+    Linear,
+}
+
+/// How a texture is read.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sampler {
+    /// What coordinates outside mean, by dimension.
+    pub address: [AddressMode; 3],
+    /// Within a level.
+    pub filter: Filter,
+    /// Between levels.
+    pub mipmap_filter: Filter,
+    /// Whether coordinates run from 0 to 1.
+    pub normalized: bool,
+    /// Whether integers are read as such, and not as fractions of their largest value.
+    pub integers: bool,
+    /// Whether the first three channels are decoded as sRGB.
+    pub srgb: bool,
+    /// Whether linear filtering reaches over the edges of a cube's faces.
+    pub seamless: bool,
+    /// Added to the level of detail.
+    pub bias: f32,
+    /// The smallest and the largest level of detail.
+    pub clamp: [f32; 2],
+    /// The colour of [`AddressMode::Border`]: bits of floats, or of integers where those are read.
+    pub border: [u32; 4],
+    /// The most samples along the longer axis of what a pixel covers; 0 and 1: one.
+    pub anisotropy: u32,
+}
+
+/// A texture object.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Texture {
+    /// What it reads.
+    pub image: Image,
+    /// How.
+    pub sampler: Sampler,
+}

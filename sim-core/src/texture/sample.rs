@@ -1,0 +1,265 @@
+//! Reads of textures.
+
+use super::coordinate::{Axis, WHOLE};
+use super::format::Kind;
+use super::{AddressMode, Filter, Level, Sampler, Shape, Texture, cube, filter, lod};
+
+/// The level of detail of an instruction that says none: the compiler's.
+const FINEST: f32 = -32.0;
+
+/// Where texels come from.
+pub(crate) trait Texels {
+    /// Why a texel cannot be read.
+    type Error;
+
+    /// The bytes of a texel at an address, as words; those behind it are zeros.
+    fn read(&mut self, address: u64, bytes: u32) -> Result<[u32; 4], Self::Error>;
+}
+
+/// The level of detail that an instruction asks for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Lod {
+    /// None: the finest that the sampler allows.
+    Finest,
+    /// A level.
+    Level(f32),
+    /// Steps of the coordinates to the right and down.
+    Gradients([f32; 3], [f32; 3]),
+}
+
+/// One thread's read.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Fetch {
+    /// Coordinates: x, y and z as far as the shape has them.
+    pub at: [f32; 3],
+    /// The layer, of layered shapes.
+    pub layer: u32,
+    /// Texels to go further.
+    pub offset: [i32; 3],
+    /// The level of detail.
+    pub lod: Lod,
+}
+
+/// Texels with weights.
+struct Terms {
+    slices: filter::Slices<(u32, Option<u64>)>,
+    /// Slices that have texels.
+    count: usize,
+}
+
+/// What a shape's coordinates mean in a level.
+struct Axes {
+    /// Positions' modes; layers and faces have none.
+    modes: [AddressMode; 3],
+    normalized: bool,
+    at: [f32; 3],
+    layer: Option<u32>,
+}
+
+impl Axes {
+    fn axis(&self, level: &Level, axis: usize) -> Axis {
+        Axis { size: level.extent[axis], mode: self.modes[axis], normalized: self.normalized }
+    }
+}
+
+fn axes(texture: &Texture, fetch: &Fetch) -> Axes {
+    let Sampler { address: modes, normalized, seamless, .. } = texture.sampler;
+    let layers = texture.image.levels[0].extent[2];
+    let [x, y, z] = fetch.at;
+    let flat = |at, layer| Axes { modes, normalized, at, layer: Some(layer) };
+    match texture.image.shape {
+        Shape::Linear | Shape::OneD | Shape::TwoD => flat([x, y, 0.0], 0),
+        Shape::OneDLayered => flat([x, 0.0, 0.0], fetch.layer.min(layers - 1)),
+        Shape::TwoDLayered => flat([x, y, 0.0], fetch.layer.min(layers - 1)),
+        Shape::ThreeD => Axes { modes, normalized, at: [x, y, z], layer: None },
+        Shape::Cube | Shape::CubeLayered => {
+            let (face, [s, t]) = cube::face(fetch.at);
+            let cube = if texture.image.shape == Shape::Cube { 0 } else { fetch.layer.min(layers / 6 - 1) };
+            let modes = if seamless { [AddressMode::Clamp; 3] } else { modes };
+            let at = [s, t, 0.0].map(upwards_from_edge);
+            Axes { modes, normalized: true, at, layer: Some(6 * cube + face) }
+        }
+    }
+}
+
+/// A place on a face from 0 to 1, rounded down, of one from -1 to 1.
+fn upwards_from_edge(at: f32) -> f32 {
+    let exact = f64::from(at) * 0.5 + 0.5;
+    let near = exact as f32;
+    if f64::from(near) > exact { f32::from_bits(near.to_bits() - 1) } else { near }
+}
+
+/// The address of a texel, or `None` for the border.
+fn address(level: &Level, bytes: u32, texel: [Option<u32>; 3]) -> Option<u64> {
+    let [x, y, z] = texel;
+    let offset = u64::from(z?) * level.slice + u64::from(y?) * level.pitch + u64::from(x?) * u64::from(bytes);
+    Some(level.base.wrapping_add(offset))
+}
+
+impl Terms {
+    /// Adds the texels of a level that make a part of the whole.
+    fn add(&mut self, texture: &Texture, axes: &Axes, fetch: &Fetch, level: &Level, part: u32) {
+        let bytes = texture.image.format.bytes();
+        let dimensions = if axes.layer.is_some() { 2 } else { 3 };
+        if texture.sampler.filter == Filter::Point {
+            let mut texel = [axes.layer; 3];
+            for (axis, texel) in texel.iter_mut().enumerate().take(dimensions) {
+                *texel = axes.axis(level, axis).nearest(axes.at[axis], fetch.offset[axis]);
+            }
+            self.slices[self.count][0] = (part, address(level, bytes, texel));
+            self.count += 1;
+            return;
+        }
+        let mut texels = [[axes.layer; 2]; 3];
+        let mut fractions = [0; 3];
+        for axis in 0..dimensions {
+            (texels[axis], fractions[axis]) =
+                axes.axis(level, axis).around(axes.at[axis], fetch.offset[axis]);
+        }
+        let weights = filter::weights(part, fractions);
+        for (z, weights) in weights.as_chunks::<4>().0.iter().enumerate() {
+            if weights.iter().all(|&weight| weight == 0) {
+                continue;
+            }
+            for (number, &weight) in weights.iter().enumerate() {
+                let texel = [texels[0][number & 1], texels[1][number >> 1], texels[2][z]];
+                self.slices[self.count][number] = (weight, address(level, bytes, texel));
+            }
+            self.count += 1;
+        }
+    }
+}
+
+/// What a read of floating-point coordinates gives: four words.
+pub(crate) fn fetch<T: Texels>(
+    texture: &Texture,
+    fetch: &Fetch,
+    texels: &mut T,
+) -> Result<[u32; 4], T::Error> {
+    let image = &texture.image;
+    // Memory by number is read by number only.
+    if image.shape == Shape::Linear {
+        return Ok([0; 4]);
+    }
+    let axes = axes(texture, fetch);
+    let mut terms = Terms { slices: [[(0, None); 4]; 4], count: 0 };
+    let detail = match fetch.lod {
+        Lod::Finest => lod::steps(FINEST),
+        Lod::Level(level) => lod::steps(level),
+        Lod::Gradients(x, y) => lod::of_gradients(x, y, image.levels[0].extent),
+    };
+    let levels = lod::levels(detail, &texture.sampler, image.levels.len());
+    terms.add(texture, &axes, fetch, &image.levels[levels.first], WHOLE - levels.fraction);
+    if levels.fraction != 0 {
+        terms.add(texture, &axes, fetch, &image.levels[levels.second], levels.fraction);
+    }
+    let Sampler { integers, srgb, border, .. } = texture.sampler;
+    let mut words = [[[0u32; 4]; 4]; 4];
+    for (slice, words) in terms.slices.iter().zip(&mut words).take(terms.count) {
+        for (&(weight, address), words) in slice.iter().zip(words) {
+            if let Some(address) = address.filter(|_| weight != 0) {
+                *words = texels.read(address, image.format.bytes())?;
+            }
+        }
+    }
+    let alone = texture.sampler.filter == Filter::Point && terms.count == 1;
+    let mut result = [0; 4];
+    for (number, result) in result.iter_mut().enumerate().take(usize::from(image.format.channels)) {
+        let kind = Kind::of(image.format, number, integers, srgb);
+        let mut values = [[(0, 0); 4]; 4];
+        for (slice, values) in values.iter_mut().enumerate().take(terms.count) {
+            for (texel, value) in values.iter_mut().enumerate() {
+                let (weight, address) = terms.slices[slice][texel];
+                let read = match address {
+                    Some(_) => {
+                        kind.decode(channel(&words[slice][texel], number, image.format.channel.bytes()))
+                    }
+                    None if weight != 0 => kind.border(border[number]),
+                    None => 0,
+                };
+                *value = (weight, read);
+            }
+        }
+        *result = if alone { kind.result(values[0][0].1) } else { kind.filtered(&values) };
+    }
+    Ok(result)
+}
+
+/// A channel of a texel's bytes.
+fn channel(words: &[u32; 4], number: usize, bytes: u32) -> u32 {
+    match bytes {
+        1 => words[0] >> (8 * number) & 0xff,
+        2 => words[number / 2] >> (16 * (number & 1)) & 0xffff,
+        _ => words[number],
+    }
+}
+
+/// What a read of integer coordinates gives: the texel as it is, and zeros outside.
+pub(crate) fn integer<T: Texels>(
+    texture: &Texture,
+    at: [i32; 3],
+    layer: u32,
+    level: u32,
+    clamps: bool,
+    texels: &mut T,
+) -> Result<[u32; 4], T::Error> {
+    let image = &texture.image;
+    let Some(place) = image.levels.get(level as usize) else { return Ok([0; 4]) };
+    let coordinates = match image.shape {
+        Shape::Cube | Shape::CubeLayered => return Ok([0; 4]),
+        Shape::Linear => [at[0], 0, 0],
+        Shape::OneDLayered => [at[0], 0, layer as i32],
+        Shape::ThreeD => at,
+        Shape::OneD | Shape::TwoD | Shape::TwoDLayered => [at[0], at[1], layer as i32],
+    };
+    let mut texel = [None; 3];
+    for axis in 0..3 {
+        let last = place.extent[axis] as i32 - 1;
+        let at = if clamps { coordinates[axis].clamp(0, last) } else { coordinates[axis] };
+        texel[axis] = u32::try_from(at).ok().filter(|&texel| texel < place.extent[axis]);
+    }
+    let Some(address) = address(place, image.format.bytes(), texel) else { return Ok([0; 4]) };
+    let words = texels.read(address, image.format.bytes())?;
+    let Sampler { integers, srgb, .. } = texture.sampler;
+    let mut result = [0; 4];
+    for (number, result) in result.iter_mut().enumerate().take(usize::from(image.format.channels)) {
+        let kind = Kind::of(image.format, number, integers, srgb);
+        *result = kind.result(kind.decode(channel(&words, number, image.format.channel.bytes())));
+    }
+    Ok(result)
+}
+
+/// What `tld4` gives: one channel of the four texels that linear filtering would combine, counter-clockwise from the lower
+/// left.
+pub(crate) fn gather<T: Texels>(
+    texture: &Texture,
+    fetch: &Fetch,
+    component: usize,
+    texels: &mut T,
+) -> Result<[u32; 4], T::Error> {
+    let image = &texture.image;
+    let axes = axes(texture, fetch);
+    let Sampler { integers, srgb, border, .. } = texture.sampler;
+    let level = &image.levels[lod::levels(lod::steps(FINEST), &texture.sampler, image.levels.len()).first];
+    if component >= usize::from(image.format.channels) {
+        return Ok([0; 4]);
+    }
+    let mut around = [[None; 2]; 2];
+    for (axis, around) in around.iter_mut().enumerate() {
+        (*around, _) = axes.axis(level, axis).around(axes.at[axis], fetch.offset[axis]);
+    }
+    let kind = Kind::of(image.format, component, integers, srgb);
+    let mut result = [0; 4];
+    for (result, (x, y)) in result.iter_mut().zip([(0, 1), (1, 1), (1, 0), (0, 0)]) {
+        let texel = [around[0][x], around[1][y], axes.layer];
+        let value = match address(level, image.format.bytes(), texel) {
+            Some(address) => {
+                let words = texels.read(address, image.format.bytes())?;
+                kind.decode(channel(&words, component, image.format.channel.bytes()))
+            }
+            None => kind.border(border[component]),
+        };
+        *result = kind.result(value);
+    }
+    Ok(result)
+}
