@@ -272,6 +272,52 @@ pub struct ArrayDescriptor {
     pub channels: u32,
 }
 
+/// `CUDA_RESOURCE_DESC`: its kind, and as many words as the largest of what may follow has.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ResourceDesc {
+    pub kind: u32,
+    pub resource: [u64; 16],
+    pub flags: u32,
+}
+
+/// The resource of a [`ResourceDesc`] that is memory: a linear one has bytes where one with a pitch has its width.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C)]
+pub struct MemoryResource {
+    pub address: Address,
+    pub format: u32,
+    pub channels: u32,
+    pub width_or_bytes: usize,
+    pub height: usize,
+    pub pitch: usize,
+}
+
+/// `CUDA_TEXTURE_DESC`
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C)]
+pub struct TextureDesc {
+    pub address: [u32; 3],
+    pub filter: u32,
+    pub flags: u32,
+    pub anisotropy: u32,
+    pub mipmap_filter: u32,
+    pub bias: f32,
+    pub clamp: [f32; 2],
+    pub border: [u32; 4],
+    pub reserved: [i32; 12],
+}
+
+/// `CUDA_RESOURCE_VIEW_DESC` and `cudaResourceViewDesc`, without what is reserved behind it.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C)]
+pub struct ResourceViewDesc {
+    pub format: u32,
+    pub extent: [usize; 3],
+    pub levels: [u32; 2],
+    pub layers: [u32; 2],
+}
+
 /// `CUdevResource`: its kind, and for multiprocessors how many, the smallest part and what parts are a
 /// multiple of.
 #[derive(Clone, Copy, Debug)]

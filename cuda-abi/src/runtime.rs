@@ -91,6 +91,43 @@ pub struct ChannelFormatDesc {
     pub kind: u32,
 }
 
+/// `cudaResourceDesc`, as far as all versions have it: its kind, and as many words as the largest of what may follow has.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ResourceDesc {
+    pub kind: u32,
+    pub resource: [u64; 7],
+}
+
+/// The resource of a [`ResourceDesc`] that is memory: a linear one has bytes where one with a pitch has its width.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MemoryResource {
+    pub address: Address,
+    pub channels: ChannelFormatDesc,
+    pub width_or_bytes: usize,
+    pub height: usize,
+    pub pitch: usize,
+}
+
+/// `cudaTextureDesc`
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C)]
+pub struct TextureDesc {
+    pub address: [u32; 3],
+    pub filter: u32,
+    pub read_mode: u32,
+    pub srgb: i32,
+    pub border: [u32; 4],
+    pub normalized: i32,
+    pub anisotropy: u32,
+    pub mipmap_filter: u32,
+    pub bias: f32,
+    pub clamp: [f32; 2],
+    pub disable_trilinear_optimization: i32,
+    pub seamless: i32,
+}
+
 /// `cudaPitchedPtr`
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

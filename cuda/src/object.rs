@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use runtime::virtual_memory::Physical;
 use runtime::{
-    Array, Context, Event, ExecGraph, Function, Graph, GreenContext, Kernel, Library, Module, Pool, Result,
-    Status, Stream,
+    Array, Context, Event, ExecGraph, Function, Graph, GreenContext, Kernel, Library, MipmappedArray, Module,
+    Pool, Result, Status, Stream,
 };
 use rustc_hash::FxHashMap;
 
@@ -40,6 +40,7 @@ kinds! {
     NodeRef, INVALID_VALUE;
     Arc<Pool>, INVALID_VALUE;
     Arc<Array>, INVALID_HANDLE;
+    Arc<MipmappedArray>, INVALID_HANDLE;
     Arc<Physical>, INVALID_VALUE;
 }
 

@@ -127,6 +127,8 @@ const NOT_WITH_NULL: &[&str] = &[
 
 /// Functions for which zeros are good arguments.
 const GOOD_WITH_NULL: &[&str] = &[
+    "cuSurfObjectDestroy",
+    "cuTexObjectDestroy",
     "cuCtxGetStreamPriorityRange",
     "cuDeviceGraphMemTrim",
     "cuFlushGPUDirectRDMAWrites",

@@ -1,4 +1,4 @@
-//! Arrays: device memory with a shape, for copies. Kernels read them through textures, which are refused.
+//! Arrays: device memory with a shape, for copies, textures and surfaces.
 
 use std::sync::Arc;
 
@@ -20,38 +20,47 @@ pub enum Format {
     Signed(u8),
     /// Floats of so many bytes: 2 or 4.
     Float(u8),
+    /// Unsigned integers of so many bytes that are always read as fractions: 1 or 2.
+    UnsignedNormalized(u8),
+    /// The same with a sign.
+    SignedNormalized(u8),
 }
 
-/// CUDA's numbers of the formats (`CUarray_format`). Compressed and planar ones are not supported.
-const FORMATS: [(u32, Format); 8] = [
-    (0x01, Format::Unsigned(1)),
-    (0x02, Format::Unsigned(2)),
-    (0x03, Format::Unsigned(4)),
-    (0x08, Format::Signed(1)),
-    (0x09, Format::Signed(2)),
-    (0x0a, Format::Signed(4)),
-    (0x10, Format::Float(2)),
-    (0x20, Format::Float(4)),
+/// CUDA's numbers of the formats (`CUarray_format`), and how many channels those have that have but one number of them.
+const FORMATS: [(u32, Format, Option<u32>); 20] = [
+    (0x01, Format::Unsigned(1), None),
+    (0x02, Format::Unsigned(2), None),
+    (0x03, Format::Unsigned(4), None),
+    (0x08, Format::Signed(1), None),
+    (0x09, Format::Signed(2), None),
+    (0x0a, Format::Signed(4), None),
+    (0x10, Format::Float(2), None),
+    (0x20, Format::Float(4), None),
+    (0xc0, Format::UnsignedNormalized(1), Some(1)),
+    (0xc1, Format::UnsignedNormalized(1), Some(2)),
+    (0xc2, Format::UnsignedNormalized(1), Some(4)),
+    (0xc3, Format::UnsignedNormalized(2), Some(1)),
+    (0xc4, Format::UnsignedNormalized(2), Some(2)),
+    (0xc5, Format::UnsignedNormalized(2), Some(4)),
+    (0xc6, Format::SignedNormalized(1), Some(1)),
+    (0xc7, Format::SignedNormalized(1), Some(2)),
+    (0xc8, Format::SignedNormalized(1), Some(4)),
+    (0xc9, Format::SignedNormalized(2), Some(1)),
+    (0xca, Format::SignedNormalized(2), Some(2)),
+    (0xcb, Format::SignedNormalized(2), Some(4)),
 ];
 
+/// Formats that a device has and this one has not: packed ones, those of blocks of texels, and those of several planes.
+const UNSUPPORTED: [std::ops::RangeInclusive<u32>; 3] = [0x50..=0x50, 0x91..=0xb1, 0xcc..=0xff];
+
 impl Format {
-    /// The format of CUDA's number.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` for others.
-    pub fn of_number(number: u32) -> Result<Self> {
-        let found = FORMATS.iter().find(|(known, _)| *known == number);
-        found.map(|(_, format)| *format).ok_or(Status::INVALID_VALUE)
-    }
-
-    /// CUDA's number.
-    pub fn number(self) -> u32 {
-        FORMATS.iter().find(|(_, format)| *format == self).map_or(0, |(number, _)| *number)
-    }
-
     /// Bytes of a channel.
     pub fn bytes(self) -> usize {
-        let (Self::Unsigned(bytes) | Self::Signed(bytes) | Self::Float(bytes)) = self;
+        let (Self::Unsigned(bytes)
+        | Self::Signed(bytes)
+        | Self::Float(bytes)
+        | Self::UnsignedNormalized(bytes)
+        | Self::SignedNormalized(bytes)) = self;
         usize::from(bytes)
     }
 }
@@ -74,11 +83,51 @@ impl Element {
         if matches!(channels, 1 | 2 | 4) { Ok(Self { format, channels }) } else { Err(Status::INVALID_VALUE) }
     }
 
+    /// An element of CUDA's number of a format.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for what is none, `NOT_SUPPORTED` for block-compressed formats and those of several planes.
+    pub fn of_number(number: u32, channels: u32) -> Result<Self> {
+        if UNSUPPORTED.iter().any(|range| range.contains(&number)) {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        let found = FORMATS
+            .iter()
+            .find(|(known, _, count)| *known == number && count.is_none_or(|count| count == channels));
+        found.map_or(Err(Status::INVALID_VALUE), |(_, format, _)| Self::new(*format, channels))
+    }
+
+    /// CUDA's number of its format.
+    pub fn number(self) -> u32 {
+        let mine = |row: &&(u32, Format, Option<u32>)| {
+            row.1 == self.format && row.2.is_none_or(|count| count == self.channels)
+        };
+        FORMATS.iter().find(mine).map_or(0, |(number, ..)| *number)
+    }
+
     /// Its bytes.
     pub fn bytes(self) -> usize {
         self.format.bytes() * self.channels as usize
     }
 }
+
+/// CUDA's flags of an array (`CUDA_ARRAY3D_*`).
+pub mod array_flags {
+    /// The depth counts layers.
+    pub const LAYERED: u32 = 1;
+    /// Surfaces may be made of it.
+    pub const SURFACE: u32 = 2;
+    /// Six faces.
+    pub const CUBE: u32 = 4;
+    /// For `tld4`.
+    pub const GATHER: u32 = 8;
+    /// Sparse, which is not supported.
+    pub const SPARSE: u32 = 0x40;
+    /// Waits for its memory, which is not supported.
+    pub const DEFERRED: u32 = 0x80;
+}
+
+use array_flags::{CUBE, DEFERRED, GATHER, LAYERED, SPARSE, SURFACE};
 
 /// The shape of an array: extents in elements, 0 for dimensions that it does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,27 +144,84 @@ pub struct ArrayShape {
     pub flags: u32,
 }
 
-/// Layers, surfaces, cubes, gathers, depth textures: none changes what copies do.
-const FLAGS: u32 = 0x1f;
+/// The most extents of arrays of a kind.
+struct Most([i32; 3]);
 
 impl ArrayShape {
-    /// Bytes of it, if a device with these most extents in one, two and three dimensions takes it.
-    fn size(&self, most: [[usize; 3]; 3]) -> Result<u64> {
-        let Self { width, height, depth, element, flags } = *self;
-        let most = match (height, depth) {
-            (0, 0) => most[0],
-            (_, 0) => most[1],
-            _ => most[2],
+    /// Whether the depth counts layers or faces.
+    pub const fn is_layered(&self) -> bool {
+        self.flags & (LAYERED | CUBE) != 0
+    }
+
+    /// The attributes of a device that say how large it may be, if its flags and dimensions agree.
+    fn limits(&self) -> Result<Most> {
+        let Self { width, height, depth, flags, .. } = *self;
+        if flags & (SPARSE | DEFERRED) != 0 {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        let kind = flags & !SURFACE;
+        let fits = match kind {
+            0 => depth == 0 || height > 0,
+            LAYERED => depth > 0,
+            CUBE => width == height && depth == 6,
+            kind if kind == CUBE | LAYERED => width == height && depth > 0 && depth.is_multiple_of(6),
+            GATHER => height > 0 && depth == 0,
+            _ => false,
         };
-        if width == 0 || width > most[0] || height > most[1] || depth > most[2] || depth > 0 && height == 0 {
+        if width == 0 || !fits {
             return Err(Status::INVALID_VALUE);
         }
-        if flags & !FLAGS != 0 {
-            return Err(Status::INVALID_VALUE);
+        Ok(Most(match kind {
+            LAYERED if height == 0 => {
+                [a::MAXIMUM_TEXTURE1D_LAYERED_WIDTH, 0, a::MAXIMUM_TEXTURE1D_LAYERED_LAYERS]
+            }
+            LAYERED => [
+                a::MAXIMUM_TEXTURE2D_LAYERED_WIDTH,
+                a::MAXIMUM_TEXTURE2D_LAYERED_HEIGHT,
+                a::MAXIMUM_TEXTURE2D_LAYERED_LAYERS,
+            ],
+            CUBE => [
+                a::MAXIMUM_TEXTURECUBEMAP_WIDTH,
+                a::MAXIMUM_TEXTURECUBEMAP_WIDTH,
+                a::MAXIMUM_TEXTURECUBEMAP_WIDTH,
+            ],
+            GATHER => [a::MAXIMUM_TEXTURE2D_GATHER_WIDTH, a::MAXIMUM_TEXTURE2D_GATHER_HEIGHT, 0],
+            0 if height == 0 => [a::MAXIMUM_TEXTURE1D_WIDTH, 0, 0],
+            0 if depth == 0 => [a::MAXIMUM_TEXTURE2D_WIDTH, a::MAXIMUM_TEXTURE2D_HEIGHT, 0],
+            0 => [a::MAXIMUM_TEXTURE3D_WIDTH, a::MAXIMUM_TEXTURE3D_HEIGHT, a::MAXIMUM_TEXTURE3D_DEPTH],
+            _ => [
+                a::MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH,
+                a::MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH,
+                a::MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS,
+            ],
+        }))
+    }
+
+    /// Bytes of it, if the attributes of a device allow it.
+    fn size(&self, attribute: impl Fn(i32) -> Result<usize>) -> Result<u64> {
+        let Most(most) = self.limits()?;
+        for (extent, number) in [self.width, self.height, self.depth].into_iter().zip(most) {
+            let most = if number == 0 { 0 } else { attribute(number)? };
+            if extent > most {
+                return Err(Status::INVALID_VALUE);
+            }
         }
-        let rows = height.max(1).checked_mul(depth.max(1));
-        let size = rows.and_then(|rows| rows.checked_mul(width)?.checked_mul(element.bytes()));
+        let rows = self.height.max(1).checked_mul(self.depth.max(1));
+        let size = rows.and_then(|rows| rows.checked_mul(self.width)?.checked_mul(self.element.bytes()));
         size.map(|size| size as u64).ok_or(Status::OUT_OF_MEMORY)
+    }
+
+    /// The shape of a mipmap level: halves of each dimension but layers, at least one.
+    fn level(&self, level: u32) -> Self {
+        let half = |extent: usize| if extent == 0 { 0 } else { (extent >> level.min(63)).max(1) };
+        let depth = if self.is_layered() { self.depth } else { half(self.depth) };
+        Self { width: half(self.width), height: half(self.height), depth, ..*self }
+    }
+
+    /// The most levels it may have.
+    fn most_levels(&self) -> u32 {
+        let depth = if self.is_layered() { 0 } else { self.depth };
+        self.width.max(self.height).max(depth).max(1).ilog2() + 1
     }
 
     /// Bytes of a row.
@@ -132,27 +238,29 @@ pub struct Array {
     /// Its shape.
     pub shape: ArrayShape,
     base: u64,
+    /// Whether it is a level of a mipmapped array, which has its memory.
+    is_level: bool,
+}
+
+fn attributes(context: &Context) -> impl Fn(i32) -> Result<usize> {
+    let device = &context.device;
+    |number| attribute(device.simulator.config(), device.index, number).map(|value| value as usize)
 }
 
 impl Array {
     /// An array in a context's device memory.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for shapes that the device does not take, `OUT_OF_MEMORY`, the context's fault.
+    /// `INVALID_VALUE` for shapes that the device does not take, `NOT_SUPPORTED`, `OUT_OF_MEMORY`, the context's fault.
     pub fn create(context: &Context, shape: ArrayShape) -> Result<Arc<Self>> {
-        let device = &context.device;
-        let limit =
-            |number| attribute(device.simulator.config(), device.index, number).map(|value| value as usize);
-        let line = limit(a::MAXIMUM_TEXTURE1D_WIDTH)?;
-        let plane = [limit(a::MAXIMUM_TEXTURE2D_WIDTH)?, limit(a::MAXIMUM_TEXTURE2D_HEIGHT)?];
-        let volume = [
-            limit(a::MAXIMUM_TEXTURE3D_WIDTH)?,
-            limit(a::MAXIMUM_TEXTURE3D_HEIGHT)?,
-            limit(a::MAXIMUM_TEXTURE3D_DEPTH)?,
-        ];
-        let size = shape.size([[line, 0, 0], [plane[0], plane[1], 0], volume])?;
+        let size = shape.size(attributes(context))?;
         let base = context.allocate(size, Kind::Device, "array")?;
-        Ok(Arc::new(Self { id: fresh_id(), shape, base }))
+        Ok(Arc::new(Self { id: fresh_id(), shape, base, is_level: false }))
+    }
+
+    /// The address of its first element.
+    pub fn base(&self) -> u64 {
+        self.base
     }
 
     /// Gives its memory back, after waiting for all streams.
@@ -160,6 +268,10 @@ impl Array {
     /// # Errors
     /// `INVALID_VALUE` if it was freed.
     pub fn free(&self, context: &Context) -> Result {
+        // A device takes it for done, too.
+        if self.is_level {
+            return Ok(());
+        }
         context.free(self.base, |found| found.kind == Kind::Device).map(|_| ())
     }
 
@@ -188,6 +300,52 @@ impl Array {
     }
 }
 
+/// An array with smaller ones of the same elements, each half the one before.
+#[derive(Debug)]
+pub struct MipmappedArray {
+    /// Its number.
+    pub id: u64,
+    /// The shape of its first level.
+    pub shape: ArrayShape,
+    /// Its levels, each an array.
+    pub levels: Vec<Arc<Array>>,
+}
+
+impl MipmappedArray {
+    /// A mipmapped array of `levels` levels, of at least one and as many as its size has.
+    ///
+    /// # Errors
+    /// Those of [`Array::create`].
+    pub fn create(context: &Context, shape: ArrayShape, levels: u32) -> Result<Arc<Self>> {
+        shape.size(attributes(context))?;
+        let shapes: Vec<ArrayShape> =
+            (0..levels.clamp(1, shape.most_levels())).map(|level| shape.level(level)).collect();
+        let bytes = |shape: &ArrayShape| {
+            (shape.row() * shape.height.max(1) * shape.depth.max(1)).next_multiple_of(512)
+        };
+        let base = context.allocate(
+            shapes.iter().map(bytes).sum::<usize>() as u64,
+            Kind::Device,
+            "mipmapped array",
+        )?;
+        let mut next = base;
+        let levels = shapes.into_iter().map(|shape| {
+            let base = next;
+            next += bytes(&shape) as u64;
+            Arc::new(Array { id: fresh_id(), shape, base, is_level: true })
+        });
+        Ok(Arc::new(Self { id: fresh_id(), shape, levels: levels.collect() }))
+    }
+
+    /// Gives its memory back, after waiting for all streams.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if it was freed.
+    pub fn free(&self, context: &Context) -> Result {
+        context.free(self.levels[0].base, |found| found.kind == Kind::Device).map(|_| ())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,29 +357,73 @@ mod tests {
 
     #[test]
     fn formats_have_numbers_and_sizes() {
-        for (number, format) in FORMATS {
-            assert_eq!((Format::of_number(number), format.number()), (Ok(format), number));
+        for (number, format, channels) in FORMATS {
+            let element = Element::of_number(number, channels.unwrap_or(4)).unwrap();
+            assert_eq!((element.format, element.number()), (format, number));
+            assert_eq!(Element::of_number(number, 3), Err(Status::INVALID_VALUE));
         }
-        assert_eq!(Format::of_number(4), Err(Status::INVALID_VALUE));
-        assert_eq!(Element::new(Format::Unsigned(2), 4).unwrap().bytes(), 8);
-        assert_eq!(Element::new(Format::Unsigned(2), 3), Err(Status::INVALID_VALUE));
+        assert_eq!(Element::of_number(4, 1), Err(Status::INVALID_VALUE));
+        assert_eq!(Element::of_number(0xc0, 2), Err(Status::INVALID_VALUE));
+        assert_eq!(Element::of_number(0x91, 4), Err(Status::NOT_SUPPORTED), "block-compressed");
+        assert_eq!(Element::of_number(2, 4).unwrap().bytes(), 8);
     }
 
     #[test]
     fn shapes_are_those_that_a_device_takes() {
-        let most = [[100, 0, 0], [50, 40, 0], [10, 10, 10]];
-        assert_eq!(shape(100, 0, 0).size(most), Ok(800));
-        assert_eq!(shape(50, 40, 0).size(most), Ok(16_000));
-        assert_eq!(shape(10, 10, 10).size(most), Ok(8000));
-        for bad in [shape(0, 0, 0), shape(101, 0, 0), shape(50, 41, 0), shape(10, 0, 10), shape(10, 10, 11)] {
-            assert_eq!(bad.size(most), Err(Status::INVALID_VALUE), "{bad:?}");
+        let attribute =
+            |number| attribute(&sim_core::DeviceConfig::h200(), 0, number).map(|value| value as usize);
+        let size = |shape: ArrayShape| shape.size(attribute);
+        assert_eq!(size(shape(100, 0, 0)), Ok(800));
+        assert_eq!(size(shape(50, 40, 0)), Ok(16_000));
+        assert_eq!(size(shape(10, 10, 10)), Ok(8000));
+        for bad in [
+            shape(0, 0, 0),
+            shape(131_073, 0, 0),
+            shape(50, 65_537, 0),
+            shape(10, 0, 10),
+            shape(10, 10, 16_385),
+        ] {
+            assert_eq!(size(bad), Err(Status::INVALID_VALUE), "{bad:?}");
         }
-        assert_eq!(ArrayShape { flags: 0x20, ..shape(1, 0, 0) }.size(most), Err(Status::INVALID_VALUE));
+        // What an H200 answers, by flags and extents.
+        for (flags, extents, fine) in [
+            (LAYERED, [6, 6, 6], true),
+            (LAYERED, [6, 0, 6], true),
+            (LAYERED, [6, 6, 0], false),
+            (CUBE, [6, 6, 6], true),
+            (CUBE, [6, 6, 12], false),
+            (CUBE, [6, 5, 6], false),
+            (CUBE | LAYERED, [6, 6, 12], true),
+            (CUBE | LAYERED, [6, 6, 5], false),
+            (GATHER, [6, 6, 0], true),
+            (GATHER, [6, 6, 6], false),
+            (GATHER | LAYERED, [6, 6, 6], false),
+            (0x10, [6, 6, 0], false),
+            (0x20, [6, 6, 0], false),
+        ] {
+            let [width, height, depth] = extents;
+            let shape = ArrayShape { flags, ..shape(width, height, depth) };
+            assert_eq!(size(shape).is_ok(), fine, "{flags} {extents:?}");
+        }
+        assert_eq!(size(ArrayShape { flags: SPARSE, ..shape(6, 6, 0) }), Err(Status::NOT_SUPPORTED));
+    }
+
+    #[test]
+    fn levels_halve() {
+        let shape = shape(13, 7, 0);
+        assert_eq!(shape.most_levels(), 4);
+        let extents = |level| (shape.level(level).width, shape.level(level).height, shape.level(level).depth);
+        assert_eq!(
+            [extents(0), extents(1), extents(2), extents(3)],
+            [(13, 7, 0), (6, 3, 0), (3, 1, 0), (1, 1, 0)]
+        );
+        let layers = ArrayShape { flags: LAYERED, depth: 5, ..shape };
+        assert_eq!((layers.level(2).depth, layers.most_levels()), (5, 4));
     }
 
     #[test]
     fn parts_lie_inside() {
-        let array = Array { id: 1, shape: shape(4, 3, 2), base: 0x1000 };
+        let array = Array { id: 1, shape: shape(4, 3, 2), base: 0x1000, is_level: false };
         let area = array.area([8, 1, 1], [24, 2, 1]).unwrap();
         assert_eq!(area, Area { place: Place::Device(0x1000 + 96 + 32 + 8), pitch: 32, slice: 96 });
         assert_eq!(array.area([8, 1, 1], [25, 2, 1]), Err(Status::INVALID_VALUE));

@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::lock;
 use crate::memory::{Kind, Memory};
 use crate::pool::Pools;
+use crate::texture::Objects;
 use crate::virtual_memory::AddressSpace;
 
 /// All devices of a process.
@@ -47,6 +48,7 @@ impl Runtime {
                 simulator: Simulator::new(config),
                 engine: engine.clone(),
                 memory: Memory::default(),
+                objects: Objects::default(),
                 pools: pools.clone(),
                 host: host.clone(),
                 contexts: Mutex::default(),
@@ -84,6 +86,8 @@ pub struct Device {
     pub engine: Arc<Engine>,
     /// The allocations as the host sees them.
     pub memory: Memory,
+    /// The texture and surface objects as the host sees them.
+    pub objects: Objects,
     /// The memory pools of the process.
     pub pools: Arc<Pools>,
     /// The program around.

@@ -36,9 +36,10 @@ mod operation;
 mod pages;
 mod pool;
 mod stream;
+pub mod texture;
 pub mod virtual_memory;
 
-pub use array::{Array, ArrayShape, Element, Format};
+pub use array::{Array, ArrayShape, Element, Format, MipmappedArray, array_flags};
 pub use context::{Context, Limit};
 pub use copy::{Area, Copy, Fill, Place};
 pub use cuda_abi::{Result, Status};

@@ -16,11 +16,23 @@ use crate::start;
 use crate::state;
 
 /// The element that channels describe.
-fn element_of(channels: ChannelFormatDesc) -> Result<Element> {
+pub(crate) fn element_of(channels: ChannelFormatDesc) -> Result<Element> {
     let count = channels.bits.iter().take_while(|&&bits| bits != 0).count();
     let alike = channels.bits[..count].iter().all(|&bits| bits == channels.bits[0]);
     let rest = channels.bits[count..].iter().all(|&bits| bits == 0);
+    let normalized = |bytes: u8, signed: bool| {
+        if signed { Format::SignedNormalized(bytes) } else { Format::UnsignedNormalized(bytes) }
+    };
     let format = match (channels.kind, channels.bits[0]) {
+        (kind @ 5..=16, 8 | 16) => {
+            let (place, bytes) = ((kind - 5) % 6, channels.bits[0] as u8 / 8);
+            if [1, 2, 4][place as usize % 3] != count || place / 3 + 1 != u32::from(bytes) {
+                return Err(Status::INVALID_CHANNELS);
+            }
+            normalized(bytes, kind > 10)
+        }
+        // Blocks of texels, and packed ones.
+        (17..=31, _) => return Err(Status::NOT_SUPPORTED),
         (0, bits @ (8 | 16 | 32)) => Format::Signed(bits as u8 / 8),
         (1, bits @ (8 | 16 | 32)) => Format::Unsigned(bits as u8 / 8),
         (2, bits @ (16 | 32)) => Format::Float(bits as u8 / 8),
@@ -32,11 +44,14 @@ fn element_of(channels: ChannelFormatDesc) -> Result<Element> {
     Element::new(format, count as u32).map_err(|_| Status::INVALID_CHANNELS)
 }
 
-fn channels_of(element: Element) -> ChannelFormatDesc {
+pub(crate) fn channels_of(element: Element) -> ChannelFormatDesc {
+    let sizes = |bytes: u8| element.channels.ilog2() + 3 * u32::from(bytes - 1);
     let kind = match element.format {
         Format::Signed(_) => 0,
         Format::Unsigned(_) => 1,
         Format::Float(_) => 2,
+        Format::UnsignedNormalized(bytes) => 5 + sizes(bytes),
+        Format::SignedNormalized(bytes) => 11 + sizes(bytes),
     };
     let mut bits = [0; 4];
     bits[..element.channels as usize].fill(8 * element.format.bytes() as i32);
@@ -161,6 +176,29 @@ rt! {
         if array == 0 { Ok(()) } else { crate::cudart::error::of(driver::cuArrayDestroy(array)) }
     }
 
+    fn cudaMallocMipmappedArray(
+        to: *mut Handle, channels: *const ChannelFormatDesc, extent: Extent, levels: u32, flags: u32
+    ) {
+        ensure()?;
+        let channels = get(channels)?;
+        if to.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let element = element_of(channels)?;
+        let Extent { width, height, depth } = extent;
+        put(to, driver::create_mipmapped(|| Ok(ArrayShape { width, height, depth, element, flags }), levels)?)
+    }
+
+    fn cudaGetMipmappedArrayLevel(level: *mut Handle, array: Handle, number: u32) {
+        ensure()?;
+        crate::cudart::error::of(driver::cuMipmappedArrayGetLevel(level, array, number))
+    }
+
+    fn cudaFreeMipmappedArray(array: Handle) {
+        ensure()?;
+        if array == 0 { Ok(()) } else { crate::cudart::error::of(driver::cuMipmappedArrayDestroy(array)) }
+    }
+
     fn cudaGetChannelDesc(to: *mut ChannelFormatDesc, array: Handle) {
         ensure()?;
         put(to, channels_of(find(array)?.shape.element))
@@ -177,12 +215,17 @@ rt! {
 
     fn cudaDeviceGetTexture1DLinearMaxWidth(width: *mut usize, channels: *const ChannelFormatDesc, device: i32) {
         start::initialize();
-        let Element { format, channels } = element_of(get(channels)?)?;
-        crate::cudart::error::of(driver_device::cuDeviceGetTexture1DLinearMaxWidth(width, format.number(), channels, device))
+        let element = element_of(get(channels)?)?;
+        let (format, channels) = (element.number(), element.channels);
+        crate::cudart::error::of(driver_device::cuDeviceGetTexture1DLinearMaxWidth(width, format, channels, device))
     }
 }
 
 rt_as_driver! {
+    cudaMipmappedArrayGetSparseProperties = driver::cuMipmappedArrayGetSparseProperties,
+        (properties: *mut u64, array: Handle);
+    cudaMipmappedArrayGetMemoryRequirements = driver::cuMipmappedArrayGetMemoryRequirements,
+        (requirements: *mut u64, array: Handle, device: i32);
     cudaArrayGetPlane = driver::cuArrayGetPlane, (plane: *mut Handle, array: Handle, index: u32);
     cudaArrayGetSparseProperties = driver::cuArrayGetSparseProperties, (properties: *mut u64, array: Handle);
     cudaArrayGetMemoryRequirements = driver::cuArrayGetMemoryRequirements,

@@ -79,3 +79,4 @@ mod memory;
 mod properties;
 pub(crate) mod register;
 mod stream;
+mod texture;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_abi::driver::{Array3DDescriptor, ArrayDescriptor};
-use runtime::{Array, ArrayShape, Element, Format, Result, Status};
+use runtime::{Array, ArrayShape, Element, MipmappedArray, Result, Status};
 
 use crate::driver::copy::{Side, When, submit};
 use crate::ffi::{Handle, NullStream, get, put};
@@ -12,7 +12,7 @@ use crate::state::{self, uncaptured};
 
 /// What a descriptor says.
 fn shape_of(said: &Array3DDescriptor) -> Result<ArrayShape> {
-    let element = Element::new(Format::of_number(said.format)?, said.channels)?;
+    let element = Element::of_number(said.format, said.channels)?;
     let Array3DDescriptor { width, height, depth, flags, .. } = *said;
     Ok(ArrayShape { width, height, depth, element, flags })
 }
@@ -24,10 +24,17 @@ pub(crate) fn create(shape: impl FnOnce() -> Result<ArrayShape>) -> Result<Handl
     Ok(object::insert(new.id, new))
 }
 
+/// A new mipmapped array of the current context.
+pub(crate) fn create_mipmapped(shape: impl FnOnce() -> Result<ArrayShape>, levels: u32) -> Result<Handle> {
+    let context = uncaptured()?;
+    let new = MipmappedArray::create(&context, shape()?, levels)?;
+    Ok(object::insert(new.id, new))
+}
+
 /// The descriptor of an array.
 pub(crate) fn descriptor_of(shape: &ArrayShape) -> Array3DDescriptor {
     let ArrayShape { width, height, depth, element, flags } = *shape;
-    let (format, channels) = (element.format.number(), element.channels);
+    let (format, channels) = (element.number(), element.channels);
     Array3DDescriptor { width, height, depth, format, channels, flags }
 }
 
@@ -77,6 +84,43 @@ api! {
         let context = uncaptured()?;
         object::remove::<Arc<Array>>(array)?;
         found.free(&context)
+    }
+
+    fn cuMipmappedArrayCreate(array: *mut Handle, shape: *const Array3DDescriptor, levels: u32) {
+        let said = get(shape)?;
+        put(array, create_mipmapped(|| shape_of(&said), levels)?)
+    }
+
+    fn cuMipmappedArrayGetLevel(level: *mut Handle, array: Handle, number: u32) {
+        let found: Arc<MipmappedArray> = object::find(array)?;
+        let found = found.levels.get(number as usize).ok_or(Status::INVALID_VALUE)?;
+        if object::find::<Arc<Array>>(object::handle(found.id)).is_err() {
+            object::insert(found.id, found.clone());
+        }
+        put(level, object::handle(found.id))
+    }
+
+    fn cuMipmappedArrayDestroy(array: Handle) {
+        // A device tells the two apart by what is in the memory of a handle.
+        let found: Arc<MipmappedArray> = object::find(array).map_err(|_| Status::CONTEXT_IS_DESTROYED)?;
+        let context = uncaptured()?;
+        object::remove::<Arc<MipmappedArray>>(array)?;
+        for level in &found.levels {
+            let _ = object::remove::<Arc<Array>>(object::handle(level.id));
+        }
+        found.free(&context)
+    }
+
+    fn cuMipmappedArrayGetSparseProperties(_properties: *mut u64, _array: Handle) {
+        // No array is sparse.
+        state::runtime()?;
+        Err(Status::INVALID_VALUE)
+    }
+
+    fn cuMipmappedArrayGetMemoryRequirements(_requirements: *mut u64, _array: Handle, _device: i32) {
+        // No array waits for its memory.
+        state::runtime()?;
+        Err(Status::INVALID_VALUE)
     }
 
     fn cuArrayGetPlane(plane: *mut Handle, array: Handle, _index: u32) {

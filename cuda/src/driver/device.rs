@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 
 use cuda_abi::Known;
-use runtime::{Element, Format, Result, Status, attributes};
+use runtime::{Element, Result, Status, attributes};
 
 use crate::ffi::{get, put, put_text, put_wanted, text};
 use crate::start;
@@ -180,7 +180,7 @@ api! {
 
     fn cuDeviceGetTexture1DLinearMaxWidth(width: *mut usize, format: u32, channels: u32, device: i32) {
         state::device(device)?;
-        let element = Element::new(Format::of_number(format)?, channels)?.bytes();
+        let element = Element::of_number(format, channels)?.bytes();
         put(width, (1usize << 30).min((1 << 32) / element))
     }
 

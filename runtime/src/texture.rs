@@ -1,0 +1,361 @@
+//! Texture and surface objects: what a descriptor says is checked as a device's driver does, and given to the simulator.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use cuda_abi::numbers::device_attribute as a;
+use cuda_abi::{Result, Status};
+use sim_core::{
+    AddressMode, Channel, Filter, Format as TexelFormat, Image, Level, Sampler, Texture, TextureShape,
+};
+
+use crate::array::array_flags::{CUBE, LAYERED};
+use crate::array::{Array, ArrayShape, Element, Format, MipmappedArray};
+use crate::attributes::attribute;
+use crate::context::Context;
+use crate::lock;
+
+/// What a texture or surface reads.
+#[derive(Clone, Debug)]
+pub enum Resource {
+    /// An array.
+    Array(Arc<Array>),
+    /// A mipmapped array.
+    Mipmapped(Arc<MipmappedArray>),
+    /// Elements of device memory.
+    Linear {
+        /// Where.
+        address: u64,
+        /// The elements.
+        element: Element,
+        /// Bytes.
+        bytes: usize,
+    },
+    /// Rows of device memory.
+    Pitched {
+        /// Where.
+        address: u64,
+        /// The elements.
+        element: Element,
+        /// Elements a row, and rows.
+        extent: [usize; 2],
+        /// Bytes from row to row.
+        pitch: usize,
+    },
+}
+
+/// CUDA's flags of a texture (`CU_TRSF_*`).
+pub mod texture_flags {
+    /// Integers are read as such.
+    pub const READ_AS_INTEGER: u32 = 1;
+    /// Coordinates run from 0 to 1.
+    pub const NORMALIZED: u32 = 2;
+    /// sRGB.
+    pub const SRGB: u32 = 0x10;
+    /// An optimisation that changes nothing here.
+    pub const DISABLE_TRILINEAR_OPTIMIZATION: u32 = 0x20;
+    /// Filtering over the edges of a cube's faces.
+    pub const SEAMLESS: u32 = 0x40;
+    /// All that a device takes.
+    pub const ALL: u32 = 0x7f;
+}
+
+use texture_flags as f;
+
+/// How a texture is read, in CUDA's numbers (`CUDA_TEXTURE_DESC`).
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Sampling {
+    /// Address modes: wrap, clamp, mirror, border.
+    pub address: [u32; 3],
+    /// Point or linear.
+    pub filter: u32,
+    /// [`texture_flags`].
+    pub flags: u32,
+    /// The most samples of an anisotropic read.
+    pub anisotropy: u32,
+    /// Between levels: point or linear.
+    pub mipmap_filter: u32,
+    /// Added to the level of detail.
+    pub bias: f32,
+    /// The smallest and largest level of detail.
+    pub clamp: [f32; 2],
+    /// Bits of the border's colour.
+    pub border: [u32; 4],
+}
+
+/// What of a resource is read, and as what (`CUDA_RESOURCE_VIEW_DESC`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct View {
+    /// The format, by `CUresourceViewFormat`.
+    pub format: u32,
+    /// Elements.
+    pub extent: [usize; 3],
+    /// The first and last mipmap level.
+    pub levels: [u32; 2],
+    /// The first and last layer.
+    pub layers: [u32; 2],
+}
+
+/// A texture object's descriptors, or a surface object's.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// What it reads.
+    pub resource: Resource,
+    /// How; none for surfaces.
+    pub sampling: Option<Sampling>,
+    /// A part of it.
+    pub view: Option<View>,
+}
+
+/// The objects of a device by handle.
+#[derive(Debug, Default)]
+pub struct Objects(Mutex<HashMap<u64, Object>>);
+
+impl Objects {
+    /// The descriptors of an object.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if there is none.
+    pub fn get(&self, handle: u64) -> Result<Object> {
+        lock(&self.0).get(&handle).cloned().ok_or(Status::INVALID_VALUE)
+    }
+}
+
+/// Alignment of linear memory that a texture reads.
+const ALIGNMENT: u64 = 512;
+/// What a pitch is a multiple of.
+const PITCH_ALIGNMENT: usize = 32;
+/// Formats of views that are blocks of texels: from this on.
+const FIRST_BLOCK_FORMAT: u32 = 0x19;
+
+/// The formats of views by number: the channel, for one, two and four of them in turn.
+const VIEW_CHANNELS: [Channel; 8] = [
+    Channel::Unsigned(1),
+    Channel::Signed(1),
+    Channel::Unsigned(2),
+    Channel::Signed(2),
+    Channel::Unsigned(4),
+    Channel::Signed(4),
+    Channel::Float(2),
+    Channel::Float(4),
+];
+
+/// A format for the simulator, and whether it is always a fraction.
+fn texels(element: Element) -> (TexelFormat, bool) {
+    let (channel, fraction) = match element.format {
+        Format::Unsigned(bytes) => (Channel::Unsigned(bytes), false),
+        Format::Signed(bytes) => (Channel::Signed(bytes), false),
+        Format::Float(bytes) => (Channel::Float(bytes), false),
+        Format::UnsignedNormalized(bytes) => (Channel::Unsigned(bytes), true),
+        Format::SignedNormalized(bytes) => (Channel::Signed(bytes), true),
+    };
+    (TexelFormat { channel, channels: element.channels as u8 }, fraction)
+}
+
+fn level_of(array: &Array) -> Level {
+    let ArrayShape { width, height, depth, .. } = array.shape;
+    let pitch = array.shape.row() as u64;
+    let extent = [width, height, depth].map(|extent| extent.max(1) as u32);
+    Level { base: array.base(), extent, pitch, slice: pitch * u64::from(extent[1]) }
+}
+
+fn shape_of(shape: &ArrayShape) -> TextureShape {
+    match shape.flags & (LAYERED | CUBE) {
+        0 if shape.depth > 0 => TextureShape::ThreeD,
+        0 if shape.height > 0 => TextureShape::TwoD,
+        0 => TextureShape::OneD,
+        LAYERED if shape.height == 0 => TextureShape::OneDLayered,
+        LAYERED => TextureShape::TwoDLayered,
+        CUBE => TextureShape::Cube,
+        _ => TextureShape::CubeLayered,
+    }
+}
+
+impl Resource {
+    /// What the simulator reads, and whether its integers are always fractions.
+    fn image(&self, context: &Context) -> Result<(Image, bool)> {
+        let most = |number| {
+            let device = &context.device;
+            attribute(device.simulator.config(), device.index, number).map(|value| value as usize)
+        };
+        Ok(match self {
+            Self::Array(array) => {
+                let (format, fraction) = texels(array.shape.element);
+                (
+                    Image {
+                        shape: shape_of(&array.shape),
+                        format,
+                        levels: vec![level_of(array)],
+                        opaque: true,
+                    },
+                    fraction,
+                )
+            }
+            Self::Mipmapped(array) => {
+                let (format, fraction) = texels(array.shape.element);
+                let levels = array.levels.iter().map(|level| level_of(level)).collect();
+                (Image { shape: shape_of(&array.shape), format, levels, opaque: true }, fraction)
+            }
+            Self::Linear { address, element, bytes } => {
+                if !address.is_multiple_of(ALIGNMENT) {
+                    return Err(Status::INVALID_VALUE);
+                }
+                let (format, fraction) = texels(*element);
+                let width = (bytes / element.bytes()).min(most(a::MAXIMUM_TEXTURE1D_LINEAR_WIDTH)?) as u32;
+                let level = Level { base: *address, extent: [width, 1, 1], pitch: 0, slice: 0 };
+                (Image { shape: TextureShape::Linear, format, levels: vec![level], opaque: false }, fraction)
+            }
+            Self::Pitched { address, element, extent: [width, height], pitch } => {
+                let fits = *width <= most(a::MAXIMUM_TEXTURE2D_LINEAR_WIDTH)?
+                    && *height <= most(a::MAXIMUM_TEXTURE2D_LINEAR_HEIGHT)?
+                    && *pitch <= most(a::MAXIMUM_TEXTURE2D_LINEAR_PITCH)?;
+                if !address.is_multiple_of(ALIGNMENT) || !pitch.is_multiple_of(PITCH_ALIGNMENT) || !fits {
+                    return Err(Status::INVALID_VALUE);
+                }
+                let (format, fraction) = texels(*element);
+                let extent = [(*width).max(1) as u32, (*height).max(1) as u32, 1];
+                let level = Level { base: *address, extent, pitch: *pitch as u64, slice: 0 };
+                (Image { shape: TextureShape::TwoD, format, levels: vec![level], opaque: false }, fraction)
+            }
+        })
+    }
+
+    const fn is_array(&self) -> bool {
+        matches!(self, Self::Array(_) | Self::Mipmapped(_))
+    }
+}
+
+impl View {
+    /// The part of an image that it is.
+    fn of(&self, mut image: Image, resource: &Resource) -> Result<Image> {
+        if !resource.is_array() {
+            return Err(Status::INVALID_VALUE);
+        }
+        if (FIRST_BLOCK_FORMAT..0x23).contains(&self.format) {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        let number = self.format.checked_sub(1).ok_or(Status::INVALID_VALUE)? as usize;
+        let channel = *VIEW_CHANNELS.get(number / 3).ok_or(Status::INVALID_VALUE)?;
+        let format = TexelFormat { channel, channels: [1, 2, 4][number % 3] };
+        let [first, last] = self.levels.map(|level| level as usize);
+        if format.bytes() != image.format.bytes() || first > last || last >= image.levels.len() {
+            return Err(Status::INVALID_VALUE);
+        }
+        image.levels = image.levels[first..=last].to_vec();
+        let whole = image.levels[0].extent;
+        let wanted = self.extent.map(|extent| extent.max(1) as u32);
+        if wanted[0] != whole[0] || wanted[1] != whole[1] {
+            return Err(Status::INVALID_VALUE);
+        }
+        if image.shape.is_layered() {
+            let [first, last] = self.layers;
+            if first > last || last >= whole[2] {
+                return Err(Status::INVALID_VALUE);
+            }
+            for level in &mut image.levels {
+                level.base += u64::from(first) * level.slice;
+                level.extent[2] = last - first + 1;
+            }
+        }
+        image.format = format;
+        Ok(image)
+    }
+}
+
+fn filter(number: u32) -> Result<Filter> {
+    match number {
+        0 => Ok(Filter::Point),
+        1 => Ok(Filter::Linear),
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+impl Sampling {
+    /// How the simulator reads an image.
+    fn sampler(&self, image: &Image, fraction: bool, is_mipmapped: bool) -> Result<Sampler> {
+        let is_cube = matches!(image.shape, TextureShape::Cube | TextureShape::CubeLayered);
+        let seamless = self.flags & f::SEAMLESS != 0;
+        if self.flags & !f::ALL != 0 || seamless && !is_cube {
+            return Err(Status::INVALID_VALUE);
+        }
+        let dimensions = match image.shape {
+            TextureShape::ThreeD => 3,
+            TextureShape::Linear | TextureShape::OneD | TextureShape::OneDLayered => 1,
+            _ => 2,
+        };
+        let mut address = [AddressMode::Clamp; 3];
+        for (axis, (mode, number)) in address.iter_mut().zip(self.address).enumerate() {
+            *mode = match number {
+                0 => AddressMode::Wrap,
+                1 => AddressMode::Clamp,
+                2 => AddressMode::Mirror,
+                3 => AddressMode::Border,
+                _ if axis < dimensions => return Err(Status::INVALID_VALUE),
+                _ => AddressMode::Clamp,
+            };
+        }
+        Ok(Sampler {
+            address,
+            filter: filter(self.filter)?,
+            mipmap_filter: filter(self.mipmap_filter)?,
+            // Levels have but the whole in common.
+            normalized: self.flags & f::NORMALIZED != 0 || is_mipmapped,
+            integers: self.flags & f::READ_AS_INTEGER != 0 && !fraction,
+            srgb: self.flags & f::SRGB != 0,
+            seamless,
+            bias: self.bias,
+            clamp: self.clamp,
+            border: self.border,
+            anisotropy: self.anisotropy,
+        })
+    }
+}
+
+/// Makes a texture object; returns its handle.
+///
+/// # Errors
+/// `INVALID_VALUE` for descriptors that a device does not take, `NOT_SUPPORTED` for views of blocks of texels.
+pub fn create_texture(
+    context: &Context,
+    resource: Resource,
+    sampling: Sampling,
+    view: Option<View>,
+) -> Result<u64> {
+    context.check()?;
+    let (mut image, fraction) = resource.image(context)?;
+    if let Some(view) = &view {
+        image = view.of(image, &resource)?;
+    }
+    let sampler = sampling.sampler(&image, fraction, matches!(resource, Resource::Mipmapped(_)))?;
+    let device = &context.device;
+    let handle = device.simulator.add_texture(Texture { image, sampler });
+    lock(&device.objects.0).insert(handle, Object { resource, sampling: Some(sampling), view });
+    Ok(handle)
+}
+
+/// Makes a surface object; returns its handle.
+///
+/// # Errors
+/// `INVALID_VALUE` for what is no array.
+pub fn create_surface(context: &Context, resource: Resource) -> Result<u64> {
+    context.check()?;
+    if !matches!(resource, Resource::Array(_)) {
+        return Err(Status::INVALID_VALUE);
+    }
+    let (image, _) = resource.image(context)?;
+    let device = &context.device;
+    let handle = device.simulator.add_surface(image);
+    lock(&device.objects.0).insert(handle, Object { resource, sampling: None, view: None });
+    Ok(handle)
+}
+
+/// Ends a texture or surface object, if there is one of this handle; a device says nothing otherwise.
+///
+/// # Errors
+/// The context's fault.
+pub fn destroy_object(context: &Context, handle: u64) -> Result {
+    context.check()?;
+    lock(&context.device.objects.0).remove(&handle);
+    context.device.simulator.remove_object(handle);
+    Ok(())
+}
