@@ -1,6 +1,7 @@
 //! Formats of texels: what their bytes mean to a read, and what a border's colour becomes in them.
 
 use super::filter;
+use super::half;
 use super::srgb;
 
 /// What a channel is.
@@ -73,7 +74,7 @@ impl Kind {
     pub(super) fn decode(self, bits: u32) -> u32 {
         match self {
             Self::Single => bits,
-            Self::Half => half_to_single(bits as u16),
+            Self::Half => half::to_single(bits as u16),
             Self::Signed(1) | Self::Integer(Channel::Signed(1)) => i32::from(bits as i8) as u32,
             Self::Signed(_) | Self::Integer(Channel::Signed(2)) => i32::from(bits as i16) as u32,
             Self::Unsigned(_) | Self::Srgb | Self::Integer(_) => bits,
@@ -153,15 +154,4 @@ fn steps(colour: f32, most: f64) -> i32 {
 /// A fraction of `most`, as the nearest float.
 fn ratio(value: i32, most: i32) -> u32 {
     (if value == 0 { 0.0 } else { (f64::from(value) / f64::from(most)) as f32 }).to_bits()
-}
-
-/// The f32 of an f16, NaNs with their bits.
-pub(super) fn half_to_single(bits: u16) -> u32 {
-    let (sign, exponent, fraction) =
-        (u32::from(bits >> 15) << 31, u32::from(bits >> 10 & 31), u32::from(bits & 0x3ff));
-    match exponent {
-        0 => sign | (fraction as f32 * 2f32.powi(-24)).to_bits(),
-        31 => sign | 0x7f80_0000 | fraction << 13,
-        _ => sign | (exponent + 112) << 23 | fraction << 13,
-    }
 }

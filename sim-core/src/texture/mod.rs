@@ -8,6 +8,7 @@ mod coordinate;
 mod cube;
 mod filter;
 mod format;
+mod half;
 mod lod;
 mod sample;
 mod srgb;

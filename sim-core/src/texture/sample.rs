@@ -263,3 +263,99 @@ pub(crate) fn gather<T: Texels>(
     }
     Ok(result)
 }
+
+/// What an H200 gave.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::texture::{Channel, Format, Image};
+
+    struct Bytes(Vec<u8>);
+
+    impl Texels for Bytes {
+        type Error = std::convert::Infallible;
+
+        fn read(&mut self, address: u64, bytes: u32) -> Result<[u32; 4], Self::Error> {
+            let mut texel = [0; 16];
+            texel[..bytes as usize].copy_from_slice(&self.0[address as usize..][..bytes as usize]);
+            Ok(std::array::from_fn(|word| {
+                u32::from_le_bytes(std::array::from_fn(|byte| texel[4 * word + byte]))
+            }))
+        }
+    }
+
+    fn texture(shape: Shape, channel: Channel, channels: u8, [width, height]: [u32; 2]) -> Texture {
+        let format = Format { channel, channels };
+        let pitch = u64::from(width * format.bytes());
+        let level = Level { base: 0, extent: [width, height, 1], pitch, slice: pitch * u64::from(height) };
+        let sampler = Sampler {
+            address: [AddressMode::Clamp; 3],
+            filter: Filter::Linear,
+            mipmap_filter: Filter::Point,
+            normalized: false,
+            integers: false,
+            srgb: false,
+            seamless: false,
+            bias: 0.0,
+            clamp: [0.0; 2],
+            border: [0; 4],
+            anisotropy: 0,
+        };
+        Texture { image: Image { shape, format, levels: vec![level], opaque: true }, sampler }
+    }
+
+    fn read(texture: &Texture, at: [f32; 3], bytes: Vec<u8>) -> [f32; 4] {
+        let from = Fetch { at, layer: 0, offset: [0; 3], lod: Lod::Finest };
+        let Ok(words) = fetch(texture, &from, &mut Bytes(bytes));
+        words.map(f32::from_bits)
+    }
+
+    fn floats(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn weights_are_rounded_and_make_a_whole() {
+        let mut texels = [0.0; 16];
+        (0..4).for_each(|texel| texels[5 * texel] = 256.0);
+        let plane = texture(Shape::TwoD, Channel::Float(4), 4, [2, 2]);
+        for (x, y, weights) in [
+            (1.0, 1.0, [254.0, 1.0, 1.0, 0.0]),
+            (128.0, 1.0, [128.0, 127.0, 0.0, 1.0]),
+            (127.0, 128.0, [65.0, 63.0, 64.0, 64.0]),
+            (100.0, 200.0, [34.0, 22.0, 122.0, 78.0]),
+        ] {
+            assert_eq!(read(&plane, [0.5 + x / 256.0, 0.5 + y / 256.0, 0.0], floats(&texels)), weights);
+        }
+    }
+
+    #[test]
+    fn small_floats_lose_bits_beside_large_ones() {
+        let row = texture(Shape::OneD, Channel::Float(4), 1, [2, 1]);
+        // 3 and 253 of 256.
+        let texels = [0x389e_3c5d, 0x2bc8_e00b].map(f32::from_bits);
+        let [sum, ..] = read(&row, [0.5 + 253.0 / 256.0, 0.0, 0.0], floats(&texels));
+        assert_eq!(sum.to_bits(), 0x356d_5aa3, "1.dab548 times 2 to the -21 would be nearest");
+    }
+
+    #[test]
+    fn bytes_become_sixteen_bits_with_the_sum() {
+        let row = texture(Shape::OneD, Channel::Unsigned(1), 1, [2, 1]);
+        let [sum, ..] = read(&row, [0.5 + 1.0 / 256.0, 0.0, 0.0], vec![0, 255]);
+        assert_eq!(sum, 256.0 / 65535.0);
+        let row = texture(Shape::OneD, Channel::Signed(1), 1, [2, 1]);
+        let [sum, ..] = read(&row, [0.5, 0.0, 0.0], vec![128, 0]);
+        assert_eq!(sum, -1.0, "the smallest counts as the next one");
+    }
+
+    #[test]
+    fn normalized_coordinates_have_twenty_one_bits() {
+        let mut row = texture(Shape::OneD, Channel::Float(4), 1, [5, 1]);
+        row.sampler.normalized = true;
+        row.sampler.filter = Filter::Point;
+        let texels = floats(&[0.0, 1.0, 2.0, 3.0, 4.0]);
+        // Just over a fifth, and as a fixed-point number just below it.
+        assert_eq!(read(&row, [f32::from_bits(0x3e4c_ccce), 0.0, 0.0], texels.clone())[0], 0.0);
+        assert_eq!(read(&row, [0.2001, 0.0, 0.0], texels)[0], 1.0);
+    }
+}

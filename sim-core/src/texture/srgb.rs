@@ -1,6 +1,6 @@
 //! sRGB bytes to linear light, as a device's table has it.
 
-use super::format::half_to_single;
+use super::half;
 
 /// The linear value of each byte, as an f16: read off an H200, whose table is a little coarser than the formula.
 const LINEAR: [u16; 256] = [
@@ -28,7 +28,7 @@ const LINEAR: [u16; 256] = [
 
 /// The linear value of an sRGB byte, as bits of an f32.
 pub(super) fn linear(byte: u8) -> u32 {
-    half_to_single(LINEAR[usize::from(byte)])
+    half::to_single(LINEAR[usize::from(byte)])
 }
 
 /// The linear value of an sRGB byte as an integer and the exponent of its last bit: eight bytes in a row share the exponent
