@@ -51,6 +51,12 @@ will never happen. The notes say who waits where and for what."
 was ended. It may be in an endless loop, or it only needs more time."
     Trap "A thread executed `trap`, which ends the kernel. In CUDA that is `__trap()` or a check \
 that the compiler inserted."
+    ClusterAddress "A thread accessed shared memory of a block that its cluster does not have, or of one whose threads \
+        have all exited. Shared memory lasts as long as its block: let every block wait at a barrier of the cluster \
+        (`cluster.sync()`, `barrier.cluster`) before it ends."
+    IllegalInstruction "An instruction got operands that the device's unit for it does not take: a tensor map that is none \
+        or of another mode, coordinates that do not fall on a multiple of 16 bytes, an instruction for clusters in a launch \
+        without them. A device stops the kernel with `CUDA_ERROR_ILLEGAL_INSTRUCTION`."
     Breakpoint "A thread executed `brkpt` and no debugger is attached."
     AssertionFailed "A condition in `assert()` was false. The message has the condition, the file \
 and the line."

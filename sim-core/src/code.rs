@@ -37,8 +37,12 @@ pub struct Code {
     pub slots: Vec<RegisterSlot>,
     /// What calls pass.
     pub call_sites: Vec<CallSite>,
-    /// Copies of a size known when they run, by [`Action::Copy`].
+    /// Copies of a source size known when they run, by [`Action::Copy`].
     pub copies: Vec<AsyncCopy>,
+    /// Bulk copies, by [`Action::BulkCopy`].
+    pub bulk_copies: Vec<BulkCopy>,
+    /// Changes of tensor maps, by [`Action::ReplaceField`].
+    pub replacements: Vec<ReplaceField>,
     /// `.branchtargets` lists: positions.
     pub branch_tables: Vec<Vec<u32>>,
     /// Matrix instructions, by [`Action::Matrix`].
@@ -207,8 +211,12 @@ pub enum Action {
     Store(Access),
     /// `atom`, `red`
     Atomic(Atomic),
-    /// `cp.async` with a source size and `cp.async.bulk`: index into [`Code::copies`].
+    /// `cp.async` with a source size: index into [`Code::copies`].
     Copy(u32),
+    /// `cp.async.bulk`, `cp.reduce.async.bulk`, `tensormap.cp_fenceproxy`: index into [`Code::bulk_copies`].
+    BulkCopy(u32),
+    /// `tensormap.replace`: index into [`Code::replacements`].
+    ReplaceField(u32),
     /// `fence`, `membar`
     Fence(MemOrder, Scope),
     /// `bar`, `barrier`
@@ -239,6 +247,8 @@ pub enum Action {
     StackRestore(RegisterSlot),
     /// What comes of the `cp.async` of a thread: told to tools, as each copy is done where it is issued.
     Copies(CopyStep),
+    /// Faults in a launch without clusters: what follows is for their blocks only.
+    NeedsCluster,
     /// Hints and what has no effect in a simulator.
     Nothing,
     /// Refused when reached: index into [`Code::unsupported`].
@@ -329,24 +339,135 @@ pub struct Access {
 }
 
 impl Access {
+    /// A weak one of one element; where the caller gives the address.
+    pub(crate) const fn weak(space: AccessSpace, size: u8, element: RegisterSlot) -> Access {
+        Access {
+            space,
+            size,
+            signed: false,
+            strong: false,
+            order: MemOrder::Weak,
+            scope: Scope::Sys,
+            asynchronous: false,
+            address_rows: 0,
+            address: Slot::frame(0),
+            offset: 0,
+            elements: SlotList { start: 0, len: 1 },
+            element,
+            simple: Simple::No,
+        }
+    }
+
     /// Bytes that one lane touches.
     pub const fn bytes(&self) -> u32 {
         self.size as u32 * self.elements.len
     }
 }
 
-/// A copy of a size known when it runs, in units of the size of `from`.
+/// `cp.async` of a source size known when it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct AsyncCopy {
-    /// Loads a unit.
+    /// Loads all of it.
     pub from: Access,
     /// Stores it.
     pub to: Access,
-    /// Bytes.
+    /// Bytes of the source; the others are zeros.
     pub size: Slot,
-    /// Where one unit is written and no more, zeros where the size is less (`cp.async`): loads and
-    /// stores a single byte.
-    pub fill: Option<[Access; 2]>,
+    /// Loads and stores a single byte.
+    pub byte: [Access; 2],
+}
+
+/// A bulk copy or reduction, each active lane one by itself (ISA 9.7.9.25.4, 9.7.9.25.5).
+#[derive(Clone, Debug)]
+pub struct BulkCopy {
+    /// What is copied.
+    pub what: BulkWhat,
+    /// Registers of 1, 2, 4, 8 and 16 bytes through which pieces go, by the logarithm of their size.
+    pub values: [RegisterSlot; 5],
+    /// The operation that combines source and destination; without one it is a copy. The type is the map's where there
+    /// is one.
+    pub reduction: Option<BulkReduction>,
+    /// The mbarrier that hears of it, as an operation that completes as many bytes as its operand says, and the operand.
+    pub barrier: Option<(Atomic, Slot)>,
+    /// Ranks of the blocks that get it.
+    pub multicast: Option<Slot>,
+    /// One lane does it for all: the instruction is one of the warp.
+    pub once: bool,
+}
+
+/// How a bulk reduction combines elements.
+#[derive(Clone, Copy, Debug)]
+pub struct BulkReduction {
+    /// The operation.
+    pub op: AtomicOp,
+    /// The type that the instruction names.
+    pub ty: ptx_frontend::ScalarType,
+    /// The registers of [`Atomic::slots`], by the logarithm of an element's size.
+    pub elements: [SlotList; 4],
+}
+
+/// What a bulk copy copies.
+#[derive(Clone, Copy, Debug)]
+pub enum BulkWhat {
+    /// Bytes: source, destination, how many.
+    Bytes(Access, Access, Slot),
+    /// Part of a tensor, between global memory and this place in shared memory.
+    Tensor(TensorOperands, Access, TensorDirection),
+    /// The same into the cache, with no effect but the checks.
+    Prefetch(TensorOperands),
+}
+
+/// Which way a tensor copy goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TensorDirection {
+    /// From global to shared memory.
+    Load,
+    /// From shared to global memory.
+    Store,
+}
+
+/// Where in which tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorOperands {
+    /// The map: an access of 16 bytes at its start.
+    pub map: Access,
+    /// Registers of the coordinates.
+    pub coordinates: SlotList,
+    /// Registers of the offsets of im2col.
+    pub offsets: SlotList,
+    /// The map must be one of im2col.
+    pub im2col: bool,
+}
+
+/// `tensormap.replace`: a field of a tensor map.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplaceField {
+    /// The map: an access of 16 bytes at its start.
+    pub map: Access,
+    /// The register through which its bytes go.
+    pub value: RegisterSlot,
+    /// Which field.
+    pub field: MapField,
+    /// Which dimension of it.
+    pub dimension: u8,
+    /// The new value.
+    pub new: RegisterSlot,
+}
+
+/// A field of a tensor map (ISA 9.7.9.26).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the manual's names")]
+pub enum MapField {
+    GlobalAddress,
+    Rank,
+    BoxDim,
+    GlobalDim,
+    GlobalStride,
+    ElementStride,
+    Elemtype,
+    InterleaveLayout,
+    SwizzleMode,
+    FillMode,
 }
 
 /// The operation of an `atom` or `red`, or of an mbarrier object.
@@ -378,6 +499,8 @@ pub struct Atomic {
     pub ty: ptx_frontend::ScalarType,
     /// Whether there is a destination (`atom`, not `red`).
     pub returns: bool,
+    /// `.add.f32` in global memory that does not flush subnormals: of a bulk reduction.
+    pub keeps_subnormals: bool,
 }
 
 impl Atomic {

@@ -77,10 +77,10 @@ impl FindingKind {
             Self::Deadlock | Self::BarrierMismatch | Self::LimitReached => 702,
             Self::AssertionFailed => 710,
             // A lane that its own mask leaves out, on an H200 with the compiler's optimiser off.
-            Self::WarpSyncMismatch => 715,
+            Self::WarpSyncMismatch | Self::IllegalInstruction => 715,
             Self::Misaligned => 716,
             Self::WrongSpace => 717,
-            Self::Trap | Self::Breakpoint | Self::DoubleFree => 719,
+            Self::Trap | Self::Breakpoint | Self::DoubleFree | Self::ClusterAddress => 719,
             Self::Unsupported
             | Self::InternalError
             | Self::UninitializedRead

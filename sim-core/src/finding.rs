@@ -52,6 +52,10 @@ kinds! {
     LimitReached "limit-reached",
     /// `trap`.
     Trap "trap",
+    /// Shared memory of a block that the cluster does not have, or that has exited.
+    ClusterAddress "cluster-address",
+    /// Operands that a device's unit for the instruction does not take.
+    IllegalInstruction "illegal-instruction",
     /// `brkpt` with no debugger attached.
     Breakpoint "breakpoint",
     /// `__assertfail`.

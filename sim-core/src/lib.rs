@@ -35,6 +35,7 @@ mod ops;
 mod options;
 mod semantics;
 mod simulator;
+mod tensor_map;
 mod texture;
 pub mod tools;
 
@@ -54,6 +55,7 @@ pub use memory::{Written, window};
 pub use metrics::{InstructionMetrics, Metric, Metrics};
 pub use options::RunOptions;
 pub use simulator::Simulator;
+pub use tensor_map::{ElementType, Interleave, Mode, Swizzle, TENSOR_MAP_BYTES, TensorMap, TensorMapError};
 pub use texture::{
     AddressMode, Channel, Filter, Format, Image, Level, Sampler, Shape as TextureShape, Texture,
 };

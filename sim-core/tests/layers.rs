@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 /// The modules from the lowest to the highest; each may use those before it, and none behind it.
 const MODULES: &[&str] = &[
     "numerics",
+    "tensor_map",
     "texture",
     "error",
     "event",

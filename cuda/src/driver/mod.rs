@@ -23,6 +23,7 @@ pub(crate) mod node;
 pub(crate) mod pointer;
 pub(crate) mod pool;
 pub(crate) mod stream;
+pub(crate) mod tensor_map;
 pub(crate) mod texture;
 pub(crate) mod user_object;
 pub(crate) mod virtual_memory;

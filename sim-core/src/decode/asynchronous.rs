@@ -8,6 +8,7 @@
 use ptx_frontend::{MemOrder, Modifier, Modifiers, Op, Opcode, Operand, ScalarType, Scope, StateSpace};
 
 use super::memory::simple;
+use super::operands::Widen;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::CopyStep;
 use crate::code::*;
@@ -24,9 +25,11 @@ impl Decoder<'_> {
     ) -> Result<bool, Refusal> {
         match op.opcode {
             Opcode::Cp if op.has(Modifier::Mbarrier) => self.arrive_on_copies(guard, op, operands)?,
+            Opcode::Multimem if op.has(Modifier::Bulk) => return Err(format!("`{op}`")),
             Opcode::Cp if op.has(Modifier::Prefetch) && !op.has(Modifier::Tensor) => {
                 self.emit(guard, Action::Nothing);
             }
+            Opcode::Tensormap => self.tensor_map(guard, op, operands)?,
             Opcode::Cp
                 if [Modifier::CommitGroup, Modifier::WaitGroup, Modifier::WaitAll]
                     .iter()
@@ -67,7 +70,7 @@ impl Decoder<'_> {
     }
 
     /// One element of so many bytes at an address, to or from `slot`.
-    fn whole(
+    pub(super) fn whole(
         &mut self,
         space: StateSpace,
         address: Operand,
@@ -118,55 +121,9 @@ impl Decoder<'_> {
                     self.whole(StateSpace::Global, *from, 1, byte)?,
                     late(self.whole(StateSpace::Shared, *to, 1, byte)?),
                 ];
-                self.emit_copy(guard, AsyncCopy { from: load, to: store, size, fill: Some(byte) });
+                self.emit_copy(guard, AsyncCopy { from: load, to: store, size, byte });
             }
             _ => return Err(format!("`{op}` with these operands")),
-        }
-        Ok(())
-    }
-
-    /// `cp.async.bulk` without a tensor map.
-    fn bulk_copy(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
-        let refused = [
-            Modifier::Reduce,
-            Modifier::Tensor,
-            Modifier::MulticastCluster,
-            Modifier::CpMask,
-            Modifier::IgnoreOob,
-        ];
-        if refused.iter().any(|&m| op.has(m)) {
-            return Err(format!("`{op}`"));
-        }
-        let spaces: smallvec::SmallVec<[StateSpace; 2]> = op
-            .list()
-            .iter()
-            .filter_map(|m| match m {
-                Modifier::Global => Some(StateSpace::Global),
-                Modifier::SharedCta | Modifier::SharedCluster => Some(StateSpace::Shared),
-                _ => None,
-            })
-            .collect();
-        let (&[to, from], &[d, a, size, ref rest @ ..]) = (&spaces[..], operands) else {
-            return Err(format!("`{op}` with these operands"));
-        };
-        let size = self.source(guard, size, ScalarType::U32)?;
-        let value = self.temporary(4);
-        let (load, store) = (self.whole(from, a, 16, value)?, self.whole(to, d, 16, value)?);
-        self.emit_copy(guard, AsyncCopy { from: load, to: store, size, fill: None });
-        if op.has(Modifier::MbarrierCompleteTxBytes) {
-            let &[barrier, ..] = rest else { return Err(format!("`{op}` with these operands")) };
-            // What is copied, also where the size is no multiple of 16.
-            let copied = self.temporary(1);
-            self.unary(guard, map1!(|a: u32| -> u32 { a & !15 }), copied, size, 0);
-            self.change(
-                guard,
-                StateSpace::Shared,
-                barrier,
-                MbarrierOp::CompleteTx,
-                copied,
-                None,
-                MemOrder::Release,
-            )?;
         }
         Ok(())
     }
@@ -185,6 +142,7 @@ impl Decoder<'_> {
             _ => 1,
         };
         let bytes = op.ty(0).map_or(0, ScalarType::bytes) * elements;
+        self.emit(guard, Action::NeedsCluster);
         match op.opcode {
             Opcode::St => self.store(guard, op, access)?,
             _ => self.atomic(guard, op, access)?,
@@ -192,7 +150,7 @@ impl Decoder<'_> {
         let bytes = self.bits(u128::from(bytes), 1);
         self.change(
             guard,
-            StateSpace::Shared,
+            if op.space() == StateSpace::Generic { StateSpace::Generic } else { StateSpace::SharedCluster },
             *barrier,
             MbarrierOp::CompleteTx,
             bytes,
@@ -258,7 +216,7 @@ impl Decoder<'_> {
     }
 
     /// An atomic change of the object; `dst` gets the state before it.
-    fn change(
+    pub(super) fn change(
         &mut self,
         guard: Pred,
         space: StateSpace,
@@ -268,6 +226,24 @@ impl Decoder<'_> {
         dst: Option<Operand>,
         order: MemOrder,
     ) -> Result<(), Refusal> {
+        let (atomic, rest) = self.mbarrier_operation(space, barrier, kind, operand, dst, order)?;
+        self.emit(guard, Action::Atomic(atomic));
+        if let Some(rest) = rest {
+            self.widen(guard, rest);
+        }
+        Ok(())
+    }
+
+    /// The same, not yet part of the code.
+    pub(super) fn mbarrier_operation(
+        &mut self,
+        space: StateSpace,
+        barrier: Operand,
+        kind: MbarrierOp,
+        operand: Slot,
+        dst: Option<Operand>,
+        order: MemOrder,
+    ) -> Result<(Atomic, Option<Widen>), Refusal> {
         let place = self.place_in(space, barrier)?;
         let (element, rest) = match dst {
             None | Some(Operand::Sink) => (RegisterSlot { slot: Slot::frame(0), rows: 0 }, None),
@@ -279,19 +255,8 @@ impl Decoder<'_> {
         let elements = SlotList { start: self.code.slots.len() as u32, len: 1 };
         self.code.slots.extend([element, RegisterSlot { slot: operand, rows: 1 }]);
         let access = Access { scope: Scope::Cta, ..place.access(8, order, elements, element) };
-        self.emit(
-            guard,
-            Action::Atomic(Atomic {
-                access,
-                op: AtomicOp::Mbarrier(kind),
-                ty: ScalarType::B64,
-                returns: element.rows != 0,
-            }),
-        );
-        if let Some(rest) = rest {
-            self.widen(guard, rest);
-        }
-        Ok(())
+        let (op, ty) = (AtomicOp::Mbarrier(kind), ScalarType::B64);
+        Ok((Atomic { access, op, ty, returns: element.rows != 0, keeps_subnormals: false }, rest))
     }
 
     /// `test_wait`, `try_wait`: whether the phase is complete. A try may return early, so it does.

@@ -344,7 +344,7 @@ impl Decoder<'_> {
         if ty.bytes() == 4 && count == 1 && words && spaces.contains(&access.space) {
             access.simple = Simple::Four;
         }
-        self.emit(guard, Action::Atomic(Atomic { access, op: kind, ty, returns }));
+        self.emit(guard, Action::Atomic(Atomic { access, op: kind, ty, returns, keeps_subnormals: false }));
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ use crate::memory::window;
 
 mod accumulators;
 mod asynchronous;
+mod bulk;
 mod compiler;
 mod contract;
 mod control;
@@ -82,6 +83,8 @@ pub(crate) fn decode_for<P: Patience>(
         slots: Vec::new(),
         call_sites: Vec::new(),
         copies: Vec::new(),
+        bulk_copies: Vec::new(),
+        replacements: Vec::new(),
         branch_tables: Vec::new(),
         unsupported: Vec::new(),
         matrices: Vec::new(),

@@ -117,6 +117,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     pub(crate) fn fault(&mut self, at: usize, group: &Group, fault: Fault) {
         self.note(group, fault);
         self.cta.faulted = true;
+        self.worker.grid.faulted.store(true, Ordering::Relaxed);
         let warp = self.warp_mut();
         warp.groups.swap_remove(at);
         warp.exited |= group.lanes;

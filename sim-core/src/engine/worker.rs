@@ -26,6 +26,8 @@ const WARP_SLICE: u64 = 10_000;
 const WAITING_SLICE: u64 = 500;
 /// Rounds over the warps of a block that only seem to wait, before another block gets a turn.
 const WAITING_ROUNDS: u64 = 4;
+/// Turns of each warp, on average, in which a block may only wait after a thread of the launch faulted.
+const VAIN_TURNS: u64 = 200;
 /// Turns of each warp by itself after warps that ran together seemed to wait for it.
 const WAITING_TURNS: u64 = 64;
 /// Turns of warps, on average, after which a seed lets another block go on.
@@ -217,6 +219,9 @@ impl<O: Observer> Worker<'_, O> {
                         single_turns = if waited { WAITING_TURNS } else { 1 } * warps as u64;
                     }
                     if pause == Pause::Slice && waited {
+                        if self.waits_in_vain(cta, warps as u64) {
+                            return End::Finished;
+                        }
                         waiting_turns += warps as u64;
                         if self.gives_way(&mut waiting_turns, warps) {
                             return End::GaveWay;
@@ -257,6 +262,9 @@ impl<O: Observer> Worker<'_, O> {
                     }
                 }
                 Pause::Slice if self.waits > before => {
+                    if self.waits_in_vain(cta, 1) {
+                        return End::Finished;
+                    }
                     waiting_turns += 1;
                     if self.gives_way(&mut waiting_turns, warps) {
                         return End::GaveWay;
@@ -268,6 +276,20 @@ impl<O: Observer> Worker<'_, O> {
                 Pause::Stopped => return End::Stopped,
             }
         }
+    }
+
+    /// Whether the threads of a block have waited long enough for one of the launch that faulted; they are gone then, as
+    /// on a device, which stops all of them at once.
+    fn waits_in_vain(&self, cta: &mut Cta, turns: u64) -> bool {
+        if !self.grid.faulted.load(Relaxed) {
+            return false;
+        }
+        cta.spun += turns;
+        let over = cta.spun > VAIN_TURNS * cta.warps.len() as u64;
+        if over {
+            cta.warps.iter_mut().for_each(|warp| warp.groups.clear());
+        }
+        over
     }
 
     /// Whether a seed lets another block go on here.

@@ -29,6 +29,8 @@ pub(crate) struct Cta {
     pub warpgroups: Vec<Warpgroup>,
     /// A thread of it faulted: what happens to the others is only a consequence.
     pub faulted: bool,
+    /// Turns in which its warps only seemed to wait since a thread of the launch faulted.
+    pub spun: u64,
     /// Time: warp instructions run, and what reading the clock costs.
     pub clock: u64,
     /// Warp to run next.

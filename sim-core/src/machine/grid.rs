@@ -58,6 +58,8 @@ pub(crate) struct Grid<'a> {
     pub fuel: AtomicU64,
     /// All workers stop as soon as they see it.
     pub stop: AtomicBool,
+    /// A thread faulted: others may wait for it in vain.
+    pub faulted: AtomicBool,
     /// A limit was the reason to stop.
     pub limited: AtomicBool,
     pub findings: Mutex<Findings>,
@@ -162,6 +164,7 @@ impl<'a> Grid<'a> {
             started: Instant::now(),
             fuel: AtomicU64::new(options.max_instructions.unwrap_or(u64::MAX)),
             stop: AtomicBool::new(false),
+            faulted: AtomicBool::new(false),
             limited: AtomicBool::new(false),
             findings: Mutex::default(),
             output: Mutex::default(),
@@ -226,6 +229,11 @@ impl<'a> Grid<'a> {
         }
         self.finished();
         self.take()
+    }
+
+    /// Whether clusters were asked for, be they of one block.
+    pub(crate) fn is_cluster_launch(&self) -> bool {
+        self.launch.cluster.is_some() || self.cluster != Dim3::ONE
     }
 
     /// Whether there is only one cluster.

@@ -45,7 +45,7 @@ impl Grid<'_> {
         if !self.code.warpgroups.is_empty() {
             cta.warpgroups.resize_with(warps.div_ceil(WARPS), Warpgroup::default);
         }
-        cta.faulted = false;
+        (cta.faulted, cta.spun) = (false, 0);
         cta.clock = 0;
         cta.next_warp = 0;
         cta.output.clear();

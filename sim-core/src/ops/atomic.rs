@@ -278,9 +278,20 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     fn any_atomic(&mut self, registers: &mut Registers, at: At<'_>, atomic: &Atomic) -> Checked {
         let mut addresses = self.addresses(registers, at);
+        self.atomic_at(registers, at, atomic, &mut addresses)
+    }
+
+    /// The same at addresses in the access's space.
+    pub(crate) fn atomic_at(
+        &mut self,
+        registers: &mut Registers,
+        at: At<'_>,
+        atomic: &Atomic,
+        addresses: &mut [u64; 32],
+    ) -> Checked {
         match at.access.space {
             AccessSpace::Shared | AccessSpace::Cluster => {
-                self.shared_atomic(registers, at, atomic, &mut addresses)?
+                self.shared_atomic(registers, at, atomic, addresses)?
             }
             AccessSpace::Generic => {
                 let mut shared = 0;
@@ -297,17 +308,17 @@ impl<O: Observer> Machine<'_, '_, O> {
                     _ => {}
                 });
                 if shared != 0 {
-                    self.shared_atomic(registers, At { lanes: shared, ..at }, atomic, &mut addresses)?;
+                    self.shared_atomic(registers, At { lanes: shared, ..at }, atomic, addresses)?;
                 }
                 if local != 0 {
-                    self.local_atomic(registers, At { lanes: local, ..at }, atomic, &addresses)?;
+                    self.local_atomic(registers, At { lanes: local, ..at }, atomic, addresses)?;
                 }
                 let global = at.lanes & !shared & !local;
                 if global != 0 {
-                    self.global_atomic(registers, At { lanes: global, ..at }, atomic, &addresses)?;
+                    self.global_atomic(registers, At { lanes: global, ..at }, atomic, addresses)?;
                 }
             }
-            AccessSpace::Global => self.global_atomic(registers, at, atomic, &addresses)?,
+            AccessSpace::Global => self.global_atomic(registers, at, atomic, addresses)?,
             _ => {
                 let text = "an atomic outside global and shared memory";
                 return Err(Box::new(Fault::new(FindingKind::WrongSpace, at.lanes, text)));
@@ -348,14 +359,16 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let cells = (&*allocation.cells, allocation.base);
                 let reduction = !atomic.returns;
                 let mut view = WeakView::new(weak, grid, self.cta, self.index, at.access, reduction, cells);
-                let writing = run(&mut view, registers, slots, now, atomic, true, addresses, allocation.base);
+                let flushes = !atomic.keeps_subnormals;
+            let writing = run(&mut view, registers, slots, now, atomic, flushes, addresses, allocation.base);
                 self.atomic_done(Memory::Global, now, atomic, addresses, writing);
                 rest.lanes &= !lanes;
                 continue;
             }
             let mut view =
                 GlobalView { cells: &allocation.cells, wide: grid.wide, exclusive: grid.exclusive };
-            let writing = run(&mut view, registers, slots, now, atomic, true, addresses, allocation.base);
+            let flushes = !atomic.keeps_subnormals;
+            let writing = run(&mut view, registers, slots, now, atomic, flushes, addresses, allocation.base);
             self.atomic_done(Memory::Global, now, atomic, addresses, writing);
             rest.lanes &= !lanes;
         }
@@ -460,7 +473,7 @@ mod tests {
             element,
             simple: Simple::No,
         };
-        Atomic { access, op, ty, returns: true }
+        Atomic { access, op, ty, returns: true, keeps_subnormals: false }
     }
 
     #[test]

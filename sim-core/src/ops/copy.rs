@@ -1,5 +1,4 @@
-//! Copies whose size is known when they run (`cp.async` with a source size, `cp.async.bulk`), as loads and
-//! stores of one unit after the other.
+//! `cp.async` with a source size, as loads and stores.
 
 use super::at::{At, Checked, Direction};
 use super::masks::write_uniform;
@@ -18,33 +17,24 @@ impl<O: Observer> Machine<'_, '_, O> {
         let lanes_with = |wanted: &dyn Fn(u32) -> bool| {
             (0..32).fold(0, |m: LaneMask, lane| m | u32::from(wanted(sizes[lane])) << lane) & at.lanes
         };
-        if let Some(single) = copy.fill {
-            let whole = lanes_with(&|size| size >= unit);
-            self.unit(registers, at, whole, [copy.from, copy.to], 0)?;
-            // A source of fewer bytes must be aligned all the same.
-            let some = lanes_with(&|size| size > 0 && size < unit);
-            let from = At { access: &copy.from, direction: Direction::Load, lanes: some, ..at };
-            self.aligned(from, &self.addresses(registers, from), "")?;
-            let part = at.lanes & !whole;
-            if part != 0 {
-                let value = copy.from.element;
-                match value.rows {
-                    4 => registers.write(value.slot, part, &[0u128; 32]),
-                    _ => write_uniform(registers, value, part, 0),
-                }
-                self.one(registers, at, part, copy.to, 0, Direction::Store)?;
+        let whole = lanes_with(&|size| size >= unit);
+        self.unit(registers, at, whole, [copy.from, copy.to], 0)?;
+        // A source of fewer bytes must be aligned all the same.
+        let some = lanes_with(&|size| size > 0 && size < unit);
+        let from = At { access: &copy.from, direction: Direction::Load, lanes: some, ..at };
+        self.aligned(from, &self.addresses(registers, from), "")?;
+        let part = at.lanes & !whole;
+        if part != 0 {
+            let value = copy.from.element;
+            match value.rows {
+                4 => registers.write(value.slot, part, &[0u128; 32]),
+                _ => write_uniform(registers, value, part, 0),
             }
-            for byte in 0..unit - 1 {
-                let lanes = lanes_with(&|size| size < unit && size > byte);
-                self.unit(registers, at, lanes, single, i64::from(byte))?;
-            }
-            return Ok(());
+            self.one(registers, at, part, copy.to, 0, Direction::Store)?;
         }
-        let most = sizes.iter().enumerate().filter(|&(lane, _)| at.lanes >> lane & 1 != 0);
-        let most = most.map(|(_, &size)| size).max().unwrap_or(0);
-        for done in (0..most).step_by(unit as usize) {
-            let lanes = lanes_with(&|size| size > done);
-            self.unit(registers, at, lanes, [copy.from, copy.to], i64::from(done))?;
+        for byte in 0..unit - 1 {
+            let lanes = lanes_with(&|size| size < unit && size > byte);
+            self.unit(registers, at, lanes, copy.byte, i64::from(byte))?;
         }
         Ok(())
     }
@@ -64,12 +54,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             return None;
         }
         let size = sizes[wrong.trailing_zeros() as usize];
-        let what = match copy.fill {
-            Some(_) => {
-                format!("`cp.async` of {} bytes with a source of {size} bytes, which is more", copy.from.size)
-            }
-            None => format!("a bulk copy of {size} bytes, which is no multiple of 16"),
-        };
+        let what =
+            format!("`cp.async` of {} bytes with a source of {size} bytes, which is more", copy.from.size);
         let text = format!("{what}: undefined; sm_90 copies {} bytes", taken(copy, size));
         Some(Fault::new(FindingKind::UndefinedBehavior, wrong, text))
     }
@@ -108,12 +94,8 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 }
 
-/// The bytes that sm_90 takes from the source where so many are asked for: its machine code holds a bulk size
-/// as a count of 16 bytes, and the bytes to leave out of `cp.async` in the low bits of the address.
+/// The bytes that sm_90 takes from the source where so many are asked for: its machine code holds the bytes to leave
+/// out in the low bits of the address.
 fn taken(copy: &AsyncCopy, size: u32) -> u32 {
-    match copy.fill {
-        Some(_) if size == 0 => 0,
-        Some(_) => (size - 1) % u32::from(copy.from.size) + 1,
-        None => size & !15,
-    }
+    if size == 0 { 0 } else { (size - 1) % u32::from(copy.from.size) + 1 }
 }

@@ -6,6 +6,7 @@ mod accumulators;
 mod at;
 mod atomic;
 pub(crate) mod barrier;
+mod bulk;
 mod call;
 mod cluster;
 mod collective;
@@ -43,6 +44,9 @@ pub(crate) fn keeps_whole(action: &Action) -> bool {
     matches!(
         action,
         Action::Copy(_)
+            | Action::BulkCopy(_)
+            | Action::ReplaceField(_)
+            | Action::NeedsCluster
             | Action::Copies(_)
             | Action::Texture(_)
             | Action::Fence(..)
@@ -89,6 +93,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             Action::ClusterBarrier(step) => self.cluster_barrier(group, active, *step),
             Action::Warp(op) => self.warp_operation(registers, group, active, op),
             Action::Copy(index) => self.operate_copy(registers, group, active, *index),
+            Action::BulkCopy(index) => self.bulk_copy(registers, group, active, *index),
+            Action::ReplaceField(index) => self.replace_field(registers, group, active, *index),
             Action::Copies(step) => self.copy_step(group, active, *step),
             Action::Fence(order, scope) => self.fence(group, active, *order, *scope),
             Action::Matrix(index) => match self.matrix(registers, group, active, *index) {
@@ -153,6 +159,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 write_uniform(registers, *to, active, value);
                 Flow::Next
             }
+            Action::NeedsCluster => self.needs_cluster(active),
             Action::Sleep => self.sleep(group),
             Action::Trap => self.trap(active),
             Action::Breakpoint => self.breakpoint(active),

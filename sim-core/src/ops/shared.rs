@@ -73,6 +73,20 @@ impl<O: Observer> Machine<'_, '_, O> {
         (!own && (any || rank != 0) && rank <= self.peers.count()).then_some(rank)
     }
 
+    /// Whose shared memory an address lies in, a peer's by rank or the block's own, and the offset in it, if that may be
+    /// used.
+    pub(crate) fn offset_in_shared(&self, space: AccessSpace, address: u64) -> Option<(Option<usize>, u64)> {
+        let peer = self.peer_of(space, address);
+        if let Some(rank) = peer
+            && (space == AccessSpace::Shared || self.peers.get(rank).is_none_or(|peer| peer.is_finished()))
+        {
+            return None;
+        }
+        let start = (peer.unwrap_or(self.peers.own_rank()) as u64) << window::SHARED_RANK_SHIFT;
+        let offset = if address.wrapping_sub(start) < PART { address - start } else { address };
+        (offset >= u64::from(window::SHARED_START)).then_some((peer, offset))
+    }
+
     #[cold]
     #[inline(never)]
     fn locate_shared_slowly<'a>(&self, at: At<'a>, addresses: &mut Addresses) -> Checked<At<'a>> {
@@ -85,7 +99,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         if let (Some(rank), AccessSpace::Shared) = (first, space) {
             let what = self.shared_access(now, addresses[lanes.trailing_zeros() as usize & 31]);
             let text = format!("{what}, which is that of the block of rank {rank} of the cluster");
-            let fault = Fault::new(FindingKind::OutOfBounds, lanes, text);
+            let fault = Fault::new(FindingKind::IllegalInstruction, lanes, text);
             return Err(Box::new(
                 fault.note("`.shared` names the block's own memory; `.shared::cluster` reaches others'"),
             ));
@@ -121,7 +135,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             let text = format!("{what}: the block of rank {rank} of the cluster has exited");
             let note =
                 "shared memory lasts as long as its block: a barrier of the cluster before the end keeps it";
-            return Err(Box::new(Fault::new(FindingKind::UseAfterFree, at.lanes, text).note(note)));
+            return Err(Box::new(Fault::new(FindingKind::ClusterAddress, at.lanes, text).note(note)));
         }
         Ok(())
     }
@@ -145,9 +159,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         };
         let rank = offset >> window::SHARED_RANK_SHIFT;
         let blocks = self.peers.count() as u64 + 1;
-        let text = if rank >= blocks && rank < 256 && blocks > 1 {
-            format!("{what}: rank {rank} of a cluster of {blocks} blocks")
-        } else if offset < start {
+        if rank >= blocks && rank < 256 && blocks > 1 {
+            let text = format!("{what}: rank {rank} of a cluster of {blocks} blocks");
+            return Fault::new(FindingKind::ClusterAddress, at.lanes, text);
+        }
+        let text = if offset < start {
             format!("{what}, {} bytes before {whose}", start - offset)
         } else if offset < size {
             format!(

@@ -1,0 +1,600 @@
+//! Bulk copies and reductions (ISA 9.7.9.25.4), with a tensor map or without: each lane's by itself, done where it is issued.
+
+use std::sync::atomic::{Ordering, fence};
+
+use super::at::{At, Checked, Direction};
+use super::flow::Flow;
+use crate::code::{
+    Access, AccessSpace, Atomic, AtomicOp, BulkCopy, BulkWhat, MapField, RegisterSlot, ReplaceField, TensorDirection,
+    TensorOperands,
+};
+use crate::finding::FindingKind;
+use crate::lanes::{LaneMask, Registers};
+use crate::machine::Machine;
+use crate::machine::fault::Fault;
+use crate::machine::warp::{FrameId, Group};
+use crate::machine::worker::HEAVY;
+use crate::memory::{AllocationKind, window};
+use crate::observer::Observer;
+use crate::tensor_map::{
+    ElementType, Interleave, Mode, RANK, Run, Start, Swizzle, TENSOR_MAP_BYTES, TensorMap, round_to_tf32,
+};
+
+/// Bytes that go at once where no tool watches.
+const PIECE: u32 = 1024;
+
+/// Where bytes lie.
+#[derive(Clone, Copy)]
+struct Place {
+    space: AccessSpace,
+    address: u64,
+}
+
+impl Place {
+    fn skip(self, bytes: u32) -> Place {
+        Place { address: self.address.wrapping_add(bytes.into()), ..self }
+    }
+}
+
+/// One lane's copy.
+#[derive(Clone, Copy)]
+struct One<'a> {
+    copy: &'a BulkCopy,
+    lane: usize,
+    position: u32,
+    frame: FrameId,
+}
+
+impl One<'_> {
+    fn lanes(&self) -> LaneMask {
+        1 << self.lane
+    }
+
+    fn at<'a>(&self, access: &'a Access, direction: Direction) -> At<'a> {
+        At { access, direction, lanes: self.lanes(), peer: None, position: self.position, frame: self.frame }
+    }
+
+    fn fault(&self, kind: FindingKind, text: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault::new(kind, self.lanes(), text))
+    }
+}
+
+/// An access of so many bytes through a register.
+fn piece(space: AccessSpace, bytes: u32, element: RegisterSlot) -> Access {
+    Access::weak(space, bytes as u8, element)
+}
+
+/// A map with another value in a field; `None` if the field has no such value.
+fn replaced(mut map: TensorMap, field: MapField, dimension: usize, new: u64) -> Option<TensorMap> {
+    match field {
+        MapField::GlobalAddress => map.address = new,
+        // One less than the rank (ISA 9.7.9.26).
+        MapField::Rank => map.rank = new as u32 + 1,
+        MapField::BoxDim => match &mut map.mode {
+            Mode::Tiled { extents } => *extents.get_mut(dimension)? = new as u32,
+            Mode::Im2col { .. } => return None,
+        },
+        MapField::GlobalDim => *map.extents.get_mut(dimension)? = u64::from(new as u32),
+        // The low four bits have no place in a device's map.
+        MapField::GlobalStride => *map.strides.get_mut(dimension)? = new & 0xff_ffff_fff0,
+        MapField::ElementStride => *map.steps.get_mut(dimension)? = new as u32,
+        MapField::Elemtype => map.element = *ElementType::OF_PTX.get(new as usize)?,
+        MapField::InterleaveLayout => map.interleave = *Interleave::ALL.get(new as usize)?,
+        MapField::SwizzleMode => map.swizzle = *Swizzle::ALL.get(new as usize)?,
+        MapField::FillMode => map.fill_nan = new != 0,
+    }
+    Some(map)
+}
+
+impl<O: Observer> Machine<'_, '_, O> {
+    pub(crate) fn bulk_copy(
+        &mut self,
+        registers: &mut Registers,
+        group: &mut Group,
+        active: LaneMask,
+        index: u32,
+    ) -> Flow {
+        let copy = &self.worker.grid.code.bulk_copies[index as usize];
+        let mut rest = if copy.once { active & active.wrapping_neg() } else { active };
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let one = One { copy, lane, position: group.position, frame: group.frame };
+            let done = match copy.what {
+                BulkWhat::Bytes(from, to, size) => {
+                    let size = registers.lane::<u32>(size, lane);
+                    if size % 16 != 0 {
+                        let text = format!(
+                            "a bulk copy of {size} bytes, which is no multiple of 16: undefined; sm_90 copies {} bytes",
+                            size & !15
+                        );
+                        self.note(group, Fault::new(FindingKind::UndefinedBehavior, one.lanes(), text));
+                    }
+                    // The machine code holds a count of 16 bytes.
+                    self.copy_bytes(registers, one, [&from, &to], size & !15)
+                }
+                BulkWhat::Tensor(tensor, place, direction) => {
+                    self.copy_tensor(registers, one, &tensor, &place, direction)
+                }
+                BulkWhat::Prefetch(tensor) => self.tensor_copy(registers, one, &tensor).map(|_| ()),
+            };
+            if let Err(fault) = done {
+                return Flow::Fault(fault);
+            }
+        }
+        self.spent(group, HEAVY)
+    }
+
+    /// The address that an access of a lane has.
+    fn place_of(&self, registers: &Registers, one: One<'_>, access: &Access) -> Place {
+        let addresses = self.addresses(registers, one.at(access, Direction::Load));
+        Place { space: access.space, address: addresses[one.lane] }
+    }
+
+    fn copy_bytes(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        [from, to]: [&Access; 2],
+        bytes: u32,
+    ) -> Checked {
+        let in_cluster = |access: &Access| matches!(access.space, AccessSpace::Shared | AccessSpace::Cluster);
+        if in_cluster(from) && in_cluster(to) && !self.worker.grid.is_cluster_launch() {
+            let text = "a bulk copy between blocks of a cluster, in a launch without clusters";
+            return Err(one.fault(FindingKind::IllegalInstruction, text));
+        }
+        let (from, to) = (self.place_of(registers, one, from), self.place_of(registers, one, to));
+        if let Some(place) = [from, to].iter().find(|place| place.address % 16 != 0) {
+            let text = format!("a bulk copy at {:#x}, which is not a multiple of 16", place.address);
+            return Err(one.fault(FindingKind::Misaligned, text));
+        }
+        for rank in self.receivers(registers, one) {
+            let to = self.of_rank(to, rank);
+            match one.copy.reduction {
+                Some(_) => self.reduce(registers, one, from, to, bytes)?,
+                None => self.move_bytes(registers, one, from, to, bytes)?,
+            }
+            self.complete(registers, one, bytes, rank)?;
+        }
+        Ok(())
+    }
+
+    /// The ranks that get a copy; `None` where the address says it.
+    fn receivers(&self, registers: &Registers, one: One<'_>) -> smallvec::SmallVec<[Option<u32>; 16]> {
+        match one.copy.multicast {
+            None => smallvec::smallvec![None],
+            Some(mask) => {
+                let mask = registers.lane::<u32>(mask, one.lane);
+                (0..16).filter(|rank| mask >> rank & 1 != 0).map(Some).collect()
+            }
+        }
+    }
+
+    /// The same place in the shared memory of a rank.
+    fn of_rank(&self, place: Place, rank: Option<u32>) -> Place {
+        let Some(rank) = rank else { return place };
+        let offset = place.address & ((1 << window::SHARED_RANK_SHIFT) - 1);
+        let address = offset | u64::from(rank) << window::SHARED_RANK_SHIFT;
+        Place { space: AccessSpace::Cluster, address }
+    }
+
+    /// Tells the mbarrier that so many bytes have come.
+    fn complete(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        bytes: u32,
+        rank: Option<u32>,
+    ) -> Checked {
+        let Some((mut atomic, operand)) = one.copy.barrier else { return Ok(()) };
+        let barrier = self.of_rank(self.place_of(registers, one, &atomic.access), rank);
+        atomic.access.space = barrier.space;
+        registers.write(operand, one.lanes(), &[bytes; 32]);
+        fence(Ordering::Release);
+        let at = one.at(&atomic.access, Direction::Atomic);
+        if self.weak().is_some() {
+            self.weak_shared(&at, true);
+        }
+        self.atomic_at(registers, at, &atomic, &mut [barrier.address; 32])
+    }
+
+    /// Copies bytes, all at once or, where somebody watches or something is wrong, in pieces of up to 16.
+    fn move_bytes(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        mut from: Place,
+        mut to: Place,
+        mut bytes: u32,
+    ) -> Checked {
+        let mut buffer = [0; PIECE as usize];
+        while bytes > 0 {
+            let some = bytes.min(PIECE);
+            let buffer = &mut buffer[..some as usize];
+            let moved = !O::ACTIVE && self.read_range(from, buffer) && self.write_range(to, buffer);
+            let some = if moved {
+                some
+            } else {
+                let some = 1u32 << (from.address | to.address | 16).trailing_zeros().min(bytes.ilog2());
+                let value = one.copy.values[some.ilog2() as usize];
+                let load = piece(from.space, some, value);
+                self.move_at(registers, one.at(&load, Direction::Load), &mut [from.address; 32])?;
+                let store = piece(to.space, some, value);
+                self.move_at(registers, one.at(&store, Direction::Store), &mut [to.address; 32])?;
+                some
+            };
+            (from, to) = (from.skip(some), to.skip(some));
+            bytes -= some;
+        }
+        Ok(())
+    }
+
+    /// Writes 16 bits again and again.
+    fn fill_bytes(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        mut to: Place,
+        mut bytes: u32,
+        pattern: u16,
+    ) -> Checked {
+        let words = u128::from(pattern) * 0x0001_0001_0001_0001_0001_0001_0001_0001;
+        while bytes > 0 {
+            let some = 1u32 << (to.address | 16).trailing_zeros().min(bytes.ilog2());
+            let value = one.copy.values[some.ilog2() as usize];
+            match value.rows {
+                4 => registers.write(value.slot, one.lanes(), &[words; 32]),
+                2 => registers.write(value.slot, one.lanes(), &[words as u64; 32]),
+                _ => registers.write(value.slot, one.lanes(), &[words as u32; 32]),
+            }
+            let store = piece(to.space, some, value);
+            self.move_at(registers, one.at(&store, Direction::Store), &mut [to.address; 32])?;
+            to = to.skip(some);
+            bytes -= some;
+        }
+        Ok(())
+    }
+
+    /// Copies elements that are rounded on the way.
+    fn move_rounded(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        mut from: Place,
+        mut to: Place,
+        bytes: u32,
+    ) -> Checked {
+        let value = one.copy.values[2];
+        for _ in 0..bytes / 4 {
+            let load = piece(from.space, 4, value);
+            self.move_at(registers, one.at(&load, Direction::Load), &mut [from.address; 32])?;
+            let rounded = round_to_tf32(registers.lane::<u32>(value.slot, one.lane));
+            registers.write(value.slot, one.lanes(), &[rounded; 32]);
+            let store = piece(to.space, 4, value);
+            self.move_at(registers, one.at(&store, Direction::Store), &mut [to.address; 32])?;
+            (from, to) = (from.skip(4), to.skip(4));
+        }
+        Ok(())
+    }
+
+    /// Combines bytes with what lies at the destination, element by element.
+    fn reduce(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        from: Place,
+        to: Place,
+        bytes: u32,
+    ) -> Checked {
+        let Some(reduction) = &one.copy.reduction else { return Ok(()) };
+        self.reduce_as(registers, one, from, to, bytes, reduction.ty, false)
+    }
+
+    fn reduce_as(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        mut from: Place,
+        mut to: Place,
+        bytes: u32,
+        ty: ptx_frontend::ScalarType,
+        flushes: bool,
+    ) -> Checked {
+        let Some(reduction) = &one.copy.reduction else { return Ok(()) };
+        let size = ty.bytes();
+        // Of signed 64 bits a device knows no logic.
+        let logic = matches!(reduction.op, AtomicOp::And | AtomicOp::Or | AtomicOp::Xor);
+        let known = size > 1 && !(logic && ty == ptx_frontend::ScalarType::S64);
+        let Some(elements) = reduction.elements.get(size.ilog2() as usize).filter(|_| known) else {
+            let text = format!("a reduction of elements that it does not know ({ty})");
+            return Err(one.fault(FindingKind::IllegalInstruction, text));
+        };
+        let value = one.copy.values[size.ilog2() as usize];
+        for _ in 0..bytes / size {
+            let load = piece(from.space, size, value);
+            self.move_at(registers, one.at(&load, Direction::Load), &mut [from.address; 32])?;
+            let access = Access {
+                elements: *elements,
+                strong: true,
+                order: ptx_frontend::MemOrder::Relaxed,
+                scope: ptx_frontend::Scope::Gpu,
+                ..Access::weak(to.space, size as u8, RegisterSlot { rows: 0, ..value })
+            };
+            let keeps_subnormals = ty == ptx_frontend::ScalarType::F32 && !flushes;
+            let atomic = Atomic { access, op: reduction.op, ty, returns: false, keeps_subnormals };
+            let at = one.at(&atomic.access, Direction::Atomic);
+            self.atomic_at(registers, at, &atomic, &mut [to.address; 32])?;
+            (from, to) = (from.skip(size), to.skip(size));
+        }
+        Ok(())
+    }
+
+    /// The map and the start of a tensor copy, if a device would take them.
+    fn tensor_copy(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        tensor: &TensorOperands,
+    ) -> Checked<(TensorMap, Start)> {
+        let illegal = |text: String| one.fault(FindingKind::IllegalInstruction, text);
+        let place = self.place_of(registers, one, &tensor.map);
+        let bytes = self.read_map(registers, one, place, tensor.map.element)?;
+        let map = TensorMap::from_bytes(&bytes)
+            .ok_or_else(|| illegal(format!("the 128 bytes at {:#x} are no tensor map", place.address)))?;
+        map.check().map_err(|error| illegal(format!("a tensor map that cannot be: {error}")))?;
+        if map.interleave != Interleave::None {
+            let text = "a copy with a tensor map of interleaved channels";
+            return Err(one.fault(FindingKind::Unsupported, text));
+        }
+        if tensor.im2col != matches!(map.mode, Mode::Im2col { .. }) {
+            let (wants, is) = if tensor.im2col { ("im2col", "tiled") } else { ("tiled", "im2col") };
+            return Err(illegal(format!("a copy in {wants} mode with a tensor map of {is} mode")));
+        }
+        let slots = &self.worker.grid.code.slots;
+        let mut start = Start::default();
+        let list = &slots[tensor.coordinates.start as usize..][..tensor.coordinates.len as usize];
+        if list.len() != map.rank as usize {
+            let text = format!("{} coordinates for a tensor of {} dimensions", list.len(), map.rank);
+            return Err(illegal(text));
+        }
+        for (to, from) in start.coordinates.iter_mut().take(RANK).zip(list) {
+            *to = registers.lane::<u32>(from.slot, one.lane) as i32;
+        }
+        let list = &slots[tensor.offsets.start as usize..][..tensor.offsets.len as usize];
+        for (to, from) in start.offsets.iter_mut().zip(list) {
+            *to = registers.lane::<u32>(from.slot, one.lane) as u16;
+        }
+        let first = i64::from(start.coordinates[0]) * i64::from(map.element.bytes());
+        if first % 16 != 0 {
+            let text =
+                format!("the first coordinate, {}, is {first} bytes from the start", start.coordinates[0]);
+            let fault = illegal(text);
+            return Err(Box::new(fault.note("it must fall on a multiple of 16 bytes")));
+        }
+        Ok((map, start))
+    }
+
+    fn read_map(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        place: Place,
+        value: RegisterSlot,
+    ) -> Checked<[u8; TENSOR_MAP_BYTES]> {
+        let mut bytes = [0; TENSOR_MAP_BYTES];
+        for (number, part) in bytes.chunks_exact_mut(16).enumerate() {
+            let load = piece(place.space, 16, value);
+            let address = place.skip(16 * number as u32).address;
+            self.move_at(registers, one.at(&load, Direction::Load), &mut [address; 32])?;
+            part.copy_from_slice(&registers.lane::<u128>(value.slot, one.lane).to_le_bytes());
+        }
+        Ok(bytes)
+    }
+
+    fn copy_tensor(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        tensor: &TensorOperands,
+        place: &Access,
+        direction: TensorDirection,
+    ) -> Checked {
+        let (map, start) = self.tensor_copy(registers, one, tensor)?;
+        let shared = self.place_of(registers, one, place);
+        if shared.address % 128 != 0 {
+            let text = format!(
+                "a tensor copy at shared address {:#x}, which is not a multiple of 128",
+                shared.address
+            );
+            return Err(one.fault(FindingKind::Misaligned, text));
+        }
+        if direction == TensorDirection::Load {
+            for rank in self.receivers(registers, one) {
+                let to = self.of_rank(shared, rank);
+                map.runs(start, |run| self.load_run(registers, one, &map, run, to))?;
+                self.complete(registers, one, map.box_bytes(), rank)?;
+            }
+            return Ok(());
+        }
+        let corners = match &map.mode {
+            Mode::Im2col { lower, .. } => &lower[..map.rank as usize - 2],
+            Mode::Tiled { .. } => &[],
+        };
+        let outside = start.coordinates.iter().take(map.rank as usize).chain(corners).find(|&&at| at < 0);
+        if let Some(at) = outside {
+            let text = format!("a tensor copy to global memory with the coordinate {at}, which is negative");
+            return Err(one.fault(FindingKind::IllegalInstruction, text));
+        }
+        // It writes pieces of 16 bytes: also what lies in one with the last elements of a row.
+        let mut written = map;
+        let size = u64::from(map.element.bytes());
+        written.extents[0] = (map.extents[0] * size).next_multiple_of(16) / size;
+        written.runs(start, |run| self.store_run(registers, one, &map, run, shared))
+    }
+
+    /// The pieces of a run that stay together in shared memory: offset in the run, place, bytes.
+    fn pieces(map: &TensorMap, run: Run, shared: Place) -> impl Iterator<Item = (u32, Place, u32)> + use<O> {
+        let swizzle = map.swizzle;
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            let left = run.bytes - done;
+            let plain = shared.skip(run.offset + done);
+            let bytes = match swizzle.span() {
+                None => left,
+                Some(_) => left.min(16 - (plain.address % 16) as u32),
+            };
+            let piece = (done, Place { address: swizzle.apply(plain.address), ..plain }, bytes);
+            done += bytes;
+            (bytes > 0).then_some(piece)
+        })
+    }
+
+    fn load_run(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        map: &TensorMap,
+        run: Run,
+        shared: Place,
+    ) -> Checked {
+        for (skip, to, bytes) in Self::pieces(map, run, shared) {
+            match run.global {
+                Some(global) => {
+                    let from = Place { space: AccessSpace::Global, address: global }.skip(skip);
+                    match map.rounds() {
+                        true => self.move_rounded(registers, one, from, to, bytes)?,
+                        false => self.move_bytes(registers, one, from, to, bytes)?,
+                    }
+                }
+                None => self.fill_bytes(registers, one, to, bytes, map.fill())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn store_run(
+        &mut self,
+        registers: &mut Registers,
+        one: One<'_>,
+        map: &TensorMap,
+        run: Run,
+        shared: Place,
+    ) -> Checked {
+        let Some(global) = run.global else { return Ok(()) };
+        for (skip, from, bytes) in Self::pieces(map, run, shared) {
+            let to = Place { space: AccessSpace::Global, address: global }.skip(skip);
+            match one.copy.reduction {
+                Some(_) => {
+                    let (ty, flushes) = (map.element.scalar(), map.element.flushes());
+                    self.reduce_as(registers, one, from, to, bytes, ty, flushes)?;
+                }
+                None => self.move_bytes(registers, one, from, to, bytes)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads bytes if all of them may be read; false if nothing was done.
+    fn read_range(&mut self, place: Place, bytes: &mut [u8]) -> bool {
+        if let AccessSpace::Global = place.space {
+            let Some((cells, at)) = self.global_range(place.address, bytes.len(), false) else {
+                return false;
+            };
+            cells.read(at, bytes);
+            return true;
+        }
+        let Some(from) = self.shared_range_of(place, bytes.len()) else { return false };
+        bytes.copy_from_slice(from);
+        true
+    }
+
+    fn write_range(&mut self, place: Place, bytes: &[u8]) -> bool {
+        if let AccessSpace::Global = place.space {
+            let Some((cells, at)) = self.global_range(place.address, bytes.len(), true) else { return false };
+            cells.write(at, bytes);
+            return true;
+        }
+        let Some(to) = self.shared_range_of(place, bytes.len()) else { return false };
+        to.copy_from_slice(bytes);
+        true
+    }
+
+    fn global_range(&self, address: u64, bytes: usize, writes: bool) -> Option<(&crate::memory::Cells, u64)> {
+        if self.worker.grid.memory.is_stale(&self.worker.snapshot) || address % 16 != 0 {
+            return None;
+        }
+        let found = self.worker.snapshot.table.find(address, bytes as u64)?;
+        let fine = match found.kind {
+            AllocationKind::Buffer | AllocationKind::Host | AllocationKind::Global => true,
+            AllocationKind::Const => !writes,
+            AllocationKind::Heap => false,
+        };
+        fine.then(|| (&*found.cells, address - found.base))
+    }
+
+    fn shared_range_of(&mut self, place: Place, bytes: usize) -> Option<&mut [u8]> {
+        if place.address % 16 != 0 {
+            return None;
+        }
+        let (peer, offset) = self.offset_in_shared(place.space, place.address)?;
+        let offset = usize::try_from(offset).ok()?;
+        self.shared_bytes(peer).get_mut(offset..offset.checked_add(bytes)?)
+    }
+
+    /// `tensormap.replace`: each lane's by itself.
+    pub(crate) fn replace_field(
+        &mut self,
+        registers: &mut Registers,
+        group: &mut Group,
+        active: LaneMask,
+        index: u32,
+    ) -> Flow {
+        let replace = &self.worker.grid.code.replacements[index as usize];
+        let mut rest = active;
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            if let Err(fault) = self.replace_of(registers, group, replace, lane) {
+                return Flow::Fault(fault);
+            }
+        }
+        self.spent(group, HEAVY)
+    }
+
+    fn replace_of(
+        &mut self,
+        registers: &mut Registers,
+        group: &Group,
+        replace: &ReplaceField,
+        lane: usize,
+    ) -> Checked {
+        let lanes = 1 << lane;
+        let (position, frame) = (group.position, group.frame);
+        let at = |access, direction| At { access, direction, lanes, peer: None, position, frame };
+        let base = self.addresses(registers, at(&replace.map, Direction::Load))[lane];
+        let mut bytes = [0; TENSOR_MAP_BYTES];
+        let access = piece(replace.map.space, 16, replace.value);
+        let part = |number: usize| base.wrapping_add(16 * number as u64);
+        for (number, bytes) in bytes.chunks_exact_mut(16).enumerate() {
+            self.move_at(registers, at(&access, Direction::Load), &mut [part(number); 32])?;
+            bytes.copy_from_slice(&registers.lane::<u128>(replace.value.slot, lane).to_le_bytes());
+        }
+        let new = match replace.new.rows {
+            2 => registers.lane::<u64>(replace.new.slot, lane),
+            _ => registers.lane::<u32>(replace.new.slot, lane).into(),
+        };
+        let changed = TensorMap::from_bytes(&bytes)
+            .and_then(|map| replaced(map, replace.field, replace.dimension.into(), new));
+        let Some(changed) = changed else {
+            let text = format!("`tensormap.replace` with {new:#x} in the 128 bytes at {base:#x}");
+            let note = "they are no tensor map, or the value is none of the field's";
+            return Err(Box::new(Fault::new(FindingKind::UndefinedBehavior, lanes, text).note(note)));
+        };
+        for (number, bytes) in changed.to_bytes().chunks_exact(16).enumerate() {
+            let value = bytes.iter().rev().fold(0u128, |value, &byte| value << 8 | u128::from(byte));
+            registers.write(replace.value.slot, lanes, &[value; 32]);
+            self.move_at(registers, at(&access, Direction::Store), &mut [part(number); 32])?;
+        }
+        Ok(())
+    }
+}

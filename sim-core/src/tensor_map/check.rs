@@ -1,0 +1,123 @@
+//! What a tensor map may hold (CUDA driver API, "Tensor Map Object Management").
+
+use super::map::{Interleave, Mode, RANK, TensorMap};
+
+/// Bytes of shared memory that a block can have.
+const MOST: u64 = 227 << 10;
+
+/// Why a tensor map cannot be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the texts say it")]
+pub enum TensorMapError {
+    #[error("{0} dimensions: a tensor has 1 to 5, and 3 to 5 with interleaved channels or im2col")]
+    Rank(u32),
+    #[error("the address {0:#x} is not a multiple of 16 bytes, or of 32 with slices of 32 bytes")]
+    Address(u64),
+    #[error("dimension {0} has {1} elements: 1 to 2^32 are possible")]
+    Extent(usize, u64),
+    #[error(
+        "the stride of dimension {0}, {1} bytes, is not a multiple of 16 (32 with slices of 32 bytes) below 2^40"
+    )]
+    Stride(usize, u64),
+    #[error("the box has {1} elements in dimension {0}: 1 to 256 are possible")]
+    Box(usize, u32),
+    #[error("a row of the box has {0} bytes, which is no multiple of 16")]
+    Row(u32),
+    #[error("a row of the box has {0} bytes, more than the {1} of the swizzle")]
+    Swizzle(u32, u32),
+    #[error("the box has {0} bytes, more than a block's shared memory")]
+    BoxBytes(u64),
+    #[error("the bounding box is empty in dimension {0}")]
+    Empty(usize),
+    #[error("every {1}th element in dimension {0}: 1 to 8 are possible")]
+    Step(usize, u32),
+    #[error("elements that are integers cannot be filled with NaN")]
+    Fill,
+    #[error("{0} channels of a pixel: 1 to 256 are possible")]
+    Channels(u32),
+    #[error("{0} pixels of a column: 1 to 1024 are possible")]
+    Pixels(u32),
+    #[error("a corner of the bounding box at {0}")]
+    Corner(i32),
+}
+
+impl TensorMap {
+    /// Whether a device takes it.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn check(&self) -> Result<(), TensorMapError> {
+        let rank = self.rank as usize;
+        let images = matches!(self.mode, Mode::Im2col { .. });
+        let least = if images || self.interleave != Interleave::None { 3 } else { 1 };
+        if !(least..=RANK).contains(&rank) {
+            return Err(TensorMapError::Rank(self.rank));
+        }
+        let unit = if self.interleave == Interleave::B32 { 32 } else { 16 };
+        if !self.address.is_multiple_of(unit) {
+            return Err(TensorMapError::Address(self.address));
+        }
+        for (at, &extent) in self.extents.iter().take(rank).enumerate() {
+            if extent == 0 || extent > 1 << 32 {
+                return Err(TensorMapError::Extent(at, extent));
+            }
+        }
+        for (at, &stride) in self.strides.iter().take(rank - 1).enumerate() {
+            if !stride.is_multiple_of(unit) || stride >= 1 << 40 {
+                return Err(TensorMapError::Stride(at + 1, stride));
+            }
+        }
+        for (at, &step) in self.steps.iter().take(rank).enumerate() {
+            if !(1..=8).contains(&step) {
+                return Err(TensorMapError::Step(at, step));
+            }
+        }
+        if self.fill_nan && !self.element.is_float() {
+            return Err(TensorMapError::Fill);
+        }
+        let row = match self.mode {
+            Mode::Tiled { extents } => {
+                let wrong = |&(_, &extent): &(usize, &u32)| extent == 0 || extent > 256;
+                if let Some((at, &extent)) = extents.iter().take(rank).enumerate().find(wrong) {
+                    return Err(TensorMapError::Box(at, extent));
+                }
+                extents[0] * self.element.bytes()
+            }
+            Mode::Im2col { lower, upper, channels, pixels } => {
+                if !(1..=256).contains(&channels) {
+                    return Err(TensorMapError::Channels(channels));
+                }
+                if !(1..=1024).contains(&pixels) {
+                    return Err(TensorMapError::Pixels(pixels));
+                }
+                // 16, 8 or 5 bits for each of one, two or three dimensions (ISA 5.5.4.1).
+                let limit = [1 << 15, 1 << 7, 1 << 4][rank - 3];
+                let corners = lower.iter().take(rank - 2).chain(upper.iter().take(rank - 2));
+                if let Some(&corner) = corners.into_iter().find(|&&at| !(-limit..limit).contains(&at)) {
+                    return Err(TensorMapError::Corner(corner));
+                }
+                for at in 0..rank - 2 {
+                    let last = self.extents[at + 1] as i64 - 1 + i64::from(upper[at]);
+                    if i64::from(lower[at]) > last {
+                        return Err(TensorMapError::Empty(at + 1));
+                    }
+                }
+                channels * self.element.bytes()
+            }
+        };
+        let bytes = self.counts().iter().map(|&count| u64::from(count)).product::<u64>();
+        let bytes = bytes * u64::from(self.element.bytes());
+        if bytes > MOST {
+            return Err(TensorMapError::BoxBytes(bytes));
+        }
+        if self.interleave == Interleave::None {
+            if row % 16 != 0 {
+                return Err(TensorMapError::Row(row));
+            }
+            if let Some(span) = self.swizzle.span().filter(|&span| row > span) {
+                return Err(TensorMapError::Swizzle(row, span));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Tensor copies: to shared memory by a map, and back, as an H200 does it.
+
+use std::sync::Arc;
+
+use sim_core::{
+    Backend, DeviceConfig, Dim3, ElementType, FindingKind, Launch, LaunchReport, Outcome, RunOptions, Simulator,
+    Swizzle, TensorMap,
+};
+
+/// Loads a box of 8 rows of 32 bytes, and dumps shared memory; stores it at the same place of another tensor.
+const KERNEL: &str = "
+    .version 8.0\n.target sm_90\n.address_size 64
+    .visible .entry copy(
+        .param .align 64 .b8 from[128], .param .align 64 .b8 to[128], .param .u64 dump, .param .u32 x, .param .u32 y)
+    {
+        .shared .align 1024 .b8 area[1024];
+        .shared .align 8 .b64 bar;
+        .reg .b64 %m, %d, %at; .reg .b32 %x, %y, %a, %b, %t, %v; .reg .pred %p, %done;
+        mov.u32 %t, %tid.x;
+        mov.u32 %a, area;
+        mov.u32 %b, bar;
+        ld.param.u64 %d, [dump];
+        ld.param.u32 %x, [x];
+        ld.param.u32 %y, [y];
+        setp.ne.u32 %p, %t, 0;
+        @%p bra wait;
+        mbarrier.init.shared::cta.b64 [%b], 1;
+        fence.proxy.async;
+        mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 256;
+        mov.b64 %m, from;
+        cvta.param.u64 %m, %m;
+        cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+            [%a], [%m, {%x, %y}], [%b];
+    wait:
+        bar.sync 0;
+    again:
+        mbarrier.try_wait.parity.shared::cta.b64 %done, [%b], 0;
+        @!%done bra again;
+        mad.lo.u32 %v, %t, 4, %a;
+        mad.wide.u32 %at, %t, 4, %d;
+        ld.shared.u32 %v, [%v];
+        st.global.u32 [%at], %v;
+        @%p bra out;
+        mov.b64 %m, to;
+        cvta.param.u64 %m, %m;
+        cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%m, {%x, %y}], [%a];
+        cp.async.bulk.commit_group;
+        cp.async.bulk.wait_group 0;
+    out:
+        ret;
+    }";
+
+struct Outcomes {
+    report: LaunchReport,
+    dump: Vec<u32>,
+    to: Vec<u32>,
+}
+
+/// A tensor of 10 by 6 words, rows of 48 bytes; every word its number plus 1.
+fn run(swizzle: Swizzle, at: [i32; 2], change: impl Fn(&mut TensorMap), initcheck: bool) -> Outcomes {
+    let source = ptx_frontend::Source::new("copy.ptx", KERNEL.as_bytes().to_vec());
+    let module = Arc::new(ptx_frontend::parse(source).module.unwrap());
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let [from, to] = ["from", "to"].map(|name| simulator.alloc(288, name).unwrap());
+    let dump = simulator.alloc(1024, "dump").unwrap();
+    let words: Vec<u8> = (1..=72u32).flat_map(u32::to_le_bytes).collect();
+    simulator.write(from, &words).unwrap();
+    simulator.write(to, &[0; 288]).unwrap();
+    let id = simulator.load(module).unwrap();
+    let map = |address: u64| {
+        let mut map = TensorMap::tiled(ElementType::U32, address, &[10, 6], &[48], &[8, 8]);
+        map.swizzle = swizzle;
+        change(&mut map);
+        map.to_bytes()
+    };
+    let mut params = [map(from), map(to)].concat();
+    params.extend(dump.to_le_bytes());
+    params.extend(at.iter().flat_map(|at| at.to_le_bytes()));
+    let launch = Launch {
+        kernel: "copy".into(),
+        grid: Dim3::ONE,
+        block: Dim3::new(256, 1, 1),
+        cluster: None,
+        shared_bytes: 0,
+        params,
+        cooperative: false,
+    };
+    // What a tool watches takes another way through the simulator.
+    let options = RunOptions { count_memory: initcheck, ..RunOptions::default() };
+    let report = simulator.launch(id, &launch, &options).unwrap();
+    let read = |at, bytes: usize| {
+        let mut found = vec![0; bytes];
+        simulator.read(at, &mut found).unwrap();
+        found.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+    };
+    Outcomes { report, dump: read(dump, 1024), to: read(to, 288) }
+}
+
+#[test]
+fn a_box_comes_and_goes_wherever_it_lies() {
+    for watched in [false, true] {
+        for swizzle in Swizzle::ALL {
+            for at in [[0, 0], [4, 2], [8, 5], [12, 0], [0, 6]] {
+                let found = run(swizzle, at, |_| (), watched);
+                assert_eq!(found.report.outcome, Outcome::Completed, "{:?}", found.report.findings);
+                let (mut dump, mut to) = (vec![0; 256], vec![0; 72]);
+                for (y, x) in (0..8).flat_map(|y| (0..8).map(move |x| (y, x))) {
+                    let (column, row) = (at[0] + x, at[1] + y);
+                    let inside = column < 10 && row < 6;
+                    let word = if inside { (12 * row + column) as u32 + 1 } else { 0 };
+                    // Rows lie as far apart as the swizzle's span; a variable begins at a multiple of 1024.
+                    let plain = i64::from(y) * i64::from(swizzle.span().unwrap_or(32)) + i64::from(4 * x);
+                    dump[swizzle.apply(plain as u64) as usize / 4] = word;
+                    // A store writes pieces of 16 bytes: also columns 10 and 11.
+                    if column < 12 && row < 6 {
+                        to[(12 * row + column) as usize] = word;
+                    }
+                }
+                assert_eq!(found.dump, dump, "{swizzle:?} at {at:?}");
+                assert_eq!(found.to, to, "{swizzle:?} at {at:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_device_does_not_take_is_told() {
+    type Change = fn(&mut TensorMap);
+    let cases: [(Change, [i32; 2], FindingKind, &str); 5] = [
+        (|_| (), [1, 0], FindingKind::IllegalInstruction, "multiple of 16 bytes"),
+        (|_| (), [-4, 0], FindingKind::IllegalInstruction, "negative"),
+        (|map| map.rank = 3, [0, 0], FindingKind::IllegalInstruction, "2 coordinates for a tensor of 3"),
+        (|map| map.strides[0] = 40, [0, 0], FindingKind::IllegalInstruction, "stride"),
+        (|map| map.extents[1] = 100, [0, 8], FindingKind::OutOfBounds, "after the end"),
+    ];
+    for (change, at, kind, text) in cases {
+        let found = run(Swizzle::None, at, change, false);
+        let finding = &found.report.findings[0];
+        let all = format!("{} {:?}", finding.message, finding.notes);
+        assert_eq!((finding.kind, all.contains(text)), (kind, true), "{all}");
+    }
+}
