@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sim_core::{
-    Backend, DeviceConfig, Dim3, ElementType, FindingKind, Launch, LaunchReport, Outcome, RunOptions, Simulator,
-    Swizzle, TensorMap,
+    Backend, DeviceConfig, Dim3, ElementType, FindingKind, Launch, LaunchReport, Outcome, RunOptions,
+    Simulator, Swizzle, TensorMap,
 };
 
 /// Loads a box of 8 rows of 32 bytes, and dumps shared memory; stores it at the same place of another tensor.

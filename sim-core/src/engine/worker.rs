@@ -27,7 +27,7 @@ const WAITING_SLICE: u64 = 500;
 /// Rounds over the warps of a block that only seem to wait, before another block gets a turn.
 const WAITING_ROUNDS: u64 = 4;
 /// Turns of each warp, on average, in which a block may only wait after a thread of the launch faulted.
-const VAIN_TURNS: u64 = 200;
+const VAIN_TURNS: u64 = 20;
 /// Turns of each warp by itself after warps that ran together seemed to wait for it.
 const WAITING_TURNS: u64 = 64;
 /// Turns of warps, on average, after which a seed lets another block go on.

@@ -360,7 +360,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let reduction = !atomic.returns;
                 let mut view = WeakView::new(weak, grid, self.cta, self.index, at.access, reduction, cells);
                 let flushes = !atomic.keeps_subnormals;
-            let writing = run(&mut view, registers, slots, now, atomic, flushes, addresses, allocation.base);
+                let writing =
+                    run(&mut view, registers, slots, now, atomic, flushes, addresses, allocation.base);
                 self.atomic_done(Memory::Global, now, atomic, addresses, writing);
                 rest.lanes &= !lanes;
                 continue;

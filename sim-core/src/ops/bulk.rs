@@ -5,8 +5,8 @@ use std::sync::atomic::{Ordering, fence};
 use super::at::{At, Checked, Direction};
 use super::flow::Flow;
 use crate::code::{
-    Access, AccessSpace, Atomic, AtomicOp, BulkCopy, BulkWhat, MapField, RegisterSlot, ReplaceField, TensorDirection,
-    TensorOperands,
+    Access, AccessSpace, Atomic, AtomicOp, BulkCopy, BulkWhat, MapField, RegisterSlot, ReplaceField,
+    TensorDirection, TensorOperands,
 };
 use crate::finding::FindingKind;
 use crate::lanes::{LaneMask, Registers};
@@ -103,7 +103,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             let done = match copy.what {
                 BulkWhat::Bytes(from, to, size) => {
                     let size = registers.lane::<u32>(size, lane);
-                    if size % 16 != 0 {
+                    if !size.is_multiple_of(16) {
                         let text = format!(
                             "a bulk copy of {size} bytes, which is no multiple of 16: undefined; sm_90 copies {} bytes",
                             size & !15
@@ -144,7 +144,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             return Err(one.fault(FindingKind::IllegalInstruction, text));
         }
         let (from, to) = (self.place_of(registers, one, from), self.place_of(registers, one, to));
-        if let Some(place) = [from, to].iter().find(|place| place.address % 16 != 0) {
+        if let Some(place) = [from, to].iter().find(|place| !place.address.is_multiple_of(16)) {
             let text = format!("a bulk copy at {:#x}, which is not a multiple of 16", place.address);
             return Err(one.fault(FindingKind::Misaligned, text));
         }
@@ -401,7 +401,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) -> Checked {
         let (map, start) = self.tensor_copy(registers, one, tensor)?;
         let shared = self.place_of(registers, one, place);
-        if shared.address % 128 != 0 {
+        if !shared.address.is_multiple_of(128) {
             let text = format!(
                 "a tensor copy at shared address {:#x}, which is not a multiple of 128",
                 shared.address
@@ -520,7 +520,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     fn global_range(&self, address: u64, bytes: usize, writes: bool) -> Option<(&crate::memory::Cells, u64)> {
-        if self.worker.grid.memory.is_stale(&self.worker.snapshot) || address % 16 != 0 {
+        if self.worker.grid.memory.is_stale(&self.worker.snapshot) || !address.is_multiple_of(16) {
             return None;
         }
         let found = self.worker.snapshot.table.find(address, bytes as u64)?;
@@ -533,7 +533,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     fn shared_range_of(&mut self, place: Place, bytes: usize) -> Option<&mut [u8]> {
-        if place.address % 16 != 0 {
+        if !place.address.is_multiple_of(16) {
             return None;
         }
         let (peer, offset) = self.offset_in_shared(place.space, place.address)?;

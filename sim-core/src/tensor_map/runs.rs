@@ -94,9 +94,8 @@ impl TensorMap {
         let first = if inside { (-start).clamp(0, count) } else { count };
         let last = (extent - start).clamp(first, count);
         let mut address = self.address.wrapping_add((start.wrapping_mul(size)) as u64);
-        for dimension in 1..rank {
-            let step = (at[dimension] as u64).wrapping_mul(self.strides[dimension - 1]);
-            address = address.wrapping_add(step);
+        for (&at, &stride) in at[1..rank].iter().zip(&self.strides) {
+            address = address.wrapping_add((at as u64).wrapping_mul(stride));
         }
         let mut tell = |from: i64, to: i64, inside: bool| {
             let skip = (from * size) as u32;
