@@ -254,7 +254,7 @@ impl Decoder<'_> {
         let place = Place { space: AccessSpace::Global, address: source.slot, address_rows: 0, offset: 0 };
         let access =
             Access { strong: true, ..place.access(ty.bytes() as u8, MemOrder::Relaxed, elements, none) };
-        Ok(Atomic { access, op: kind, ty, returns: false })
+        Ok(Atomic { access, op: kind, ty, returns: false, keeps_subnormals: false })
     }
 
     fn query(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<TextureOp, Refusal> {

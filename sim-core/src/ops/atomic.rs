@@ -327,20 +327,6 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(())
     }
 
-    /// The same at global addresses that the instruction does not name.
-    pub(super) fn atomic_at(
-        &mut self,
-        registers: &mut Registers,
-        at: At<'_>,
-        atomic: &Atomic,
-        addresses: &[u64; 32],
-    ) -> Checked {
-        if self.weak().is_some() {
-            self.weak_shared(&at, true);
-        }
-        self.global_atomic(registers, at, atomic, addresses)
-    }
-
     fn global_atomic(
         &mut self,
         registers: &mut Registers,

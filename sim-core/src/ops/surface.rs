@@ -56,12 +56,13 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             TextureOpKind::SurfaceReduce(atomic, clamping, units) => {
                 let bytes = atomic.access.bytes();
-                let (lanes, addresses) =
+                let (lanes, mut addresses) =
                     self.surface_addresses(registers, active, op, bytes, *clamping, *units)?;
                 if lanes == 0 {
                     return Ok(());
                 }
-                self.atomic_at(registers, at(&atomic.access, Direction::Atomic, lanes), atomic, &addresses)
+                let at = at(&atomic.access, Direction::Atomic, lanes);
+                self.atomic_at(registers, at, atomic, &mut addresses)
             }
             TextureOpKind::SurfaceStoreFormatted(values, clamping) => {
                 self.store_formatted(registers, group, active, op, *values, *clamping)
