@@ -117,7 +117,8 @@ impl Decoder<'_> {
 
     fn sample(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<TextureOp, Refusal> {
         if op.has(Modifier::D2ms) || op.has(Modifier::A2dms) {
-            return Err(format!("`{op}`: there are no textures of several samples"));
+            // There are no textures of several samples.
+            return Err(format!("`{op}`"));
         }
         let shape = shape(op);
         let types: smallvec::SmallVec<[ScalarType; 2]> = op.types().collect();
