@@ -49,7 +49,11 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// Finds the lanes that access the same block's shared memory as the first; their addresses become offsets in it.
     #[inline(always)]
     pub(crate) fn locate_shared<'a>(&self, at: At<'a>, addresses: &mut Addresses) -> Checked<At<'a>> {
-        if at.access.space == AccessSpace::Shared && self.is_inside_own(at, addresses) {
+        // An address without a rank is the block's own, or that of the first block.
+        let own = at.access.space == AccessSpace::Shared
+            || !self.worker.grid.code.clustered
+            || self.peers.own_rank() == 0;
+        if own && self.is_inside_own(at, addresses) {
             return Ok(at);
         }
         self.locate_shared_slowly(at, addresses)
