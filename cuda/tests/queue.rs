@@ -17,10 +17,12 @@ const REFUSED: &CStr = c"
 {
     .reg .pred %p;
     .reg .b32 %r;
+    .reg .b64 %at;
     ld.param.u32 %r, [go];
     setp.eq.u32 %p, %r, 0;
     @%p ret;
-    barrier.cluster.arrive;
+    cvta.shared.u32 %r, %r;
+    st.global.u32 [%at], %r;
     ret;
 }
 ";
