@@ -15,7 +15,7 @@ use super::tool::{Context, Summary, Tool};
 use crate::event::{AccessKind, Memory, WarpAccess};
 use crate::lanes::LaneMask;
 
-/// Counts by instruction; what the numbers are called is [`totals`]' matter.
+/// Counts by instruction; what the numbers are called is `totals.rs`' matter.
 #[derive(Clone, Debug)]
 pub struct Counters {
     /// One a position, and one behind the last.
