@@ -69,7 +69,9 @@ fn replaced(mut map: TensorMap, field: MapField, dimension: usize, new: u64) -> 
     match field {
         MapField::GlobalAddress => map.address = new,
         // One less than the rank (ISA 9.7.9.26).
-        MapField::Rank => map.rank = new as u32 + 1,
+        MapField::Rank => {
+            map.rank = u32::try_from(new).ok()?.checked_add(1).filter(|&rank| rank <= RANK as u32)?
+        }
         MapField::BoxDim => match &mut map.mode {
             Mode::Tiled { extents } => *extents.get_mut(dimension)? = new as u32,
             Mode::Im2col { .. } => return None,
