@@ -172,18 +172,17 @@ fn programs_run_however_they_are_compiled() {
 #[test]
 fn what_cannot_be_done_is_said_by_name() {
     let scratch = tempfile::tempdir().expect("a folder");
-    // Launches by kernels, and NVIDIA's own runtime library inside the program: toolkits have both as archives.
-    let launches =
-        compile("nested", &["nested.cu"], &["-arch=sm_90", "-rdc=true", "-lcudadevrt"], scratch.path());
-    let inside = compile("inside", &["options.cu"], &["-arch=sm_90", STATIC], scratch.path());
-    for (program, expected) in [(launches, "dynamic parallelism"), (inside, "-cudart shared")] {
-        let Some(program) = program else { return };
-        let output = run(&program.expect("nvcc succeeds"), scratch.path(), &[]);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && error.contains(expected), "{error}");
-        assert!(String::from_utf8_lossy(&output.stdout).contains("cudaErrorNotSupported"));
-    }
+    // NVIDIA's own runtime library inside the program.
+    let options = ["-arch=sm_90", STATIC];
+    let Some(program) = compile("inside", &["options.cu"], &options, scratch.path()) else { return };
+    let output = run(&program.expect("nvcc succeeds"), scratch.path(), &[]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("-cudart shared"), "{error}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("cudaErrorNotSupported"));
 }
+
+/// Programs of which kernels launch.
+const LAUNCHES: &[&str] = &["launches", "launch_streams", "launch_errors"];
 
 /// Programs in the styles of samples and benchmarks print hashes of what they computed; beside each is what it printed
 /// on an H200 (driver 580.159, CUDA 13.0).
@@ -199,10 +198,16 @@ fn programs_print_what_they_print_on_an_h200() {
     assert!(names.len() >= 10, "{names:?}");
     for name in names {
         let source = format!("h200/{name}.cu");
-        // Tensor maps are for sm_90a only.
-        let target = if name == "tensor_maps" { "compute_90a" } else { "compute_80" };
-        let generate = format!("arch={target},code={target}");
-        let options = ["-gencode", &generate, "-w", "--cudadevrt", "none", "-ldl"];
+        // Tensor maps are for sm_90a only, launches by kernels for units that are linked.
+        let launches = LAUNCHES.contains(&&*name);
+        let generate = match &*name {
+            "tensor_maps" => "arch=compute_90a,code=compute_90a",
+            _ if launches => "arch=compute_90,code=[sm_90,compute_90]",
+            _ => "arch=compute_80,code=compute_80",
+        };
+        let library: &[&str] =
+            if launches { &["-rdc=true", "-lcudadevrt"] } else { &["--cudadevrt", "none"] };
+        let options = [&["-gencode", generate, "-w", "-ldl"], library].concat();
         let Some(program) = compile(&name, &[&source], &options, scratch.path()) else { return };
         let output = run(&program.expect("nvcc succeeds"), scratch.path(), &[]);
         let expected =

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod codes;
+mod device_runtime;
 mod diagnostic;
 mod lexer;
 mod link;
@@ -28,6 +29,7 @@ mod report;
 mod span;
 mod table;
 
+pub use device_runtime::add_device_runtime;
 pub use diagnostic::{Code, Diagnostic, Elsewhere, Label, Severity};
 pub use isa::{
     CmpOp, Component, IntRounding, MemOrder, Modifier, Modifiers, Opcode, Rounding, ScalarType, Scope,

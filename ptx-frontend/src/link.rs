@@ -33,6 +33,7 @@ pub struct LinkError {
 /// Whether the device runtime of CUDA provides a function of this name.
 pub fn is_device_runtime(name: &str) -> bool {
     matches!(name, "vprintf" | "__assertfail" | "malloc" | "free")
+        || name.starts_with("__warpgrind_")
         || name.starts_with("__cuda")
         || name.starts_with("cuda")
 }

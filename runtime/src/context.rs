@@ -10,6 +10,7 @@ use cuda_abi::{Result, Status};
 use sim_core::{Backend, Outcome};
 use smallvec::SmallVec;
 
+use crate::around::Surroundings;
 use crate::device::Device;
 use crate::engine::{Engine, Op, RunBy, Task};
 use crate::graph::{ExecGraph, Node, ordered};
@@ -561,7 +562,7 @@ impl Context {
     }
 
     /// Does what an operation says, now. A panic is a fault of the context.
-    fn execute(&self, operation: &Operation) {
+    fn execute(self: &Arc<Self>, operation: &Operation) {
         if catch_unwind(AssertUnwindSafe(|| self.perform(operation))).is_err() {
             self.host().warn(&format!(
                 "internal error in an operation of a stream ({operation:?}): this is a bug in warpgrind, not in \
@@ -571,7 +572,7 @@ impl Context {
         }
     }
 
-    fn perform(&self, operation: &Operation) {
+    fn perform(self: &Arc<Self>, operation: &Operation) {
         if let Operation::Callback(callback) = operation {
             return callback(self.check().err().unwrap_or(Status::SUCCESS));
         }
@@ -643,12 +644,13 @@ impl Context {
     }
 
     /// Runs a kernel to its end.
-    fn launch(&self, call: &KernelCall) -> Result {
+    fn launch(self: &Arc<Self>, call: &KernelCall) -> Result {
         let _running = Running::new(self.host());
         let launch = &call.launch;
         let module = &call.function.module;
         let Picked { mut options, picked } = self.host().pick(&launch.kernel);
         options.alone = !self.device.is_memory_shared();
+        options.around = Some(Surroundings::of(self, module));
         if options.jobs == 0 && launch.grid.count() * launch.block.count() <= SMALL_GRID {
             options.jobs = 1;
         }

@@ -17,6 +17,7 @@
 //! C types and handles; the program's memory, which it reaches through [`Host`].
 #![forbid(unsafe_code)]
 
+mod around;
 mod array;
 pub mod attributes;
 mod context;

@@ -47,10 +47,7 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
     if let [module] = &mut modules[..] {
         ptx_frontend::define_externs(module);
     }
-    if calls_device_runtime(&modules) {
-        let source = Source::new("device_runtime.ptx", DEVICE_RUNTIME.into());
-        modules.extend(ptx_frontend::parse(source).module);
-    }
+    ptx_frontend::add_device_runtime(&mut modules);
     let module = ptx_frontend::link(modules).map_err(|errors| {
         let text =
             |e: &ptx_frontend::LinkError| render(&e.diagnostic, &e.source, &e.elsewhere, false) + "\n\n";
@@ -84,17 +81,6 @@ pub fn check(name: &str, text: &[u8]) -> std::result::Result<ptx_frontend::Modul
         log += &(render(diagnostic, &parsed.source, &[], false) + "\n\n");
     }
     parsed.module.filter(|_| log.is_empty()).ok_or((status, log))
-}
-
-/// Functions of the device runtime library that are written in PTX here.
-const DEVICE_RUNTIME: &str = include_str!("device_runtime.ptx");
-
-/// Whether a module declares one of them and none defines it.
-fn calls_device_runtime(modules: &[ptx_frontend::Module]) -> bool {
-    let names = ["cudaCGGetIntrinsicHandle", "cudaCGSynchronize"];
-    let functions = || modules.iter().flat_map(|module| &module.functions);
-    let named = |function: &&ptx_frontend::Function| names.contains(&&*function.name);
-    functions().any(|function| named(&function)) && !functions().any(|f| named(&f) && f.body.is_some())
 }
 
 /// A text of a newer PTX version as one of the newest that is known: compilers write the version of their
@@ -226,6 +212,12 @@ impl Module {
         });
         functions.insert(name.into(), function.clone());
         Ok(function)
+    }
+
+    /// Dynamic shared memory that the program granted to a kernel, in bytes, if it did.
+    pub(crate) fn granted_shared(&self, kernel: &str) -> Option<u32> {
+        let granted = lock(&self.functions).get(kernel)?.max_dynamic_shared.load(Relaxed);
+        (granted != UNASKED).then_some(granted)
     }
 
     /// Names of the kernels, in order of definition.

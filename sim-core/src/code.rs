@@ -13,8 +13,10 @@ use crate::matrix::{Chunk, Multiply};
 use crate::memory::window;
 pub use crate::numerics::mbarrier::MbarrierOp;
 
+mod launches;
 mod texture;
 
+pub use launches::LaunchFunction;
 pub use texture::{
     Clamping, HandleType, Query, ResultType, Sample, SampleLod, TextureOp, TextureOpKind, Units,
 };
@@ -284,6 +286,8 @@ pub enum RuntimeFunction {
     Malloc,
     /// `void free(void*)`
     Free,
+    /// A function by which kernels launch.
+    Launches(LaunchFunction),
 }
 
 /// The space of an access, as far as the interpreter treats them differently.

@@ -13,6 +13,7 @@
 //! # What it must not know
 //! Text syntax, terminals, report formats, files, and the host APIs of CUDA.
 
+mod around;
 mod backend;
 pub mod code;
 mod config;
@@ -39,6 +40,7 @@ mod tensor_map;
 mod texture;
 pub mod tools;
 
+pub use around::{Around, GraphLaunch};
 pub use backend::{Backend, ModuleId};
 pub use code::{Code, CopyStep};
 pub use config::{DeviceConfig, check_cluster, check_declared};

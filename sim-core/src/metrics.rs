@@ -24,6 +24,15 @@ pub struct InstructionMetrics {
     pub metrics: Vec<Metric>,
 }
 
+fn add(to: &mut Vec<Metric>, more: Vec<Metric>) {
+    for metric in more {
+        match to.iter_mut().find(|own| own.name == metric.name) {
+            Some(own) => own.value = own.value.saturating_add(metric.value),
+            None => to.push(metric),
+        }
+    }
+}
+
 /// What a tool measured of a launch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metrics {
@@ -36,6 +45,17 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// Adds what was measured of another grid of the same launch.
+    pub(crate) fn add(&mut self, other: Metrics) {
+        add(&mut self.totals, other.totals);
+        for instruction in other.instructions {
+            match self.instructions.iter_mut().find(|own| own.place == instruction.place) {
+                Some(own) => add(&mut own.metrics, instruction.metrics),
+                None => self.instructions.push(instruction),
+            }
+        }
+    }
+
     /// The number of a name in the totals.
     pub fn total(&self, name: &str) -> Option<u64> {
         self.totals.iter().find(|metric| metric.name == name).map(|metric| metric.value)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use crate::around::Around;
 use crate::tools::ToolFactory;
 
 /// How to run: schedule, limits and checks. None of it changes a defined result.
@@ -36,6 +37,8 @@ pub struct RunOptions {
     /// Nothing else accesses the memory while the launch runs: no other launch, no program on the host.
     /// One job then needs no atomic read-modify-write.
     pub alone: bool,
+    /// The program around, of which kernels ask by functions of CUDA's device runtime.
+    pub around: Option<Arc<dyn Around>>,
     /// Directory that source paths in messages are relative to.
     pub source_root: Option<PathBuf>,
 }
@@ -54,6 +57,7 @@ impl Default for RunOptions {
             count_memory: false,
             max_findings: 100,
             alone: true,
+            around: None,
             source_root: None,
         }
     }

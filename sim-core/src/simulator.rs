@@ -1,6 +1,9 @@
 //! The simulator as a device: modules, memory, launches.
 
+mod tree;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use ptx_frontend::{Component, FuncId, Linkage, Module, SpecialRegister, StateSpace, Symbol, VarId};
 use rustc_hash::FxHashMap;
@@ -17,6 +20,7 @@ use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, Outcome, Stats};
 use crate::machine::grid::{Grid, constant_rows};
 use crate::machine::heap::DeviceHeap;
 use crate::machine::kept::{Blocks, Kernel};
+use crate::machine::launches::{Buffers, Kernels, Launches};
 use crate::machine::warp;
 use crate::memory::window::function_address;
 use crate::memory::{Allocation, AllocationKind, GlobalMemory, host, window};
@@ -330,7 +334,14 @@ impl Simulator {
     }
 
     /// The value of a special register that is the same for a whole launch.
-    fn special(&self, code: &Code, launch: &Launch, cluster: Dim3, special: SpecialRegister) -> u64 {
+    fn special(
+        &self,
+        code: &Code,
+        launch: &Launch,
+        cluster: Dim3,
+        special: SpecialRegister,
+        options: &RunOptions,
+    ) -> u64 {
         use SpecialRegister as R;
         let part = |dim: Dim3, component: Component| u64::from(dim.component(component));
         let grid = launch.grid;
@@ -346,6 +357,7 @@ impl Simulator {
             R::Nwarpid => u64::from(self.config.threads_per_multiprocessor / 32),
             R::Nsmid => u64::from(self.config.multiprocessors),
             R::Gridid => 1,
+            R::CurrentGraphExec => options.around.as_ref().map_or(0, |around| around.current_graph()),
             R::TotalSmemSize => {
                 // Shared memory is given out in units of 128 bytes.
                 let bytes = code.shared.static_end - window::SHARED_START + launch.shared_bytes;
@@ -357,6 +369,100 @@ impl Simulator {
             R::ReservedSmemOffsetCap => u64::from(window::SHARED_START),
             _ => 0,
         }
+    }
+
+    /// Runs one grid; what it launched is for the caller to run.
+    fn run_grid(
+        &self,
+        loaded: &Loaded,
+        kernel: &Kernel,
+        launch: &Launch,
+        options: &RunOptions,
+        launches: Launches<'_>,
+        began: Instant,
+    ) -> Result<tree::Ran, Error> {
+        let code = &*kernel.code;
+        let (cluster, resident) = self.check(code, launch)?;
+        let tracks = options.tools.iter().any(|tool| tool.tracks_initialization());
+        if tracks && !self.config.track_initialization {
+            return Err(Error::Unsupported(
+                "initcheck on a simulator that was made without `track_initialization`".into(),
+            ));
+        }
+        let workspace = self.grid_workspace(code, launch)?;
+        let constants = constant_rows(code, |constant| match constant {
+            // The driver's workspace for grid-wide synchronisation: high and low half of its address.
+            Constant::Special(SpecialRegister::Envreg(1), _) => u128::from(workspace.unwrap_or(0) >> 32),
+            Constant::Special(SpecialRegister::Envreg(2), _) => u128::from(workspace.unwrap_or(0) as u32),
+            Constant::Bits(bits, _) => bits,
+            Constant::Param(offset, size, signed, _) => parameter(&launch.params, offset, size, signed),
+            Constant::Special(special, _) => {
+                u128::from(self.special(code, launch, cluster, special, options))
+            }
+            Constant::Variable(id, offset, _) => {
+                u128::from(loaded.addresses.get(&id).map_or(0, |address| address.wrapping_add(offset as u64)))
+            }
+            Constant::Reference(id) => {
+                let references = loaded.references.lock().unwrap_or_else(PoisonError::into_inner);
+                references.get(&id).map_or(0, |&handle| handle.into())
+            }
+            Constant::Function(id, _) => u128::from(function_address(id)),
+        });
+        let mut constants = constants;
+        fill_lane_constants(code, &mut constants);
+        let grid = Grid::new(
+            kernel,
+            &self.blocks,
+            constants,
+            &self.memory,
+            self.objects.capture(),
+            &self.heap,
+            &self.config,
+            options,
+            launch,
+            &launches,
+            cluster,
+            resident,
+            self.level,
+            began,
+        );
+        let tools = !options.tools.is_empty() || options.count_memory || options.weak;
+        let report = if tools {
+            let (grid_of, block, seed) = (launch.grid, launch.block, options.seed);
+            let instructions = code.insts.len() as u32;
+            let shape = LaunchShape { grid: grid_of, block, cluster, seed, instructions };
+            engine::run(grid, || Tools::new(options, &shape))
+        } else {
+            engine::run(grid, || NoTools)
+        };
+        if let Some(workspace) = workspace {
+            self.memory.free(workspace)?;
+        }
+        Ok((report, launches.finish()))
+    }
+}
+
+/// The kernels of a module, for launches by kernels.
+struct ModuleKernels<'a> {
+    simulator: &'a Simulator,
+    loaded: &'a Loaded,
+}
+
+impl Kernels for ModuleKernels<'_> {
+    fn find(&self, address: u64) -> Option<(FuncId, u64)> {
+        let mut kernels = self.loaded.module.kernels();
+        let (id, kernel) = kernels.find(|(id, _)| function_address(*id) == address)?;
+        Some((id, kernel.param_bytes))
+    }
+
+    fn code(&self, kernel: FuncId) -> Result<Arc<Code>, Error> {
+        let name = &self.loaded.module.functions[kernel.index()].name;
+        let Ok(kernel) = self.simulator.kernel(self.loaded, name, &Endless)?;
+        Ok(kernel.code.clone())
+    }
+
+    fn check(&self, code: &Code, launch: &Launch) -> Result<(), Error> {
+        self.simulator.check(code, launch).map(|_| ())
     }
 }
 
@@ -429,60 +535,29 @@ impl Backend for Simulator {
             Ok(kernel) => kernel,
             Err(why) => return Ok(not_decoded(launch, why)),
         };
-        let code = &*kernel.code;
-        let (cluster, resident) = self.check(code, launch)?;
-        let tracks = options.tools.iter().any(|tool| tool.tracks_initialization());
-        if tracks && !self.config.track_initialization {
-            return Err(Error::Unsupported(
-                "initcheck on a simulator that was made without `track_initialization`".into(),
-            ));
-        }
-        let workspace = self.grid_workspace(code, launch)?;
-        let constants = constant_rows(code, |constant| match constant {
-            // The driver's workspace for grid-wide synchronisation: high and low half of its address.
-            Constant::Special(SpecialRegister::Envreg(1), _) => u128::from(workspace.unwrap_or(0) >> 32),
-            Constant::Special(SpecialRegister::Envreg(2), _) => u128::from(workspace.unwrap_or(0) as u32),
-            Constant::Bits(bits, _) => bits,
-            Constant::Param(offset, size, signed, _) => parameter(&launch.params, offset, size, signed),
-            Constant::Special(special, _) => u128::from(self.special(code, launch, cluster, special)),
-            Constant::Variable(id, offset, _) => {
-                u128::from(loaded.addresses.get(&id).map_or(0, |address| address.wrapping_add(offset as u64)))
+        let (kernels, buffers) = (ModuleKernels { simulator: self, loaded: &loaded }, Buffers::default());
+        let first = Launches::new(&kernels, &buffers);
+        let first = self.run_grid(&loaded, &kernel, launch, options, first, clock.began)?;
+        let report = tree::run(first, options.max_findings, |child, so_far| {
+            // Of the limits on all of it, what is left.
+            let most = options.max_instructions;
+            let left = most.map(|most| most.saturating_sub(so_far.stats.warp_instructions));
+            let rest;
+            let options = match left {
+                None => options,
+                Some(_) => {
+                    rest = RunOptions { max_instructions: left, ..options.clone() };
+                    &rest
+                }
+            };
+            if let Some(why) = options.ended(clock.began) {
+                return Ok((not_decoded(child, why), Vec::new()));
             }
-            Constant::Reference(id) => {
-                let references = loaded.references.lock().unwrap_or_else(PoisonError::into_inner);
-                references.get(&id).map_or(0, |&handle| handle.into())
-            }
-            Constant::Function(id, _) => u128::from(function_address(id)),
+            let Ok(kernel) = self.kernel(&loaded, &child.kernel, &Endless)?;
+            let launches = Launches::new(&kernels, &buffers);
+            self.run_grid(&loaded, &kernel, child, options, launches, clock.began)
         });
-        let mut constants = constants;
-        fill_lane_constants(code, &mut constants);
-        let grid = Grid::new(
-            &kernel,
-            &self.blocks,
-            constants,
-            &self.memory,
-            self.objects.capture(),
-            &self.heap,
-            &self.config,
-            options,
-            launch,
-            cluster,
-            resident,
-            self.level,
-            clock.began,
-        );
-        let tools = !options.tools.is_empty() || options.count_memory || options.weak;
-        let report = if tools {
-            let (grid_of, block, seed) = (launch.grid, launch.block, options.seed);
-            let instructions = code.insts.len() as u32;
-            let shape = LaunchShape { grid: grid_of, block, cluster, seed, instructions };
-            engine::run(grid, || Tools::new(options, &shape))
-        } else {
-            engine::run(grid, || NoTools)
-        };
-        if let Some(workspace) = workspace {
-            self.memory.free(workspace)?;
-        }
+        buffers.free(&self.memory);
         Ok(report)
     }
 }

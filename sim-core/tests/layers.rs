@@ -20,6 +20,7 @@ const MODULES: &[&str] = &[
     "fault",
     "launch",
     "tools",
+    "around",
     "options",
     "observer",
     "decode",

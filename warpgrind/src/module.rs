@@ -130,6 +130,7 @@ impl Module {
                 elsewhere: Vec::new(),
             }));
         }
+        ptx_frontend::add_device_runtime(&mut modules);
         match ptx_frontend::link(modules) {
             Ok(module) => Ok(Self { module: Arc::new(module), warnings: remarks.into() }),
             Err(wrong) => {

@@ -14,15 +14,17 @@ fn runtime(name: &str) -> Option<RuntimeFunction> {
         "__assertfail" => RuntimeFunction::AssertFail,
         "malloc" => RuntimeFunction::Malloc,
         "free" => RuntimeFunction::Free,
-        _ => return None,
+        _ => return LaunchFunction::named(name).map(RuntimeFunction::Launches),
     })
 }
 
 /// What is said of a call of a function that nobody defines.
 fn undefined(name: &str) -> String {
-    let launches = ["__cudaCDP", "cudaLaunchDevice", "cudaGetParameterBuffer"];
+    let launches = ["cudaLaunchDevice", "cudaGetParameterBuffer"];
     match launches.iter().any(|start| name.starts_with(start)) {
-        true => format!("dynamic parallelism, a launch by a kernel (call of `{name}`)"),
+        true => format!(
+            "a launch by a kernel in the way of CUDA 11, which sm_90 does not have (call of `{name}`)"
+        ),
         false => format!("a call of `{name}`, which no linked module defines,"),
     }
 }

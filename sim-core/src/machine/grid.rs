@@ -10,6 +10,7 @@ use super::cluster::Cluster;
 use super::cta::Cta;
 use super::fault::{self, Fault, Findings};
 use super::kept::{Blocks, Kernel};
+use super::launches::Launches;
 use super::random::{Order, Random};
 use super::weak::WeakMemory;
 use crate::code::{Code, Constant};
@@ -38,6 +39,8 @@ pub(crate) struct Grid<'a> {
     pub config: &'a DeviceConfig,
     pub options: &'a RunOptions,
     pub launch: &'a Launch,
+    /// What its kernel launches.
+    pub launches: &'a Launches<'a>,
     /// Address of a function as kernels see it, to index into [`Code::functions`].
     pub functions_by_address: rustc_hash::FxHashMap<u64, u32>,
     /// Blocks a cluster.
@@ -116,6 +119,7 @@ impl<'a> Grid<'a> {
         config: &'a DeviceConfig,
         options: &'a RunOptions,
         launch: &'a Launch,
+        launches: &'a Launches<'a>,
         cluster: Dim3,
         resident_limit: u64,
         level: crate::lanes::SimdLevel,
@@ -152,6 +156,7 @@ impl<'a> Grid<'a> {
             config,
             options,
             launch,
+            launches,
             functions_by_address,
             cluster,
             clusters,

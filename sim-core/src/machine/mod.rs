@@ -9,6 +9,7 @@ pub(crate) mod grid;
 pub(crate) mod heap;
 pub(crate) mod kept;
 pub(crate) mod launch_view;
+pub(crate) mod launches;
 pub(crate) mod random;
 mod start;
 mod tell;

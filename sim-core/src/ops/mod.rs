@@ -15,6 +15,7 @@ mod copy;
 mod fast;
 mod fence;
 pub(crate) mod flow;
+mod launches;
 mod masks;
 mod matrix;
 mod printf;

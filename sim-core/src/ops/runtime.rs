@@ -38,6 +38,14 @@ impl<O: Observer> Machine<'_, '_, O> {
         };
         let mut results = [0u64; 32];
         match function {
+            RuntimeFunction::Launches(function) => {
+                let mut rest = lanes;
+                while rest != 0 {
+                    let lane = rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    results[lane] = self.call_launches(registers, group, lane, function, site)?;
+                }
+            }
             RuntimeFunction::Printf => {
                 let mut arguments = [(0, 0); 32];
                 each_lane(lanes, |lane| arguments[lane] = (argument(self, 0, lane), argument(self, 1, lane)));
@@ -160,7 +168,13 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
     }
 
-    fn parameter(&self, registers: &Registers, frame: FrameId, slot: ParamSlot, lane: usize) -> u64 {
+    pub(super) fn parameter(
+        &self,
+        registers: &Registers,
+        frame: FrameId,
+        slot: ParamSlot,
+        lane: usize,
+    ) -> u64 {
         match slot {
             ParamSlot::Register(register) if register.rows == 2 => registers.lane::<u64>(register.slot, lane),
             ParamSlot::Register(register) if register.rows == 1 => {

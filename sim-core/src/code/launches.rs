@@ -1,0 +1,94 @@
+//! The functions of CUDA's device runtime that launch, and what belongs to them (CUDA programming guide, "Dynamic
+//! parallelism", "Device graph launch", "Conditional graph nodes").
+
+/// A function by which kernels launch, or ask about launches.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LaunchFunction {
+    /// Memory for the parameters of a kernel with its grid: `cudaGetParameterBufferV2`
+    Buffer,
+    /// Memory for so many bytes of parameters: `cudaGetParameterBuffer`
+    BufferOfSize,
+    /// `cudaLaunchDeviceV2`
+    Launch,
+    /// `cudaLaunchDevice`
+    LaunchKernel,
+    /// `cudaGetLastError`
+    LastError,
+    /// `cudaPeekAtLastError`
+    PeekError,
+    /// Makes a code the last error.
+    SetError,
+    /// `cudaGetErrorName`
+    ErrorName,
+    /// `cudaGetErrorString`
+    ErrorText,
+    /// The handle of a new stream.
+    StreamCreate,
+    /// `cudaStreamDestroy`
+    StreamDestroy,
+    /// `cudaStreamWaitEvent`
+    StreamWait,
+    /// The handle of a new event.
+    EventCreate,
+    /// `cudaEventRecord`
+    EventRecord,
+    /// `cudaEventDestroy`
+    EventDestroy,
+    /// An attribute of the device, or what else is asked of it.
+    Device,
+    /// A limit of the context.
+    Limit,
+    /// An attribute of a kernel.
+    Kernel,
+    /// Blocks of a kernel that fit on a multiprocessor.
+    Occupancy,
+    /// `cudaGraphLaunch`
+    LaunchGraph,
+    /// `cudaGraphSetConditional`
+    SetCondition,
+}
+
+impl LaunchFunction {
+    /// The function of a name: CUDA's, or one that the library in `ptx-frontend/src/device_runtime` calls.
+    pub fn named(name: &str) -> Option<LaunchFunction> {
+        use LaunchFunction as F;
+        let own = |name: &str| {
+            Some(match name {
+                "set_error" => F::SetError,
+                "stream_create" => F::StreamCreate,
+                "event_create" => F::EventCreate,
+                "device" => F::Device,
+                "limit" => F::Limit,
+                "function" => F::Kernel,
+                "occupancy" => F::Occupancy,
+                _ => return None,
+            })
+        };
+        if let Some(name) = name.strip_prefix("__warpgrind_") {
+            return own(name);
+        }
+        if let Some(name) = name.strip_prefix("__cudaCDP2") {
+            // Per-thread default streams differ in nothing that a kernel can see.
+            return Some(match name.strip_suffix("_ptsz").unwrap_or(name) {
+                "GetParameterBufferV2" => F::Buffer,
+                "GetParameterBuffer" => F::BufferOfSize,
+                "LaunchDeviceV2" => F::Launch,
+                "LaunchDevice" => F::LaunchKernel,
+                "GetLastError" => F::LastError,
+                "PeekAtLastError" => F::PeekError,
+                "GetErrorName" => F::ErrorName,
+                "GetErrorString" => F::ErrorText,
+                "StreamDestroy" => F::StreamDestroy,
+                "StreamWaitEvent" => F::StreamWait,
+                "EventRecord" => F::EventRecord,
+                "EventDestroy" => F::EventDestroy,
+                _ => return None,
+            });
+        }
+        Some(match name {
+            "cudaGraphLaunch" => F::LaunchGraph,
+            "cudaGraphSetConditional" => F::SetCondition,
+            _ => return None,
+        })
+    }
+}
