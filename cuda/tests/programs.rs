@@ -181,8 +181,9 @@ fn what_cannot_be_done_is_said_by_name() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("cudaErrorNotSupported"));
 }
 
-/// Programs of which kernels launch.
-const LAUNCHES: &[&str] = &["launches", "launch_streams", "launch_errors"];
+/// Programs of which kernels launch or are launched in ways that only sm_90 has.
+const LAUNCHES: &[&str] =
+    &["conditional", "device_graphs", "launch_errors", "launch_streams", "launches", "programmatic"];
 
 /// Programs in the styles of samples and benchmarks print hashes of what they computed; beside each is what it printed
 /// on an H200 (driver 580.159, CUDA 13.0).

@@ -6,7 +6,9 @@ use cuda_abi::Status;
 use sim_core::{Around, GraphLaunch};
 
 use crate::attributes::attribute;
+use crate::condition::Condition;
 use crate::context::{Context, Limit};
+use crate::graph_run::GraphRun;
 use crate::module::Module;
 
 /// The program around a launch.
@@ -14,11 +16,18 @@ use crate::module::Module;
 pub(crate) struct Surroundings {
     context: Weak<Context>,
     module: Weak<Module>,
+    /// The launch of a graph that kernels may launch, of which the kernel is a node.
+    run: Option<Arc<GraphRun>>,
 }
 
 impl Surroundings {
-    pub(crate) fn of(context: &Arc<Context>, module: &Arc<Module>) -> Arc<Surroundings> {
-        Arc::new(Surroundings { context: Arc::downgrade(context), module: Arc::downgrade(module) })
+    pub(crate) fn of(
+        context: &Arc<Context>,
+        module: &Arc<Module>,
+        run: Option<&Arc<GraphRun>>,
+    ) -> Arc<Surroundings> {
+        let (context, module) = (Arc::downgrade(context), Arc::downgrade(module));
+        Arc::new(Surroundings { context, module, run: run.cloned() })
     }
 }
 
@@ -57,14 +66,26 @@ impl Around for Surroundings {
     }
 
     fn current_graph(&self) -> u64 {
-        0
+        self.run.as_ref().map_or(0, |run| run.handle)
     }
 
-    fn launch_graph(&self, _graph: u64, _how: GraphLaunch) -> Result<(), u32> {
-        Ok(())
+    fn launch_graph(&self, graph: u64, how: GraphLaunch) -> Result<(), u32> {
+        match &self.run {
+            Some(run) => run.ask(graph, how).map_err(|status| status.0),
+            // An H200 says nothing, and runs nothing.
+            None => {
+                if let Some(context) = self.context.upgrade() {
+                    context.host().warn(
+                        "`cudaGraphLaunch` in a kernel that is no node of a graph for device launch does nothing",
+                    );
+                }
+                Ok(())
+            }
+        }
     }
 
-    fn set_condition(&self, _handle: u64, _value: u32) -> bool {
-        false
+    fn set_condition(&self, handle: u64, value: u32) -> bool {
+        let condition = Condition::find(handle);
+        condition.inspect(|condition| condition.set(value)).is_some()
     }
 }

@@ -11,9 +11,11 @@ use sim_core::{Backend, Outcome};
 use smallvec::SmallVec;
 
 use crate::around::Surroundings;
+use crate::condition::Conditional;
 use crate::device::Device;
 use crate::engine::{Engine, Op, RunBy, Task};
 use crate::graph::{ExecGraph, Node, ordered};
+use crate::graph_run::GraphRun;
 use crate::green::GreenContext;
 use crate::host::{Host, Launched, Launching, Picked};
 use crate::library::Library;
@@ -215,7 +217,7 @@ impl Context {
         }
         let mut order = lock(&self.order);
         let mut after = self.before(&mut order, stream);
-        let op = self.submit(stream, &operation, &mut after)?;
+        let op = self.submit(stream, &operation, &mut after, None)?;
         let full = stream.append(&op);
         drop(order);
         self.wait_if(full);
@@ -250,6 +252,7 @@ impl Context {
         stream: &Stream,
         operation: &Operation,
         after: &mut SmallVec<[Arc<Op>; 4]>,
+        run: Option<&Arc<GraphRun>>,
     ) -> Result<Arc<Op>> {
         let engine = self.engine();
         let (lane, priority) = (stream.id, stream.priority);
@@ -264,13 +267,15 @@ impl Context {
                 return Ok(op);
             }
             Operation::Empty => return Ok(engine.submit(lane, priority, after, None)),
-            Operation::Child(graph) => return self.submit_nodes(stream, &ordered(&graph.nodes())?, after),
+            Operation::Child(graph) => {
+                return self.submit_nodes(stream, &ordered(&graph.nodes())?, after, run);
+            }
             Operation::Host { .. } | Operation::Callback(_) => RunBy::Worker,
             Operation::WaitValue { .. } | Operation::Batch(_) => RunBy::OwnThread,
             _ => RunBy::Any,
         };
-        let (context, operation) = (self.clone(), operation.clone());
-        let task: Task = Box::new(move || context.execute(&operation));
+        let (context, operation, run) = (self.clone(), operation.clone(), run.cloned());
+        let task: Task = Box::new(move || context.execute(&operation, run.as_ref()));
         Ok(engine.submit(lane, priority, after, Some((task, by))))
     }
 
@@ -280,6 +285,7 @@ impl Context {
         stream: &Stream,
         nodes: &[Node],
         after: &mut SmallVec<[Arc<Op>; 4]>,
+        run: Option<&Arc<GraphRun>>,
     ) -> Result<Arc<Op>> {
         let engine = self.engine();
         let head = engine.submit(stream.id, stream.priority, after, None);
@@ -292,7 +298,7 @@ impl Context {
                 after.push(head.clone());
             }
             let operation = if node.enabled { &node.operation } else { &Operation::Empty };
-            let op = self.submit(stream, operation, &mut after)?;
+            let op = self.submit(stream, operation, &mut after, run)?;
             for edge in &node.after {
                 ends.remove(&edge.from);
             }
@@ -318,7 +324,19 @@ impl Context {
         let mut after = self.before(&mut order, stream);
         let mut last = lock(&graph.last);
         after.extend(last.take().filter(|op| !op.is_done()));
-        let mut op = self.submit_nodes(stream, &nodes, &mut after)?;
+        let conditions = graph.conditions();
+        if !conditions.is_empty() {
+            let task: Task = Box::new(move || conditions.iter().for_each(|condition| condition.reset()));
+            let reset = self.engine().submit(stream.id, stream.priority, &after, Some((task, RunBy::Any)));
+            after = std::iter::once(reset).collect();
+        }
+        let run = GraphRun::of(graph);
+        let mut op = self.submit_nodes(stream, &nodes, &mut after, run.as_ref())?;
+        if let Some(run) = run {
+            let context = self.clone();
+            let task: Task = Box::new(move || context.run_behind(&run));
+            op = self.engine().submit(stream.id, stream.priority, &[op], Some((task, RunBy::Any)));
+        }
         if let Some(held) = graph.held() {
             // The graphs in the nodes hold references too.
             let task: Task = Box::new(move || drop((held, nodes)));
@@ -562,8 +580,8 @@ impl Context {
     }
 
     /// Does what an operation says, now. A panic is a fault of the context.
-    fn execute(self: &Arc<Self>, operation: &Operation) {
-        if catch_unwind(AssertUnwindSafe(|| self.perform(operation))).is_err() {
+    fn execute(self: &Arc<Self>, operation: &Operation, run: Option<&Arc<GraphRun>>) {
+        if catch_unwind(AssertUnwindSafe(|| self.perform(operation, run))).is_err() {
             self.host().warn(&format!(
                 "internal error in an operation of a stream ({operation:?}): this is a bug in warpgrind, not in \
                  your program"
@@ -572,7 +590,7 @@ impl Context {
         }
     }
 
-    fn perform(self: &Arc<Self>, operation: &Operation) {
+    fn perform(self: &Arc<Self>, operation: &Operation, run: Option<&Arc<GraphRun>>) {
         if let Operation::Callback(callback) = operation {
             return callback(self.check().err().unwrap_or(Status::SUCCESS));
         }
@@ -582,7 +600,8 @@ impl Context {
         self.device.forget_unmapped();
         let simulator = &self.device.simulator;
         let result = match operation {
-            Operation::Kernel(call) => self.launch(call),
+            Operation::Kernel(call) => self.launch(call, run),
+            Operation::Conditional(conditional) => self.run_conditional(conditional, run),
             Operation::Copy(copy) => copy.execute(&self.device, self.host()),
             Operation::Fill(fill) => fill.execute(simulator),
             Operation::Host { function, argument } => {
@@ -596,7 +615,7 @@ impl Context {
                 simulator.write(*address, &value[..*bytes as usize]).map_err(Status::from)
             }
             Operation::Batch(list) => {
-                list.iter().for_each(|operation| self.execute(operation));
+                list.iter().for_each(|operation| self.execute(operation, run));
                 Ok(())
             }
             Operation::WaitValue { address, value, bytes, compare } => {
@@ -622,6 +641,60 @@ impl Context {
         }
     }
 
+    /// Runs the graphs of a conditional node, as its value says.
+    fn run_conditional(self: &Arc<Self>, conditional: &Conditional, run: Option<&Arc<GraphRun>>) -> Result {
+        let mut rounds = 0;
+        while let Some(body) = conditional.next(rounds) {
+            self.run_nodes(&body.nodes(), run)?;
+            rounds += 1;
+            if self.check().is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs nodes one after the other, here and now.
+    fn run_nodes(self: &Arc<Self>, nodes: &[Node], run: Option<&Arc<GraphRun>>) -> Result {
+        for node in ordered(nodes)?.iter().filter(|node| node.enabled) {
+            match &node.operation {
+                Operation::Child(graph) => self.run_nodes(&graph.nodes(), run)?,
+                operation => self.execute(operation, run),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a graph that a kernel launched, and what is behind it.
+    fn run_launched(self: &Arc<Self>, graph: &ExecGraph) -> Result {
+        graph.is_asked_for.store(false, SeqCst);
+        graph.conditions().iter().for_each(|condition| condition.reset());
+        let run = GraphRun::of(graph);
+        self.run_nodes(&graph.nodes(), run.as_ref())?;
+        if let Some(run) = run {
+            self.run_behind(&run);
+        }
+        Ok(())
+    }
+
+    /// Runs the tail launches of a graph that is over: each with its own before the next one.
+    fn run_behind(self: &Arc<Self>, run: &GraphRun) {
+        let mut list = run.take_behind();
+        while let Some(graph) = list.pop_front() {
+            graph.is_asked_for.store(false, SeqCst);
+            if self.check().is_err() {
+                continue;
+            }
+            graph.conditions().iter().for_each(|condition| condition.reset());
+            let run = GraphRun::of(&graph);
+            // It was ordered when it was made.
+            let _ = self.run_nodes(&graph.nodes(), run.as_ref());
+            for next in run.map(|run| run.take_behind()).into_iter().flatten().rev() {
+                list.push_front(next);
+            }
+        }
+    }
+
     fn wait_value(&self, address: u64, value: u64, bytes: u32, compare: Compare) -> Result {
         let mask = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
         loop {
@@ -644,13 +717,13 @@ impl Context {
     }
 
     /// Runs a kernel to its end.
-    fn launch(self: &Arc<Self>, call: &KernelCall) -> Result {
+    fn launch(self: &Arc<Self>, call: &KernelCall, run: Option<&Arc<GraphRun>>) -> Result {
         let _running = Running::new(self.host());
         let launch = &call.launch;
         let module = &call.function.module;
         let Picked { mut options, picked } = self.host().pick(&launch.kernel);
         options.alone = !self.device.is_memory_shared();
-        options.around = Some(Surroundings::of(self, module));
+        options.around = Some(Surroundings::of(self, module, run));
         if options.jobs == 0 && launch.grid.count() * launch.block.count() <= SMALL_GRID {
             options.jobs = 1;
         }
@@ -671,6 +744,9 @@ impl Context {
         if report.outcome == Outcome::Completed {
             if let Some(completed) = completed {
                 completed(&launching);
+            }
+            for graph in run.map(|run| run.take_now()).unwrap_or_default() {
+                self.run_launched(&graph)?;
             }
             return Ok(());
         }

@@ -2,13 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use cuda_abi::{Result, Status};
 use sim_core::Backend;
 
+use crate::condition::Condition;
 use crate::device::Device;
 use crate::engine::Op;
+use crate::graph_run::make_launchable;
 use crate::operation::{Operation, PlacedMemory};
 use crate::{fresh_id, lock};
 
@@ -117,6 +119,8 @@ pub struct Graph {
     instance: Mutex<Weak<ExecGraph>>,
     /// Whether a node of another graph took it over.
     moved: AtomicBool,
+    /// Conditions that were made for its nodes.
+    conditions: Mutex<Vec<Arc<Condition>>>,
 }
 
 impl Graph {
@@ -133,7 +137,19 @@ impl Graph {
             held,
             instance: Mutex::default(),
             moved: AtomicBool::new(false),
+            conditions: Mutex::default(),
         })
+    }
+
+    /// Keeps a condition that was made for a node of it.
+    pub(crate) fn keep(&self, condition: &Arc<Condition>) {
+        lock(&self.conditions).push(condition.clone());
+    }
+
+    /// Whether each condition that was made for a node, in it and the graphs in it, has its node.
+    fn has_all_conditional_nodes(&self) -> bool {
+        lock(&self.conditions).iter().all(|condition| condition.is_used.load(SeqCst))
+            && self.children().iter().all(|child| child.has_all_conditional_nodes())
     }
 
     /// Lets it hold references to an object, which are there already.
@@ -158,7 +174,7 @@ impl Graph {
     /// The graphs in its nodes.
     pub fn children(&self) -> Vec<Arc<Graph>> {
         let nodes = lock(&self.nodes);
-        nodes.iter().filter_map(|node| node.operation.child().cloned()).collect()
+        nodes.iter().flat_map(|node| node.operation.children().iter().cloned()).collect()
     }
 
     /// Marks it as taken over by a node; false if it was already.
@@ -176,9 +192,7 @@ impl Graph {
     /// # Errors
     /// `INVALID_VALUE` if a node is not of this graph or named twice, or a graph would hold itself.
     pub fn add(&self, operation: Operation, after: &[Edge]) -> Result<u64> {
-        if let Operation::Child(child) = &operation
-            && child.holds(self.id)
-        {
+        if operation.children().iter().any(|child| child.holds(self.id)) {
             return Err(Status::INVALID_VALUE);
         }
         let mut nodes = lock(&self.nodes);
@@ -197,10 +211,7 @@ impl Graph {
 
     fn holds(&self, id: u64) -> bool {
         self.id == id
-            || self.nodes().iter().any(|node| match &node.operation {
-                Operation::Child(child) => child.holds(id),
-                _ => false,
-            })
+            || self.nodes().iter().any(|node| node.operation.children().iter().any(|child| child.holds(id)))
     }
 
     /// Whether it or a graph in it allocates or frees.
@@ -208,9 +219,15 @@ impl Graph {
         let nodes = lock(&self.nodes);
         nodes.iter().any(|node| match &node.operation {
             Operation::Allocate(_) | Operation::Free(_) => true,
-            Operation::Child(child) => child.has_memory(),
-            _ => false,
+            operation => operation.children().iter().any(|child| child.has_memory()),
         })
+    }
+
+    /// Whether it or a graph in it has conditional nodes.
+    pub fn has_conditions(&self) -> bool {
+        let is_conditional = |node: &Node| matches!(node.operation, Operation::Conditional(_));
+        lock(&self.nodes).iter().any(is_conditional)
+            || self.children().iter().any(|child| child.has_conditions())
     }
 
     /// A copy of its nodes, in order of making.
@@ -249,6 +266,9 @@ impl Graph {
         let mut nodes = lock(&self.nodes);
         let at = nodes.iter().position(|node| node.id == id).ok_or(Status::INVALID_VALUE)?;
         let removed = nodes.remove(at);
+        if let Operation::Conditional(conditional) = &removed.operation {
+            conditional.condition.is_used.store(false, SeqCst);
+        }
         for node in nodes.iter_mut() {
             node.after.retain(|edge| edge.from != id);
         }
@@ -295,9 +315,7 @@ impl Graph {
             node.id = map[&node.id];
             node.after.retain(|edge| map.contains_key(&edge.from));
             node.after.iter_mut().for_each(|edge| edge.from = map[&edge.from]);
-            if let Operation::Child(child) = &node.operation {
-                node.operation = Operation::Child(child.duplicate().0);
-            }
+            node.operation = node.operation.with_children(|child| child.duplicate().0);
         }
         (Graph::of(nodes, lock(&self.held).clone()), map)
     }
@@ -306,10 +324,10 @@ impl Graph {
     fn frozen(&self) -> Vec<Node> {
         let mut nodes = self.nodes();
         for node in &mut nodes {
-            if let Some(child) = node.operation.child().cloned() {
+            node.operation = node.operation.with_children(|child| {
                 let held = lock(&child.held).clone();
-                node.operation = Operation::Child(Graph::of(child.frozen(), held));
-            }
+                Graph::of(child.frozen(), held)
+            });
         }
         nodes
     }
@@ -349,15 +367,18 @@ fn can_be_disabled(operation: &Operation) -> bool {
 
 /// Whether a child graph may take another's place: the same kinds of nodes with the same edges.
 fn same_shape(old: &Operation, new: &Operation) -> bool {
-    let (Operation::Child(old), Operation::Child(new)) = (old, new) else { return true };
-    let (old, new) = (old.nodes(), new.nodes());
-    let kind = |nodes: &[Node]| {
-        nodes
+    let (old, new) = (old.children(), new.children());
+    if old.len() != new.len() {
+        return false;
+    }
+    let kind = |graph: &Graph| {
+        graph
+            .nodes()
             .iter()
             .map(|node| (std::mem::discriminant(&node.operation), node.after.len()))
             .collect::<Vec<_>>()
     };
-    kind(&old) == kind(&new)
+    old.iter().zip(new).all(|(old, new)| kind(old) == kind(new))
 }
 
 /// Returns the old operation, which may hold references, for the caller to drop without locks.
@@ -385,10 +406,45 @@ pub struct ExecGraph {
     held: Mutex<Arc<Held>>,
     /// The last launch, which the next one waits for.
     pub(crate) last: Mutex<Option<Arc<Op>>>,
+    /// What kernels that may launch it know it by.
+    pub(crate) handle: OnceLock<u64>,
+    /// A kernel launched it, and it has not begun.
+    pub(crate) is_asked_for: AtomicBool,
 }
 
 /// Whether a second launch frees what the first one left.
 const AUTO_FREE: u64 = 1;
+/// Whether kernels may launch it.
+const DEVICE_LAUNCH: u64 = 4;
+
+/// Whether the graphs of conditional nodes have only such nodes as they may have.
+fn bodies_are_possible(nodes: &[Node]) -> bool {
+    fn may_be_there(graph: &Graph) -> bool {
+        lock(&graph.nodes).iter().all(|node| {
+            let simple = matches!(
+                node.operation,
+                Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) | Operation::Empty
+            );
+            let graphs = node.operation.children();
+            simple || !graphs.is_empty() && graphs.iter().all(|graph| may_be_there(graph))
+        })
+    }
+    nodes.iter().all(|node| match &node.operation {
+        Operation::Conditional(conditional) => conditional.bodies.iter().all(|body| may_be_there(body)),
+        Operation::Child(child) => bodies_are_possible(&lock(&child.nodes)),
+        _ => true,
+    })
+}
+
+/// Whether nodes are such as a graph may have that kernels launch (CUDA programming guide, "Device graph launch").
+fn may_be_launched_by_kernels(nodes: &[Node]) -> bool {
+    !nodes.is_empty()
+        && nodes.iter().all(|node| match &node.operation {
+            Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => true,
+            Operation::Child(child) => may_be_launched_by_kernels(&lock(&child.nodes)),
+            _ => false,
+        })
+}
 
 impl ExecGraph {
     /// An executable copy of a graph.
@@ -399,18 +455,46 @@ impl ExecGraph {
         if graph.is_moved() {
             return Err(Status::NOT_SUPPORTED);
         }
+        if !graph.has_all_conditional_nodes() || !bodies_are_possible(&lock(&graph.nodes)) {
+            return Err(Status::INVALID_VALUE);
+        }
         let nodes = ordered(&graph.frozen())?;
+        if flags & DEVICE_LAUNCH != 0 && (flags & AUTO_FREE != 0 || !may_be_launched_by_kernels(&nodes)) {
+            return Err(Status::INVALID_VALUE);
+        }
         let mut instance = lock(&graph.instance);
         let allocates = graph.has_memory();
         if allocates && instance.strong_count() > 0 {
             return Err(Status::NOT_SUPPORTED);
         }
         let (nodes, held) = (Mutex::new(nodes), Mutex::new(Arc::new(lock(&graph.held).clone())));
-        let exec = Arc::new(ExecGraph { id: fresh_id(), flags, nodes, held, last: Mutex::default() });
+        let exec = Arc::new(ExecGraph {
+            id: fresh_id(),
+            flags,
+            nodes,
+            held,
+            last: Mutex::default(),
+            handle: OnceLock::new(),
+            is_asked_for: AtomicBool::new(false),
+        });
         if allocates {
             *instance = Arc::downgrade(&exec);
         }
         Ok(exec)
+    }
+
+    /// Gives it its handle, by which kernels may launch it if it was made so.
+    pub fn name(self: &Arc<Self>, handle: u64) {
+        if self.flags & DEVICE_LAUNCH != 0 && self.handle.set(handle).is_ok() {
+            make_launchable(handle, self);
+        }
+    }
+
+    /// The conditions of its nodes, and of the graphs in them.
+    pub(crate) fn conditions(&self) -> Vec<Arc<Condition>> {
+        let mut found = Vec::new();
+        conditions_of(&lock(&self.nodes), &mut found);
+        found
     }
 
     /// Before a launch: what it allocates and does not free counts as allocated from now on.
@@ -445,7 +529,7 @@ impl ExecGraph {
     /// What the launches that it is in keep alive.
     pub(crate) fn held(&self) -> Option<Arc<Held>> {
         let held = lock(&self.held).clone();
-        let children = lock(&self.nodes).iter().any(|node| node.operation.child().is_some());
+        let children = lock(&self.nodes).iter().any(|node| !node.operation.children().is_empty());
         (children || !held.0.is_empty()).then_some(held)
     }
 
@@ -532,14 +616,24 @@ impl ExecGraph {
     }
 }
 
+fn conditions_of(nodes: &[Node], found: &mut Vec<Arc<Condition>>) {
+    for node in nodes {
+        if let Operation::Conditional(conditional) = &node.operation {
+            found.push(conditional.condition.clone());
+        }
+        node.operation.children().iter().for_each(|child| conditions_of(&lock(&child.nodes), found));
+    }
+}
+
 /// What nodes and the graphs in them allocate, and the addresses that they free.
 fn memory_of(nodes: &[Node], taken: &mut Vec<Arc<dyn PlacedMemory>>, freed: &mut HashSet<u64>) {
     for node in nodes {
         match &node.operation {
             Operation::Allocate(memory) => taken.push(memory.clone()),
             Operation::Free(base) => drop(freed.insert(*base)),
-            Operation::Child(child) => memory_of(&lock(&child.nodes), taken, freed),
-            _ => {}
+            operation => {
+                operation.children().iter().for_each(|child| memory_of(&lock(&child.nodes), taken, freed));
+            }
         }
     }
 }

@@ -20,12 +20,14 @@
 mod around;
 mod array;
 pub mod attributes;
+mod condition;
 mod context;
 mod copy;
 mod device;
 pub mod engine;
 mod graph;
 mod graph_memory;
+mod graph_run;
 mod green;
 mod host;
 pub mod image;
@@ -41,6 +43,7 @@ pub mod texture;
 pub mod virtual_memory;
 
 pub use array::{Array, ArrayShape, Element, Format, MipmappedArray, array_flags};
+pub use condition::{Condition, ConditionKind, Conditional};
 pub use context::{Context, Limit};
 pub use copy::{Area, Copy, Fill, Place};
 pub use cuda_abi::{Result, Status};

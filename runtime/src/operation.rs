@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cuda_abi::{Result, Status};
 use sim_core::Launch;
 
+use crate::condition::Conditional;
 use crate::copy::{Copy, Fill};
 use crate::device::Device;
 use crate::graph::Graph;
@@ -73,6 +74,8 @@ pub enum Operation {
     Empty,
     /// The nodes of another graph.
     Child(Arc<Graph>),
+    /// The nodes of graphs that a value chooses.
+    Conditional(Arc<Conditional>),
     /// Records an event.
     Record(Arc<Event>),
     /// Waits for an event's last record.
@@ -106,11 +109,24 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The graph that it runs.
-    pub(crate) fn child(&self) -> Option<&Arc<Graph>> {
+    /// The graphs that it runs.
+    pub fn children(&self) -> &[Arc<Graph>] {
         match self {
-            Operation::Child(graph) => Some(graph),
-            _ => None,
+            Operation::Child(graph) => std::slice::from_ref(graph),
+            Operation::Conditional(conditional) => &conditional.bodies,
+            _ => &[],
+        }
+    }
+
+    /// The same with other graphs in the places of those that it runs.
+    pub(crate) fn with_children(&self, other: impl Fn(&Arc<Graph>) -> Arc<Graph>) -> Operation {
+        match self {
+            Operation::Child(graph) => Operation::Child(other(graph)),
+            Operation::Conditional(conditional) => {
+                let bodies = conditional.bodies.iter().map(other).collect();
+                Operation::Conditional(Arc::new(Conditional { bodies, ..Conditional::clone(conditional) }))
+            }
+            same => same.clone(),
         }
     }
 }
@@ -125,6 +141,7 @@ impl std::fmt::Debug for Operation {
             Operation::Callback(_) => "Callback",
             Operation::Empty => "Empty",
             Operation::Child(_) => "Child",
+            Operation::Conditional(_) => "Conditional",
             Operation::Record(_) => "Record",
             Operation::Wait(_) => "Wait",
             Operation::Allocate(_) => "Allocate",

@@ -381,6 +381,11 @@ impl Event {
         Arc::new(Event { id: fresh_id(), context: Arc::downgrade(context), flags, state: Mutex::default() })
     }
 
+    /// Whether it was made without times.
+    pub fn has_no_times(&self) -> bool {
+        self.flags & NO_TIMES != 0
+    }
+
     pub(crate) fn op(&self) -> Result<Option<Arc<Op>>> {
         match &*lock(&self.state) {
             EventState::Never => Ok(None),

@@ -122,6 +122,16 @@ rt! {
         driver_node::add_general(node, graph, after, std::ptr::null(), count, params, general)
     }
 
+    fn cudaGraphConditionalHandleCreate(to: *mut u64, graph: Handle, default: u32, flags: u32) {
+        ensure()?;
+        crate::cudart::error::of(driver::cuGraphConditionalHandleCreate(to, graph, 0, default, flags))
+    }
+
+    fn cudaGraphConditionalHandleCreate_v2(to: *mut u64, graph: Handle, context: Handle, default: u32, flags: u32) {
+        ensure()?;
+        crate::cudart::error::of(driver::cuGraphConditionalHandleCreate(to, graph, context, default, flags))
+    }
+
     fn cudaGraphNodeSetParams(node: Handle, params: *const NodeParams) {
         change(node, general(params)?)
     }

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use cuda_abi::driver::GraphInstantiateParams;
-use runtime::{Edge, EdgeKind, ExecGraph, Graph, Operation, Result, Status};
+use runtime::{Condition, Edge, EdgeKind, ExecGraph, Graph, Operation, Result, Status};
 
 use crate::driver;
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
@@ -169,7 +169,9 @@ fn instantiate(to: *mut Handle, graph: Handle, flags: u64) -> Result {
     }
     let exec = ExecGraph::new(&graph, flags)?;
     // SAFETY: it is not null; the program gave it for the result.
-    unsafe { put(to, object::insert(exec.id, exec)) }
+    unsafe { put(to, object::insert(exec.id, exec.clone())) }?;
+    exec.name(handle(exec.id));
+    Ok(())
 }
 
 fn node_of(node: Handle) -> Result<NodeRef> {
@@ -223,6 +225,16 @@ api! {
         put(graph, graph_handle(&Graph::new()))
     }
 
+    fn cuGraphConditionalHandleCreate(to: *mut u64, graph: Handle, context: Handle, default: u32, flags: u32) {
+        state::runtime()?;
+        let graph: Arc<Graph> = object::find(graph)?;
+        crate::driver::context::context_or_current(context)?;
+        if to.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        put(to, Condition::new(&graph, default, flags)?.handle)
+    }
+
     fn cuGraphDestroy(graph: Handle) {
         state::runtime()?;
         // A graph that a node took over goes with it.
@@ -237,7 +249,7 @@ api! {
 
     fn cuGraphClone(clone: *mut Handle, graph: Handle) {
         let graph: Arc<Graph> = object::find(graph)?;
-        if graph.has_memory() || graph.is_moved() {
+        if graph.has_memory() || graph.has_conditions() || graph.is_moved() {
             return Err(Status::NOT_SUPPORTED);
         }
         let (copy, map) = graph.duplicate();
@@ -256,9 +268,7 @@ api! {
         let found = node_of(node)?;
         let removed = found.graph.remove(found.id)?;
         driver::node::forget(found.id);
-        if let Operation::Child(child) = &removed.operation {
-            forget_child(child);
-        }
+        removed.operation.children().iter().for_each(|child| forget_child(child));
         object::remove::<NodeRef>(node).map(|_| ())
     }
 
@@ -332,6 +342,7 @@ api! {
             Operation::Allocate(_) => 10,
             Operation::Free(_) => 11,
             Operation::WaitValue { .. } | Operation::WriteValue { .. } | Operation::Batch(_) => 12,
+            Operation::Conditional(_) => 13,
         };
         put(kind, number)
     }
@@ -357,10 +368,6 @@ api! {
         // Free on launch, upload, device launch, node priorities.
         if flags & !15 != 0 {
             return Err(Status::INVALID_VALUE);
-        }
-        if flags & 4 != 0 {
-            crate::refused::report("graphs that are launched from kernels");
-            return Err(Status::NOT_SUPPORTED);
         }
         instantiate(exec, graph, flags)
     }
@@ -418,9 +425,6 @@ stream_api! {
         let mut asked = get(params)?;
         if asked.flags & !15 != 0 {
             return Err(Status::INVALID_VALUE);
-        }
-        if asked.flags & 4 != 0 {
-            return Err(Status::NOT_SUPPORTED);
         }
         let made = instantiate(exec, graph, asked.flags);
         (asked.error_node, asked.result) = (0, u32::from(made.is_err()));

@@ -154,7 +154,10 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
             }
             // Events that a kernel triggers; after the kernel is late enough.
             a::PROGRAMMATIC_EVENT | a::LAUNCH_COMPLETION_EVENT => {
-                object::find::<Arc<Event>>(u64::from(value[0]) | u64::from(value[1]) << 32)?;
+                let event: Arc<Event> = object::find(u64::from(value[0]) | u64::from(value[1]) << 32)?;
+                if !event.has_no_times() {
+                    return Err(Status::NOT_SUPPORTED);
+                }
             }
             a::DEVICE_UPDATABLE_KERNEL_NODE => {
                 crate::refused::report("kernel nodes that kernels update");

@@ -7,13 +7,13 @@ use cuda_abi::driver::{
     BatchMemOp, BatchMemOpNodeParams, HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams,
 };
 use cuda_abi::numbers::memory_type;
-use runtime::{Event, ExecGraph, Graph, LaunchConfig, Operation, Result, Status};
+use runtime::{Condition, Conditional, Event, ExecGraph, Graph, LaunchConfig, Operation, Result, Status};
 use sim_core::Dim3;
 
 use crate::driver::context::context_or_current;
 use crate::driver::copy::describe;
 use crate::driver::function::{function, function_handle};
-use crate::driver::graph::{edges_of, node_handle};
+use crate::driver::graph::{edges_of, graph_handle, node_handle};
 use crate::driver::hints;
 use crate::driver::launch::{call, pack};
 use crate::driver::memory::fill;
@@ -27,6 +27,8 @@ use crate::state::{self, current};
 enum Described {
     Copy(Memcpy3D),
     Batch(BatchMemOpNodeParams),
+    /// Handles of the graphs of a conditional node.
+    Bodies(#[expect(dead_code, reason = "the program holds a pointer to them")] Arc<[Handle]>),
     /// Pointers to arguments, and the arguments.
     Kernel(#[expect(dead_code, reason = "the program holds pointers into both")] (Arc<[u64]>, Arc<[u8]>)),
 }
@@ -310,8 +312,8 @@ fn child(graph: Handle, ownership: u32) -> Result<Operation> {
     let child: Arc<Graph> = object::find(graph)?;
     match ownership {
         _ if child.is_moved() => Err(Status::NOT_SUPPORTED),
-        // Memory has one address.
-        0 if child.has_memory() => Err(Status::NOT_SUPPORTED),
+        // Memory has one address, and a condition one node.
+        0 if child.has_memory() || child.has_conditions() => Err(Status::NOT_SUPPORTED),
         0 => Ok(Operation::Child(child.duplicate().0)),
         1 => Ok(Operation::Child(child)),
         _ => Err(Status::INVALID_VALUE),
@@ -341,9 +343,19 @@ pub(crate) unsafe fn add_general(
         }
         _ => None,
     };
-    add_behind(node, graph, after, data, count, operation)?;
+    let conditional = match &operation {
+        Operation::Conditional(conditional) => Some(conditional.clone()),
+        _ => None,
+    };
+    let id = add_behind(node, graph, after, data, count, operation)?;
     if let Some(child) = taken_over {
         child.take_over();
+    }
+    if let Some(conditional) = conditional {
+        let bodies: Arc<[Handle]> = conditional.bodies.iter().map(graph_handle).collect();
+        // SAFETY: the caller's promise; the place for the graphs is the third word of the node's own structure.
+        unsafe { put(params.cast_mut().cast::<u64>().wrapping_add(4), bodies.as_ptr() as u64) }?;
+        describe_node(id, Described::Bodies(bodies));
     }
     Ok(())
 }
@@ -377,8 +389,14 @@ pub(crate) unsafe fn general(params: *const NodeParams) -> Result<Operation> {
                 if of_graph { Ok(Operation::Free(address)) } else { Err(Status::INVALID_VALUE) }
             }
             12 => batch(body.cast()),
-            8 | 9 | 13 => {
-                crate::refused::report("nodes of external semaphores and conditional nodes of graphs");
+            13 => {
+                let words = body.wrapping_add(1).cast::<u32>();
+                let condition = Condition::take(get(body)?)?;
+                let conditional = Conditional::new(condition, get(words)?, get(words.wrapping_add(1))?)?;
+                Ok(Operation::Conditional(Arc::new(conditional)))
+            }
+            8 | 9 => {
+                crate::refused::report("nodes of external semaphores");
                 Err(Status::NOT_SUPPORTED)
             }
             _ => Err(Status::INVALID_VALUE),

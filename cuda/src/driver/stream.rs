@@ -374,16 +374,14 @@ stream_api! {
         if stream.capture().is_none() {
             return Err(Status::ILLEGAL_STATE);
         }
-        if graph.is_null() {
+        // Who captures into a graph has it already.
+        let known = |capture: Arc<runtime::Capture>| object::find::<Arc<Graph>>(object::handle(capture.graph.id)).is_ok();
+        if graph.is_null() && !stream.capture().is_some_and(known) {
             return Err(Status::INVALID_VALUE);
         }
-        match stream.end_capture() {
-            Ok(captured) => put(graph, graph_handle(&captured)),
-            Err(error) => {
-                put(graph, 0)?;
-                Err(error)
-            }
-        }
+        let ended = stream.end_capture();
+        put_wanted(graph, ended.as_ref().map_or(0, graph_handle));
+        ended.map(|_| ())
     }
 
     fn cuStreamGetCaptureInfo | cuStreamGetCaptureInfo_ptsz (null; stream: Handle, capturing: *mut u32, id: *mut u64) {

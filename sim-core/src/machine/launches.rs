@@ -234,11 +234,6 @@ impl<'a> Launches<'a> {
         lock(&self.state).events.contains(&handle)
     }
 
-    /// Forgets a stream; false if there is none.
-    pub(crate) fn remove_stream(&self, handle: u64) -> bool {
-        lock(&self.state).streams.remove(&handle)
-    }
-
     /// Forgets an event; false if there is none.
     pub(crate) fn remove_event(&self, handle: u64) -> bool {
         lock(&self.state).events.remove(&handle)

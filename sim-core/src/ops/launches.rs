@@ -105,6 +105,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let grid = self.extents(registers, one, 1);
                 let block = self.extents(registers, one, 2);
                 let (kernel, shared) = (argument(0), argument(3) as u32);
+                self.is_kernel(one, kernel)?;
                 return Ok(match self.prepare(kernel, grid, block, shared) {
                     Ok(buffer) => buffer,
                     Err(code) => {
@@ -135,7 +136,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 return Ok(0);
             }
             F::EventCreate => return Ok(launches.add_event()),
-            F::StreamDestroy if launches.remove_stream(argument(0)) => 0,
+            // What is launched into it afterwards still runs.
+            F::StreamDestroy if launches.has_stream(argument(0)) => 0,
             F::EventDestroy if launches.remove_event(argument(0)) => 0,
             F::StreamDestroy | F::EventDestroy => codes::INVALID_VALUE,
             F::StreamWait => {
@@ -188,6 +190,16 @@ impl<O: Observer> Machine<'_, '_, O> {
             launches.set_error(thread, code);
         }
         Ok(code.into())
+    }
+
+    /// Whether there is a kernel at an address. A device accesses what is there.
+    fn is_kernel(&self, one: One<'_>, address: u64) -> Checked {
+        if self.worker.grid.launches.kernels.find(address).is_some() {
+            return Ok(());
+        }
+        let kind = if address == 0 { FindingKind::NullPointer } else { FindingKind::InvalidTarget };
+        let text = format!("launch of {address:#x}, which is not the address of a kernel of this module");
+        Err(Box::new(Fault::new(kind, 1 << one.lane, text)))
     }
 
     /// What only whole programs have.

@@ -1,0 +1,76 @@
+//! Graphs that kernels launch: one launch of an executable graph, and what its kernels ask to run beside and behind it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use cuda_abi::Status;
+use sim_core::GraphLaunch;
+
+use crate::graph::ExecGraph;
+use crate::lock;
+
+/// A launch of an executable graph that kernels may launch, and whose kernels may launch such graphs.
+#[derive(Debug)]
+pub(crate) struct GraphRun {
+    /// The handle of the graph.
+    pub handle: u64,
+    asked: Mutex<Asked>,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    now: Vec<Arc<ExecGraph>>,
+    behind: VecDeque<Arc<ExecGraph>>,
+}
+
+type Launchable = Mutex<HashMap<u64, Weak<ExecGraph>>>;
+
+/// The graphs that kernels may launch, by handle.
+fn launchable() -> &'static Launchable {
+    static LAUNCHABLE: OnceLock<Launchable> = OnceLock::new();
+    LAUNCHABLE.get_or_init(Launchable::default)
+}
+
+/// Lets kernels launch a graph by a handle.
+pub(crate) fn make_launchable(handle: u64, graph: &Arc<ExecGraph>) {
+    let mut all = lock(launchable());
+    all.retain(|_, other| other.strong_count() > 0);
+    all.insert(handle, Arc::downgrade(graph));
+}
+
+impl GraphRun {
+    /// A launch of a graph, if its kernels may launch graphs.
+    pub(crate) fn of(graph: &ExecGraph) -> Option<Arc<GraphRun>> {
+        let handle = *graph.handle.get()?;
+        Some(Arc::new(GraphRun { handle, asked: Mutex::default() }))
+    }
+
+    /// Asks for a graph to run. One that was asked for and has not begun is not asked for again.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE`, also for a handle that is none.
+    pub(crate) fn ask(&self, handle: u64, how: GraphLaunch) -> Result<(), Status> {
+        let graph = lock(launchable()).get(&handle).and_then(Weak::upgrade).ok_or(Status::INVALID_VALUE)?;
+        // A graph runs once at a time.
+        if how != GraphLaunch::Tail && handle == self.handle || graph.is_asked_for.swap(true, SeqCst) {
+            return Err(Status::INVALID_VALUE);
+        }
+        let mut asked = lock(&self.asked);
+        match how {
+            GraphLaunch::Tail => asked.behind.push_back(graph),
+            GraphLaunch::FireAndForget | GraphLaunch::Sibling => asked.now.push(graph),
+        }
+        Ok(())
+    }
+
+    /// What may run now.
+    pub(crate) fn take_now(&self) -> Vec<Arc<ExecGraph>> {
+        std::mem::take(&mut lock(&self.asked).now)
+    }
+
+    /// What runs when the graph is over.
+    pub(crate) fn take_behind(&self) -> VecDeque<Arc<ExecGraph>> {
+        std::mem::take(&mut lock(&self.asked).behind)
+    }
+}
