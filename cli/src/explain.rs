@@ -94,6 +94,11 @@ towards each other. Both scopes must hold both threads. Reported with `--tool ra
     MixedSizeRace "Two accesses that overlap without being of the same bytes, at least one writes, and \
 nothing orders them. The memory model gives such a program no meaning at all, even if both accesses are \
 atomic. Access the place in one size only, or order the accesses. Reported with `--tool racecheck`."
+    MissingProxyFence "Bulk copies, tensor copies and `wgmma` access memory through the asynchronous proxy, other \
+instructions through the generic one, and a barrier alone does not order the two: what a thread has stored may not be seen by \
+a copy or product that is issued after the barrier. Each thread that wrote executes `fence.proxy.async` \
+(`cuda::ptx::fence_proxy_async`, `cute::tma_store_fence()`) before the barrier; what an asynchronous copy wrote needs no fence \
+once it was waited for. Reported with `--tool racecheck`."
 }
 
 /// Runs the command.

@@ -6,7 +6,7 @@
 //! once more: whoever is ordered after the issue only is not ordered after the copy.
 
 use rustc_hash::FxHashMap;
-use sim_core::{AccessKind, CopyStep, WarpAccess, WarpId};
+use sim_core::{AccessKind, Asynchronous, GroupStep, WarpAccess, WarpId};
 
 /// The copies of the lanes of a warp that one instruction issued.
 pub(crate) struct Copy {
@@ -80,7 +80,7 @@ impl Block {
         let (start, end) = (access.addresses[lane], access.addresses[lane] + u64::from(access.bytes));
         self.copies.iter().find_map(|copy| {
             let other = lanes(copy.lanes).find(|&other| {
-                let itself = access.asynchronous
+                let itself = access.asynchronous == Asynchronous::Copy
                     && (access.warp, access.position, lane) == (copy.warp.warp, copy.site, other);
                 let at = copy.addresses[other];
                 !itself && at < end && start < at + u64::from(copy.bytes)
@@ -100,7 +100,7 @@ impl Copies {
     /// An access of shared memory: the lanes that touch what is being copied.
     #[inline]
     pub(crate) fn access(&mut self, access: &WarpAccess<'_>, hit: impl FnMut(Hit)) {
-        if access.asynchronous || !self.0.is_empty() {
+        if access.asynchronous == Asynchronous::Copy || !self.0.is_empty() {
             self.look(access, hit);
         }
     }
@@ -112,7 +112,7 @@ impl Copies {
                 .filter_map(|lane| block.find(access, lane))
                 .for_each(hit);
         }
-        if access.asynchronous && access.kind == AccessKind::Write {
+        if access.asynchronous == Asynchronous::Copy && access.kind == AccessKind::Write {
             let block = self.0.entry(access.block).or_default();
             lanes(access.lanes).for_each(|lane| block.mark(access.addresses[lane], access.bytes, true));
             block.copies.push(Copy {
@@ -127,17 +127,17 @@ impl Copies {
     }
 
     /// Lanes of a warp commit or wait; `complete` is told of the copies that are complete by it, of those lanes.
-    pub(crate) fn step(&mut self, warp: WarpId, mask: u32, step: CopyStep, mut complete: impl FnMut(&Copy)) {
+    pub(crate) fn step(&mut self, warp: WarpId, mask: u32, step: GroupStep, mut complete: impl FnMut(&Copy)) {
         // Groups count from the latest one back, so that those before the first copy do not matter.
         let Some(block) = self.0.get_mut(&warp.block) else { return };
         let committed = block.committed.entry(warp.warp).or_default();
         let pending = match step {
-            CopyStep::Commit => {
+            GroupStep::Commit => {
                 lanes(mask).for_each(|lane| committed[lane] = committed[lane].saturating_add(1));
                 return;
             }
-            CopyStep::WaitGroup(most) => Some(most),
-            CopyStep::WaitAll => None,
+            GroupStep::Wait(most) | GroupStep::WaitReads(most) => Some(most),
+            GroupStep::WaitAll => None,
         };
         let committed = *committed;
         let over = |copy: &Copy, lane: usize| {

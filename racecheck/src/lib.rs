@@ -13,25 +13,31 @@
 //! # What is told
 //! Accesses of global and shared memory with their order and scope, fences, `bar.warp.sync`, block barriers by
 //! phase. `.volatile` and `.mmio` are relaxed accesses of system scope, as the PTX manual has it (8.2.2). Operations
-//! on mbarrier objects are atomics of their order, so that they synchronise as any release and acquire does.
+//! on mbarrier objects are atomics of their order, so that they synchronise as any release and acquire does. Operations of the
+//! asynchronous proxy are accesses of threads of their own, from their issue until somebody has waited for them; what
+//! they read must have been fenced for their proxy.
 //!
 //! # Limits
-//! Bulk copies are seen where they are issued, as accesses of the issuing thread, and so are the reads of `cp.async`;
-//! its writes count until they were waited for, or until the arrive of an mbarrier that follows them. Of two
-//! `fence.sc` one comes first in the schedule that was run; only what must be so in every schedule is used.
+//! The reads of `cp.async` are seen where it is issued; its writes count until they were waited for, or until the arrive of
+//! an mbarrier that follows them. A wait on an mbarrier counts for what has completed there, also if it says that the phase
+//! is not over. Of two `fence.sc` one comes first in the schedule that was run; only what must be so in every schedule is used.
 
 mod copies;
+mod homes;
+mod operations;
 mod text;
 
 use copies::{Copies, Copy, Hit};
+use homes::{DISTRIBUTED, Homes};
 use memory_model::RaceClass;
 use memory_model::program::{MemOrder, Scope};
 use memory_model::race::{Access, Detector, Kind, Missing, Pattern, Race, Settings, Shape, Side, Space};
+use operations::{Operations, Party, VIEWS};
 use rustc_hash::FxHashMap;
 use sim_core::tools::{Context, Event, LaunchShape, LaunchView, Summary, Wants, WarpId};
 use sim_core::{
-    AccessKind, CodePlace, CopyStep, Dim3, Finding, FindingKind, Memory, ThreadId, Tool, ToolFactory,
-    WarpAccess,
+    AccessKind, Asynchronous, CodePlace, Completion, Dim3, Finding, FindingKind, GroupStep, Groups as Copied,
+    Memory, ThreadId, Tool, ToolFactory, WarpAccess,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -55,16 +61,22 @@ pub fn measured_tool(footprint: Arc<Footprint>) -> ToolFactory {
     ToolFactory::new(move |shape| Racecheck { footprint: Some(footprint.clone()), ..Racecheck::new(shape) })
 }
 
-/// Which access of a race is a copy under way.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Copying {
+/// Which access of a race belongs to an asynchronous operation under way, and what would complete that.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+enum UnderWay {
     Neither,
-    Earlier,
-    Later,
+    Earlier(Completion),
+    Later(Completion),
+    Both(Completion),
+    /// The later one, which sees what the earlier one wrote through another proxy.
+    Unfenced(Completion),
 }
 
+/// `cp.async`
+const COPIES: Completion = Completion::Groups(Copied::Copies);
+
 /// Equal races: the two instructions and what they do there.
-type Key = (FindingKind, u32, u32, bool, bool, Copying);
+type Key = (FindingKind, u32, u32, bool, bool, UnderWay);
 
 struct Group {
     first: Race,
@@ -80,6 +92,10 @@ struct Racecheck {
     detector: Detector,
     /// The clusters, where they have more than one block.
     clusters: Option<Clusters>,
+    /// Shared memory that not only the threads of its block access, if there is such.
+    homes: Option<Homes>,
+    /// Operations of the asynchronous proxy, if there are such.
+    operations: Option<Operations>,
     copies: Copies,
     seed: u64,
     groups: Groups,
@@ -98,6 +114,8 @@ impl Racecheck {
         Self {
             detector: Detector::new(shape, settings),
             clusters: Clusters::of(launch),
+            homes: (launch.cluster.count() > 1 || launch.asynchronous).then(Homes::default),
+            operations: launch.asynchronous.then(|| Operations::new(launch.grid.count() as u32)),
             copies: Copies::default(),
             seed: launch.seed,
             groups: Groups::default(),
@@ -109,41 +127,41 @@ impl Racecheck {
     /// Lanes arrive at the barrier of their cluster, or leave it: an atomic on it, or a read.
     fn at_cluster_barrier(&mut self, warp: WarpId, lanes: u32, kind: Kind, order: MemOrder) {
         let Some(clusters) = &self.clusters else { return };
-        self.detector.access(&Access {
-            cta: warp.block as u32,
-            warp: warp.warp,
-            lanes,
-            space: Space::Global,
-            addresses: &[clusters.barrier(warp.block); 32],
-            pattern: Pattern::Same,
-            bytes: 4,
-            elements: 1,
-            kind,
-            writing: lanes,
-            order,
-            scope: Some(Scope::Cluster),
-            site: 0,
-        });
+        let barrier = clusters.barrier(warp.block);
+        let view = self.operations.as_ref().map(|operations| (operations.view(warp.block), barrier | VIEWS));
+        for (cta, address) in [(warp.block as u32, barrier)].into_iter().chain(view) {
+            self.detector.access(&Access {
+                cta,
+                warp: warp.warp,
+                lanes,
+                space: Space::Global,
+                addresses: &[address; 32],
+                pattern: Pattern::Same,
+                bytes: 4,
+                elements: 1,
+                kind,
+                writing: lanes,
+                order,
+                scope: Some(Scope::Cluster),
+                site: 0,
+            });
+        }
     }
 
+    /// The races found now. `completed`: the later access is the write of a `cp.async` that was waited for.
     #[cold]
-    fn collect(&mut self, copying: Copying) {
-        let Self { detector, groups, .. } = self;
-        detector.visit_races(|race| {
-            let kind = if copying == Copying::Neither { kind_of(race) } else { FindingKind::DataRace };
-            groups.add(kind, race, copying);
-        });
+    fn collect(&mut self, completed: bool) {
+        let Self { detector, groups, operations, .. } = self;
+        detector.visit_races(|race| groups.add_of(operations.as_ref(), race, completed));
     }
 }
 
-/// Shared memory that other blocks can reach: to the detector it is part of global memory, beyond all addresses.
+/// The clusters of a launch.
 struct Clusters {
     grid: Dim3,
     cluster: Dim3,
 }
 
-/// Where it begins: each block has 4 GiB.
-const DISTRIBUTED: u64 = 1 << 63;
 /// Where the barriers of clusters lie, which nobody else accesses: to the detector they are words.
 const BARRIERS: u64 = 1 << 62;
 
@@ -183,9 +201,9 @@ struct Groups {
 
 impl Groups {
     /// Adds a race to those of its kind.
-    fn add(&mut self, kind: FindingKind, race: &Race, copying: Copying) {
+    fn add(&mut self, kind: FindingKind, race: &Race, under_way: UnderWay) {
         let (earlier, later) = (&race.earlier, &race.later);
-        let key = (kind, earlier.site, later.site, earlier.writes, later.writes, copying);
+        let key = (kind, earlier.site, later.site, earlier.writes, later.writes, under_way);
         let last = &mut self.last[(earlier.site ^ later.site.rotate_left(2)) as usize % LAST];
         if self.groups.get(*last).is_none_or(|(known, _)| *known != key) {
             *last = *self.index.entry(key).or_insert(self.groups.len());
@@ -198,6 +216,34 @@ impl Groups {
         if group.threads.len() < THREADS {
             group.threads.push((later.cta, later.warp, later.lane));
         }
+    }
+}
+
+impl Groups {
+    /// Adds what the detector found: its blocks may stand for operations.
+    fn add_of(&mut self, operations: Option<&Operations>, race: &Race, completed: bool) {
+        let mut race = *race;
+        let mut under_way = if completed { UnderWay::Later(COPIES) } else { UnderWay::Neither };
+        if let Some(operations) = operations {
+            let (earlier, later) = (operations.party(race.earlier.cta), operations.party(race.later.cta));
+            (race.earlier.cta, race.later.cta) = (earlier.1, later.1);
+            under_way = match (earlier.0, later.0) {
+                (Party::Threads, Party::Threads) => under_way,
+                (Party::Operations(how), Party::Threads) => UnderWay::Earlier(how),
+                (Party::View, Party::Threads) => UnderWay::Earlier(operations.reader(race.earlier.site)),
+                (Party::Threads, Party::Operations(how)) => UnderWay::Later(how),
+                (Party::Threads, Party::View) => UnderWay::Unfenced(operations.reader(race.later.site)),
+                (_, Party::Operations(how)) => UnderWay::Both(how),
+                // The operation itself is found to race, too.
+                (_, Party::View) => return,
+            };
+        }
+        let kind = match under_way {
+            UnderWay::Neither => kind_of(&race),
+            UnderWay::Unfenced(_) => FindingKind::MissingProxyFence,
+            _ => FindingKind::DataRace,
+        };
+        self.add(kind, &race, under_way);
     }
 }
 
@@ -253,13 +299,13 @@ fn kind_of(race: &Race) -> FindingKind {
 }
 
 /// What a copy did, as an access of the thread that has now waited for it.
-fn write_of(copy: &Copy) -> Access<'_> {
+fn write_of<'a>(copy: &'a Copy, space: Space, addresses: &'a [u64; 32]) -> Access<'a> {
     Access {
         cta: copy.warp.block as u32,
         warp: copy.warp.warp,
         lanes: copy.lanes,
-        space: Space::Shared,
-        addresses: &copy.addresses,
+        space,
+        addresses,
         pattern: Pattern::Any,
         bytes: copy.bytes as u8,
         elements: 1,
@@ -282,21 +328,19 @@ impl Racecheck {
         if space == Space::Shared {
             let groups = &mut self.groups;
             self.copies.access(access, |hit| {
-                groups.add(FindingKind::DataRace, &race_with_copy(access, &hit), Copying::Earlier);
+                groups.add(FindingKind::DataRace, &race_with_copy(access, &hit), UnderWay::Earlier(COPIES));
             });
         }
         let distributed;
-        let (space, addresses) = match (&self.clusters, space) {
-            (Some(_), Space::Shared) => {
-                let start = DISTRIBUTED | access.home << 32;
-                distributed = access.addresses.map(|address| start | address);
+        let (space, addresses) = match (&mut self.homes, space) {
+            (Some(homes), Space::Shared) => {
+                distributed = homes.addresses(access.home, access.addresses);
                 (Space::Global, &distributed)
             }
             _ => (space, access.addresses),
         };
-        let order = access.order;
         let element = access.element.max(1);
-        self.detector.access(&Access {
+        let now = Access {
             cta: access.block as u32,
             warp: access.warp,
             lanes: access.lanes,
@@ -317,25 +361,81 @@ impl Racecheck {
                 AccessKind::Reduction => Kind::Reduction,
             },
             writing: access.writing,
-            order,
+            order: access.order,
             scope: scope_if_strong(access),
             site: access.position,
-        });
+        };
+        if self.operations.is_some() {
+            self.beside_operations(access, &now);
+        } else {
+            self.detector.access(&now);
+        }
         if self.detector.has_races() {
-            self.collect(Copying::Neither);
+            self.collect(false);
         }
     }
 
-    fn copies(&mut self, warp: WarpId, lanes: u32, step: CopyStep) {
-        let detector = &mut self.detector;
-        self.copies.step(warp, lanes, step, |copy| detector.access(&write_of(copy)));
-        if self.detector.has_races() {
-            self.collect(Copying::Later);
+    /// An access in a launch that has operations of the asynchronous proxy.
+    fn beside_operations(&mut self, access: &WarpAccess<'_>, now: &Access<'_>) {
+        let Self { detector, operations, groups, .. } = self;
+        let Some(operations) = operations else { return };
+        let mut now = *now;
+        if access.asynchronous == Asynchronous::Issued {
+            let counts = access.kind == AccessKind::Reduction && access.memory == Memory::Shared;
+            if !(counts && operations.completes(detector, access.home, access.addresses)) {
+                operations.access(detector, &now, |detector, operations| {
+                    detector.visit_races(|race| groups.add_of(Some(operations), race, false));
+                });
+                return;
+            }
+            // What the issuer did before is not released by it (9.7.13.15.6).
+            now.order = MemOrder::Relaxed;
         }
+        detector.access(&now);
+        if now.order == MemOrder::Weak {
+            return;
+        }
+        let addresses = now.addresses.map(|address| address | VIEWS);
+        detector.access(&Access { cta: operations.view(access.block), addresses: &addresses, ..now });
+        if access.kind == AccessKind::Read && access.memory == Memory::Shared {
+            let warp = WarpId { block: access.block, warp: access.warp };
+            operations.looked(detector, warp, access.lanes, access.home, access.addresses);
+        }
+    }
+
+    fn grouped(&mut self, warp: WarpId, lanes: u32, groups: Copied, step: GroupStep) {
+        let Self { detector, homes, copies, .. } = self;
+        if groups == Copied::Copies {
+            copies.step(warp, lanes, step, |copy| match homes {
+                Some(homes) => {
+                    let addresses = homes.addresses(warp.block, &copy.addresses);
+                    detector.access(&write_of(copy, Space::Global, &addresses));
+                }
+                None => detector.access(&write_of(copy, Space::Shared, &copy.addresses)),
+            });
+            if self.detector.has_races() {
+                self.collect(true);
+            }
+        }
+        if let Some(operations) = &mut self.operations {
+            operations.grouped(&mut self.detector, warp, lanes, groups, step);
+        }
+    }
+
+    /// The blocks of the detector that a block's threads, and what operations see of them, are.
+    fn both(&self, block: u64) -> impl Iterator<Item = u32> + use<> {
+        let view = self.operations.as_ref().map(|operations| operations.view(block));
+        std::iter::once(block as u32).chain(view)
     }
 
     fn block_finished(&mut self, block: u64) {
         self.copies.end(block);
+        if let Some(operations) = &mut self.operations {
+            operations.end(&mut self.detector, block);
+        }
+        if let Some(homes) = &mut self.homes {
+            homes.end(block, |address, bytes| self.detector.forget(address, bytes));
+        }
         if let Some(footprint) = &self.footprint {
             footprint.held.fetch_max(self.detector.memory(), Relaxed);
         }
@@ -349,29 +449,48 @@ impl Tool for Racecheck {
     const ORDERED: bool = true;
 
     fn wants(&self) -> Wants {
-        let memory = Wants::ACCESSES | Wants::COPIES | Wants::ALLOCATIONS;
+        let memory = Wants::ACCESSES | Wants::ASYNCHRONOUS | Wants::ALLOCATIONS;
         memory | Wants::FENCES | Wants::WARPS | Wants::BARRIERS | Wants::BLOCKS
     }
 
     fn event(&mut self, event: &Event<'_>, (): &mut (), _: &dyn Context) {
-        let detector = &mut self.detector;
         match *event {
             Event::Access(access) => self.access(access),
-            Event::Copies { warp, lanes, step } => self.copies(warp, lanes, step),
+            Event::Issued { warp, lanes, completion, home, addresses } => {
+                if let Some(operations) = &mut self.operations {
+                    operations.issued(&mut self.detector, warp, lanes, completion, home, addresses);
+                }
+            }
+            Event::Grouped { warp, lanes, groups, step } => self.grouped(warp, lanes, groups, step),
+            Event::ProxyFence { warp, lanes } => {
+                if let Some(operations) = &self.operations {
+                    operations.fenced(&mut self.detector, warp, lanes);
+                }
+            }
             Event::Fence { warp, lanes, order, scope } if order != MemOrder::Weak => {
-                detector.fence(warp.block as u32, warp.warp, lanes, order, scope);
+                for cta in self.both(warp.block) {
+                    self.detector.fence(cta, warp.warp, lanes, order, scope);
+                }
             }
             Event::WarpSynchronized { warp, lanes } => {
-                detector.synchronize_warp(warp.block as u32, warp.warp, lanes);
+                for cta in self.both(warp.block) {
+                    self.detector.synchronize_warp(cta, warp.warp, lanes);
+                }
             }
             Event::Arrived { warp, lanes, barrier, waits, .. } => {
-                detector.arrive(warp.block as u32, warp.warp, lanes, barrier.into(), waits);
+                for cta in self.both(warp.block) {
+                    self.detector.arrive(cta, warp.warp, lanes, barrier.into(), waits);
+                }
             }
             Event::BarrierCompleted { block, barrier, everybody } => {
-                detector.complete(block as u32, barrier.into(), everybody);
+                for cta in self.both(block) {
+                    self.detector.complete(cta, barrier.into(), everybody);
+                }
             }
             Event::BarrierOfAll { block, barrier, lanes, .. } => {
-                detector.meet(block as u32, barrier.into(), lanes);
+                for cta in self.both(block) {
+                    self.detector.meet(cta, barrier.into(), lanes);
+                }
             }
             Event::ClusterArrived { warp, lanes, order } => {
                 self.at_cluster_barrier(warp, lanes, Kind::Reduction, order);
@@ -379,7 +498,12 @@ impl Tool for Racecheck {
             Event::ClusterWaited { warp, lanes } => {
                 self.at_cluster_barrier(warp, lanes, Kind::Read, MemOrder::Acquire);
             }
-            Event::Allocated { address, bytes } => detector.forget(address, bytes),
+            Event::Allocated { address, bytes } => self.detector.forget(address, bytes),
+            Event::BlockStarted { block, shared } => {
+                if let Some(homes) = &mut self.homes {
+                    homes.start(block, shared);
+                }
+            }
             Event::BlockFinished { block } => self.block_finished(block),
             _ => {}
         }
@@ -407,7 +531,7 @@ impl Tool for Racecheck {
 type Lines = Vec<(Arc<str>, u32)>;
 
 /// What makes two races one finding: both sides by their lines and whether they write.
-type ByLines = (FindingKind, Copying, [(Lines, bool); 2]);
+type ByLines = (FindingKind, UnderWay, [(Lines, bool); 2]);
 
 /// The races as findings: those of instructions that the same two CUDA lines became, as in an unrolled loop, are one,
 /// whichever of the two came first.
@@ -419,13 +543,13 @@ fn grouped(groups: Groups, seed: u64, launch: &dyn LaunchView) -> Vec<Finding> {
     };
     let mut findings: Vec<(Finding, Vec<(u32, u32)>)> = Vec::new();
     let mut known: FxHashMap<ByLines, usize> = FxHashMap::default();
-    for ((kind, _, _, earlier_writes, later_writes, copying), group) in groups {
-        let new = finding(kind, &group, copying, seed, launch);
+    for ((kind, _, _, earlier_writes, later_writes, under_way), group) in groups {
+        let new = finding(kind, &group, under_way, seed, launch);
         let (Some(later), Some(earlier)) = (&new.place, &new.other_place) else { continue };
         let mut sides = [(lines(later), later_writes), (lines(earlier), earlier_writes)];
         let told_apart = sides.iter().any(|(lines, _)| lines.is_empty());
         sides.sort_unstable();
-        let key = (kind, copying, sides);
+        let key = (kind, under_way, sides);
         match known.get(&key).filter(|_| !told_apart) {
             Some(&at) => {
                 let (first, others): &mut (Finding, Vec<(u32, u32)>) = &mut findings[at];
@@ -452,7 +576,7 @@ fn grouped(groups: Groups, seed: u64, launch: &dyn LaunchView) -> Vec<Finding> {
 fn finding(
     kind: FindingKind,
     group: &Group,
-    copying: Copying,
+    under_way: UnderWay,
     seed: u64,
     launch: &dyn LaunchView,
 ) -> Finding {
@@ -467,13 +591,9 @@ fn finding(
     let (place, other_place) = (launch.place(race.later.site), launch.place(race.earlier.site));
     Finding {
         kind,
-        message: match copying {
-            Copying::Neither => text::message(race),
-            Copying::Earlier => text::copy_message(&race.later),
-            Copying::Later => text::copy_message(&race.earlier),
-        },
+        message: text::message(race, under_way),
         notes: text::notes(race, earlier, later, &launch.describe(memory, address), seed),
-        help: if copying == Copying::Neither { text::help(race) } else { text::copy_help(race) },
+        help: text::help(race, under_way),
         kernel: launch.kernel(),
         place: Some(place),
         other_place: Some(other_place),

@@ -2,7 +2,9 @@
 
 use memory_model::RaceClass;
 use memory_model::race::{Missing, Race, Side};
-use sim_core::{Memory, ThreadId};
+use sim_core::{Completion, Groups, Memory, ThreadId};
+
+use crate::{COPIES, UnderWay};
 
 /// How far apart two threads are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,16 +34,64 @@ fn access(side: &Side) -> String {
     format!("{what} of {bytes} ({strength})")
 }
 
-pub(crate) fn message(race: &Race) -> String {
+fn memory(race: &Race) -> &'static str {
+    match crate::place_of(race).0 {
+        Memory::Shared => "shared",
+        _ => "global",
+    }
+}
+
+/// What races.
+pub(crate) fn message(race: &Race, under_way: UnderWay) -> String {
+    let memory = memory(race);
+    let (how, other, operation) = match under_way {
+        UnderWay::Neither => return threads_message(race),
+        UnderWay::Both(_) => {
+            return format!(
+                "{memory} memory is accessed by two asynchronous operations, and nothing orders them"
+            );
+        }
+        UnderWay::Unfenced(how) => {
+            return format!(
+                "{} reads {memory} memory that a thread wrote, without a `fence.proxy.async` in between",
+                operation(how)
+            );
+        }
+        UnderWay::Earlier(how) => (how, &race.later, &race.earlier),
+        // Of a `cp.async` this is its end.
+        UnderWay::Later(how @ COPIES) => (how, &race.earlier, &race.later),
+        UnderWay::Later(how) => {
+            let does = |writes: bool| if writes { "writes" } else { "reads" };
+            let touched = if race.earlier.writes { "writes" } else { "reads" };
+            return format!(
+                "{} {} {memory} memory that a thread {touched}, and nothing orders the two",
+                operation(how),
+                does(race.later.writes)
+            );
+        }
+    };
+    let what = if other.writes { "written" } else { "read" };
+    let done = if operation.writes { "to it" } else { "that reads it" };
+    format!("{memory} memory is {what} before {} {done} was waited for", self::operation(how))
+}
+
+/// An operation, by what says that it is complete.
+fn operation(completion: Completion) -> &'static str {
+    match completion {
+        COPIES => "a `cp.async`",
+        Completion::Groups(Groups::Warpgroup) => "a `wgmma.mma_async`",
+        Completion::Groups(_) | Completion::Mbarrier => "an asynchronous copy",
+    }
+}
+
+/// Two threads race.
+fn threads_message(race: &Race) -> String {
     let who = match apart(race) {
         Apart::Lanes => "two lanes of a warp",
         Apart::Warps => "two warps of a block",
         Apart::Blocks => "two blocks",
     };
-    let memory = match crate::place_of(race).0 {
-        Memory::Shared => "shared",
-        _ => "global",
-    };
+    let memory = memory(race);
     let what = match (race.earlier.writes, race.later.writes) {
         (true, true) => "writes",
         (true, false) => "a write and a later read",
@@ -50,14 +100,8 @@ pub(crate) fn message(race: &Race) -> String {
     format!("{what} of {memory} memory by {who} are not ordered")
 }
 
-/// Of another access to what a `cp.async` writes.
-pub(crate) fn copy_message(other: &Side) -> String {
-    let what = if other.writes { "written" } else { "read" };
-    format!("shared memory is {what} before a `cp.async` to it was waited for")
-}
-
-/// What would order an access with a copy.
-pub(crate) fn copy_help(race: &Race) -> Vec<String> {
+/// What would order an access with an operation.
+fn wait_help(race: &Race, completion: Completion, before: bool) -> String {
     let same = (race.earlier.warp, race.earlier.lane) == (race.later.warp, race.later.lane);
     let barrier = if same {
         ""
@@ -66,10 +110,29 @@ pub(crate) fn copy_help(race: &Race) -> Vec<String> {
     } else {
         ", and then a barrier (`__syncthreads()`)"
     };
-    vec![format!(
-        "the thread that issued the copy has to wait for it first: `cp.async.wait_group` with fewer groups left, or \
-         `cp.async.wait_all` (`__pipeline_wait_prior()`, `consumer_wait()`){barrier}"
-    )]
+    if before {
+        return "a barrier (`__syncthreads()`, or an mbarrier on which the thread arrives) between the access and the \
+                issue of the operation"
+            .into();
+    }
+    match completion {
+        COPIES => format!(
+            "the thread that issued the copy has to wait for it first: `cp.async.wait_group` with fewer groups left, or \
+             `cp.async.wait_all` (`__pipeline_wait_prior()`, `consumer_wait()`){barrier}"
+        ),
+        Completion::Groups(Groups::Warpgroup) => format!(
+            "a warp of the warpgroup has to wait for it first: `wgmma.commit_group`, then `wgmma.wait_group` with fewer \
+             groups left{barrier}"
+        ),
+        Completion::Groups(_) => format!(
+            "the thread that issued the copy has to wait for it first: `cp.async.bulk.commit_group`, then \
+             `cp.async.bulk.wait_group` with fewer groups left (`.read` is enough to write the source again){barrier}"
+        ),
+        Completion::Mbarrier => "each thread that uses the memory has to wait first until the phase of the mbarrier that \
+                                 counts the copy's bytes is over (`mbarrier.try_wait`, `barrier.wait()`), or to meet one \
+                                 that has at a barrier"
+            .into(),
+    }
 }
 
 fn thread_text(id: ThreadId) -> String {
@@ -100,7 +163,22 @@ pub(crate) fn other_places(others: &[(u32, u32)]) -> Option<String> {
 const OTHER_PLACES: usize = 4;
 
 /// What would order the two.
-pub(crate) fn help(race: &Race) -> Vec<String> {
+pub(crate) fn help(race: &Race, under_way: UnderWay) -> Vec<String> {
+    match under_way {
+        UnderWay::Neither => threads_help(race),
+        UnderWay::Earlier(how) | UnderWay::Both(how) | UnderWay::Later(how @ COPIES) => {
+            vec![wait_help(race, how, false)]
+        }
+        UnderWay::Later(how) => vec![wait_help(race, how, true)],
+        UnderWay::Unfenced(_) => vec![
+            "`fence.proxy.async` (`cuda::ptx::fence_proxy_async`, `cute::tma_store_fence()`) in the thread that wrote, \
+             before the barrier that the issuing thread waits at; or in that thread, behind it"
+                .into(),
+        ],
+    }
+}
+
+fn threads_help(race: &Race) -> Vec<String> {
     let apart = apart(race);
     let scope = if apart == Apart::Blocks { "gpu" } else { "cta" };
     let mut help = Vec::new();

@@ -6,6 +6,7 @@ use ptx_frontend::{FuncId, MemOrder, Module, RegId, Scope, SpecialRegister, VarI
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+pub use crate::event::{Asynchronous, Completion, GroupStep, Groups};
 use crate::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
 pub use crate::lanes::{RegisterSlot, SlotList};
 use crate::matrix::warpgroup::Warpgroup;
@@ -108,6 +109,19 @@ pub struct CodeFunction {
     pub params: Vec<ParamSlot>,
     /// Frame offsets and sizes of return parameters.
     pub returns: Vec<ParamSlot>,
+}
+
+impl Code {
+    /// Whether it issues operations of the asynchronous proxy: bulk copies, `st.async`, `wgmma.mma_async`.
+    pub fn issues_asynchronously(&self) -> bool {
+        let issues = |inst: &Inst| {
+            matches!(
+                inst.action,
+                Action::BulkCopy(_) | Action::IssueStore(_) | Action::Warpgroup(WarpgroupStep::Multiply(_))
+            )
+        };
+        self.insts.iter().any(issues)
+    }
 }
 
 impl CodeFunction {
@@ -247,10 +261,12 @@ pub enum Action {
     StackSave(RegisterSlot),
     /// `stackrestore`
     StackRestore(RegisterSlot),
-    /// What comes of the `cp.async` of a thread: told to tools, as each copy is done where it is issued.
-    Copies(CopyStep),
-    /// Faults in a launch without clusters: what follows is for their blocks only.
-    NeedsCluster,
+    /// What a thread does with its asynchronous copies: told to tools, as each is done where it is issued.
+    Groups(Groups, GroupStep),
+    /// The issue of `st.async` and `red.async`, which follow: their mbarrier. Faults in a launch without clusters.
+    IssueStore(Access),
+    /// `fence.proxy.async`
+    ProxyFence,
     /// Hints and what has no effect in a simulator.
     Nothing,
     /// Refused when reached: index into [`Code::unsupported`].
@@ -326,8 +342,8 @@ pub struct Access {
     pub order: MemOrder,
     /// Scope, of strong accesses.
     pub scope: Scope,
-    /// The end of a `cp.async`: others may see it only once the copy was waited for.
-    pub asynchronous: bool,
+    /// Whether a thread does it by itself.
+    pub asynchronous: Asynchronous,
     /// Rows of the address register: 1 or 2; 0 if there is none.
     pub address_rows: u8,
     /// The address register.
@@ -352,7 +368,7 @@ impl Access {
             strong: false,
             order: MemOrder::Weak,
             scope: Scope::Sys,
-            asynchronous: false,
+            asynchronous: Asynchronous::No,
             address_rows: 0,
             address: Slot::frame(0),
             offset: 0,
@@ -645,17 +661,6 @@ pub enum Simple {
     FourFours,
     /// Two elements of 8 bytes into registers of 8.
     TwoEights,
-}
-
-/// What a thread does with its `cp.async` after issuing them (ISA 9.7.9.25.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CopyStep {
-    /// `cp.async.commit_group`: those not yet in a group become one.
-    Commit,
-    /// `cp.async.wait_group`: all groups but so many of the latest are complete.
-    WaitGroup(u32),
-    /// `cp.async.wait_all`, or an mbarrier that will be told of it: all copies are complete.
-    WaitAll,
 }
 
 /// What four warps do together (ISA 9.7.15, 9.7.19.5).

@@ -41,6 +41,52 @@ pub enum Shape {
     Halves(bool, bool),
 }
 
+/// How an access belongs to an asynchronous operation, whose accesses are not ordered with what the thread that issued
+/// it does next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Asynchronous {
+    /// It does not.
+    #[default]
+    No,
+    /// The write of a `cp.async`, which is not complete before the thread has waited for it.
+    Copy,
+    /// Part of the operation whose issue was told last.
+    Issued,
+}
+
+/// Operations that a thread, or a warp, commits to groups and waits for by these (ISA 9.7.9.25.1.1, 9.7.15.7).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Groups {
+    /// `cp.async`
+    Copies,
+    /// `cp.async.bulk`
+    Bulk,
+    /// `wgmma.mma_async`
+    Warpgroup,
+}
+
+/// What says that an asynchronous operation is complete.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Completion {
+    /// A wait for its group.
+    Groups(Groups),
+    /// The phase of an mbarrier object that counts its bytes.
+    Mbarrier,
+}
+
+/// What a thread does with the asynchronous operations that it has issued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GroupStep {
+    /// `commit_group`: those not yet in a group become one.
+    Commit,
+    /// `wait_group`: all groups but so many of the latest are complete.
+    Wait(u32),
+    /// `wait_group.read`: what these read may be written again.
+    WaitReads(u32),
+    /// `wait_all`, or an mbarrier that will be told of it: all are complete.
+    WaitAll,
+}
+
 /// One access of a warp, after it was found to be allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpAccess<'a> {
@@ -62,8 +108,8 @@ pub struct WarpAccess<'a> {
     pub order: MemOrder,
     /// Scope; without meaning for weak accesses.
     pub scope: Scope,
-    /// The write of a `cp.async`, which is not complete before the thread has waited for it.
-    pub asynchronous: bool,
+    /// Whether a thread does it by itself.
+    pub asynchronous: Asynchronous,
     /// Lanes whose atomic writes: all but those of a `cas` that fails.
     pub writing: LaneMask,
     /// Position of the instruction.

@@ -88,6 +88,7 @@ impl FindingKind {
             | Self::DataRace
             | Self::WarpRace
             | Self::ScopeRace
+            | Self::MissingProxyFence
             | Self::MixedSizeRace => return None,
         })
     }

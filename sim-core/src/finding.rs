@@ -80,6 +80,8 @@ kinds! {
     ScopeRace "scope-race",
     /// Accesses of different sizes, or that overlap in part, that nothing orders.
     MixedSizeRace "mixed-size-race",
+    /// An asynchronous operation reads what was written through another proxy, without a fence for it.
+    MissingProxyFence "missing-proxy-fence",
 }
 
 impl FindingKind {
@@ -90,7 +92,10 @@ impl FindingKind {
 
     /// Whether it is a data race.
     pub const fn is_race(self) -> bool {
-        matches!(self, Self::DataRace | Self::WarpRace | Self::ScopeRace | Self::MixedSizeRace)
+        matches!(
+            self,
+            Self::DataRace | Self::WarpRace | Self::ScopeRace | Self::MixedSizeRace | Self::MissingProxyFence
+        )
     }
 }
 

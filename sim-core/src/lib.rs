@@ -42,11 +42,11 @@ pub mod tools;
 
 pub use around::{Around, GraphLaunch};
 pub use backend::{Backend, ModuleId};
-pub use code::{Code, CopyStep};
+pub use code::Code;
 pub use config::{DeviceConfig, check_cluster, check_declared};
 pub use decode::{Compiler, Rewrite, decode, rewrites};
 pub use error::{Error, LaunchError};
-pub use event::{AccessKind, Memory, Shape, WarpAccess};
+pub use event::{AccessKind, Asynchronous, Completion, GroupStep, Groups, Memory, Shape, WarpAccess};
 pub use fault::FaultClass;
 pub use finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};
 pub use inspect::{KernelInfo, Unsupported, inspect};

@@ -430,7 +430,8 @@ impl Simulator {
         let report = if tools {
             let (grid_of, block, seed) = (launch.grid, launch.block, options.seed);
             let instructions = code.insts.len() as u32;
-            let shape = LaunchShape { grid: grid_of, block, cluster, seed, instructions };
+            let asynchronous = code.issues_asynchronously();
+            let shape = LaunchShape { grid: grid_of, block, cluster, seed, instructions, asynchronous };
             engine::run(grid, || Tools::new(options, &shape))
         } else {
             engine::run(grid, || NoTools)

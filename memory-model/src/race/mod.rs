@@ -534,6 +534,13 @@ impl Detector {
                 for lane in each(access.lanes) {
                     self.synchronising(&Access { lanes: 1 << lane, ..*access });
                 }
+                // Once: what the lanes of an instruction release is of one epoch.
+                if access.kind != Kind::Read
+                    && access.order.releases()
+                    && let Some((_, block)) = &mut self.current
+                {
+                    block.warps[access.warp as usize].step(&mut self.versions);
+                }
             }
         } else if atomic && (access.writing & access.lanes != access.lanes || warp.knowing.len() > 1) {
             // Some only read or know more; in the order of the lanes, as they are executed.
@@ -566,7 +573,8 @@ impl Detector {
         }
     }
 
-    /// A strong access of one lane that may take part in a release or acquire pattern.
+    /// A strong access of one lane that may take part in a release or acquire pattern. The epoch goes on, to be ended by the
+    /// caller if it releases.
     fn synchronising(&mut self, access: &Access<'_>) {
         let lane = access.lanes.trailing_zeros() & 31;
         let shape = self.shape;
@@ -613,9 +621,6 @@ impl Detector {
                 clock: Arc::clone(warp.clock(lane)),
             });
             places.entry(place).write(shape, thread, fenced, scope, released, access.kind != Kind::Write);
-            if releases {
-                warp.step(&mut self.versions);
-            }
         }
     }
 

@@ -10,7 +10,6 @@ use ptx_frontend::{MemOrder, Modifier, Modifiers, Op, Opcode, Operand, ScalarTyp
 use super::memory::simple;
 use super::operands::Widen;
 use super::{Decoder, Refusal, rows_of};
-use crate::code::CopyStep;
 use crate::code::*;
 use crate::lanes::{LaneFns, Operands, Pred, Slot, map_rows, map1};
 use crate::numerics::mbarrier as object;
@@ -53,19 +52,19 @@ impl Decoder<'_> {
         Ok(true)
     }
 
-    /// `cp.async.commit_group`, `cp.async.wait_group`, `cp.async.wait_all`; groups of bulk copies are
-    /// complete when they are made.
+    /// `cp.async.commit_group`, `cp.async.wait_group`, `cp.async.wait_all`, and the same of bulk copies.
     fn group(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
-        let action = match operands {
-            _ if op.has(Modifier::Bulk) => Action::Nothing,
-            [] if op.has(Modifier::CommitGroup) => Action::Copies(CopyStep::Commit),
-            [] if op.has(Modifier::WaitAll) => Action::Copies(CopyStep::WaitAll),
+        let groups = if op.has(Modifier::Bulk) { Groups::Bulk } else { Groups::Copies };
+        let step = match operands {
+            [] if op.has(Modifier::CommitGroup) => GroupStep::Commit,
+            [] if op.has(Modifier::WaitAll) => GroupStep::WaitAll,
             [Operand::Integer(most)] if op.has(Modifier::WaitGroup) => {
-                Action::Copies(CopyStep::WaitGroup(u32::try_from(*most).unwrap_or(u32::MAX)))
+                let most = u32::try_from(*most).unwrap_or(u32::MAX);
+                if op.has(Modifier::Read) { GroupStep::WaitReads(most) } else { GroupStep::Wait(most) }
             }
             _ => return Err(format!("`{op}` with these operands")),
         };
-        self.emit(guard, action);
+        self.emit(guard, Action::Groups(groups, step));
         Ok(())
     }
 
@@ -103,7 +102,7 @@ impl Decoder<'_> {
         let bytes = *bytes as u32;
         let value = self.temporary(bytes.div_ceil(4) as u8);
         let load = self.whole(StateSpace::Global, *from, bytes, value)?;
-        let late = |access| Access { asynchronous: true, ..access };
+        let late = |access| Access { asynchronous: Asynchronous::Copy, ..access };
         let store = late(self.whole(StateSpace::Shared, *to, bytes, value)?);
         match *rest {
             [] => {
@@ -142,27 +141,32 @@ impl Decoder<'_> {
             _ => 1,
         };
         let bytes = op.ty(0).map_or(0, ScalarType::bytes) * elements;
-        self.emit(guard, Action::NeedsCluster);
+        let space =
+            if op.space() == StateSpace::Generic { StateSpace::Generic } else { StateSpace::SharedCluster };
+        let bytes = self.bits(u128::from(bytes), 1);
+        let (complete, order) = (MbarrierOp::CompleteTx, MemOrder::Release);
+        let (complete, _) = self.mbarrier_operation(space, *barrier, complete, bytes, None, order)?;
+        self.emit(guard, Action::IssueStore(complete.access));
+        let first = self.code.insts.len();
         match op.opcode {
             Opcode::St => self.store(guard, op, access)?,
             _ => self.atomic(guard, op, access)?,
         }
-        let bytes = self.bits(u128::from(bytes), 1);
-        self.change(
-            guard,
-            if op.space() == StateSpace::Generic { StateSpace::Generic } else { StateSpace::SharedCluster },
-            *barrier,
-            MbarrierOp::CompleteTx,
-            bytes,
-            None,
-            MemOrder::Release,
-        )
+        self.emit(guard, Action::Atomic(complete));
+        for inst in &mut self.code.insts[first..] {
+            match &mut inst.action {
+                Action::Store(access) => access.asynchronous = Asynchronous::Issued,
+                Action::Atomic(atomic) => atomic.access.asynchronous = Asynchronous::Issued,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// `cp.async.mbarrier.arrive`: without `.noinc` the pending count grows by the arrival first.
     fn arrive_on_copies(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
         let &[barrier] = operands else { return Err(format!("`{op}` with these operands")) };
-        self.emit(guard, Action::Copies(CopyStep::WaitAll));
+        self.emit(guard, Action::Groups(Groups::Copies, GroupStep::WaitAll));
         let one = self.bits(1, 1);
         if !op.has(Modifier::Noinc) {
             self.change(guard, op.space(), barrier, MbarrierOp::Expect, one, None, MemOrder::Relaxed)?;

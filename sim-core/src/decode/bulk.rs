@@ -2,9 +2,10 @@
 
 use ptx_frontend::{MemOrder, Modifier, Modifiers, Op, Opcode, Operand, ScalarType, StateSpace};
 
+use super::memory::atomic_operation;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
-use crate::lanes::{Pred, Slot};
+use crate::lanes::Pred;
 use crate::numerics::mbarrier::MbarrierOp;
 
 /// What only sm_100 and later have.
@@ -35,7 +36,7 @@ impl Decoder<'_> {
             rest = others;
             Ok::<Operand, Refusal>(first)
         };
-        let what = if op.has(Modifier::Tensor) {
+        let mut what = if op.has(Modifier::Tensor) {
             if op.has(Modifier::Prefetch) {
                 BulkWhat::Prefetch(self.tensor_operands(guard, op, next()?)?)
             } else {
@@ -66,70 +67,39 @@ impl Decoder<'_> {
             }
             false => None,
         };
-        if let BulkWhat::Tensor(tensor, ..) | BulkWhat::Prefetch(tensor) = &what
+        if let BulkWhat::Tensor(tensor, ..) | BulkWhat::Prefetch(tensor) = &mut what
             && tensor.im2col
             && !op.has(Modifier::Im2colNoOffs)
         {
-            let offsets = next()?;
-            let list = self.sources(guard, offsets, ScalarType::U16)?;
-            let with = TensorOperands { offsets: list, ..*tensor };
-            let what = match what {
-                BulkWhat::Tensor(_, place, direction) => BulkWhat::Tensor(with, place, direction),
-                _ => BulkWhat::Prefetch(with),
-            };
-            let multicast = self.multicast(guard, op, &mut next)?;
-            return self.emit_bulk(
-                guard,
-                op,
-                BulkCopy { what, values, reduction: None, barrier, multicast, once: false },
-            );
+            tensor.offsets = self.sources(guard, next()?, ScalarType::U16)?;
         }
-        let multicast = self.multicast(guard, op, &mut next)?;
-        self.emit_bulk(guard, op, BulkCopy { what, values, reduction: None, barrier, multicast, once: false })
-    }
-
-    fn multicast(
-        &mut self,
-        guard: Pred,
-        op: &Op,
-        next: &mut impl FnMut() -> Result<Operand, Refusal>,
-    ) -> Result<Option<Slot>, Refusal> {
-        match op.has(Modifier::MulticastCluster) {
-            true => Ok(Some(self.source(guard, next()?, ScalarType::U16)?)),
-            false => Ok(None),
-        }
-    }
-
-    fn emit_bulk(&mut self, guard: Pred, op: &Op, copy: BulkCopy) -> Result<(), Refusal> {
-        let operations = [
-            (Modifier::Add, AtomicOp::Add),
-            (Modifier::Min, AtomicOp::Min),
-            (Modifier::Max, AtomicOp::Max),
-            (Modifier::Inc, AtomicOp::Inc),
-            (Modifier::Dec, AtomicOp::Dec),
-            (Modifier::And, AtomicOp::And),
-            (Modifier::Or, AtomicOp::Or),
-            (Modifier::Xor, AtomicOp::Xor),
-        ];
-        let reduction = match op.has(Modifier::Reduce) {
-            true => {
-                let found = operations.iter().find(|&&(modifier, _)| op.has(modifier));
-                let &(_, operation) = found.ok_or_else(|| format!("`{op}`"))?;
-                // The element at the destination is not wanted; the other operand is a piece's register.
-                let elements = [0, 1, 2, 3].map(|size: usize| {
-                    let value = copy.values[size];
-                    let list = SlotList { start: self.code.slots.len() as u32, len: 1 };
-                    self.code.slots.extend([RegisterSlot { rows: 0, ..value }, value]);
-                    list
-                });
-                Some(BulkReduction { op: operation, ty: op.ty(0).unwrap_or(ScalarType::B32), elements })
-            }
+        let multicast = match op.has(Modifier::MulticastCluster) {
+            true => Some(self.source(guard, next()?, ScalarType::U16)?),
             false => None,
         };
-        let index = self.code.bulk_copies.len() as u32;
-        self.code.bulk_copies.push(BulkCopy { reduction, ..copy });
-        self.emit(guard, Action::BulkCopy(index));
+        let reduction = match op.has(Modifier::Reduce) {
+            true => Some(self.bulk_reduction(op, &values)?),
+            false => None,
+        };
+        self.emit_bulk(guard, BulkCopy { what, values, reduction, barrier, multicast, once: false });
         Ok(())
+    }
+
+    fn bulk_reduction(&mut self, op: &Op, values: &[RegisterSlot; 5]) -> Result<BulkReduction, Refusal> {
+        let operation = atomic_operation(op)?;
+        // The element at the destination is not wanted; the other operand is a piece's register.
+        let elements = [0, 1, 2, 3].map(|size: usize| {
+            let list = SlotList { start: self.code.slots.len() as u32, len: 1 };
+            self.code.slots.extend([RegisterSlot { rows: 0, ..values[size] }, values[size]]);
+            list
+        });
+        Ok(BulkReduction { op: operation, ty: op.ty(0).unwrap_or(ScalarType::B32), elements })
+    }
+
+    fn emit_bulk(&mut self, guard: Pred, copy: BulkCopy) {
+        let index = self.code.bulk_copies.len() as u32;
+        self.code.bulk_copies.push(copy);
+        self.emit(guard, Action::BulkCopy(index));
     }
 
     /// The state spaces of destination and source.
@@ -199,9 +169,7 @@ impl Decoder<'_> {
             let to = self.whole(StateSpace::Global, to, 16, slot)?;
             let what = BulkWhat::Bytes(from, to, size);
             let copy = BulkCopy { what, values, reduction: None, barrier: None, multicast: None, once: true };
-            let index = self.code.bulk_copies.len() as u32;
-            self.code.bulk_copies.push(copy);
-            self.emit(guard, Action::BulkCopy(index));
+            self.emit_bulk(guard, copy);
             return Ok(());
         }
         let fields = [

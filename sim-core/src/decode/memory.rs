@@ -37,7 +37,7 @@ impl Place {
             strong,
             order,
             scope: Scope::Sys,
-            asynchronous: false,
+            asynchronous: Asynchronous::No,
             address_rows,
             address,
             offset,
@@ -275,22 +275,7 @@ impl Decoder<'_> {
     pub(super) fn atomic(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
         let ty = op.ty(0).ok_or("an atomic without a type")?;
         let returns = op.opcode == Opcode::Atom;
-        let kind = [
-            (Modifier::Add, AtomicOp::Add),
-            (Modifier::Min, AtomicOp::Min),
-            (Modifier::Max, AtomicOp::Max),
-            (Modifier::Inc, AtomicOp::Inc),
-            (Modifier::Dec, AtomicOp::Dec),
-            (Modifier::And, AtomicOp::And),
-            (Modifier::Or, AtomicOp::Or),
-            (Modifier::Xor, AtomicOp::Xor),
-            (Modifier::Exch, AtomicOp::Exch),
-            (Modifier::Cas, AtomicOp::Cas),
-        ]
-        .into_iter()
-        .find(|&(modifier, _)| op.has(modifier))
-        .map(|(_, kind)| kind)
-        .ok_or_else(|| format!("`{op}`"))?;
+        let kind = atomic_operation(op)?;
         let computes = match ty {
             ScalarType::F32 | ScalarType::F64 => kind == AtomicOp::Add,
             ScalarType::F16 | ScalarType::Bf16 | ScalarType::F16x2 | ScalarType::Bf16x2 => {
@@ -360,4 +345,22 @@ pub(super) fn simple(ty: ScalarType, elements: &[RegisterSlot]) -> Simple {
         (8, [_, _]) if all(2) => Simple::TwoEights,
         _ => Simple::No,
     }
+}
+
+/// The operation that the modifiers of `atom`, `red`, `redux` and the bulk reductions name.
+pub(super) fn atomic_operation(op: &Op) -> Result<AtomicOp, Refusal> {
+    let table = [
+        (Modifier::Add, AtomicOp::Add),
+        (Modifier::Min, AtomicOp::Min),
+        (Modifier::Max, AtomicOp::Max),
+        (Modifier::Inc, AtomicOp::Inc),
+        (Modifier::Dec, AtomicOp::Dec),
+        (Modifier::And, AtomicOp::And),
+        (Modifier::Or, AtomicOp::Or),
+        (Modifier::Xor, AtomicOp::Xor),
+        (Modifier::Exch, AtomicOp::Exch),
+        (Modifier::Cas, AtomicOp::Cas),
+    ];
+    let found = table.into_iter().find(|&(modifier, _)| op.has(modifier));
+    found.map(|(_, operation)| operation).ok_or_else(|| format!("`{op}`"))
 }

@@ -2,6 +2,7 @@
 
 use ptx_frontend::{MemOrder, Modifier, Modifiers, Op, Opcode, Operand, ScalarType, Scope, StateSpace};
 
+use super::memory::atomic_operation;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
 use crate::lanes::{Operands, Pred, Slot, map_rows};
@@ -101,15 +102,7 @@ impl Decoder<'_> {
                 if ty.is_float() {
                     return Err(format!("`{op}`"));
                 }
-                let kinds = [
-                    (Modifier::Add, AtomicOp::Add),
-                    (Modifier::Min, AtomicOp::Min),
-                    (Modifier::Max, AtomicOp::Max),
-                    (Modifier::And, AtomicOp::And),
-                    (Modifier::Or, AtomicOp::Or),
-                    (Modifier::Xor, AtomicOp::Xor),
-                ];
-                let kind = choose(op, &kinds)?;
+                let kind = atomic_operation(op)?;
                 let &[dst, source, members] = operands else {
                     return Err(format!("`{op}` with these operands"));
                 };
@@ -306,7 +299,10 @@ fn choose<T: Copy>(op: &Op, kinds: &[(Modifier, T)]) -> Result<T, Refusal> {
 
 fn fence(op: &Op) -> Result<Action, Refusal> {
     // Proxy fences order accesses through different proxies; all of the simulator's go through one. They order
-    // nothing between threads.
+    // nothing between threads; tools hear of those that asynchronous operations need.
+    if op.has(Modifier::Proxy) && (op.has(Modifier::Async) || op.has(Modifier::AsyncGeneric)) {
+        return Ok(Action::ProxyFence);
+    }
     if op.has(Modifier::Proxy) || op.has(Modifier::MbarrierInit) {
         return Ok(Action::Fence(MemOrder::Weak, Scope::Sys));
     }

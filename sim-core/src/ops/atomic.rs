@@ -452,7 +452,7 @@ mod tests {
             strong: true,
             order: MemOrder::Relaxed,
             scope: Scope::Gpu,
-            asynchronous: false,
+            asynchronous: crate::code::Asynchronous::No,
             address_rows: 2,
             address: Slot::frame(0),
             offset: 0,

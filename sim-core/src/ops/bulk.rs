@@ -5,11 +5,11 @@ use std::sync::atomic::{Ordering, fence};
 use super::at::{At, Checked, Direction};
 use super::flow::Flow;
 use crate::code::{
-    Access, AccessSpace, Atomic, AtomicOp, BulkCopy, BulkWhat, MapField, RegisterSlot, ReplaceField,
-    TensorDirection, TensorOperands,
+    Access, AccessSpace, Asynchronous, Atomic, AtomicOp, BulkCopy, BulkWhat, Completion, Groups, MapField,
+    RegisterSlot, ReplaceField, TensorDirection, TensorOperands,
 };
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers};
+use crate::lanes::{LaneMask, Registers, Slot};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::{FrameId, Group};
@@ -19,6 +19,7 @@ use crate::observer::Observer;
 use crate::tensor_map::{
     ElementType, Interleave, Mode, RANK, Run, Start, Swizzle, TENSOR_MAP_BYTES, TensorMap, round_to_tf32,
 };
+use crate::tools::Wants;
 
 /// Bytes that go at once where no tool watches.
 const PIECE: u32 = 1024;
@@ -52,6 +53,17 @@ impl One<'_> {
 
     fn at<'a>(&self, access: &'a Access, direction: Direction) -> At<'a> {
         At { access, direction, lanes: self.lanes(), peer: None, position: self.position, frame: self.frame }
+    }
+
+    /// An access of so many bytes through their register, which is part of the copy.
+    fn piece(&self, space: AccessSpace, bytes: u32) -> Access {
+        let asynchronous = if self.copy.once { Asynchronous::No } else { Asynchronous::Issued };
+        Access { asynchronous, ..piece(space, bytes, self.value(bytes)) }
+    }
+
+    /// The register through which so many bytes go.
+    fn value(&self, bytes: u32) -> RegisterSlot {
+        self.copy.values[bytes.ilog2() as usize]
     }
 
     fn fault(&self, kind: FindingKind, text: impl Into<String>) -> Box<Fault> {
@@ -152,6 +164,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         for rank in self.receivers(registers, one) {
             let to = self.of_rank(to, rank);
+            self.tell_of_copy(registers, one, rank);
             match one.copy.reduction {
                 Some(_) => self.reduce(registers, one, from, to, bytes)?,
                 None => self.move_bytes(registers, one, from, to, bytes)?,
@@ -180,6 +193,38 @@ impl<O: Observer> Machine<'_, '_, O> {
         Place { space: AccessSpace::Cluster, address }
     }
 
+    /// The mbarrier of a copy that a rank gets, with the register of its operand.
+    fn barrier_of(
+        &self,
+        registers: &Registers,
+        one: One<'_>,
+        rank: Option<u32>,
+    ) -> Option<(Atomic, Slot, u64)> {
+        let (mut atomic, operand) = one.copy.barrier?;
+        let place = self.of_rank(self.place_of(registers, one, &atomic.access), rank);
+        atomic.access.space = place.space;
+        atomic.access.asynchronous = Asynchronous::Issued;
+        Some((atomic, operand, place.address))
+    }
+
+    /// Tells tools that a copy is issued.
+    fn tell_of_copy(&mut self, registers: &Registers, one: One<'_>, rank: Option<u32>) {
+        if !self.wants(Wants::ASYNCHRONOUS) || one.copy.once {
+            return;
+        }
+        match self.barrier_of(registers, one, rank) {
+            Some((atomic, _, address)) => {
+                let at = one.at(&atomic.access, Direction::Atomic);
+                self.tell_of_issue(at, Completion::Mbarrier, &[address; 32]);
+            }
+            None => {
+                let access = one.piece(AccessSpace::Shared, 16);
+                let at = one.at(&access, Direction::Load);
+                self.tell_of_issue(at, Completion::Groups(Groups::Bulk), &[0; 32]);
+            }
+        }
+    }
+
     /// Tells the mbarrier that so many bytes have come.
     fn complete(
         &mut self,
@@ -188,16 +233,26 @@ impl<O: Observer> Machine<'_, '_, O> {
         bytes: u32,
         rank: Option<u32>,
     ) -> Checked {
-        let Some((mut atomic, operand)) = one.copy.barrier else { return Ok(()) };
-        let barrier = self.of_rank(self.place_of(registers, one, &atomic.access), rank);
-        atomic.access.space = barrier.space;
+        let Some((atomic, operand, address)) = self.barrier_of(registers, one, rank) else { return Ok(()) };
         registers.write(operand, one.lanes(), &[bytes; 32]);
         fence(Ordering::Release);
         let at = one.at(&atomic.access, Direction::Atomic);
         if self.weak().is_some() {
             self.weak_shared(&at, true);
         }
-        self.atomic_at(registers, at, &atomic, &mut [barrier.address; 32])
+        self.atomic_at(registers, at, &atomic, &mut [address; 32])
+    }
+
+    /// Loads so many bytes into their register.
+    fn load_piece(&mut self, registers: &mut Registers, one: One<'_>, from: Place, bytes: u32) -> Checked {
+        let load = one.piece(from.space, bytes);
+        self.move_at(registers, one.at(&load, Direction::Load), &mut [from.address; 32])
+    }
+
+    /// Stores so many bytes from their register.
+    fn store_piece(&mut self, registers: &mut Registers, one: One<'_>, to: Place, bytes: u32) -> Checked {
+        let store = one.piece(to.space, bytes);
+        self.move_at(registers, one.at(&store, Direction::Store), &mut [to.address; 32])
     }
 
     /// Copies bytes, all at once or, where somebody watches or something is wrong, in pieces of up to 16.
@@ -209,20 +264,14 @@ impl<O: Observer> Machine<'_, '_, O> {
         mut to: Place,
         mut bytes: u32,
     ) -> Checked {
-        let mut buffer = [0; PIECE as usize];
         while bytes > 0 {
             let some = bytes.min(PIECE);
-            let buffer = &mut buffer[..some as usize];
-            let moved = !O::ACTIVE && self.read_range(from, buffer) && self.write_range(to, buffer);
-            let some = if moved {
+            let some = if !O::ACTIVE && self.move_range(from, to, some) {
                 some
             } else {
                 let some = 1u32 << (from.address | to.address | 16).trailing_zeros().min(bytes.ilog2());
-                let value = one.copy.values[some.ilog2() as usize];
-                let load = piece(from.space, some, value);
-                self.move_at(registers, one.at(&load, Direction::Load), &mut [from.address; 32])?;
-                let store = piece(to.space, some, value);
-                self.move_at(registers, one.at(&store, Direction::Store), &mut [to.address; 32])?;
+                self.load_piece(registers, one, from, some)?;
+                self.store_piece(registers, one, to, some)?;
                 some
             };
             (from, to) = (from.skip(some), to.skip(some));
@@ -243,14 +292,13 @@ impl<O: Observer> Machine<'_, '_, O> {
         let words = u128::from(pattern) * 0x0001_0001_0001_0001_0001_0001_0001_0001;
         while bytes > 0 {
             let some = 1u32 << (to.address | 16).trailing_zeros().min(bytes.ilog2());
-            let value = one.copy.values[some.ilog2() as usize];
+            let value = one.value(some);
             match value.rows {
                 4 => registers.write(value.slot, one.lanes(), &[words; 32]),
                 2 => registers.write(value.slot, one.lanes(), &[words as u64; 32]),
                 _ => registers.write(value.slot, one.lanes(), &[words as u32; 32]),
             }
-            let store = piece(to.space, some, value);
-            self.move_at(registers, one.at(&store, Direction::Store), &mut [to.address; 32])?;
+            self.store_piece(registers, one, to, some)?;
             to = to.skip(some);
             bytes -= some;
         }
@@ -266,14 +314,12 @@ impl<O: Observer> Machine<'_, '_, O> {
         mut to: Place,
         bytes: u32,
     ) -> Checked {
-        let value = one.copy.values[2];
+        let value = one.value(4);
         for _ in 0..bytes / 4 {
-            let load = piece(from.space, 4, value);
-            self.move_at(registers, one.at(&load, Direction::Load), &mut [from.address; 32])?;
+            self.load_piece(registers, one, from, 4)?;
             let rounded = round_to_tf32(registers.lane::<u32>(value.slot, one.lane));
             registers.write(value.slot, one.lanes(), &[rounded; 32]);
-            let store = piece(to.space, 4, value);
-            self.move_at(registers, one.at(&store, Direction::Store), &mut [to.address; 32])?;
+            self.store_piece(registers, one, to, 4)?;
             (from, to) = (from.skip(4), to.skip(4));
         }
         Ok(())
@@ -311,15 +357,15 @@ impl<O: Observer> Machine<'_, '_, O> {
             let text = format!("a reduction of elements that it does not know ({ty})");
             return Err(one.fault(FindingKind::IllegalInstruction, text));
         };
-        let value = one.copy.values[size.ilog2() as usize];
+        let value = one.value(size);
         for _ in 0..bytes / size {
-            let load = piece(from.space, size, value);
-            self.move_at(registers, one.at(&load, Direction::Load), &mut [from.address; 32])?;
+            self.load_piece(registers, one, from, size)?;
             let access = Access {
                 elements: *elements,
                 strong: true,
                 order: ptx_frontend::MemOrder::Relaxed,
                 scope: ptx_frontend::Scope::Gpu,
+                asynchronous: Asynchronous::Issued,
                 ..Access::weak(to.space, size as u8, RegisterSlot { rows: 0, ..value })
             };
             let keeps_subnormals = ty == ptx_frontend::ScalarType::F32 && !flushes;
@@ -413,6 +459,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         if direction == TensorDirection::Load {
             for rank in self.receivers(registers, one) {
                 let to = self.of_rank(shared, rank);
+                self.tell_of_copy(registers, one, rank);
                 map.runs(start, |run| self.load_run(registers, one, &map, run, to))?;
                 self.complete(registers, one, map.box_bytes(), rank)?;
             }
@@ -428,6 +475,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             return Err(one.fault(FindingKind::IllegalInstruction, text));
         }
         // It writes pieces of 16 bytes: also what lies in one with the last elements of a row.
+        self.tell_of_copy(registers, one, None);
         let mut written = map;
         let size = u64::from(map.element.bytes());
         written.extents[0] = (map.extents[0] * size).next_multiple_of(16) / size;
@@ -494,6 +542,19 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
         }
         Ok(())
+    }
+
+    /// Copies up to [`PIECE`] bytes if all of them may be read and written; false if nothing was done.
+    fn move_range(&mut self, from: Place, to: Place, bytes: u32) -> bool {
+        // The copy of a swizzled box moves 16 bytes at a time: no more than these are cleared for it.
+        if bytes <= 16 {
+            let mut buffer = [0; 16];
+            let buffer = &mut buffer[..bytes as usize];
+            return self.read_range(from, buffer) && self.write_range(to, buffer);
+        }
+        let mut buffer = [0; PIECE as usize];
+        let buffer = &mut buffer[..bytes as usize];
+        self.read_range(from, buffer) && self.write_range(to, buffer)
     }
 
     /// Reads bytes if all of them may be read; false if nothing was done.

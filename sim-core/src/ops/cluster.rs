@@ -62,15 +62,6 @@ impl<O: Observer> Machine<'_, '_, O> {
         Flow::Wait(On::Cluster)
     }
 
-    /// `st.async` and `red.async` are for the blocks of a cluster: without one a device does not know them.
-    pub(crate) fn needs_cluster(&self, active: LaneMask) -> Flow {
-        if self.worker.grid.is_cluster_launch() {
-            return Flow::Next;
-        }
-        let text = "an asynchronous store to shared memory in a launch without clusters";
-        Flow::fault(Fault::new(FindingKind::IllegalInstruction, active, text))
-    }
-
     /// Completes the barrier if every thread of the cluster that has not exited has arrived, and one has.
     pub(crate) fn complete_cluster(&mut self) {
         let come = |cta: &Cta| cta.warps.iter().all(|warp| warp.live() & !warp.cluster_arrived == 0);

@@ -5,7 +5,6 @@ use std::sync::atomic::{Ordering, fence};
 use ptx_frontend::{MemOrder, Scope};
 
 use super::flow::Flow;
-use crate::code::CopyStep;
 use crate::lanes::LaneMask;
 use crate::machine::Machine;
 use crate::machine::warp::Group;
@@ -26,13 +25,6 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         let event = Event::Fence { warp: self.warp_id(), lanes: active, order, scope };
         self.tell(Wants::FENCES, group.frame, &event);
-        Flow::Next
-    }
-
-    /// Asynchronous copies are grouped or waited for; they are done already.
-    pub(crate) fn copy_step(&mut self, group: &Group, active: LaneMask, step: CopyStep) -> Flow {
-        let event = Event::Copies { warp: self.warp_id(), lanes: active, step };
-        self.tell(Wants::COPIES, group.frame, &event);
         Flow::Next
     }
 }

@@ -3,6 +3,7 @@
 
 mod access;
 mod accumulators;
+mod asynchronous;
 mod at;
 mod atomic;
 pub(crate) mod barrier;
@@ -47,8 +48,9 @@ pub(crate) fn keeps_whole(action: &Action) -> bool {
         Action::Copy(_)
             | Action::BulkCopy(_)
             | Action::ReplaceField(_)
-            | Action::NeedsCluster
-            | Action::Copies(_)
+            | Action::IssueStore(_)
+            | Action::Groups(..)
+            | Action::ProxyFence
             | Action::Texture(_)
             | Action::Fence(..)
             | Action::ActiveMask(_)
@@ -96,7 +98,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             Action::Copy(index) => self.operate_copy(registers, group, active, *index),
             Action::BulkCopy(index) => self.bulk_copy(registers, group, active, *index),
             Action::ReplaceField(index) => self.replace_field(registers, group, active, *index),
-            Action::Copies(step) => self.copy_step(group, active, *step),
+            Action::Groups(groups, step) => self.group_step(group, active, *groups, *step),
+            Action::ProxyFence => self.proxy_fence(group, active),
             Action::Fence(order, scope) => self.fence(group, active, *order, *scope),
             Action::Matrix(index) => match self.matrix(registers, group, active, *index) {
                 Ok(true) => self.spent(group, HEAVY),
@@ -160,7 +163,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 write_uniform(registers, *to, active, value);
                 Flow::Next
             }
-            Action::NeedsCluster => self.needs_cluster(active),
+            Action::IssueStore(barrier) => self.issue_store(registers, group, active, barrier),
             Action::Sleep => self.sleep(group),
             Action::Trap => self.trap(active),
             Action::Breakpoint => self.breakpoint(active),

@@ -7,6 +7,7 @@ use ptx_frontend::{MemOrder, Scope};
 use super::at::{At, Checked, Direction};
 use super::flow::Flow;
 use super::masks::each_lane;
+use crate::code::Asynchronous;
 use crate::code::{
     Access, AccessSpace, HandleType, Query, RegisterSlot, ResultType, Sample, SampleLod, Simple, SlotList,
     TextureOp, TextureOpKind,
@@ -287,7 +288,7 @@ pub(super) const fn texel_access(channel: u8, channels: u32) -> Access {
         strong: false,
         order: MemOrder::Weak,
         scope: Scope::Sys,
-        asynchronous: false,
+        asynchronous: Asynchronous::No,
         address_rows: 0,
         address: Slot::frame(0),
         offset: 0,

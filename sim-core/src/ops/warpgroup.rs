@@ -6,11 +6,17 @@
 //! change. The operation as a whole is complete when all four have issued it; `wgmma.wait_group` waits for that, so
 //! that a single warp may tell others that shared memory is free again.
 
-use super::at::Checked;
+use std::cell::RefCell;
+
+use super::at;
+use super::at::{At, Checked, Direction};
 use super::flow::{Flow, On};
-use crate::code::{RegisterSlot, WarpgroupStep};
+use crate::code::{
+    Access, AccessSpace, Asynchronous, Completion, GroupStep, Groups, RegisterSlot, WarpgroupStep,
+};
+use crate::event::{self, Memory};
 use crate::finding::{Finding, FindingKind};
-use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
+use crate::lanes::{FULL, LaneMask, Registers, Slot, WARP_SIZE};
 use crate::machine::Machine;
 use crate::machine::cta::Cta;
 use crate::machine::fault::{Fault, place};
@@ -20,6 +26,7 @@ use crate::machine::worker::HEAVY;
 use crate::matrix::panel::{COLUMNS, Panel};
 use crate::matrix::warpgroup::{CHUNK, Descriptor, Operand, Rows, Shape, Warpgroup};
 use crate::observer::Observer;
+use crate::tools::Wants;
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// An instruction of a warpgroup that a group reaches with these lanes active.
@@ -53,7 +60,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             WarpgroupStep::Commit => {
                 let issued = self.issued();
                 self.warp_mut().pending.commit(issued);
-                Flow::Next
+                self.group_step(group, active, Groups::Warpgroup, GroupStep::Commit)
             }
             WarpgroupStep::Wait(most) => {
                 let done = self.warp().pending.up_to(most);
@@ -61,7 +68,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     return Flow::Wait(On::Warpgroup);
                 }
                 self.warp_mut().pending.finish(most, done);
-                Flow::Next
+                self.group_step(group, active, Groups::Warpgroup, GroupStep::Wait(most))
             }
             WarpgroupStep::Registers(count, more) => {
                 self.set_registers(group, active, count, more);
@@ -109,7 +116,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             descriptors[0] = self.descriptor(registers, group, active, a, "A");
         }
         descriptors[1] = self.descriptor(registers, group, active, shape.b, "B");
-        self.multiply_rows(registers, op, descriptors, active)?;
+        let touched = self.multiply_rows(registers, op, descriptors, active)?;
+        self.tell_of_reads(group, active, &touched);
         let operation = Issued { position: group.position, descriptors };
         let before = self.cta.warpgroups[team].complete();
         let other = self.cta.warpgroups[team].issue(rank, operation);
@@ -165,14 +173,32 @@ impl<O: Observer> Machine<'_, '_, O> {
         lanes[0]
     }
 
-    /// The warp's 16 rows of the product.
+    /// Tells tools of what an operation reads of shared memory: the warp's rows of A and, once for the four warps, B.
+    fn tell_of_reads(&mut self, group: &Group, active: LaneMask, chunks: &[u32]) {
+        if chunks.is_empty() {
+            return;
+        }
+        let value = RegisterSlot { slot: Slot::frame(0), rows: 4 };
+        let access =
+            Access { asynchronous: Asynchronous::Issued, ..Access::weak(AccessSpace::Shared, 16, value) };
+        let whole = at(&access, Direction::Load, group, active);
+        self.tell_of_issue(whole, Completion::Groups(Groups::Warpgroup), &[0; 32]);
+        for chunks in chunks.chunks(WARP_SIZE) {
+            let addresses = std::array::from_fn(|lane| chunks.get(lane).map_or(0, |&chunk| chunk.into()));
+            let lanes = FULL >> (WARP_SIZE - chunks.len());
+            self.observe(Memory::Shared, At { lanes, ..whole }, &addresses, event::Shape::Any);
+        }
+    }
+
+    /// The warp's 16 rows of the product. Gives the chunks of shared memory that were read, if somebody wants to hear.
     fn multiply_rows(
         &mut self,
         registers: &mut Registers,
         op: &Warpgroup,
         descriptors: [u64; 2],
         active: LaneMask,
-    ) -> Checked {
+    ) -> Checked<Vec<u32>> {
+        let heard = self.wants(Wants::ACCESSES);
         let code = self.worker.grid.code;
         let shape = &op.shape;
         let panel = self.worker.panel.get_or_insert_with(Panel::new);
@@ -182,7 +208,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 .note(format!("the descriptor of {name} is {:#018x}", descriptors[at]));
             Box::new(fault)
         };
-        let shared = Shared { cta: self.cta, first: code.shared.first };
+        let touched = heard.then(RefCell::default);
+        let mut shared = Shared { cta: self.cta, first: code.shared.first, touched: touched.as_ref() };
         match shape.a {
             Rows::Registers(list) => {
                 for (word, slot) in panel.a.iter_mut().zip(&code.slots[list.start as usize..]) {
@@ -204,6 +231,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         let slots = &code.slots[shape.d.start as usize..][..shape.d.len as usize];
         let per_block = slots.len() * COLUMNS / usize::from(shape.n).max(1);
         let descriptor = Descriptor::new(descriptors[1]);
+        if !self.index.is_multiple_of(WARPS) {
+            shared.touched = None;
+        }
         for (block, slots) in slots.chunks_exact(per_block.max(1)).enumerate() {
             shared.columns(descriptor, shape, block as u32, panel).map_err(|at| fault("B", 1, at))?;
             take_accumulators(registers, slots, kept, panel);
@@ -215,7 +245,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
             }
         }
-        Ok(())
+        Ok(touched.map_or_else(Vec::new, RefCell::into_inner))
     }
 
     /// `setmaxnreg`: wrong use is a finding; registers are not what limits a simulator.
@@ -247,6 +277,8 @@ struct Shared<'a> {
     cta: &'a Cta,
     /// The first byte that a program may use.
     first: u32,
+    /// The chunks that were read, if somebody wants to know.
+    touched: Option<&'a RefCell<Vec<u32>>>,
 }
 
 impl Shared<'_> {
@@ -255,6 +287,9 @@ impl Shared<'_> {
         let bytes: Option<&[u8; CHUNK as usize]> =
             self.cta.shared.bytes().get(address as usize..).and_then(|rest| rest.first_chunk());
         let bytes = bytes.filter(|_| address >= self.first).ok_or(address)?;
+        if let Some(touched) = self.touched {
+            touched.borrow_mut().push(address);
+        }
         let (words, _) = bytes.as_chunks::<4>();
         Ok([words[0], words[1], words[2], words[3]].map(u32::from_le_bytes))
     }

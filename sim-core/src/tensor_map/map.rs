@@ -230,6 +230,8 @@ impl TensorMap {
             Mode::Tiled { extents } => std::array::from_fn(|at| match at {
                 // The innermost dimension has no steps (ISA 5.5.3.2).
                 0 => extents[0],
+                // `tensormap.replace` may have made the rank less than the box had.
+                _ if at >= self.rank as usize => 1,
                 _ => extents[at].div_ceil(self.steps[at].max(1)),
             }),
             Mode::Im2col { channels, pixels, .. } => [channels, pixels, 1, 1, 1],

@@ -4,8 +4,7 @@ use std::ops::BitOr;
 
 use isa::{MemOrder, Scope};
 
-use crate::code::CopyStep;
-use crate::event::{AccessKind, Memory, WarpAccess};
+use crate::event::{AccessKind, Completion, GroupStep, Groups, Memory, WarpAccess};
 use crate::lanes::LaneMask;
 use crate::numerics::mbarrier::MbarrierOp;
 
@@ -111,15 +110,38 @@ pub enum Event<'a> {
         /// Position of the instruction.
         position: u32,
     },
-    /// Lanes of a warp group their asynchronous copies or wait for them. The copies are told as accesses
-    /// ([`WarpAccess::asynchronous`]).
-    Copies {
+    /// Lanes of a warp issue an asynchronous operation each, or the warp one. What it accesses follows at once, told as
+    /// [`Asynchronous::Issued`](crate::Asynchronous); if an mbarrier says that it is complete, the last of these is the
+    /// operation that counts its bytes there.
+    Issued {
         /// The warp.
         warp: WarpId,
         /// Those that take part.
         lanes: LaneMask,
+        /// What says that it is complete.
+        completion: Completion,
+        /// Linear index of the block whose mbarrier that is.
+        home: u64,
+        /// Where the mbarrier is, by lane: offsets into the block's shared memory.
+        addresses: &'a [u64; 32],
+    },
+    /// Lanes of a warp group the operations that they have issued, or wait for them.
+    Grouped {
+        /// The warp.
+        warp: WarpId,
+        /// Those that take part.
+        lanes: LaneMask,
+        /// Which.
+        groups: Groups,
         /// What they do.
-        step: CopyStep,
+        step: GroupStep,
+    },
+    /// Lanes of a warp order their accesses with those of asynchronous operations (`fence.proxy.async`).
+    ProxyFence {
+        /// The warp.
+        warp: WarpId,
+        /// Those that take part.
+        lanes: LaneMask,
     },
     /// Lanes of a warp execute `fence` or `membar`.
     Fence {
@@ -228,8 +250,8 @@ impl Wants {
     pub const RANGES: Wants = Wants(1 << 2);
     /// [`Event::Mbarrier`].
     pub const MBARRIERS: Wants = Wants(1 << 3);
-    /// [`Event::Copies`].
-    pub const COPIES: Wants = Wants(1 << 4);
+    /// [`Event::Issued`], [`Event::Grouped`], [`Event::ProxyFence`].
+    pub const ASYNCHRONOUS: Wants = Wants(1 << 4);
     /// [`Event::Fence`].
     pub const FENCES: Wants = Wants(1 << 5);
     /// [`Event::WarpSynchronized`].

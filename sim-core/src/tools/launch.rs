@@ -19,6 +19,8 @@ pub struct LaunchShape {
     pub seed: u64,
     /// Instructions of the kernel and of what it calls: positions are below.
     pub instructions: u32,
+    /// Whether some of them issue operations of the asynchronous proxy: bulk copies, `st.async`, `wgmma`.
+    pub asynchronous: bool,
 }
 
 /// A launch that is over, for a tool that says what it found.

@@ -110,7 +110,7 @@ mod tests {
             element: bytes,
             order: MemOrder::Weak,
             scope: Scope::Sys,
-            asynchronous: false,
+            asynchronous: crate::event::Asynchronous::No,
             writing: lanes,
             position: 0,
             home: 0,
