@@ -29,6 +29,10 @@ byte buffer, dynamic shared memory cut into arrays of different types."
 an allocation failed and its result was not checked."
     UseAfterFree "A thread accessed memory that had been freed before, by the host or by `free` in \
 a kernel."
+    PeerAccess "A thread accessed memory of another device that its own device may not access. Plain device memory \
+        is reachable after `cudaDeviceEnablePeerAccess(owner)` (`cuCtxEnablePeerAccess`) was called for the accessing device; \
+        memory of a pool after `cudaMemPoolSetAccess`, mapped memory after `cuMemSetAccess` for it. Access is enabled in one \
+        direction at a time. Copies need none of this. A device reports an illegal address."
     DoubleFree "`free` was called for memory that had been freed before."
     InvalidFree "`free` was called with an address that `malloc` did not return in a kernel. Memory \
 that the host allocated can only be freed by the host."

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use runtime::virtual_memory::Physical;
 use runtime::{
     Array, Context, Event, ExecGraph, Function, Graph, GreenContext, Kernel, Library, MipmappedArray, Module,
-    Pool, Result, Status, Stream,
+    Pool, Result, Status, Stream, SurfaceReference, TextureReference,
 };
 use rustc_hash::FxHashMap;
 
@@ -38,10 +38,13 @@ kinds! {
     Arc<Graph>, INVALID_VALUE;
     Arc<ExecGraph>, INVALID_VALUE;
     NodeRef, INVALID_VALUE;
+    crate::driver::several::Notification, INVALID_VALUE;
     Arc<Pool>, INVALID_VALUE;
     Arc<Array>, INVALID_HANDLE;
     Arc<MipmappedArray>, INVALID_HANDLE;
     Arc<Physical>, INVALID_VALUE;
+    Arc<TextureReference>, INVALID_HANDLE;
+    Arc<SurfaceReference>, INVALID_HANDLE;
 }
 
 /// A node: its graph and its number.

@@ -1,6 +1,6 @@
 //! The program's address space, for the runtime.
 
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
@@ -22,6 +22,9 @@ fn unmap(address: u64, bytes: u64) {
     // SAFETY: the callers mapped them, and nobody uses them.
     unsafe { libc::munmap(address as *mut c_void, bytes as usize) };
 }
+
+/// What files of device memory are called, before the device's number.
+const NAME: &str = "warpgrind-device-";
 
 impl Pages for Program {
     fn map(&self, bytes: u64) -> Result<u64> {
@@ -64,9 +67,11 @@ impl Pages for Program {
         unmap(address, bytes);
     }
 
-    fn file(&self, bytes: u64) -> Result<File> {
+    fn file(&self, bytes: u64, device: usize) -> Result<File> {
+        // The name goes with the descriptor, to whatever process.
+        let name = CString::new(format!("{NAME}{device}")).map_err(|_| Status::UNKNOWN)?;
         // SAFETY: the name is a string; the result is a file or an error.
-        let descriptor = unsafe { libc::memfd_create(c"warpgrind".as_ptr(), libc::MFD_CLOEXEC) };
+        let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
         if descriptor < 0 {
             return Err(Status::OUT_OF_MEMORY);
         }
@@ -74,6 +79,12 @@ impl Pages for Program {
         let file = unsafe { File::from_raw_fd(descriptor) };
         file.set_len(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
         Ok(file)
+    }
+
+    fn device_of(&self, file: &File) -> Option<usize> {
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+        let name = path.to_str()?.strip_prefix("/memfd:")?.strip_prefix(NAME)?;
+        name.split(' ').next()?.parse().ok()
     }
 
     fn put_behind(&self, address: u64, bytes: u64, file: Option<&File>) -> Result {

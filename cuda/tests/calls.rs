@@ -137,19 +137,25 @@ const ALWAYS_GOOD: &[&str] = &[
     "cudaThreadSynchronize",
 ];
 
-/// Functions that always say no: of arrays with planes or sparse ones, texture references, functions for host and
-/// device, peers, Windows, the profiler that CUDA 12.0 took away, and NVIDIA's proof.
+/// Functions that always say no: of arrays with planes or sparse ones, functions for host and device, Windows, the
+/// profiler that CUDA 12.0 took away, and NVIDIA's proof. What another process gave is opened in `programs/h200x2`.
 const NEVER_GOOD: &[&str] = &[
     "cuArrayGetMemoryRequirements",
     "cuArrayGetPlane",
     "cuArrayGetSparseProperties",
-    "cuCtxDisablePeerAccess",
-    "cuCtxEnablePeerAccess",
     "cuDeviceGetLuid",
     "cuGetExportTable",
     "cuLibraryGetUnifiedFunction",
-    "cuModuleGetSurfRef",
-    "cuModuleGetTexRef",
+    "cuIpcCloseMemHandle",
+    "cuIpcOpenEventHandle",
+    "cuIpcOpenMemHandle",
+    "cuIpcOpenMemHandle_v2",
+    "cuMemPoolImportPointer",
+    "cudaIpcCloseMemHandle",
+    "cudaIpcOpenEventHandle",
+    "cudaIpcOpenMemHandle",
+    "cudaLaunchCooperativeKernelMultiDevice",
+    "cudaMemPoolImportPointer",
     "cuProfilerInitialize",
     "cuMipmappedArrayGetMemoryRequirements",
     "cuMipmappedArrayGetSparseProperties",
@@ -158,8 +164,6 @@ const NEVER_GOOD: &[&str] = &[
     "cudaArrayGetMemoryRequirements",
     "cudaArrayGetPlane",
     "cudaArrayGetSparseProperties",
-    "cudaDeviceDisablePeerAccess",
-    "cudaDeviceEnablePeerAccess",
     "cudaLibraryGetUnifiedFunction",
 ];
 

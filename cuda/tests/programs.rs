@@ -72,6 +72,11 @@ fn compile(
 
 /// Runs a program with the libraries in place of NVIDIA's.
 fn run(program: &Path, scratch: &Path, arguments: &[&str]) -> Output {
+    prepare(program, scratch).args(arguments).output().expect("the program runs")
+}
+
+/// A program that finds the libraries in place of NVIDIA's.
+fn prepare(program: &Path, scratch: &Path) -> Command {
     let lib = scratch.join("lib");
     if std::fs::create_dir(&lib).is_ok() {
         for (name, file) in [
@@ -82,7 +87,9 @@ fn run(program: &Path, scratch: &Path, arguments: &[&str]) -> Output {
             std::os::unix::fs::symlink(folder().join(file), lib.join(name)).expect("a link");
         }
     }
-    Command::new(program).args(arguments).env("LD_LIBRARY_PATH", lib).output().expect("the program runs")
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", lib);
+    command
 }
 
 #[test]
@@ -184,6 +191,35 @@ fn what_cannot_be_done_is_said_by_name() {
 /// Programs of which kernels launch or are launched in ways that only sm_90 has.
 const LAUNCHES: &[&str] =
     &["conditional", "device_graphs", "launch_errors", "launch_streams", "launches", "programmatic"];
+
+/// Programs for two devices print what their calls gave; beside each is what it printed on two H200 of one host (driver
+/// 580.159, CUDA 13.0).
+#[test]
+fn programs_on_two_devices_print_what_they_print_on_two_h200() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/h200x2");
+    let driver = support::folder().join("libwarpgrind_cuda.so");
+    let driver = driver.to_str().expect("a path in UTF-8");
+    for name in TWO_DEVICES {
+        let source = format!("h200x2/{name}.cu");
+        let options =
+            ["-gencode", "arch=compute_90,code=compute_90", "-w", "--cudadevrt", "none", "-Xlinker", driver];
+        let Some(program) = compile(name, &[&source], &options, scratch.path()) else { return };
+        let mut command = prepare(&program.expect("nvcc succeeds"), scratch.path());
+        let output = command.env("WARPGRIND_DEVICES", "2").output().expect("the program runs");
+        let expected = std::fs::read_to_string(folder.join(name).with_extension("txt")).expect("a recording");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{name}: {error}");
+        assert!(!error.contains("internal error"), "{name}: {error}");
+        if *name == "peers" {
+            assert!(error.contains("to which device 0 has no peer access"), "{error}");
+        }
+    }
+}
+
+/// The programs for two devices.
+const TWO_DEVICES: &[&str] =
+    &["peers", "streams", "memory", "processes", "together", "contexts", "references", "questions"];
 
 /// Programs in the styles of samples and benchmarks print hashes of what they computed; beside each is what it printed
 /// on an H200 (driver 580.159, CUDA 13.0).

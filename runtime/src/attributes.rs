@@ -13,9 +13,11 @@ enum Value {
     Of(fn(&DeviceConfig) -> u32),
     /// One more than the device's number.
     Bus,
+    /// The device's number.
+    Number,
 }
 
-use Value::{Bus, Fixed, Of};
+use Value::{Bus, Fixed, Number, Of};
 
 /// All attributes, in the order of their numbers, from 1 on.
 const TABLE: [(i32, Value); 147] = [
@@ -103,7 +105,7 @@ const TABLE: [(i32, Value); 147] = [
     (a::MAX_REGISTERS_PER_MULTIPROCESSOR, Of(|d| d.registers_per_multiprocessor)),
     (a::MANAGED_MEMORY, Fixed(1)),
     (a::MULTI_GPU_BOARD, Fixed(0)),
-    (a::MULTI_GPU_BOARD_GROUP_ID, Fixed(0)),
+    (a::MULTI_GPU_BOARD_GROUP_ID, Number),
     (a::HOST_NATIVE_ATOMIC_SUPPORTED, Fixed(0)),
     (a::SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, Fixed(2)),
     (a::PAGEABLE_MEMORY_ACCESS, Fixed(0)),
@@ -114,7 +116,7 @@ const TABLE: [(i32, Value); 147] = [
     (a::CAN_USE_64_BIT_STREAM_MEM_OPS_V1, Fixed(0)),
     (a::CAN_USE_STREAM_WAIT_VALUE_NOR_V1, Fixed(0)),
     (a::COOPERATIVE_LAUNCH, Fixed(1)),
-    (a::COOPERATIVE_MULTI_DEVICE_LAUNCH, Fixed(0)),
+    (a::COOPERATIVE_MULTI_DEVICE_LAUNCH, Fixed(1)),
     (a::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, Of(|d| d.shared_per_block)),
     (a::CAN_FLUSH_REMOTE_WRITES, Fixed(0)),
     (a::HOST_REGISTER_SUPPORTED, Fixed(1)),
@@ -138,13 +140,14 @@ const TABLE: [(i32, Value); 147] = [
     (a::GPU_DIRECT_RDMA_SUPPORTED, Fixed(0)),
     (a::GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, Fixed(0)),
     (a::GPU_DIRECT_RDMA_WRITES_ORDERING, Fixed(0)),
-    (a::MEMPOOL_SUPPORTED_HANDLE_TYPES, Fixed(0)),
+    // File descriptors.
+    (a::MEMPOOL_SUPPORTED_HANDLE_TYPES, Fixed(1)),
     (a::CLUSTER_LAUNCH, Fixed(1)),
     (a::DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED, Fixed(0)),
     (a::CAN_USE_64_BIT_STREAM_MEM_OPS, Fixed(1)),
     (a::CAN_USE_STREAM_WAIT_VALUE_NOR, Fixed(1)),
     (a::DMA_BUF_SUPPORTED, Fixed(0)),
-    (a::IPC_EVENT_SUPPORTED, Fixed(0)),
+    (a::IPC_EVENT_SUPPORTED, Fixed(1)),
     (a::MEM_SYNC_DOMAIN_COUNT, Fixed(4)),
     (a::TENSOR_MAP_ACCESS_SUPPORTED, Fixed(1)),
     (a::HANDLE_TYPE_FABRIC_SUPPORTED, Fixed(0)),
@@ -180,6 +183,7 @@ pub fn attribute(config: &DeviceConfig, index: usize, number: i32) -> Result<i32
         Fixed(value) => *value,
         Of(value) => cut(value(config)),
         Bus => cut(index as u32 + 1),
+        Number => cut(index as u32),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Contexts: what owns streams, memory and modules, and what a fault ends.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -21,6 +21,7 @@ use crate::host::{Host, Launched, Launching, Picked};
 use crate::library::Library;
 use crate::memory::{Allocation, Kind};
 use crate::operation::{Compare, KernelCall, Operation};
+use crate::process::wait_for;
 use crate::stream::{Event, EventState, Stream, StreamKind};
 use crate::{fresh_id, lock};
 
@@ -62,6 +63,9 @@ pub struct Context {
     pub(crate) libraries: Mutex<HashMap<u64, Weak<Library>>>,
     /// The green context that it is.
     pub(crate) green: OnceLock<Weak<GreenContext>>,
+    /// The contexts whose memory kernels of this one may access, and those that may access this one's.
+    pub(crate) peers: Mutex<BTreeSet<u64>>,
+    pub(crate) accessors: Mutex<Vec<Weak<Context>>>,
     /// What a fault left; 0 is none.
     fault: AtomicU32,
     /// A launch came to an instruction that is not supported, and nobody was told yet.
@@ -112,6 +116,8 @@ impl Context {
             legacy: Stream::new(weak.clone(), StreamKind::Legacy, 0),
             libraries: Mutex::default(),
             green: OnceLock::new(),
+            peers: Mutex::default(),
+            accessors: Mutex::default(),
             fault: AtomicU32::new(0),
             refused: AtomicBool::new(false),
             destroyed: AtomicBool::new(false),
@@ -155,6 +161,12 @@ impl Context {
         self.device.set_fault(status);
         // The first one stays.
         let _ = self.fault.compare_exchange(0, status.0, SeqCst, SeqCst);
+        // The other devices of the process are lost as well.
+        for other in self.device.all_contexts().iter().filter(|other| other.device.index != self.device.index)
+        {
+            other.device.set_fault(status);
+            let _ = other.fault.compare_exchange(0, status.0, SeqCst, SeqCst);
+        }
     }
 
     /// Whether it was destroyed.
@@ -259,10 +271,21 @@ impl Context {
         let by = match operation {
             Operation::Wait(event) => {
                 after.extend(event.op()?);
+                if let Some(records) = &event.shared {
+                    let (context, records, number) = (self.clone(), records.clone(), records.last());
+                    let wait = move || wait_for(&*records, number, || context.is_over());
+                    let task: Task = Box::new(wait);
+                    return Ok(engine.submit(lane, priority, after, Some((task, RunBy::OwnThread))));
+                }
                 return Ok(engine.submit(lane, priority, after, None));
             }
             Operation::Record(event) => {
-                let op = engine.submit(lane, priority, after, None);
+                let reach = event.shared.clone().map(|records| {
+                    let number = records.ask();
+                    let task: Task = Box::new(move || records.reach(number));
+                    (task, RunBy::Any)
+                });
+                let op = engine.submit(lane, priority, after, reach);
                 *lock(&event.state) = EventState::Recorded(op.clone());
                 return Ok(op);
             }
@@ -470,6 +493,7 @@ impl Context {
     /// host, for the caller to give back.
     pub fn destroy(&self) -> Vec<Allocation> {
         self.drain();
+        self.leave_peers();
         self.destroyed.store(true, SeqCst);
         let gone = self.device.memory.remove_context(self.id);
         for allocation in &gone {
@@ -534,29 +558,24 @@ impl Context {
         if bytes == 0 {
             return Err(Status::INVALID_VALUE);
         }
-        let number = self.device.count_allocation();
-        let base = self.device.simulator.alloc(bytes, &format!("{what} #{number}")).inspect_err(|error| {
-            if let sim_core::Error::HostMemory { .. } = error {
-                self.host().warn(&error.to_string());
-            }
-        })?;
-        self.device.compare_with_host();
+        let base = self.device.allocate(bytes, what)?;
         let context = self.id;
-        self.device.memory.insert(Allocation { base, size: bytes, kind, context, flags: 0, id: fresh_id() });
+        self.add_memory(Allocation { base, size: bytes, kind, context, flags: 0, id: fresh_id() });
         Ok(base)
     }
 
-    /// Frees device memory after waiting for all streams, as `cuMemFree` does. Memory of the host is
+    /// Frees memory of any device after waiting for that device, as `cuMemFree` does. Memory of the host is
     /// returned for the caller to give back.
     ///
     /// # Errors
     /// `INVALID_VALUE` if no such allocation starts there.
     pub fn free(&self, base: u64, wanted: impl Fn(&Allocation) -> bool) -> Result<Allocation> {
-        let found = self.device.memory.find(base).filter(|a| a.base == base && wanted(a));
+        let device = self.device.owner(base).ok_or(Status::INVALID_VALUE)?;
+        let found = device.memory.find(base).filter(|a| a.base == base && wanted(a));
         found.ok_or(Status::INVALID_VALUE)?;
-        self.device.drain();
-        let allocation = self.device.memory.remove(base, wanted).ok_or(Status::INVALID_VALUE)?;
-        self.device.simulator.free(base)?;
+        device.drain();
+        let allocation = device.memory.remove(base, wanted).ok_or(Status::INVALID_VALUE)?;
+        device.simulator.free(base)?;
         if allocation.kind.is_host() {
             self.hide(base);
         }
@@ -570,7 +589,7 @@ impl Context {
     }
 
     /// Takes memory of the host from the other devices.
-    fn hide(&self, base: u64) {
+    pub(crate) fn hide(&self, base: u64) {
         for other in self.device.all().iter().skip(1) {
             if other.memory.remove(base, |found| found.kind.is_host()).is_some() {
                 other.drain();
@@ -597,22 +616,28 @@ impl Context {
         if self.check().is_err() {
             return;
         }
+        // A node of a graph with kernels of several devices.
+        if let Operation::Kernel(call) = operation
+            && let Some(own) = call.function.module.context.upgrade().filter(|own| own.id != self.id)
+        {
+            return own.perform(operation, run);
+        }
         self.device.forget_unmapped();
-        let simulator = &self.device.simulator;
+        let at = |address: u64| self.device.at(address);
         let result = match operation {
             Operation::Kernel(call) => self.launch(call, run),
             Operation::Conditional(conditional) => self.run_conditional(conditional, run),
             Operation::Copy(copy) => copy.execute(&self.device, self.host()),
-            Operation::Fill(fill) => fill.execute(simulator),
+            Operation::Fill(fill) => fill.execute(&at(fill.to).simulator),
             Operation::Host { function, argument } => {
                 self.host().call(*function, *argument);
                 Ok(())
             }
-            Operation::Free(base) => simulator.free(*base).map_err(Status::from),
-            Operation::Allocate(memory) => memory.place(&self.device),
+            Operation::Free(base) => at(*base).simulator.free(*base).map_err(Status::from),
+            Operation::Allocate(memory) => memory.place(&at(memory.base())),
             Operation::WriteValue { address, value, bytes } => {
                 let value = value.to_le_bytes();
-                simulator.write(*address, &value[..*bytes as usize]).map_err(Status::from)
+                at(*address).simulator.write(*address, &value[..*bytes as usize]).map_err(Status::from)
             }
             Operation::Batch(list) => {
                 list.iter().for_each(|operation| self.execute(operation, run));
@@ -697,9 +722,10 @@ impl Context {
 
     fn wait_value(&self, address: u64, value: u64, bytes: u32, compare: Compare) -> Result {
         let mask = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
+        let device = self.device.at(address);
         loop {
             let mut word = [0; 8];
-            self.device.simulator.read(address, &mut word[..bytes as usize])?;
+            device.simulator.read(address, &mut word[..bytes as usize])?;
             let found = u64::from_le_bytes(word);
             let difference = found.wrapping_sub(value);
             let met = match compare {

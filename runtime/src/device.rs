@@ -62,6 +62,8 @@ impl Runtime {
         let devices: Vec<Arc<Device>> = (0..count).map(device).collect();
         for device in &devices {
             let _ = device.all.set(devices.iter().map(Arc::downgrade).collect());
+            let asked = Arc::downgrade(device);
+            device.simulator.set_elsewhere(move |address| asked.upgrade()?.explain_elsewhere(address));
         }
         Runtime { devices, pools, addresses: AddressSpace::new(host) }
     }
@@ -139,6 +141,12 @@ impl Device {
             return Some(self.clone());
         }
         self.all().into_iter().find(|device| device.memory.find(address).is_some())
+    }
+
+    /// Contexts in use of all devices.
+    pub fn all_contexts(&self) -> Vec<Arc<Context>> {
+        let devices = self.all.get().into_iter().flatten().filter_map(Weak::upgrade);
+        devices.flat_map(|device| device.contexts()).collect()
     }
 
     /// Contexts that are in use.
@@ -271,7 +279,18 @@ impl Device {
         }
     }
 
-    pub(crate) fn count_allocation(&self) -> u64 {
-        self.allocations.fetch_add(1, SeqCst) + 1
+    /// Allocates memory that kernels of this device see; the table of allocations does not know it yet.
+    ///
+    /// # Errors
+    /// `OUT_OF_MEMORY`.
+    pub(crate) fn allocate(&self, bytes: u64, what: &str) -> Result<u64> {
+        let number = self.allocations.fetch_add(1, SeqCst) + 1;
+        let base = self.simulator.alloc(bytes, &format!("{what} #{number}")).inspect_err(|error| {
+            if let sim_core::Error::HostMemory { .. } = error {
+                self.host.warn(&error.to_string());
+            }
+        })?;
+        self.compare_with_host();
+        Ok(base)
     }
 }

@@ -37,7 +37,10 @@ mod module;
 mod occupancy;
 mod operation;
 mod pages;
+mod peer;
 mod pool;
+mod process;
+mod reference;
 mod stream;
 pub mod texture;
 pub mod virtual_memory;
@@ -61,6 +64,8 @@ pub use occupancy::{
 pub use operation::{Callback, Compare, KernelCall, Operation, PlacedMemory};
 pub use pages::Pages;
 pub use pool::{Pool, PoolAttribute, PoolPlace, Pools, Reuse};
+pub use process::SharedRecords;
+pub use reference::{SurfaceReference, TextureReference};
 pub use stream::{Capture, CaptureMode, Event, Stream, StreamKind, refuse_unsafe, set_thread_mode};
 
 use std::sync::atomic::{AtomicU64, Ordering};

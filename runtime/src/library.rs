@@ -4,10 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use cuda_abi::{Result, Status};
+use ptx_frontend::VarId;
 
 use crate::context::Context;
 use crate::module::{Function, Linked, Module};
 use crate::{fresh_id, lock};
+
+/// Variables and their addresses.
+type Placed = Vec<(VarId, u64)>;
 
 /// A library.
 #[derive(Debug)]
@@ -19,6 +23,8 @@ pub struct Library {
     most_registers: Option<u32>,
     /// By context.
     modules: Mutex<HashMap<u64, Arc<Module>>>,
+    /// Managed variables, which all contexts share, and the context that has them.
+    managed: Mutex<Option<(u64, Placed)>>,
     kernels: Mutex<HashMap<String, Arc<Kernel>>>,
 }
 
@@ -37,7 +43,8 @@ impl Library {
     /// A library of checked code, whose kernels get at most so many registers.
     pub fn new(linked: Linked, most_registers: Option<u32>) -> Arc<Library> {
         let (modules, kernels) = (Mutex::default(), Mutex::default());
-        Arc::new(Library { id: fresh_id(), linked, most_registers, modules, kernels })
+        let managed = Mutex::default();
+        Arc::new(Library { id: fresh_id(), linked, most_registers, modules, managed, kernels })
     }
 
     /// Its module in a context; loaded if it is not there.
@@ -49,7 +56,13 @@ impl Library {
         if let Some(module) = modules.get(&context.id) {
             return Ok(module.clone());
         }
-        let module = Module::load(context, self.linked.clone(), self.most_registers)?;
+        let mut managed = lock(&self.managed);
+        let shared = managed.as_ref().map(|(_, placed)| &placed[..]);
+        let module = Module::load_shared(context, self.linked.clone(), self.most_registers, shared)?;
+        if managed.is_none() {
+            *managed = Some((context.id, module.managed().to_vec()));
+        }
+        drop(managed);
         modules.insert(context.id, module.clone());
         lock(&context.libraries).insert(self.id, Arc::downgrade(self));
         Ok(module)
@@ -59,8 +72,9 @@ impl Library {
     fn forget(&self, context: &Context) {
         let module = lock(&self.modules).remove(&context.id);
         if let Some(module) = module {
-            let _ = module.unload(context);
+            let _ = module.unload();
         }
+        lock(&self.managed).take_if(|(owner, _)| *owner == context.id);
     }
 
     /// The kernel of this name.
@@ -78,6 +92,7 @@ impl Library {
     pub fn take_modules(&self) -> Vec<Arc<Module>> {
         // They hold the library.
         lock(&self.kernels).clear();
+        lock(&self.managed).take();
         let modules: Vec<Arc<Module>> = std::mem::take(&mut *lock(&self.modules)).into_values().collect();
         for context in modules.iter().filter_map(|module| module.context.upgrade()) {
             lock(&context.libraries).remove(&self.id);

@@ -18,6 +18,8 @@ pub enum Kind {
     Graph,
     /// A range of addresses that was mapped and may be accessed.
     Virtual,
+    /// Device memory of another process.
+    Imported,
     /// A variable of a module.
     Variable,
     /// Managed memory: one address for host and device.

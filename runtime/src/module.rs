@@ -11,6 +11,7 @@ use sim_core::{Backend, Code, Dim3, ModuleId};
 
 use crate::context::Context;
 use crate::memory::{Allocation, Kind};
+use crate::reference::{SurfaceReference, TextureReference};
 use crate::{fresh_id, lock};
 
 /// A checked and linked module, shared by all contexts that load the same texts.
@@ -119,6 +120,12 @@ pub struct Module {
     functions: Mutex<HashMap<Box<str>, Arc<Function>>>,
     /// Registers a thread may have, if the program said so when it loaded the module.
     most_registers: Option<u32>,
+    /// Where managed variables are, and whether they are this module's.
+    managed: Vec<(VarId, u64)>,
+    owns_managed: bool,
+    /// References that were asked for, by name.
+    pub(crate) textures: Mutex<HashMap<Box<str>, Arc<TextureReference>>>,
+    pub(crate) surfaces: Mutex<HashMap<Box<str>, Arc<SurfaceReference>>>,
 }
 
 impl Module {
@@ -127,11 +134,30 @@ impl Module {
     /// # Errors
     /// Undefined symbols, no memory for variables.
     pub fn load(context: &Arc<Context>, linked: Linked, most_registers: Option<u32>) -> Result<Arc<Module>> {
-        let mut placed = Vec::new();
-        for (at, variable) in linked.variables.iter().enumerate().filter(|(_, v)| v.managed && v.size > 0) {
+        Self::load_shared(context, linked, most_registers, None)
+    }
+
+    /// The same with managed variables that another context's module has already.
+    ///
+    /// # Errors
+    /// As [`Module::load`].
+    pub(crate) fn load_shared(
+        context: &Arc<Context>,
+        linked: Linked,
+        most_registers: Option<u32>,
+        shared: Option<&[(VarId, u64)]>,
+    ) -> Result<Arc<Module>> {
+        let mut placed = shared.unwrap_or_default().to_vec();
+        let managed = linked.variables.iter().enumerate().filter(|(_, v)| v.managed && v.size > 0);
+        for (at, variable) in managed.filter(|_| shared.is_none()) {
             placed.push((VarId(at as u32), context.host().shared(context, variable.size, Kind::Managed)?));
         }
-        let loaded = context.device.simulator.load_placed(linked.clone(), &placed).map_err(|error| {
+        let simulator = &context.device.simulator;
+        let loaded = match shared {
+            None => simulator.load_placed(linked.clone(), &placed),
+            Some(_) => simulator.load_shared(linked.clone(), &placed),
+        };
+        let loaded = loaded.map_err(|error| {
             context.host().warn(&format!("module not loaded: {error}"));
             Status::from(error)
         })?;
@@ -142,6 +168,10 @@ impl Module {
             loaded,
             functions: Mutex::default(),
             most_registers,
+            managed: placed,
+            owns_managed: shared.is_none(),
+            textures: Mutex::default(),
+            surfaces: Mutex::default(),
         };
         let variables = module.linked.variables.iter().filter(|v| v.owner.is_none() && !v.managed);
         for variable in variables {
@@ -168,17 +198,20 @@ impl Module {
     ///
     /// # Errors
     /// `INVALID_HANDLE` if it was unloaded before.
-    pub fn unload(&self, context: &Context) -> Result {
+    pub fn unload(&self) -> Result {
+        let context = self.context.upgrade().ok_or(Status::INVALID_HANDLE)?;
         let mut managed = Vec::new();
         for variable in &self.linked.variables {
             if let Ok((base, _)) = context.device.simulator.variable(self.loaded, &variable.name) {
-                let taken = |a: &Allocation| matches!(a.kind, Kind::Variable | Kind::Managed);
+                let taken =
+                    |a: &Allocation| a.kind == Kind::Variable || a.kind == Kind::Managed && self.owns_managed;
                 managed.extend(context.device.memory.remove(base, taken).filter(|a| a.kind == Kind::Managed));
             }
         }
         lock(&self.functions).clear();
         context.device.simulator.unload(self.loaded).map_err(|_| Status::INVALID_HANDLE)?;
         for memory in &managed {
+            context.hide(memory.base);
             context.host().release(memory);
         }
         Ok(())
@@ -229,8 +262,14 @@ impl Module {
     ///
     /// # Errors
     /// `NOT_FOUND`.
-    pub fn variable(&self, context: &Context, name: &str) -> Result<(u64, u64)> {
+    pub fn variable(&self, name: &str) -> Result<(u64, u64)> {
+        let context = self.context.upgrade().ok_or(Status::NOT_FOUND)?;
         Ok(context.device.simulator.variable(self.loaded, name)?)
+    }
+
+    /// Where its managed variables are.
+    pub(crate) fn managed(&self) -> &[(VarId, u64)] {
+        &self.managed
     }
 
     /// Whether a variable is declared as managed.

@@ -38,12 +38,17 @@ pub trait Pages {
     /// Gives addresses back that [`Pages::reserve`] returned and that have nothing behind them.
     fn unreserve(&self, _address: u64, _bytes: u64) {}
 
-    /// Memory without an address.
+    /// Memory of a device without an address.
     ///
     /// # Errors
     /// `OUT_OF_MEMORY`.
-    fn file(&self, _bytes: u64) -> Result<File> {
+    fn file(&self, _bytes: u64, _device: usize) -> Result<File> {
         Err(Status::NOT_SUPPORTED)
+    }
+
+    /// The device whose memory such a file is, whichever process made it.
+    fn device_of(&self, _file: &File) -> Option<usize> {
+        None
     }
 
     /// Puts a file, or nothing, behind reserved addresses.

@@ -3,7 +3,7 @@
 //! Memory of a pool goes back to the device when it is freed; what a device would keep is counted.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use cuda_abi::{Result, Status};
@@ -65,6 +65,11 @@ pub struct Pool {
     reuse: [AtomicU64; 3],
     threshold: AtomicU64,
     usage: Mutex<Usage>,
+    /// Whether its memory may be given to other processes, and whether it came from one.
+    pub(crate) exportable: AtomicBool,
+    pub(crate) imported: AtomicBool,
+    /// Other devices that may access its memory, by number.
+    access: Mutex<BTreeSet<usize>>,
     /// Addresses of blocks that a stream freed, by the stream and the blocks' size: its next ones of that size.
     free: Mutex<HashMap<(u64, u64), BTreeSet<u64>>>,
 }
@@ -89,6 +94,8 @@ const MOST_FREE: usize = 4096;
 struct Again {
     base: u64,
     bytes: u64,
+    pool: Arc<Pool>,
+    device: Arc<Device>,
 }
 
 impl PlacedMemory for Again {
@@ -101,7 +108,9 @@ impl PlacedMemory for Again {
     }
 
     fn place(&self, device: &Device) -> Result {
-        Ok(device.simulator.alloc_again(self.base, self.bytes, "stream-ordered allocation")?)
+        device.simulator.alloc_again(self.base, self.bytes, "stream-ordered allocation")?;
+        self.pool.show(&self.device, self.base);
+        Ok(())
     }
 }
 
@@ -113,6 +122,9 @@ impl Pool {
             reuse: [const { AtomicU64::new(1) }; 3],
             threshold: AtomicU64::new(0),
             usage: Mutex::default(),
+            exportable: AtomicBool::new(false),
+            imported: AtomicBool::new(false),
+            access: Mutex::default(),
             free: Mutex::default(),
         })
     }
@@ -144,6 +156,48 @@ impl Pool {
             _ => return Err(Status::INVALID_VALUE),
         }
         Ok(())
+    }
+
+    /// Whether a device was given access to its memory, by its number. Memory of the host all can access here.
+    pub fn is_accessible(&self, device: usize) -> bool {
+        self.place == PoolPlace::Device(device) || lock(&self.access).contains(&device)
+    }
+
+    /// Gives a device access to all of its memory, or takes it.
+    ///
+    /// # Errors
+    /// `INVALID_DEVICE` for taking it from the pool's own device.
+    pub fn set_access(&self, device: &Arc<Device>, may: bool) -> Result {
+        if self.place == PoolPlace::Device(device.index) {
+            return if may { Ok(()) } else { Err(Status::INVALID_DEVICE) };
+        }
+        let mut access = lock(&self.access);
+        let changes = if may { access.insert(device.index) } else { access.remove(&device.index) };
+        drop(access);
+        let PoolPlace::Device(own) = self.place else { return Ok(()) };
+        let owner = device.numbered(own)?;
+        if !changes {
+            return Ok(());
+        }
+        if !may {
+            device.drain();
+        }
+        for found in owner.memory.list().iter().filter(|found| found.kind == Kind::Pool(self.id)) {
+            if may {
+                owner.show_to(device, found.base);
+            } else {
+                owner.simulator.hide(found.base, &device.simulator);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows new memory of it to the devices that may access it.
+    pub(crate) fn show(&self, owner: &Arc<Device>, base: u64) {
+        let access = lock(&self.access).clone();
+        for device in access.iter().filter_map(|&index| owner.numbered(index).ok()) {
+            owner.show_to(&device, base);
+        }
     }
 
     /// Remembers a block that a stream frees.
@@ -271,7 +325,12 @@ impl Context {
     ///
     /// # Errors
     /// The context's fault, `OUT_OF_MEMORY`, those of captures.
-    pub fn allocate_async(self: &Arc<Self>, stream: &Arc<Stream>, bytes: u64, pool: &Pool) -> Result<u64> {
+    pub fn allocate_async(
+        self: &Arc<Self>,
+        stream: &Arc<Stream>,
+        bytes: u64,
+        pool: &Arc<Pool>,
+    ) -> Result<u64> {
         if bytes == 0 {
             return Ok(0);
         }
@@ -282,7 +341,10 @@ impl Context {
             return Ok(base);
         }
         let base = match pool.place {
-            PoolPlace::Device(_) => self.allocate_of_device(stream, bytes, pool)?,
+            PoolPlace::Device(index) => {
+                let device = self.device.numbered(index)?;
+                self.allocate_of_device(stream, bytes, pool, &device)?
+            }
             place => {
                 let kind = if place == PoolPlace::Managed { Kind::Managed } else { Kind::Host };
                 let base = self.host().shared(self, bytes, kind)?;
@@ -294,15 +356,32 @@ impl Context {
         Ok(base)
     }
 
-    fn allocate_of_device(self: &Arc<Self>, stream: &Arc<Stream>, bytes: u64, pool: &Pool) -> Result<u64> {
-        let kind = Kind::Pool(pool.id);
-        let Some(base) = pool.again(stream.id, bytes) else {
-            return self.allocate(bytes, kind, "stream-ordered allocation");
+    fn allocate_of_device(
+        self: &Arc<Self>,
+        stream: &Arc<Stream>,
+        bytes: u64,
+        pool: &Arc<Pool>,
+        device: &Arc<Device>,
+    ) -> Result<u64> {
+        self.check()?;
+        if pool.is_imported() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let base = match pool.again(stream.id, bytes) {
+            Some(base) => {
+                // It is there when the stream has freed the one before.
+                let (pool, device) = (pool.clone(), device.clone());
+                self.enqueue(stream, Operation::Allocate(Arc::new(Again { base, bytes, pool, device })))?;
+                base
+            }
+            None => {
+                let base = device.allocate(bytes, "stream-ordered allocation")?;
+                pool.show(device, base);
+                base
+            }
         };
-        // It is there when the stream has freed the one before.
-        self.enqueue(stream, Operation::Allocate(Arc::new(Again { base, bytes })))?;
-        let (size, id, flags) = (bytes, fresh_id(), 0);
-        self.device.memory.insert(Allocation { base, size, kind, context: self.id, flags, id });
+        let (kind, size, id, flags) = (Kind::Pool(pool.id), bytes, fresh_id(), 0);
+        device.memory.insert(Allocation { base, size, kind, context: self.id, flags, id });
         Ok(base)
     }
 
@@ -315,7 +394,8 @@ impl Context {
             check_node_free(self, &capture.graph, address)?;
             return self.enqueue(stream, Operation::Free(address));
         }
-        let (memory, pools) = (&self.device.memory, &self.device.pools);
+        let device = self.device.owner(address).ok_or(Status::INVALID_VALUE)?;
+        let (memory, pools) = (&device.memory, &self.device.pools);
         if memory.find(address).is_some_and(|found| found.kind == Kind::Graph && found.base == address) {
             if !memory.set_live(address, false) {
                 return Err(Status::INVALID_VALUE);
@@ -337,6 +417,7 @@ impl Context {
         self.enqueue(stream, Operation::Free(address))?;
         if let Kind::Pool(id) = gone.kind
             && let Some(pool) = pools.find(id)
+            && !pool.is_imported()
         {
             pool.keep(stream.id, gone.base, gone.size);
         }

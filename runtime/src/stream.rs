@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::engine::Op;
 use crate::graph::{Edge, EdgeKind, Graph};
 use crate::operation::Operation;
+use crate::process::{SharedRecords, wait_for};
 use crate::{fresh_id, lock};
 
 /// How a stream orders with the legacy default stream.
@@ -369,6 +370,8 @@ pub struct Event {
     pub context: Weak<Context>,
     /// The flags it was made with: 2 has no times.
     pub flags: u32,
+    /// Its records, if other processes have it as well.
+    pub shared: Option<Arc<dyn SharedRecords>>,
     pub(crate) state: Mutex<EventState>,
 }
 
@@ -378,7 +381,17 @@ const NO_TIMES: u32 = 2;
 impl Event {
     /// An event that was never recorded.
     pub fn new(context: &Arc<Context>, flags: u32) -> Arc<Event> {
-        Arc::new(Event { id: fresh_id(), context: Arc::downgrade(context), flags, state: Mutex::default() })
+        Self::with_records(context, flags, None)
+    }
+
+    /// The same, of an event that other processes have as well.
+    pub fn with_records(
+        context: &Arc<Context>,
+        flags: u32,
+        shared: Option<Arc<dyn SharedRecords>>,
+    ) -> Arc<Event> {
+        let context = Arc::downgrade(context);
+        Arc::new(Event { id: fresh_id(), context, flags, shared, state: Mutex::default() })
     }
 
     /// Whether it was made without times.
@@ -401,6 +414,10 @@ impl Event {
     pub fn query(&self) -> Result {
         let context = self.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
         context.check()?;
+        if let Some(records) = &self.shared {
+            let reached = records.is_reached(records.last());
+            return if reached { Ok(()) } else { Err(Status::NOT_READY) };
+        }
         match self.op()? {
             Some(op) if !op.is_done() => Err(Status::NOT_READY),
             _ => context.check(),
@@ -416,6 +433,9 @@ impl Event {
         if let Some(op) = self.op()? {
             context.engine().wait(&op);
         }
+        if let Some(records) = &self.shared {
+            wait_for(&**records, records.last(), || context.is_over());
+        }
         context.flush_output();
         context.check()
     }
@@ -423,10 +443,10 @@ impl Event {
     /// Time between two events, in milliseconds.
     ///
     /// # Errors
-    /// `INVALID_HANDLE` if one has no times or was never recorded, `NOT_READY` if one is not over.
+    /// `INVALID_HANDLE` if one has no times or was never recorded, or if they are of two contexts, `NOT_READY` if one is not over.
     pub fn elapsed_ms(from: &Event, to: &Event) -> Result<f32> {
         let (start, end) = (from.op()?, to.op()?);
-        if (from.flags | to.flags) & NO_TIMES != 0 {
+        if (from.flags | to.flags) & NO_TIMES != 0 || !Weak::ptr_eq(&from.context, &to.context) {
             return Err(Status::INVALID_HANDLE);
         }
         let (Some(start), Some(end)) = (start, end) else { return Err(Status::INVALID_HANDLE) };

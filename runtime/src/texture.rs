@@ -333,6 +333,19 @@ pub fn create_texture(
     Ok(handle)
 }
 
+/// A texture for a reference, which no table of objects has; its handle.
+pub(crate) fn bound_texture(context: &Context, resource: Resource, sampling: Sampling) -> Result<u64> {
+    let (image, fraction) = resource.image(context)?;
+    let sampler = sampling.sampler(&image, fraction, matches!(resource, Resource::Mipmapped(_)))?;
+    Ok(context.device.simulator.add_texture(Texture { image, sampler }))
+}
+
+/// The same of a surface.
+pub(crate) fn bound_surface(context: &Context, resource: Resource) -> Result<u64> {
+    let (image, _) = resource.image(context)?;
+    Ok(context.device.simulator.add_surface(image))
+}
+
 /// Makes a surface object; returns its handle.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Virtual memory management: addresses that are reserved, memory without an address, and one behind the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -38,6 +38,8 @@ pub struct Physical {
     pub device: Arc<Device>,
     /// Whether it may be given to other processes as a file.
     pub exportable: bool,
+    /// Whether another process, or this one, gave it as a file.
+    pub imported: bool,
     file: File,
     /// Handles of the program.
     references: AtomicU32,
@@ -77,22 +79,30 @@ impl Drop for Physical {
 struct Mapping {
     size: u64,
     physical: Arc<Physical>,
-    access: Access,
+    /// What devices may do with it, by number.
+    access: BTreeMap<usize, Access>,
+}
+
+impl Mapping {
+    fn access(&self, device: usize) -> Access {
+        self.access.get(&device).copied().unwrap_or(Access::None)
+    }
 }
 
 #[derive(Debug, Default)]
 struct Reservation {
     size: u64,
     mappings: BTreeMap<u64, Mapping>,
-    /// Pieces that the simulator knows: first address and bytes.
-    shown: BTreeMap<u64, u64>,
+    /// Pieces that a device's simulator knows: first address and bytes.
+    shown: BTreeMap<usize, BTreeMap<u64, u64>>,
 }
 
 impl Reservation {
-    /// Neighbouring mappings that may be accessed, as pieces.
-    fn accessible(&self) -> BTreeMap<u64, u64> {
+    /// Neighbouring mappings that a device may access, as pieces.
+    fn accessible(&self, device: usize) -> BTreeMap<u64, u64> {
         let mut pieces: BTreeMap<u64, u64> = BTreeMap::new();
-        for (&base, mapping) in self.mappings.iter().filter(|(_, mapping)| mapping.access != Access::None) {
+        let may = |mapping: &Mapping| mapping.access(device) != Access::None;
+        for (&base, mapping) in self.mappings.iter().filter(|(_, mapping)| may(mapping)) {
             match pieces.last_entry() {
                 Some(mut last) if *last.key() + *last.get() == base => *last.get_mut() += mapping.size,
                 _ => drop(pieces.insert(base, mapping.size)),
@@ -101,28 +111,41 @@ impl Reservation {
         pieces
     }
 
-    /// Shows the simulator what may be accessed now, and nothing else.
-    fn show(&mut self, device: &Device) -> Result {
-        let wanted = self.accessible();
-        let gone: Vec<u64> =
-            self.shown.keys().filter(|base| self.shown.get(base) != wanted.get(base)).copied().collect();
-        if !gone.is_empty() {
-            device.drain();
-        }
-        for base in gone {
-            device.memory.remove(base, |found| found.kind == Kind::Virtual);
-            let _ = device.simulator.free(base);
-            self.shown.remove(&base);
-        }
-        device.share_memory();
-        for (&base, &size) in &wanted {
-            if self.shown.contains_key(&base) {
-                continue;
+    /// Shows the simulators of devices what may be accessed now, and nothing else.
+    fn show(&mut self, any: &Arc<Device>) -> Result {
+        let named = self.mappings.values().flat_map(|mapping| mapping.access.keys());
+        let devices: BTreeSet<usize> = named.chain(self.shown.keys()).copied().collect();
+        for index in devices {
+            let wanted = self.accessible(index);
+            let device = any.numbered(index)?;
+            let shown = self.shown.entry(index).or_default();
+            let gone: Vec<u64> =
+                shown.keys().filter(|base| shown.get(base) != wanted.get(base)).copied().collect();
+            if !gone.is_empty() {
+                device.drain();
             }
-            device.host.show(device, base, size, "mapped memory")?;
-            let id = fresh_id();
-            device.memory.insert(Allocation { base, size, kind: Kind::Virtual, context: 0, flags: 0, id });
-            self.shown.insert(base, size);
+            for base in gone {
+                device.memory.remove(base, |found| found.kind == Kind::Virtual);
+                let _ = device.simulator.free(base);
+                shown.remove(&base);
+            }
+            device.share_memory();
+            for (base, size) in wanted {
+                if shown.contains_key(&base) {
+                    continue;
+                }
+                device.host.show(&device, base, size, "mapped memory")?;
+                let id = fresh_id();
+                device.memory.insert(Allocation {
+                    base,
+                    size,
+                    kind: Kind::Virtual,
+                    context: 0,
+                    flags: 0,
+                    id,
+                });
+                shown.insert(base, size);
+            }
         }
         Ok(())
     }
@@ -191,7 +214,13 @@ impl AddressSpace {
         })
     }
 
-    fn physical(&self, device: &Arc<Device>, size: u64, exportable: bool, file: File) -> Arc<Physical> {
+    fn physical(
+        &self,
+        device: &Arc<Device>,
+        size: u64,
+        [exportable, imported]: [bool; 2],
+        file: File,
+    ) -> Arc<Physical> {
         self.in_use.fetch_add(size, SeqCst);
         let (device, in_use) = (device.clone(), self.in_use.clone());
         Arc::new(Physical {
@@ -199,6 +228,7 @@ impl AddressSpace {
             size,
             device,
             exportable,
+            imported,
             file,
             references: AtomicU32::new(1),
             in_use,
@@ -217,8 +247,8 @@ impl AddressSpace {
         if size > total.saturating_sub(used).saturating_sub(self.bytes_in_use()) {
             return Err(Status::OUT_OF_MEMORY);
         }
-        let file = self.host.file(size)?;
-        Ok(self.physical(device, size, exportable, file))
+        let file = self.host.file(size, device.index)?;
+        Ok(self.physical(device, size, [exportable, false], file))
     }
 
     /// Memory that another process, or this one, has given as a file.
@@ -230,7 +260,7 @@ impl AddressSpace {
         if !is_size(size) {
             return Err(Status::INVALID_VALUE);
         }
-        Ok(self.physical(device, size, true, file))
+        Ok(self.physical(device, size, [true, true], file))
     }
 
     /// Reserves addresses, at `wanted` if they are free.
@@ -290,7 +320,7 @@ impl AddressSpace {
                 return Err(Status::INVALID_VALUE);
             }
             self.host.put_behind(address, size, Some(&physical.file))?;
-            reservation.mappings.insert(address, Mapping { size, physical, access: Access::None });
+            reservation.mappings.insert(address, Mapping { size, physical, access: BTreeMap::new() });
             Ok(())
         })
     }
@@ -317,22 +347,21 @@ impl AddressSpace {
         })
     }
 
-    /// Says what devices may do with mappings that fill a range: the last of `access` holds.
+    /// Says what devices may do with mappings that fill a range; of two entries for a device the last holds.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if they do not fill it, or for a device that the memory is not of.
+    /// `INVALID_VALUE` if they do not fill it, or for a device that is not there.
     pub fn set_access(&self, address: u64, size: u64, access: &[(usize, Access)]) -> Result {
         self.with(address, size, |reservation| {
             let mappings = reservation.filling(address, size).ok_or(Status::INVALID_VALUE)?;
             let first = mappings.first().and_then(|base| reservation.mappings.get(base));
             let device = first.map(|mapping| mapping.physical.device.clone()).ok_or(Status::INVALID_VALUE)?;
-            // Other devices cannot be given access.
-            if !access.iter().all(|(index, _)| *index == device.index) {
-                return Err(Status::INVALID_VALUE);
+            for (index, _) in access {
+                device.numbered(*index).map_err(|_| Status::INVALID_VALUE)?;
             }
             for base in mappings {
                 if let Some(mapping) = reservation.mappings.get_mut(&base) {
-                    mapping.access = access.last().map_or(Access::None, |(_, access)| *access);
+                    mapping.access.extend(access.iter().copied());
                 }
             }
             reservation.show(&device)
@@ -345,7 +374,7 @@ impl AddressSpace {
         let table = lock(&self.reserved);
         let (_, found) = table.range(..=base).next_back()?;
         let mapping = found.mappings.get(&base)?;
-        Some(if mapping.physical.device.index == device { mapping.access } else { Access::None })
+        Some(mapping.access(device))
     }
 }
 

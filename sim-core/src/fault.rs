@@ -69,6 +69,7 @@ impl FindingKind {
             Self::OutOfBounds
             | Self::NullPointer
             | Self::UseAfterFree
+            | Self::PeerAccess
             | Self::WriteToReadOnly
             | Self::StackOverflow
             | Self::InvalidTarget

@@ -34,6 +34,8 @@ kinds! {
     NullPointer "null-pointer",
     /// Access to memory that was freed.
     UseAfterFree "use-after-free",
+    /// Access to memory of another device that this one may not access.
+    PeerAccess "peer-access",
     /// `free` of memory that was freed before.
     DoubleFree "double-free",
     /// `free` of an address that no `malloc` returned.

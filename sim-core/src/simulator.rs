@@ -44,7 +44,7 @@ use crate::tools::LaunchShape;
 pub struct Simulator {
     config: DeviceConfig,
     level: SimdLevel,
-    memory: GlobalMemory,
+    memory: Arc<GlobalMemory>,
     objects: Tables,
     heap: DeviceHeap,
     blocks: Blocks,
@@ -71,11 +71,9 @@ impl Simulator {
 
     /// The same, with lane loops of a certain SIMD level (at most what the CPU has).
     pub fn with_level(config: DeviceConfig, level: SimdLevel) -> Simulator {
-        let memory = GlobalMemory::new(
-            config.global_memory,
-            config.global_addresses.clone(),
-            config.track_initialization,
-        );
+        let addresses = config.global_addresses.clone();
+        let memory = GlobalMemory::new(config.global_memory, addresses, config.track_initialization);
+        let memory = Arc::new(memory);
         Simulator {
             config,
             level: level.min(SimdLevel::detect()),
@@ -130,6 +128,44 @@ impl Simulator {
         self.memory.alloc_again(base, bytes, label)
     }
 
+    /// Lets kernels of another device access an allocation of this one at its address, until it is freed or hidden.
+    /// Launches on both have to be such that others access the memory ([`RunOptions::alone`]).
+    pub fn share(&self, base: DevicePtr, with: &Simulator) {
+        self.memory.share(base, &with.memory);
+    }
+
+    /// Ends [`Simulator::share`].
+    pub fn hide(&self, base: DevicePtr, from: &Simulator) {
+        self.memory.hide(base, &from.memory);
+    }
+
+    /// Sets what is asked about addresses that this device does not know: whose they are, as a part of a sentence
+    /// and a note. Accesses to them are [`FindingKind::PeerAccess`].
+    pub fn set_elsewhere(&self, whose: impl Fn(u64) -> Option<(String, String)> + Send + Sync + 'static) {
+        self.memory.set_elsewhere(whose);
+    }
+
+    /// The allocation that holds an address, for messages.
+    pub fn describe(&self, address: DevicePtr) -> Option<String> {
+        self.memory.snapshot().table.find(address, 1).map(Allocation::describe)
+    }
+
+    /// Moves an allocation into a file, through which other processes have it from now on. No launch runs meanwhile.
+    ///
+    /// # Errors
+    /// No allocation begins there, or the file is too short.
+    pub fn move_into(&self, base: DevicePtr, file: &std::fs::File) -> Result<(), Error> {
+        self.memory.move_into(base, file)
+    }
+
+    /// Allocates what another process has in a file. It does not count as memory of this device.
+    ///
+    /// # Errors
+    /// The file is too short or cannot be mapped; there are no addresses left.
+    pub fn alloc_of(&self, file: &std::fs::File, bytes: u64, label: &str) -> Result<DevicePtr, Error> {
+        self.memory.alloc_of(file, bytes, label)
+    }
+
     fn modules(&self) -> MutexGuard<'_, FxHashMap<ModuleId, Arc<Loaded>>> {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,7 +209,24 @@ impl Simulator {
     /// # Errors
     /// Those of [`Backend::load`].
     pub fn load_placed(&self, module: Arc<Module>, placed: &[(VarId, DevicePtr)]) -> Result<ModuleId, Error> {
-        let addresses = self.place_variables(&module, placed)?;
+        self.load_with(module, placed, true)
+    }
+
+    /// The same with variables that have their values, too: another device's module has them already.
+    ///
+    /// # Errors
+    /// Those of [`Backend::load`].
+    pub fn load_shared(&self, module: Arc<Module>, placed: &[(VarId, DevicePtr)]) -> Result<ModuleId, Error> {
+        self.load_with(module, placed, false)
+    }
+
+    fn load_with(
+        &self,
+        module: Arc<Module>,
+        placed: &[(VarId, DevicePtr)],
+        initialize_placed: bool,
+    ) -> Result<ModuleId, Error> {
+        let addresses = self.place_variables(&module, placed, initialize_placed)?;
         let id = ModuleId(self.next_module.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         self.modules().insert(
             id,
@@ -231,6 +284,7 @@ impl Simulator {
         &self,
         module: &Module,
         placed: &[(VarId, DevicePtr)],
+        initialize_placed: bool,
     ) -> Result<FxHashMap<VarId, u64>, Error> {
         let mut addresses = FxHashMap::default();
         let spaces = [StateSpace::Global, StateSpace::Const];
@@ -253,7 +307,8 @@ impl Simulator {
             };
             addresses.insert(id, address);
         }
-        for (&id, &address) in &addresses {
+        let fresh = |id: VarId| initialize_placed || !placed.iter().any(|(other, _)| *other == id);
+        for (&id, &address) in addresses.iter().filter(|(id, _)| fresh(**id)) {
             let variable = &module.variables[id.index()];
             let Some(init) = &variable.initializer else { continue };
             let mut bytes = init.bytes.clone();

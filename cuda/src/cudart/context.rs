@@ -40,24 +40,25 @@ pub(crate) fn healthy() -> Result<Arc<Context>> {
     Ok(context)
 }
 
-/// Makes the primary context of a device the thread's.
-pub(crate) fn make_current(index: i32) -> Result<Arc<Context>> {
+/// The primary context of a device, which the runtime holds from now on.
+pub(crate) fn primary(index: i32) -> Result<Arc<Context>> {
     start::initialize();
     let device = state::device(index)?;
     // The runtime holds each primary context once, whatever the number of threads.
     static HELD: Mutex<Option<HashSet<u64>>> = Mutex::new(None);
-    let context = {
-        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = held.get_or_insert_with(HashSet::new);
-        match device.primary().filter(|context| held.contains(&context.id)) {
-            Some(context) => context,
-            None => {
-                let context = device.retain_primary().map_err(|_| Status::DEVICE_UNAVAILABLE)?;
-                held.insert(context.id);
-                context
-            }
-        }
-    };
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let held = held.get_or_insert_with(HashSet::new);
+    if let Some(context) = device.primary().filter(|context| held.contains(&context.id)) {
+        return Ok(context);
+    }
+    let context = device.retain_primary().map_err(|_| Status::DEVICE_UNAVAILABLE)?;
+    held.insert(context.id);
+    Ok(context)
+}
+
+/// Makes the primary context of a device the thread's.
+pub(crate) fn make_current(index: i32) -> Result<Arc<Context>> {
+    let context = primary(index)?;
     DEVICE.try_with(|device| device.set(index)).map_err(|_| Status::DEINITIALIZED)?;
     stack(|stack| {
         stack.pop();

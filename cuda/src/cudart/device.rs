@@ -10,6 +10,7 @@ use crate::cudart::properties::{self, Layout};
 use crate::driver::context as driver_context;
 use crate::driver::device as driver_device;
 use crate::driver::graph_memory as driver_graph_memory;
+use crate::driver::several;
 use crate::ffi::{NullStream, put, put_wanted, text};
 use crate::start;
 use crate::state;
@@ -204,20 +205,20 @@ rt! {
     }
 
     fn cudaDeviceEnablePeerAccess(peer: i32, flags: u32) {
-        ensure()?;
+        let own = ensure()?;
         state::device(peer)?;
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        Err(Status::PEER_ACCESS_UNSUPPORTED)
+        own.check()?;
+        own.enable_peer_access(&context::primary(peer)?)
     }
 
     fn cudaDeviceDisablePeerAccess(peer: i32) {
-        ensure()?;
-        state::device(peer)?;
-        Err(Status::PEER_ACCESS_NOT_ENABLED)
+        let own = ensure()?;
+        let peer = state::device(peer)?.primary().ok_or(Status::PEER_ACCESS_NOT_ENABLED)?;
+        own.disable_peer_access(&peer)
     }
-
 
     fn cudaProfilerStart() {
         Ok(())
@@ -245,6 +246,10 @@ rt_stream! {
 }
 
 rt_as_driver! {
+    cudaDeviceGetP2PAtomicCapabilities = several::cuDeviceGetP2PAtomicCapabilities, (to: *mut u32, operations: *const u32, count: u32, from: i32, peer: i32);
+    cudaDeviceGetHostAtomicCapabilities = several::cuDeviceGetHostAtomicCapabilities, (to: *mut u32, operations: *const u32, count: u32, device: i32);
+    cudaDeviceRegisterAsyncNotification = several::cuDeviceRegisterAsyncNotification, (device: i32, callback: u64, data: u64, to: *mut crate::ffi::Handle);
+    cudaDeviceUnregisterAsyncNotification = several::cuDeviceUnregisterAsyncNotification, (device: i32, handle: crate::ffi::Handle);
     cudaThreadGetLimit = driver_context::cuCtxGetLimit, (value: *mut usize, limit: u32);
     cudaThreadSetLimit = driver_context::cuCtxSetLimit, (limit: u32, value: usize);
     cudaThreadGetCacheConfig = driver_context::cuCtxGetCacheConfig, (config: *mut u32);

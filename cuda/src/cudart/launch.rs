@@ -12,7 +12,8 @@ use crate::cudart::context::{ensure, healthy};
 use crate::cudart::register::{function, is_registered};
 use crate::driver::function::{attribute, c_name, cluster_size, set_attribute};
 use crate::driver::launch::{StreamCallback, call, capture_overlap, config_of, pack, record_events};
-use crate::ffi::{Handle, NullStream, get, put, put_wanted};
+use crate::driver::several;
+use crate::ffi::{Handle, NullStream, get, list, put, put_wanted};
 use crate::state;
 use crate::thread::OfThread;
 
@@ -51,6 +52,18 @@ unsafe fn launch(of: u64, config: &Config, stream: Handle, null: NullStream, par
     context.enqueue(&stream, call(function, config, params)?)
 }
 
+/// `cudaLaunchParams`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct LaunchParams {
+    function: u64,
+    grid: abi::Dim3,
+    block: abi::Dim3,
+    params: *const u64,
+    shared: usize,
+    stream: Handle,
+}
+
 fn simple(grid: abi::Dim3, block: abi::Dim3, shared: usize, cooperative: bool) -> Config {
     let shared = shared.min(u32::MAX as usize) as u32;
     Config { grid: grid.into(), block: block.into(), cluster: None, shared, cooperative }
@@ -75,6 +88,24 @@ rt! {
         put(block, popped.block)?;
         put(shared, popped.shared)?;
         put(stream, popped.stream)
+    }
+
+    fn cudaLaunchCooperativeKernelMultiDevice(params: *const LaunchParams, count: u32, flags: u32) {
+        ensure()?;
+        let dim = |dim: abi::Dim3| {
+            let dim: sim_core::Dim3 = dim.into();
+            [dim.x, dim.y, dim.z]
+        };
+        let described = |one: &LaunchParams| several::LaunchParams {
+            function: one.function,
+            grid: dim(one.grid),
+            block: dim(one.block),
+            shared: one.shared.min(u32::MAX as usize) as u32,
+            stream: one.stream,
+            params: one.params,
+        };
+        let params: Vec<_> = list(params, count as usize)?.iter().map(described).collect();
+        several::launch(&params, flags, function)
     }
 
     fn cudaFuncGetAttributes(to: *mut abi::FuncAttributes, of: u64) {

@@ -48,7 +48,7 @@ pub(crate) fn volume_of(copy: &Memcpy3DParms) -> Result<Memcpy3D> {
     let kind = |side: Side, array: Handle| match side {
         _ if array != 0 => memory_type::ARRAY,
         Side::Host => memory_type::HOST,
-        Side::Device => memory_type::DEVICE,
+        Side::Device | Side::Peer => memory_type::DEVICE,
         Side::Any => memory_type::UNIFIED,
     };
     // With an array, its positions and the width are elements.
@@ -294,7 +294,7 @@ rt! {
     }
 
     fn cudaPointerGetAttributes(to: *mut PointerAttributes, address: u64) {
-        ensure()?;
+        let context = ensure()?;
         let found = owner(address)?;
         put(to, match found {
             None => PointerAttributes { kind: 0, device: -2, device_pointer: 0, host_pointer: address },
@@ -305,7 +305,7 @@ rt! {
                     _ => 2,
                 },
                 device,
-                device_pointer: address,
+                device_pointer: if context.reaches(address) { address } else { 0 },
                 host_pointer: if memory.kind.is_host() { address } else { 0 },
             },
         })
@@ -409,13 +409,13 @@ rt_stream! {
     }
     fn cudaMemcpyPeer | cudaMemcpyPeer_ptds (null; to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize) {
         peer_devices(to_device, from_device)?;
-        linear(0, null, (to, Side::Device), (from, Side::Device), bytes, When::Now)
+        linear(0, null, (to, Side::Peer), (from, Side::Peer), bytes, When::Now)
     }
     fn cudaMemcpyPeerAsync | cudaMemcpyPeerAsync_ptsz (null;
         to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize, stream: Handle
     ) {
         peer_devices(to_device, from_device)?;
-        linear(stream, null, (to, Side::Device), (from, Side::Device), bytes, When::Later)
+        linear(stream, null, (to, Side::Peer), (from, Side::Peer), bytes, When::Later)
     }
     fn cudaMemcpy3DPeer | cudaMemcpy3DPeer_ptds (null; params: *const Memcpy3DPeerParms) {
         ensure()?;
@@ -458,7 +458,7 @@ rt_stream! {
         // On a device it is over before anything that the program asks for next, in whatever stream.
         let idle = context.query_stream(&stream).is_ok();
         set((context.clone(), Arc::clone(&stream)), to, 0, 1, (value & 0xff) as u32, bytes, 1)?;
-        let shared = context.device.memory.find(to).is_some_and(|a| a.kind.is_host());
+        let shared = context.device.find(to).is_some_and(|a| a.kind.is_host());
         if idle || shared { context.synchronize_stream(&stream) } else { Ok(()) }
     }
     fn cudaMemsetAsync | cudaMemsetAsync_ptsz (null; to: u64, value: i32, bytes: usize, stream: Handle) {

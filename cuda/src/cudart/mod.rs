@@ -76,6 +76,7 @@ mod graph;
 mod launch;
 mod library;
 mod memory;
+mod process;
 mod properties;
 pub(crate) mod register;
 mod stream;

@@ -120,7 +120,7 @@ pub(crate) fn variable(context: &Arc<Context>, address: u64) -> Result<(u64, u64
     let entry = registry().entries.get(&address).filter(|entry| !entry.is_kernel).cloned();
     let entry = entry.ok_or(Status::INVALID_SYMBOL)?;
     let module = entry.image.library(context)?.module(context)?;
-    module.variable(context, &entry.name).map_err(|_| Status::INVALID_SYMBOL)
+    module.variable(&entry.name).map_err(|_| Status::INVALID_SYMBOL)
 }
 
 /// Lets the program's pointers to managed variables lead to them.
@@ -131,7 +131,7 @@ fn fill_managed(image: &Image, context: &Arc<Context>) -> Result {
     }
     let module = image.library(context)?.module(context)?;
     for (pointer, name) in managed {
-        let (address, _) = module.variable(context, &name)?;
+        let (address, _) = module.variable(&name)?;
         // SAFETY: the compiler registered the pointer for this.
         unsafe { put(pointer as *mut u64, address) }?;
     }

@@ -99,7 +99,7 @@ pub(crate) fn destroy(context: &Arc<Context>) {
     // Modules give their memory back before the context does.
     context.forget_libraries();
     for module in object::all::<Arc<Module>>().iter().filter(|module| of_it(&module.context)) {
-        let _ = module.unload(context);
+        let _ = module.unload();
     }
     for memory in context.destroy() {
         host_memory::give_back(&memory);
@@ -336,15 +336,13 @@ api! {
             return Err(Status::INVALID_VALUE);
         }
         own.check()?;
-        // Kernels reach the memory of their own device only; copies reach all.
-        let _ = peer;
-        Err(Status::PEER_ACCESS_UNSUPPORTED)
+        own.enable_peer_access(&peer)
     }
 
     fn cuCtxDisablePeerAccess(peer: Handle) {
-        current()?;
-        find(peer)?;
-        Err(Status::PEER_ACCESS_NOT_ENABLED)
+        let own = current()?;
+        let peer = find(peer)?;
+        own.disable_peer_access(&peer)
     }
 
     fn cuCtxRecordEvent(context: Handle, event: Handle) {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use cuda_abi::driver::{Memcpy2D, Memcpy3D, Memcpy3DBatchOp, Memcpy3DOperand, MemcpyAttributes};
 use cuda_abi::numbers::memory_type;
-use runtime::{Area, Array, Context, Copy, Device, Operation, Place, Result, Status, Stream, StreamKind};
+use runtime::{
+    Area, Array, Context, Copy, Device, Kind, Operation, Place, Result, Status, Stream, StreamKind,
+};
 
 use crate::ffi::{Handle, NullStream, get, list, put_wanted};
 use crate::object;
@@ -15,6 +17,8 @@ use crate::state;
 pub(crate) enum Side {
     Host,
     Device,
+    /// Memory of the device that the program named: it need not be accessible.
+    Peer,
     /// Unified addressing tells.
     Any,
 }
@@ -24,7 +28,7 @@ pub(crate) fn place(context: &Context, address: u64, bytes: u64, side: Side) -> 
     let owner = context.device.owner(address);
     let memory = owner.as_ref().map_or(&context.device.memory, |device| &device.memory);
     match (memory.find(address), side) {
-        (None, Side::Device) => Err(Status::INVALID_VALUE),
+        (None, Side::Device | Side::Peer) => Err(Status::INVALID_VALUE),
         (None, _) => {
             // Freed memory of a device; the host has none there.
             let of_device =
@@ -40,6 +44,11 @@ pub(crate) fn place(context: &Context, address: u64, bytes: u64, side: Side) -> 
                 return Ok(Place::Host(address));
             }
             memory.range(address, bytes)?;
+            // Plain memory of other devices can be copied, whatever is enabled; memory of pools cannot.
+            let of_pool = matches!(found.kind, Kind::Pool(_));
+            if of_pool && side != Side::Peer && !context.reaches(address) {
+                return Err(Status::INVALID_VALUE);
+            }
             Ok(Place::Device(address))
         }
     }
@@ -67,7 +76,7 @@ pub(crate) fn submit(context: &Arc<Context>, stream: &Arc<Stream>, mut copy: Cop
     let to_host = matches!(copy.to.place, Place::Host(_));
     let capturing = stream.capture().is_some();
     let live = |area: &Area| match area.place {
-        Place::Device(address) => context.device.memory.is_live(address),
+        Place::Device(address) => context.device.is_live(address),
         _ => true,
     };
     let all_live = live(&copy.from) && live(&copy.to);
@@ -225,13 +234,13 @@ stream_api! {
         to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize
     ) {
         known(to_context, from_context)?;
-        linear(0, null, (to, Side::Device), (from, Side::Device), bytes, When::Now)
+        linear(0, null, (to, Side::Peer), (from, Side::Peer), bytes, When::Now)
     }
     fn cuMemcpyPeerAsync | cuMemcpyPeerAsync_ptsz (null;
         to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize, stream: Handle
     ) {
         known(to_context, from_context)?;
-        linear(stream, null, (to, Side::Device), (from, Side::Device), bytes, When::Later)
+        linear(stream, null, (to, Side::Peer), (from, Side::Peer), bytes, When::Later)
     }
     fn cuMemcpy2D_v2 | cuMemcpy2D_v2_ptds (null; copy: *const Memcpy2D) {
         volume(0, null, &get(copy)?.into(), When::Now)

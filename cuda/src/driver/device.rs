@@ -45,6 +45,18 @@ pub(crate) fn pci_bus_id(index: usize) -> String {
     format!("0000:{:02X}:00.0", index + 1)
 }
 
+/// What a link between two H200 of one host has (`CUdevice_P2PAttribute`).
+fn peer_attribute(number: u32) -> Result<i32> {
+    Ok(match number {
+        // The rank of its speed among the links of the device: the best.
+        1 => 0,
+        // Accesses, atomics, arrays of the other device, and only parts of the atomics.
+        2..=4 => 1,
+        5 => 0,
+        _ => return Err(Status::INVALID_VALUE),
+    })
+}
+
 api! {
     fn cuInit(flags: u32) {
         if flags != 0 {
@@ -153,16 +165,16 @@ api! {
     fn cuDeviceCanAccessPeer(can: *mut i32, device: i32, peer: i32) {
         state::device(device)?;
         state::device(peer)?;
-        put(can, 0)
+        put(can, i32::from(device != peer))
     }
 
-    fn cuDeviceGetP2PAttribute(value: *mut i32, _attribute: u32, from: i32, to: i32) {
+    fn cuDeviceGetP2PAttribute(value: *mut i32, attribute: u32, from: i32, to: i32) {
         state::device(from)?;
         state::device(to)?;
         if from == to {
             return Err(Status::INVALID_DEVICE);
         }
-        put(value, 0)
+        put(value, peer_attribute(attribute)?)
     }
 
     fn cuProfilerInitialize(_config: *const c_char, _output: *const c_char, _mode: u32) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use runtime::{Event, Result, Status};
 
+use crate::driver::process;
 use crate::ffi::{Handle, NullStream, put};
 use crate::object;
 use crate::state::{self, healthy};
@@ -40,10 +41,8 @@ api! {
         if event.is_null() || flags & !7 != 0 || flags & 6 == 4 {
             return Err(Status::INVALID_VALUE);
         }
-        if flags & 4 != 0 {
-            return Err(Status::NOT_SUPPORTED);
-        }
-        let new = Event::new(&context, flags);
+        let new =
+            if flags & 4 != 0 { process::create_event(&context, flags)? } else { Event::new(&context, flags) };
         put(event, object::insert(new.id, new))
     }
 

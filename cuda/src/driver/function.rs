@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use cuda_abi::driver::LaunchConfig;
 use cuda_abi::numbers::{function_attribute as a, launch_attribute};
 use runtime::{
-    Function, Kernel, Result, Status, active_blocks, active_clusters, potential_block_size,
+    Context, Function, Kernel, Result, Status, active_blocks, active_clusters, potential_block_size,
     potential_cluster_size,
 };
 use sim_core::Dim3;
@@ -18,6 +18,15 @@ use crate::state::{self, current, healthy};
 
 /// The function that a handle of a function or of a library's kernel stands for.
 pub(crate) fn function(of: Handle) -> Result<Arc<Function>> {
+    found(of, current)
+}
+
+/// The same, of a kernel in a context that may be another one than the thread's.
+pub(crate) fn function_in(of: Handle, context: &Arc<Context>) -> Result<Arc<Function>> {
+    found(of, || Ok(context.clone()))
+}
+
+fn found(of: Handle, context: impl FnOnce() -> Result<Arc<Context>>) -> Result<Arc<Function>> {
     if of == 0 {
         return Err(Status::INVALID_HANDLE);
     }
@@ -26,7 +35,7 @@ pub(crate) fn function(of: Handle) -> Result<Arc<Function>> {
         return Ok(function);
     }
     let kernel: Arc<Kernel> = object::find(of)?;
-    kernel.function(&current()?)
+    kernel.function(&context()?)
 }
 
 /// The same for calls that say of null only that it is wrong; the context has no fault.

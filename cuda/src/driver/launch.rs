@@ -11,7 +11,7 @@ use runtime::{
 };
 use sim_core::{Dim3, Launch};
 
-use crate::driver::function::function;
+use crate::driver::function::{function, function_in};
 use crate::ffi::{Handle, NullStream, get, list};
 use crate::may_call::in_callback;
 use crate::object;
@@ -101,7 +101,10 @@ pub(crate) unsafe fn launch(
     if !params.is_null() && !extra.is_null() {
         return Err(Status::INVALID_VALUE);
     }
-    let function = function(of)?;
+    let function = function_in(of, &context)?;
+    if function.module.context.upgrade().is_none_or(|own| own.id != context.id) {
+        return Err(Status::INVALID_HANDLE);
+    }
     // SAFETY: the caller's promise.
     let params = unsafe { pack(&function, params, extra) }?;
     context.enqueue(&stream, call(function, config, params)?)

@@ -20,7 +20,7 @@ fn unload(library: &Library) {
     for module in modules {
         if let Some(context) = module.context.upgrade() {
             context.drain();
-            let _ = module.unload(&context);
+            let _ = module.unload();
         }
     }
 }
@@ -121,7 +121,7 @@ api! {
         if address.is_null() && bytes.is_null() {
             return Err(Status::INVALID_VALUE);
         }
-        let (base, size) = library.module(&context)?.variable(&context, text(name)?)?;
+        let (base, size) = library.module(&context)?.variable(text(name)?)?;
         put_wanted(address, base);
         put_wanted(bytes, size as usize);
         Ok(())
@@ -135,7 +135,7 @@ api! {
         if !module.is_managed(name) {
             return Err(Status::NOT_FOUND);
         }
-        let (base, size) = module.variable(&context, name)?;
+        let (base, size) = module.variable(name)?;
         put_wanted(address, base);
         put_wanted(bytes, size as usize);
         Ok(())

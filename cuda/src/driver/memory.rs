@@ -29,7 +29,10 @@ pub(crate) fn fill(context: &Context, fill: Fill) -> Result<Operation> {
     {
         return Err(Status::INVALID_VALUE);
     }
-    context.device.memory.range(fill.to, bytes)?;
+    if !context.reaches(fill.to) {
+        return Err(Status::INVALID_VALUE);
+    }
+    context.device.range(fill.to, bytes)?;
     Ok(Operation::Fill(fill))
 }
 
@@ -47,7 +50,7 @@ pub(crate) fn set(
     context.check()?;
     let pitch = if height > 1 { pitch as u64 } else { 0 };
     let asked = Fill { to, pitch, value, element, width: width as u64, height: height as u64 };
-    if stream.capture().is_none() && !context.device.memory.is_live(to) {
+    if stream.capture().is_none() && !context.device.is_live(to) {
         return Err(Status::INVALID_VALUE);
     }
     context.enqueue(&stream, fill(&context, asked)?)
@@ -65,7 +68,7 @@ fn set_now(
 ) -> Result {
     let (context, stream) = state::stream(0, null)?;
     set((context.clone(), stream.clone()), to, pitch, element, value, width, height)?;
-    let shared = context.device.memory.find(to).is_some_and(|a| a.kind.is_host());
+    let shared = context.device.find(to).is_some_and(|a| a.kind.is_host());
     if shared { context.synchronize_stream(&stream) } else { Ok(()) }
 }
 
@@ -176,7 +179,9 @@ api! {
     }
 
     fn cuMemAdvise_v2(address: u64, bytes: usize, advice: u32, location: MemLocation) {
-        advise(address, bytes, advice, location)
+        advise(address, bytes, advice, location).map_err(|status| {
+            if status == Status::INVALID_DEVICE { Status::INVALID_VALUE } else { status }
+        })
     }
 
     fn cuMemRangeGetAttribute(data: *mut i32, size: usize, attribute: u32, address: u64, bytes: usize) {

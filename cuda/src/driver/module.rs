@@ -126,14 +126,6 @@ fn looks_like_ptx(text: &[u8]) -> bool {
     matches!(text.get(start..), Some([b'.', ..] | [b'/', b'/' | b'*', ..]))
 }
 
-/// Modules have no texture or surface references: PTX that declares them is refused.
-unsafe fn no_reference(to: *mut Handle, module: Handle, name: *const c_char) -> Result {
-    object::find::<Arc<Module>>(module)?;
-    // SAFETY: null or a string.
-    unsafe { text(name) }?;
-    if to.is_null() { Err(Status::INVALID_VALUE) } else { Err(Status::NOT_FOUND) }
-}
-
 unsafe fn fatbin(from: *const u8, sm: u16) -> Result<Vec<u8>> {
     // SAFETY: a fatbin starts with 16 bytes that say its size.
     let header = unsafe { std::slice::from_raw_parts(from, 16) };
@@ -241,7 +233,7 @@ api! {
         object::remove_all(|other: &Arc<Module>| other.id == module.id);
         object::remove_all(|function: &Arc<Function>| function.module.id == module.id);
         crate::driver::launch::forget(module.id);
-        module.unload(&context)
+        module.unload()
     }
 
     fn cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) {
@@ -270,7 +262,7 @@ api! {
     }
 
     fn cuModuleGetGlobal_v2(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) {
-        let context = healthy()?;
+        healthy()?;
         let module: Arc<Module> = object::find(module)?;
         if address.is_null() && bytes.is_null() {
             return Err(Status::INVALID_VALUE);
@@ -278,7 +270,7 @@ api! {
         let name = text(name)?;
         // A kernel is no variable.
         let missing = if module.linked.kernel(name).is_some() { Status::INVALID_VALUE } else { Status::NOT_FOUND };
-        let (base, size) = module.variable(&context, name).map_err(|_| missing)?;
+        let (base, size) = module.variable(name).map_err(|_| missing)?;
         put_wanted(address, base);
         put_wanted(bytes, size as usize);
         Ok(())
@@ -287,13 +279,5 @@ api! {
     fn cuModuleGetLoadingMode(mode: *mut u32) {
         crate::state::runtime()?;
         put(mode, 2)
-    }
-
-    fn cuModuleGetTexRef(to: *mut Handle, module: Handle, name: *const c_char) {
-        no_reference(to, module, name)
-    }
-
-    fn cuModuleGetSurfRef(to: *mut Handle, module: Handle, name: *const c_char) {
-        no_reference(to, module, name)
     }
 }

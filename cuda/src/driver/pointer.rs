@@ -13,8 +13,25 @@ use crate::state;
 /// The allocation that an address lies in, on any device, with the device's number.
 pub(crate) fn owner(address: u64) -> Result<Option<(i32, Allocation)>> {
     let devices = &state::runtime()?.devices;
-    let found = devices.iter().find_map(|d| d.memory.find(address).map(|a| (d.index as i32, a)));
-    Ok(found)
+    let found = devices.iter().find_map(|d| d.memory.find(address).map(|a| (d.index, a)));
+    let device = |(index, memory): (usize, Allocation)| {
+        let index = match memory.kind {
+            // All devices know it; it is of the one that was the thread's when it was made.
+            kind if kind.is_host() => {
+                let made_it = |d: &&std::sync::Arc<runtime::Device>| {
+                    d.contexts().iter().any(|c| c.id == memory.context)
+                };
+                devices.iter().find(made_it).map_or(index, |device| device.index)
+            }
+            Kind::Virtual => {
+                let behind = state::addresses().and_then(|addresses| addresses.physical_of(address));
+                behind.map_or(index, |physical| physical.device.index)
+            }
+            _ => index,
+        };
+        (index as i32, memory)
+    };
+    Ok(found.map(device))
 }
 
 /// The number of the pool that an allocation is of.

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use cuda_abi::driver::{MemAccessDesc, MemLocation, MemPoolProps};
+use cuda_abi::numbers::handle_type::POSIX_FILE_DESCRIPTOR;
 use cuda_abi::numbers::{access, allocation, location};
 use runtime::{Pool, PoolAttribute, PoolPlace, Result, Reuse, Status};
 
@@ -110,11 +111,16 @@ api! {
         if pool.is_null() || place == PoolPlace::Managed && properties.handle_types != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        if properties.handle_types != 0 {
-            crate::refused::report("cuMemPoolCreate for other processes");
+        let for_others = properties.handle_types == POSIX_FILE_DESCRIPTOR;
+        if properties.handle_types != 0 && !(for_others && matches!(place, PoolPlace::Device(_))) {
+            crate::refused::report("cuMemPoolCreate for other processes with this handle");
             return Err(Status::NOT_SUPPORTED);
         }
-        put(pool, handle_of(state::runtime()?.pools.create(place)))
+        let new = state::runtime()?.pools.create(place);
+        if for_others {
+            new.set_exportable();
+        }
+        put(pool, handle_of(new))
     }
 
     fn cuMemPoolDestroy(pool: Handle) {
@@ -149,16 +155,18 @@ api! {
     fn cuMemPoolGetAccess(flags: *mut u32, pool: Handle, location: *const MemLocation) {
         let pool = find(pool)?;
         let device = device_of(location).map_err(|_| Status::INVALID_VALUE)?;
-        put(flags, if pool.place == PoolPlace::Device(device as usize) { access::READ_WRITE } else { access::NONE })
+        put(flags, if pool.is_accessible(device as usize) { access::READ_WRITE } else { access::NONE })
     }
 
     fn cuMemPoolSetAccess(pool: Handle, accesses: *const MemAccessDesc, count: usize) {
         let pool = find(pool)?;
         for MemAccessDesc { location, flags } in crate::ffi::list(accesses, count)? {
-            // The pool's own device always has access, and others cannot be given it.
-            let own = !matches!(pool.place, PoolPlace::Device(device) if device != device_at(location)? as usize);
-            if !own || flags != access::READ_WRITE {
-                return Err(Status::INVALID_DEVICE);
+            let device = state::device(device_at(location)?)?;
+            match flags {
+                access::READ_WRITE => pool.set_access(device, true)?,
+                access::NONE => pool.set_access(device, false)?,
+                access::READ => return Err(Status::NOT_SUPPORTED),
+                _ => return Err(Status::INVALID_DEVICE),
             }
         }
         Ok(())

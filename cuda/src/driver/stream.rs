@@ -167,7 +167,7 @@ fn wait_word(context: &Context, address: u64, value: u64, bytes: u32, flags: u32
     if !address.is_multiple_of(u64::from(bytes)) {
         return Err(Status::INVALID_VALUE);
     }
-    context.device.memory.range(address, u64::from(bytes))?;
+    context.device.range(address, u64::from(bytes))?;
     Ok(Operation::WaitValue { address, value, bytes, compare })
 }
 
@@ -176,7 +176,7 @@ fn write_word(context: &Context, address: u64, value: u64, bytes: u32, flags: u3
     if !address.is_multiple_of(u64::from(bytes)) || flags != 0 {
         return Err(Status::INVALID_VALUE);
     }
-    context.device.memory.range(address, u64::from(bytes))?;
+    context.device.range(address, u64::from(bytes))?;
     Ok(Operation::WriteValue { address, value, bytes })
 }
 

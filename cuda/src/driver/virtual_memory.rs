@@ -9,7 +9,7 @@ use cuda_abi::numbers::allocation::PINNED;
 use cuda_abi::numbers::handle_type::POSIX_FILE_DESCRIPTOR;
 use cuda_abi::numbers::{access as flag, location};
 use runtime::virtual_memory::{Access, GRANULARITY, Physical, is_size};
-use runtime::{Kind, Result, Status};
+use runtime::{Kind, Pages, Result, Status};
 
 use crate::driver::device::{device_at, device_of};
 use crate::ffi::{Handle, get, list, put};
@@ -87,7 +87,7 @@ api! {
         let physical = find(handle)?;
         put(to, MemAllocationProp {
             kind: PINNED,
-            handle_types: if physical.exportable { POSIX_FILE_DESCRIPTOR } else { 0 },
+            handle_types: if physical.exportable && !physical.imported { POSIX_FILE_DESCRIPTOR } else { 0 },
             location: MemLocation { kind: location::DEVICE, id: physical.device.index as i32 },
             windows: 0,
             flags: 0,
@@ -114,7 +114,8 @@ api! {
         }
         // SAFETY: it was opened above, and nobody else has it.
         let file = unsafe { File::from_raw_fd(own) };
-        let physical = addresses.import(state::device(0)?, file)?;
+        let of = crate::host::Program.device_of(&file).ok_or(Status::INVALID_VALUE)?;
+        let physical = addresses.import(state::device(of as i32)?, file)?;
         put(to, object::insert(physical.id, physical))
     }
 

@@ -34,7 +34,7 @@ impl Pages for Program {
         let whole = bytes.next_multiple_of(alignment);
         Ok(if wanted != 0 { wanted } else { (1 << 40) + self.given.fetch_add(whole, SeqCst) })
     }
-    fn file(&self, _: u64) -> Result<File> {
+    fn file(&self, _: u64, _: usize) -> Result<File> {
         File::open("/dev/null").map_err(|_| Status::OUT_OF_MEMORY)
     }
     fn put_behind(&self, _: u64, _: u64, _: Option<&File>) -> Result {

@@ -4,6 +4,8 @@
 //! defined in Rust. Narrow stores replace bytes of a word; accesses of 8 and 16 aligned bytes do not tear,
 //! see [`super::wide`].
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -82,6 +84,23 @@ impl Cells {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new private mapping touches nothing else.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let words = NonNull::new(start.cast())?;
+        Some(Cells { words, count: size / 4, owned: Owned::Mapped(size) })
+    }
+
+    /// The beginning of a file, for all who map it; `None` if it is shorter, or the host does not map it.
+    pub(crate) fn of_file(file: &File, bytes: u64) -> Option<Cells> {
+        if file.metadata().ok()?.len() < bytes {
+            return None;
+        }
+        let size = usize::try_from(bytes).ok()?.max(1).checked_next_multiple_of(4096)?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping; what else is done to the file changes words, which are atomics.
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
             return None;
         }

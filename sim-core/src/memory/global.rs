@@ -1,9 +1,11 @@
 //! Global memory: allocations, where they lie, and what is wrong with an address outside them.
 
+use std::collections::HashMap;
+use std::fs::File;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::{Cells, Written, host, window};
 use crate::error::Error;
@@ -15,6 +17,8 @@ pub(crate) enum AllocationKind {
     Buffer,
     /// Memory of the host at its own address, which the host may access at any time.
     Host,
+    /// Memory of another device or another process, which this one may access.
+    Peer,
     /// A `.global` variable.
     Global,
     /// A `.const` variable: read-only for kernels.
@@ -53,6 +57,7 @@ impl Allocation {
     pub(crate) fn describe(&self) -> String {
         let kind = match self.kind {
             AllocationKind::Buffer | AllocationKind::Host => "buffer",
+            AllocationKind::Peer => "peer buffer",
             AllocationKind::Global => "variable",
             AllocationKind::Const => "constant",
             AllocationKind::Heap => "device heap",
@@ -127,12 +132,24 @@ struct Inner {
     used: u64,
     /// Freed allocations in order of freeing, so that the oldest is forgotten first.
     freed: std::collections::VecDeque<u64>,
+    /// Devices that an allocation is shown to, by its first address.
+    viewers: HashMap<u64, Vec<Weak<GlobalMemory>>>,
+}
+
+/// What says of an address that this device does not know whose it is, in a sentence and a note.
+pub(crate) struct Elsewhere(Box<dyn Fn(u64) -> Option<(String, String)> + Send + Sync>);
+
+impl std::fmt::Debug for Elsewhere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Elsewhere")
+    }
 }
 
 /// All global memory of a device.
 #[derive(Debug)]
 pub(crate) struct GlobalMemory {
     inner: Mutex<Inner>,
+    elsewhere: OnceLock<Elsewhere>,
     generation: AtomicU64,
     total: u64,
     track_initialization: bool,
@@ -172,6 +189,14 @@ impl Inner {
         Some(base)
     }
 
+    /// The place of what another device shows here.
+    fn view(&self, base: u64) -> Option<usize> {
+        let at = self.table.at_or_below(base)?;
+        let found = &self.table.list[at];
+        let shown = found.base == base && found.state == State::Live && found.kind == AllocationKind::Peer;
+        shown.then_some(at)
+    }
+
     /// Adds an allocation to the table.
     fn insert(&mut self, allocation: Allocation) {
         let list = &mut Arc::make_mut(&mut self.table).list;
@@ -190,8 +215,28 @@ impl GlobalMemory {
             end: addresses.end,
             used: 0,
             freed: Default::default(),
+            viewers: HashMap::new(),
         };
-        GlobalMemory { inner: Mutex::new(inner), generation: AtomicU64::new(0), total, track_initialization }
+        GlobalMemory {
+            inner: Mutex::new(inner),
+            elsewhere: OnceLock::new(),
+            generation: AtomicU64::new(0),
+            total,
+            track_initialization,
+        }
+    }
+
+    /// Sets what says of an address that this device does not know whose it is; the first one stays.
+    pub(crate) fn set_elsewhere(
+        &self,
+        elsewhere: impl Fn(u64) -> Option<(String, String)> + Send + Sync + 'static,
+    ) {
+        let _ = self.elsewhere.set(Elsewhere(Box::new(elsewhere)));
+    }
+
+    /// Whose an address is that this device does not know: a sentence, and a note.
+    pub(crate) fn elsewhere(&self, address: u64) -> Option<(String, String)> {
+        self.elsewhere.get().and_then(|elsewhere| (elsewhere.0)(address))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -320,16 +365,30 @@ impl GlobalMemory {
             let text = format!("double free of {}", allocation.describe());
             return Err(Error::InvalidAddress(text));
         }
-        let table = Arc::make_mut(&mut inner.table);
-        let allocation = &mut table.list[index];
+        self.end(&mut inner, index);
+        let viewers = inner.viewers.remove(&address).unwrap_or_default();
+        drop(inner);
+        for viewer in viewers.iter().filter_map(Weak::upgrade) {
+            let mut inner = viewer.lock();
+            if let Some(index) = inner.view(address) {
+                viewer.end(&mut inner, index);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends an allocation; accesses to it are use after free from now on.
+    fn end(&self, inner: &mut Inner, index: usize) {
+        let allocation = &mut Arc::make_mut(&mut inner.table).list[index];
+        let (address, kind) = (allocation.base, allocation.kind);
         allocation.state = State::Freed;
-        host::give_back(allocation.size);
-        let size = if allocation.kind == AllocationKind::Host { 0 } else { allocation.size };
+        let size = if kind == AllocationKind::Peer { 0 } else { allocation.size };
+        host::give_back(size);
         if let Some(cells) = Cells::zeroed(0) {
             allocation.cells = Arc::new(cells);
             allocation.written = None;
         }
-        inner.used -= size;
+        inner.used -= if kind == AllocationKind::Host { 0 } else { size };
         inner.freed.push_back(address);
         if inner.freed.len() > REMEMBERED_FREES
             && let Some(oldest) = inner.freed.pop_front()
@@ -342,7 +401,81 @@ impl GlobalMemory {
             }
         }
         self.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Shows an allocation to another device at its address, until it is freed here or hidden there. What is no memory
+    /// for others (constants, the heap) and what is shown already stays as it is.
+    pub(crate) fn share(&self, base: u64, with: &Arc<GlobalMemory>) {
+        let mut inner = self.lock();
+        let found = inner.table.at_or_below(base).map(|at| inner.table.list[at].clone());
+        let shared = [AllocationKind::Buffer, AllocationKind::Global, AllocationKind::Peer];
+        let wanted = |a: &Allocation| a.base == base && a.state == State::Live && shared.contains(&a.kind);
+        let Some(allocation) = found.filter(wanted) else { return };
+        let viewers = inner.viewers.entry(base).or_default();
+        viewers.retain(|viewer| viewer.strong_count() > 0);
+        if viewers.iter().any(|viewer| viewer.as_ptr() == Arc::as_ptr(with)) {
+            return;
+        }
+        viewers.push(Arc::downgrade(with));
+        drop(inner);
+        let mut other = with.lock();
+        let (start, end) = (allocation.base, allocation.end());
+        let table = Arc::make_mut(&mut other.table);
+        table.list.retain(|known| known.state == State::Live || known.base >= end || known.end() <= start);
+        other.freed.retain(|&freed| freed != base);
+        other.insert(Allocation { kind: AllocationKind::Peer, ..allocation });
+        with.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes an allocation from a device that it was shown to.
+    pub(crate) fn hide(&self, base: u64, from: &Arc<GlobalMemory>) {
+        if let Some(viewers) = self.lock().viewers.get_mut(&base) {
+            viewers.retain(|viewer| viewer.as_ptr() != Arc::as_ptr(from));
+        }
+        let mut other = from.lock();
+        if let Some(index) = other.view(base) {
+            Arc::make_mut(&mut other.table).list.remove(index);
+            from.generation.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Moves what an allocation holds into a file, which is what it consists of from now on, for other processes too.
+    /// No kernel runs meanwhile.
+    pub(crate) fn move_into(&self, base: u64, file: &File) -> Result<(), Error> {
+        let refuse = |text: &str| Error::InvalidAddress(format!("no memory at {base:#x} for a file: {text}"));
+        let mut inner = self.lock();
+        let index = inner.table.at_or_below(base).filter(|&at| inner.table.list[at].base == base);
+        let index = index.filter(|&at| inner.table.list[at].state == State::Live);
+        let index = index.ok_or_else(|| refuse("no allocation begins there"))?;
+        let allocation = &inner.table.list[index];
+        let cells = Cells::of_file(file, allocation.size).ok_or_else(|| refuse("the file is too short"))?;
+        cells.copy(0, &allocation.cells, 0, allocation.size);
+        let cells = Arc::new(cells);
+        Arc::make_mut(&mut inner.table).list[index].cells = cells.clone();
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        let viewers = inner.viewers.get(&base).cloned().unwrap_or_default();
+        drop(inner);
+        for viewer in viewers.iter().filter_map(Weak::upgrade) {
+            let mut inner = viewer.lock();
+            if let Some(index) = inner.view(base) {
+                Arc::make_mut(&mut inner.table).list[index].cells = cells.clone();
+                viewer.generation.fetch_add(1, Ordering::Relaxed);
+            }
+        }
         Ok(())
+    }
+
+    /// An allocation that consists of a file, which another process may have as well. It takes no memory of this device.
+    pub(crate) fn alloc_of(&self, file: &File, size: u64, label: &str) -> Result<u64, Error> {
+        let mut inner = self.lock();
+        let out_of_memory = Error::OutOfMemory { requested: size, available: 0, total: self.total };
+        let cells = Cells::of_file(file, size).ok_or(out_of_memory.clone())?;
+        let base = inner.place(size, AllocationKind::Peer).ok_or(out_of_memory)?;
+        let (kind, state, label) = (AllocationKind::Peer, State::Live, label.into());
+        let cells = Arc::new(cells);
+        inner.insert(Allocation { base, size, kind, state, label, cells, written: None });
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        Ok(base)
     }
 
     /// Runs `body` on the allocation that holds a range, with the offset in it.
@@ -395,6 +528,67 @@ mod tests {
         assert!(memory.free(b + 1).is_err());
         assert!(memory.alloc(1 << 20, "c", AllocationKind::Buffer).is_err());
         assert_eq!(memory.usage(), (1 << 20, 8));
+    }
+
+    #[test]
+    fn what_one_device_shows_another_goes_when_it_is_freed() {
+        let range = |at: u64| at << 40..(at + 1) << 40;
+        let memory = |at| Arc::new(GlobalMemory::new(1 << 20, range(at), true));
+        let (here, there) = (memory(1), memory(2));
+        let base = here.alloc(64, "a", AllocationKind::Buffer).unwrap();
+        let finds = || there.snapshot().table.find(base, 64).is_some();
+        assert!(!finds());
+        here.share(base, &there);
+        here.share(base, &there);
+        assert!(finds() && there.usage().1 == 0);
+        let cells = |memory: &GlobalMemory| memory.snapshot().table.find(base, 64).unwrap().cells.clone();
+        cells(&there).write(8, &[7]);
+        let mut byte = [0];
+        cells(&here).read(8, &mut byte);
+        assert_eq!(byte, [7]);
+        here.hide(base, &there);
+        assert!(!finds());
+        here.share(base, &there);
+        here.free(base).unwrap();
+        let table = there.snapshot().table;
+        let found = table.at_or_below(base).map(|at| table.list[at].state);
+        assert_eq!(found, Some(State::Freed), "an access is a use after free there, too");
+        // The address may come again.
+        here.alloc_again(base, 32, "b").unwrap();
+        here.share(base, &there);
+        assert!(there.snapshot().table.find(base, 32).is_some());
+    }
+
+    #[test]
+    fn memory_of_a_file_is_what_both_who_have_it_see() {
+        let file = std::fs::File::from(tempfile());
+        file.set_len(4096).unwrap();
+        let (here, there) = (
+            GlobalMemory::new(1 << 20, window::GLOBAL, false),
+            GlobalMemory::new(1 << 20, window::GLOBAL, false),
+        );
+        let base = here.alloc(100, "a", AllocationKind::Buffer).unwrap();
+        let cells =
+            |memory: &GlobalMemory, base| memory.snapshot().table.find(base, 100).unwrap().cells.clone();
+        cells(&here, base).write(3, b"before");
+        here.move_into(base, &file).unwrap();
+        let seen = there.alloc_of(&file, 100, "b").unwrap();
+        let mut bytes = [0; 6];
+        cells(&there, seen).read(3, &mut bytes);
+        assert_eq!(&bytes, b"before");
+        cells(&there, seen).write(3, b"after!");
+        cells(&here, base).read(3, &mut bytes);
+        assert_eq!(&bytes, b"after!");
+        assert!(there.alloc_of(&file, 8192, "c").is_err(), "more than the file has");
+        assert_eq!(there.usage().1, 0);
+        there.free(seen).unwrap();
+        assert!(here.move_into(base + 4, &file).is_err());
+    }
+
+    fn tempfile() -> std::os::fd::OwnedFd {
+        use std::os::fd::FromRawFd;
+        // SAFETY: the name is a string, and the descriptor is nobody else's.
+        unsafe { std::os::fd::OwnedFd::from_raw_fd(libc::memfd_create(c"test".as_ptr(), 0)) }
     }
 
     #[test]

@@ -442,6 +442,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                 return self.heap_fault(what, address, bad);
             }
         }
+        if let Some((whose, note)) = self.worker.grid.memory.elsewhere(address) {
+            let text = format!("{what}: {whose}");
+            return Err(Box::new(Fault::new(FindingKind::PeerAccess, bad, text).note(note)));
+        }
         fault(FindingKind::OutOfBounds, format!("{what}: {}", table.nearest(address, bytes)))
     }
 

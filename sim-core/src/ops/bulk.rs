@@ -588,7 +588,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         let found = self.worker.snapshot.table.find(address, bytes as u64)?;
         let fine = match found.kind {
-            AllocationKind::Buffer | AllocationKind::Host | AllocationKind::Global => true,
+            AllocationKind::Buffer | AllocationKind::Host | AllocationKind::Peer | AllocationKind::Global => {
+                true
+            }
             AllocationKind::Const => !writes,
             AllocationKind::Heap => false,
         };
