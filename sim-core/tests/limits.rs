@@ -254,3 +254,29 @@ setp.eq.u32 %p, %x, 0; @%p trap; ret; }";
         }
     }
 }
+
+#[test]
+fn who_waits_at_an_mbarrier_is_told_what_it_lacks() {
+    let wait = |expected: &str, init: &str| {
+        let text = format!(
+            ".visible .entry k(.param .u64 p) {{ .reg .pred %p; .reg .b64 %s; .reg .b32 %r; .shared .align 8 .b64 m[2];
+mov.u32 %r, m; {init}
+L: mbarrier.try_wait.parity.shared::cta.b64 %p, [%r+8], 0; @!%p bra L; ret; }}"
+        );
+        let options = RunOptions { max_instructions: Some(10_000), ..RunOptions::default() };
+        let report = run(&text, 1, 1, &options);
+        assert_eq!(report.outcome, Outcome::LimitReached, "{:?}", report.findings);
+        let told = report.findings.iter().find(|finding| finding.message.starts_with("still asking"));
+        assert_eq!(told.map(|finding| &*finding.message), Some(expected), "{:?}", report.findings);
+    };
+    let place = "still asking the mbarrier at byte 8 of shared variable `m` (16 bytes), whose phase";
+    wait(
+        &format!("{place} lacks 1 arrival and 64 bytes that copies bring"),
+        "mbarrier.init.shared::cta.b64 [%r+8], 2; mbarrier.arrive.expect_tx.shared::cta.b64 %s, [%r+8], 64;",
+    );
+    wait(&format!("{place} lacks 3 arrivals"), "mbarrier.init.shared::cta.b64 [%r+8], 3;");
+    wait(
+        &format!("{place} lacks 1 arrival and has got 16 bytes that nobody expects (`expect_tx`)"),
+        "mbarrier.init.shared::cta.b64 [%r+8], 1; mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r+8], 16;",
+    );
+}

@@ -14,6 +14,7 @@ use crate::machine::cta::Cta;
 use crate::machine::fault::place;
 use crate::machine::grid::Task;
 use crate::machine::random::Random;
+use crate::machine::waiting::at_mbarrier;
 use crate::machine::warp::{Group, ROOT, Wait, Warp};
 use crate::machine::warpgroup::WARPS;
 use crate::machine::worker::Worker;
@@ -355,10 +356,13 @@ impl<O: Observer> Worker<'_, O> {
 
     /// Reports where the threads of a block stand when a limit ends the launch.
     fn interrupted(&mut self, cta: &Cta) {
-        let note = "threads stood here when the limit was reached";
+        let (grid, note) = (self.grid, "threads stood here when the limit was reached");
         self.report_groups(cta, note, |cta, warp, group| {
             let what = match group.wait {
-                Wait::Ready | Wait::Running => "still running".to_string(),
+                Wait::Ready | Wait::Running => match at_mbarrier(grid, cta, warp, group) {
+                    Some(asking) => format!("still {asking}"),
+                    None => "still running".to_string(),
+                },
                 Wait::Barrier(id) => cta.barriers[usize::from(id)].explain(&cta.warps, id),
                 Wait::Cluster => "waiting at the barrier of the cluster".to_string(),
                 Wait::Members(members) => format!("waiting for the lanes of member mask {members:#010x}"),

@@ -123,6 +123,32 @@ pub fn misuse(op: MbarrierOp, bits: u64, operand: u32) -> Option<&'static str> {
     }
 }
 
+/// What the current phase of an object lacks, in words; `None` if it is no object.
+pub fn lacks(bits: u64) -> Option<String> {
+    if bits & VALID == 0 {
+        return None;
+    }
+    let object = Object::new(bits);
+    let count = |number: u64, what: &str| {
+        let s = if number == 1 { "" } else { "s" };
+        format!("{number} {what}{s}")
+    };
+    let arrivals = count(object.pending, "arrival");
+    Some(match object.transactions {
+        0 => format!("whose phase lacks {arrivals}"),
+        bytes if bytes > 0 => {
+            format!(
+                "whose phase lacks {arrivals} and {} that copies bring",
+                count(bytes.unsigned_abs(), "byte")
+            )
+        }
+        bytes => format!(
+            "whose phase lacks {arrivals} and has got {} that nobody expects (`expect_tx`)",
+            count(bytes.unsigned_abs(), "byte")
+        ),
+    })
+}
+
 /// `pending_count` of a state that an arrival returned.
 pub fn pending(state: u64) -> u32 {
     Object::new(state).pending as u32
