@@ -58,8 +58,10 @@ cd "$scratch/src"
 
 # compile FLAVOUR ARCH SOURCE [nvcc options]
 compile() {
-    local flavour=$1 arch=$2 source=$3 name
+    local flavour=$1 arch=$2 source=$3 name whole=
     shift 3
+    # A unit that calls others is not a whole program.
+    case " $* " in *" -rdc=true "*) whole=-c ;; esac
     name=$(basename "$source" .cu)
     mkdir -p "$out/$flavour"
     "$nvcc" -ptx -arch="$arch" -std=c++17 -Wno-deprecated-gpu-targets "$@" -o "$out/$flavour/$name.ptx" "$source"
@@ -67,7 +69,7 @@ compile() {
         -e '/^[[:space:]]*\.file/s#"'"$scratch"'/src/#"#' \
         -e '/^[[:space:]]*\.file/s,"[^"]*/cu13/(bin/\.\.//)?,"cuda/,' \
         "$out/$flavour/$name.ptx"
-    "$ptxas" -arch="$arch" -o "$scratch/out.cubin" "$out/$flavour/$name.ptx"
+    "$ptxas" $whole -arch="$arch" -o "$scratch/out.cubin" "$out/$flavour/$name.ptx"
 }
 
 for source in kernels/*.cu; do
@@ -91,7 +93,11 @@ for source in rates/*.cu; do
     compile rates sm_90 "$source"
 done
 for source in racecheck/*.cu; do
-    compile racecheck sm_90 "$source" -lineinfo
+    case "$source" in
+    # Kernels that launch call the device runtime.
+    racecheck/launches.cu) compile racecheck sm_90 "$source" -lineinfo -rdc=true ;;
+    *) compile racecheck sm_90 "$source" -lineinfo ;;
+    esac
 done
 
 if grep -rl "$scratch" "$out" --include='*.ptx'; then

@@ -84,7 +84,9 @@ arrivals than they expect."
 weak (ordinary), and nothing orders the two: no barrier that both threads reach between them, no release \
 that the other thread acquires. The program has no defined meaning then, also if both write the same \
 value. Usual causes: a missing `__syncthreads()`; blocks that share data within one launch; a flag that \
-is `volatile` or relaxed with no fence before it is set or after it is seen; a fence on one side only. \
+is `volatile` or relaxed with no fence before it is set or after it is seen; a fence on one side only; a \
+kernel that reads or writes what a kernel that it launched writes: that runs at some time after the launch, \
+and only a tail launch or the end of the parent waits for it. \
 Reported with `--tool racecheck`."
     WarpRace "Two lanes of one warp access the same memory, at least one writes, and nothing orders them. \
 Lanes of a warp need not run in step: what one lane wrote may be read by another only after \

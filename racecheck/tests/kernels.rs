@@ -111,7 +111,10 @@ fn every_race_is_found_and_none_invented() {
     let mut wrong = Vec::new();
     // Racy and found, racy and missed, clean and silent, clean and not.
     let mut matrix = [0; 4];
-    for file in ["barrier", "warp", "flag", "atomic", "size", "grid", "mbarrier", "copy", "cluster", "bulk"] {
+    for file in [
+        "barrier", "warp", "flag", "atomic", "size", "grid", "mbarrier", "copy", "cluster", "bulk",
+        "launches",
+    ] {
         let source = std::fs::read_to_string(testdata().join(format!("racecheck/{file}.cu"))).unwrap();
         let module = module(&testdata().join(format!("ptx/racecheck/{file}.ptx")));
         for kernel in kernels(&source) {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use ptx_frontend::{Module, Severity, Source, SourceId, Span};
 use sim_core::{CodePlace, CudaPlace, Finding};
 
-use crate::plural;
 use crate::snippet::{Excerpt, Message};
 use crate::threads;
+use crate::{plural, readable};
 
 /// Boxes of threads shown a finding.
 const GROUPS: usize = 4;
@@ -76,11 +76,11 @@ pub fn message(finding: &Finding, sources: &Sources<'_>) -> Message {
         add_place(place, "and this", false, sources, &mut excerpts, &mut notes);
     }
     notes.extend(thread_notes(finding));
-    notes.extend(finding.notes.iter().cloned());
+    notes.extend(finding.notes.iter().map(|note| readable_names(note)));
     Message {
         severity: Severity::Error,
         id: Some(finding.kind.name().to_string()),
-        title: finding.message.clone(),
+        title: readable_names(&finding.message),
         excerpts,
         notes,
         help: finding.help.clone(),
@@ -107,6 +107,14 @@ fn add_place(
             None => notes.push(format!("CUDA source: {}:{}", cuda.file, cuda.line)),
         }
     }
+}
+
+/// A sentence with the names of C++ that it quotes as a person writes them.
+fn readable_names(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let named: Vec<_> =
+        parts.map(|(at, part)| if at % 2 == 1 { readable(part) } else { part.into() }).collect();
+    named.join("`")
 }
 
 fn thread_notes(finding: &Finding) -> Vec<String> {

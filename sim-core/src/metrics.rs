@@ -25,7 +25,8 @@ pub struct InstructionMetrics {
 }
 
 fn add(to: &mut Vec<Metric>, more: Vec<Metric>) {
-    for metric in more {
+    // How a launch looks is that of the first grid.
+    for metric in more.into_iter().filter(|metric| !metric.name.starts_with("launch__")) {
         match to.iter_mut().find(|own| own.name == metric.name) {
             Some(own) => own.value = own.value.saturating_add(metric.value),
             None => to.push(metric),

@@ -20,7 +20,8 @@ use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, Outcome, Stats};
 use crate::machine::grid::{Grid, constant_rows};
 use crate::machine::heap::DeviceHeap;
 use crate::machine::kept::{Blocks, Kernel};
-use crate::machine::launches::{Buffers, Kernels, Launches};
+use crate::machine::launches::{Buffers, Kernels, Launches, Spare};
+use crate::machine::trail::Lineage;
 use crate::machine::warp;
 use crate::memory::window::function_address;
 use crate::memory::{Allocation, AllocationKind, GlobalMemory, host, window};
@@ -48,6 +49,8 @@ pub struct Simulator {
     objects: Tables,
     heap: DeviceHeap,
     blocks: Blocks,
+    /// Memory for parameters of launches by kernels.
+    spare: Spare,
     modules: Mutex<FxHashMap<ModuleId, Arc<Loaded>>>,
     next_module: std::sync::atomic::AtomicU32,
 }
@@ -81,6 +84,7 @@ impl Simulator {
             objects: Tables::default(),
             heap: DeviceHeap::default(),
             blocks: Blocks::default(),
+            spare: Spare::default(),
             modules: Mutex::default(),
             next_module: 0.into(),
         }
@@ -494,7 +498,7 @@ impl Simulator {
         if let Some(workspace) = workspace {
             self.memory.free(workspace)?;
         }
-        Ok((report, launches.finish()))
+        Ok((report, launches.finish(&kernel.code)))
     }
 }
 
@@ -591,10 +595,14 @@ impl Backend for Simulator {
             Ok(kernel) => kernel,
             Err(why) => return Ok(not_decoded(launch, why)),
         };
-        let (kernels, buffers) = (ModuleKernels { simulator: self, loaded: &loaded }, Buffers::default());
-        let first = Launches::new(&kernels, &buffers);
+        let (kernels, buffers) =
+            (ModuleKernels { simulator: self, loaded: &loaded }, Buffers::new(&self.spare));
+        let above = Lineage::new();
+        let races = options.tools.iter().any(|tool| tool.is_ordered());
+        let first = Launches::new(&kernels, &buffers, &above, races);
         let first = self.run_grid(&loaded, &kernel, launch, options, first, clock.began)?;
-        let report = tree::run(first, options.max_findings, |child, so_far| {
+        let report = tree::run(first, options.max_findings, |queued, so_far| {
+            let child = &queued.launch;
             // Of the limits on all of it, what is left.
             let most = options.max_instructions;
             let left = most.map(|most| most.saturating_sub(so_far.stats.warp_instructions));
@@ -610,7 +618,7 @@ impl Backend for Simulator {
                 return Ok((not_decoded(child, why), Vec::new()));
             }
             let Ok(kernel) = self.kernel(&loaded, &child.kernel, &Endless)?;
-            let launches = Launches::new(&kernels, &buffers);
+            let launches = Launches::new(&kernels, &buffers, &queued.lineage, races);
             self.run_grid(&loaded, &kernel, child, options, launches, clock.began)
         });
         buffers.free(&self.memory);

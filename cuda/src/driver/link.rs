@@ -25,6 +25,12 @@ impl object::Kind for Arc<Mutex<Link>> {
     const MISSING: Status = Status::INVALID_HANDLE;
 }
 
+/// Whether an archive is the device runtime library, by the object in it.
+pub(crate) fn is_device_runtime(bytes: &[u8]) -> bool {
+    let name = b"cuda_device_runtime.o";
+    bytes.starts_with(b"!<arch>") && bytes.windows(name.len()).any(|part| part == name)
+}
+
 unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Result {
     let context = healthy()?;
     let link: Arc<Mutex<Link>> = object::find(link)?;
@@ -43,6 +49,8 @@ unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Resu
             link.texts.extend(unsafe { image_texts(&context, bytes.as_ptr().cast(), &options) }?);
             Ok(())
         }
+        // What kernels need of it to launch others comes with the texts that call it.
+        3 | 4 if is_device_runtime(&bytes) => Ok(()),
         jit_input::CUBIN => Err(Status::NO_BINARY_FOR_GPU),
         // Objects, libraries and NVVM need NVIDIA's own linker and compiler.
         3..=5 => Err(Status::NOT_SUPPORTED),

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use runtime::{check, compile, fresh_id};
 
+use crate::driver::link::is_device_runtime;
 use crate::driver::module::{NO_PTX, texts};
 use crate::ffi::{get, list, put};
 use crate::jit::real::{enter, linker};
@@ -183,8 +184,8 @@ impl Jit {
                     self.texts.push((name, text));
                 }
             }
-            // What kernels need of it to launch others is not supported, and said so if it is reached.
-            OBJECT..=INDEX if name.contains("cudadevrt") => {}
+            // What kernels need of it to launch others comes with the texts that call it.
+            OBJECT..=INDEX if name.contains("cudadevrt") || is_device_runtime(&bytes) => {}
             OBJECT..=INDEX if bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"!<arch>") => {
                 return Err(self.refuse(name, "objects and libraries hold machine code"));
             }

@@ -6,17 +6,20 @@
 //! children before the next one: that keeps the order of every stream and event, since an event is recorded before
 //! a stream waits for it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptx_frontend::FuncId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::trail::{Lineage, Plain, Race, Trail, race};
 use crate::code::Code;
 use crate::config::DeviceConfig;
 use crate::error::{Error, LaunchError};
 use crate::finding::CodePlace;
 use crate::launch::Launch;
 use crate::memory::{AllocationKind, GlobalMemory};
+use crate::tools::Event;
 
 /// The kernels that a kernel may launch: those of its module.
 pub(crate) trait Kernels: Sync {
@@ -24,7 +27,7 @@ pub(crate) trait Kernels: Sync {
     fn find(&self, address: u64) -> Option<(FuncId, u64)>;
 
     /// Its code.
-    fn code(&self, kernel: FuncId) -> Result<std::sync::Arc<Code>, Error>;
+    fn code(&self, kernel: FuncId) -> Result<Arc<Code>, Error>;
 
     /// Whether a launch is possible.
     fn check(&self, code: &Code, launch: &Launch) -> Result<(), Error>;
@@ -39,6 +42,10 @@ pub(crate) struct Queued {
     pub place: CodePlace,
     /// Block that launched it.
     block: u64,
+    /// Its number among the launches of the grid that are no tail launches.
+    number: u32,
+    /// The grids above it, with racecheck.
+    pub lineage: Lineage,
     /// Only after the grid's other launches, and what those launch.
     pub tail: bool,
 }
@@ -51,14 +58,21 @@ pub(crate) struct Prepared {
     pub bytes: u64,
 }
 
-/// Memory of a launch and all that it launches: parameters, and texts of errors.
+/// Chunks of memory that launches gave back, for later ones.
 #[derive(Debug, Default)]
-pub(crate) struct Buffers(Mutex<Inner>);
+pub(crate) struct Spare(Mutex<Vec<u64>>);
+
+/// Memory of a launch and all that it launches: parameters, and texts of errors.
+#[derive(Debug)]
+pub(crate) struct Buffers<'a> {
+    spare: &'a Spare,
+    inner: Mutex<Inner>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Allocations, and what is left of the last one.
-    chunks: Vec<u64>,
+    /// Allocations with their bytes, and what is left of the last one.
+    chunks: Vec<(u64, u64)>,
     next: u64,
     left: u64,
     /// Given back, by bytes.
@@ -74,18 +88,27 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Buffers {
+impl<'a> Buffers<'a> {
+    pub(crate) fn new(spare: &'a Spare) -> Self {
+        Buffers { spare, inner: Mutex::default() }
+    }
+
     /// So many bytes.
     pub(crate) fn take(&self, memory: &GlobalMemory, bytes: u64) -> Result<u64, Error> {
         let bytes = bytes.max(1).checked_next_multiple_of(ALIGNMENT).ok_or(LaunchError::Resources)?;
-        let mut inner = lock(&self.0);
+        let mut inner = lock(&self.inner);
         if let Some(again) = inner.free.get_mut(&bytes).and_then(Vec::pop) {
             return Ok(again);
         }
         if inner.left < bytes {
             let chunk = bytes.max(CHUNK);
-            let start = memory.alloc(chunk, "parameters of launches by kernels", AllocationKind::Buffer)?;
-            inner.chunks.push(start);
+            let again = if chunk == CHUNK { lock(&self.spare.0).pop() } else { None };
+            let name = "parameters of launches by kernels";
+            let start = match again {
+                Some(start) => start,
+                None => memory.alloc(chunk, name, AllocationKind::Parameters)?,
+            };
+            inner.chunks.push((start, chunk));
             (inner.next, inner.left) = (start, chunk);
         }
         inner.next += bytes;
@@ -96,12 +119,12 @@ impl Buffers {
     /// Gives bytes back.
     pub(crate) fn give(&self, start: u64, bytes: u64) {
         let bytes = bytes.max(1).next_multiple_of(ALIGNMENT);
-        lock(&self.0).free.entry(bytes).or_default().push(start);
+        lock(&self.inner).free.entry(bytes).or_default().push(start);
     }
 
     /// Where a text lies that is known by a number and a word.
     pub(crate) fn text(&self, memory: &GlobalMemory, key: (u32, bool), text: &str) -> Result<u64, Error> {
-        if let Some(&known) = lock(&self.0).texts.get(&key) {
+        if let Some(&known) = lock(&self.inner).texts.get(&key) {
             return Ok(known);
         }
         let start = self.take(memory, text.len() as u64 + 1)?;
@@ -112,15 +135,18 @@ impl Buffers {
             }
             allocation.cells.write(at, &bytes);
         })?;
-        lock(&self.0).texts.insert(key, start);
+        lock(&self.inner).texts.insert(key, start);
         Ok(start)
     }
 
-    /// Frees all of it.
+    /// Frees all of it, or keeps it for later launches.
     pub(crate) fn free(self, memory: &GlobalMemory) {
-        let inner = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for start in inner.chunks {
-            let _ = memory.free(start);
+        let inner = self.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for (start, bytes) in inner.chunks {
+            match bytes {
+                CHUNK => lock(&self.spare.0).push(start),
+                _ => drop(memory.free(start)),
+            }
         }
     }
 }
@@ -128,7 +154,13 @@ impl Buffers {
 /// What the threads of a grid launch.
 pub(crate) struct Launches<'a> {
     pub kernels: &'a dyn Kernels,
-    pub buffers: &'a Buffers,
+    pub buffers: &'a Buffers<'a>,
+    /// The grids above it.
+    lineage: &'a Lineage,
+    /// What it accesses behind its launches, if that is to be known.
+    trail: Option<Mutex<Trail>>,
+    /// Launches so far that are no tail launches.
+    launched: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -153,8 +185,29 @@ struct State {
 const HANDLES: u64 = 0x1000;
 
 impl<'a> Launches<'a> {
-    pub(crate) fn new(kernels: &'a dyn Kernels, buffers: &'a Buffers) -> Self {
-        Launches { kernels, buffers, state: Mutex::default() }
+    pub(crate) fn new(
+        kernels: &'a dyn Kernels,
+        buffers: &'a Buffers<'a>,
+        lineage: &'a Lineage,
+        races: bool,
+    ) -> Self {
+        let (trail, launched) = (races.then(Mutex::default), AtomicU32::new(0));
+        Launches { kernels, buffers, lineage, trail, launched, state: Mutex::default() }
+    }
+
+    /// Notes what a warp is about to access; a race with a grid above, if it is one.
+    pub(crate) fn access(&self, event: &Event<'_>) -> Option<(Plain, Race<'_>)> {
+        let trail = self.trail.as_ref()?;
+        let launches = self.launched.load(Relaxed);
+        if launches == 0 && self.lineage.is_empty() {
+            return None;
+        }
+        let access = Plain::of(event)?;
+        if launches > 0 && access.weak {
+            lock(trail).add(&access, launches);
+        }
+        let race = race(&access, self.lineage)?;
+        Some((access, race))
     }
 
     /// Keeps what a buffer is for.
@@ -187,7 +240,9 @@ impl<'a> Launches<'a> {
                 true => state.tails += 1,
                 false => drop(state.launching.insert(thread)),
             }
-            state.queued.push(Queued { launch, place, block: thread.0, tail });
+            let number = if tail { 0 } else { self.launched.fetch_add(1, Relaxed) };
+            let lineage = Lineage::new();
+            state.queued.push(Queued { launch, place, block: thread.0, number, lineage, tail });
         }
         fits
     }
@@ -241,12 +296,22 @@ impl<'a> Launches<'a> {
 
     /// The launches, in the order in which they run: tail launches last. Without streams that blocks share the order
     /// is by block, whichever workers ran them.
-    pub(crate) fn finish(self) -> Vec<Queued> {
+    pub(crate) fn finish(self, code: &Arc<Code>) -> Vec<Queued> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         for (start, prepared) in &state.prepared {
             self.buffers.give(*start, prepared.bytes);
         }
         let mut queued = state.queued;
+        if let Some(trail) = self.trail.filter(|_| !queued.is_empty()) {
+            let trail = trail.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let past = Arc::new(trail.finish(code.clone()));
+            for queued in &mut queued {
+                queued.lineage.clone_from(self.lineage);
+                if !queued.tail {
+                    queued.lineage.push((past.clone(), queued.number));
+                }
+            }
+        }
         let shared = state.handles > 0;
         queued.sort_by_key(|queued| (queued.tail, if shared { 0 } else { queued.block }));
         queued

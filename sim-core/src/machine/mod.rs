@@ -13,6 +13,7 @@ pub(crate) mod launches;
 pub(crate) mod random;
 mod start;
 mod tell;
+pub(crate) mod trail;
 pub(crate) mod waiting;
 pub(crate) mod warp;
 pub(crate) mod warpgroup;

@@ -4,8 +4,9 @@ use super::Machine;
 use super::cta::Cta;
 use super::fault::{Fault, place};
 use super::grid::Grid;
+use super::trail::{Plain, Race};
 use super::warp::{FrameId, ROOT};
-use crate::finding::Finding;
+use crate::finding::{Finding, FindingKind};
 use crate::lanes::LaneMask;
 use crate::memory::{Snapshot, Written};
 use crate::observer::Observer;
@@ -63,6 +64,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 snapshot: &worker.snapshot,
             };
             worker.observer.tell(kind, event, &mut parts, &here);
+            if let Some((access, race)) = worker.grid.launches.access(event) {
+                here.races_with_above(&access, &race);
+            }
             self.home(peer).parts = parts;
         }
     }
@@ -83,6 +87,30 @@ struct Here<'a> {
     warp: usize,
     frame: FrameId,
     snapshot: &'a Snapshot,
+}
+
+impl Here<'_> {
+    /// Says that what a grid above does behind its launch races with an access.
+    #[cold]
+    fn races_with_above(&self, access: &Plain, race: &Race<'_>) {
+        let verb = |writes: bool| if writes { "writes" } else { "reads" };
+        let above = &race.above.code;
+        let name = &above.module.functions[above.functions[0].id.index()].name;
+        let message = format!(
+            "`{}` {} memory at {:#x} that `{name}`, which launched it, {} behind the launch: nothing orders them",
+            self.grid.launch.kernel,
+            verb(race.writes),
+            race.address,
+            verb(race.above_writes),
+        );
+        let mut fault = Fault::new(FindingKind::DataRace, race.lane, message).note(
+            "a kernel sees what its launches do nowhere in itself; what it launches with `cudaStreamTailLaunch` sees it",
+        );
+        fault.notes.extend(self.describe(race.address, 1));
+        let finding = self.grid.finding(self.cta, self.warp, self.frame, access.position, fault);
+        let other_place = Some(place(above, None, race.above_position));
+        self.grid.add(Finding { other_place, ..finding });
+    }
 }
 
 impl Context for Here<'_> {

@@ -25,6 +25,8 @@ pub(crate) enum AllocationKind {
     Const,
     /// The heap of `malloc` in kernels; blocks in it are tracked apart.
     Heap,
+    /// Parameters of launches by kernels on their way: apart from what programs allocate, and not counted.
+    Parameters,
 }
 
 /// Whether an allocation may be used.
@@ -61,6 +63,7 @@ impl Allocation {
             AllocationKind::Global => "variable",
             AllocationKind::Const => "constant",
             AllocationKind::Heap => "device heap",
+            AllocationKind::Parameters => "memory",
         };
         format!("{kind} `{}` ({} bytes at {:#x})", self.label, self.size, self.base)
     }
@@ -169,7 +172,7 @@ impl Inner {
     /// A place where nothing ever was. As on a device, small blocks share pages, others begin one.
     fn place(&mut self, size: u64, kind: AllocationKind) -> Option<u64> {
         let after = |base: u64| base.checked_add(size)?.checked_add(GAP)?.checked_next_multiple_of(ALIGNMENT);
-        if kind == AllocationKind::Const {
+        if matches!(kind, AllocationKind::Const | AllocationKind::Parameters) {
             let base = self.next_const;
             self.next_const = after(base).filter(|&next| next <= window::CONST.end)?;
             return Some(base);
@@ -283,9 +286,12 @@ impl GlobalMemory {
         kind: AllocationKind,
         cells: Arc<Cells>,
     ) {
-        inner.used += size;
+        if kind != AllocationKind::Parameters {
+            inner.used += size;
+        }
         // Variables without an initial value are zeros, so only these start out unwritten.
-        let unwritten = matches!(kind, AllocationKind::Buffer | AllocationKind::Heap);
+        let unwritten =
+            matches!(kind, AllocationKind::Buffer | AllocationKind::Heap | AllocationKind::Parameters);
         let written = (self.track_initialization && unwritten).then(|| Arc::new(Written::none(size)));
         inner.insert(Allocation {
             base,
@@ -388,7 +394,8 @@ impl GlobalMemory {
             allocation.cells = Arc::new(cells);
             allocation.written = None;
         }
-        inner.used -= if kind == AllocationKind::Host { 0 } else { size };
+        let uncounted = matches!(kind, AllocationKind::Host | AllocationKind::Parameters);
+        inner.used -= if uncounted { 0 } else { size };
         inner.freed.push_back(address);
         if inner.freed.len() > REMEMBERED_FREES
             && let Some(oldest) = inner.freed.pop_front()

@@ -592,7 +592,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 true
             }
             AllocationKind::Const => !writes,
-            AllocationKind::Heap => false,
+            AllocationKind::Heap | AllocationKind::Parameters => false,
         };
         fine.then(|| (&*found.cells, address - found.base))
     }

@@ -28,7 +28,7 @@ pub(super) type Ran = (LaunchReport, Vec<Queued>);
 pub(super) fn run(
     (mut report, queued): Ran,
     most_findings: usize,
-    mut run: impl FnMut(&Launch, &LaunchReport) -> Result<Ran, Error>,
+    mut run: impl FnMut(&Queued, &LaunchReport) -> Result<Ran, Error>,
 ) -> LaunchReport {
     if queued.is_empty() || report.outcome != Outcome::Completed {
         return report;
@@ -47,7 +47,7 @@ pub(super) fn run(
         if level.queued.is_empty() {
             levels.pop();
         }
-        let (child, queued) = match run(&next.launch, &report) {
+        let (child, queued) = match run(&next, &report) {
             Ok(ran) => ran,
             Err(error) => (not_run(&next.launch, &error), Vec::new()),
         };
@@ -89,7 +89,8 @@ fn add(report: &mut LaunchReport, child: LaunchReport) -> Vec<Finding> {
 fn note(queued: &Queued) -> String {
     let Queued { launch, place, .. } = queued;
     let CodePlace { function, cuda, .. } = place;
-    match cuda.first() {
+    // Not where CUDA's own header launches for the program.
+    match cuda.iter().find(|place| !place.file.ends_with("cuda_device_runtime_api.h")) {
         Some(cuda) => {
             format!("`{}` was launched by `{function}` at {}:{}", launch.kernel, cuda.file, cuda.line)
         }
