@@ -6,6 +6,7 @@
 //! for each name, with the version that programs ask for; the code is in the driver library.
 //!
 //! * `driver.txt`: symbol, name without version, the CUDA version from which on this form is meant, state.
+//! * `reasons.txt`: why functions are refused whose names hold one of some words.
 //! * `runtime.txt`: name, the versions of the library that have it, state. A star stands behind a version in which the
 //!   function means something else and has code of its own (`cudaX_cuda12`).
 
@@ -147,19 +148,41 @@ fn page(driver: &[(&str, bool)], runtime: &[(&str, bool)]) -> String {
     for (title, names) in [("Driver interface", driver), ("Runtime interface", runtime)] {
         let (done, refused): (Vec<_>, Vec<_>) = names.iter().partition(|(_, implemented)| *implemented);
         writeln!(text, "\n## {title}: {} of {} symbols\n", done.len(), names.len()).expect("a string");
-        for (what, list) in [("Implemented", done), ("Refused", refused)] {
-            let base = |name: &str| {
-                let name = name.trim_end_matches("_ptsz").trim_end_matches("_ptds");
-                let version =
-                    name.rsplit_once("_v").filter(|(_, v)| v.bytes().all(|byte| byte.is_ascii_digit()));
-                version.map_or(name, |(base, _)| base).to_string()
-            };
-            let names: BTreeSet<String> = list.iter().map(|(name, _)| base(name)).collect();
-            let names: Vec<String> = names.into_iter().collect();
-            writeln!(text, "{what}: {}.\n", names.join(", ")).expect("a string");
+        let done_names: BTreeSet<String> = done.iter().map(|(name, _)| base(name)).collect();
+        let listed: Vec<&str> = done_names.iter().map(String::as_str).collect();
+        writeln!(text, "Implemented: {}.\n", listed.join(", ")).expect("a string");
+        let refused: BTreeSet<String> = refused.iter().map(|(name, _)| base(name)).collect();
+        writeln!(text, "Refused:\n").expect("a string");
+        let reasons = read("names/reasons.txt");
+        let reasons: Vec<(&str, &str)> = reasons.lines().filter_map(|line| line.split_once(": ")).collect();
+        let is_old = |name: &String| title.starts_with("Driver") && done_names.contains(name);
+        let old = refused.iter().filter(|name| is_old(name)).cloned().collect::<Vec<_>>();
+        if !old.is_empty() {
+            let reason = "the first forms of these functions, whose addresses and sizes have 32 bits, or which CUDA \
+                          itself has switched off";
+            writeln!(text, "* {reason}: {}.", old.join(", ")).expect("a string");
+        }
+        let reason_of = |name: &str| {
+            let fits = |(words, _): &&(&str, &str)| words.split(' ').any(|word| name.contains(word));
+            reasons.iter().find(fits).map_or("not done yet", |(_, reason)| reason)
+        };
+        let order = reasons.iter().map(|(_, reason)| *reason).chain(["not done yet"]);
+        for reason in order {
+            let names = refused.iter().filter(|name| !is_old(name) && reason_of(name) == reason);
+            let names: Vec<&str> = names.map(String::as_str).collect();
+            if !names.is_empty() {
+                writeln!(text, "* {reason}: {}.", names.join(", ")).expect("a string");
+            }
         }
     }
     text.trim_end().to_string() + "\n"
+}
+
+/// A name without its version and without what the null stream means in it.
+fn base(name: &str) -> String {
+    let name = name.trim_end_matches("_ptsz").trim_end_matches("_ptds");
+    let version = name.rsplit_once("_v").filter(|(_, v)| v.bytes().all(|byte| byte.is_ascii_digit()));
+    version.map_or(name, |(base, _)| base).to_string()
 }
 
 /// NVIDIA's compiler and linker for programs that want machine code, of both versions. Names and code are in

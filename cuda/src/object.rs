@@ -38,7 +38,6 @@ kinds! {
     Arc<Graph>, INVALID_VALUE;
     Arc<ExecGraph>, INVALID_VALUE;
     NodeRef, INVALID_VALUE;
-    crate::driver::several::Notification, INVALID_VALUE;
     Arc<Pool>, INVALID_VALUE;
     Arc<Array>, INVALID_HANDLE;
     Arc<MipmappedArray>, INVALID_HANDLE;

@@ -163,6 +163,10 @@ api! {
 
 /// A function that waits for notes of a device.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Notification {
+struct Notification {
     device: i32,
+}
+
+impl object::Kind for Notification {
+    const MISSING: Status = Status::INVALID_VALUE;
 }
