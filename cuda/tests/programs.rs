@@ -189,8 +189,15 @@ fn what_cannot_be_done_is_said_by_name() {
 }
 
 /// Programs of which kernels launch or are launched in ways that only sm_90 has.
-const LAUNCHES: &[&str] =
-    &["conditional", "device_graphs", "launch_errors", "launch_streams", "launches", "programmatic"];
+const LAUNCHES: &[&str] = &[
+    "conditional",
+    "device_graphs",
+    "launch_copies",
+    "launch_errors",
+    "launch_streams",
+    "launches",
+    "programmatic",
+];
 
 /// Programs for two devices print what their calls gave; beside each is what it printed on two H200 of one host (driver
 /// 580.159, CUDA 13.0).

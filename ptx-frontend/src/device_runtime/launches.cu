@@ -225,7 +225,7 @@ BOTH(__cudaCDP2Memcpy2DAsync,
      if (width > to_pitch || width > from_pitch) return fail(cudaErrorInvalidPitchValue);
      return copy(to, Box{to_pitch, to_pitch * height}, from, Box{from_pitch, from_pitch * height}, width, height, 1, kind, stream);)
 BOTH(__cudaCDP2Memcpy3DAsync, (const cudaMemcpy3DParms* p, cudaStream_t stream),
-     if (!p || p->srcArray || p->dstArray) return fail(cudaErrorInvalidValue);
+     if (!p || p->srcArray || p->dstArray || !p->srcPtr.ptr || !p->dstPtr.ptr) return fail(cudaErrorInvalidValue);
      Box to_box = {p->dstPtr.pitch, p->dstPtr.pitch * p->dstPtr.ysize};
      Box from_box = {p->srcPtr.pitch, p->srcPtr.pitch * p->srcPtr.ysize};
      if (p->extent.width > p->dstPtr.pitch || p->extent.width > p->srcPtr.pitch) return fail(cudaErrorInvalidPitchValue);
@@ -235,8 +235,8 @@ BOTH(__cudaCDP2Memcpy3DAsync, (const cudaMemcpy3DParms* p, cudaStream_t stream),
 BOTH(__cudaCDP2MemsetAsync, (void* to, int value, size_t bytes, cudaStream_t stream),
      return fill(to, Box{bytes, bytes}, value, bytes, 1, 1, stream);)
 BOTH(__cudaCDP2Memset2DAsync, (void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
-     if (width > pitch) return fail(cudaErrorInvalidPitchValue);
+     if (width > pitch) return fail(cudaErrorInvalidValue);
      return fill(to, Box{pitch, pitch * height}, value, width, height, 1, stream);)
 BOTH(__cudaCDP2Memset3DAsync, (cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream),
-     if (extent.width > to.pitch) return fail(cudaErrorInvalidPitchValue);
+     if (extent.width > to.pitch) return fail(cudaErrorInvalidValue);
      return fill(to.ptr, Box{to.pitch, to.pitch * to.ysize}, value, extent.width, extent.height, extent.depth, stream);)
