@@ -80,7 +80,11 @@ pub(crate) fn serve(name: &str, body: impl FnOnce() -> Result) -> u32 {
     if is_in_callback() && !IN_CALLBACKS.contains(&name) {
         return Status::NOT_PERMITTED.0;
     }
-    guard(name, body)
+    let code = guard(name, body);
+    if code != 0 && !is_forked() {
+        crate::log::returned(name, Status(code));
+    }
+    code
 }
 
 /// Runs the body of a function; a panic becomes an error code.

@@ -138,7 +138,8 @@ const ALWAYS_GOOD: &[&str] = &[
 ];
 
 /// Functions that always say no: of arrays with planes or sparse ones, functions for host and device, Windows, the
-/// profiler that CUDA 12.0 took away, and NVIDIA's proof. What another process gave is opened in `programs/h200x2`.
+/// profiler that CUDA 12.0 took away, and NVIDIA's proof. What another process gave is opened in `programs/h200x2`, and
+/// errors are heard there.
 const NEVER_GOOD: &[&str] = &[
     "cuArrayGetMemoryRequirements",
     "cuArrayGetPlane",
@@ -156,6 +157,10 @@ const NEVER_GOOD: &[&str] = &[
     "cudaIpcOpenMemHandle",
     "cudaLaunchCooperativeKernelMultiDevice",
     "cudaMemPoolImportPointer",
+    "cuLogsRegisterCallback",
+    "cuLogsUnregisterCallback",
+    "cudaLogsRegisterCallback",
+    "cudaLogsUnregisterCallback",
     "cuProfilerInitialize",
     "cuMipmappedArrayGetMemoryRequirements",
     "cuMipmappedArrayGetSparseProperties",

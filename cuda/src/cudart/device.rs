@@ -10,7 +10,7 @@ use crate::cudart::properties::{self, Layout};
 use crate::driver::context as driver_context;
 use crate::driver::device as driver_device;
 use crate::driver::graph_memory as driver_graph_memory;
-use crate::driver::several;
+use crate::driver::{logs, several};
 use crate::ffi::{NullStream, put, put_wanted, text};
 use crate::start;
 use crate::state;
@@ -246,6 +246,11 @@ rt_stream! {
 }
 
 rt_as_driver! {
+    cudaLogsUnregisterCallback = logs::cuLogsUnregisterCallback, (number: crate::ffi::Handle);
+    cudaLogsCurrent = logs::cuLogsCurrent, (iterator: *mut u32, flags: u32);
+    cudaLogsDumpToFile = logs::cuLogsDumpToFile, (iterator: *mut u32, path: *const c_char, flags: u32);
+    cudaLogsDumpToMemory = logs::cuLogsDumpToMemory, (iterator: *mut u32, to: *mut c_char, size: *mut usize, flags: u32);
+    cudaLogsRegisterCallback = logs::cuLogsRegisterCallback, (function: Option<crate::log::Hear>, data: u64, to: *mut crate::ffi::Handle);
     cudaDeviceGetP2PAtomicCapabilities = several::cuDeviceGetP2PAtomicCapabilities, (to: *mut u32, operations: *const u32, count: u32, from: i32, peer: i32);
     cudaDeviceGetHostAtomicCapabilities = several::cuDeviceGetHostAtomicCapabilities, (to: *mut u32, operations: *const u32, count: u32, device: i32);
     cudaDeviceRegisterAsyncNotification = several::cuDeviceRegisterAsyncNotification, (device: i32, callback: u64, data: u64, to: *mut crate::ffi::Handle);

@@ -16,6 +16,7 @@ pub(crate) mod host_memory;
 pub(crate) mod launch;
 pub(crate) mod library;
 pub(crate) mod link;
+pub(crate) mod logs;
 pub(crate) mod memory;
 pub(crate) mod memory_node;
 pub(crate) mod module;

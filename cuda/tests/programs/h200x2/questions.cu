@@ -28,6 +28,24 @@ static void notifications() {
     T(cuDeviceUnregisterAsyncNotification(0, handle));
 }
 
+// The words are the driver's own; how many there are, and what each call returned, is the same.
+static void logs() {
+    OK(cuInit(0));
+    int count = 0;
+    CUlogsCallbackHandle handle;
+    auto hear = [](void* data, CUlogLevel level, char* message, size_t length) {
+        if (strncmp(message, "Returning", 9) == 0) printf("heard: level %d length %d text %s\n", level, length == strlen(message), message);
+        ++*(int*)data;
+    };
+    T(cuLogsRegisterCallback(hear, &count, &handle));
+    T(cuLogsRegisterCallback(nullptr, &count, &handle));
+    CUdevice device;
+    T(cuDeviceGet(&device, 9));
+    T(cuLogsDumpToFile(nullptr, "/dev/null", 0));
+    T(cuLogsUnregisterCallback(handle));
+    SHOW(count > 1);
+}
+
 int main(int count, char** words) {
-    return run_cases(count, words, {{"atomics", atomics}, {"notifications", notifications}});
+    return run_cases(count, words, {{"atomics", atomics}, {"notifications", notifications}, {"logs", logs}});
 }
