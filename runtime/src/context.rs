@@ -87,9 +87,6 @@ struct Order {
     orphans: Vec<Arc<Op>>,
 }
 
-/// Most threads in a grid that one worker runs: starting a second one takes as long.
-const SMALL_GRID: u128 = 4096;
-
 /// A launch from its beginning to its end, however that comes.
 struct Running<'a>(&'a dyn Host);
 
@@ -750,9 +747,6 @@ impl Context {
         let Picked { mut options, picked } = self.host().pick(&launch.kernel);
         options.alone = !self.device.is_memory_shared();
         options.around = Some(Surroundings::of(self, module, run));
-        if options.jobs == 0 && launch.grid.count() * launch.block.count() <= SMALL_GRID {
-            options.jobs = 1;
-        }
         self.launches.fetch_add(1, SeqCst);
         let launching = Launching { device: &self.device, function: &call.function, launch };
         let completed = if picked { self.host().launching(&launching) } else { None };

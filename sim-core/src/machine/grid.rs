@@ -78,6 +78,9 @@ pub(crate) struct Grid<'a> {
     order: Option<Order>,
 }
 
+/// Most threads in a grid of a program that one worker runs: starting a second one takes as long.
+const SMALL: u128 = 4096;
+
 /// Clusters that wait or run, up to which a seed starts further ones as readily as it lets those go on.
 const FEW: u64 = 4;
 
@@ -127,6 +130,8 @@ impl<'a> Grid<'a> {
     ) -> Grid<'a> {
         let jobs = match options.jobs {
             _ if options.tools.iter().any(|tool| tool.is_ordered()) => 1,
+            // Each grid of a program decides for itself, those that kernels launch too.
+            0 if options.around.is_some() && launch.grid.count() * launch.block.count() <= SMALL => 1,
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
             jobs => jobs,
         };
