@@ -10,7 +10,7 @@ use sim_core::{InstructionMetrics, Metric, Metrics};
 
 use crate::name::readable;
 use crate::place::CodePlaceJson;
-use crate::stats::grouped;
+use crate::stats::{grouped, percent};
 
 /// What a tool measured of a launch.
 #[derive(Serialize, Debug)]
@@ -53,6 +53,16 @@ impl MetricsJson {
     }
 }
 
+/// Beginnings of names of numbers that the table leaves out: they say in another way what others say, to be compared with a
+/// device's.
+const DETAILS: &[&str] = &[
+    "l1tex__data_pipe_lsu",
+    "l1tex__t_output_wavefronts",
+    "smsp__sass_l1tex_t_",
+    "smsp__sass_l1tex_data_bank",
+    "memory_",
+];
+
 /// Lines that are named for each number.
 const LINES: usize = 3;
 
@@ -69,7 +79,8 @@ const SHOWN_BY_LINE: &[&str] = &[
 pub fn table(kernel: &str, metrics: &Metrics, module: &Module) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    for metric in metrics.totals.iter().filter(|metric| metric.value != 0) {
+    let detail = |name: &str| DETAILS.iter().any(|start| name.starts_with(start));
+    for metric in metrics.totals.iter().filter(|metric| metric.value != 0 && !detail(&metric.name)) {
         table.add_row(vec![format!("  {}", metric.name), grouped(metric.value), remark(metric, metrics)]);
     }
     if let Some(column) = table.column_mut(1) {
@@ -77,6 +88,12 @@ pub fn table(kernel: &str, metrics: &Metrics, module: &Module) -> String {
     }
     let mut text = format!("{}\n", readable(kernel));
     table.lines().for_each(|line| text += &format!("{}\n", line.trim_end()));
+    text + &lines(metrics, module)
+}
+
+/// The lines that have the most of what costs and can be avoided.
+pub fn lines(metrics: &Metrics, module: &Module) -> String {
+    let mut text = String::new();
     for name in SHOWN_BY_LINE {
         let lines = by_line(name, metrics, module);
         if !lines.is_empty() {
@@ -101,7 +118,7 @@ fn remark(metric: &Metric, metrics: &Metrics) -> String {
         return ratio("ptx__inst_executed.sum", "of 32 lanes");
     }
     if metric.name == "ptx__branches_divergent.sum" {
-        return ratio("ptx__branches.sum", "of branches");
+        return percent(metric.value, metrics.total("ptx__branches.sum").unwrap_or(0));
     }
     let pairs = [("_sectors_", "sectors a request"), ("_wavefronts_", "wavefronts a request")];
     for (part, unit) in pairs {

@@ -51,7 +51,7 @@ fn active_lanes(stats: &Stats) -> String {
     }
 }
 
-fn percent(part: u64, whole: u64) -> String {
+pub(crate) fn percent(part: u64, whole: u64) -> String {
     match whole {
         0 => String::new(),
         _ => format!("{:.1} %", part as f64 * 100.0 / whole as f64),

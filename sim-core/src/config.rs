@@ -101,16 +101,49 @@ impl DeviceConfig {
         crate::Compiler { contraction: self.contraction, as_optimised: self.as_optimised }
     }
 
-    /// Blocks of a kernel that fit on a multiprocessor (the occupancy rules of the CUDA programming
-    /// guide: warps, blocks, registers in units of 256 a warp, shared memory in units of 128 bytes).
+    /// Blocks of a kernel that fit on a multiprocessor. Registers are an estimate, and never a reason for none.
     pub fn blocks_per_sm(&self, threads: u32, registers: u32, shared_bytes: u32) -> u32 {
+        let limits = self.block_limits(threads, registers, shared_bytes);
+        BlockLimits { registers: limits.registers.max(1), ..limits }.resident()
+    }
+
+    /// How many blocks fit on a multiprocessor by each of its resources. Registers are given to warps in units of 256, and
+    /// each of the four parts of a multiprocessor has a quarter of them; shared memory is given in units of 128 bytes.
+    pub fn block_limits(&self, threads: u32, registers: u32, shared_bytes: u32) -> BlockLimits {
+        const PARTS: u32 = 4;
         let warps = threads.div_ceil(32).max(1);
-        let by_warps = self.threads_per_multiprocessor / 32 / warps;
         let registers = (registers.clamp(16, 255) * 32).next_multiple_of(256);
-        let by_registers = self.registers_per_multiprocessor / registers / warps;
-        let shared = (shared_bytes + self.shared_reserved).next_multiple_of(128);
-        let by_shared = self.shared_per_multiprocessor / shared;
-        by_warps.min(by_registers.max(1)).min(by_shared).min(self.blocks_per_multiprocessor)
+        let holding = self.registers_per_multiprocessor / PARTS / registers * PARTS;
+        // A block is refused whose warps would not fit if each part had as many of them.
+        let possible =
+            warps.div_ceil(PARTS).saturating_mul(PARTS * registers) <= self.registers_per_multiprocessor;
+        let shared = shared_bytes.saturating_add(self.shared_reserved).div_ceil(128).saturating_mul(128);
+        BlockLimits {
+            blocks: self.blocks_per_multiprocessor,
+            warps: self.threads_per_multiprocessor / 32 / warps,
+            registers: if possible { holding / warps } else { 0 },
+            shared: self.shared_per_multiprocessor / shared.max(1),
+        }
+    }
+}
+
+/// Blocks that fit on a multiprocessor by each of its resources.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockLimits {
+    /// By the number of blocks itself.
+    pub blocks: u32,
+    /// By warps.
+    pub warps: u32,
+    /// By registers.
+    pub registers: u32,
+    /// By shared memory.
+    pub shared: u32,
+}
+
+impl BlockLimits {
+    /// By all of them.
+    pub fn resident(self) -> u32 {
+        self.blocks.min(self.warps).min(self.registers).min(self.shared)
     }
 }
 

@@ -43,7 +43,7 @@ pub mod tools;
 pub use around::{Around, GraphLaunch};
 pub use backend::{Backend, ModuleId};
 pub use code::Code;
-pub use config::{DeviceConfig, check_cluster, check_declared};
+pub use config::{BlockLimits, DeviceConfig, check_cluster, check_declared};
 pub use decode::{Compiler, Rewrite, decode, rewrites};
 pub use error::{Error, LaunchError};
 pub use event::{AccessKind, Asynchronous, Completion, GroupStep, Groups, Memory, Shape, WarpAccess};

@@ -2,7 +2,7 @@
 
 use super::Machine;
 use super::cta::Cta;
-use super::fault::{Fault, place};
+use super::fault::{Fault, instruction, place};
 use super::grid::Grid;
 use super::trail::{Plain, Race};
 use super::warp::{FrameId, ROOT};
@@ -10,7 +10,7 @@ use crate::finding::{Finding, FindingKind};
 use crate::lanes::LaneMask;
 use crate::memory::{Snapshot, Written};
 use crate::observer::Observer;
-use crate::tools::{Context, Event, Report, Wants, WarpId};
+use crate::tools::{Context, Event, InstructionView, Report, Wants, WarpId};
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// What tools call this warp.
@@ -122,6 +122,14 @@ impl Context for Here<'_> {
         let finding = self.grid.finding(self.cta, warp as usize, frame, position, fault);
         let other_place = other.map(|other| place(self.grid.code, None, other));
         self.grid.add(Finding { other_place, ..finding });
+    }
+
+    fn instruction(&self, position: u32) -> Option<InstructionView<'_>> {
+        let code = self.grid.code;
+        let meta = *code.meta.get(position as usize)?;
+        let instruction = instruction(code, meta)?;
+        let function = &code.module.functions[code.functions[meta.function as usize].id.index()];
+        Some(InstructionView { module: &code.module, body: function.body.as_ref()?, instruction })
     }
 
     fn exited(&self, warp: u32) -> LaneMask {

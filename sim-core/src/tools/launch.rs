@@ -1,7 +1,7 @@
 //! What a tool is told of a launch before it begins, and may ask about it when it is over.
 
 use isa::Dim3;
-use ptx_frontend::Op;
+use ptx_frontend::{Body, Instruction, Module, Op, Operand};
 
 use crate::event::Memory;
 use crate::finding::{CodePlace, ThreadId};
@@ -21,6 +21,29 @@ pub struct LaunchShape {
     pub instructions: u32,
     /// Whether some of them issue operations of the asynchronous proxy: bulk copies, `st.async`, `wgmma`.
     pub asynchronous: bool,
+}
+
+/// An instruction, and the function that it is in.
+#[derive(Clone, Copy, Debug)]
+pub struct InstructionView<'a> {
+    /// Its module.
+    pub module: &'a Module,
+    /// Its function.
+    pub body: &'a Body,
+    /// The instruction.
+    pub instruction: &'a Instruction,
+}
+
+impl<'a> InstructionView<'a> {
+    /// Its opcode and modifiers.
+    pub fn op(&self) -> &'a Op {
+        self.module.op(self.instruction)
+    }
+
+    /// Its operands, destination first.
+    pub fn operands(&self) -> &'a [Operand] {
+        self.body.operands(self.instruction)
+    }
 }
 
 /// A launch that is over, for a tool that says what it found.

@@ -15,7 +15,7 @@ mod traffic;
 pub use counters::Counters;
 pub use event::{Event, Wants, WarpId, WarpRanges};
 pub use initcheck::Initcheck;
-pub use launch::{LaunchShape, LaunchView};
+pub use launch::{InstructionView, LaunchShape, LaunchView};
 pub use synccheck::Synccheck;
 pub(crate) use tool::{AnyTool, BlockParts};
 pub use tool::{Context, Report, Summary, Tool, ToolFactory};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::event::{Event, Wants};
-use super::launch::{LaunchShape, LaunchView};
+use super::launch::{InstructionView, LaunchShape, LaunchView};
 use crate::finding::{Finding, FindingKind};
 use crate::lanes::LaneMask;
 use crate::launch::MemoryStats;
@@ -80,6 +80,9 @@ pub struct Report {
 pub trait Context {
     /// Reports something about lanes of the block.
     fn report(&self, report: Report);
+
+    /// The instruction at a position; none is the `ret` that a body without one ends with.
+    fn instruction(&self, position: u32) -> Option<InstructionView<'_>>;
 
     /// Lanes of a warp of the block that have exited by themselves.
     fn exited(&self, warp: u32) -> LaneMask;

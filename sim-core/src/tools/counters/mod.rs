@@ -5,8 +5,10 @@
 //! ptxas makes others: what counts those begins with `ptx__`.
 
 mod class;
+mod global;
+mod rules;
+mod shared;
 mod totals;
-mod wavefronts;
 
 use super::event::{Event, Wants, WarpId, WarpRanges};
 use super::launch::{LaunchShape, LaunchView};
@@ -14,6 +16,7 @@ use super::sectors::{half_sectors, sectors};
 use super::tool::{Context, Summary, Tool};
 use crate::event::{AccessKind, Memory, WarpAccess};
 use crate::lanes::LaneMask;
+use rules::{Made, Rule};
 
 /// Counts by instruction; what the numbers are called is `totals.rs`' matter.
 #[derive(Clone, Debug)]
@@ -23,6 +26,7 @@ pub struct Counters {
     accesses: Vec<Accesses>,
     /// The access that was told last, if nothing was told since: of one instruction several parts may be.
     last: Option<Last>,
+    source: Option<Source>,
     warps_a_block: u64,
     shape: LaunchShape,
     blocks: u64,
@@ -49,13 +53,43 @@ struct Accesses {
     kind: AccessKind,
     /// Index of the next kind, plus one.
     next: u32,
+    /// What the instruction is made into.
+    made: Made,
+    sums: Sums,
+}
+
+/// Sums over the accesses of an instruction.
+#[derive(Clone, Copy, Default, Debug)]
+struct Sums {
     requests: u64,
-    /// Sectors of global and local memory, wavefronts of shared memory.
+    /// Sectors of global and local memory, wavefronts of shared memory, as the hardware counts them.
     units: u64,
+    /// The same, as one derives them from the addresses alone.
+    derived: u64,
     /// How few could do.
     ideal: u64,
+    /// Bank conflicts of shared memory.
+    conflicts: u64,
+    /// Lines of global memory.
+    lines: u64,
+    /// Wavefronts of the tags that global memory is looked up in; of shared memory, those of loads that a loop around a
+    /// compare-and-swap makes.
+    others: u64,
     /// Bytes of all lanes.
     bytes: u64,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Sums) {
+        self.requests += other.requests;
+        self.units += other.units;
+        self.derived += other.derived;
+        self.ideal += other.ideal;
+        self.conflicts += other.conflicts;
+        self.lines += other.lines;
+        self.others += other.others;
+        self.bytes += other.bytes;
+    }
 }
 
 /// A part of an instruction's access.
@@ -68,6 +102,15 @@ struct Last {
     lanes: LaneMask,
 }
 
+/// What a `cp.async` reads, until it is told what it writes.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    warp: WarpId,
+    position: u32,
+    lanes: LaneMask,
+    addresses: [u64; 32],
+}
+
 impl Counters {
     /// Nothing counted yet.
     pub fn new(shape: &LaunchShape) -> Self {
@@ -75,6 +118,7 @@ impl Counters {
             positions: vec![Position::default(); shape.instructions as usize + 1],
             accesses: Vec::new(),
             last: None,
+            source: None,
             warps_a_block: (shape.block.count() as u64).div_ceil(32),
             shape: *shape,
             blocks: 0,
@@ -94,8 +138,14 @@ impl Counters {
         }
     }
 
-    /// The accesses of a kind of an instruction.
-    fn accesses(&mut self, position: u32, memory: Memory, kind: AccessKind) -> Option<&mut Accesses> {
+    /// The accesses of a kind of an instruction; those that are new are made as `made` says.
+    fn accesses(
+        &mut self,
+        position: u32,
+        memory: Memory,
+        kind: AccessKind,
+        made: impl FnOnce() -> Made,
+    ) -> Option<&mut Accesses> {
         let head = self.positions.get_mut(position as usize)?;
         let mut at = head.accesses;
         while at != 0 {
@@ -105,20 +155,13 @@ impl Counters {
             }
             at = known.next;
         }
-        self.accesses.push(Accesses {
-            memory,
-            kind,
-            next: head.accesses,
-            requests: 0,
-            units: 0,
-            ideal: 0,
-            bytes: 0,
-        });
+        let next = head.accesses;
+        self.accesses.push(Accesses { memory, kind, next, made: made(), sums: Sums::default() });
         head.accesses = self.accesses.len() as u32;
         self.accesses.last_mut()
     }
 
-    fn ranges(&mut self, of: &WarpRanges) {
+    fn ranges(&mut self, of: &WarpRanges, context: &dyn Context) {
         let part = Last {
             warp: of.warp,
             position: of.position,
@@ -126,18 +169,14 @@ impl Counters {
             kind: of.kind,
             lanes: LaneMask::MAX,
         };
-        let spans = of.spans();
-        match of.memory {
-            Memory::Global => {
-                let sectors = half_sectors(of.bytes.into(), of.starts, of.consecutive);
-                let distinct = if spans[0] == spans[1] { spans[0].1 } else { spans[0].1 + spans[1].1 };
-                self.count(part, of.bytes, sectors, distinct.div_ceil(32));
-            }
-            _ => self.other(part, &of.addresses(), of.bytes),
-        }
+        let sectors = match of.memory {
+            Memory::Global => half_sectors(of.bytes.into(), of.starts, of.consecutive),
+            _ => 0,
+        };
+        self.count(part, &of.addresses(), of.bytes, sectors, context);
     }
 
-    fn access(&mut self, of: &WarpAccess<'_>) {
+    fn access(&mut self, of: &WarpAccess<'_>, context: &dyn Context) {
         let part = Last {
             warp: WarpId { block: of.block, warp: of.warp },
             position: of.position,
@@ -145,34 +184,13 @@ impl Counters {
             kind: of.kind,
             lanes: of.lanes,
         };
-        match of.memory {
-            Memory::Global => {
-                let bytes = u64::from(of.lanes.count_ones()) * u64::from(of.bytes);
-                self.count(part, of.bytes, sectors(of), bytes.div_ceil(32));
-            }
-            _ => self.other(part, of.addresses, of.bytes),
-        }
+        let plain = matches!(of.kind, AccessKind::Read | AccessKind::Write);
+        let sectors = if of.memory == Memory::Global && plain { sectors(of) } else { 0 };
+        self.count(part, of.addresses, of.bytes, sectors, context);
     }
 
-    /// An access of shared or local memory.
-    fn other(&mut self, part: Last, addresses: &[u64; 32], bytes: u32) {
-        let (units, ideal) = match part.memory {
-            Memory::Local => {
-                // Words of the lanes lie beside each other: where all are at one offset, so are the sectors full.
-                let offset = addresses[part.lanes.trailing_zeros() as usize & 31];
-                let together = (0..32).all(|lane| part.lanes >> lane & 1 == 0 || addresses[lane] == offset);
-                let quarters =
-                    (0..4).filter(|quarter| part.lanes >> (8 * quarter) & 0xff != 0).count() as u64;
-                let words = u64::from(bytes.div_ceil(4));
-                let apart = u64::from(part.lanes.count_ones());
-                (words * if together { quarters } else { apart }, words * quarters)
-            }
-            _ => wavefronts::wavefronts(addresses, part.lanes, bytes),
-        };
-        self.count(part, bytes, units, ideal);
-    }
-
-    fn count(&mut self, part: Last, bytes: u32, units: u64, ideal: u64) {
+    /// Counts an access, of global memory with the sectors that it touches.
+    fn count(&mut self, part: Last, addresses: &[u64; 32], bytes: u32, sectors: u64, context: &dyn Context) {
         // Lanes in different allocations are told one after the other, and are one request.
         let same = |last: &Last| {
             (last.warp, last.position, last.memory, last.kind)
@@ -181,11 +199,88 @@ impl Counters {
         };
         let again = self.last.filter(same);
         self.last = Some(Last { lanes: part.lanes | again.map_or(0, |last| last.lanes), ..part });
-        if let Some(accesses) = self.accesses(part.position, part.memory, part.kind) {
-            accesses.requests += u64::from(again.is_none());
-            accesses.units += units;
-            accesses.ideal += ideal.min(units);
-            accesses.bytes += u64::from(bytes) * u64::from(part.lanes.count_ones());
+        let source = self.source;
+        let made = || rules::made(context.instruction(part.position));
+        let Some(accesses) = self.accesses(part.position, part.memory, part.kind, made) else { return };
+        let made = accesses.made;
+        let store = part.kind == AccessKind::Write;
+        let lanes = match part.lanes {
+            lanes if made.combined => lanes & lanes.wrapping_neg(),
+            lanes => lanes,
+        };
+        let mut sums = match part.memory {
+            Memory::Global => {
+                let traffic = match part.kind {
+                    AccessKind::Read | AccessKind::Write => global::plain(addresses, lanes, bytes, sectors),
+                    _ => global::atomic(addresses, lanes, bytes, made.rule == Rule::CompareAndSwap),
+                };
+                Sums {
+                    units: traffic.sectors,
+                    derived: traffic.distinct,
+                    ideal: traffic.ideal,
+                    lines: traffic.lines,
+                    others: traffic.wavefronts,
+                    ..Sums::default()
+                }
+            }
+            Memory::Shared => {
+                let copied = source.filter(|source| {
+                    if !matches!(made.rule, Rule::Copy | Rule::Bypass) {
+                        return false;
+                    }
+                    // Reading and writing are one position, or two that follow each other.
+                    let near = part.position.wrapping_sub(source.position) <= 1;
+                    near && source.warp == part.warp && lanes & !source.lanes == 0
+                });
+                let wavefronts = match copied {
+                    Some(source) if made.rule == Rule::Bypass => {
+                        let (sectors, wavefronts) = global::bypassing(&source.addresses, addresses, lanes);
+                        let ideal = u64::from(lanes.count_ones() * bytes).div_ceil(128).min(wavefronts);
+                        let loads = sectors;
+                        shared::Wavefronts {
+                            derived: wavefronts,
+                            ideal,
+                            loads,
+                            ..shared::Wavefronts::default()
+                        }
+                    }
+                    Some(source) => shared::copies(&source.addresses, addresses, lanes, bytes),
+                    None => shared::wavefronts(addresses, lanes, bytes, store, made.rule),
+                };
+                Sums {
+                    units: wavefronts.hardware,
+                    derived: wavefronts.derived,
+                    ideal: wavefronts.ideal,
+                    conflicts: wavefronts.conflicts,
+                    others: wavefronts.loads,
+                    ..Sums::default()
+                }
+            }
+            Memory::Local => {
+                let (requests, sectors, ideal) = global::local(addresses, lanes, bytes);
+                Sums { requests, units: sectors, derived: sectors, ideal, ..Sums::default() }
+            }
+        };
+        if part.memory != Memory::Local {
+            sums.requests = 1;
+        }
+        if again.is_some() {
+            sums.requests = 0;
+        }
+        sums.bytes = u64::from(bytes) * u64::from(part.lanes.count_ones());
+        accesses.sums.add(&sums);
+        let copies = matches!(made.rule, Rule::Copy | Rule::Bypass) && part.memory == Memory::Global;
+        if copies {
+            // Parts in different allocations are put together.
+            let mut all = *addresses;
+            let mut lanes = part.lanes;
+            if let (Some(source), Some(_)) = (source, again) {
+                (0..32)
+                    .filter(|lane| part.lanes >> lane & 1 == 0)
+                    .for_each(|lane| all[lane] = source.addresses[lane]);
+                lanes |= source.lanes;
+            }
+            self.source = Some(Source { warp: part.warp, position: part.position, lanes, addresses: all });
         }
     }
 }
@@ -197,7 +292,7 @@ impl Tool for Counters {
         Wants::INSTRUCTIONS | Wants::ACCESSES | Wants::RANGES | Wants::BLOCKS
     }
 
-    fn event(&mut self, event: &Event<'_>, (): &mut (), _: &dyn Context) {
+    fn event(&mut self, event: &Event<'_>, (): &mut (), context: &dyn Context) {
         match *event {
             Event::Executed { first, end, warps, threads } => self.executed(first, end, warps, threads),
             Event::GuardedOff { position, threads } => {
@@ -210,8 +305,8 @@ impl Tool for Counters {
                     position.diverged += 1;
                 }
             }
-            Event::Ranges(ranges) => self.ranges(ranges),
-            Event::Access(access) => self.access(access),
+            Event::Ranges(ranges) => self.ranges(ranges, context),
+            Event::Access(access) => self.access(access, context),
             Event::BlockStarted { .. } => self.blocks += 1,
             _ => {}
         }
@@ -228,11 +323,8 @@ impl Tool for Counters {
             while next != 0 {
                 let theirs = other.accesses[next as usize - 1];
                 next = theirs.next;
-                if let Some(ours) = self.accesses(at as u32, theirs.memory, theirs.kind) {
-                    ours.requests += theirs.requests;
-                    ours.units += theirs.units;
-                    ours.ideal += theirs.ideal;
-                    ours.bytes += theirs.bytes;
+                if let Some(ours) = self.accesses(at as u32, theirs.memory, theirs.kind, || theirs.made) {
+                    ours.sums.add(&theirs.sums);
                 }
             }
         }

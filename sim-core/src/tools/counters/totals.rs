@@ -1,99 +1,135 @@
 //! What the counts of a launch are called.
 
-use isa::{Modifier, Modifiers, Opcode, StateSpace};
+use isa::Opcode;
 
 use super::class::{Class, class};
-use super::{Accesses, Counters};
+use super::rules::{self, Rule};
+use super::{Accesses, Counters, Sums};
 use crate::event::{AccessKind, Memory};
 use crate::metrics::{InstructionMetrics, Metric, Metrics};
 use crate::tools::launch::LaunchView;
 
-/// The metrics of all memory instructions, in the order in which they are shown: names of those of one kind of access, or
-/// of none where an instruction of another unit makes it.
-fn names(memory: Memory, kind: AccessKind, of: Unit) -> Option<[&'static str; 3]> {
-    use AccessKind as K;
-    const GLOBAL: &str = "derived__memory_l2_theoretical_sectors_global_excessive";
-    const SHARED: &str = "derived__memory_l1_wavefronts_shared_excessive";
-    const LOCAL: &str = "ptx__local_sectors_excessive.sum";
-    Some(match (memory, kind, of) {
-        (Memory::Global, K::Read, Unit::AsynchronousCopy) => {
-            ["ptx__cp_async_requests.sum", "ptx__cp_async_sectors_global.sum", GLOBAL]
-        }
-        (Memory::Global, K::Read, Unit::LoadStore) => [
-            "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-            "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-            GLOBAL,
-        ],
-        (Memory::Global, K::Write, Unit::LoadStore) => [
-            "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
-            "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
-            GLOBAL,
-        ],
-        (Memory::Global, K::Atomic, Unit::LoadStore) => [
-            "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
-            "l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum",
-            GLOBAL,
-        ],
-        (Memory::Global, K::Reduction, Unit::LoadStore) => [
-            "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
-            "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",
-            GLOBAL,
-        ],
-        (Memory::Shared, K::Read, Unit::LoadStore) => [
-            "ptx__shared_requests_op_ld.sum",
-            "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-            SHARED,
-        ],
-        (Memory::Shared, K::Write, Unit::LoadStore) => [
-            "ptx__shared_requests_op_st.sum",
-            "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-            SHARED,
-        ],
-        (Memory::Shared, K::Write, Unit::AsynchronousCopy) => {
-            ["ptx__shared_requests_op_cp_async.sum", "ptx__shared_wavefronts_op_cp_async.sum", SHARED]
-        }
-        (Memory::Shared, K::Atomic | K::Reduction, Unit::LoadStore) => {
-            ["ptx__shared_requests_op_atom.sum", "ptx__shared_wavefronts_op_atom.sum", SHARED]
-        }
-        (Memory::Local, K::Read, _) => {
-            ["ptx__local_requests_op_ld.sum", "ptx__local_sectors_op_ld.sum", LOCAL]
-        }
-        (Memory::Local, ..) => ["ptx__local_requests_op_st.sum", "ptx__local_sectors_op_st.sum", LOCAL],
-        _ => return None,
-    })
-}
+const EXCESSIVE_SECTORS: &str = "derived__memory_l2_theoretical_sectors_global_excessive";
+const EXCESSIVE_WAVEFRONTS: &str = "derived__memory_l1_wavefronts_shared_excessive";
+const EXCESSIVE_LOCAL: &str = "ptx__local_sectors_excessive.sum";
 
-/// What makes an access.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    /// The load and store unit.
-    LoadStore,
-    /// The same, on behalf of `cp.async`.
-    AsynchronousCopy,
-    /// Bulk copies.
-    Bulk,
-    /// Operations on mbarrier objects.
-    Synchronization,
-    /// The constant cache.
-    Constant,
-}
-
-fn unit(op: Option<&ptx_frontend::Op>) -> Unit {
-    let Some(op) = op else { return Unit::LoadStore };
-    match op.opcode {
-        Opcode::Cp if op.has(Modifier::Bulk) => Unit::Bulk,
-        Opcode::Cp => Unit::AsynchronousCopy,
-        Opcode::Mbarrier => Unit::Synchronization,
-        Opcode::Ld if op.space() == StateSpace::Const => Unit::Constant,
-        _ => Unit::LoadStore,
+/// Adds what accesses of a kind counted to the metrics that have it.
+fn add(to: &mut Named, accesses: &Accesses) {
+    let Sums { requests, units, derived, ideal, conflicts, lines, others, bytes } = accesses.sums;
+    let mut add = |name: String, value: u64| to.add(name, value);
+    let excess = derived - ideal.min(derived);
+    let kind = match accesses.kind {
+        AccessKind::Read => "ld",
+        AccessKind::Write => "st",
+        AccessKind::Reduction => "red",
+        AccessKind::Atomic if accesses.made.reduces => "red",
+        AccessKind::Atomic => "atom",
+    };
+    match (accesses.memory, accesses.made.rule) {
+        (_, Rule::Bulk) => {
+            if accesses.kind == AccessKind::Read {
+                add(BULK.into(), bytes);
+            }
+        }
+        (_, Rule::Synchronization | Rule::Constant) => {}
+        (Memory::Global, rule @ (Rule::Copy | Rule::Bypass)) => {
+            let how = if rule == Rule::Copy { "access" } else { "bypass" };
+            add("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum".into(), requests);
+            add("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum".into(), units);
+            add("l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum".into(), requests);
+            for name in ["", &format!("_cache_{how}")] {
+                add(format!("smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts{name}.sum"), requests);
+            }
+            if rule == Rule::Copy {
+                copied(&mut add, how, derived);
+                add("memory_l2_theoretical_sectors_global_ideal".into(), ideal);
+                add(EXCESSIVE_SECTORS.into(), excess);
+            }
+            add("memory_l1_tag_requests_global".into(), lines);
+        }
+        (Memory::Global, _) => {
+            add(format!("l1tex__t_requests_pipe_lsu_mem_global_op_{kind}.sum"), requests);
+            add(format!("l1tex__t_sectors_pipe_lsu_mem_global_op_{kind}.sum"), units);
+            add(format!("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{kind}.sum"), derived);
+            add(format!("l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_{kind}.sum"), others);
+            add("memory_l2_theoretical_sectors_global".into(), derived);
+            add("memory_l2_theoretical_sectors_global_ideal".into(), ideal);
+            add("memory_l1_tag_requests_global".into(), lines);
+            add(EXCESSIVE_SECTORS.into(), excess);
+        }
+        (Memory::Shared, rule) => {
+            let (unit, derived_kind) = match (rule, accesses.kind) {
+                (Rule::Copy | Rule::Bypass, _) => ("ldgsts", "ldgsts"),
+                (Rule::Rows, AccessKind::Read) => ("ld", "ldsm"),
+                (Rule::Rows, _) => ("st", "stsm"),
+                (_, AccessKind::Read) => ("ld", "ld"),
+                (_, AccessKind::Write) => ("st", "st"),
+                _ => ("atom", "atom"),
+            };
+            add(format!("ptx__shared_requests_op_{derived_kind}.sum"), requests);
+            add(
+                format!("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{derived_kind}.sum"),
+                derived,
+            );
+            match rule {
+                Rule::Copy | Rule::Bypass => {
+                    let how = if rule == Rule::Copy { "access" } else { "bypass" };
+                    let name = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts_cache";
+                    add(format!("{name}_{how}.sum"), derived);
+                    add(
+                        "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum".into(),
+                        conflicts,
+                    );
+                    add("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum".into(), conflicts);
+                }
+                _ => {
+                    add(format!("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{unit}.sum"), units);
+                    let unit = if rule == Rule::Loop { "ld" } else { unit };
+                    add(format!("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{unit}.sum"), conflicts);
+                    add("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum".into(), conflicts);
+                }
+            }
+            if rule == Rule::Bypass {
+                copied(&mut add, "bypass", others);
+                let ideal = bytes.div_ceil(32).min(others);
+                add("memory_l2_theoretical_sectors_global_ideal".into(), ideal);
+                add(EXCESSIVE_SECTORS.into(), others - ideal);
+            }
+            if rule == Rule::Rows {
+                let name = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op";
+                add(format!("{name}_{derived_kind}.sum"), conflicts);
+            }
+            if rule == Rule::Loop {
+                add("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum".into(), others);
+                add("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum".into(), others);
+            }
+            let loads = if rule == Rule::Loop { others } else { 0 };
+            add("memory_l1_wavefronts_shared".into(), derived + loads);
+            add("memory_l1_wavefronts_shared_ideal".into(), ideal);
+            add(EXCESSIVE_WAVEFRONTS.into(), (derived + loads).saturating_sub(ideal));
+        }
+        (Memory::Local, _) => {
+            let kind = if accesses.kind == AccessKind::Read { "ld" } else { "st" };
+            add(format!("ptx__local_requests_op_{kind}.sum"), requests);
+            add(format!("ptx__local_sectors_op_{kind}.sum"), units);
+            add(EXCESSIVE_LOCAL.into(), excess);
+        }
     }
+}
+
+/// Sectors that `cp.async` reads.
+fn copied(add: &mut impl FnMut(String, u64), how: &str, sectors: u64) {
+    for name in ["", &format!("_cache_{how}")] {
+        add(format!("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts{name}.sum"), sectors);
+    }
+    add("memory_l2_theoretical_sectors_global".into(), sectors);
 }
 
 /// Sums by name, in the order in which names first come.
 #[derive(Default)]
-struct Sums(Vec<Metric>);
+struct Named(Vec<Metric>);
 
-impl Sums {
+impl Named {
     fn add(&mut self, name: impl Into<std::borrow::Cow<'static, str>>, value: u64) {
         let name = name.into();
         match self.0.iter_mut().find(|metric| metric.name == name) {
@@ -131,7 +167,7 @@ pub(super) fn metrics(counters: &Counters, launch: &dyn LaunchView) -> Metrics {
         totals.add("ptx__thread_inst_executed_pred_on.sum", on);
         totals.add(executed(class), warps);
         totals.add(executed_by_threads(class), on);
-        let mut own = Sums::default();
+        let mut own = Named::default();
         own.add(EXECUTED, warps);
         if op.is_some_and(|op| matches!(op.opcode, Opcode::Bra | Opcode::Brx)) {
             totals.add(BRANCHES, warps);
@@ -142,8 +178,8 @@ pub(super) fn metrics(counters: &Counters, launch: &dyn LaunchView) -> Metrics {
         while next != 0 {
             let accesses = &counters.accesses[next as usize - 1];
             next = accesses.next;
-            add(&mut totals, accesses, unit(op));
-            add(&mut own, accesses, unit(op));
+            add(&mut totals, accesses);
+            add(&mut own, accesses);
         }
         own.0.retain(|metric| metric.value != 0);
         own.0.sort_by(|a, b| a.name.cmp(&b.name));
@@ -153,21 +189,11 @@ pub(super) fn metrics(counters: &Counters, launch: &dyn LaunchView) -> Metrics {
     Metrics { tool: "counters", totals: totals.0, instructions }
 }
 
-fn add(sums: &mut Sums, accesses: &Accesses, of: Unit) {
-    match names(accesses.memory, accesses.kind, of) {
-        Some([requests, units, excess]) => {
-            sums.add(requests, accesses.requests);
-            sums.add(units, accesses.units);
-            sums.add(excess, accesses.units - accesses.ideal);
-        }
-        None if of == Unit::Bulk && accesses.kind == AccessKind::Read => sums.add(BULK, accesses.bytes),
-        None => {}
-    }
-}
-
 /// All names, with nothing counted.
-fn empty() -> Sums {
-    let mut sums = Sums::default();
+fn empty() -> Named {
+    let mut sums = Named::default();
+    let launched = ["launch__grid_size", "launch__block_size", "smsp__warps_launched.sum"];
+    launched.into_iter().for_each(|name| sums.add(name, 0));
     let general = [EXECUTED, "ptx__thread_inst_executed.sum", "ptx__thread_inst_executed_pred_on.sum"];
     general.into_iter().for_each(|name| sums.add(name, 0));
     for &class in Class::ALL {
@@ -178,14 +204,20 @@ fn empty() -> Sums {
     }
     sums.add(BRANCHES, 0);
     sums.add(DIVERGENT, 0);
+    let plain = rules::Made { rule: Rule::Plain, reduces: false, combined: false };
     let kinds = [AccessKind::Read, AccessKind::Write, AccessKind::Atomic, AccessKind::Reduction];
+    let mut none = |memory, kind, rule| {
+        let made = rules::Made { rule, ..plain };
+        add(&mut sums, &Accesses { memory, kind, next: 0, made, sums: Sums::default() });
+    };
     for memory in [Memory::Global, Memory::Shared, Memory::Local] {
-        for of in [Unit::LoadStore, Unit::AsynchronousCopy] {
-            for name in kinds.into_iter().filter_map(|kind| names(memory, kind, of)).flatten() {
-                sums.add(name, 0);
-            }
-        }
+        kinds.into_iter().for_each(|kind| none(memory, kind, Rule::Plain));
     }
+    for rule in [Rule::Copy, Rule::Bypass] {
+        none(Memory::Global, AccessKind::Read, rule);
+        none(Memory::Shared, AccessKind::Write, rule);
+    }
+    [AccessKind::Read, AccessKind::Write].into_iter().for_each(|kind| none(Memory::Shared, kind, Rule::Rows));
     sums.add(BULK, 0);
     sums
 }

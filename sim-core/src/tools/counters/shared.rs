@@ -1,0 +1,241 @@
+//! Wavefronts of shared memory: how often its 32 banks of four bytes are asked for one access of a warp.
+//!
+//! The rules are an H200's, found with some hundred patterns of addresses for each width (`testdata/counters`).
+
+use super::rules::Rule;
+use crate::lanes::LaneMask;
+
+const BANKS: usize = 32;
+
+/// What an access of shared memory costs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Wavefronts {
+    /// As the hardware counts them (`l1tex__data_pipe_lsu_wavefronts_mem_shared…`).
+    pub(super) hardware: u64,
+    /// As Nsight Compute derives them from addresses (`smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared…`).
+    pub(super) derived: u64,
+    /// Those beyond one a part (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared…`); of [`Rule::Loop`] those of its loads.
+    pub(super) conflicts: u64,
+    /// How few there could be (`memory_l1_wavefronts_shared_ideal`).
+    pub(super) ideal: u64,
+    /// Of loads that are part of an emulated atomic: [`Rule::Loop`].
+    pub(super) loads: u64,
+}
+
+/// Words of each bank that were asked for.
+struct Banks {
+    words: [[u64; BANKS]; BANKS],
+    counts: [u8; BANKS],
+    /// The largest count.
+    most: u64,
+}
+
+impl Banks {
+    fn new() -> Self {
+        Banks { words: [[0; BANKS]; BANKS], counts: [0; BANKS], most: 0 }
+    }
+
+    /// Asks for the words of an access; one that was asked for already costs nothing.
+    fn ask(&mut self, address: u64, bytes: u32) {
+        for word in address / 4..=(address + u64::from(bytes.max(1)) - 1) / 4 {
+            let bank = (word % BANKS as u64) as usize;
+            let count = usize::from(self.counts[bank]);
+            if count < BANKS && !self.words[bank][..count].contains(&word) {
+                self.words[bank][count] = word;
+                self.counts[bank] += 1;
+                self.most = self.most.max(count as u64 + 1);
+            }
+        }
+    }
+}
+
+/// The lanes of a part of a warp that take part.
+fn lanes_of(lanes: LaneMask, first: usize, count: usize) -> impl Iterator<Item = usize> {
+    (first..first + count).filter(move |&lane| lanes >> lane & 1 != 0)
+}
+
+/// The most words that a bank is asked for by some lanes.
+fn most_words(addresses: &[u64; 32], lanes: impl Iterator<Item = usize>, bytes: u32) -> u64 {
+    let mut banks = Banks::new();
+    lanes.for_each(|lane| banks.ask(addresses[lane], bytes));
+    banks.most
+}
+
+/// The most lanes that ask a bank: atomics at one word go one after the other.
+fn most_lanes(addresses: &[u64; 32], lanes: impl Iterator<Item = usize>, bytes: u32) -> u64 {
+    let mut counts = [0u64; BANKS];
+    for lane in lanes {
+        for word in addresses[lane] / 4..=(addresses[lane] + u64::from(bytes.max(1)) - 1) / 4 {
+            counts[(word % BANKS as u64) as usize] += 1;
+        }
+    }
+    counts.into_iter().max().unwrap_or(0)
+}
+
+/// How many wavefronts lanes need at least, each with `bytes`.
+fn least(lanes: LaneMask, bytes: u32) -> u64 {
+    (u64::from(lanes.count_ones()) * u64::from(bytes.max(4))).div_ceil(4 * BANKS as u64)
+}
+
+/// Whether lanes whose numbers differ by `apart` are at one address, or one of them takes no part.
+fn in_pairs(addresses: &[u64; 32], lanes: LaneMask, first: usize, count: usize, apart: usize) -> bool {
+    lanes_of(lanes, first, count).all(|lane| {
+        let other = lane ^ apart;
+        lanes >> other & 1 == 0 || addresses[lane] == addresses[other]
+    })
+}
+
+/// The sum over parts of `each` lanes, and how many of them have a lane that takes part.
+fn by_parts(
+    lanes: LaneMask,
+    each: usize,
+    mut cost: impl FnMut(&mut dyn Iterator<Item = usize>) -> u64,
+) -> (u64, u64) {
+    let parts = (0..32).step_by(each).filter(|&first| lanes_of(lanes, first, each).next().is_some());
+    parts.fold((0, 0), |(sum, count), first| (sum + cost(&mut lanes_of(lanes, first, each)), count + 1))
+}
+
+/// What an access costs that is made as `rule` says.
+pub(super) fn wavefronts(
+    addresses: &[u64; 32],
+    lanes: LaneMask,
+    bytes: u32,
+    store: bool,
+    rule: Rule,
+) -> Wavefronts {
+    let each = match bytes {
+        0..=4 => 32,
+        5..=8 => 16,
+        _ => 8,
+    };
+    let plain = |(sum, parts): (u64, u64), bytes| Wavefronts {
+        hardware: sum,
+        derived: sum,
+        conflicts: sum - parts,
+        ideal: least(lanes, bytes).min(sum),
+        loads: 0,
+    };
+    match rule {
+        Rule::Atomic => plain(by_parts(lanes, each, |lanes| most_lanes(addresses, lanes, bytes)), bytes),
+        Rule::CompareAndSwap => {
+            // Both operands are sent: all goes twice.
+            let once = plain(by_parts(lanes, each, |lanes| most_lanes(addresses, lanes, bytes)), bytes);
+            let ideal = 2 * once.ideal;
+            Wavefronts { hardware: 2 * once.hardware, derived: 2 * once.derived, ideal, ..once }
+        }
+        Rule::Loop => in_a_loop(addresses, lanes, bytes, each),
+        Rule::Rows => plain(by_parts(lanes, 8, |lanes| most_words(addresses, lanes, bytes)), bytes),
+        // Lanes that add one to a word are counted together.
+        Rule::Increment => plain((most_words(addresses, lanes_of(lanes, 0, 32), bytes), 1), bytes),
+        _ if each != 32 && !store => wide_load(addresses, lanes, bytes, each),
+        _ => plain(by_parts(lanes, each, |lanes| most_words(addresses, lanes, bytes)), bytes),
+    }
+}
+
+/// A load of 8 or 16 bytes: halves or quarters of a warp go one after the other. Where neighbours have the same address, or
+/// lanes that are two apart, in all of the warp, two of them go together. What Nsight Compute derives asks that of the two
+/// alone, and that no bank is then asked twice.
+fn wide_load(addresses: &[u64; 32], lanes: LaneMask, bytes: u32, each: usize) -> Wavefronts {
+    let count = 32 / (2 * each);
+    let (mut together, mut apart) = ([0, 0], [0, 0]);
+    let (mut derived, mut neighbours, mut second) = (0, true, true);
+    for first in (0..count).map(|at| 2 * each * at) {
+        let whole = most_words(addresses, lanes_of(lanes, first, 2 * each), bytes);
+        let parts = [first, first + each].map(|at| most_words(addresses, lanes_of(lanes, at, each), bytes));
+        let paired = [1, 2].map(|apart| in_pairs(addresses, lanes, first, 2 * each, apart));
+        neighbours &= paired[0];
+        second &= paired[1];
+        together[0] += whole;
+        together[1] += u64::from(whole != 0);
+        apart[0] += parts[0] + parts[1];
+        apart[1] += parts.iter().filter(|&&part| part != 0).count() as u64;
+        let merged = whole <= 1 && (paired[0] || paired[1]);
+        derived += if merged { whole } else { parts[0] + parts[1] };
+    }
+    let [hardware, parts] = if neighbours || second { together } else { apart };
+    let ideal = least(lanes, bytes).min(derived);
+    Wavefronts { hardware, derived, conflicts: hardware - parts, ideal, loads: 0 }
+}
+
+/// An atomic that ptxas makes of a load, the operation and a compare-and-swap, again and again until all lanes have
+/// succeeded: in each round one lane of a bank does.
+fn in_a_loop(addresses: &[u64; 32], lanes: LaneMask, bytes: u32, each: usize) -> Wavefronts {
+    let mut left = lanes;
+    let (mut swaps, mut loads, mut ideal, mut conflicts) = (0, 0, 0, 0);
+    while left != 0 {
+        let load = wavefronts(addresses, left, bytes, false, Rule::Plain);
+        let (_, parts) = by_parts(left, each, |_| 1);
+        loads += load.hardware;
+        conflicts += load.conflicts;
+        ideal += load.ideal + 2 * parts;
+        swaps += 2 * parts;
+        let mut taken = [0u32; 2];
+        let mut done: LaneMask = 0;
+        for lane in lanes_of(left, 0, 32) {
+            let banks = (0..u64::from(bytes.div_ceil(4))).map(|word| (addresses[lane] / 4 + word) % 32);
+            let banks = banks.fold(0u32, |mask, bank| mask | 1 << bank);
+            let part = if each == 32 { 0 } else { lane / 16 };
+            let same = lanes_of(done, 0, 32).any(|other| addresses[other] == addresses[lane]);
+            if taken[part] & banks == 0 && !same {
+                done |= 1 << lane;
+                taken[part] |= banks;
+            }
+        }
+        left &= !done;
+    }
+    Wavefronts { hardware: swaps, derived: swaps, conflicts, ideal: ideal.min(loads + swaps), loads }
+}
+
+/// Wavefronts of a `cp.async` that goes through the first level: of each part those that reading needs, and those
+/// beyond one that writing does.
+pub(super) fn copies(from: &[u64; 32], to: &[u64; 32], lanes: LaneMask, bytes: u32) -> Wavefronts {
+    let each = match bytes {
+        0..=4 => 32,
+        5..=8 => 16,
+        _ => 8,
+    };
+    let (read, parts) = by_parts(lanes, each, |lanes| most_words(from, lanes, bytes));
+    let (written, _) = by_parts(lanes, each, |lanes| most_words(to, lanes, bytes));
+    let sum = read + written - parts;
+    Wavefronts {
+        hardware: sum,
+        derived: sum,
+        conflicts: sum - parts,
+        ideal: least(lanes, bytes).min(sum),
+        loads: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bytes: u32, lanes: LaneMask, address: impl Fn(u64) -> u64) -> (u64, u64) {
+        let addresses = std::array::from_fn(|lane| address(lane as u64));
+        let wavefronts = wavefronts(&addresses, lanes, bytes, false, Rule::Plain);
+        (wavefronts.hardware, wavefronts.ideal)
+    }
+
+    #[test]
+    fn strides_of_words() {
+        for (stride, expected) in
+            [(0, 1), (1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (16, 16), (32, 32), (33, 1)]
+        {
+            assert_eq!(of(4, LaneMask::MAX, |lane| 1024 + 4 * stride * lane).0, expected, "stride {stride}");
+        }
+        assert_eq!(of(4, 0xffff, |lane| 128 * lane), (16, 1));
+        assert_eq!(of(1, LaneMask::MAX, |lane| lane), (1, 1));
+    }
+
+    #[test]
+    fn wide_accesses_go_in_parts() {
+        assert_eq!(of(8, LaneMask::MAX, |lane| 8 * lane), (2, 2));
+        assert_eq!(of(8, LaneMask::MAX, |lane| 8 * (lane / 2)), (1, 1));
+        assert_eq!(of(8, LaneMask::MAX, |lane| 8 * (lane % 16)), (2, 2));
+        assert_eq!(of(16, LaneMask::MAX, |lane| 16 * lane), (4, 4));
+        assert_eq!(of(16, LaneMask::MAX, |_| 64), (2, 2));
+        assert_eq!(of(8, LaneMask::MAX, |_| 64), (1, 1));
+        assert_eq!(of(16, 1, |_| 64), (1, 1));
+        assert_eq!(of(16, LaneMask::MAX, |lane| 128 * lane + 16 * (lane % 8)), (4, 4));
+    }
+}
