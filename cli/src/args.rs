@@ -110,6 +110,11 @@ pub(crate) enum Command {
     /// Become the program of `exec`
     #[command(hide = true)]
     StartProgram(StartArgs),
+    /// Count what launches cost, by the names of Nsight Compute
+    #[command(after_long_help = PROFILE_HELP)]
+    Profile(Box<ProfileArgs>),
+    /// Say how many blocks of a kernel are resident on a multiprocessor, and what limits them
+    Occupancy(OccupancyArgs),
     /// Explain the code of a diagnostic or the kind of a finding
     Explain(ExplainArgs),
     /// Check this build against what was recorded on an H200
@@ -153,6 +158,8 @@ impl Command {
             Self::Record(_) => "record",
             Self::ServeDevice => "serve-device",
             Self::StartProgram(_) => "start-program",
+            Self::Profile(_) => "profile",
+            Self::Occupancy(_) => "occupancy",
             Self::Explain(_) => "explain",
             Self::Selftest { what: SelfTest::Numerics(_) } => "selftest numerics",
             Self::Conformance { what: ConformanceCommand::List { .. } } => "conformance list",
@@ -564,6 +571,85 @@ Examples:
   warpgrind record testdata/launches/*.toml -o testdata/recordings
 
 Exit codes: 0 recorded, 2 usage, 3 invalid PTX, 6 no device that can do it.";
+
+/// `warpgrind profile`
+#[derive(Args, Debug)]
+pub(crate) struct ProfileArgs {
+    /// A launch file
+    #[arg(value_name = "FILE.toml", conflicts_with = "program", required_unless_present = "program")]
+    pub(crate) file: Option<PathBuf>,
+    /// A program and its arguments, to be run as `exec` does
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+
+    /// The numbers to show, by name
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = REPORT)]
+    pub(crate) metrics: Vec<String>,
+    /// Groups of numbers to show: launch, occupancy, memory, instructions, source
+    #[arg(long, value_name = "SECTION", value_delimiter = ',', value_parser = section_parser(), help_heading = REPORT)]
+    pub(crate) section: Vec<String>,
+    /// Write what `ncu --csv --page raw` writes
+    #[arg(long, help_heading = REPORT)]
+    pub(crate) csv: bool,
+    /// Show the numbers beside those of a page that `ncu --csv --page raw` wrote, with the difference
+    #[arg(long, value_name = "NCU.csv", help_heading = REPORT)]
+    pub(crate) import: Option<PathBuf>,
+    /// The assembler that says how many registers kernels take; otherwise it is looked for
+    #[arg(long, value_name = "PATH", help_heading = REPORT)]
+    pub(crate) ptxas: Option<PathBuf>,
+
+    /// Show only kernels whose name contains this
+    #[arg(short, long, value_name = "KERNEL", help_heading = LAUNCH)]
+    pub(crate) kernel: Option<String>,
+    /// Of a program, pass over this many launches
+    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = LAUNCH)]
+    pub(crate) launch_skip: Option<u64>,
+    /// Of a program, take only this many launches
+    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = LAUNCH)]
+    pub(crate) launch_count: Option<u64>,
+    /// End a launch after this many warp instructions
+    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = CHECKS)]
+    pub(crate) max_instructions: Option<u64>,
+    /// End a launch after this time: 30s, 500ms, 2m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = CHECKS)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// The names of sections.
+fn section_parser() -> PossibleValuesParser {
+    PossibleValuesParser::new(warpgrind::profile::Section::ALL.map(|(_, name)| name))
+}
+
+const PROFILE_HELP: &str = "\
+Requests, sectors, wavefronts and bank conflicts are counted as an H200 counts them; cli/PROFILE.md says what is exact and
+what is not. Registers are those of ptxas, which is looked for in CUDA_HOME, CUDA_PATH, PATH and NVIDIA's Python packages;
+without it they are estimated, which is said.
+
+Examples:
+  warpgrind profile launch.toml --section memory
+  warpgrind profile launch.toml --metrics l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum --csv
+  warpgrind profile launch.toml --import ncu.csv
+  warpgrind profile --kernel reduce -- ./app";
+
+/// `warpgrind occupancy`
+#[derive(Args, Debug)]
+pub(crate) struct OccupancyArgs {
+    /// PTX files, linked by name; `-` is standard input. Without them --registers is needed
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The kernel; not needed if there is only one
+    #[arg(short, long, value_name = "KERNEL")]
+    pub(crate) entry: Option<String>,
+    /// Threads a block
+    #[arg(short, long, value_name = "N", default_value_t = 256, value_parser = parse_u32)]
+    pub(crate) threads: u32,
+    /// Registers a thread, as `ptxas -v` says it; otherwise they are estimated from the PTX
+    #[arg(short, long, value_name = "N", value_parser = parse_u32)]
+    pub(crate) registers: Option<u32>,
+    /// Bytes of shared memory a block, besides the kernel's own variables
+    #[arg(short, long, value_name = "BYTES", default_value_t = 0, hide_default_value = true, value_parser = parse_u32)]
+    pub(crate) shared: u32,
+}
 
 /// `warpgrind explain`
 #[derive(Args, Debug)]

@@ -1,6 +1,6 @@
 //! The command line tool `warpgrind`: runs CUDA kernels from their PTX with no GPU.
 //!
-//! One file for each verb ([`run`], [`check`], [`litmus`], [`hardware`], [`conformance`], [`selftest`],
+//! One file for each verb ([`run`], [`check`], [`litmus`], [`hardware`], [`conformance`], [`selftest`], [`occupancy`], [`profile`],
 //! [`explain`]); [`args`] is the command line, [`report`] everything that is shown, [`exit`] the exit codes.
 //! What is computed for them is the crate `warpgrind`'s.
 //!
@@ -24,6 +24,8 @@ mod hardware;
 mod interrupt;
 mod litmus;
 mod modules;
+mod occupancy;
+mod profile;
 mod progress;
 mod random;
 mod report;
@@ -83,6 +85,8 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
         Command::ServeDevice => hardware::serve(),
         Command::StartProgram(args) => Err(exec::child::start(args)),
         Command::Exec(args) => exec::exec(args, &cli.global, console),
+        Command::Profile(args) => profile::profile(args, &cli.global, console),
+        Command::Occupancy(args) => occupancy::occupancy(args, console),
         Command::Explain(args) => explain::explain(args.code.as_deref(), console),
         Command::Selftest { what: SelfTest::Numerics(args) } => {
             selftest::numerics(args, &cli.global, console)

@@ -59,7 +59,9 @@ mod launch;
 pub mod litmus;
 pub mod module;
 pub mod names;
+pub mod occupancy;
 pub mod plan;
+pub mod profile;
 pub mod run;
 
 pub use array::{Array, ArrayError, Element, Tolerance};

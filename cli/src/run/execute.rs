@@ -47,7 +47,8 @@ pub(super) fn execute(
     Ok(exit)
 }
 
-fn exit_of(report: &LaunchReport) -> Exit {
+/// How the command ends after a launch.
+pub(crate) fn exit_of(report: &LaunchReport) -> Exit {
     match report.outcome {
         Outcome::Completed if report.findings.is_empty() && report.dropped_findings == 0 => Exit::Clean,
         Outcome::Completed => Exit::Findings,

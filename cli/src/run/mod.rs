@@ -2,6 +2,7 @@
 
 mod execute;
 
+pub(crate) use execute::exit_of;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;

@@ -1,0 +1,204 @@
+//! NVIDIA's assembler, where the user has it: registers, shared memory and barriers of kernels.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use thiserror::Error;
+
+/// What a kernel's machine code takes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Resources {
+    /// 32-bit registers a thread.
+    pub registers: u32,
+    /// Bytes of static shared memory.
+    pub shared: u32,
+    /// Barriers.
+    pub barriers: u32,
+    /// Bytes of local memory a thread.
+    pub stack: u32,
+    /// Bytes of registers that are stored to local memory, by instructions.
+    pub spilled: u32,
+    /// Bytes of local memory that the PTX itself declares.
+    pub declared: u32,
+}
+
+impl Resources {
+    /// Whether what is known of local memory is what the machine code does: it has none, or the PTX's own alone.
+    pub fn local_is_known(&self) -> bool {
+        self.registers != 0 && self.spilled == 0 && self.stack <= self.declared.next_multiple_of(16)
+    }
+}
+
+/// Why machine code could not be made.
+#[derive(Error, Debug)]
+pub enum AssembleError {
+    /// No assembler was found.
+    #[error("ptxas is not found")]
+    Missing,
+    /// It could not be run, or files could not be written for it.
+    #[error("cannot run {path}: {error}")]
+    Run {
+        /// What was to be run.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// It refused the PTX.
+    #[error("{path} refuses the PTX: {message}")]
+    Refused {
+        /// The assembler.
+        path: PathBuf,
+        /// Its first line.
+        message: String,
+    },
+}
+
+/// The assembler.
+#[derive(Clone, Debug)]
+pub struct Assembler {
+    path: PathBuf,
+    /// Its release: `13.0`.
+    pub version: String,
+}
+
+impl Assembler {
+    /// The one that is named, or that of `CUDA_HOME`, `CUDA_PATH`, `PATH`, or of NVIDIA's Python packages.
+    ///
+    /// # Errors
+    /// There is none, or it does not say its version.
+    pub fn find(named: Option<&Path>) -> Result<Self, AssembleError> {
+        let path = match named {
+            Some(path) => path.to_owned(),
+            None => candidates().into_iter().find(|path| path.is_file()).ok_or(AssembleError::Missing)?,
+        };
+        let run = Command::new(&path).arg("--version").stdin(Stdio::null()).output();
+        let output = run.map_err(|error| AssembleError::Run { path: path.clone(), error })?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let release = text.split_once("release ").and_then(|(_, rest)| rest.split(',').next());
+        match release {
+            Some(release) => Ok(Self { path, version: release.trim().to_owned() }),
+            None => Err(AssembleError::Refused { path, message: "it does not say its version".into() }),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the kernels of a PTX text take, by name, for a target such as `sm_90a`.
+    ///
+    /// # Errors
+    /// The assembler cannot be run, or refuses the text.
+    pub fn resources(&self, ptx: &[u8], target: &str) -> Result<BTreeMap<String, Resources>, AssembleError> {
+        let failed = |error| AssembleError::Run { path: self.path.clone(), error };
+        let target = format!("-arch={target}");
+        let mut command = Command::new(&self.path);
+        command.args(["-v", &target, "-o", "/dev/null", "/dev/stdin"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(failed)?;
+        let mut input = child.stdin.take();
+        // What it says is little, and comes when it has read all.
+        let written = input.as_mut().map_or(Ok(()), |input| input.write_all(ptx));
+        drop(input);
+        let output = child.wait_with_output().map_err(failed)?;
+        let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said += &String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            let message = said.lines().find(|line| line.contains("fatal") || line.contains("error"));
+            let message = message.or(said.lines().next()).unwrap_or("it says nothing").to_owned();
+            return Err(AssembleError::Refused { path: self.path.clone(), message });
+        }
+        written.map_err(failed)?;
+        Ok(parse(&said))
+    }
+}
+
+/// Where an assembler may be.
+fn candidates() -> Vec<PathBuf> {
+    let mut list = Vec::new();
+    for variable in ["CUDA_HOME", "CUDA_PATH"] {
+        list.extend(std::env::var_os(variable).map(|home| PathBuf::from(home).join("bin/ptxas")));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    list.extend(folders.iter().map(|folder| folder.join("ptxas")));
+    let mut roots: Vec<PathBuf> = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().collect();
+    roots.extend(std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local")));
+    roots.extend(folders.iter().filter_map(|folder| folder.parent().map(Path::to_owned)));
+    for root in roots {
+        for python in entries(&root.join("lib"), "python3") {
+            for packages in ["site-packages", "dist-packages"] {
+                let nvidia = python.join(packages).join("nvidia");
+                list.extend(entries(&nvidia, "cu").map(|package| package.join("bin/ptxas")));
+            }
+        }
+    }
+    list.push("/usr/local/cuda/bin/ptxas".into());
+    list
+}
+
+/// What is in a folder under names that begin so, in their order.
+fn entries(folder: &Path, start: &str) -> impl Iterator<Item = PathBuf> {
+    let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let named = found.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
+    let mut paths: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.into_iter()
+}
+
+/// What `ptxas -v` says of each kernel.
+fn parse(said: &str) -> BTreeMap<String, Resources> {
+    let mut kernels: BTreeMap<String, Resources> = BTreeMap::new();
+    let (mut kernel, mut about) = (None, None);
+    for line in said.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            kernel = rest.split('\'').next().map(str::to_owned);
+        } else if let Some((_, rest)) = line.split_once("Function properties for ") {
+            about = Some(rest.trim().trim_matches('\'').to_owned());
+        } else if let Some(name) = &kernel {
+            let of = kernels.entry(name.clone()).or_default();
+            let before = |word: &str| {
+                let (number, _) = line.split_once(word)?;
+                number.rsplit([' ', ',']).find(|text| !text.is_empty())?.parse::<u32>().ok()
+            };
+            if line.contains("bytes stack frame") && about.as_deref() == Some(name) {
+                of.stack = before(" bytes stack frame").unwrap_or(0);
+                of.spilled = before(" bytes spill stores").unwrap_or(0);
+            } else if line.contains(" registers") && line.contains("Used ") {
+                of.registers = before(" registers").unwrap_or(0);
+                of.barriers = before(" barriers").unwrap_or(0);
+                of.shared = before(" bytes smem").unwrap_or(0);
+                of.stack = of.stack.max(before(" bytes cumulative stack size").unwrap_or(0));
+            }
+        }
+    }
+    kernels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ptxas_says() {
+        let said = "\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'spilling' for 'sm_90'
+ptxas info    : Function properties for spilling
+    160 bytes stack frame, 312 bytes spill stores, 316 bytes spill loads
+ptxas info    : Used 32 registers, used 1 barriers, 160 bytes cumulative stack size, 4096 bytes smem
+ptxas info    : Compile time = 60.212 ms
+ptxas info    : Compiling entry function 'other' for 'sm_90'
+ptxas info    : Function properties for other
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 10 registers, used 0 barriers, 352 bytes cmem[0]";
+        let kernels = parse(said);
+        let of =
+            Resources { registers: 32, shared: 4096, barriers: 1, stack: 160, spilled: 312, declared: 0 };
+        assert_eq!(kernels["spilling"], of);
+        assert_eq!(kernels["other"], Resources { registers: 10, ..Resources::default() });
+    }
+}

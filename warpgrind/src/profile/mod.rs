@@ -1,0 +1,149 @@
+//! What a launch costs, by Nsight Compute's names: from what it executes ([`sim_core::Metrics`]), from what the machine code
+//! takes ([`assemble`]), and from how blocks lie on a device ([`residency`]).
+
+pub mod assemble;
+pub mod csv;
+pub mod residency;
+
+use sim_core::{DeviceConfig, Dim3, Launch, Metrics};
+
+use assemble::Resources;
+use residency::Residency;
+
+/// A number with its unit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Value {
+    /// Nsight Compute's name, or one of ours, which begins with `ptx__`.
+    pub name: String,
+    /// `inst`, `sector`, `byte`, `%`, or nothing.
+    pub unit: &'static str,
+    /// The number.
+    pub value: f64,
+}
+
+impl Value {
+    /// As it stands in tables: whole numbers as such, others with two digits.
+    pub fn text(&self) -> String {
+        number(self.value)
+    }
+}
+
+/// A number as it stands in tables.
+pub fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 9e15 { format!("{value:.0}") } else { format!("{value:.2}") }
+}
+
+/// All numbers of a launch, by name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Profile {
+    /// The kernel's PTX name.
+    pub kernel: String,
+    /// Blocks.
+    pub grid: Dim3,
+    /// Threads a block.
+    pub block: Dim3,
+    /// The numbers, by name.
+    pub values: Vec<Value>,
+}
+
+impl Profile {
+    /// Of a launch with what was counted.
+    pub fn new(
+        device: &DeviceConfig,
+        launch: &Launch,
+        resources: &Resources,
+        counted: Option<&Metrics>,
+    ) -> Self {
+        let threads = u32::try_from(launch.block.count()).unwrap_or(u32::MAX);
+        let residency = Residency::of(device, threads, resources, launch.shared_bytes);
+        let mut values = residency.values(device, launch.grid.count() as u64);
+        let mut add = |name: &str, unit, value: f64| values.push(Value { name: name.into(), unit, value });
+        for (what, extents) in [("grid", launch.grid), ("block", launch.block)] {
+            for (axis, extent) in [("x", extents.x), ("y", extents.y), ("z", extents.z)] {
+                add(&format!("launch__{what}_dim_{axis}"), "", f64::from(extent));
+            }
+        }
+        let cluster = launch.cluster.unwrap_or(Dim3::new(0, 0, 0));
+        for (axis, extent) in [("x", cluster.x), ("y", cluster.y), ("z", cluster.z)] {
+            add(&format!("launch__cluster_dim_{axis}"), "", f64::from(extent));
+        }
+        let size = if launch.cluster.is_some() { cluster.count() as f64 } else { 0.0 };
+        add("launch__cluster_size", "", size);
+        for metric in counted.into_iter().flat_map(|metrics| &metrics.totals) {
+            if !values.iter().any(|value| value.name == metric.name) {
+                let (name, value) = (metric.name.to_string(), metric.value as f64);
+                values.push(Value { unit: unit(&name), name, value });
+            }
+        }
+        if let Some(counted) = counted.filter(|_| resources.local_is_known()) {
+            for (kind, what) in [("ld", "requests"), ("ld", "sectors"), ("st", "requests"), ("st", "sectors")]
+            {
+                let ours = counted.total(&format!("ptx__local_{what}_op_{kind}.sum")).unwrap_or(0);
+                // What ptxas keeps in registers is not accessed.
+                let value = if resources.stack == 0 { 0.0 } else { ours as f64 };
+                let name = format!("l1tex__t_{what}_pipe_lsu_mem_local_op_{kind}.sum");
+                values.push(Value { unit: unit(&name), name, value });
+            }
+        }
+        values.sort_by(|a, b| a.name.cmp(&b.name));
+        Profile { kernel: launch.kernel.to_string(), grid: launch.grid, block: launch.block, values }
+    }
+
+    /// The number of a name.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        let at = self.values.binary_search_by(|value| value.name.as_str().cmp(name)).ok()?;
+        Some(self.values[at].value)
+    }
+}
+
+fn unit(name: &str) -> &'static str {
+    match name {
+        _ if name.contains("inst_executed") => "inst",
+        _ if name.contains("sectors") => "sector",
+        _ if name.contains("bytes") => "byte",
+        _ if name.contains("warps") => "warp",
+        _ => "",
+    }
+}
+
+/// Groups of numbers, as Nsight Compute has them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Section {
+    /// What was launched with which resources.
+    Launch,
+    /// Blocks on a multiprocessor.
+    Occupancy,
+    /// Requests, sectors, wavefronts, conflicts.
+    Memory,
+    /// Instructions and branches.
+    Instructions,
+    /// The lines that cost the most of what could be avoided.
+    Source,
+}
+
+impl Section {
+    /// All of them, with their names.
+    pub const ALL: [(Section, &'static str); 5] = [
+        (Section::Launch, "launch"),
+        (Section::Occupancy, "occupancy"),
+        (Section::Memory, "memory"),
+        (Section::Instructions, "instructions"),
+        (Section::Source, "source"),
+    ];
+
+    /// That of a number.
+    pub fn of(name: &str) -> Section {
+        let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+        if begins(&["launch__occupancy", "launch__waves", "sm__maximum_warps"]) {
+            Section::Occupancy
+        } else if begins(&["launch__", "smsp__warps_launched"]) {
+            Section::Launch
+        } else if begins(&["l1tex__", "memory_", "derived__memory", "smsp__sass_l1tex"])
+            || begins(&["ptx__shared", "ptx__local", "ptx__cp_async", "ptx__bulk"])
+        {
+            Section::Memory
+        } else {
+            Section::Instructions
+        }
+    }
+}
