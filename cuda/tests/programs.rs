@@ -245,7 +245,7 @@ fn programs_print_what_they_print_on_an_h200() {
         // Tensor maps are for sm_90a only, launches by kernels for units that are linked.
         let launches = LAUNCHES.contains(&&*name);
         let generate = match &*name {
-            "tensor_maps" => "arch=compute_90a,code=compute_90a",
+            "tensor_maps" | "warp_specialized" => "arch=compute_90a,code=compute_90a",
             _ if launches => "arch=compute_90,code=[sm_90,compute_90]",
             _ => "arch=compute_80,code=compute_80",
         };

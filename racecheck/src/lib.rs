@@ -233,7 +233,8 @@ impl Groups {
                 (Party::View, Party::Threads) => UnderWay::Earlier(operations.reader(race.earlier.site)),
                 (Party::Threads, Party::Operations(how)) => UnderWay::Later(how),
                 (Party::Threads, Party::View) => UnderWay::Unfenced(operations.reader(race.later.site)),
-                (_, Party::Operations(how)) => UnderWay::Both(how),
+                (Party::Operations(how), Party::Operations(_)) => UnderWay::Both(how),
+                (Party::View, Party::Operations(_)) => UnderWay::Both(operations.reader(race.earlier.site)),
                 // The operation itself is found to race, too.
                 (_, Party::View) => return,
             };

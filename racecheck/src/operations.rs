@@ -268,6 +268,7 @@ impl Operations {
                 let number = part.issued;
                 part.issued += 1;
                 let before = words(agent, Word::Before(warp.warp as usize % WARPGROUP, number));
+                detector.synchronize_warp(agent.cta, agent.warp, lanes);
                 release(detector, agent, lanes, &before);
                 parts.push((lanes, agent, agent));
             }
@@ -453,6 +454,8 @@ impl Operations {
         let Some(last) = part.groups.len().checked_sub(most + 1) else { return };
         let complete = part.groups[last];
         part.groups.drain(..last);
+        // Whichever lane of the agent's read what.
+        detector.synchronize_warp(agent.cta, agent.warp, lanes);
         let now = words(agent, Word::Now);
         release(detector, agent, lanes, &now);
         for rank in 0..WARPGROUP {

@@ -131,3 +131,13 @@ fn checks_with_several_workers() {
         assert_eq!(found(jobs), alone, "{jobs} jobs");
     }
 }
+
+#[test]
+fn an_mbarrier_begins_uninitialized() {
+    let options = || RunOptions { tools: vec![ToolFactory::new(|_| Initcheck)], ..RunOptions::default() };
+    let arrive = "mbarrier.arrive.shared::cta.b64 %a, [%s+8];";
+    let report = run(&format!("mbarrier.init.shared::cta.b64 [%s+8], 1; {arrive}"), 1, 1, options());
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let report = run(arrive, 1, 1, options());
+    assert!(!report.findings.is_empty());
+}

@@ -14,6 +14,10 @@ use crate::code::*;
 use crate::lanes::{LaneFns, Operands, Pred, Slot, map_rows, map1};
 use crate::numerics::mbarrier as object;
 
+/// Operations on an mbarrier object are atomic towards all of the cluster, whose copies count their bytes there: what they
+/// name (`.cta`, mostly) is the scope of what is synchronised.
+const OBJECT_SCOPE: Scope = Scope::Cluster;
+
 impl Decoder<'_> {
     /// Asynchronous copies and mbarrier operations; false if it is none.
     pub(super) fn asynchronous(
@@ -258,7 +262,7 @@ impl Decoder<'_> {
         };
         let elements = SlotList { start: self.code.slots.len() as u32, len: 1 };
         self.code.slots.extend([element, RegisterSlot { slot: operand, rows: 1 }]);
-        let access = Access { scope: Scope::Cta, ..place.access(8, order, elements, element) };
+        let access = Access { scope: OBJECT_SCOPE, ..place.access(8, order, elements, element) };
         let (op, ty) = (AtomicOp::Mbarrier(kind), ScalarType::B64);
         Ok((Atomic { access, op, ty, returns: element.rows != 0, keeps_subnormals: false }, rest))
     }
@@ -270,7 +274,7 @@ impl Decoder<'_> {
         let mut load = self.whole(op.space(), barrier, 8, now)?;
         load.strong = true;
         load.order = op.order().unwrap_or(MemOrder::Acquire);
-        load.scope = op.scope().unwrap_or(Scope::Cta);
+        load.scope = OBJECT_SCOPE;
         self.emit(guard, Action::Load(load));
         let done = [self.predicate_destination(dst)?, Pred::TRUE, Pred::TRUE];
         let (phase, fns): (Slot, LaneFns) = if op.has(Modifier::Parity) {

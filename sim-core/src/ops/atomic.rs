@@ -412,7 +412,12 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) {
         if self.wants(Wants::ACCESSES) {
             let mut access = self.event(memory, at, addresses, Shape::Any);
-            access.kind = if atomic.returns { AccessKind::Atomic } else { AccessKind::Reduction };
+            access.kind = match atomic.op {
+                // What was there before does not matter.
+                AtomicOp::Mbarrier(mbarrier::MbarrierOp::Init) => AccessKind::Write,
+                _ if atomic.returns => AccessKind::Atomic,
+                _ => AccessKind::Reduction,
+            };
             access.writing = writing;
             self.tell_of(Wants::ACCESSES, at.frame, at.peer, &Event::Access(&access));
         }

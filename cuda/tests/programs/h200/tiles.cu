@@ -91,6 +91,7 @@ __global__ void mca(const int* in, int* o, int n) {
     cg::memcpy_async(t, s + t.meta_group_rank() * 32, in + t.meta_group_rank() * 32, 128);
     cg::wait(t);
     o[threadIdx.x] += s[t.meta_group_rank() * 32 + (t.thread_rank() ^ 1)];
+    b.sync();
     cg::invoke_one(t, [&] { atomicAdd(o, 1); });
 }
 __global__ void big(const int* in, int* o) {
