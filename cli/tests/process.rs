@@ -209,8 +209,9 @@ fn launches_give_the_same_at_every_simd_level_and_number_of_jobs() {
         .collect();
     launches.sort();
     assert!(launches.len() >= 5, "{launches:?}");
-    // How often a block looks whether the others are there, and which block prints first, depends on the jobs.
-    let depends = |name: &str| ["cooperative.toml", "print.toml"].contains(&name);
+    // How often a block looks whether the others are there, or a compare-and-swap has to be tried again, and which block
+    // prints first, depends on the jobs.
+    let depends = |name: &str| ["atomics.toml", "cooperative.toml", "print.toml"].contains(&name);
     for name in launches {
         let path = format!("testdata/launches/{name}");
         let run = |level: &str, jobs: &str| {
