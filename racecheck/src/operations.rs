@@ -141,9 +141,6 @@ struct Current {
     seen: bool,
 }
 
-/// A warp's groups of bulk copies.
-struct BulkGroups([u32; 32]);
-
 /// A warp's part in its warpgroup.
 #[derive(Default)]
 struct Multiplying {
@@ -162,7 +159,8 @@ pub(crate) struct Operations {
     current: Option<Current>,
     /// What waiting threads have to read, by mbarrier: who completes something there.
     barriers: FxHashMap<(u64, u64), Who>,
-    bulk: FxHashMap<WarpId, BulkGroups>,
+    /// Groups of bulk copies that each lane has committed.
+    bulk: FxHashMap<WarpId, [u32; 32]>,
     multiplying: FxHashMap<WarpId, Multiplying>,
     /// Instructions that read, by position.
     readers: FxHashMap<u32, Completion>,
@@ -229,10 +227,11 @@ impl Operations {
         let Some(current) = self.current.take_if(|current| current.seen) else { return };
         let view = self.view_of(current.warp);
         for (lanes, reads, writes) in current.parts {
-            for agent in [reads, writes] {
-                let seen = words(agent, Word::Seen);
-                release(detector, view, lanes, &seen);
-                acquire(detector, agent, lanes, &seen);
+            let seen = words(reads, Word::Seen);
+            release(detector, view, lanes, &seen);
+            acquire(detector, reads, lanes, &seen);
+            if reads.cta != writes.cta {
+                acquire(detector, writes, lanes, &seen);
             }
         }
     }
@@ -411,31 +410,32 @@ impl Operations {
     fn bulk_step(&mut self, detector: &mut Detector, warp: WarpId, lanes: u32, step: GroupStep) {
         let agent = |kind| self.known(warp.block, kind, warp.warp);
         let (Some(reads), Some(writes)) = (agent(Agent::BulkReads), agent(Agent::BulkWrites)) else { return };
-        let groups = &mut self.bulk.entry(warp).or_insert_with(|| BulkGroups([0; 32])).0;
-        let (mut some, mut at) = (0, [0; 32]);
+        let groups = self.bulk.entry(warp).or_insert([0; 32]);
+        let both = [reads, writes];
         let (most, of) = match step {
             GroupStep::Commit => {
                 for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
-                    for agent in [reads, writes] {
+                    for agent in both {
                         release(detector, agent, 1 << lane, &words(agent, Word::Group(groups[lane])));
                     }
                     groups[lane] += 1;
                 }
                 return;
             }
-            GroupStep::WaitReads(most) => (most, [Some(reads), None]),
-            GroupStep::Wait(most) => (most, [Some(reads), Some(writes)]),
-            GroupStep::WaitAll => (0, [Some(reads), Some(writes)]),
+            GroupStep::WaitReads(most) => (most, &both[..1]),
+            GroupStep::Wait(most) => (most, &both[..]),
+            GroupStep::WaitAll => (0, &both[..]),
         };
-        for agent in of.into_iter().flatten() {
+        let groups = *groups;
+        for &agent in of {
+            let (mut some, mut at) = (0, [0; 32]);
             for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
                 if let Some(group) = groups[lane].checked_sub(most.min(GROUPS - 1) + 1) {
                     at[lane] = words(agent, Word::Group(group))[lane];
                     some |= 1 << lane;
                 }
             }
-            acquire(detector, Who { cta: warp.block as u32, warp: warp.warp }, some, &at);
-            acquire(detector, Who { cta: self.blocks + warp.block as u32, warp: warp.warp }, some, &at);
+            self.learn(detector, warp, some, &at);
         }
     }
 
