@@ -115,7 +115,7 @@ impl Racecheck {
             detector: Detector::new(shape, settings),
             clusters: Clusters::of(launch),
             homes: (launch.cluster.count() > 1 || launch.asynchronous).then(Homes::default),
-            operations: launch.asynchronous.then(|| Operations::new(launch.grid.count() as u32)),
+            operations: launch.asynchronous.then(|| Operations::new(launch.grid.count())),
             copies: Copies::default(),
             seed: launch.seed,
             groups: Groups::default(),

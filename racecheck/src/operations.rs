@@ -28,6 +28,8 @@ const HIDDEN: u64 = 1 << 60;
 pub(crate) const VIEWS: u64 = 1 << 61;
 /// Warps of a warpgroup.
 const WARPGROUP: usize = 4;
+/// Blocks that the detector can number: each has a warp.
+const MOST_BLOCKS: u128 = 1 << 26;
 /// Groups that are told apart; of waits that leave more, so many are taken to be left.
 const GROUPS: u32 = 64;
 
@@ -167,10 +169,10 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// Of a grid of so many blocks.
-    pub(crate) fn new(blocks: u32) -> Self {
+    /// Of a grid of so many blocks. Of more than the detector can number, nothing is judged.
+    pub(crate) fn new(blocks: u128) -> Self {
         Self {
-            blocks,
+            blocks: blocks.min(MOST_BLOCKS) as u32,
             numbers: FxHashMap::default(),
             agents: Vec::new(),
             current: None,
@@ -202,7 +204,7 @@ impl Operations {
 
     /// The number of a block's view.
     pub(crate) fn view(&self, block: u64) -> u32 {
-        self.blocks + block as u32
+        self.blocks.saturating_add(block as u32)
     }
 
     fn view_of(&self, warp: WarpId) -> Who {
