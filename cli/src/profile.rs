@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use comfy_table::{CellAlignment, Table, presets};
+use reports::plural;
 use serde_json::{Value as Json, json};
 use sim_core::{DeviceConfig, LaunchReport, Outcome, RunOptions};
 use tools::Tool;
@@ -15,7 +16,7 @@ use warpgrind::run::Placed;
 use warpgrind::{Module, Options, Plan};
 
 use crate::args::{Global, ProfileArgs};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, quoted_list};
 use crate::interrupt::Interrupt;
 use crate::report::{Console, SCHEMA};
 use crate::run::{exit_of, read_launch_file};
@@ -37,6 +38,8 @@ struct Session<'a> {
     assembler: Option<Assembler>,
     modules: Vec<Module>,
     launches: Vec<Measured>,
+    /// Kernels that were launched and not asked for.
+    others: Vec<String>,
 }
 
 pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
@@ -46,23 +49,27 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
         Err(AssembleError::Missing) => None,
         found => Some(found.map_err(tool_failed)?),
     };
-    let mut session = Session { args, console, assembler, modules: Vec::new(), launches: Vec::new() };
+    let mut session =
+        Session { args, console, assembler, modules: Vec::new(), launches: Vec::new(), others: Vec::new() };
     let folder;
+    let mut exit = Exit::Clean;
     let files = match (&args.file, &args.program[..]) {
         (Some(file), []) => vec![file.clone()],
         (None, [_, ..]) => {
             folder = Saved::make()?;
-            folder.run(args, global)?
+            let Some(ran) = folder.run(args, global, console)? else { return Ok(Exit::Usage) };
+            exit = ran.exit;
+            ran.files
         }
         _ => return Err(Failure::usage("name a launch file, or a program behind `--`")),
     };
-    let mut exit = Exit::Clean;
     for file in &files {
         exit = exit.max(session.file(file, global, &interrupt)?);
         if let Some(interrupted) = interrupt.exit() {
             return Ok(interrupted);
         }
     }
+    session.check_kernels()?;
     session.check_names()?;
     session.show(exit, imported.as_deref())?;
     Ok(exit)
@@ -91,11 +98,13 @@ impl Saved {
         Ok(Self(path))
     }
 
-    /// Runs the program as `exec` does; its launch files.
-    fn run(&self, args: &ProfileArgs, global: &Global) -> Result<Vec<PathBuf>, Failure> {
+    /// Runs the program as `exec` does; nothing if it could not be started, which was said.
+    fn run(&self, args: &ProfileArgs, global: &Global, console: &Console) -> Result<Option<Ran>, Failure> {
         let problem = |error: std::io::Error| Failure::usage(format!("cannot run the program: {error}"));
+        let launches = self.0.join("launches");
+        let summary = self.0.join("exec.json");
         let mut command = Command::new(std::env::current_exe().map_err(problem)?);
-        command.arg("exec").arg("--save-launches").arg(&self.0);
+        command.arg("exec").arg("--save-launches").arg(&launches).arg("--json").arg(&summary);
         let mut option = |name: &str, value: Option<String>| {
             if let Some(value) = value {
                 command.arg(name).arg(value);
@@ -109,16 +118,52 @@ impl Saved {
         // What the program prints is its own, and does not stand between the numbers.
         command.arg("--").args(&args.program).stdout(std::io::stderr());
         let status = command.status().map_err(problem)?;
-        if !status.success() {
-            let message = format!("the program ended with {status}");
-            return Err(Failure::new(Exit::Faulted, message).help("run it under `warpgrind exec` first"));
-        }
+        // It is written when the program has ended, however that was.
+        let Some(summary) = std::fs::read(&summary).ok().and_then(|text| serde_json::from_slice(&text).ok())
+        else {
+            return Ok(None);
+        };
         let mut files = Vec::new();
-        launch_files(&self.0, &mut files).map_err(problem)?;
-        files.sort();
-        match files.is_empty() {
-            true => Err(Failure::usage("the program launched no kernel that was asked for")),
-            false => Ok(files),
+        if launches.is_dir() {
+            launch_files(&launches, &mut files).map_err(problem)?;
+            files.sort();
+        }
+        if files.is_empty() {
+            return Err(none_launched(&summary, args));
+        }
+        if status.success() {
+            return Ok(Some(Ran { files, exit: Exit::Clean }));
+        }
+        console
+            .err(format!("warpgrind: the program ended with {status}; what it launched before is shown\n"));
+        Ok(Some(Ran { files, exit: Exit::Faulted }))
+    }
+}
+
+/// A program that ended.
+struct Ran {
+    /// Its launches.
+    files: Vec<PathBuf>,
+    /// Whether it ended well.
+    exit: Exit,
+}
+
+/// Why there is nothing to show of a program.
+fn none_launched(summary: &Json, args: &ProfileArgs) -> Failure {
+    let count = |name: &str| summary["counts"][name].as_u64().unwrap_or(0);
+    match (count("processes"), count("launches")) {
+        (0, _) => Failure::usage("the program used no CUDA device, so there is nothing to measure")
+            .help("a program that has CUDA's runtime in it uses the device once `libcuda.so.1` is asked for"),
+        (_, 0) => Failure::usage("the program launched no kernel"),
+        (_, launched) => {
+            let launched = plural(launched, "kernel");
+            let message = match &args.kernel {
+                Some(name) => {
+                    format!("the program launched {launched}, none of which was picked by `{name}`")
+                }
+                None => format!("the program launched {launched}, and all were passed over"),
+            };
+            Failure::usage(message).help("--kernel, --launch-skip and --launch-count say which are picked")
         }
     }
 }
@@ -191,6 +236,8 @@ impl Session<'_> {
                 let of = if estimated { Resources { stack: u32::MAX, ..of } } else { of };
                 let profile = Profile::new(&device, launch, &of, report.metrics.first());
                 measured.push(Measured { profile, report, estimated, module: at });
+            } else {
+                self.others.push(reports::readable(&launch.kernel).into_owned());
             }
             if !completed {
                 break;
@@ -203,10 +250,10 @@ impl Session<'_> {
     /// What the kernels take: as the assembler says, or estimated.
     fn resources(&self, module: &Module) -> Result<BTreeMap<String, (Resources, bool)>, Failure> {
         let mut known = BTreeMap::new();
-        let target = module.checked().target.to_string();
+        let target = machine_target(module);
         if let Some(assembler) = &self.assembler {
             for source in &module.checked().sources {
-                let kernels = assembler.resources(source.text.as_bytes(), &target).map_err(tool_failed)?;
+                let kernels = assembler.resources(source.text.as_bytes(), target).map_err(tool_failed)?;
                 known.extend(kernels.into_iter().map(|(name, resources)| (name, (resources, false))));
             }
         }
@@ -218,6 +265,17 @@ impl Session<'_> {
             known.entry(info.name.to_string()).or_insert((guess, true)).0.declared = declared;
         }
         Ok(known)
+    }
+
+    /// Refuses a name that no kernel has.
+    fn check_kernels(&self) -> Result<(), Failure> {
+        match &self.args.kernel {
+            Some(name) if self.launches.is_empty() => {
+                Err(Failure::usage(format!("no kernel that was launched has `{name}` in its name"))
+                    .suggest(name, self.others.iter().map(String::as_str)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses names of numbers that no launch has.
@@ -263,13 +321,17 @@ impl Session<'_> {
             return Ok(());
         }
         for (at, launch) in self.launches.iter().enumerate() {
-            self.console.out(self.text(launch, beside.as_ref().map(|beside| &beside[at])));
+            self.console.out(self.text(
+                launch,
+                beside.as_ref().and_then(|beside| beside[at]),
+                beside.is_some(),
+            ));
         }
         Ok(())
     }
 
     /// The imported launch of each of ours: that of the same kernel, in their order.
-    fn beside<'a>(&self, imported: &'a [Launched]) -> Result<Vec<&'a Launched>, Failure> {
+    fn beside<'a>(&self, imported: &'a [Launched]) -> Result<Vec<Option<&'a Launched>>, Failure> {
         let mut left: Vec<Option<&Launched>> = imported.iter().map(Some).collect();
         let plain = |name: &str| {
             let name = reports::readable(name).into_owned();
@@ -278,14 +340,23 @@ impl Session<'_> {
         let found = self.launches.iter().map(|launch| {
             let name = plain(&launch.profile.kernel);
             let other = left.iter_mut().find(|other| other.is_some_and(|other| plain(&other.kernel) == name));
-            other.and_then(Option::take).ok_or_else(|| {
-                Failure::usage(format!("the imported page has no launch of `{name}` left to compare with"))
-            })
+            other.and_then(Option::take)
         });
-        found.collect()
+        let found: Vec<Option<&Launched>> = found.collect();
+        if found.iter().all(Option::is_none) {
+            let mut names: Vec<String> = imported.iter().map(|other| plain(&other.kernel)).collect();
+            names.dedup();
+            let failure = Failure::usage("the imported page has no launch of the kernels that were measured");
+            return Err(match names.is_empty() {
+                true => failure.help("it has no launch at all"),
+                false => failure.help(format!("it has {}", quoted_list(&names))),
+            });
+        }
+        Ok(found)
     }
 
-    fn text(&self, launch: &Measured, beside: Option<&&Launched>) -> String {
+    /// A launch as text, beside that of an imported page if it has one.
+    fn text(&self, launch: &Measured, beside: Option<&Launched>, imported: bool) -> String {
         let Profile { kernel, grid, block, values } = &launch.profile;
         let mut text = format!("{}: grid {grid}, block {block}\n", reports::readable(kernel));
         let how = match (&self.assembler, launch.estimated) {
@@ -296,6 +367,9 @@ impl Session<'_> {
         if launch.report.outcome != Outcome::Completed {
             let how = reports::outcome_name(launch.report.outcome);
             text += &format!("  it did not complete ({how}): `warpgrind run` says why\n");
+        }
+        if imported && beside.is_none() {
+            text += "  the imported page has no such launch, or no more of them\n";
         }
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -331,14 +405,14 @@ impl Session<'_> {
         text
     }
 
-    fn document(&self, exit: Exit, beside: Option<&[&Launched]>) -> Json {
+    fn document(&self, exit: Exit, beside: Option<&[Option<&Launched>]>) -> Json {
         let launches = self.launches.iter().enumerate().map(|(at, launch)| {
             let Profile { kernel, grid, block, values } = &launch.profile;
             let wanted = || values.iter().filter(|value| self.wants(&value.name));
             let numbers: serde_json::Map<String, Json> =
                 wanted().map(|value| (value.name.clone(), whole(value.value))).collect();
-            let theirs = beside.map(|beside| {
-                let known = &beside[at].values;
+            let theirs = beside.and_then(|beside| beside[at]).map(|launched| {
+                let known = &launched.values;
                 let both = wanted().filter_map(|value| {
                     let (_, theirs) = known.iter().find(|(name, _)| *name == value.name)?;
                     Some((value.name.clone(), whole(*theirs)))
@@ -362,6 +436,14 @@ impl Session<'_> {
             "ptxas": self.assembler.as_ref().map(|assembler| &assembler.version),
             "launches": launches.collect::<Vec<_>>(),
         })
+    }
+}
+
+/// What ptxas makes for an H200: PTX of older targets runs there, too.
+fn machine_target(module: &Module) -> &'static str {
+    match module.checked().target.to_string().ends_with("90a") {
+        true => "sm_90a",
+        false => "sm_90",
     }
 }
 

@@ -24,9 +24,21 @@ fn exec(options: &[&str], role: &str) -> Command {
 }
 
 fn warpgrind(options: &[&str]) -> Command {
+    named("exec", options)
+}
+
+/// `warpgrind COMMAND OPTIONS`
+fn named(name: &str, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
-    command.current_dir(root()).arg("exec").args(options).env_remove("LD_LIBRARY_PATH");
+    command.current_dir(root()).arg(name).args(options).env_remove("LD_LIBRARY_PATH");
     command
+}
+
+/// `warpgrind profile OPTIONS -- this test in a role`
+fn profile(options: &[&str], role: &str) -> Output {
+    let mut command = named("profile", options);
+    command.arg("--").arg(std::env::current_exe().unwrap()).args(["--exact", "client", "--nocapture", "-q"]);
+    command.env(ROLE, role).output().unwrap()
 }
 
 fn run(options: &[&str], role: &str) -> Output {
@@ -219,6 +231,43 @@ fn status_output_and_signals_pass_through() {
     let mut waiting = Waiting::start(&std::env::temp_dir());
     assert_eq!(waiting.end(libc::SIGTERM).code(), Some(128 + libc::SIGTERM));
     assert!(!waiting.session.exists(), "the session's folder is left");
+}
+
+#[test]
+fn launches_of_a_program_are_profiled() {
+    let loads = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum";
+    let output = profile(&["--metrics", loads, "--launch-skip", "1", "--format", "json"], "good");
+    // The program ends with 3, on purpose; what it prints does not stand between the numbers.
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("client: 6.5 6.5") && said.contains("ended with exit status: 3"), "{said}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let launches = document["launches"].as_array().unwrap();
+    assert_eq!((launches.len(), &launches[1]["kernel"]), (2, &Value::from("saxpy")));
+    assert_eq!(launches[1]["metrics"][loads], 250);
+
+    let output = profile(&["--metrics", loads], "branches");
+    let (said, shown) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(shown.contains("branches: grid (1, 1, 1), block (64, 1, 1)"), "{shown}");
+}
+
+#[test]
+fn programs_with_nothing_to_profile_say_so() {
+    let said = |options: &[&str], role: &str| {
+        let output = profile(options, role);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()));
+        text(&output.stderr)
+    };
+    assert!(said(&[], "nothing").contains("error: the program used no CUDA device"));
+    let picked = said(&["--kernel", "gemm"], "branches");
+    assert!(picked.contains("the program launched 1 kernel, none of which was picked by `gemm`"), "{picked}");
+    let skipped = said(&["--launch-skip", "7"], "branches");
+    assert!(skipped.contains("the program launched 1 kernel, and all were passed over"), "{skipped}");
+    // What cannot be started is said once.
+    let output = named("profile", &["--", "./no-such-program"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stderr).matches("error:").count(), 1, "{}", text(&output.stderr));
 }
 
 #[test]

@@ -71,9 +71,13 @@ fn row(text: &mut String, cells: impl Iterator<Item = impl AsRef<str>>) {
 /// Reads a page that `ncu --csv --page raw` wrote; lines around it are passed over.
 ///
 /// # Errors
-/// There is no line of names with a kernel's among them.
+/// There is no line of names with a kernel's among them, or a line is cut off.
 pub fn read(text: &str) -> Result<Vec<Launched>, String> {
-    let mut rows = text.lines().filter(|line| line.starts_with('"')).map(cells);
+    let quoted = || text.lines().enumerate().filter(|(_, line)| line.starts_with('"'));
+    if let Some((number, _)) = quoted().find(|(_, line)| line.matches('"').count() % 2 != 0) {
+        return Err(format!("line {}: a quote is not closed", number + 1));
+    }
+    let mut rows = quoted().map(|(_, line)| cells(line));
     let missing = "no line begins with \"ID\": is it a page of `ncu --csv --page raw`?";
     let names = rows.find(|row| row.first().is_some_and(|cell| cell == "ID")).ok_or(missing)?;
     let kernel =
@@ -145,5 +149,6 @@ mod tests {
                     \"0\",\"k\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"1,234\"\n";
         assert_eq!(read(text).unwrap()[0].values, [("x".to_owned(), 1234.0)]);
         assert!(read("nothing").is_err());
+        assert_eq!(read("x\n\"ID\",\"Kernel Na").unwrap_err(), "line 2: a quote is not closed");
     }
 }
