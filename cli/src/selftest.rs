@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
+use numerics::certificate::{BLOCKS, OPERATIONS, differing, sample};
 use serde::Serialize;
-use sim_core::numerics::certificate::{BLOCKS, OPERATIONS, differing, sample};
 
 use crate::args::{Global, NumericsArgs};
 use crate::exit::{Exit, Failure, quoted_list};

@@ -7,12 +7,12 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 pub use crate::event::{Asynchronous, Completion, GroupStep, Groups};
-use crate::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
-pub use crate::lanes::{RegisterSlot, SlotList};
-use crate::matrix::warpgroup::Warpgroup;
-use crate::matrix::{Chunk, Multiply};
-use crate::memory::window;
-pub use crate::numerics::mbarrier::MbarrierOp;
+pub use numerics::mbarrier::MbarrierOp;
+use semantics::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
+pub use semantics::lanes::{RegisterSlot, SlotList};
+use semantics::matrix::warpgroup::Warpgroup;
+use semantics::matrix::{Chunk, Multiply};
+use semantics::window;
 
 mod launches;
 mod texture;

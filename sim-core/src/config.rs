@@ -5,7 +5,7 @@ use std::ops::Range;
 use isa::Dim3;
 
 use crate::error::LaunchError;
-use crate::memory::window;
+use semantics::window;
 
 /// Limits and properties of the simulated device.
 #[derive(Clone, Debug)]

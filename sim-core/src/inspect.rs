@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::code::{Action, Code};
 use crate::decode::decode;
-use crate::lanes::SimdLevel;
+use semantics::lanes::SimdLevel;
 
 /// What is known about a kernel before it runs.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -24,17 +24,13 @@ mod event;
 mod fault;
 mod finding;
 mod inspect;
-pub mod lanes;
 mod launch;
 mod machine;
-pub mod matrix;
 mod memory;
 mod metrics;
-pub mod numerics;
 mod observer;
 mod ops;
 mod options;
-mod semantics;
 mod simulator;
 mod tensor_map;
 mod texture;
@@ -50,12 +46,13 @@ pub use event::{AccessKind, Asynchronous, Completion, GroupStep, Groups, Memory,
 pub use fault::FaultClass;
 pub use finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};
 pub use inspect::{KernelInfo, Unsupported, inspect};
-pub use lanes::SimdLevel;
+
 pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, Stats};
+pub use memory::Written;
 pub use memory::host::{HostMemory, host_memory, host_memory_is_spent, limit_host_memory};
-pub use memory::{Written, window};
 pub use metrics::{InstructionMetrics, Metric, Metrics};
 pub use options::RunOptions;
+pub use semantics::{lanes::SimdLevel, window};
 pub use simulator::Simulator;
 pub use tensor_map::{ElementType, Interleave, Mode, Swizzle, TENSOR_MAP_BYTES, TensorMap, TensorMapError};
 pub use texture::{

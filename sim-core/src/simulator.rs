@@ -15,7 +15,6 @@ use crate::decode::{Endless, Patience, decode_for};
 use crate::engine;
 use crate::error::{Error, LaunchError};
 use crate::finding::{Finding, FindingKind};
-use crate::lanes::SimdLevel;
 use crate::launch::{DevicePtr, Dim3, Launch, LaunchReport, Outcome, Stats};
 use crate::machine::grid::{Grid, constant_rows};
 use crate::machine::heap::DeviceHeap;
@@ -23,12 +22,14 @@ use crate::machine::kept::{Blocks, Kernel};
 use crate::machine::launches::{Buffers, Kernels, Launches, Spare};
 use crate::machine::trail::Lineage;
 use crate::machine::warp;
-use crate::memory::window::function_address;
-use crate::memory::{Allocation, AllocationKind, GlobalMemory, host, window};
+use crate::memory::{Allocation, AllocationKind, GlobalMemory, host};
 use crate::observer::{NoTools, Tools};
 use crate::options::{Clock, RunOptions};
 use crate::texture::{Image, Object, Tables, Texture};
 use crate::tools::LaunchShape;
+use semantics::lanes::SimdLevel;
+use semantics::window;
+use semantics::window::function_address;
 
 /// The simulated device.
 ///
@@ -661,7 +662,7 @@ fn in_pieces(bytes: u64, mut piece: impl FnMut(u64, u64)) -> Result<(), Error> {
     Ok(())
 }
 
-fn fill_lane_constants(code: &Code, rows: &mut [crate::lanes::Row]) {
+fn fill_lane_constants(code: &Code, rows: &mut [semantics::lanes::Row]) {
     use SpecialRegister as R;
     let mut at = 0;
     for constant in &code.constants {

@@ -5,15 +5,11 @@ use std::path::{Path, PathBuf};
 
 /// The modules from the lowest to the highest; each may use those before it, and none behind it.
 const MODULES: &[&str] = &[
-    "numerics",
     "tensor_map",
     "texture",
     "error",
     "event",
-    "lanes",
     "memory",
-    "semantics",
-    "matrix",
     "code",
     "finding",
     "metrics",
@@ -39,6 +35,8 @@ const CRATES: &[&str] = &[
     "protocol",
     "ptx-frontend",
     "memory-model",
+    "numerics",
+    "semantics",
     "sim-core",
     "racecheck",
     "tools",

@@ -4,7 +4,7 @@
 //! Instructions become a kernel whose threads take one row of operands each, so that parser, decoding,
 //! semantics and numerics are all under test.
 
-use sim_core::numerics::certificate::hash_run;
+use numerics::certificate::hash_run;
 use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ struct Probe {
     results: Vec<u64>,
 }
 
-/// All but those of the matrix units, whose sums are compared in `sim_core::numerics`.
+/// All but those of the matrix units, whose sums are compared in `numerics`.
 fn probes() -> Vec<Probe> {
     let mut probes: Vec<Probe> = Vec::new();
     for line in PROBES.lines().take_while(|line| !line.starts_with("mma ")) {

@@ -1,5 +1,5 @@
 //! `wgmma.mma_async` against an H200, and against what the manual says of where elements lie with the sums of
-//! [`sim_core::numerics::mma`], one by one.
+//! [`numerics::mma`], one by one.
 
 #[path = "support/warpgroup_descriptors.rs"]
 mod descriptors;

@@ -1,8 +1,8 @@
 //! Instructions that read textures, access surfaces and ask about them.
 
 use super::{Access, Atomic, SlotList};
-use crate::lanes::{Pred, Slot};
 use crate::texture::Shape;
+use semantics::lanes::{Pred, Slot};
 
 /// A `tex`, `tld4`, `txq`, `suld`, `sust`, `sured`, `suq` or `istypep`, by [`super::Action::Texture`].
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,8 @@ use super::memory::simple;
 use super::operands::Widen;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
-use crate::lanes::{LaneFns, Operands, Pred, Slot, map_rows, map1};
-use crate::numerics::mbarrier as object;
+use numerics::mbarrier as object;
+use semantics::lanes::{LaneFns, Operands, Pred, Slot, map_rows, map1};
 
 /// Operations on an mbarrier object are atomic towards all of the cluster, whose copies count their bytes there: what they
 /// name (`.cta`, mostly) is the scope of what is synchronised.

@@ -5,8 +5,8 @@ use ptx_frontend::{MemOrder, Modifier, Modifiers, Op, Opcode, Operand, ScalarTyp
 use super::memory::atomic_operation;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
-use crate::lanes::Pred;
-use crate::numerics::mbarrier::MbarrierOp;
+use numerics::mbarrier::MbarrierOp;
+use semantics::lanes::Pred;
 
 /// What only sm_100 and later have.
 const LATER: [Modifier; 8] = [

@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 use super::flow::Flow;
 use super::liveness::{Live, Uses};
 use super::patience::Patience;
-use crate::semantics::{CONTRACTED_DIV_APPROX, CONTRACTED_DIV_FULL};
+use semantics::{CONTRACTED_DIV_APPROX, CONTRACTED_DIV_FULL};
 
 /// A product whose every use so far is a sum that can take it in.
 struct Product {

@@ -5,7 +5,7 @@ use ptx_frontend::{BranchTargetsId, FuncId, Op, Opcode, Operand, OperandList, Sc
 use super::flow::Flow;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
-use crate::lanes::{Pred, Slot};
+use semantics::lanes::{Pred, Slot};
 
 /// The device runtime's functions by the names that compilers call.
 fn runtime(name: &str) -> Option<RuntimeFunction> {

@@ -8,7 +8,7 @@ use ptx_frontend::{
 use super::liveness::{Interval, Uses};
 use super::{Decoder, rows_of};
 use crate::code::*;
-use crate::lanes::Pred;
+use semantics::lanes::Pred;
 
 /// What is known of registers and instructions before rows are given out.
 #[derive(Default)]

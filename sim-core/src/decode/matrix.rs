@@ -7,15 +7,15 @@ use super::memory::Place;
 use super::{Decoder, Refusal};
 use crate::code::*;
 use crate::code::{FragmentAccess, Matrix, RowsAccess};
-use crate::lanes::{Pred, Slot};
-use crate::matrix::TileFn;
-use crate::matrix::layout::{Layout, Places, Quad, Role};
-use crate::matrix::panel::{Product, Sums};
-use crate::matrix::tile::{fp8_order, place_in_a, place_in_blocks};
-use crate::matrix::{
+use numerics::Rounding;
+use semantics::lanes::{Pred, Slot};
+use semantics::matrix::TileFn;
+use semantics::matrix::layout::{Layout, Places, Quad, Role};
+use semantics::matrix::panel::{Product, Sums};
+use semantics::matrix::tile::{fp8_order, place_in_a, place_in_blocks};
+use semantics::matrix::{
     Arithmetic, Chunk, Multiply, Operand, PanelFns, Quick, Sparse, per_register, registers_of,
 };
-use crate::numerics::Rounding;
 
 /// A multiplication before its registers are known.
 struct Shape {

@@ -8,8 +8,7 @@ use ptx_frontend::{
 use super::compiler::Part;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
-use crate::lanes::{Pred, Slot};
-use crate::semantics;
+use semantics::lanes::{Pred, Slot};
 
 /// Base, offset and space of an address operand.
 pub(super) struct Place {

@@ -12,8 +12,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::code::*;
-use crate::lanes::{Pred, SimdLevel, Slot};
-use crate::memory::window;
+use semantics::lanes::{Pred, SimdLevel, Slot};
+use semantics::window;
 
 mod accumulators;
 mod asynchronous;
@@ -505,7 +505,7 @@ impl<'a> Decoder<'a> {
         for (to, from) in body.elements(to).iter().zip(from) {
             if let (&Operand::Register(to), &Operand::Register(from)) = (to, from) {
                 let (to, from) = (self.allocation.slot(to), self.allocation.slot(from));
-                self.unary(Pred::TRUE, crate::semantics::copy(to.rows), to.slot, from.slot, 0);
+                self.unary(Pred::TRUE, semantics::copy(to.rows), to.slot, from.slot, 0);
             }
         }
     }

@@ -8,9 +8,9 @@ use super::compiler::Part;
 use super::registers::CARRY;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
-use crate::lanes::{LaneFns, Operands, Pred, Slot, map1, map2};
-use crate::memory::window;
-use crate::semantics::{self, Role, Written};
+use semantics::lanes::{LaneFns, Operands, Pred, Slot, map1, map2};
+use semantics::window;
+use semantics::{self, Role, Written};
 
 /// What remains to be done with a destination after the operation wrote it.
 #[must_use]
@@ -420,7 +420,7 @@ impl Decoder<'_> {
             return Ok(false);
         }
         let source = self.special(guard, special, 1);
-        let fns = crate::lanes::test2!(|a: u32, b: u32| { a != b });
+        let fns = semantics::lanes::test2!(|a: u32, b: u32| { a != b });
         let zero = self.bits(0, 1);
         let pred = [self.predicate_destination(to)?, Pred::TRUE, Pred::TRUE];
         self.lanes(guard, fns, Operands { src: [source, zero, zero, zero], pred, ..Operands::default() });

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use super::liveness::Interval;
 use super::rows_of;
 use crate::code::RegisterSlot;
-use crate::lanes::{Pred, Slot};
+use semantics::lanes::{Pred, Slot};
 
 /// Predicate registers that every frame has: the constant true and the carry flag (ISA 9.7.2).
 pub(crate) const CARRY: Pred = Pred::register(1, false);

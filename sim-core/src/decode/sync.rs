@@ -5,8 +5,8 @@ use ptx_frontend::{MemOrder, Modifier, Modifiers, Op, Opcode, Operand, ScalarTyp
 use super::memory::atomic_operation;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
-use crate::lanes::{Operands, Pred, Slot, map_rows};
-use crate::memory::window;
+use semantics::lanes::{Operands, Pred, Slot, map_rows};
+use semantics::window;
 
 impl Decoder<'_> {
     /// Synchronisation instructions; false if it is none.
@@ -212,7 +212,7 @@ impl Decoder<'_> {
                 let &[dst, ..] = operands else { return Err(format!("`{op}` with these operands")) };
                 let (slot, rest) = self.destination(dst, ScalarType::B64)?;
                 let zero = self.bits(0, 2);
-                self.unary(guard, crate::semantics::copy(2), slot, zero, 0);
+                self.unary(guard, semantics::copy(2), slot, zero, 0);
                 self.widen(guard, rest);
             }
             Opcode::Isspacep => {

@@ -7,8 +7,8 @@ use ptx_frontend::{
 use super::memory::Place;
 use super::{Decoder, Refusal};
 use crate::code::*;
-use crate::lanes::{Pred, Slot};
 use crate::texture::Shape;
+use semantics::lanes::{Pred, Slot};
 
 impl Decoder<'_> {
     /// Texture and surface instructions; false if it is none.

@@ -4,10 +4,10 @@ use ptx_frontend::{Modifier, Modifiers, Op, Opcode, Operand as Written, ScalarTy
 
 use super::{Decoder, Refusal};
 use crate::code::{Action, TouchKind, WarpgroupStep};
-use crate::lanes::Pred;
-use crate::matrix::panel::{Product, Sums};
-use crate::matrix::warpgroup::{Operand, Rows, Shape, Warpgroup};
-use crate::matrix::{PanelFns, per_register};
+use semantics::lanes::Pred;
+use semantics::matrix::panel::{Product, Sums};
+use semantics::matrix::warpgroup::{Operand, Rows, Shape, Warpgroup};
+use semantics::matrix::{PanelFns, per_register};
 
 /// Bytes of a row of A as stored.
 const ROW: u32 = 32;

@@ -15,7 +15,6 @@ use smallvec::SmallVec;
 use super::Pause;
 use super::single::{lane_count, two_ways};
 use crate::code::{Action, Barrier, WarpOp};
-use crate::lanes::{LaneMask, Pred, Registers};
 use crate::machine::Machine;
 use crate::machine::warp::{Group, ROOT, Wait};
 use crate::observer::Observer;
@@ -23,6 +22,7 @@ use crate::ops::barrier::Arrival;
 use crate::ops::flow::Flow;
 use crate::ops::keeps_whole;
 use crate::tools::{Event, Wants};
+use semantics::lanes::{LaneMask, Pred, Registers};
 
 /// Rows of registers that warps running together may have: about half of a first-level cache.
 const TEAM_ROWS: usize = 192;

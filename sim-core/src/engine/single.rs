@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 
 use super::Pause;
 use crate::code::Action;
-use crate::lanes::{LaneMask, Pred};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use crate::ops::flow::{Flow, On};
 use crate::tools::{Event, Wants};
+use semantics::lanes::{LaneMask, Pred};
 
 /// Instructions a group runs before others that are ready get a turn, when it may wait for them.
 const GROUP_SLICE: u64 = 256;

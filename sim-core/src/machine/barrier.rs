@@ -1,7 +1,7 @@
 //! A block's barriers.
 
 use super::warp::Warp;
-use crate::lanes::LaneMask;
+use semantics::lanes::LaneMask;
 
 /// One of a block's barriers between two completions.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::cta::Cta;
 use super::warp::Warp;
-use crate::lanes::LaneMask;
+use semantics::lanes::LaneMask;
 
 /// A cluster that runs or waits to run on.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use super::barrier::BlockBarrier;
 use super::warp::{Wait, Warp};
 use super::warpgroup::Warpgroup;
 use crate::code::Code;
-use crate::lanes::Row;
 use crate::launch::Dim3;
 use crate::tools::BlockParts;
+use semantics::lanes::Row;
 
 /// Barriers a block has (ISA 9.7.13.1).
 pub(crate) const BARRIERS: usize = 16;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::warp::{FrameId, ROOT, Warp};
 use crate::code::{Code, Meta};
 use crate::finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};
-use crate::lanes::LaneMask;
+use semantics::lanes::LaneMask;
 
 /// Something wrong that some lanes did at one instruction.
 #[derive(Clone, Debug)]

@@ -16,11 +16,11 @@ use super::weak::WeakMemory;
 use crate::code::{Code, Constant};
 use crate::config::DeviceConfig;
 use crate::finding::{Finding, FindingKind};
-use crate::lanes::Row;
 use crate::launch::{Dim3, Launch};
 use crate::memory::{GlobalMemory, Wide};
 use crate::options::RunOptions;
 use crate::texture::Objects;
+use semantics::lanes::Row;
 
 /// What all blocks of a launch share.
 pub(crate) struct Grid<'a> {
@@ -51,7 +51,7 @@ pub(crate) struct Grid<'a> {
     /// Only one worker runs: accesses need no atomic read-modify-write.
     pub exclusive: bool,
     pub jobs: usize,
-    pub level: crate::lanes::SimdLevel,
+    pub level: semantics::lanes::SimdLevel,
     /// Clusters that may be resident at once.
     pub resident_limit: u64,
     /// When the launch was asked for, before its kernel was decoded.
@@ -125,7 +125,7 @@ impl<'a> Grid<'a> {
         launches: &'a Launches<'a>,
         cluster: Dim3,
         resident_limit: u64,
-        level: crate::lanes::SimdLevel,
+        level: semantics::lanes::SimdLevel,
         began: Instant,
     ) -> Grid<'a> {
         let jobs = match options.jobs {
@@ -145,7 +145,7 @@ impl<'a> Grid<'a> {
             .functions
             .iter()
             .enumerate()
-            .map(|(at, function)| (crate::memory::window::function_address(function.id), at as u32))
+            .map(|(at, function)| (semantics::window::function_address(function.id), at as u32))
             .collect();
         Grid {
             code,

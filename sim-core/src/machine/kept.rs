@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cta::{Cta, warp_rows};
 use crate::code::Code;
-use crate::lanes::Row;
 use crate::launch::Dim3;
 use crate::memory::{Hint, Snapshot};
+use semantics::lanes::Row;
 
 /// Blocks of finished launches.
 #[derive(Debug, Default)]

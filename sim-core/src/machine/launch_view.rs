@@ -5,7 +5,7 @@ use super::grid::Grid;
 use crate::event::Memory;
 use crate::finding::{CodePlace, ThreadId};
 use crate::tools::LaunchView;
-use crate::window;
+use semantics::window;
 
 /// A launch that is over.
 #[derive(Clone, Copy)]

@@ -20,12 +20,12 @@ pub(crate) mod warpgroup;
 pub(crate) mod weak;
 pub(crate) mod worker;
 
-use crate::lanes::Registers;
 use crate::observer::Observer;
 use cluster::Peers;
 use cta::Cta;
 use fault::Fault;
 use grid::Grid;
+use semantics::lanes::Registers;
 use warp::{FrameId, Group, Warp};
 use weak::WeakMemory;
 use worker::Worker;

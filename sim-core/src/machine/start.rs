@@ -4,8 +4,8 @@ use super::cta::Cta;
 use super::grid::Grid;
 use super::warp::Warp;
 use super::warpgroup::{WARPS, Warpgroup};
-use crate::lanes::{LaneMask, Row};
 use crate::launch::Dim3;
+use semantics::lanes::{LaneMask, Row};
 
 impl Grid<'_> {
     /// Makes `cta` the block of a rank in a cluster, before its first instruction. `again`: it was another block of this

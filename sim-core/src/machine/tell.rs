@@ -7,10 +7,10 @@ use super::grid::Grid;
 use super::trail::{Plain, Race};
 use super::warp::{FrameId, ROOT};
 use crate::finding::{Finding, FindingKind};
-use crate::lanes::LaneMask;
 use crate::memory::{Snapshot, Written};
 use crate::observer::Observer;
 use crate::tools::{Context, Event, InstructionView, Report, Wants, WarpId};
+use semantics::lanes::LaneMask;
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// What tools call this warp.

@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 
 use crate::code::Code;
 use crate::event::{AccessKind, Memory};
-use crate::lanes::LaneMask;
-use crate::memory::window;
 use crate::tools::Event;
+use semantics::lanes::LaneMask;
+use semantics::window;
 
 /// Words that are kept of a grid; beyond them races are missed.
 const MOST: usize = 1 << 20;

@@ -6,11 +6,11 @@ use super::launch_view::View;
 use super::warp::{Group, Warp};
 use crate::code::{Access, AccessSpace, Action};
 use crate::event::Memory;
-use crate::lanes::Slot;
-use crate::memory::window;
-use crate::numerics::mbarrier;
 use crate::tools::LaunchView;
+use numerics::mbarrier;
 use ptx_frontend::{Modifier, Modifiers, Opcode};
+use semantics::lanes::Slot;
+use semantics::window;
 
 /// Instructions of a loop that asks, on both sides of where a thread stands in it.
 const LOOP: u32 = 6;
@@ -48,7 +48,7 @@ fn address(grid: &Grid<'_>, warp: &Warp, group: &Group, access: &Access) -> Opti
     let lane = group.lanes.trailing_zeros() as usize & 31;
     let word = |slot: Slot, number: usize| {
         let row = slot.row() as usize;
-        let rows: &[crate::lanes::Row] = if slot.is_constant() {
+        let rows: &[semantics::lanes::Row] = if slot.is_constant() {
             grid.constants.get(row..)?
         } else if slot.is_warp() {
             warp.rows.get(row..)?

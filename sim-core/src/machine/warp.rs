@@ -7,7 +7,7 @@
 
 use super::warpgroup::Pending;
 use crate::code::Code;
-use crate::lanes::{LaneMask, Row, WARP_SIZE};
+use semantics::lanes::{LaneMask, Row, WARP_SIZE};
 
 /// What a group waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

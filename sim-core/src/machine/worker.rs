@@ -6,10 +6,10 @@ use super::cta::Cta;
 use super::grid::Grid;
 use super::random::Random;
 use crate::launch::Stats;
-use crate::matrix::panel::Panel;
-use crate::matrix::tile::Tile;
 use crate::memory::{Hint, Snapshot, host};
 use crate::observer::Observer;
+use semantics::matrix::panel::Panel;
+use semantics::matrix::tile::Tile;
 
 /// Runs blocks, one at a time.
 pub(crate) struct Worker<'g, O> {

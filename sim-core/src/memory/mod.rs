@@ -5,7 +5,6 @@ mod global;
 mod hint;
 pub(crate) mod host;
 mod wide;
-pub mod window;
 mod written;
 
 pub(crate) use cell::Cells;

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::lanes::SimdLevel;
+use semantics::lanes::SimdLevel;
 
 /// How 16 bytes are accessed at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

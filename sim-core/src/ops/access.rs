@@ -11,13 +11,14 @@ use super::weak::WeakView;
 use crate::code::{Access, AccessSpace, RegisterSlot};
 use crate::event::{Memory, Shape, WarpAccess};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers, WARP_SIZE};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::FrameId;
-use crate::memory::{AllocationKind, Hint, State, window};
+use crate::memory::{AllocationKind, Hint, State};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
+use semantics::lanes::{LaneMask, Registers, WARP_SIZE};
+use semantics::window;
 
 /// Lowest and highest address, and all address bits that differ from zero, over some lanes.
 #[inline(always)]

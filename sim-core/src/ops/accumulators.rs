@@ -2,14 +2,14 @@
 
 use crate::code::TouchKind;
 use crate::finding::{Finding, FindingKind};
-use crate::lanes::LaneMask;
 use crate::machine::Machine;
 use crate::machine::fault::{Fault, place};
 use crate::machine::warp::Group;
 use crate::machine::warpgroup::Used;
-use crate::matrix::panel::Product;
-use crate::matrix::warpgroup::Warpgroup;
 use crate::observer::Observer;
+use semantics::lanes::LaneMask;
+use semantics::matrix::panel::Product;
+use semantics::matrix::warpgroup::Warpgroup;
 
 /// What tells shapes apart whose accumulators may follow each other.
 fn shape_of(op: &Warpgroup) -> u32 {

@@ -7,12 +7,12 @@ use super::flow::Flow;
 use super::masks::each_lane;
 use crate::code::{Access, Completion, GroupStep, Groups};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::Group;
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
+use semantics::lanes::{LaneMask, Registers};
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// `st.async` and `red.async` are for the blocks of a cluster: without one a device does not know them.

@@ -2,9 +2,9 @@
 
 use crate::code::Access;
 use crate::event::AccessKind;
-use crate::lanes::{LaneMask, WARP_SIZE};
 use crate::machine::fault::Fault;
 use crate::machine::warp::FrameId;
+use semantics::lanes::{LaneMask, WARP_SIZE};
 
 pub(crate) type Addresses = [u64; WARP_SIZE];
 pub(crate) type Checked<T = ()> = Result<T, Box<Fault>>;

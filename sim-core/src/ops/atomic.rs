@@ -12,13 +12,13 @@ use super::weak::WeakView;
 use crate::code::{AccessSpace, Atomic, AtomicOp, RegisterSlot};
 use crate::event::{AccessKind, Memory, Shape};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers, WARP_SIZE};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
-use crate::memory::window;
-use crate::numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64, mbarrier};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
+use numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64, mbarrier};
+use semantics::lanes::{LaneMask, Registers, WARP_SIZE};
+use semantics::window;
 
 /// `.add.f64`, with the device's choice among NaN: in global memory the operand before the old value,
 /// unchanged; elsewhere (a loop on the processor) the sum `b + old`.
@@ -445,8 +445,8 @@ mod tests {
     use super::*;
     use crate::code::Simple;
     use crate::code::{Access, SlotList};
-    use crate::lanes::Slot;
     use ptx_frontend::Scope;
+    use semantics::lanes::Slot;
 
     fn atomic(op: AtomicOp, ty: S) -> Atomic {
         let element = RegisterSlot { slot: Slot::frame(0), rows: 0 };

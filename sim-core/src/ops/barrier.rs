@@ -4,7 +4,6 @@ use super::at::Checked;
 use super::flow::{Flow, On};
 use crate::code::{Action, Barrier, BarrierKind};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::barrier::BlockBarrier;
 use crate::machine::cta::BARRIERS;
@@ -12,6 +11,7 @@ use crate::machine::fault::Fault;
 use crate::machine::warp::{Group, ROOT, Wait, Warp};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
+use semantics::lanes::{LaneMask, Registers};
 
 /// What became of a warp that arrived.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -9,17 +9,18 @@ use crate::code::{
     RegisterSlot, ReplaceField, TensorDirection, TensorOperands,
 };
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers, Slot};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::{FrameId, Group};
 use crate::machine::worker::HEAVY;
-use crate::memory::{AllocationKind, window};
+use crate::memory::AllocationKind;
 use crate::observer::Observer;
 use crate::tensor_map::{
     ElementType, Interleave, Mode, RANK, Run, Start, Swizzle, TENSOR_MAP_BYTES, TensorMap, round_to_tf32,
 };
 use crate::tools::Wants;
+use semantics::lanes::{LaneMask, Registers, Slot};
+use semantics::window;
 
 /// Bytes that go at once where no tool watches.
 const PIECE: u32 = 1024;

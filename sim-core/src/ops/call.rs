@@ -6,12 +6,12 @@ use super::masks::each_lane;
 use super::masks::lanes_with;
 use crate::code::{ParamSlot, RegisterSlot};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers, Slot};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::{FrameId, Group, MAX_LOCAL_BYTES, ROOT, Wait};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
+use semantics::lanes::{LaneMask, Registers, Slot};
 
 /// What a call counts as, of the instructions between two looks at the clock: memory may grow.
 const CALL: u64 = 64;

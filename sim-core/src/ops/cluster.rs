@@ -7,13 +7,13 @@ use ptx_frontend::MemOrder;
 use super::flow::{Flow, On};
 use crate::code::ClusterStep;
 use crate::finding::FindingKind;
-use crate::lanes::LaneMask;
 use crate::machine::Machine;
 use crate::machine::cta::Cta;
 use crate::machine::fault::Fault;
 use crate::machine::warp::{Group, ROOT, Wait};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants, WarpId};
+use semantics::lanes::LaneMask;
 
 impl<O: Observer> Machine<'_, '_, O> {
     pub(crate) fn cluster_barrier(&mut self, group: &mut Group, active: LaneMask, step: ClusterStep) -> Flow {

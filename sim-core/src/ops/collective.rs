@@ -9,12 +9,12 @@ use super::masks::each_lane;
 use super::masks::lanes_with;
 use crate::code::{Action, AtomicOp, ShuffleMode, WarpOp, WarpOpKind, lanes_text};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::{Group, ROOT, Wait};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
+use semantics::lanes::{LaneMask, Registers};
 
 /// What lanes bring to an operation, and what they get.
 struct Exchange {

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 use super::flow::Flow;
 use super::masks::lanes_with;
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers, Slot};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::Group;
 use crate::observer::Observer;
+use semantics::lanes::{LaneMask, Registers, Slot};
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// `brx.idx`: a group for each target.

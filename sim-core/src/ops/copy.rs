@@ -4,10 +4,10 @@ use super::at::{At, Checked, Direction};
 use super::masks::write_uniform;
 use crate::code::{Access, AsyncCopy};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::observer::Observer;
+use semantics::lanes::{LaneMask, Registers};
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// `at`: the lanes and the place; its access and direction do not matter.

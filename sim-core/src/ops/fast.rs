@@ -15,13 +15,13 @@ use super::at::{Addresses, At};
 use super::masks::each_lane;
 use crate::code::{AccessSpace, Simple};
 use crate::event::{Memory, Shape};
-#[cfg(target_arch = "x86_64")]
-use crate::lanes::SimdLevel;
-use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
 use crate::machine::Machine;
-use crate::memory::window;
 use crate::observer::Observer;
 use crate::tools::{Event, Wants, WarpRanges};
+#[cfg(target_arch = "x86_64")]
+use semantics::lanes::SimdLevel;
+use semantics::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
+use semantics::window;
 #[cfg(target_arch = "x86_64")]
 use vector::{Avx2, Avx512};
 use vector::{HALF, HALF_FULL, Plain, Vectors, get, halves, set, splat};

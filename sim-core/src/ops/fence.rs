@@ -5,11 +5,11 @@ use std::sync::atomic::{Ordering, fence};
 use ptx_frontend::{MemOrder, Scope};
 
 use super::flow::Flow;
-use crate::lanes::LaneMask;
 use crate::machine::Machine;
 use crate::machine::warp::Group;
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
+use semantics::lanes::LaneMask;
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// A fence of the host, which is stronger than any of a device.

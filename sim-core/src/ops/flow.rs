@@ -1,7 +1,7 @@
 //! How control goes on.
 
-use crate::lanes::LaneMask;
 use crate::machine::fault::Fault;
+use semantics::lanes::LaneMask;
 
 /// How control goes on after an operation. Where the group stands now and with which lanes, its group says, except
 /// after [`Flow::Next`].

@@ -8,7 +8,6 @@ use crate::around::GraphLaunch;
 use crate::code::{CallSite, LaunchFunction, ParamSlot};
 use crate::error::{Error, LaunchError};
 use crate::finding::FindingKind;
-use crate::lanes::Registers;
 use crate::launch::{Dim3, Launch};
 use crate::machine::Machine;
 use crate::machine::fault::{Fault, place};
@@ -16,6 +15,7 @@ use crate::machine::launches::{Prepared, Thread, most_threads};
 use crate::machine::warp::{FrameId, Group};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
+use semantics::lanes::Registers;
 
 /// Codes of `cudaError_t`.
 mod codes {

@@ -1,7 +1,7 @@
 //! Lanes by their masks and values.
 
 use crate::code::RegisterSlot;
-use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
+use semantics::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
 
 /// Calls `body` for each lane of a mask.
 #[inline(always)]

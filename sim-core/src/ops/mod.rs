@@ -34,11 +34,11 @@ use flow::{Flow, On};
 use masks::write_uniform;
 
 use crate::code::{Access, Action, Atomic};
-use crate::lanes::{LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::warp::Group;
 use crate::machine::worker::HEAVY;
 use crate::observer::Observer;
+use semantics::lanes::{LaneMask, Registers};
 
 /// Whether an uncommon operation of a whole warp leaves it whole: it goes on with the next instruction, or ends.
 #[inline(always)]

@@ -8,14 +8,15 @@ use super::masks::each_lane;
 use super::printf;
 use crate::code::{ParamSlot, RuntimeFunction};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::heap::FreeError;
 use crate::machine::warp::{FrameId, Group};
-use crate::memory::{AllocationKind, window};
+use crate::memory::AllocationKind;
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
+use semantics::lanes::{LaneMask, Registers};
+use semantics::window;
 
 /// Longest string that a message takes from a kernel's memory.
 const MAX_STRING: usize = 4096;

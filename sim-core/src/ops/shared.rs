@@ -10,11 +10,11 @@ use super::view::ByteView;
 use crate::code::AccessSpace;
 use crate::event::{Memory, Shape};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
-use crate::memory::window;
 use crate::observer::Observer;
+use semantics::lanes::{LaneMask, Registers};
+use semantics::window;
 
 /// Bytes of the part of a block.
 const PART: u64 = 1 << window::SHARED_RANK_SHIFT;

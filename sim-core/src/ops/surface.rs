@@ -7,13 +7,13 @@ use super::weak::WeakView;
 use crate::code::{Access, Clamping, SlotList, TextureOp, TextureOpKind, Units};
 use crate::event::{Memory, Shape as AccessShape};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers, WARP_SIZE};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::Group;
-use crate::numerics::{Rounding, cvt::f16_f32};
 use crate::observer::Observer;
 use crate::texture::{Channel, Format, Found, Image, Object, Shape, place};
+use numerics::{Rounding, cvt::f16_f32};
+use semantics::lanes::{LaneMask, Registers, WARP_SIZE};
 
 impl<O: Observer> Machine<'_, '_, O> {
     pub(super) fn surface(

@@ -14,16 +14,16 @@ use crate::code::{
 };
 use crate::event::{Memory, Shape as AccessShape};
 use crate::finding::FindingKind;
-use crate::lanes::{LaneMask, Registers, Slot, WARP_SIZE};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::{FrameId, Group};
-use crate::numerics::{Rounding, approx, cvt};
 use crate::observer::Observer;
 use crate::texture::{
     AddressMode, Channel, Fetch, Filter, Found, Image, Lod, Object, Objects, Shape, Texels, Texture, fetch,
     gather, integer, major_axis,
 };
+use numerics::{Rounding, approx, cvt};
+use semantics::lanes::{LaneMask, Registers, Slot, WARP_SIZE};
 
 /// Offsets have four bits in `tex`, and six in `tld4`.
 const OFFSET_BITS: u32 = 4;
@@ -202,7 +202,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
         }
         // All memory of a texture is there.
-        if sample.resident != crate::lanes::Pred::TRUE {
+        if sample.resident != semantics::lanes::Pred::TRUE {
             registers.set_predicate(sample.resident, active, active);
         }
     }

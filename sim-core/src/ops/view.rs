@@ -1,7 +1,7 @@
 //! One face for the memories that lanes load from and store to.
 
-use crate::lanes::Row;
 use crate::memory::{Cells, Wide};
+use semantics::lanes::Row;
 
 /// Reads and writes of 1, 2, 4 or 8 bytes at aligned offsets that were found to be inside.
 pub(crate) trait View {

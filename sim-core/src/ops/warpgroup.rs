@@ -16,17 +16,17 @@ use crate::code::{
 };
 use crate::event::{self, Memory};
 use crate::finding::{Finding, FindingKind};
-use crate::lanes::{FULL, LaneMask, Registers, Slot, WARP_SIZE};
 use crate::machine::Machine;
 use crate::machine::cta::Cta;
 use crate::machine::fault::{Fault, place};
 use crate::machine::warp::{Group, Wait};
 use crate::machine::warpgroup::{Issued, WARPS};
 use crate::machine::worker::HEAVY;
-use crate::matrix::panel::{COLUMNS, Panel};
-use crate::matrix::warpgroup::{CHUNK, Descriptor, Operand, Rows, Shape, Warpgroup};
 use crate::observer::Observer;
 use crate::tools::Wants;
+use semantics::lanes::{FULL, LaneMask, Registers, Slot, WARP_SIZE};
+use semantics::matrix::panel::{COLUMNS, Panel};
+use semantics::matrix::warpgroup::{CHUNK, Descriptor, Operand, Rows, Shape, Warpgroup};
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// An instruction of a warpgroup that a group reaches with these lanes active.

@@ -5,8 +5,8 @@ use std::ops::BitOr;
 use isa::{MemOrder, Scope};
 
 use crate::event::{AccessKind, Completion, GroupStep, Groups, Memory, WarpAccess};
-use crate::lanes::LaneMask;
-use crate::numerics::mbarrier::MbarrierOp;
+use numerics::mbarrier::MbarrierOp;
+use semantics::lanes::LaneMask;
 
 /// A warp of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -4,8 +4,8 @@ use super::event::{Event, Wants, WarpId};
 use super::tool::{Context, Report, Tool};
 use crate::event::{AccessKind, Memory, Shape, WarpAccess};
 use crate::finding::FindingKind;
-use crate::lanes::LaneMask;
 use crate::memory::Written;
+use semantics::lanes::LaneMask;
 
 /// Reports reads of what nothing has written. What is known of global memory is the simulator's, since it outlives
 /// launches and copies of the host write, too.

@@ -1,7 +1,7 @@
 //! The 32-byte sectors of global memory that an access of a warp touches.
 
 use crate::event::{Shape, WarpAccess};
-use crate::lanes::LaneMask;
+use semantics::lanes::LaneMask;
 
 /// Bytes of a sector.
 const SECTOR: u64 = 32;

@@ -6,8 +6,8 @@ use super::event::{Event, Wants};
 use super::tool::{Context, Report, Tool};
 use crate::code::lanes_text;
 use crate::finding::FindingKind;
-use crate::lanes::LaneMask;
-use crate::numerics::mbarrier::{self, MbarrierOp};
+use numerics::mbarrier::{self, MbarrierOp};
+use semantics::lanes::LaneMask;
 
 /// Reports barriers that not all lanes of a warp execute together, and wrong use of mbarrier objects.
 #[derive(Clone, Copy, Default, Debug)]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::event::{Event, Wants};
 use super::launch::{InstructionView, LaunchShape, LaunchView};
 use crate::finding::{Finding, FindingKind};
-use crate::lanes::LaneMask;
 use crate::launch::MemoryStats;
 use crate::memory::Written;
 use crate::metrics::Metrics;
+use semantics::lanes::LaneMask;
 
 /// A tool: it is told what a launch does, and says at the end what it found.
 ///

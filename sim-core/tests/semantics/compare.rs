@@ -2,7 +2,7 @@
 
 use super::harness::Instruction;
 use super::{Bench, INTEGERS, value};
-use sim_core::numerics as n;
+use numerics as n;
 
 const COMPARISONS: [&str; 14] =
     ["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"];

@@ -1,7 +1,7 @@
 //! Conversions.
 
 use super::{Bench, ROUNDINGS, bits, clamp, range, value};
-use sim_core::numerics::{self as n, IntRounding, Rounding};
+use numerics::{self as n, IntRounding, Rounding};
 
 #[test]
 fn conversions_between_integers() {

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic and functions in all precisions.
 
 use super::{Bench, ROUNDINGS};
-use sim_core::numerics::{self as n, Rounding};
+use numerics::{self as n, Rounding};
 
 #[test]
 fn float_arithmetic() {

@@ -2,7 +2,7 @@
 
 use super::harness::Instruction;
 use super::{Bench, INTEGERS, bits, clamp, value};
-use sim_core::numerics as n;
+use numerics as n;
 
 #[test]
 fn integer_arithmetic() {

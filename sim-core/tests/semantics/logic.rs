@@ -2,7 +2,7 @@
 
 use super::harness::Instruction;
 use super::{Bench, value};
-use sim_core::numerics as n;
+use numerics as n;
 
 #[test]
 fn bits_and_logic() {

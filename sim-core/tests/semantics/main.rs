@@ -1,6 +1,6 @@
 //! What instructions compute, by family: modifiers, types and operand order meet the right function.
 //!
-//! Integers are computed here, in 128 bits; floats by [`sim_core::numerics`], which has its own
+//! Integers are computed here, in 128 bits; floats by [`numerics`], which has its own
 //! tests, so that what is tested is which function with which modifiers an instruction is bound to.
 
 mod compare;
@@ -12,8 +12,8 @@ mod levels;
 mod logic;
 
 use harness::{Inputs, Instruction, THREADS, truncate};
+use numerics::Rounding;
 use ptx_frontend::ScalarType;
-use sim_core::numerics::Rounding;
 use sim_core::{DeviceConfig, Simulator};
 
 /// A simulator to try instructions on.

@@ -1,6 +1,6 @@
 //! Matrix descriptors of all kinds, and where the elements lie that they describe: `testdata/h200/descriptors.txt`.
 
-use sim_core::matrix::warpgroup::Descriptor;
+use semantics::matrix::warpgroup::Descriptor;
 
 /// SplitMix64.
 struct Random(u64);

@@ -1,6 +1,6 @@
 //! Elements of D, computed from the buffers of `warpgroup_forms` as the manual describes them, one by one.
 
-use sim_core::numerics::mma::{Element, MMA_FRACTION, WGMMA_FP8_FRACTION, dot, dot_f16, dot_wgmma_fp8};
+use numerics::mma::{Element, MMA_FRACTION, WGMMA_FP8_FRACTION, dot, dot_f16, dot_wgmma_fp8};
 
 use crate::forms::Ty;
 use crate::warpgroup_forms::Form;

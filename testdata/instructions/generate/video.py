@@ -1,7 +1,7 @@
 """The video instructions: scalar ones on selected bytes and halves, packed ones on two halves or four bytes.
 
 sm_90 has no video unit. Where the manual's pseudocode and what an H200 does differ, these follow the device: see
-`sim-core/src/numerics/video.rs`, which lists the differences."""
+`numerics/src/video.rs`, which lists the differences."""
 
 from emit import case, write
 from reference import clamp, mask, signed

@@ -9,13 +9,13 @@ use ptx_frontend::ScalarType as S;
 use super::{Range, WARP_SIZE};
 use crate::code::Simple;
 use crate::code::{AccessSpace, Atomic, AtomicOp, RegisterSlot};
-#[cfg(target_arch = "x86_64")]
-use crate::lanes::SimdLevel;
-use crate::lanes::{FULL, LaneMask, Registers};
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::ops::at::At;
 use crate::ops::atomic::combine;
+#[cfg(target_arch = "x86_64")]
+use semantics::lanes::SimdLevel;
+use semantics::lanes::{FULL, LaneMask, Registers};
 
 /// Where the lanes' words are, and what the operation takes and leaves.
 #[derive(Clone, Copy)]

@@ -7,8 +7,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::lanes::{FULL, LaneMask, WARP_SIZE};
 use crate::memory::{load_double, store_double};
+use semantics::lanes::{FULL, LaneMask, WARP_SIZE};
 
 /// Lanes of half a warp. Blocks are often 16 threads wide, and a vector register holds 16 words.
 pub(crate) const HALF: usize = WARP_SIZE / 2;

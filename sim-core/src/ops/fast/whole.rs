@@ -5,12 +5,12 @@ use super::vector::{HALF, HALF_FULL, each, get, halves, set};
 use super::{Range, WARP_SIZE, addresses_of};
 use crate::code::{AccessSpace, RegisterSlot};
 use crate::event::{Memory, Shape};
-use crate::lanes::Registers;
 use crate::machine::Machine;
 use crate::memory::Wide;
 use crate::observer::Observer;
 use crate::ops::at::At;
 use crate::tools::Wants;
+use semantics::lanes::Registers;
 
 /// 16 bytes of each lane of a half, or four words of each of four registers.
 type Block<T> = [[T; 4]; HALF];

@@ -5,13 +5,13 @@ use super::{Place, slots};
 use crate::code::{Access, AccessSpace, RegisterSlot};
 use crate::code::{FragmentAccess, RowsAccess};
 use crate::finding::FindingKind;
-use crate::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
-use crate::matrix::{Chunk, transpose};
-use crate::memory::window::{self, Window};
 use crate::observer::Observer;
 use crate::ops::at::{Addresses, At, Checked, Direction};
+use semantics::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
+use semantics::matrix::{Chunk, transpose};
+use semantics::window::{self, Window};
 
 /// Registers a lane that a fragment has at most.
 const REGISTERS: usize = 8;

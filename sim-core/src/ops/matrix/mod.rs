@@ -6,14 +6,14 @@ use super::at::Checked;
 use crate::code::Matrix;
 use crate::code::{RegisterSlot, SlotList, lanes_text};
 use crate::finding::FindingKind;
-use crate::lanes::{FULL, LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::{FrameId, Group, Wait};
-use crate::matrix::panel::Panel;
-use crate::matrix::tile::{Tile, Words};
-use crate::matrix::{Multiply, Operand, Quick, transpose};
 use crate::observer::Observer;
+use semantics::lanes::{FULL, LaneMask, Registers};
+use semantics::matrix::panel::Panel;
+use semantics::matrix::tile::{Tile, Words};
+use semantics::matrix::{Multiply, Operand, Quick, transpose};
 
 /// What memory operations need to know of the instruction that runs.
 #[derive(Clone, Copy)]

@@ -7,12 +7,12 @@
 //! after it: causality still follows the order of execution.
 
 use crate::code::Action;
-use crate::lanes::{LaneMask, Registers};
 use crate::machine::Machine;
 use crate::machine::warp::{FrameId, Late};
 use crate::observer::Observer;
 use crate::ops::at::{Addresses, At, Checked, Direction};
 use crate::ops::masks::each_lane;
+use semantics::lanes::{LaneMask, Registers};
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// Puts a load off, perhaps: then it is done before the position that [`Self::due`] gives.

@@ -8,13 +8,13 @@ use super::at::{At, Direction};
 use super::masks::each_lane;
 use super::view::View;
 use crate::code::{Access, AccessSpace};
-use crate::lanes::LaneMask;
 use crate::machine::Machine;
 use crate::machine::cta::Cta;
 use crate::machine::grid::Grid;
 use crate::machine::weak::{Latest, Place, State, Strength, WeakMemory};
 use crate::memory::Cells;
 use crate::observer::Observer;
+use semantics::lanes::LaneMask;
 
 /// Barriers of a block have the numbers 0 to 15; these stand for strong accesses to its shared memory, and for
 /// its warps.

@@ -1,6 +1,6 @@
 //! Sectors, lines and wavefronts of global memory that an access of a warp asks the first level of the cache for.
 
-use crate::lanes::LaneMask;
+use semantics::lanes::LaneMask;
 
 /// What an access of global memory costs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -15,8 +15,8 @@ use super::launch::{LaunchShape, LaunchView};
 use super::sectors::{half_sectors, sectors};
 use super::tool::{Context, Summary, Tool};
 use crate::event::{AccessKind, Memory, WarpAccess};
-use crate::lanes::LaneMask;
 use rules::{Made, Rule};
+use semantics::lanes::LaneMask;
 
 /// Counts by instruction; what the numbers are called is `totals.rs`' matter.
 #[derive(Clone, Debug)]

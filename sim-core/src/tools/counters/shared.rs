@@ -3,7 +3,7 @@
 //! The rules are an H200's, found with some hundred patterns of addresses for each width (`testdata/counters`).
 
 use super::rules::Rule;
-use crate::lanes::LaneMask;
+use semantics::lanes::LaneMask;
 
 const BANKS: usize = 32;
 
