@@ -189,6 +189,9 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// Accounts for the instructions before `end` of a run.
     fn account(&mut self, here: &[Member], width: u64, run: (u32, u32), idle: u64, left: &mut i64) {
         self.tell_of_run(run.0, run.1, here.len(), width);
+        if self.wants(Wants::WAYS) {
+            here.iter().for_each(|member| self.tell_of_way(member.index, member.lanes, run.0, run.1));
+        }
         let each = u64::from(run.1 - run.0);
         let all = each * here.len() as u64;
         let stats = &mut self.worker.stats;

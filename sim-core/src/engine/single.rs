@@ -130,6 +130,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn close(&mut self, counts: &mut Counts, end: u32, next: u32, lanes: LaneMask) {
         if O::ACTIVE {
             self.tell_of_run(counts.start, end, 1, lane_count(counts.lanes));
+            self.tell_of_way(self.index, counts.lanes, counts.start, end);
         }
         counts.close(end, next, lanes);
     }

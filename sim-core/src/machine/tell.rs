@@ -34,6 +34,15 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
     }
 
+    /// Tells tools that lanes of a warp went from `first` to `end`.
+    #[inline(always)]
+    pub(crate) fn tell_of_way(&mut self, warp: usize, lanes: LaneMask, first: u32, end: u32) {
+        if self.wants(Wants::WAYS) && first < end {
+            let warp = WarpId { block: self.cta.index, warp: warp as u32 };
+            self.tell(Wants::WAYS, ROOT, &Event::Went { warp, lanes, first, end });
+        }
+    }
+
     /// Tells tools of lanes that a guard left out.
     #[inline(always)]
     pub(crate) fn tell_of_guard(&mut self, position: u32, lanes: LaneMask) {

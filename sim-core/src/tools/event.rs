@@ -79,6 +79,17 @@ pub enum Event<'a> {
         /// Lanes of them that were there, whether guards let them take part or not.
         threads: u32,
     },
+    /// The same of one warp: its way through the kernel is what it is told, in order; that of a lane, what is told of it.
+    Went {
+        /// The warp.
+        warp: WarpId,
+        /// Those that execute them, whether guards let them take part or not.
+        lanes: LaneMask,
+        /// Position of the first one.
+        first: u32,
+        /// That behind the last one.
+        end: u32,
+    },
     /// The guard of an instruction left out lanes of a warp that executes it.
     GuardedOff {
         /// Position of the instruction.
@@ -265,6 +276,8 @@ impl Wants {
     pub const PARAMETERS: Wants = Wants(1 << 9);
     /// [`Event::Executed`], [`Event::GuardedOff`], [`Event::Diverged`].
     pub const INSTRUCTIONS: Wants = Wants(1 << 10);
+    /// [`Event::Went`].
+    pub const WAYS: Wants = Wants(1 << 11);
 
     /// Whether all of `other` are in it.
     #[inline(always)]
