@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use thiserror::Error;
 
+use super::machine::listing::{self, Listing};
+
 /// What a kernel's machine code takes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Resources {
@@ -37,6 +39,17 @@ pub enum AssembleError {
     /// No assembler was found.
     #[error("ptxas is not found")]
     Missing,
+    /// No disassembler was found.
+    #[error("nvdisasm is not found")]
+    NoDisassembler,
+    /// It did not take the machine code.
+    #[error("{path} does not take the machine code: {message}")]
+    Disassembly {
+        /// The disassembler.
+        path: PathBuf,
+        /// Its first line.
+        message: String,
+    },
     /// It could not be run, or files could not be written for it.
     #[error("cannot run {path}: {error}")]
     Run {
@@ -71,7 +84,9 @@ impl Assembler {
     pub fn find(named: Option<&Path>) -> Result<Self, AssembleError> {
         let path = match named {
             Some(path) => path.to_owned(),
-            None => candidates().into_iter().find(|path| path.is_file()).ok_or(AssembleError::Missing)?,
+            None => {
+                candidates("ptxas").into_iter().find(|path| path.is_file()).ok_or(AssembleError::Missing)?
+            }
         };
         let run = Command::new(&path).arg("--version").stdin(Stdio::null()).output();
         let output = run.map_err(|error| AssembleError::Run { path: path.clone(), error })?;
@@ -93,10 +108,14 @@ impl Assembler {
     /// # Errors
     /// The assembler cannot be run, or refuses the text.
     pub fn resources(&self, ptx: &[u8], target: &str) -> Result<BTreeMap<String, Resources>, AssembleError> {
+        Ok(parse(&self.assemble(ptx, target, Path::new("/dev/null"), &["-v"])?))
+    }
+
+    /// Writes the machine code of a PTX text; what the assembler says.
+    fn assemble(&self, ptx: &[u8], target: &str, to: &Path, more: &[&str]) -> Result<String, AssembleError> {
         let failed = |error| AssembleError::Run { path: self.path.clone(), error };
-        let target = format!("-arch={target}");
         let mut command = Command::new(&self.path);
-        command.args(["-v", &target, "-o", "/dev/null", "/dev/stdin"]);
+        command.args(more).arg(format!("-arch={target}")).arg("-o").arg(to).arg("/dev/stdin");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         let mut input = child.stdin.take();
@@ -112,19 +131,74 @@ impl Assembler {
             return Err(AssembleError::Refused { path: self.path.clone(), message });
         }
         written.map_err(failed)?;
-        Ok(parse(&said))
+        Ok(said)
     }
 }
 
-/// Where an assembler may be.
-fn candidates() -> Vec<PathBuf> {
+/// The disassembler.
+#[derive(Clone, Debug)]
+pub struct Disassembler {
+    path: PathBuf,
+}
+
+impl Disassembler {
+    /// The one that is named, or the one beside the assembler, or where an assembler is looked for.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find(named: Option<&Path>, assembler: &Assembler) -> Result<Self, AssembleError> {
+        let beside = assembler.path.with_file_name("nvdisasm");
+        let path = match named {
+            Some(path) => path.to_owned(),
+            None => {
+                let mut all = std::iter::once(beside).chain(candidates("nvdisasm"));
+                all.find(|path| path.is_file()).ok_or(AssembleError::NoDisassembler)?
+            }
+        };
+        Ok(Disassembler { path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The machine code of the kernels of a PTX text, for a target such as `sm_90a`.
+    ///
+    /// # Errors
+    /// A tool cannot be run, or refuses what it is given.
+    pub fn listings(
+        &self,
+        assembler: &Assembler,
+        ptx: &[u8],
+        target: &str,
+    ) -> Result<BTreeMap<String, Listing>, AssembleError> {
+        let failed = |error| AssembleError::Run { path: self.path.clone(), error };
+        let code =
+            tempfile::Builder::new().prefix("warpgrind-").suffix(".cubin").tempfile().map_err(failed)?;
+        // Lines change nothing about the code.
+        assembler.assemble(ptx, target, code.path(), &["--generate-line-info"])?;
+        let mut command = Command::new(&self.path);
+        let output =
+            command.args(["-c", "-gp"]).arg(code.path()).stdin(Stdio::null()).output().map_err(failed)?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let message = said.lines().next().unwrap_or("it says nothing").to_owned();
+            return Err(AssembleError::Disassembly { path: self.path.clone(), message });
+        }
+        Ok(listing::read_disassembly(&String::from_utf8_lossy(&output.stdout)))
+    }
+}
+
+/// Where a tool of NVIDIA's may be.
+fn candidates(tool: &str) -> Vec<PathBuf> {
     let mut list = Vec::new();
     for variable in ["CUDA_HOME", "CUDA_PATH"] {
-        list.extend(std::env::var_os(variable).map(|home| PathBuf::from(home).join("bin/ptxas")));
+        list.extend(std::env::var_os(variable).map(|home| PathBuf::from(home).join("bin").join(tool)));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    list.extend(folders.iter().map(|folder| folder.join("ptxas")));
+    list.extend(folders.iter().map(|folder| folder.join(tool)));
     let mut roots: Vec<PathBuf> = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().collect();
     roots.extend(std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local")));
     roots.extend(folders.iter().filter_map(|folder| folder.parent().map(Path::to_owned)));
@@ -132,11 +206,11 @@ fn candidates() -> Vec<PathBuf> {
         for python in entries(&root.join("lib"), "python3") {
             for packages in ["site-packages", "dist-packages"] {
                 let nvidia = python.join(packages).join("nvidia");
-                list.extend(entries(&nvidia, "cu").map(|package| package.join("bin/ptxas")));
+                list.extend(entries(&nvidia, "cu").map(|package| package.join("bin").join(tool)));
             }
         }
     }
-    list.push("/usr/local/cuda/bin/ptxas".into());
+    list.push(Path::new("/usr/local/cuda/bin").join(tool));
     list
 }
 

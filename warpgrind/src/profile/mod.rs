@@ -3,11 +3,15 @@
 
 pub mod assemble;
 pub mod csv;
+pub mod machine;
+pub mod names;
 pub mod residency;
 
 use sim_core::{DeviceConfig, Dim3, Launch, Metrics};
 
 use assemble::Resources;
+use machine::Followed;
+use machine::listing::Listing;
 use residency::Residency;
 
 /// A number with its unit.
@@ -72,7 +76,7 @@ impl Profile {
         for metric in counted.into_iter().flat_map(|metrics| &metrics.totals) {
             if !values.iter().any(|value| value.name == metric.name) {
                 let (name, value) = (metric.name.to_string(), metric.value as f64);
-                values.push(Value { unit: unit(&name), name, value });
+                values.push(Value { unit: names::of(&name).unit, name, value });
             }
         }
         if let Some(counted) = counted.filter(|_| resources.local_is_known()) {
@@ -82,27 +86,29 @@ impl Profile {
                 // What ptxas keeps in registers is not accessed.
                 let value = if resources.stack == 0 { 0.0 } else { ours as f64 };
                 let name = format!("l1tex__t_{what}_pipe_lsu_mem_local_op_{kind}.sum");
-                values.push(Value { unit: unit(&name), name, value });
+                values.push(Value { unit: names::of(&name).unit, name, value });
             }
         }
         values.sort_by(|a, b| a.name.cmp(&b.name));
         Profile { kernel: launch.kernel.to_string(), grid: launch.grid, block: launch.block, values }
     }
 
+    /// Adds the machine instructions that were executed.
+    pub fn add_machine(&mut self, listing: &Listing, followed: &Followed) {
+        let metrics = machine::metrics::metrics(listing, followed);
+        let ratios = machine::metrics::ratios(&metrics);
+        let all = metrics.into_iter().map(|(name, value)| (name, value as f64)).chain(ratios);
+        let new: Vec<(&str, f64)> = all.filter(|(name, _)| self.value(name).is_none()).collect();
+        let value =
+            |(name, value): (&str, f64)| Value { name: name.into(), unit: names::of(name).unit, value };
+        self.values.extend(new.into_iter().map(value));
+        self.values.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
     /// The number of a name.
     pub fn value(&self, name: &str) -> Option<f64> {
         let at = self.values.binary_search_by(|value| value.name.as_str().cmp(name)).ok()?;
         Some(self.values[at].value)
-    }
-}
-
-fn unit(name: &str) -> &'static str {
-    match name {
-        _ if name.contains("inst_executed") => "inst",
-        _ if name.contains("sectors") => "sector",
-        _ if name.contains("bytes") => "byte",
-        _ if name.contains("warps") => "warp",
-        _ => "",
     }
 }
 
@@ -119,31 +125,23 @@ pub enum Section {
     Instructions,
     /// The lines that cost the most of what could be avoided.
     Source,
+    /// The machine code, with lines and counts.
+    Code,
 }
 
 impl Section {
     /// All of them, with their names.
-    pub const ALL: [(Section, &'static str); 5] = [
+    pub const ALL: [(Section, &'static str); 6] = [
         (Section::Launch, "launch"),
         (Section::Occupancy, "occupancy"),
         (Section::Memory, "memory"),
         (Section::Instructions, "instructions"),
         (Section::Source, "source"),
+        (Section::Code, "code"),
     ];
 
     /// That of a number.
     pub fn of(name: &str) -> Section {
-        let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
-        if begins(&["launch__occupancy", "launch__waves", "sm__maximum_warps"]) {
-            Section::Occupancy
-        } else if begins(&["launch__", "smsp__warps_launched"]) {
-            Section::Launch
-        } else if begins(&["l1tex__", "memory_", "derived__memory", "smsp__sass_l1tex"])
-            || begins(&["ptx__shared", "ptx__local", "ptx__cp_async", "ptx__bulk"])
-        {
-            Section::Memory
-        } else {
-            Section::Instructions
-        }
+        names::of(name).section
     }
 }

@@ -1,0 +1,207 @@
+//! Which blocks of machine code do what a block of the PTX does: by instructions that both have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::graph::Graph;
+use super::listing::{Instruction, Listing};
+use super::ways::Ways;
+
+/// How often a block of machine code does what a block of the PTX does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Cover {
+    /// The block of the PTX.
+    pub ptx: u32,
+    /// How often.
+    pub times: u32,
+    /// Whether it may do it for no lane: behind guards.
+    pub optional: bool,
+}
+
+/// Where a block of the PTX may be in the machine code: by block there.
+type Sites = Vec<(u32, Cover)>;
+
+/// A line of the PTX in the machine code: what it says of places, and how often blocks have it, without and with guards.
+type Line = (u32, BTreeMap<u32, (u32, u32)>);
+
+/// The blocks of the PTX, and where each may be.
+#[derive(Debug)]
+pub struct Anchors {
+    /// The block of each position.
+    pub block_of: Vec<u32>,
+    /// By block of the PTX: where it may be, with how much speaks for it, the most likely first; and which is taken for true.
+    candidates: Vec<(Vec<(Sites, u32)>, usize)>,
+    /// By line: the block of the PTX that it is in.
+    pub block_of_line: BTreeMap<u32, u32>,
+    /// Lines of branches.
+    pub branches: BTreeSet<u32>,
+}
+
+/// How much loads, stores and arithmetic of floats say.
+const TELLING: u32 = 4;
+
+/// What a PTX instruction is made into, and how much it says of where its block is; nothing where that says nothing.
+fn weight(op: &str, of: &Instruction) -> u32 {
+    let name = op.split('.').next().unwrap_or("");
+    let base = of.base();
+    let among = |list: &[&str]| list.contains(&base);
+    match name {
+        "st" => 8 * u32::from(among(&["ST", "STG", "STS", "STL"])),
+        // Others become a loop.
+        "red" | "atom" => {
+            8 * u32::from(
+                among(&["RED", "REDG", "ATOM", "ATOMG", "ATOMS"]) && !of.has("CAS") && !of.has("CAST"),
+            )
+        }
+        "bar" | "barrier" => 8 * u32::from(among(&["BAR"])),
+        "shfl" => 8 * u32::from(among(&["SHFL"])),
+        "ldmatrix" => 8 * u32::from(among(&["LDSM"])),
+        "stmatrix" => 8 * u32::from(among(&["STSM"])),
+        "cp" => 8 * u32::from(among(&["LDGSTS", "UBLKCP", "UTMALDG", "UTMASTG"])),
+        "mma" | "wmma" => {
+            4 * u32::from(among(&[
+                "HMMA", "IMMA", "DMMA", "BMMA", "LDG", "LDS", "STG", "STS", "LD", "ST", "LDSM",
+            ]))
+        }
+        "wgmma" => 4 * u32::from(among(&["HGMMA", "IGMMA", "QGMMA", "BGMMA"])),
+        "vote" | "match" | "redux" => 6 * u32::from(among(&["VOTE", "VOTEU", "MATCH", "REDUX"])),
+        "ld" if !op.contains(".param") && !op.contains(".const") => {
+            4 * u32::from(among(&["LD", "LDG", "LDS", "LDL"]))
+        }
+        "tex" | "tld4" | "suld" | "sust" => 4 * u32::from(among(&["TEX", "TLD", "TLD4", "SULD", "SUST"])),
+        "add" | "sub" | "mul" | "fma" | "mad" if op.contains(".f") || op.contains(".rn") => {
+            4 * u32::from(among(&["FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "HADD2", "HMUL2", "HFMA2"]))
+        }
+        "ld" | "mov" | "cvta" | "ret" | "exit" | "call" | "bra" => 0,
+        _ if base.starts_with('U') => 0,
+        _ if among(&[
+            "MOV", "LDC", "S2R", "BSSY", "BSYNC", "BRA", "CS2R", "S2UR", "R2UR", "NOP", "PLOP3", "EXIT",
+            "CALL",
+        ]) =>
+        {
+            0
+        }
+        _ if of.has("MOV") => 0,
+        _ => 1,
+    }
+}
+
+/// Whether control may go elsewhere behind an instruction.
+fn branches(op: &str) -> bool {
+    let name = op.split('.').next().unwrap_or("");
+    matches!(name, "bra" | "brx" | "call" | "ret" | "exit" | "trap")
+}
+
+impl Anchors {
+    /// Of a kernel and the ways through it.
+    pub fn of(listing: &Listing, graph: &Graph, ways: &Ways) -> Self {
+        let count = ways.positions.len();
+        let mut first = vec![false; count + 1];
+        first[0] = true;
+        for (at, position) in ways.positions.iter().enumerate() {
+            first[at + 1] |= branches(&position.op);
+        }
+        for &(from, _) in ways.ways.iter().flatten() {
+            first[(from as usize).min(count)] = true;
+        }
+        let mut block_of = Vec::with_capacity(count);
+        let mut number = 0;
+        for (at, first) in first[..count].iter().enumerate() {
+            number += u32::from(*first && at > 0);
+            block_of.push(number);
+        }
+        let lines: BTreeMap<u32, usize> =
+            ways.positions.iter().enumerate().map(|(at, position)| (position.line, at)).collect();
+        // By block of the PTX, by line: how often each block of the machine code has it, without and with guards.
+        let mut found: Vec<BTreeMap<u32, Line>> = vec![BTreeMap::new(); number as usize + 1];
+        for (site, block) in graph.blocks.iter().enumerate() {
+            for of in &listing.instructions[block.first as usize..block.end as usize] {
+                let Some(&at) = lines.get(&of.line) else { continue };
+                let weight = weight(&ways.positions[at].op, of);
+                if weight == 0 {
+                    continue;
+                }
+                let line = found[block_of[at] as usize].entry(of.line).or_default();
+                line.0 = line.0.max(weight);
+                let counts = line.1.entry(site as u32).or_default();
+                if of.guard.is_some() { counts.1 += 1 } else { counts.0 += 1 }
+            }
+        }
+        let candidates = found.into_iter().enumerate().map(|(ptx, lines)| {
+            let mut profiles: BTreeMap<Sites, u32> = BTreeMap::new();
+            for (weight, sites) in lines.into_values() {
+                let most = |(plain, guarded): &(u32, u32)| if *plain > 0 { *plain } else { *guarded };
+                let least = sites.values().map(most).min().unwrap_or(1).max(1);
+                // An instruction of some that one is made into may have a guard; of loads and stores there is one.
+                let least = if weight >= 4 && least < 2 { 1 } else { least };
+                let sites = sites.into_iter().map(|(site, counts)| {
+                    let optional = counts.0 == 0;
+                    (site, Cover { ptx: ptx as u32, times: (most(&counts) / least).max(1), optional })
+                });
+                *profiles.entry(sites.collect()).or_default() += weight;
+            }
+            let mut list: Vec<(Sites, u32)> = profiles.into_iter().collect();
+            list.sort_by_key(|(sites, weight)| (std::cmp::Reverse(*weight), std::cmp::Reverse(sites.len())));
+            (list, 0)
+        });
+        let block_of_line = lines.iter().map(|(&line, &at)| (line, block_of[at])).collect();
+        let branches =
+            ways.positions.iter().filter(|position| branches(&position.op)).map(|position| position.line);
+        Anchors { candidates: candidates.collect(), block_of, block_of_line, branches: branches.collect() }
+    }
+
+    /// What each block of the machine code does of the PTX.
+    pub fn covers(&self, blocks: usize) -> Vec<Vec<Cover>> {
+        let mut covers = vec![Vec::new(); blocks];
+        for (candidates, taken) in &self.candidates {
+            for (site, cover) in candidates.get(*taken).into_iter().flat_map(|(sites, _)| sites) {
+                covers[*site as usize].push(*cover);
+            }
+        }
+        covers
+    }
+
+    /// Whether nothing in the machine code says where a block of the PTX is.
+    pub fn is_free(&self, ptx: u32) -> bool {
+        self.candidates.get(ptx as usize).is_none_or(|(candidates, taken)| *taken >= candidates.len())
+    }
+
+    /// How much speaks for the place of a block.
+    pub fn weight(&self, ptx: u32) -> u32 {
+        let of = self.candidates.get(ptx as usize);
+        of.and_then(|(candidates, taken)| candidates.get(*taken)).map_or(0, |(_, weight)| *weight)
+    }
+
+    /// Whether there are loads, stores or the like of a block, none of which is where it is executed.
+    pub fn is_lost(&self, ptx: u32) -> bool {
+        let of = self.candidates.get(ptx as usize);
+        of.is_some_and(|(candidates, taken)| {
+            *taken >= candidates.len() && candidates.first().is_some_and(|(_, weight)| *weight >= TELLING)
+        })
+    }
+
+    /// Takes the next place for a block; false if there was none left.
+    pub fn reconsider(&mut self, ptx: u32) -> bool {
+        match self.candidates.get_mut(ptx as usize) {
+            Some((candidates, taken)) if *taken < candidates.len() => {
+                *taken += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The blocks of a way.
+    pub fn trace(&self, way: &[(u32, u32)]) -> Vec<u32> {
+        let mut trace = Vec::new();
+        for &(first, end) in way {
+            let blocks: BTreeSet<u32> = [first, end.saturating_sub(1)]
+                .into_iter()
+                .filter_map(|at| self.block_of.get(at as usize).copied())
+                .collect();
+            if let (Some(&from), Some(&to)) = (blocks.first(), blocks.last()) {
+                trace.extend(from..=to);
+            }
+        }
+        trace
+    }
+}

@@ -1,0 +1,348 @@
+//! The way of a thread through machine code, from its way through the PTX: the cheapest that does what the PTX does, in its
+//! order.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::anchors::{Anchors, Cover};
+use super::graph::{Block, Graph, Leave};
+use super::listing::Listing;
+
+/// A block of machine code that a thread executes, and which of what it may do behind guards it does: bits by the block's
+/// covers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Step {
+    /// The block.
+    pub block: u32,
+    /// Of its optional covers, those that are done.
+    pub done: u32,
+    /// Those of which one does not know whether it is here that they are done: blocks come before them that may be anywhere.
+    pub perhaps: u32,
+}
+
+/// A way through machine code.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Path {
+    /// The blocks.
+    pub steps: Vec<Step>,
+    /// How often there was another way that does the same, and the cheaper one was taken.
+    pub guesses: u64,
+}
+
+/// Why there is none: a block of the PTX that is not where it is thought to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stuck {
+    /// The block.
+    pub ptx: u32,
+}
+
+/// What a branch costs that no branch of the PTX is behind: ptxas leaves the way of an unrolled loop where it is too short.
+const UNLIKELY: u64 = 1 << 8;
+/// What a function costs that ptxas brings along, for operands that are no usual numbers.
+const LAST_RESORT: u64 = 1 << 20;
+
+/// States that are looked at before one is found that all ways lead through.
+const MOST_STATES: usize = 1 << 18;
+const END: u32 = u32::MAX;
+const DEEPEST: u32 = 1 << 12;
+
+/// What is known of a kernel.
+pub struct Follower<'a> {
+    graph: &'a Graph,
+    /// By block.
+    covers: Vec<Vec<Cover>>,
+    free: Vec<bool>,
+    /// How much is known of where each block of the PTX is.
+    weights: Vec<u32>,
+    /// By block: where it branches to, if no branch of the PTX is behind that.
+    forks: Vec<Option<u32>>,
+    /// By block: whether it is of no line of the PTX.
+    brought: Vec<bool>,
+}
+
+/// A place in machine code after which so much of the way through the PTX is done.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct State {
+    done: u32,
+    block: u32,
+    stack: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    state: State,
+    cost: u64,
+    step: Step,
+    /// Nodes that lead here, the best first.
+    from: Vec<u32>,
+    closed: bool,
+}
+
+/// Callers: the block to return to, the rest, and how many there are.
+#[derive(Default)]
+struct Stacks {
+    list: Vec<(u32, u32, u32)>,
+    known: HashMap<(u32, u32), u32>,
+}
+
+impl Stacks {
+    fn push(&mut self, back: u32, rest: u32) -> Option<u32> {
+        if let Some(&known) = self.known.get(&(back, rest)) {
+            return Some(known);
+        }
+        let depth = if rest == 0 { 1 } else { self.list[rest as usize - 1].2 + 1 };
+        if depth > DEEPEST {
+            return None;
+        }
+        self.list.push((back, rest, depth));
+        let number = self.list.len() as u32;
+        self.known.insert((back, rest), number);
+        Some(number)
+    }
+
+    fn pop(&self, stack: u32) -> Option<(u32, u32)> {
+        let (back, rest, _) = *self.list.get(stack.checked_sub(1)? as usize)?;
+        Some((back, rest))
+    }
+}
+
+/// The search for one way.
+struct Search<'a> {
+    of: &'a Follower<'a>,
+    trace: &'a [u32],
+    nodes: Vec<Node>,
+    known: HashMap<State, u32>,
+    heap: BinaryHeap<Reverse<(u32, u64, u32)>>,
+    stacks: Stacks,
+    path: Path,
+    /// How far one came, and what was missing there.
+    furthest: (u32, Vec<u32>),
+}
+
+impl<'a> Follower<'a> {
+    /// Of a kernel with what its blocks are thought to do.
+    pub fn new(graph: &'a Graph, listing: &Listing, anchors: &Anchors) -> Self {
+        let covers = anchors.covers(graph.blocks.len());
+        let most = anchors.block_of.last().map_or(0, |last| last + 1);
+        let weights = (0..most).map(|ptx| anchors.weight(ptx)).collect();
+        let last = |block: &Block| &listing.instructions[block.end as usize - 1];
+        let fork = |block: &Block| match &block.leave {
+            Leave::To(list) if list.len() == 2 && !anchors.branches.contains(&last(block).line) => {
+                list.get(1).copied()
+            }
+            _ => None,
+        };
+        let free = (0..most).map(|ptx| anchors.is_free(ptx)).collect();
+        let forks = graph.blocks.iter().map(fork).collect();
+        let brought = graph.blocks.iter().map(|block| last(block).line == 0).collect();
+        Follower { graph, covers, free, weights, forks, brought }
+    }
+
+    /// What a block does.
+    pub fn covers(&self, block: u32) -> &[Cover] {
+        self.covers.get(block as usize).map_or(&[], |covers| covers)
+    }
+
+    /// The way that does what a trace of PTX blocks does.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn follow(&self, trace: &[u32]) -> Result<Path, Stuck> {
+        let mut search = Search {
+            of: self,
+            trace,
+            nodes: Vec::new(),
+            known: HashMap::new(),
+            heap: BinaryHeap::new(),
+            stacks: Stacks::default(),
+            path: Path::default(),
+            furthest: (0, Vec::new()),
+        };
+        search.enter(0, 0, 0, 0, None);
+        search.run()
+    }
+
+    /// Does what a block does from a place of a trace on: the place behind, and which optional covers were done.
+    fn consume(&self, trace: &[u32], mut at: u32, block: u32) -> Result<(u32, Step), u32> {
+        let covers = self.covers(block);
+        let mut left = [0u32; 64];
+        if covers.len() > left.len() {
+            return Err(covers[0].ptx);
+        }
+        covers.iter().zip(&mut left).for_each(|(cover, left)| *left = cover.times);
+        let mut step = Step { block, done: 0, perhaps: 0 };
+        let mut skipped = false;
+        while let Some(&ptx) = trace.get(at as usize) {
+            match covers.iter().position(|cover| cover.ptx == ptx) {
+                Some(cover) if left[cover] > 0 => {
+                    left[cover] -= 1;
+                    step.done |= 1 << cover.min(31);
+                    step.perhaps |= u32::from(skipped) << cover.min(31);
+                    skipped = false;
+                }
+                _ if self.free.get(ptx as usize).copied().unwrap_or(true) => skipped = true,
+                _ => break,
+            }
+            at += 1;
+        }
+        let missing = covers.iter().zip(left).find(|(cover, left)| !cover.optional && *left > 0);
+        missing.map_or(Ok((at, step)), |(cover, _)| Err(cover.ptx))
+    }
+}
+
+impl Search<'_> {
+    /// Comes into a block from a node.
+    fn enter(&mut self, done: u32, block: u32, stack: u32, cost: u64, from: Option<u32>) {
+        let (state, step, cost) = if block == END {
+            if (done as usize) < self.trace.len() {
+                self.stuck(done, None);
+                return;
+            }
+            (State { done, block, stack: 0 }, Step { block, done: 0, perhaps: 0 }, cost)
+        } else {
+            match self.of.consume(self.trace, done, block) {
+                Err(missing) => {
+                    self.stuck(done, Some(missing));
+                    return;
+                }
+                Ok((behind, step)) => {
+                    let of = &self.of.graph.blocks[block as usize];
+                    let state = State { done: behind, block, stack };
+                    (state, step, cost + u64::from(of.end - of.first))
+                }
+            }
+        };
+        self.stuck(state.done, None);
+        if let Some(&known) = self.known.get(&state) {
+            let node = &mut self.nodes[known as usize];
+            let Some(from) = from else { return };
+            if node.closed || node.cost <= cost {
+                node.from.push(from);
+            } else {
+                node.from.insert(0, from);
+                (node.cost, node.step) = (cost, step);
+                self.heap.push(Reverse((state.done, cost, known)));
+            }
+            return;
+        }
+        let number = self.nodes.len() as u32;
+        self.nodes.push(Node { state, cost, step, from: from.into_iter().collect(), closed: false });
+        self.known.insert(state, number);
+        self.heap.push(Reverse((state.done, cost, number)));
+    }
+
+    fn stuck(&mut self, at: u32, missing: Option<u32>) {
+        if at > self.furthest.0 {
+            self.furthest = (at, missing.into_iter().collect());
+        } else if at == self.furthest.0 {
+            self.furthest.1.extend(missing.filter(|missing| !self.furthest.1.contains(missing)));
+        }
+    }
+
+    fn run(mut self) -> Result<Path, Stuck> {
+        let mut end = None;
+        while let Some(Reverse((_, cost, at))) = self.heap.pop() {
+            let node = &mut self.nodes[at as usize];
+            if node.closed || node.cost != cost {
+                continue;
+            }
+            node.closed = true;
+            let State { done, block, stack } = node.state;
+            if block == END {
+                end = Some(at);
+                continue;
+            }
+            let mut at = at;
+            if self.heap.is_empty() && end.is_none() && self.nodes.len() > 1 {
+                at = self.commit(at);
+            }
+            if self.nodes.len() > MOST_STATES {
+                break;
+            }
+            let graph = self.of.graph;
+            match &graph.blocks[block as usize].leave {
+                Leave::To(list) => {
+                    let cost =
+                        |to: u32| cost + u64::from(self.of.forks[block as usize] == Some(to)) * UNLIKELY;
+                    let list: Vec<(u32, u64)> = list.iter().map(|&to| (to, cost(to))).collect();
+                    list.iter().for_each(|&(to, cost)| self.enter(done, to, stack, cost, Some(at)));
+                }
+                Leave::Call { function, back, conditional } => {
+                    if let Some(inner) = self.stacks.push(*back, stack) {
+                        let slow = u64::from(self.of.brought[*function as usize]) * LAST_RESORT;
+                        self.enter(done, *function, inner, cost + slow, Some(at));
+                    }
+                    if *conditional {
+                        self.enter(done, *back, stack, cost, Some(at));
+                    }
+                }
+                Leave::Return(through) => {
+                    if let Some((back, rest)) = self.stacks.pop(stack) {
+                        self.enter(done, back, rest, cost, Some(at));
+                    }
+                    through.iter().for_each(|&to| self.enter(done, to, stack, cost, Some(at)));
+                }
+                Leave::Exit(through) => {
+                    self.enter(done, END, 0, cost, Some(at));
+                    through.iter().for_each(|&to| self.enter(done, to, stack, cost, Some(at)));
+                }
+            }
+        }
+        match end {
+            Some(end) => {
+                self.commit(end);
+                self.path.steps.retain(|step| step.block != END);
+                Ok(self.path)
+            }
+            None => {
+                let (at, missing) = self.furthest;
+                let next = self.trace.get(at as usize).or(self.trace.last()).copied().unwrap_or(0);
+                // The one of which the least is known.
+                let least = missing.into_iter().min_by_key(|&ptx| self.of.weights[ptx as usize]);
+                Err(Stuck { ptx: least.unwrap_or(next) })
+            }
+        }
+    }
+
+    /// All ways lead through a node: what leads there is decided. Its number from here on.
+    fn commit(&mut self, last: u32) -> u32 {
+        // Nodes from which it is reached.
+        let mut leads = vec![false; self.nodes.len()];
+        let mut ways_on = vec![0u32; self.nodes.len()];
+        let mut open = vec![last];
+        leads[last as usize] = true;
+        while let Some(at) = open.pop() {
+            for &from in &self.nodes[at as usize].from {
+                ways_on[from as usize] += 1;
+                if !leads[from as usize] {
+                    leads[from as usize] = true;
+                    open.push(from);
+                }
+            }
+        }
+        let mut steps = Vec::new();
+        let mut at = Some(last);
+        let mut seen = 0;
+        while let Some(node) = at {
+            steps.push(self.nodes[node as usize].step);
+            at = self.nodes[node as usize].from.first().copied();
+            if let Some(from) = at {
+                self.path.guesses += u64::from(ways_on[from as usize] > 1);
+            }
+            seen += 1;
+            if seen > self.nodes.len() {
+                break;
+            }
+        }
+        // The first was written when it was decided itself.
+        let fresh = usize::from(!self.path.steps.is_empty());
+        self.path.steps.extend(steps.into_iter().rev().skip(fresh));
+        let mut node = self.nodes[last as usize].clone();
+        node.from.clear();
+        self.known.clear();
+        self.known.insert(node.state, 0);
+        self.nodes.clear();
+        self.nodes.push(node);
+        0
+    }
+}

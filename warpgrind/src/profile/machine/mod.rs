@@ -1,0 +1,153 @@
+//! Machine instructions that a launch executes: the ways of its threads through the PTX ([`ways`]), followed through what
+//! ptxas makes of it ([`listing`]).
+//!
+//! Values, masks and branches are the interpreter's. What is looked for is the path of each thread through the machine code:
+//! the cheapest one that meets the instructions of its PTX blocks ([`anchors`]) in their order ([`follow`]). Warps then
+//! execute the paths of their lanes, split where these part, and are put together by the convergence barriers ([`replay`]).
+
+pub mod anchors;
+pub mod follow;
+pub mod graph;
+pub mod listing;
+pub mod metrics;
+pub mod replay;
+pub mod ways;
+
+use std::collections::BTreeSet;
+
+use anchors::Anchors;
+use follow::{Follower, Path, Step};
+use graph::Graph;
+use listing::Listing;
+use replay::{Counts, Executed};
+use ways::Ways;
+
+/// How often one machine instruction was executed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Count {
+    /// By warps.
+    pub warps: u64,
+    /// By threads, whether its guard let them take part or not.
+    pub threads: u64,
+    /// Threads that its guard let take part, and warps of which one did; nothing where that depends on values that the PTX
+    /// does not say.
+    pub on: Option<(u64, u64)>,
+    /// Warps whose threads went two ways at it.
+    pub divergent: u64,
+}
+
+/// What was found of a launch.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// By instruction of the listing.
+    pub counts: Vec<Count>,
+    /// Warps whose way was found, and those whose was not.
+    pub warps: (u64, u64),
+    /// How often threads could have gone another way that does the same.
+    pub guesses: u64,
+    /// How often warps were put together without a barrier that says so.
+    pub forced: u64,
+}
+
+/// How often places of PTX blocks are thought over.
+const MOST_THOUGHTS: u32 = 256;
+
+/// Lines of which one lane of a warp does the work of all: it is found with a vote, as the highest one.
+fn elections(listing: &Listing) -> BTreeSet<u32> {
+    let with = |bases: [&str; 2]| -> BTreeSet<u32> {
+        let list = listing.instructions.iter().filter(|of| bases.contains(&of.base()));
+        list.map(|of| of.line).collect()
+    };
+    with(["VOTEU", "VOTE"]).intersection(&with(["UFLO", "FLO"])).copied().collect()
+}
+
+/// Follows the ways of a launch through a kernel's machine code.
+pub fn follow(listing: &Listing, ways: &Ways) -> Followed {
+    let nothing = Count { on: Some((0, 0)), ..Count::default() };
+    let mut followed = Followed {
+        counts: vec![nothing; listing.instructions.len()],
+        warps: (0, ways.lost),
+        guesses: 0,
+        forced: 0,
+    };
+    if listing.instructions.is_empty() {
+        followed.warps.1 += ways.warps.iter().map(|(_, count)| count).sum::<u64>();
+        return followed;
+    }
+    let graph = Graph::of(listing);
+    let mut anchors = Anchors::of(listing, &graph, ways);
+    let traces: Vec<Vec<u32>> = ways.ways.iter().map(|way| anchors.trace(way)).collect();
+    let mut thoughts = 0;
+    let (follower, paths) = 'think: loop {
+        let follower = Follower::new(&graph, listing, &anchors);
+        let mut paths: Vec<Option<Path>> = Vec::with_capacity(traces.len());
+        for trace in &traces {
+            match follower.follow(trace) {
+                // What has no place though it should have one may be anywhere.
+                Ok(_) if trace.iter().any(|&ptx| anchors.is_lost(ptx)) => paths.push(None),
+                Ok(path) => paths.push(Some(path)),
+                Err(stuck) => {
+                    thoughts += 1;
+                    if thoughts < MOST_THOUGHTS && anchors.reconsider(stuck.ptx) {
+                        continue 'think;
+                    }
+                    paths.push(None);
+                }
+            }
+        }
+        break (follower, paths);
+    };
+    let mut counts = Counts { blocks: vec![Executed::default(); graph.blocks.len()], forced: 0 };
+    for (warp, times) in &ways.warps {
+        let path = |way: u32| paths.get(way.checked_sub(1)? as usize)?.as_ref();
+        if warp.iter().any(|&way| way != 0 && path(way).is_none()) {
+            followed.warps.1 += times;
+            continue;
+        }
+        followed.warps.0 += times;
+        let guesses: u64 = warp.iter().filter_map(|&way| path(way)).map(|path| path.guesses).sum();
+        followed.guesses += times * guesses;
+        let lanes: [&[Step]; 32] = warp.map(|way| path(way).map_or(&[][..], |path| &path.steps));
+        replay::replay(&graph, listing, &follower, lanes, *times, &mut counts);
+    }
+    followed.forced = counts.forced;
+    let elects = elections(listing);
+    for (number, (block, executed)) in graph.blocks.iter().zip(&counts.blocks).enumerate() {
+        for at in block.first..block.end {
+            let of = &listing.instructions[at as usize];
+            let last = at + 1 == block.end;
+            let covers = follower.covers(number as u32);
+            let ptx = anchors.block_of_line.get(&of.line);
+            // Of several that it may do, one does not know which it does.
+            let cover = covers.iter().position(|cover| cover.optional && Some(&cover.ptx) == ptx);
+            let done = cover.and_then(|cover| {
+                let known = covers[cover].times == 1 && executed.perhaps >> cover.min(31) & 1 == 0;
+                known.then(|| executed.optional.get(cover).copied().unwrap_or_default())
+            });
+            let on = if of.guard.is_none() || of.has("DIV") {
+                Some((executed.threads, executed.warps))
+            } else if executed.warps == 0 {
+                Some((0, 0))
+            } else if !elects.is_empty()
+                && (of.base().starts_with("RED") || of.base().starts_with("ATOM"))
+                && done.is_none_or(|(threads, _)| elects.contains(&of.line) || threads == executed.threads)
+            {
+                // One lane does it for all that take part.
+                let warps = done.map_or(executed.warps, |(_, warps)| warps);
+                Some((warps, warps))
+            } else if last && matches!(of.base(), "BRA" | "EXIT" | "CALL" | "RET" | "BRX") {
+                (!of.chooses()).then_some((executed.taken, executed.taken_by))
+            } else {
+                done
+            };
+            let count = &mut followed.counts[at as usize];
+            *count = Count {
+                warps: executed.warps,
+                threads: executed.threads,
+                on,
+                divergent: if last { executed.divergent } else { 0 },
+            };
+        }
+    }
+    followed
+}

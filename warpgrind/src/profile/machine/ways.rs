@@ -1,0 +1,200 @@
+//! The ways of threads through the PTX of a kernel: runs of instructions that follow each other.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sim_core::Tool;
+use sim_core::tools::{Context, Event, LaunchView, Summary, Wants};
+
+/// Runs that a block's warps may have before nothing more is kept of them.
+const MOST_RUNS: usize = 1 << 22;
+
+/// Positions from the first to behind the last.
+pub type Run = (u32, u32);
+
+/// What a position of a kernel is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// Its line in the PTX.
+    pub line: u32,
+    /// Its opcode: `ld.global.u32`.
+    pub op: String,
+}
+
+/// The ways of all threads of a launch.
+#[derive(Clone, Default, Debug)]
+pub struct Ways {
+    /// Different ways of threads.
+    pub ways: Vec<Vec<Run>>,
+    /// Warps: the way of each lane, plus one, 0 where there is no thread; and how many warps have these.
+    pub warps: Vec<([u32; 32], u64)>,
+    /// Warps of which too much would have to be kept.
+    pub lost: u64,
+    /// All instructions.
+    pub positions: Vec<Position>,
+}
+
+/// Where the ways of a launch are left, those of all its grids.
+pub type Found = Arc<Mutex<Vec<(Arc<str>, Ways)>>>;
+
+/// The tool that hears them.
+#[derive(Debug)]
+pub struct Watch {
+    found: Found,
+    instructions: u32,
+    ways: HashMap<Vec<Run>, u32>,
+    warps: HashMap<[u32; 32], u64>,
+    lost: u64,
+}
+
+/// What is told of the warps of a block.
+#[derive(Default)]
+pub struct Told {
+    warps: Vec<Vec<(u32, Run)>>,
+    count: usize,
+}
+
+impl Watch {
+    /// Of a launch of so many instructions.
+    pub fn new(found: &Found, instructions: u32) -> Self {
+        let found = Arc::clone(found);
+        Watch { found, instructions, ways: HashMap::new(), warps: HashMap::new(), lost: 0 }
+    }
+
+    fn way(&mut self, way: Vec<Run>) -> u32 {
+        let next = self.ways.len() as u32 + 1;
+        *self.ways.entry(way).or_insert(next)
+    }
+
+    fn finished(&mut self, block: &mut Told) {
+        let lost = block.count > MOST_RUNS;
+        for told in &mut block.warps {
+            let told = std::mem::take(told);
+            if told.is_empty() {
+                continue;
+            }
+            if lost {
+                self.lost += 1;
+                continue;
+            }
+            let mut warp = [0; 32];
+            let mut left = told.iter().fold(0, |all, (lanes, _)| all | lanes);
+            // Lanes that are told of together have one way.
+            while left != 0 {
+                let lane = left.trailing_zeros();
+                let of = told.iter().filter(|(lanes, _)| lanes >> lane & 1 != 0);
+                let alike = of.clone().fold(left, |alike, (lanes, _)| alike & lanes);
+                let apart = told.iter().filter(|(lanes, _)| lanes >> lane & 1 == 0);
+                let alike = apart.fold(alike, |alike, (lanes, _)| alike & !lanes);
+                let mut way: Vec<Run> = Vec::new();
+                for &(_, (first, end)) in of {
+                    match way.last_mut() {
+                        Some(last) if last.1 == first => last.1 = end,
+                        _ => way.push((first, end)),
+                    }
+                }
+                let way = self.way(way);
+                (0..32).filter(|lane| alike >> lane & 1 != 0).for_each(|lane| warp[lane as usize] = way);
+                left &= !alike;
+            }
+            *self.warps.entry(warp).or_default() += 1;
+        }
+        block.count = 0;
+    }
+}
+
+/// Whether an instruction may wait for other lanes of its warp.
+fn waits(op: &str) -> bool {
+    let name = op.split('.').next().unwrap_or("");
+    matches!(
+        name,
+        "shfl"
+            | "vote"
+            | "match"
+            | "redux"
+            | "bar"
+            | "barrier"
+            | "elect"
+            | "mma"
+            | "wmma"
+            | "wgmma"
+            | "activemask"
+    )
+}
+
+impl Tool for Watch {
+    type Block = Told;
+
+    fn wants(&self) -> Wants {
+        Wants::WAYS | Wants::BLOCKS
+    }
+
+    fn event(&mut self, event: &Event<'_>, block: &mut Told, _: &dyn Context) {
+        match *event {
+            Event::BlockStarted { .. } => {
+                block.warps.iter_mut().for_each(Vec::clear);
+                block.count = 0;
+            }
+            Event::Went { warp, lanes, first, end } => {
+                let at = warp.warp as usize;
+                if block.warps.len() <= at {
+                    block.warps.resize_with(at + 1, Vec::new);
+                }
+                let told = &mut block.warps[at];
+                match told.last_mut() {
+                    Some((same, run)) if *same == lanes && run.1 == first => run.1 = end,
+                    _ if block.count > MOST_RUNS => {}
+                    _ => {
+                        told.push((lanes, (first, end)));
+                        block.count += 1;
+                    }
+                }
+            }
+            Event::BlockFinished { .. } => self.finished(block),
+            _ => {}
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        let mut ways: Vec<(Vec<Run>, u32)> = other.ways.into_iter().collect();
+        ways.sort_by_key(|(_, number)| *number);
+        let ours: Vec<u32> = ways.into_iter().map(|(way, _)| self.way(way)).collect();
+        for (warp, count) in other.warps {
+            let warp = warp.map(|way| way.checked_sub(1).map_or(0, |way| ours[way as usize]));
+            *self.warps.entry(warp).or_default() += count;
+        }
+        self.lost += other.lost;
+    }
+
+    fn finish(self, launch: &dyn LaunchView) -> Summary {
+        let mut ways: Vec<(Vec<Run>, u32)> = self.ways.into_iter().collect();
+        // The order in which they were found depends on how blocks were shared out.
+        ways.sort();
+        let mut order = vec![0; ways.len() + 1];
+        ways.iter().zip(1..).for_each(|((_, number), place)| order[*number as usize] = place);
+        let warps = self.warps.into_iter().map(|(warp, count)| (warp.map(|way| order[way as usize]), count));
+        let mut warps: Vec<([u32; 32], u64)> = warps.collect();
+        warps.sort();
+        let position = |at| Position {
+            line: launch.line(&launch.place(at)),
+            op: launch.operation(at).map_or_else(|| "ret".into(), ToString::to_string),
+        };
+        let positions: Vec<Position> = (0..self.instructions).map(position).collect();
+        // What waits for other lanes is tried again.
+        let tried = |at: u32| positions.get(at as usize).is_some_and(|position| waits(&position.op));
+        let ways = ways.into_iter().map(|(way, _)| {
+            let mut whole: Vec<Run> = Vec::with_capacity(way.len());
+            for (first, end) in way {
+                match whole.last_mut() {
+                    Some(last) if last.1 == first + 1 && tried(first) => last.1 = end,
+                    _ => whole.push((first, end)),
+                }
+            }
+            whole
+        });
+        let ways = Ways { ways: ways.collect(), warps, lost: self.lost, positions };
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.push((launch.kernel(), ways));
+        Summary::default()
+    }
+}

@@ -1,0 +1,111 @@
+//! What is known of numbers by their names: unit, section, and what they say. The one table of it.
+
+use super::Section;
+
+/// What is known of numbers whose names begin alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Name {
+    /// How the names begin.
+    pub start: &'static str,
+    /// `inst`, `sector`, `byte`, `%`, or nothing.
+    pub unit: &'static str,
+    /// Where they are shown.
+    pub section: Section,
+    /// What they say.
+    pub what: &'static str,
+}
+
+const fn name(start: &'static str, unit: &'static str, section: Section, what: &'static str) -> Name {
+    Name { start, unit, section, what }
+}
+
+use Section::{Instructions, Launch, Memory, Occupancy};
+
+/// The longest start that fits is a name's.
+pub const NAMES: &[Name] = &[
+    name("launch__", "", Launch, "how a kernel was launched, and what its blocks take"),
+    name("launch__occupancy", "block", Occupancy, "blocks that fit on a multiprocessor by one resource"),
+    name("launch__waves", "", Occupancy, "how often all multiprocessors are filled"),
+    name("sm__maximum_warps", "", Occupancy, "warps that are resident on a multiprocessor at most"),
+    name("smsp__warps_launched", "warp", Launch, "warps"),
+    name("l1tex__t_requests", "", Memory, "accesses of warps that ask the first level of the cache"),
+    name("l1tex__t_sectors", "sector", Memory, "sectors of 32 bytes that accesses touch"),
+    name("l1tex__t_output_wavefronts", "", Memory, "how often the tags of the first level are asked"),
+    name(
+        "l1tex__data_pipe_lsu_wavefronts",
+        "",
+        Memory,
+        "wavefronts of shared memory, as the hardware counts them",
+    ),
+    name("l1tex__data_bank_conflicts", "", Memory, "wavefronts beyond those that an access needs anyway"),
+    name("memory_", "", Memory, "sums over all kinds of accesses"),
+    name("memory_l2_theoretical_sectors", "sector", Memory, "different sectors that accesses touch"),
+    name("derived__memory", "", Memory, "what is beyond the least that the bytes of the lanes need"),
+    name("derived__memory_l2", "sector", Memory, "sectors beyond the least that the bytes of the lanes need"),
+    name("smsp__sass_l1tex", "", Memory, "accesses, as they follow from addresses"),
+    name("smsp__sass_l1tex_t_sectors", "sector", Memory, "sectors, as they follow from addresses"),
+    name("ptx__shared", "", Memory, "accesses of shared memory in the PTX"),
+    name("ptx__local", "", Memory, "accesses of local memory in the PTX"),
+    name("ptx__local_sectors", "sector", Memory, "sectors of local memory in the PTX"),
+    name("ptx__bulk", "byte", Memory, "bytes of bulk copies"),
+    name("ptx__inst_executed", "inst", Instructions, "PTX instructions that warps executed"),
+    name("ptx__thread_inst_executed", "inst", Instructions, "PTX instructions that threads executed"),
+    name("ptx__branches", "", Instructions, "branches of the PTX"),
+    name("smsp__inst_executed", "inst", Instructions, "machine instructions that warps executed"),
+    name("smsp__inst_executed_op", "inst", Instructions, "those of a kind"),
+    name("smsp__inst_executed_pipe", "inst", Instructions, "those that go to a pipe"),
+    name("smsp__thread_inst_executed", "inst", Instructions, "machine instructions that threads executed"),
+    name(
+        "smsp__thread_inst_executed_per_inst_executed",
+        "",
+        Instructions,
+        "threads of a warp that are there, on average",
+    ),
+    name(
+        "smsp__thread_inst_executed_pred_on_per_inst_executed",
+        "",
+        Instructions,
+        "threads of a warp that no guard leaves out, on average",
+    ),
+    name("smsp__sass_inst_executed", "inst", Instructions, "machine instructions by what they do"),
+    name(
+        "smsp__sass_thread_inst_executed",
+        "inst",
+        Instructions,
+        "machine instructions of threads by what they do",
+    ),
+    name(
+        "smsp__sass_branch_targets",
+        "",
+        Instructions,
+        "branches, and whether the threads of a warp went one way",
+    ),
+];
+
+const UNKNOWN: Name = name("", "", Instructions, "");
+
+/// What is known of a name.
+pub fn of(name: &str) -> Name {
+    let fitting = NAMES.iter().filter(|known| name.starts_with(known.start));
+    fitting.max_by_key(|known| known.start.len()).copied().unwrap_or(UNKNOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_start_is_taken() {
+        assert_eq!(of("launch__occupancy_limit_warps").section, Occupancy);
+        assert_eq!(of("launch__grid_size").section, Launch);
+        assert_eq!(of("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum").unit, "sector");
+        assert!(of("unknown").what.is_empty());
+    }
+
+    #[test]
+    fn numbers_of_machine_code_are_known() {
+        for name in crate::profile::machine::metrics::names() {
+            assert!(!of(name).what.is_empty(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Machine instructions against what Nsight Compute read on an H200 (`testdata/counters`), from machine code that is stored
+//! beside the recordings.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use sim_core::ToolFactory;
+use warpgrind::profile::assemble::{Assembler, Disassembler};
+use warpgrind::profile::machine;
+use warpgrind::profile::machine::listing::{self, Listing};
+use warpgrind::profile::machine::ways::{Found, Watch, Ways};
+use warpgrind::{Options, Plan};
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")
+}
+
+/// A recorded launch: its name and values by metric.
+struct Recorded {
+    launch: String,
+    kernel: String,
+    values: BTreeMap<String, u64>,
+}
+
+fn recorded(name: &str) -> Vec<Recorded> {
+    let path = testdata().join(format!("counters/recordings/{name}.csv"));
+    let text = std::fs::read_to_string(path).expect("a recording");
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().expect("a header");
+    lines
+        .map(|cells| Recorded {
+            launch: cells[0].to_owned(),
+            kernel: cells[1].to_owned(),
+            values: header
+                .iter()
+                .zip(&cells)
+                .skip(2)
+                .filter_map(|(name, cell)| Some(((*name).to_owned(), cell.parse().ok()?)))
+                .collect(),
+        })
+        .collect()
+}
+
+/// The launch files whose launches were recorded, with the recording's name.
+fn files() -> Vec<(PathBuf, String, Vec<Recorded>)> {
+    let mut files = Vec::new();
+    for name in ["programs", "control"] {
+        files.push((testdata().join(format!("counters/{name}.toml")), name.to_owned(), recorded(name)));
+    }
+    let mut by_file: BTreeMap<String, Vec<Recorded>> = BTreeMap::new();
+    for of in recorded("launches") {
+        let file = of.launch.split('.').next().expect("a name").to_owned();
+        by_file.entry(file).or_default().push(of);
+    }
+    files.extend(
+        by_file
+            .into_iter()
+            .map(|(name, list)| (testdata().join(format!("launches/{name}.toml")), name, list)),
+    );
+    files
+}
+
+fn stored(name: &str) -> PathBuf {
+    testdata().join(format!("counters/machine/{name}.txt"))
+}
+
+/// The kernels and ways of each launch of a launch file.
+fn ways(file: &Path) -> Vec<(String, Ways)> {
+    let plan = Plan::read(file).expect("a launch file");
+    let module = plan.module().expect("its PTX");
+    let options = Options::default();
+    let found = Found::default();
+    let sink = found.clone();
+    let watch = ToolFactory::new(move |shape| Watch::new(&sink, shape.instructions));
+    let run = sim_core::RunOptions { tools: vec![watch], ..options.run_options() };
+    plan.run(&module, &run, &options.simulator()).expect("runs");
+    drop(run);
+    let list = std::mem::take(&mut *found.lock().expect("nobody panicked"));
+    list.into_iter().map(|(kernel, ways)| (kernel.to_string(), ways)).collect()
+}
+
+/// Writes the machine code that is stored: `cargo test -p warpgrind --test machine -- --ignored`, with `CUDA_HOME`.
+#[test]
+#[ignore = "needs NVIDIA's tools"]
+fn store_machine_code() {
+    let assembler = Assembler::find(None).expect("ptxas");
+    let disassembler = Disassembler::find(None, &assembler).expect("nvdisasm");
+    std::fs::create_dir_all(testdata().join("counters/machine")).expect("a folder");
+    for (file, name, recorded) in files() {
+        let module = Plan::read(&file).expect("a launch file").module().expect("its PTX");
+        let target = machine_target(&module.checked().target.to_string());
+        let mut all: BTreeMap<String, Listing> = BTreeMap::new();
+        for source in &module.checked().sources {
+            all.extend(disassembler.listings(&assembler, source.text.as_bytes(), target).expect("assembles"));
+        }
+        let of = |kernel: &str| {
+            recorded.iter().any(|of| reports::readable(kernel).split('(').next() == Some(&of.kernel))
+        };
+        all.retain(|kernel, _| of(kernel));
+        std::fs::write(stored(&name), listing::write(&all)).expect("writes");
+    }
+}
+
+fn machine_target(target: &str) -> &'static str {
+    if target.ends_with("90a") { "sm_90a" } else { "sm_90" }
+}
+
+/// What a kernel's numbers must not be compared in, and why: the kernel, a part of the metric's name, the reason.
+const DIFFERENT: &[(&str, &str, &str)] = &[
+    ("arithmetic_f32", "", "a quotient of operands that take the long way, which the PTX does not say"),
+    ("functions", "", "the same"),
+    ("math_f32_exact", "", "the same"),
+    (
+        "mandelbrot",
+        "",
+        "one branch in ten thousand goes another way: products and sums that are put together otherwise",
+    ),
+    ("mandelbrot_rgba", "", "the same"),
+    ("atomics_float", "", "a loop around a compare-and-swap: who comes first"),
+    ("atomic_max_float", "", "the same; the device counts otherwise each time"),
+    ("grid_total", "", "waits for other blocks in a loop"),
+    ("recursion", "", "ptxas makes another recursion"),
+    ("nested", "", "when the lanes of nested loops come together again"),
+    ("early_exit", "", "the same"),
+    ("scan_blelloch", "", "which turn of an unrolled loop a guarded access belongs to"),
+    ("lane_loops", "smsp__thread_inst_executed.sum", "the device says it in two ways, of which one is ours"),
+    ("convolve", "global_ld_pred", "the same"),
+    ("gemm_tiled", "global_ld_pred", "the same"),
+    ("scan_hillis_steele", "shared_ld_pred", "the same"),
+    ("pipeline", "pipe_adu", "barriers of some of the warps: which of them go there"),
+];
+
+/// Compares the numbers of all recorded launches.
+#[test]
+fn machine_instructions_are_those_of_a_device() {
+    let (mut equal, mut other, mut unsaid, mut excused) = (0, String::new(), 0, 0);
+    for (file, name, recorded) in files() {
+        let text = std::fs::read_to_string(stored(&name)).expect("machine code");
+        let listings = listing::read(&text).expect("listings");
+        for ((kernel, ways), of) in ways(&file).iter().zip(&recorded) {
+            let listing = listings.get(kernel).cloned().unwrap_or_default();
+            let followed = machine::follow(&listing, ways);
+            let ours: BTreeMap<&str, u64> = match followed.warps.1 {
+                0 => machine::metrics::metrics(&listing, &followed).into_iter().collect(),
+                _ => BTreeMap::new(),
+            };
+            for metric in machine::metrics::names() {
+                let Some(&theirs) = of.values.get(metric) else { continue };
+                let known =
+                    DIFFERENT.iter().find(|(kernel, part, _)| of.kernel == *kernel && metric.contains(part));
+                match ours.get(metric) {
+                    Some(&ours) if ours == theirs => equal += 1,
+                    None => unsaid += 1,
+                    Some(_) if known.is_some() => excused += 1,
+                    Some(ours) => {
+                        other +=
+                            &format!("{} {}: {metric} {ours}, the device {theirs}\n", of.launch, of.kernel);
+                    }
+                }
+            }
+        }
+    }
+    let different = other.lines().count();
+    eprintln!(
+        "{equal} pairs are equal, {excused} named ones and {different} others are not, {unsaid} are not said"
+    );
+    assert!(other.is_empty(), "{other}");
+    // What is not said any more would be missed otherwise.
+    assert!(equal >= 12_430, "only {equal} pairs are equal");
+}
