@@ -585,7 +585,7 @@ pub(crate) struct ProfileArgs {
     /// The numbers to show, by name
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = REPORT)]
     pub(crate) metrics: Vec<String>,
-    /// Groups of numbers to show: launch, occupancy, memory, instructions, source
+    /// Groups of numbers to show: launch, occupancy, memory, instructions, source, code
     #[arg(long, value_name = "SECTION", value_delimiter = ',', value_parser = section_parser(), help_heading = REPORT)]
     pub(crate) section: Vec<String>,
     /// Write what `ncu --csv --page raw` writes
@@ -597,6 +597,9 @@ pub(crate) struct ProfileArgs {
     /// The assembler that says how many registers kernels take; otherwise it is looked for
     #[arg(long, value_name = "PATH", help_heading = REPORT)]
     pub(crate) ptxas: Option<PathBuf>,
+    /// The disassembler that lists machine code; otherwise it is looked for beside ptxas
+    #[arg(long, value_name = "PATH", help_heading = REPORT)]
+    pub(crate) nvdisasm: Option<PathBuf>,
 
     /// Show only kernels whose name contains this
     #[arg(short, long, value_name = "KERNEL", help_heading = LAUNCH)]
@@ -622,8 +625,8 @@ fn section_parser() -> PossibleValuesParser {
 
 const PROFILE_HELP: &str = "\
 Requests, sectors, wavefronts and bank conflicts are counted as an H200 counts them; cli/PROFILE.md says what is exact and
-what is not. Registers are those of ptxas, which is looked for in CUDA_HOME, CUDA_PATH, PATH and NVIDIA's Python packages;
-without it they are estimated, which is said.
+what is not. Registers and machine instructions need ptxas and nvdisasm, which are looked for in CUDA_HOME, CUDA_PATH, PATH and
+NVIDIA's Python packages; without them registers are estimated and instructions those of the PTX, which is said.
 
 Examples:
   warpgrind profile launch.toml --section memory

@@ -1,16 +1,20 @@
 //! `warpgrind profile`: what launches cost, by Nsight Compute's names.
 
+mod code;
+mod program;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
-use reports::plural;
 use serde_json::{Value as Json, json};
-use sim_core::{DeviceConfig, LaunchReport, Outcome, RunOptions};
+use sim_core::{DeviceConfig, LaunchReport, Outcome, RunOptions, ToolFactory};
 use tools::Tool;
-use warpgrind::profile::assemble::{AssembleError, Assembler, Resources};
+use warpgrind::profile::assemble::{AssembleError, Assembler, Disassembler, Resources};
 use warpgrind::profile::csv::{self, Launched};
+use warpgrind::profile::machine;
+use warpgrind::profile::machine::listing::Listing;
+use warpgrind::profile::machine::ways::{Found, Watch};
 use warpgrind::profile::{Profile, Section, number};
 use warpgrind::run::Placed;
 use warpgrind::{Module, Options, Plan};
@@ -20,6 +24,11 @@ use crate::exit::{Exit, Failure, quoted_list};
 use crate::interrupt::Interrupt;
 use crate::report::{Console, SCHEMA};
 use crate::run::{exit_of, read_launch_file};
+use code::Executed;
+use program::Saved;
+
+/// What kernels take, by name, and whether that is an estimate.
+type Taken = BTreeMap<String, (Resources, bool)>;
 
 /// A launch, and what is said of it.
 struct Measured {
@@ -29,6 +38,8 @@ struct Measured {
     estimated: bool,
     /// Which of the modules it is of.
     module: usize,
+    /// The machine instructions that it executed, where there is machine code.
+    executed: Option<Executed>,
 }
 
 /// What all launches of the command gave.
@@ -36,6 +47,7 @@ struct Session<'a> {
     args: &'a ProfileArgs,
     console: &'a Console,
     assembler: Option<Assembler>,
+    disassembler: Option<Disassembler>,
     modules: Vec<Module>,
     launches: Vec<Measured>,
     /// Kernels that were launched and not asked for.
@@ -49,8 +61,18 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
         Err(AssembleError::Missing) => None,
         found => Some(found.map_err(tool_failed)?),
     };
-    let mut session =
-        Session { args, console, assembler, modules: Vec::new(), launches: Vec::new(), others: Vec::new() };
+    let disassembler = match &assembler {
+        None if args.nvdisasm.is_some() => {
+            return Err(Failure::usage("`--nvdisasm` needs an assembler too").help("`--ptxas` names one"));
+        }
+        None => None,
+        Some(assembler) => match Disassembler::find(args.nvdisasm.as_deref(), assembler) {
+            Err(AssembleError::NoDisassembler) => None,
+            found => Some(found.map_err(tool_failed)?),
+        },
+    };
+    let (modules, launches, others) = (Vec::new(), Vec::new(), Vec::new());
+    let mut session = Session { args, console, assembler, disassembler, modules, launches, others };
     let folder;
     let mut exit = Exit::Clean;
     let files = match (&args.file, &args.program[..]) {
@@ -87,106 +109,6 @@ fn import(path: &Path) -> Result<Vec<Launched>, Failure> {
     launches.map_err(|problem| Failure::usage(format!("{}: {problem}", path.display())))
 }
 
-/// Launches of a program, as launch files in a folder that goes with this.
-struct Saved(PathBuf);
-
-impl Saved {
-    fn make() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("warpgrind-profile-{}", std::process::id()));
-        let made = std::fs::create_dir_all(&path);
-        made.map_err(|error| Failure::usage(format!("cannot make {}: {error}", path.display())))?;
-        Ok(Self(path))
-    }
-
-    /// Runs the program as `exec` does; nothing if it could not be started, which was said.
-    fn run(&self, args: &ProfileArgs, global: &Global, console: &Console) -> Result<Option<Ran>, Failure> {
-        let problem = |error: std::io::Error| Failure::usage(format!("cannot run the program: {error}"));
-        let launches = self.0.join("launches");
-        let summary = self.0.join("exec.json");
-        let mut command = Command::new(std::env::current_exe().map_err(problem)?);
-        command.arg("exec").arg("--save-launches").arg(&launches).arg("--json").arg(&summary);
-        let mut option = |name: &str, value: Option<String>| {
-            if let Some(value) = value {
-                command.arg(name).arg(value);
-            }
-        };
-        option("--filter", args.kernel.clone());
-        option("--launch-skip", args.launch_skip.map(|count| count.to_string()));
-        option("--launch-count", args.launch_count.map(|count| count.to_string()));
-        option("--timeout", args.timeout.map(|time| format!("{}ms", time.as_millis().max(1))));
-        option("--jobs", (global.jobs != 0).then(|| global.jobs.to_string()));
-        // What the program prints is its own, and does not stand between the numbers.
-        command.arg("--").args(&args.program).stdout(std::io::stderr());
-        let status = command.status().map_err(problem)?;
-        // It is written when the program has ended, however that was.
-        let Some(summary) = std::fs::read(&summary).ok().and_then(|text| serde_json::from_slice(&text).ok())
-        else {
-            return Ok(None);
-        };
-        let mut files = Vec::new();
-        if launches.is_dir() {
-            launch_files(&launches, &mut files).map_err(problem)?;
-            files.sort();
-        }
-        if files.is_empty() {
-            return Err(none_launched(&summary, args));
-        }
-        if status.success() {
-            return Ok(Some(Ran { files, exit: Exit::Clean }));
-        }
-        console
-            .err(format!("warpgrind: the program ended with {status}; what it launched before is shown\n"));
-        Ok(Some(Ran { files, exit: Exit::Faulted }))
-    }
-}
-
-/// A program that ended.
-struct Ran {
-    /// Its launches.
-    files: Vec<PathBuf>,
-    /// Whether it ended well.
-    exit: Exit,
-}
-
-/// Why there is nothing to show of a program.
-fn none_launched(summary: &Json, args: &ProfileArgs) -> Failure {
-    let count = |name: &str| summary["counts"][name].as_u64().unwrap_or(0);
-    match (count("processes"), count("launches")) {
-        (0, _) => Failure::usage("the program used no CUDA device, so there is nothing to measure")
-            .help("a program that has CUDA's runtime in it uses the device once `libcuda.so.1` is asked for"),
-        (_, 0) => Failure::usage("the program launched no kernel"),
-        (_, launched) => {
-            let launched = plural(launched, "kernel");
-            let message = match &args.kernel {
-                Some(name) => {
-                    format!("the program launched {launched}, none of which was picked by `{name}`")
-                }
-                None => format!("the program launched {launched}, and all were passed over"),
-            };
-            Failure::usage(message).help("--kernel, --launch-skip and --launch-count say which are picked")
-        }
-    }
-}
-
-impl Drop for Saved {
-    fn drop(&mut self) {
-        // What cannot be taken away stays in the folder for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn launch_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            launch_files(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "toml") {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
 impl Session<'_> {
     /// Runs the launches of a file.
     fn file(&mut self, file: &Path, global: &Global, interrupt: &Interrupt) -> Result<Exit, Failure> {
@@ -202,8 +124,9 @@ impl Session<'_> {
             ..Options::default()
         };
         let resources = self.resources(&module)?;
+        let listings = self.listings(&module)?;
         let at = self.modules.len();
-        let exit = self.launches(&plan, &module, &options, &resources, interrupt, at)?;
+        let exit = self.launches(&plan, &module, &options, (&resources, &listings), interrupt, at)?;
         self.modules.push(module);
         Ok(exit)
     }
@@ -213,11 +136,16 @@ impl Session<'_> {
         plan: &Plan,
         module: &Module,
         options: &Options,
-        resources: &BTreeMap<String, (Resources, bool)>,
+        (resources, listings): (&Taken, &BTreeMap<String, Listing>),
         interrupt: &Interrupt,
         at: usize,
     ) -> Result<Exit, Failure> {
-        let run = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
+        let found = Found::default();
+        let mut run = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
+        if !listings.is_empty() {
+            let found = Found::clone(&found);
+            run.tools.push(ToolFactory::new(move |shape| Watch::new(&found, shape.instructions)));
+        }
         let backend = options.simulator();
         let placed = Placed::new(plan, module, &backend)?;
         let device = DeviceConfig::h200();
@@ -234,8 +162,13 @@ impl Session<'_> {
             if wanted(&launch.kernel) {
                 let (of, estimated) = resources.get(&*launch.kernel).copied().unwrap_or_default();
                 let of = if estimated { Resources { stack: u32::MAX, ..of } } else { of };
-                let profile = Profile::new(&device, launch, &of, report.metrics.first());
-                measured.push(Measured { profile, report, estimated, module: at });
+                let mut profile = Profile::new(&device, launch, &of, report.metrics.first());
+                let executed = Executed::of(listings.get(&*launch.kernel), &found, &launch.kernel);
+                let executed = executed.filter(|_| completed);
+                if let Some(executed) = executed.as_ref().filter(|executed| executed.is_whole()) {
+                    profile.add_machine(&executed.listing, &executed.followed);
+                }
+                measured.push(Measured { profile, report, estimated, module: at, executed });
             } else {
                 self.others.push(reports::readable(&launch.kernel).into_owned());
             }
@@ -247,8 +180,21 @@ impl Session<'_> {
         Ok(exit)
     }
 
+    /// The machine code of the kernels, where there are tools for it.
+    fn listings(&self, module: &Module) -> Result<BTreeMap<String, Listing>, Failure> {
+        let mut listings = BTreeMap::new();
+        if let (Some(assembler), Some(disassembler)) = (&self.assembler, &self.disassembler) {
+            for source in &module.checked().sources {
+                let text = source.text.as_bytes();
+                let found = disassembler.listings(assembler, text, machine_target(module));
+                listings.extend(found.map_err(tool_failed)?);
+            }
+        }
+        Ok(listings)
+    }
+
     /// What the kernels take: as the assembler says, or estimated.
-    fn resources(&self, module: &Module) -> Result<BTreeMap<String, (Resources, bool)>, Failure> {
+    fn resources(&self, module: &Module) -> Result<Taken, Failure> {
         let mut known = BTreeMap::new();
         let target = machine_target(module);
         if let Some(assembler) = &self.assembler {
@@ -282,12 +228,27 @@ impl Session<'_> {
     fn check_names(&self) -> Result<(), Failure> {
         for name in &self.args.metrics {
             if !self.launches.iter().any(|launch| launch.profile.value(name).is_some()) {
+                if machine::metrics::names().any(|known| known == name) {
+                    return Err(self.without_machine_code(name));
+                }
                 let known: Vec<&str> = self.known().collect();
                 let failure = Failure::usage(format!("there is no metric `{name}`"));
                 return Err(failure.suggest(name, known).help("cli/PROFILE.md lists them"));
             }
         }
         Ok(())
+    }
+
+    /// Why a number of machine instructions is not known.
+    fn without_machine_code(&self, name: &str) -> Failure {
+        if self.disassembler.is_none() {
+            return Failure::usage(format!(
+                "`{name}` counts machine instructions, and there is no machine code"
+            ))
+            .help("ptxas and nvdisasm are looked for in CUDA_HOME, PATH and NVIDIA's Python packages");
+        }
+        Failure::usage(format!("`{name}` is not known of these launches"))
+            .help("it depends on values that the PTX does not say, or their way through the machine code was not found")
     }
 
     fn known(&self) -> impl Iterator<Item = &str> {
@@ -364,6 +325,7 @@ impl Session<'_> {
             _ => "an estimate, since ptxas is not found".into(),
         };
         text += &format!("  registers and shared memory: {how}\n");
+        text += &format!("  machine instructions: {}\n", code::how(launch.executed.as_ref()));
         if launch.report.outcome != Outcome::Completed {
             let how = reports::outcome_name(launch.report.outcome);
             text += &format!("  it did not complete ({how}): `warpgrind run` says why\n");
@@ -402,6 +364,15 @@ impl Session<'_> {
             let module = self.modules[launch.module].checked();
             text += &reports::metrics::lines(metrics, module);
         }
+        if let Some(executed) = launch.executed.as_ref().filter(|executed| executed.is_whole()) {
+            let all = self.args.section.is_empty() && self.args.metrics.is_empty();
+            if all || self.has(Section::Instructions) {
+                text += &executed.opcodes();
+            }
+            if self.has(Section::Code) {
+                text += &executed.source(self.modules[launch.module].checked(), kernel);
+            }
+        }
         text
     }
 
@@ -425,6 +396,7 @@ impl Session<'_> {
                 "block": [block.x, block.y, block.z],
                 "outcome": reports::outcome_name(launch.report.outcome),
                 "resources_estimated": launch.estimated,
+                "machine_code": launch.executed.as_ref().map(Executed::json),
                 "metrics": numbers,
                 "imported": theirs,
             })
@@ -434,6 +406,7 @@ impl Session<'_> {
             "command": "profile",
             "exit_code": exit.code(),
             "ptxas": self.assembler.as_ref().map(|assembler| &assembler.version),
+            "nvdisasm": self.disassembler.is_some(),
             "launches": launches.collect::<Vec<_>>(),
         })
     }

@@ -1,0 +1,181 @@
+//! The machine code of a launch: how much of it was followed, and what is said of its instructions.
+
+use std::sync::PoisonError;
+
+use comfy_table::{CellAlignment, Table, presets};
+use ptx_frontend::{Module, Source};
+use serde_json::{Value as Json, json};
+use warpgrind::profile::machine::listing::Listing;
+use warpgrind::profile::machine::ways::{Found, Ways};
+use warpgrind::profile::machine::{self, Followed};
+
+/// Opcodes that are shown.
+const SHOWN: usize = 12;
+
+/// The machine instructions that a launch executed.
+pub(super) struct Executed {
+    pub(super) listing: Listing,
+    pub(super) followed: Followed,
+}
+
+impl Executed {
+    /// What was found of a launch of a kernel that has machine code. A launch that launches others has several grids, of
+    /// which this is the kernel's own.
+    pub(super) fn of(listing: Option<&Listing>, found: &Found, kernel: &str) -> Option<Self> {
+        let grids = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        let listing = listing?;
+        let mut own: Vec<Ways> =
+            grids.into_iter().filter(|(name, _)| **name == *kernel).map(|(_, ways)| ways).collect();
+        // Of a kernel that launches itself one does not know which grid was first.
+        let ways = own.pop().filter(|_| own.is_empty())?;
+        let followed = machine::follow(listing, &ways);
+        Some(Executed { listing: listing.clone(), followed })
+    }
+
+    /// Whether the way of all warps is known.
+    pub(super) fn is_whole(&self) -> bool {
+        self.followed.warps.1 == 0 && self.followed.warps.0 > 0
+    }
+
+    pub(super) fn json(&self) -> Json {
+        let (followed, lost) = self.followed.warps;
+        let opcodes = machine::metrics::by_opcode(&self.listing, &self.followed);
+        let opcodes: serde_json::Map<String, Json> = opcodes
+            .into_iter()
+            .filter(|_| self.is_whole())
+            .map(|(name, warps, threads)| (name, json!({ "warps": warps, "threads": threads })))
+            .collect();
+        json!({
+            "instructions": self.listing.instructions.len(),
+            "warps_followed": followed,
+            "warps_not_followed": lost,
+            "guesses": self.followed.guesses,
+            "opcodes": opcodes,
+        })
+    }
+
+    /// The opcodes that were executed the most.
+    pub(super) fn opcodes(&self) -> String {
+        let list = machine::metrics::by_opcode(&self.listing, &self.followed);
+        let all: u64 = list.iter().map(|(_, warps, _)| warps).sum();
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        for (name, warps, threads) in list.iter().take(SHOWN) {
+            let share = format!("{:.1} %", 100.0 * *warps as f64 / all.max(1) as f64);
+            let lanes = format!("{:.1} threads", *threads as f64 / (*warps).max(1) as f64);
+            table.add_row([format!("    {name}"), warps.to_string(), share, lanes]);
+        }
+        table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+        let mut text = String::from("  machine instructions by opcode: warps, share, threads a warp\n");
+        table.lines().for_each(|line| text += &format!("{}\n", line.trim_end()));
+        if list.len() > SHOWN {
+            let rest: u64 = list[SHOWN..].iter().map(|(_, warps, _)| warps).sum();
+            text += &format!("     {} others, {rest} together\n", list.len() - SHOWN);
+        }
+        text
+    }
+
+    /// The machine code, with the lines of PTX and CUDA that its instructions were made of.
+    pub(super) fn source(&self, module: &Module, kernel: &str) -> String {
+        let has = |source: &&Source| {
+            let words = source.text.split(|c: char| !c.is_alphanumeric() && !"_$".contains(c));
+            words.into_iter().any(|word| word == kernel)
+        };
+        let source = module.sources.iter().find(has).or(module.sources.first());
+        let lines = source.map(|source| Lines::of(&source.text)).unwrap_or_default();
+        let mut cuda = None;
+        let mut text = String::from("  machine code: warps, threads a warp, instruction\n");
+        let mut shown = 0;
+        for (at, (of, count)) in self.listing.instructions.iter().zip(&self.followed.counts).enumerate() {
+            if of.line != shown && of.line != 0 {
+                shown = of.line;
+                let (line, place) = lines.at(shown);
+                if place.is_some() && place != cuda {
+                    cuda = place;
+                    text += &format!("  {}\n", lines.cuda(cuda));
+                }
+                text += &format!("    PTX {shown}: {line}\n");
+            }
+            let lanes = match count.warps {
+                0 => String::new(),
+                warps => format!("{:.1}", count.threads as f64 / warps as f64),
+            };
+            let guard = of.guard.map_or(String::new(), |guard| {
+                let space = if guard.predicate >= 8 { "UP" } else { "P" };
+                format!("@{}{space}{} ", if guard.negated { "!" } else { "" }, guard.predicate % 8)
+            });
+            let line = format!(
+                "  {:>10} {lanes:>5}  {:04x}  {guard}{} {}",
+                count.warps,
+                16 * at,
+                of.opcode,
+                of.operands
+            );
+            text += &format!("{}\n", line.trim_end());
+        }
+        text
+    }
+}
+
+/// The lines of a PTX text, and what its `.loc` directives say of them.
+#[derive(Default)]
+struct Lines<'a> {
+    /// Of each line its text, and file and line of what it was made of.
+    lines: Vec<(&'a str, Option<(u32, u32)>)>,
+    files: Vec<(u32, &'a str)>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let mut files = Vec::new();
+        let mut place = None;
+        let lines = text.lines().map(|line| {
+            let line = line.trim();
+            let mut words = line.split([' ', '\t', ',']).filter(|word| !word.is_empty());
+            let mut number = || words.next().and_then(|word| word.parse::<u32>().ok());
+            match line.split_whitespace().next() {
+                Some(".loc") => {
+                    let _ = number();
+                    place = number().zip(number());
+                }
+                Some(".file") => {
+                    let _ = number();
+                    files.extend(number().zip(line.split('"').nth(1)));
+                }
+                Some(".entry" | ".func" | ".visible" | ".weak") => place = None,
+                _ => {}
+            }
+            (line, place)
+        });
+        let lines = lines.collect();
+        Lines { lines, files }
+    }
+
+    fn at(&self, line: u32) -> (&'a str, Option<(u32, u32)>) {
+        self.lines.get((line as usize).wrapping_sub(1)).copied().unwrap_or(("", None))
+    }
+
+    /// A place as `FILE:LINE`.
+    fn cuda(&self, place: Option<(u32, u32)>) -> String {
+        let Some((file, line)) = place else { return String::new() };
+        let name = self.files.iter().find(|(number, _)| *number == file).map_or("?", |(_, name)| name);
+        format!("{name}:{line}")
+    }
+}
+
+/// How the machine instructions of a launch are known.
+pub(super) fn how(executed: Option<&Executed>) -> String {
+    let Some(executed) = executed else {
+        return "not known, as there is no machine code (ptxas, nvdisasm)".into();
+    };
+    let (followed, lost) = executed.followed.warps;
+    if lost > 0 || followed == 0 {
+        return format!("not known: the way of {lost} of {} warps was not found", followed + lost);
+    }
+    let guesses = match executed.followed.guesses {
+        0 => "without a guess".into(),
+        1 => "with 1 guess".into(),
+        guesses => format!("with {guesses} guesses"),
+    };
+    format!("all {followed} warps followed through the machine code, {guesses}")
+}

@@ -1,0 +1,116 @@
+//! The launches of a program that is to be measured.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use reports::plural;
+use serde_json::Value as Json;
+
+use crate::args::{Global, ProfileArgs};
+use crate::exit::{Exit, Failure};
+use crate::report::Console;
+
+/// Launches of a program, as launch files in a folder that goes with this.
+pub(super) struct Saved(PathBuf);
+
+impl Saved {
+    pub(super) fn make() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("warpgrind-profile-{}", std::process::id()));
+        let made = std::fs::create_dir_all(&path);
+        made.map_err(|error| Failure::usage(format!("cannot make {}: {error}", path.display())))?;
+        Ok(Self(path))
+    }
+
+    /// Runs the program as `exec` does; nothing if it could not be started, which was said.
+    pub(super) fn run(
+        &self,
+        args: &ProfileArgs,
+        global: &Global,
+        console: &Console,
+    ) -> Result<Option<Ran>, Failure> {
+        let problem = |error: std::io::Error| Failure::usage(format!("cannot run the program: {error}"));
+        let launches = self.0.join("launches");
+        let summary = self.0.join("exec.json");
+        let mut command = Command::new(std::env::current_exe().map_err(problem)?);
+        command.arg("exec").arg("--save-launches").arg(&launches).arg("--json").arg(&summary);
+        let mut option = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                command.arg(name).arg(value);
+            }
+        };
+        option("--filter", args.kernel.clone());
+        option("--launch-skip", args.launch_skip.map(|count| count.to_string()));
+        option("--launch-count", args.launch_count.map(|count| count.to_string()));
+        option("--timeout", args.timeout.map(|time| format!("{}ms", time.as_millis().max(1))));
+        option("--jobs", (global.jobs != 0).then(|| global.jobs.to_string()));
+        // What the program prints is its own, and does not stand between the numbers.
+        command.arg("--").args(&args.program).stdout(std::io::stderr());
+        let status = command.status().map_err(problem)?;
+        // It is written when the program has ended, however that was.
+        let Some(summary) = std::fs::read(&summary).ok().and_then(|text| serde_json::from_slice(&text).ok())
+        else {
+            return Ok(None);
+        };
+        let mut files = Vec::new();
+        if launches.is_dir() {
+            launch_files(&launches, &mut files).map_err(problem)?;
+            files.sort();
+        }
+        if files.is_empty() {
+            return Err(none_launched(&summary, args));
+        }
+        if status.success() {
+            return Ok(Some(Ran { files, exit: Exit::Clean }));
+        }
+        console
+            .err(format!("warpgrind: the program ended with {status}; what it launched before is shown\n"));
+        Ok(Some(Ran { files, exit: Exit::Faulted }))
+    }
+}
+
+/// A program that ended.
+pub(super) struct Ran {
+    /// Its launches.
+    pub(super) files: Vec<PathBuf>,
+    /// Whether it ended well.
+    pub(super) exit: Exit,
+}
+
+/// Why there is nothing to show of a program.
+fn none_launched(summary: &Json, args: &ProfileArgs) -> Failure {
+    let count = |name: &str| summary["counts"][name].as_u64().unwrap_or(0);
+    match (count("processes"), count("launches")) {
+        (0, _) => Failure::usage("the program used no CUDA device, so there is nothing to measure")
+            .help("a program that has CUDA's runtime in it uses the device once `libcuda.so.1` is asked for"),
+        (_, 0) => Failure::usage("the program launched no kernel"),
+        (_, launched) => {
+            let launched = plural(launched, "kernel");
+            let message = match &args.kernel {
+                Some(name) => {
+                    format!("the program launched {launched}, none of which was picked by `{name}`")
+                }
+                None => format!("the program launched {launched}, and all were passed over"),
+            };
+            Failure::usage(message).help("--kernel, --launch-skip and --launch-count say which are picked")
+        }
+    }
+}
+
+impl Drop for Saved {
+    fn drop(&mut self) {
+        // What cannot be taken away stays in the folder for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn launch_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            launch_files(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "toml") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
