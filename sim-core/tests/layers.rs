@@ -48,6 +48,7 @@ const CRATES: &[&str] = &[
     "cuda",
     "benches",
     "warpgrind",
+    "python",
     "testkit",
     "cli",
 ];

@@ -42,7 +42,7 @@
 //! * [`mod@array`]: [`Array`]s of numbers, `.npy` files, descriptions of contents, tolerances.
 //! * [`plan`]: what is to run, as launch files say it; read, written, and made from arguments.
 //! * [`run`]: a plan on a [`Backend`](sim_core::Backend): launch by launch ([`run::Placed`]) or as a whole ([`Plan::run`]).
-//! * [`Launch`]: one launch on arrays, without files.
+//! * [`Launch`]: one launch on arrays, without files; [`Session`]: many of them on one device, whose memory stays.
 //! * [`compare`]: two backends, where they differ and whose doing it is; recordings of a device.
 //! * [`litmus`]: kernels as tests of the memory model, and such tests as kernels.
 //!
@@ -63,6 +63,7 @@ pub mod occupancy;
 pub mod plan;
 pub mod profile;
 pub mod run;
+mod session;
 
 pub use array::{Array, ArrayError, Element, Tolerance};
 pub use compare::CompareError;
@@ -72,4 +73,5 @@ pub use launch::{Launch, Options};
 pub use module::{Module, ModuleError};
 pub use plan::{Plan, PlanError};
 pub use run::{Report, RunError};
+pub use session::Session;
 pub use tools::Tool;

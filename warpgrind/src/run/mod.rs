@@ -15,6 +15,7 @@ use crate::plan::Plan;
 pub use error::RunError;
 pub(crate) use outputs::hex;
 pub use outputs::{Contents, During, InputDigest, LaunchEnd, Outputs, outputs};
+pub(crate) use placed::packed;
 pub use placed::{Placed, Resident, is_memory_variable};
 
 /// What a plan gave.

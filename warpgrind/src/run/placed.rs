@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use ptx_frontend::{Module as Checked, StateSpace, Symbol};
+use ptx_frontend::{Function, Module as Checked, StateSpace, Symbol};
 use sim_core::{Backend, DevicePtr, Launch, LaunchReport, ModuleId, RunOptions};
 
 use super::RunError;
 use crate::array::{Array, ArrayError, Comparison, Element, compare, count};
 use crate::module::Module;
 use crate::names::quoted_list;
-use crate::plan::{Arg, BufferPlan, Plan, PlanError, pack, unknown_buffer};
+use crate::plan::{Arg, BufferPlan, LaunchPlan, Plan, PlanError, pack, unknown_buffer};
 
 /// A buffer or variable in device memory.
 pub struct Resident<'a> {
@@ -131,17 +131,7 @@ impl<'a> Placed<'a> {
             .launches
             .iter()
             .zip(kernels)
-            .map(|(launch, kernel)| {
-                Ok(Launch {
-                    kernel: (&*kernel.name).into(),
-                    grid: launch.grid,
-                    cluster: launch.cluster,
-                    block: launch.block,
-                    shared_bytes: launch.shared_bytes,
-                    params: pack(checked, kernel, plan, launch, &addresses)?,
-                    cooperative: launch.cooperative,
-                })
-            })
+            .map(|(launch, kernel)| Ok(packed(checked, kernel, plan, launch, &addresses)?))
             .collect::<Result<Vec<Launch>, RunError>>()?;
         Ok(Self { plan, backend, id, memory, launches })
     }
@@ -180,6 +170,25 @@ impl<'a> Placed<'a> {
         }
         Ok(self.backend.unload(self.id)?)
     }
+}
+
+/// A launch with its arguments in the kernel's parameter buffer.
+pub(crate) fn packed(
+    module: &Checked,
+    kernel: &Function,
+    plan: &Plan,
+    launch: &LaunchPlan,
+    addresses: &HashMap<&str, DevicePtr>,
+) -> Result<Launch, PlanError> {
+    Ok(Launch {
+        kernel: (&*kernel.name).into(),
+        grid: launch.grid,
+        cluster: launch.cluster,
+        block: launch.block,
+        shared_bytes: launch.shared_bytes,
+        params: pack(module, kernel, plan, launch, addresses)?,
+        cooperative: launch.cooperative,
+    })
 }
 
 /// Allocates and fills the buffers and sets the variables.

@@ -1,0 +1,268 @@
+//! A simulated device with a module on it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use ptx_frontend::{Function, Source};
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use reports::readable;
+use sim_core::{Backend, Dim3, Error as DeviceError, LaunchReport};
+use tools::Tool;
+use warpgrind::module::read_source;
+use warpgrind::plan::{Arg, LaunchPlan, Scalar, describe, parameters};
+use warpgrind::{Element, Module, Options, RunError, Session};
+
+use crate::error::{Error, LaunchError, module_error, run_error};
+use crate::report::Report;
+
+/// How often a kernel that runs is left to look for signals.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A device with a module on it: launches, and memory that stays. One thing happens on it at a time.
+#[pyclass(frozen, module = "warpgrind._native")]
+pub(crate) struct Device {
+    session: Session,
+    options: Options,
+    turn: Mutex<()>,
+    /// Who made it: in a child of that process nobody gives back a turn that was taken at its birth.
+    process: u32,
+}
+
+/// An argument: a PTX number as it is written, bits of a type, the bytes of a structure, or an address.
+#[derive(FromPyObject)]
+enum Argument {
+    #[pyo3(transparent)]
+    Typed((String, u64)),
+    #[pyo3(transparent)]
+    Address(u64),
+    #[pyo3(transparent)]
+    Number(String),
+    #[pyo3(transparent)]
+    Bytes(Vec<u8>),
+}
+
+impl Argument {
+    fn arg(self) -> PyResult<Arg> {
+        Ok(match self {
+            Argument::Typed((name, bits)) => {
+                let element = Element::from_name(&name).ok_or_else(|| {
+                    LaunchError::new_err(format!("numbers of type {name} are no arguments"))
+                })?;
+                let text = if element.is_float() { element.hex(bits) } else { element.show(bits) };
+                Arg::Scalar(Scalar { element: Some(element), text })
+            }
+            Argument::Address(address) => Arg::Scalar(address.into()),
+            Argument::Number(text) => Arg::Scalar(Scalar { element: None, text }),
+            Argument::Bytes(bytes) => Arg::Bytes(bytes),
+        })
+    }
+}
+
+fn device_error(error: DeviceError) -> PyErr {
+    run_error(&RunError::from(error))
+}
+
+#[pymethods]
+impl Device {
+    /// Checks, links and loads PTX: texts with the names that stand for them in messages, and files.
+    #[new]
+    #[pyo3(signature = (texts, files, tools, seed, jobs, timeout, max_instructions, contraction, as_optimised, count_memory, source_root))]
+    fn new(
+        py: Python<'_>,
+        texts: Vec<(String, Vec<u8>)>,
+        files: Vec<std::path::PathBuf>,
+        tools: Vec<String>,
+        seed: u64,
+        jobs: usize,
+        timeout: Option<f64>,
+        max_instructions: Option<u64>,
+        contraction: bool,
+        as_optimised: bool,
+        count_memory: bool,
+        source_root: Option<std::path::PathBuf>,
+    ) -> PyResult<Self> {
+        let named = |name: &String| {
+            let known: Vec<&str> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+            Tool::named(name).ok_or_else(|| {
+                Error::new_err(format!("there is no tool `{name}`\nhelp: the tools are {}", known.join(", ")))
+            })
+        };
+        let timeout = timeout
+            .map(|seconds| {
+                Duration::try_from_secs_f64(seconds).map_err(|error| Error::new_err(error.to_string()))
+            })
+            .transpose()?;
+        let options = Options {
+            tools: tools.iter().map(named).collect::<PyResult<_>>()?,
+            jobs,
+            seed,
+            max_instructions,
+            timeout,
+            contraction,
+            as_optimised,
+            count_memory,
+            source_root,
+        };
+        py.detach(|| {
+            let mut sources: Vec<Source> =
+                texts.into_iter().map(|(name, text)| Source::new(name, text)).collect();
+            for file in &files {
+                sources.push(read_source(file).map_err(|error| module_error(&error.into()))?);
+            }
+            let module = Module::link(sources).map_err(|error| module_error(&error))?;
+            let session = Session::new(&module, &options).map_err(|error| run_error(&error))?;
+            Ok(Self { session, options, turn: Mutex::new(()), process: std::process::id() })
+        })
+    }
+
+    /// What may be wrong with the PTX.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        let remarks = self.session.module().warnings().iter();
+        remarks
+            .map(|of| ptx_frontend::render::render(&of.diagnostic, &of.source, &of.elsewhere, false))
+            .collect()
+    }
+
+    /// The kernels: PTX name, readable name, parameters as they are declared.
+    #[getter]
+    fn kernels(&self) -> Vec<(String, String, Vec<String>)> {
+        let module = self.session.module().checked();
+        let of = |kernel: &Function| {
+            let parameters = parameters(module, kernel).into_iter().map(describe).collect();
+            (kernel.name.to_string(), readable(&kernel.name).into_owned(), parameters)
+        };
+        module.kernels().map(|(_, kernel)| of(kernel)).collect()
+    }
+
+    /// The PTX name of the kernel that a name stands for; without one, of the only kernel.
+    #[pyo3(signature = (name=None))]
+    fn kernel(&self, name: Option<&str>) -> PyResult<String> {
+        let kernel = self.session.module().kernel(name);
+        kernel.map(|kernel| kernel.name.to_string()).map_err(|error| run_error(&error.into()))
+    }
+
+    /// Address and bytes of a `.global` or `.const` variable.
+    fn variable(&self, name: &str) -> PyResult<(u64, u64)> {
+        self.session.variable(name).map_err(|error| run_error(&error))
+    }
+
+    /// Allocates memory, which findings call by this name.
+    fn allocate(&self, py: Python<'_>, bytes: u64, name: &str) -> PyResult<u64> {
+        self.alone(py, || self.session.device().alloc(bytes, name).map_err(device_error))
+    }
+
+    /// Gives it back.
+    fn free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
+        self.alone(py, || self.session.device().free(address).map_err(device_error))
+    }
+
+    /// Copies bytes to the device.
+    fn write(&self, py: Python<'_>, address: u64, bytes: PyBuffer<u8>) -> PyResult<()> {
+        let bytes = bytes.to_vec(py)?;
+        self.alone(py, || self.session.device().write(address, &bytes).map_err(device_error))
+    }
+
+    /// Copies bytes from the device, as many as there is room for.
+    fn read(&self, py: Python<'_>, address: u64, into: PyBuffer<u8>) -> PyResult<()> {
+        let mut bytes = vec![0; into.len_bytes()];
+        self.alone(py, || self.session.device().read(address, &mut bytes).map_err(device_error))?;
+        into.copy_from_slice(py, &bytes)
+    }
+
+    /// Runs a kernel to its end, or until a signal's handler raises an exception.
+    fn launch(
+        &self,
+        py: Python<'_>,
+        kernel: String,
+        grid: (u32, u32, u32),
+        block: (u32, u32, u32),
+        shared_bytes: u32,
+        cluster: Option<(u32, u32, u32)>,
+        cooperative: bool,
+        arguments: Vec<Argument>,
+    ) -> PyResult<Report> {
+        let extents = |(x, y, z)| Dim3::new(x, y, z);
+        let args = arguments.into_iter().map(|argument| Ok((argument.arg()?, None)));
+        let plan = LaunchPlan {
+            kernel: Some(kernel),
+            grid: extents(grid),
+            block: extents(block),
+            cluster: cluster.map(extents),
+            shared_bytes,
+            cooperative,
+            args: args.collect::<PyResult<_>>()?,
+            place: None,
+        };
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let mut options = self.options.run_options();
+        options.interrupt = Some(interrupt.clone());
+        let launch = self.session.prepare(&plan).map_err(|error| run_error(&error))?;
+        let run = || self.session.run(&launch, &options);
+        let report = self.alone(py, || watched(run, &interrupt))?;
+        Ok(Report {
+            module: self.session.module().clone(),
+            root: self.options.source_root.clone(),
+            launch,
+            options,
+            report,
+        })
+    }
+}
+
+impl Device {
+    /// Does something when it is its turn, with the interpreter's lock free.
+    fn alone<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
+        py.detach(|| {
+            let _turn = self.turn()?;
+            work()
+        })
+    }
+
+    fn turn(&self) -> PyResult<MutexGuard<'_, ()>> {
+        if self.process == std::process::id() {
+            return Ok(self.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        match self.turn.try_lock() {
+            Ok(turn) => Ok(turn),
+            Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(Error::new_err(
+                "this process was forked while a kernel ran on the module; load the module again in it",
+            )),
+        }
+    }
+}
+
+/// Runs a launch beside this thread, which looks for signals until it ends.
+fn watched(
+    run: impl FnOnce() -> Result<LaunchReport, RunError> + Send,
+    interrupt: &AtomicBool,
+) -> PyResult<LaunchReport> {
+    let (done, result) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // Somebody waits for it, below.
+            let _ = done.send(run());
+        });
+        let mut raised = None;
+        loop {
+            match result.recv_timeout(LOOK) {
+                Ok(report) => {
+                    let report = report.map_err(|error| run_error(&error));
+                    return raised.map_or(report, Err);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::new_err("the simulator failed")),
+                Err(RecvTimeoutError::Timeout) if raised.is_none() => {
+                    if let Err(error) = Python::attach(|py| py.check_signals()) {
+                        interrupt.store(true, Ordering::Relaxed);
+                        raised = Some(error);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    })
+}

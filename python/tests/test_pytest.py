@@ -1,0 +1,105 @@
+"""``pytest --warpgrind`` on tests that call CUDA's driver, as frameworks do."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from warpgrind import Error
+from warpgrind._command import path
+
+#: A little driver client, as ctypes allows it.
+CLIENT = '''
+import ctypes, pytest
+
+PTX = b"""
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry last(.param .u64 p) {
+    .reg .b32 %r; .reg .b64 %rd;
+    ld.param.u64 %rd, [p];
+    mov.u32 %r, %ctaid.x;
+    st.global.u32 [%rd], %r;
+    ret;
+}
+"""
+
+@pytest.fixture(scope="module")
+def cuda():
+    driver = ctypes.CDLL("libcuda.so.1")
+    def call(name, *arguments):
+        status = getattr(driver, name)(*arguments)
+        assert status == 0, f"{name}: {status}"
+    context, module = ctypes.c_void_p(), ctypes.c_void_p()
+    call("cuInit", 0)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+    call("cuCtxSetCurrent", context)
+    call("cuModuleLoadData", ctypes.byref(module), PTX)
+    call.module = module
+    return call
+
+def launch(cuda, blocks):
+    kernel, word = ctypes.c_void_p(), ctypes.c_uint64()
+    cuda("cuModuleGetFunction", ctypes.byref(kernel), cuda.module, b"last")
+    cuda("cuMemAlloc_v2", ctypes.byref(word), 4)
+    parameters = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(word), ctypes.c_void_p))
+    cuda("cuLaunchKernel", kernel, blocks, 1, 1, 1, 1, 1, 0, None, parameters, None)
+
+def test_one_block(cuda):
+    launch(cuda, 1)
+
+def test_blocks_race(cuda):
+    launch(cuda, 8)
+
+def test_again_one_block(cuda):
+    launch(cuda, 1)
+
+@pytest.mark.real_device
+def test_speed():
+    assert False
+'''
+
+
+@pytest.fixture
+def run(tmp_path):
+    try:
+        path()
+    except Error as error:
+        pytest.skip(str(error))
+    (tmp_path / "test_client.py").write_text(textwrap.dedent(CLIENT))
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rA", *arguments, "test_client.py"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+    return run
+
+
+def test_a_finding_fails_its_test(run):
+    done = run("--warpgrind=racecheck")
+    assert "FAILED test_client.py::test_blocks_race" in done.stdout, done.stdout + done.stderr
+    assert "PASSED test_client.py::test_one_block" in done.stdout
+    assert "PASSED test_client.py::test_again_one_block" in done.stdout
+    assert "data-race: " in done.stdout and "in kernel last" in done.stdout
+    assert "1 failed, 2 passed, 1 skipped" in done.stdout
+    assert done.returncode != 0
+
+
+def test_without_the_tool_nothing_is_found(run):
+    done = run("--warpgrind")
+    assert "3 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
+
+
+def test_workers_of_xdist_find_as_much(run):
+    pytest.importorskip("xdist")
+    done = run("--warpgrind=racecheck", "-n", "2")
+    assert "FAILED test_client.py::test_blocks_race" in done.stdout, done.stdout + done.stderr
+    assert "1 failed, 2 passed, 1 skipped" in done.stdout
+
+
+def test_options_of_exec_are_handed_on(run):
+    done = run("--warpgrind=racecheck", "--warpgrind-args=--no-such-option")
+    assert "--no-such-option" in done.stderr and done.returncode != 0

@@ -1,0 +1,134 @@
+"""``pytest --warpgrind[=TOOL,…]``: the CUDA that tests call runs on simulated devices, and findings fail the tests.
+
+The test process is started again under ``warpgrind exec``; with xdist its workers inherit that. After each test the
+kernels that it left running are waited for, and what was found since the last look fails it, with the report in its output.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+#: Set by ``warpgrind exec``: the folder in which processes note their launches.
+SESSION = "WARPGRIND_SESSION"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("warpgrind")
+    group.addoption(
+        "--warpgrind",
+        nargs="?",
+        const="",
+        default=None,
+        metavar="TOOL,…",
+        help="run CUDA on simulated devices; with tools: racecheck, initcheck, synccheck",
+    )
+    group.addoption(
+        "--warpgrind-args", default="", metavar="ARGS", help="further options of `warpgrind exec`, in one string"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(args: list[str]) -> None:
+    args[:] = without_value(args)
+
+
+def without_value(args: Sequence[str]) -> list[str]:
+    """``--warpgrind tests`` is an option and a folder, which argparse would take for the option's value."""
+    return ["--warpgrind=" if argument == "--warpgrind" else argument for argument in args]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "real_device: needs a real CUDA device; skipped with --warpgrind")
+    if config.getoption("--warpgrind") is None:
+        return
+    config.pluginmanager.register(Findings(), "warpgrind-findings")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Starts the process again where CUDA's libraries are ours."""
+    if config.getoption("--warpgrind") is None or os.environ.get(SESSION) or config.option.help:
+        return
+    from ._command import path
+
+    program = path()
+    tools = [tool for tool in config.getoption("--warpgrind").split(",") if tool]
+    command = [program, "exec", "--json", os.devnull]
+    for tool in tools:
+        command += ["--tool", tool]
+    command += config.getoption("--warpgrind-args").split()
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.stop_global_capturing()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(program, [*command, "--", sys.executable, "-m", "pytest", *without_value(config.invocation_params.args)])
+
+
+class Findings:
+    """Looks after each test at what its kernels did."""
+
+    def __init__(self) -> None:
+        folder = os.environ.get(SESSION, "")
+        self._notes = os.path.join(folder, f"{os.getpid()}.jsonl")
+        self._read = 0
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if item.get_closest_marker("real_device"):
+            pytest.skip("needs a real CUDA device")
+
+    @pytest.hookimpl(hookwrapper=True, trylast=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+        outcome = yield
+        report = outcome.get_result()
+        found = self._since()
+        if not found:
+            return
+        texts = [text(finding) for finding in found]
+        report.sections.append(("Warpgrind", "\n".join(texts)))
+        if report.outcome == "passed":
+            count = f"{len(found)} finding" + ("s" if len(found) > 1 else "")
+            report.outcome = "failed"
+            report.longrepr = f"warpgrind: {count} in the kernels of this test\n\n" + "\n".join(texts)
+
+    def _since(self) -> list[dict]:
+        """What was found since the last look, once all kernels have ended."""
+        wait()
+        if not os.path.exists(self._notes):
+            return []
+        with open(self._notes, "rb") as notes:
+            notes.seek(self._read)
+            lines = notes.readlines()
+        # The last line may not be whole yet.
+        lines = [line for line in lines if line.endswith(b"\n")]
+        self._read += sum(map(len, lines))
+        return [finding for line in lines for finding in json.loads(line).get("findings", ())]
+
+
+def wait() -> None:
+    """Waits for the kernels of this process."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return
+    # Errors of kernels are the test's to see.
+    driver.cuCtxSynchronize()
+
+
+def text(finding: dict) -> str:
+    """A finding as a few lines."""
+    lines = [f"{finding['kind']}: {finding['message']}", f"  in kernel {finding['kernel']}"]
+    for place in (finding.get("place"), finding.get("other_place")):
+        if place:
+            cuda = [f"{at['file']}:{at['line']}" for at in place.get("cuda") or ()]
+            ptx = place["ptx"]
+            lines.append("  at " + ", ".join([*cuda, f"{ptx['file']}:{ptx['line']}"]))
+    lines += [f"  note: {note}" for note in finding.get("notes", ())]
+    lines += [f"  help: {advice}" for advice in finding.get("help", ())]
+    return "\n".join(lines)
