@@ -39,6 +39,7 @@ from .module import Kernel, Module, load
 from .memory import DeviceArray
 from .nvrtc import CompileError, compile
 from .report import Finding, FindingError, Place, Report
+from .sweep import Found, Result, Sweep, Work, launches, litmus, seeds, sweep
 
 __all__ = [
     "CompileError",
@@ -46,13 +47,21 @@ __all__ = [
     "Error",
     "Finding",
     "FindingError",
+    "Found",
     "Kernel",
     "LaunchError",
     "Module",
     "Place",
     "PtxError",
     "Report",
+    "Result",
+    "Sweep",
+    "Work",
     "__version__",
     "compile",
+    "launches",
+    "litmus",
     "load",
+    "seeds",
+    "sweep",
 ]
