@@ -15,6 +15,10 @@ fn main() {
             "--model" => options.model = value().parse().unwrap_or_else(|e: String| fail(&e)),
             "--property" => options.property = value().parse().unwrap_or_else(|e: String| fail(&e)),
             "--bound" => options.bound = value().parse().ok(),
+            "--seconds" => {
+                options.limits.time = value().parse().ok().map(std::time::Duration::from_secs);
+                options.limits.outcomes = usize::MAX;
+            }
             "--explain" => options.explain = true,
             "--outcomes" => options.outcomes = true,
             "--count" => {

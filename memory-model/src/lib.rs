@@ -39,8 +39,10 @@
 //! engine and enumerator agree on each. `WARPGRIND_FUZZ=n cargo test --release --test differential` multiplies
 //! their number; a run with `n = 10` compared 71,000 programs under the four models, 46,700 of them for all
 //! outcomes, the others for races, endless and divergent executions, and found no disagreement.
-//! Programs of up to twelve memory operations whose values feed values (`tests/values.rs`) are all decided, and
-//! those that only take turns have the outcomes of their interleavings.
+//! Programs of up to twelve memory operations whose values feed values (`tests/values.rs`) are all decided: of
+//! 60,000, half within a millisecond, 99 % within 50, the slowest in 0.7 seconds. Those that only take turns have
+//! the outcomes of their interleavings. Lists of outcomes take 1 to 6 milliseconds an outcome where there are
+//! thousands.
 //! `tests/hostile.rs` damages tests: 97,000 of them, no panic, nothing that outlasts its time limit.
 //!
 //! # What can be asked
