@@ -367,9 +367,9 @@ pub(crate) struct LitmusArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// The memory model: isa (the newest text), cat-7.5 and cat-6.0 (the published models), sc
-    #[arg(short, long, value_parser = names(ModelName::ALL.map(ModelName::as_str), str::parse::<ModelName>), default_value = "isa", hide_possible_values = true, value_name = "MODEL")]
-    pub(crate) model: ModelName,
+    /// The memory model: isa (the newest text), cat-7.5 and cat-6.0 (the published models), sc, or a file FILE.cat
+    #[arg(short, long, value_parser = str::parse::<ModelChoice>, default_value = "isa", value_name = "MODEL")]
+    pub(crate) model: ModelChoice,
     /// What is asked: assertion, termination, races, barrier-divergence
     #[arg(short, long, value_parser = names(Property::ALL.map(Property::as_str), str::parse::<Property>), default_value = "assertion", hide_possible_values = true, value_name = "PROPERTY")]
     pub(crate) property: Property,
@@ -415,6 +415,37 @@ pub(crate) struct LitmusArgs {
     pub(crate) seed: u64,
 }
 
+/// A memory model: built in, or in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ModelChoice {
+    /// By name.
+    BuiltIn(ModelName),
+    /// A file in the cat language.
+    File(PathBuf),
+}
+
+impl std::str::FromStr for ModelChoice {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        if std::path::Path::new(s).extension().is_some_and(|extension| extension == "cat") {
+            return Ok(Self::File(PathBuf::from(s)));
+        }
+        let wrong =
+            |_| format!("unknown model `{s}`; one of isa, cat-7.5, cat-6.0, sc, or a file that ends in .cat");
+        s.parse().map(Self::BuiltIn).map_err(wrong)
+    }
+}
+
+impl std::fmt::Display for ModelChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::BuiltIn(name) => name.fmt(f),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
 /// A parser of one of these names.
 fn names<T: Clone + Send + Sync + 'static, const N: usize>(
     names: [&'static str; N],
@@ -434,6 +465,7 @@ The verdict says what the model allows; whether the assertion as written is true
 Examples:
   warpgrind litmus MP.litmus --explain
   warpgrind litmus tests/ --model cat-7.5 --format json
+  warpgrind litmus tests/ --model mine.cat
   warpgrind litmus lock.litmus --property termination --bound 3
   warpgrind litmus tests/ --simulate 10000 --weak --seed 7
   warpgrind litmus tests/ --device 1000000

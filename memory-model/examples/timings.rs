@@ -1,8 +1,12 @@
 //! Checks litmus files and prints one line each: file, verdict, seconds, work.
 //!
-//! `cargo run --release --example timings -- [--model M] [--property P] [--bound N] [--explain] [--outcomes] FILE…`
+//! `cargo run --release --example timings -- [--model M] [--property P] [--bound N] [--seconds N]
+//! [--explain] [--outcomes] FILE…`
 
+use memory_model::cat::{self, CatModel};
 use memory_model::{Options, check, parse, parse_nvlitmus};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 fn main() {
@@ -12,7 +16,10 @@ fn main() {
     while let Some(arg) = args.next() {
         let mut value = || args.next().unwrap_or_default();
         match arg.as_str() {
-            "--model" => options.model = value().parse().unwrap_or_else(|e: String| fail(&e)),
+            "--model" => match value() {
+                file if file.ends_with(".cat") => options.file = Some(model(&file)),
+                name => options.model = name.parse().unwrap_or_else(|e: String| fail(&e)),
+            },
             "--property" => options.property = value().parse().unwrap_or_else(|e: String| fail(&e)),
             "--bound" => options.bound = value().parse().ok(),
             "--seconds" => {
@@ -74,6 +81,17 @@ fn main() {
         }
     }
     eprintln!("{} tests in {total:.4} s, slowest {:.4} s {}", files.len(), slowest.0, slowest.1);
+}
+
+/// The model of a file; what it includes lies beside it.
+fn model(file: &str) -> Arc<CatModel> {
+    let read = |name: &str, from: &str| {
+        let path = Path::new(from).parent().unwrap_or(Path::new("")).join(name);
+        let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+        Ok((path.display().to_string(), text))
+    };
+    let text = std::fs::read_to_string(file).unwrap_or_else(|e| fail(&format!("{file}: {e}")));
+    Arc::new(cat::load(file, &text, &read).unwrap_or_else(|e| fail(&e.to_string())))
 }
 
 fn fail<T>(message: &str) -> T {

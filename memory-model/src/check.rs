@@ -1,13 +1,15 @@
 //! The front door: one test, one property, one verdict.
 
+use crate::cat::CatModel;
 use crate::explain::{Cut, Shown};
 use crate::explore::Search;
 use crate::explore::engine::{Effort, Engine, Found, Witness};
 use crate::explore::lasso::fair_cycle;
-use crate::model::{Model, ModelName};
+use crate::model::{Axiom, Model, ModelName, Races};
 use crate::program::{Litmus, Quantifier};
 use crate::skeleton::{Leaf, Skeleton, TooLarge, Unrolling};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What is asked about a test.
@@ -74,10 +76,12 @@ impl Default for Limits {
 }
 
 /// How a test is to be checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// Under which model.
     pub model: ModelName,
+    /// A model from a file, instead.
+    pub file: Option<Arc<CatModel>>,
     /// What is asked.
     pub property: Property,
     /// How often a loop body may be entered. `None` tries 1, 2, 4 and 8 until the verdict no longer depends
@@ -196,7 +200,8 @@ pub fn check(litmus: &Litmus, options: &Options) -> Verdict {
     let mut last: Option<Verdict> = None;
     for bound in bounds {
         let first = last.is_none();
-        let checker = Checker { litmus, options, model: options.model.model(), bound, first, deadline };
+        let model = options.file.as_ref().map_or_else(|| options.model.model(), |file| file.model().clone());
+        let checker = Checker { litmus, options, model, bound, first, deadline };
         let (verdict, retry) = checker.run();
         if !retry {
             return verdict;
@@ -465,7 +470,39 @@ impl Checker<'_> {
         Ok(witness.is_some())
     }
 
+    /// Looks for an execution that raises a flag of the model.
+    fn flags(&self, skeleton: &Skeleton, flags: &[Axiom], verdict: &mut Verdict) -> Result<bool, Stop> {
+        verdict.holds = Some(true);
+        verdict.verdict = "race-free";
+        for flag in flags {
+            let mut model = self.model.clone();
+            model.axioms.push(flag.clone());
+            let mut engine = Engine::new(self.litmus, skeleton, &model, Search::Complete, self.deadline)?;
+            let witness = self.found(engine.find())?;
+            verdict.effort = engine.effort();
+            if let Some(witness) = witness {
+                verdict.holds = Some(false);
+                verdict.verdict = "racy";
+                verdict.reason = Some(format!("an execution raises the flag `{}`", flag.name));
+                if self.options.explain {
+                    self.explain(&engine, Some(&witness), verdict);
+                }
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn races(&self, skeleton: &Skeleton, verdict: &mut Verdict) -> Result<bool, Stop> {
+        match &self.model.races {
+            Races::Unordered => {}
+            Races::Flags(flags) => return self.flags(skeleton, flags, verdict),
+            Races::Undefined(why) => {
+                verdict.verdict = "unknown";
+                verdict.reason = Some(why.clone());
+                return Ok(true);
+            }
+        }
         let mut engine = self.engine(skeleton, Search::Race)?;
         let witness = self.found(engine.find())?;
         verdict.holds = Some(witness.is_none());

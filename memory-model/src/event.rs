@@ -142,8 +142,13 @@ impl Execution {
 
     /// Whether two events are in one CTA.
     pub fn same_cta(&self, a: usize, b: usize) -> bool {
+        self.within(Scope::Cta, a, b)
+    }
+
+    /// Whether the threads of two events have a scope of that width in common.
+    pub fn within(&self, scope: Scope, a: usize, b: usize) -> bool {
         match (self.events[a].thread, self.events[b].thread) {
-            (Some(ta), Some(tb)) => self.common_scope[ta][tb] == Scope::Cta,
+            (Some(ta), Some(tb)) => self.common_scope[ta][tb] <= scope,
             _ => false,
         }
     }

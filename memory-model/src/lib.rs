@@ -27,6 +27,7 @@
 //! * [`event`] and [`relation`] are executions as the manual speaks of them: events, and relations on them.
 //! * [`model`] holds the models. Each relation and axiom is one definition beside its section number, in a
 //!   small language of relations ([`model::algebra`]).
+//! * [`cat`] reads models from files, in the language of herd7 and Dartagnan.
 //! * [`explore`] searches: a SAT solver proposes executions, the model judges them, and the derivation of each
 //!   violation becomes a clause ([`explore::engine`]). A slow enumerator ([`explore::oracle`]) is the yardstick
 //!   in the tests. Loops that write and come back to where they were are found by [`explore::lasso`].
@@ -58,6 +59,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assembly;
+pub mod cat;
 mod check;
 pub mod emit;
 pub mod event;

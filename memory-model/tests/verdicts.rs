@@ -91,7 +91,7 @@ fn shapes_are_explained() {
                 well_drawn(&cut.dot(&file));
                 let closed = cut.cycle.first().map(|s| s.from) == cut.cycle.last().map(|s| s.to);
                 let consecutive = cut.cycle.windows(2).all(|w| w[0].to == w[1].from);
-                let path = matches!(cut.axiom, "Atomicity" | "Final value");
+                let path = matches!(cut.axiom.as_str(), "Atomicity" | "Final value");
                 assert!(consecutive && (closed || path), "{file}: {}", cut.text());
             }
         }
@@ -158,7 +158,7 @@ fn locks_end_and_broken_ones_do_not() {
     let never_unlocked =
         read("large", "cas-lock-3.litmus").replace("st.release.gpu m, 0", "st.release.gpu y, 0");
     for model in [ModelName::Isa, ModelName::Cat75] {
-        let verdict = verdict_of(&never_unlocked, &Options { model, ..termination });
+        let verdict = verdict_of(&never_unlocked, &Options { model, ..termination.clone() });
         assert_eq!(verdict.holds, Some(false), "{model}");
     }
     let never_unlocked =

@@ -27,7 +27,7 @@ pub(super) struct LitmusReport {
 pub(super) struct TestJson {
     file: String,
     name: Option<String>,
-    model: &'static str,
+    model: String,
     property: &'static str,
     /// The assertion in the notation of litmus files.
     assertion: Option<String>,
@@ -61,7 +61,7 @@ impl TestJson {
         let blank = || Self {
             file: file.name.clone(),
             name: None,
-            model: args.model.as_str(),
+            model: args.model.to_string(),
             property: args.property.as_str(),
             assertion: None,
             holds: None,
@@ -261,8 +261,8 @@ impl From<&Shown> for ExecutionJson {
 
 #[derive(Serialize, Debug)]
 struct CutJson {
-    axiom: &'static str,
-    section: &'static str,
+    axiom: String,
+    section: String,
     events: Vec<EventJson>,
     /// Reads with the writes they read from.
     reads_from: Vec<(usize, usize)>,
@@ -291,8 +291,8 @@ impl From<&Step> for StepJson {
 impl From<&Cut> for CutJson {
     fn from(cut: &Cut) -> Self {
         Self {
-            axiom: cut.axiom,
-            section: cut.section,
+            axiom: cut.axiom.clone(),
+            section: cut.section.clone(),
             events: cut.events.iter().map(EventJson::from).collect(),
             reads_from: cut.reads_from.clone(),
             cycle: cut.cycle.iter().map(StepJson::from).collect(),

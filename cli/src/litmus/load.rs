@@ -119,7 +119,7 @@ fn load_kernel(source: Source) -> Loaded {
 }
 
 /// A mistake in a litmus test as the front end words its own.
-fn diagnostic(wrong: text::Diagnostic) -> Diagnostic {
+pub(super) fn diagnostic(wrong: text::Diagnostic) -> Diagnostic {
     let span = Span::new(wrong.span.start, wrong.span.end);
     let out = Diagnostic::error(Code(wrong.code.as_str()), span, wrong.message);
     match wrong.help {

@@ -1,10 +1,11 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
-//! [`mod@load`] finds and reads tests, [`show`] and [`document`] present verdicts; deciding is the crate
+//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts; deciding is the crate
 //! `memory-model`'s, making tests of kernels and running tests as kernels `warpgrind`'s.
 
 mod document;
 mod load;
+mod model;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -117,8 +118,13 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
     let pool =
         pool.map_err(|error| Failure::usage(format!("cannot start {} threads: {error}", global.jobs)))?;
     let files = load::find(&args.files);
+    let (model, file) = match model::choose(&args.model, console)? {
+        Ok(chosen) => chosen,
+        Err(exit) => return Ok(exit),
+    };
     let options = Options {
-        model: args.model,
+        model,
+        file,
         property: args.property,
         bound: args.bound,
         outcomes: args.outcomes,
@@ -141,11 +147,12 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| -> Result<(), Failure> {
         let (files, device) = (&files, device.as_ref());
+        let options = &options;
         scope.spawn(move || {
             pool.install(|| {
                 files.par_iter().enumerate().with_max_len(1).for_each_with(sender, |sender, (at, file)| {
                     // A receiver that is gone has failed and said why.
-                    let _ = sender.send((at, check_file(file, &options, args, device)));
+                    let _ = sender.send((at, check_file(file, options, args, device)));
                 });
             });
         });

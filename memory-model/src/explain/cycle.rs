@@ -30,9 +30,9 @@ pub struct Cut {
     /// Writes whose values observed locations hold in the end, by index.
     pub finals: Vec<usize>,
     /// The axiom's name.
-    pub axiom: &'static str,
+    pub axiom: String,
     /// The section of the manual that states it.
-    pub section: &'static str,
+    pub section: String,
     /// The cycle, or the path that must not be.
     pub cycle: Vec<Step>,
 }
@@ -46,7 +46,7 @@ impl Cut {
         let violation = rejected
             .violations
             .iter()
-            .find(|v| axiom_of(v.axiom).is_some_and(|a| own(a.name)))
+            .find(|v| axiom_of(v.axiom).is_some_and(|a| own(&a.name)))
             .or_else(|| rejected.violations.first())?;
         let axiom = axiom_of(violation.axiom)?;
         let mut reads_from: Vec<(usize, usize)> =
@@ -56,9 +56,9 @@ impl Cut {
             events: shown_events(litmus, &rejected.execution),
             reads_from,
             finals: rejected.execution.finals.clone(),
-            axiom: axiom.name,
-            section: axiom.section,
-            cycle: steps(&violation.derivation),
+            axiom: axiom.name.to_string(),
+            section: axiom.section.to_string(),
+            cycle: steps(compiled, &violation.derivation),
         })
     }
 
@@ -123,7 +123,8 @@ impl Cut {
 }
 
 /// A derivation as consecutive edges; identities give none.
-fn steps(d: &Derivation) -> Vec<Step> {
+fn steps(compiled: &Compiled, d: &Derivation) -> Vec<Step> {
+    let plain = |d| plain(compiled, d);
     let unit = |relation: &str, because: Vec<Step>| {
         let trivial = because.len() == 1 && because[0].relation == relation && because[0].because.is_empty();
         vec![Step {
@@ -133,7 +134,7 @@ fn steps(d: &Derivation) -> Vec<Step> {
             because: if trivial { Vec::new() } else { because },
         }]
     };
-    match d.name.map(|n| n.0) {
+    match d.name.and_then(|id| compiled.name(id)).map(|n| n.0) {
         Some("fr") => unit("fr", plain(d)),
         Some("coherence") => {
             let inner = plain(d);
@@ -148,7 +149,8 @@ fn steps(d: &Derivation) -> Vec<Step> {
     }
 }
 
-fn plain(d: &Derivation) -> Vec<Step> {
+fn plain(compiled: &Compiled, d: &Derivation) -> Vec<Step> {
+    let steps = |d| steps(compiled, d);
     let edge = |relation: &str, from: usize, to: usize| Step {
         from,
         relation: relation.to_owned(),
@@ -174,6 +176,8 @@ fn plain(d: &Derivation) -> Vec<Step> {
             }
             all.into_iter().max_by_key(Vec::len).unwrap_or_default()
         }
+        // What is not there has no edge.
+        Why::Missing(_) | Why::Absent(_) => Vec::new(),
         Why::Reverse(inner) => match &inner.why {
             Why::Base(BaseRel::Rf) => vec![edge("rf", inner.from, inner.to)],
             _ => steps(inner),

@@ -27,6 +27,8 @@ pub(super) struct Universe {
     pub(super) writes: Vec<Edge>,
     /// Pairs of `fence.sc` that an execution orders, `a < b`.
     pub(super) fences: Vec<Edge>,
+    /// Pairs of writes that an execution may order, `a < b`.
+    pub(super) optional: Vec<Edge>,
     /// Pairs that race unless causality orders them, `a < b`.
     pub(super) conflicts: Vec<Edge>,
 }
@@ -44,8 +46,11 @@ impl Universe {
     fn with_words<const W: usize>(skeleton: &Skeleton, model: &Model) -> Self {
         let nothing = Model { axioms: Vec::new(), ..model.clone() };
         let conflicts = super::search::conflicts(model);
-        let (compiled, ids) =
-            Compiled::new(&nothing, &[], &[&model.ordered_writes, &model.ordered_fences, &conflicts]);
+        let (compiled, ids) = Compiled::new(
+            &nothing,
+            &[],
+            &[&model.ordered_writes, &model.ordered_fences, &conflicts, &model.optional_order],
+        );
         let execution = Execution {
             events: skeleton.events.iter().map(|t| t.event.clone()).collect(),
             common_scope: skeleton.common_scope.clone(),
@@ -56,7 +61,12 @@ impl Universe {
         let pairs = |id: usize| -> Vec<Edge> {
             evaluation.relation(id).pairs().filter(|&(a, b)| a < b && skeleton.compatible(a, b)).collect()
         };
-        Self { writes: pairs(ids[0]), fences: pairs(ids[1]), conflicts: pairs(ids[2]) }
+        Self {
+            writes: pairs(ids[0]),
+            fences: pairs(ids[1]),
+            conflicts: pairs(ids[2]),
+            optional: pairs(ids[3]),
+        }
     }
 }
 
@@ -74,6 +84,8 @@ pub(super) struct Encoding<'a> {
     pub(super) sources: FxHashMap<usize, Vec<(usize, Lit)>>,
     /// By pair of writes `a < b`: `a` comes first.
     pub(super) co: FxHashMap<Edge, Lit>,
+    /// By pair of writes that need not be ordered, in both directions: the first comes first.
+    pub(super) partial_co: FxHashMap<Edge, Lit>,
     /// By pair of fences `a < b`: `a` comes first.
     pub(super) sc: FxHashMap<Edge, Lit>,
     /// Barrier synchronisation edges.
@@ -115,6 +127,7 @@ impl<'a> Encoding<'a> {
             values: Vec::new(),
             sources: FxHashMap::default(),
             co: FxHashMap::default(),
+            partial_co: FxHashMap::default(),
             sc: FxHashMap::default(),
             bar: FxHashMap::default(),
             bar_order: FxHashMap::default(),
@@ -128,7 +141,8 @@ impl<'a> Encoding<'a> {
             compares: FxHashMap::default(),
         };
         let sources = encoding.possible_sources();
-        let chains = chains(skeleton, universe);
+        // What follows from axioms that every model of the manual has need not follow from a file's.
+        let chains = if model.atomic { chains(skeleton, universe) } else { Vec::new() };
         encoding.symbolic_values(&sources, &chains);
         encoding.paths();
         encoding.droppable();
@@ -136,7 +150,9 @@ impl<'a> Encoding<'a> {
         encoding.operations();
         encoding.orders(universe);
         encoding.transitive_order(universe);
-        encoding.atomicity();
+        if model.atomic {
+            encoding.atomicity();
+        }
         for group in barrier_groups(skeleton, model.barriers) {
             encoding.list_barrier_values(&group)?;
             encoding.barrier(&group);
@@ -379,6 +395,17 @@ impl<'a> Encoding<'a> {
         for &pair in &universe.writes {
             let literal = self.sat.fresh();
             self.co.insert(pair, literal);
+        }
+        for &(a, b) in &universe.optional {
+            let (forth, back) = (self.sat.fresh(), self.sat.fresh());
+            self.sat.clause(&[!forth, !back]);
+            for event in [a, b] {
+                let happens = self.happens(event);
+                self.sat.clause(&[!forth, happens]);
+                self.sat.clause(&[!back, happens]);
+            }
+            self.partial_co.insert((a, b), forth);
+            self.partial_co.insert((b, a), back);
         }
         for &pair in &universe.fences {
             let literal = self.sat.fresh();

@@ -215,6 +215,7 @@ impl<'a> Engine<'a> {
             let present = order.iter().filter(|((a, b), _)| assembly.has(*a) && assembly.has(*b));
             literals.extend(present.map(|(_, l)| *l));
         }
+        literals.extend(encoding.partial_co.values());
         literals.extend(encoding.bar.values().chain(encoding.bar_order.values()));
         literals.extend(encoding.outputs.iter().flat_map(|o| o.literals()));
         literals.sort_unstable();
@@ -323,6 +324,10 @@ impl<'a> Engine<'a> {
             edges
         };
         x.co = oriented(&encoding.co);
+        x.co.extend(
+            encoding.partial_co.iter().filter(|(_, l)| sat.is_true(**l)).filter_map(|(&p, _)| present(p)),
+        );
+        x.co.sort_unstable();
         x.sc = oriented(&encoding.sc);
         let chosen = |edges: &FxHashMap<Edge, Lit>| -> Vec<Edge> {
             let mut edges: Vec<Edge> = edges
@@ -381,7 +386,7 @@ impl<'a> Engine<'a> {
 
     /// The clause that excludes every execution with the choices behind a derivation.
     fn lemma(&self, assembly: &Assembly, derivation: &Derivation) -> Vec<Lit> {
-        let mut reason = Reason { chosen: Vec::new(), implied: Vec::new(), needed: Vec::new() };
+        let mut reason = Reason::default();
         self.collect(assembly, derivation, &mut reason);
         let encoding = &self.encoding;
         let skeleton = encoding.skeleton;
@@ -407,6 +412,9 @@ impl<'a> Engine<'a> {
         literals.extend(
             reason.needed.iter().filter_map(|&(_, l)| encoding.dropped.get(&assembly.universe[l]).copied()),
         );
+        if reason.all_paths {
+            literals.extend(assembly.leaves.iter().enumerate().map(|(t, &leaf)| encoding.reach[t][leaf]));
+        }
         literals.retain(|&l| l != encoding.sat.yes());
         literals.sort_unstable();
         literals.dedup();
@@ -429,9 +437,33 @@ impl<'a> Engine<'a> {
                 let literal = encoding.sources.get(&v).and_then(|s| s.iter().find(|(w, _)| *w == u));
                 choose(literal.map(|s| s.1), &[from, to]);
             }
-            Why::Base(BaseRel::Co) => {
-                choose(Encoding::before(&encoding.co, u, v), &[]);
-                reason.needed.extend([(None, from), (None, to)]);
+            Why::Base(BaseRel::Co) => match encoding.partial_co.get(&(u, v)) {
+                Some(&literal) => choose(Some(literal), &[from, to]),
+                None => {
+                    choose(Encoding::before(&encoding.co, u, v), &[]);
+                    reason.needed.extend([(None, from), (None, to)]);
+                }
+            },
+            Why::Missing(base) => {
+                let chosen = match base {
+                    BaseRel::Rf => {
+                        encoding.sources.get(&v).and_then(|s| s.iter().find(|(w, _)| *w == u)).map(|s| s.1)
+                    }
+                    BaseRel::Co => {
+                        let partial = encoding.partial_co.get(&(u, v)).copied();
+                        partial.or_else(|| Encoding::before(&encoding.co, u, v))
+                    }
+                    BaseRel::Sc => Encoding::before(&encoding.sc, u, v),
+                    BaseRel::Bar => encoding.bar.get(&(u, v)).copied(),
+                    BaseRel::BarOrder => encoding.bar_order.get(&(u, v)).copied(),
+                    // What the search does not choose follows from the two events.
+                    _ => None,
+                };
+                choose(chosen.map(|l| !l), &[]);
+            }
+            Why::Absent(parts) => {
+                reason.all_paths = true;
+                parts.iter().for_each(|p| self.collect(assembly, p, reason));
             }
             Why::Base(BaseRel::Sc) => {
                 choose(Encoding::before(&encoding.sc, u, v), &[]);
@@ -481,6 +513,7 @@ impl<'a> Engine<'a> {
 }
 
 /// The choices behind a derivation.
+#[derive(Default)]
 struct Reason {
     /// Literals of chosen edges.
     chosen: Vec<Lit>,
@@ -488,4 +521,6 @@ struct Reason {
     implied: Vec<usize>,
     /// Events that must happen besides, or the leaf in which a thread must end.
     needed: Vec<(Option<(usize, usize)>, usize)>,
+    /// The paths of all threads are a reason: there are no other events.
+    all_paths: bool,
 }

@@ -22,7 +22,7 @@ pub fn outcomes(litmus: &Litmus, model: &Model, unrolling: Unrolling, search: Se
     let (compiled, ids) = Compiled::new(
         model,
         &search_axioms(model),
-        &[&model.ordered_writes, &model.ordered_fences, &model.co, &conflicts(model)],
+        &[&model.ordered_writes, &model.ordered_fences, &model.co, &conflicts(model), &model.optional_order],
     );
     let mut oracle = Oracle {
         litmus,
@@ -385,12 +385,16 @@ impl Oracle<'_> {
         let unordered = |id: usize| -> Vec<Edge> {
             self.evaluation.relation(self.ids[id]).pairs().filter(|(a, b)| a < b).collect()
         };
-        let (writes, fences) = (unordered(0), unordered(1));
-        let orientations = vec![vec![0, 1]; writes.len() + fences.len()];
+        let (writes, fences, optional) = (unordered(0), unordered(1), unordered(4));
+        let mut orientations = vec![vec![0, 1]; writes.len() + fences.len()];
+        orientations.extend(vec![vec![0, 1, 2]; optional.len()]);
         let flip = |&(a, b): &Edge, o: usize| if o == 0 { (a, b) } else { (b, a) };
         product(&orientations, &mut |chosen| {
-            let (for_writes, for_fences) = chosen.split_at(writes.len());
+            let (for_writes, rest) = chosen.split_at(writes.len());
+            let (for_fences, for_optional) = rest.split_at(fences.len());
             assembly.execution.co = writes.iter().zip(for_writes).map(|(e, &o)| flip(e, o)).collect();
+            let some = optional.iter().zip(for_optional).filter(|(_, o)| **o < 2);
+            assembly.execution.co.extend(some.map(|(e, &o)| flip(e, o)));
             assembly.execution.sc = fences.iter().zip(for_fences).map(|(e, &o)| flip(e, o)).collect();
             self.evaluation.load(&self.compiled, &assembly.execution, false);
             if self.evaluation.consistent(&self.compiled) {

@@ -57,11 +57,17 @@ pub enum Code {
     Limit,
     /// A kernel that is no litmus test.
     Kernel,
+    /// A character or a word that has no place in a model's file.
+    ModelSyntax,
+    /// A name that neither a model's file nor the language defines.
+    ModelName,
+    /// A model that means nothing: a set in the place of a relation, a recursion without end, a contradiction.
+    ModelMeaning,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Code; 9] = [
+    pub const ALL: [Code; 12] = [
         Code::Syntax,
         Code::Header,
         Code::Undeclared,
@@ -71,6 +77,9 @@ impl Code {
         Code::Range,
         Code::Limit,
         Code::Kernel,
+        Code::ModelSyntax,
+        Code::ModelName,
+        Code::ModelMeaning,
     ];
 
     /// What it means and what to do about it, in a few sentences.
@@ -106,6 +115,28 @@ impl Code {
                  has an instruction that litmus tests have no counterpart for. Loads, stores, atomics, \
                  fences, barriers, integer arithmetic, comparisons and branches have one."
             }
+            Code::ModelSyntax => {
+                "A character or a word of a model's file has no place where it stands. A model is definitions \
+                 (`let r = po | rf`, `let rec`, functions), `include \"file\"`, and checks: `acyclic`, \
+                 `irreflexive` or `empty`, an expression, and a name behind `as`. Operators are `| ; \\ & *`, \
+                 `~`, and behind an operand `* + ? ^-1`."
+            }
+            Code::ModelName => {
+                "A model uses a name that it does not define. Every model has the sets _ M R W IW F B RMW, \
+                 WEAK RLX ACQ REL ACQ_REL SC (orders of accesses and fences), CTA CLUSTER GPU SYS (scopes), GEN \
+                 TEX SUR CON ASYNC TMAP (proxies), ALIAS PROXY (fences between proxies), RED (reads of \
+                 reductions), BAR-WAIT, BAR-ARRIVE; and the relations 0 id po po-loc int ext loc vloc overlap rf \
+                 rfe rfi co coe coi fr fre fri rmw addr data ctrl, sr (scopes that include each other), scta \
+                 cluster gpu (same block, cluster, device), same-proxy, sync_fence (order of fence.sc), syncbar \
+                 (barriers with quorums), bar-phase (barriers with phases), si (same instruction), membar.cta \
+                 membar.gl membar.sys, and the function fencerel."
+            }
+            Code::ModelMeaning => {
+                "A model cannot be understood: a set stands where a relation is wanted or the other way round, a \
+                 relation is defined by what it does not contain, a function or a file uses itself, an included \
+                 file cannot be read, the model is too large, or no execution at all satisfies it. A recursive \
+                 definition means the least relations that satisfy it, so it must not take itself away."
+            }
         }
     }
 
@@ -121,6 +152,9 @@ impl Code {
             Code::Range => "L007",
             Code::Limit => "L008",
             Code::Kernel => "L009",
+            Code::ModelSyntax => "L010",
+            Code::ModelName => "L011",
+            Code::ModelMeaning => "L012",
         }
     }
 }

@@ -13,11 +13,16 @@
 //!
 //! `|` is union, `&` intersection, `>>` composition, `!` the inverse; [`Rel::plus`], [`Rel::star`] and
 //! [`Rel::optional`] close; [`only`] is the identity on a set; [`cross`] all pairs of two sets.
-//! [`Rel::minus`] takes away a relation that does not depend on the search, which keeps every expression
-//! monotone in what the search chooses: an axiom violated by a part of an execution is violated by the whole.
+//! The models of this crate use [`Rel::minus`] only on relations that do not depend on the search, which keeps every
+//! expression monotone in what the search chooses: an axiom violated by a part of an execution is violated by the
+//! whole. Models from files may take away anything ([`super::eval`] then says why a pair is not related).
 
+use std::borrow::Cow;
 use std::ops::{BitAnd, BitOr, Not, Shr};
 use std::sync::Arc;
+
+/// A name of a relation or of an axiom: the manual's, or one that a file gives.
+pub type Name = Cow<'static, str>;
 
 /// Sets of events that every execution comes with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,6 +67,32 @@ pub enum BaseSet {
     Barrier,
     /// Barrier operations that wait.
     BarrierWait,
+    /// Barrier operations that only arrive.
+    BarrierArrive,
+    /// Memory operations that are weak, initial writes not among them.
+    Weak,
+    /// Memory operations that are relaxed.
+    Relaxed,
+    /// Operations and fences of CTA scope.
+    ScopeCta,
+    /// Of cluster scope.
+    ScopeCluster,
+    /// Of device scope.
+    ScopeGpu,
+    /// Of system scope.
+    ScopeSys,
+    /// Memory operations and proxy fences of the texture proxy.
+    Texture,
+    /// Of the surface proxy.
+    Surface,
+    /// Of the constant proxy.
+    Constant,
+    /// Of the async proxy.
+    Async,
+    /// Of the tensor map proxy.
+    TensorMap,
+    /// Of the generic proxy.
+    GenericAccess,
     /// Reads of an iteration in which a thread spins for ever (depends on the search).
     SpinRead,
     /// The chosen final writes (depends on the search).
@@ -83,6 +114,12 @@ pub enum BaseRel {
     MutualScope,
     /// Threads of one CTA.
     SameCta,
+    /// Threads of one cluster.
+    SameCluster,
+    /// Threads of one device.
+    SameGpu,
+    /// One thread.
+    Internal,
     /// Same proxy (8.6).
     SameProxy,
     /// Read half to write half of an atomic.
@@ -132,6 +169,9 @@ impl BaseRel {
             BaseRel::Complete => "overlap",
             BaseRel::MutualScope => "scope",
             BaseRel::SameCta => "cta",
+            BaseRel::SameCluster => "cluster",
+            BaseRel::SameGpu => "gpu",
+            BaseRel::Internal => "int",
             BaseRel::SameProxy => "proxy",
             BaseRel::Rmw => "rmw",
             BaseRel::Addr => "addr",
@@ -176,7 +216,26 @@ pub(super) enum RelNode {
     Inverse(Rel),
     Plus(Rel),
     Optional(Rel),
-    Named { inner: Rel, name: &'static str, section: &'static str },
+    Named {
+        inner: Rel,
+        name: Name,
+        section: Name,
+    },
+    /// One of the least relations that satisfy a group of definitions.
+    Fixed(Arc<Group>, usize),
+    /// That relation inside the definitions of the group with this mark.
+    Variable(Arc<Mark>, usize),
+}
+
+/// Tells groups apart by its address.
+#[derive(Debug)]
+pub(super) struct Mark;
+
+/// Relations that are defined by one another.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) mark: Arc<Mark>,
+    pub(super) bodies: Vec<Rel>,
 }
 
 impl From<&Rel> for Rel {
@@ -202,7 +261,7 @@ pub fn base(base: BaseRel) -> Rel {
 }
 
 impl Set {
-    /// The events of `self` that are not in `other`; `other` must not depend on the search.
+    /// The events of `self` that are not in `other`.
     #[must_use]
     pub fn minus(&self, other: impl Into<Set>) -> Set {
         Set(Arc::new(SetNode::Difference(self.clone(), other.into())))
@@ -210,7 +269,7 @@ impl Set {
 }
 
 impl Rel {
-    fn make(node: RelNode) -> Rel {
+    pub(super) fn make(node: RelNode) -> Rel {
         Rel(Arc::new(node))
     }
 
@@ -232,7 +291,7 @@ impl Rel {
         self.plus().optional()
     }
 
-    /// The pairs of `self` that are not in `other`; `other` must not depend on the search.
+    /// The pairs of `self` that are not in `other`.
     #[must_use]
     pub fn minus(&self, other: impl Into<Rel>) -> Rel {
         Rel::make(RelNode::Minus(self.clone(), other.into()))
@@ -240,9 +299,32 @@ impl Rel {
 
     /// Gives the relation its name in the manual and the section that defines it.
     #[must_use]
-    pub fn named(self, name: &'static str, section: &'static str) -> Rel {
-        Rel::make(RelNode::Named { inner: self, name, section })
+    pub fn named(self, name: impl Into<Name>, section: impl Into<Name>) -> Rel {
+        Rel::make(RelNode::Named { inner: self, name: name.into(), section: section.into() })
     }
+
+    /// The least relations that satisfy definitions in which they occur: `bodies` is given them and returns what each
+    /// of them is. They must not occur in what is taken away.
+    ///
+    /// # Errors
+    /// Those of `bodies`.
+    pub fn least<E>(size: usize, bodies: impl FnOnce(&[Rel]) -> Result<Vec<Rel>, E>) -> Result<Vec<Rel>, E> {
+        let mark = Arc::new(Mark);
+        let variables: Vec<Rel> = (0..size).map(|i| Rel::make(RelNode::Variable(mark.clone(), i))).collect();
+        let bodies = bodies(&variables)?;
+        if let ([variable], [body]) = (&variables[..], &bodies[..])
+            && let Some(closure) = super::rewrite::closure(variable, body)
+        {
+            return Ok(vec![closure]);
+        }
+        let group = Arc::new(Group { mark, bodies });
+        Ok((0..group.bodies.len()).map(|i| Rel::make(RelNode::Fixed(group.clone(), i))).collect())
+    }
+}
+
+/// No pair.
+pub fn nothing() -> Rel {
+    cross(all().minus(all()), all())
 }
 
 /// The identity on a set.
@@ -309,6 +391,8 @@ base_relations! {
     mutual_scope = MutualScope;
     /// [`BaseRel::SameCta`].
     same_cta = SameCta;
+    /// [`BaseRel::Internal`].
+    internal = Internal;
     /// [`BaseRel::SameProxy`].
     same_proxy = SameProxy;
     /// [`BaseRel::Rmw`].
@@ -396,15 +480,36 @@ pub enum Demand {
     Irreflexive,
     /// Its transitive closure relates no event to itself.
     Acyclic,
+    /// It relates something.
+    NotEmpty,
+    /// It relates some event to itself.
+    NotIrreflexive,
+    /// It has a cycle.
+    NotAcyclic,
+}
+
+impl Demand {
+    /// The demand that holds where this one does not.
+    #[must_use]
+    pub fn negated(self) -> Demand {
+        match self {
+            Demand::Empty => Demand::NotEmpty,
+            Demand::Irreflexive => Demand::NotIrreflexive,
+            Demand::Acyclic => Demand::NotAcyclic,
+            Demand::NotEmpty => Demand::Empty,
+            Demand::NotIrreflexive => Demand::Irreflexive,
+            Demand::NotAcyclic => Demand::Acyclic,
+        }
+    }
 }
 
 /// One axiom.
 #[derive(Debug, Clone)]
 pub struct Axiom {
-    /// Its name in the manual.
-    pub name: &'static str,
+    /// Its name in the manual, or in its file.
+    pub name: Name,
     /// The section that states it.
-    pub section: &'static str,
+    pub section: Name,
     /// What it demands.
     pub demand: Demand,
     /// Of what.
@@ -413,15 +518,15 @@ pub struct Axiom {
 
 /// `rel` relates nothing.
 pub fn empty(name: &'static str, section: &'static str, rel: Rel) -> Axiom {
-    Axiom { name, section, demand: Demand::Empty, rel }
+    Axiom { name: name.into(), section: section.into(), demand: Demand::Empty, rel }
 }
 
 /// `rel` relates no event to itself.
 pub fn irreflexive(name: &'static str, section: &'static str, rel: Rel) -> Axiom {
-    Axiom { name, section, demand: Demand::Irreflexive, rel }
+    Axiom { name: name.into(), section: section.into(), demand: Demand::Irreflexive, rel }
 }
 
 /// `rel` has no cycle.
 pub fn acyclic(name: &'static str, section: &'static str, rel: Rel) -> Axiom {
-    Axiom { name, section, demand: Demand::Acyclic, rel }
+    Axiom { name: name.into(), section: section.into(), demand: Demand::Acyclic, rel }
 }

@@ -8,7 +8,7 @@
 
 use super::algebra::*;
 use super::isa::{coherence, proxy_preserved};
-use super::{BarrierSemantics, Model};
+use super::{BarrierSemantics, Model, Races};
 
 fn morally_strong(overlap: Rel, same_method: Option<Rel>) -> Rel {
     let related = po() | !po() | (cross(strong(), strong()) & mutual_scope());
@@ -54,6 +54,9 @@ fn finish(axioms: Vec<Axiom>, ms: Rel, co: Rel, fr: Rel, sync: Rel, cause: Rel) 
     Model {
         axioms,
         ordered_writes: (cross(writes(), writes()) & loc()) & &ms,
+        optional_order: nothing(),
+        atomic: true,
+        races: Races::Unordered,
         ordered_fences: cross(sc_fences(), sc_fences()) & &ms,
         co,
         fr,

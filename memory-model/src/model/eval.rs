@@ -1,11 +1,13 @@
 //! Evaluation of a model on one execution, and derivations that say why a pair is related.
 
 use super::Model;
-use super::algebra::{Axiom, BaseRel, BaseSet, Demand, Rel, RelNode, Set, SetNode};
+use super::algebra::{Axiom, BaseRel, BaseSet, Demand, Group, Name, Rel, RelNode, Set, SetNode};
+use super::reasons::Reasons;
 use crate::event::{Event, Execution, Kind};
-use crate::program::{MemOrder, Proxy};
+use crate::program::{MemOrder, Proxy, Scope};
 use crate::relation::{Relation, Row, contains, insert};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Index of a compiled relation.
@@ -20,7 +22,7 @@ enum SetCode {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Code {
+pub(super) enum Code {
     Base(BaseRel),
     Only(usize),
     Cross(usize, usize),
@@ -31,17 +33,31 @@ enum Code {
     Inverse(RelId),
     Plus(RelId),
     Optional(RelId),
+    /// A relation of a group inside its definitions.
+    Variable(usize, usize),
+    /// The same outside.
+    Fixed(usize, usize),
+}
+
+/// The definitions of a group: a range of the code, evaluated until nothing changes.
+#[derive(Debug, Clone)]
+pub(super) struct Loop {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    variables: Vec<RelId>,
+    pub(super) bodies: Vec<RelId>,
 }
 
 /// A model as straight-line code: every subexpression once, operands before their uses.
 #[derive(Debug, Clone)]
 pub struct Compiled {
     sets: Vec<SetCode>,
-    set_chosen: Vec<bool>,
-    code: Vec<Code>,
-    chosen: Vec<bool>,
-    names: Vec<Option<(&'static str, &'static str)>>,
+    pub(super) set_chosen: Vec<bool>,
+    pub(super) code: Vec<Code>,
+    pub(super) chosen: Vec<bool>,
+    names: Vec<Option<(Name, Name)>>,
     axioms: Vec<(Axiom, RelId)>,
+    pub(super) loops: Vec<Loop>,
 }
 
 #[derive(Default)]
@@ -51,9 +67,14 @@ struct Compiler {
     set_index: FxHashMap<SetCode, usize>,
     code: Vec<Code>,
     chosen: Vec<bool>,
-    names: Vec<Option<(&'static str, &'static str)>>,
+    names: Vec<Option<(Name, Name)>>,
     index: FxHashMap<Code, RelId>,
     by_pointer: FxHashMap<*const RelNode, RelId>,
+    loops: Vec<Loop>,
+    /// By the address of a group.
+    by_group: FxHashMap<*const Group, usize>,
+    /// By the address of a mark, while its group is compiled.
+    variables: FxHashMap<*const super::algebra::Mark, usize>,
 }
 
 impl Compiler {
@@ -62,13 +83,7 @@ impl Compiler {
             SetNode::Base(base) => (SetCode::Base(*base), base.is_chosen()),
             SetNode::Union(a, b) => self.set_pair(a, b, SetCode::Union),
             SetNode::Intersection(a, b) => self.set_pair(a, b, SetCode::Intersection),
-            SetNode::Difference(a, b) => {
-                let pair = self.set_pair(a, b, SetCode::Difference);
-                if let SetCode::Difference(_, b) = pair.0 {
-                    assert!(!self.set_chosen[b], "a set that the search chooses cannot be taken away");
-                }
-                pair
-            }
+            SetNode::Difference(a, b) => self.set_pair(a, b, SetCode::Difference),
         };
         if let Some(&known) = self.set_index.get(&code) {
             return known;
@@ -92,7 +107,7 @@ impl Compiler {
         let id = match &*rel.0 {
             RelNode::Named { inner, name, section } => {
                 let id = self.rel(inner);
-                self.names[id].get_or_insert((name, section));
+                self.names[id].get_or_insert_with(|| (name.clone(), section.clone()));
                 id
             }
             RelNode::Base(base) => self.emit(Code::Base(*base), base.is_chosen()),
@@ -107,12 +122,14 @@ impl Compiler {
             RelNode::Union(a, b) => self.pair(a, b, Code::Union),
             RelNode::Intersection(a, b) => self.pair(a, b, Code::Intersection),
             RelNode::Compose(a, b) => self.pair(a, b, Code::Compose),
-            RelNode::Minus(a, b) => {
-                let id = self.pair(a, b, Code::Minus);
-                if let Code::Minus(_, b) = self.code[id] {
-                    assert!(!self.chosen[b], "a relation that the search chooses cannot be taken away");
-                }
-                id
+            RelNode::Minus(a, b) => self.pair(a, b, Code::Minus),
+            RelNode::Fixed(group, index) => {
+                let group = self.group(group);
+                self.emit(Code::Fixed(group, *index), true)
+            }
+            RelNode::Variable(mark, index) => {
+                let group = self.variables.get(&Arc::as_ptr(mark)).copied().unwrap_or(usize::MAX);
+                self.emit(Code::Variable(group, *index), true)
             }
             RelNode::Inverse(a) => self.one(a, Code::Inverse),
             RelNode::Plus(a) => self.one(a, Code::Plus),
@@ -120,6 +137,25 @@ impl Compiler {
         };
         self.by_pointer.insert(pointer, id);
         id
+    }
+
+    /// Compiles the definitions of a group, after the groups that they use.
+    fn group(&mut self, group: &Arc<Group>) -> usize {
+        if let Some(&known) = self.by_group.get(&Arc::as_ptr(group)) {
+            return known;
+        }
+        for used in super::rewrite::groups(&group.bodies) {
+            self.group(&used);
+        }
+        let index = self.loops.len();
+        let start = self.code.len();
+        self.loops.push(Loop { start, end: start, variables: Vec::new(), bodies: Vec::new() });
+        self.variables.insert(Arc::as_ptr(&group.mark), index);
+        let variables = (0..group.bodies.len()).map(|i| self.emit(Code::Variable(index, i), true)).collect();
+        let bodies = group.bodies.iter().map(|body| self.rel(body)).collect();
+        self.loops[index] = Loop { start, end: self.code.len(), variables, bodies };
+        self.by_group.insert(Arc::as_ptr(group), index);
+        index
     }
 
     fn one(&mut self, a: &Rel, make: fn(RelId) -> Code) -> RelId {
@@ -152,8 +188,13 @@ impl Compiled {
         let axioms =
             model.axioms.iter().chain(further).map(|a| (a.clone(), compiler.rel(&a.rel))).collect::<Vec<_>>();
         let shown = shown.iter().map(|r| compiler.rel(r)).collect();
-        let Compiler { sets, set_chosen, code, chosen, names, .. } = compiler;
-        (Self { sets, set_chosen, code, chosen, names, axioms }, shown)
+        let Compiler { sets, set_chosen, code, chosen, names, loops, .. } = compiler;
+        (Self { sets, set_chosen, code, chosen, names, axioms, loops }, shown)
+    }
+
+    /// Name and section of a relation, where it has them.
+    pub fn name(&self, id: RelId) -> Option<(&str, &str)> {
+        self.names[id].as_ref().map(|(name, section)| (&**name, &**section))
     }
 
     /// The axioms, in the order in which they were given.
@@ -179,8 +220,8 @@ pub struct Derivation {
     pub from: usize,
     /// Second event of the pair.
     pub to: usize,
-    /// Name and section of the relation, where it has one.
-    pub name: Option<(&'static str, &'static str)>,
+    /// The relation, if it has a name ([`Compiled::name`]).
+    pub name: Option<RelId>,
     /// The reason.
     pub why: Why,
 }
@@ -200,6 +241,10 @@ pub enum Why {
     All(Vec<Derivation>),
     /// The pair the other way round.
     Reverse(Box<Derivation>),
+    /// The pair is not in a base relation that the search chooses.
+    Missing(BaseRel),
+    /// Something is not related, for all these reasons; which events there are is one of them.
+    Absent(Vec<Derivation>),
 }
 
 /// An axiom that an execution violates.
@@ -217,6 +262,8 @@ pub struct Evaluation<const W: usize> {
     rels: Vec<Relation<W>>,
     empty: Vec<bool>,
     scratch: Relation<W>,
+    /// By loop and round: what its code was.
+    pub(super) rounds: Vec<Vec<Vec<Relation<W>>>>,
 }
 
 impl<const W: usize> Default for Evaluation<W> {
@@ -228,7 +275,13 @@ impl<const W: usize> Default for Evaluation<W> {
 impl<const W: usize> Evaluation<W> {
     /// An evaluation to be filled by [`Self::load`].
     pub fn new() -> Self {
-        Self { sets: Vec::new(), rels: Vec::new(), empty: Vec::new(), scratch: Relation::empty(0) }
+        Self {
+            sets: Vec::new(),
+            rels: Vec::new(),
+            empty: Vec::new(),
+            scratch: Relation::empty(0),
+            rounds: Vec::new(),
+        }
     }
 
     /// Evaluates everything, or with `same_events` only what depends on what the search chose: the events,
@@ -252,9 +305,54 @@ impl<const W: usize> Evaluation<W> {
                 };
             }
         }
-        for (i, code) in compiled.code.iter().enumerate() {
-            if fresh || compiled.chosen[i] {
-                self.step(i, *code, n, x);
+        self.rounds.clear();
+        let mut i = 0;
+        while i < compiled.code.len() {
+            match compiled.loops.get(self.rounds.len()) {
+                Some(of) if of.start == i => {
+                    self.repeat(compiled, of, n, x);
+                    i = of.end;
+                }
+                _ => {
+                    if fresh || compiled.chosen[i] {
+                        self.step(i, compiled.code[i], n, x);
+                    }
+                    i += 1;
+                }
+            }
+        }
+    }
+
+    /// Evaluates the definitions of a loop, from nothing on, until they give what they are given.
+    fn repeat(&mut self, compiled: &Compiled, of: &Loop, n: usize, x: &Execution) {
+        let mut rounds = Vec::new();
+        for &variable in &of.variables {
+            self.rels[variable].reset(n);
+            self.empty[variable] = true;
+        }
+        loop {
+            for i in of.start..of.end {
+                if !of.variables.contains(&i) {
+                    self.step(i, compiled.code[i], n, x);
+                }
+            }
+            rounds.push(self.rels[of.start..of.end].to_vec());
+            let pairs = || of.variables.iter().zip(&of.bodies);
+            if pairs().all(|(&v, &b)| self.rels[v] == self.rels[b]) {
+                break;
+            }
+            for (&variable, &body) in pairs() {
+                let (value, empty) = (self.rels[body].clone(), self.empty[body]);
+                self.rels[variable] = value;
+                self.empty[variable] = empty;
+            }
+        }
+        self.rounds.push(rounds);
+        for (index, &body) in of.bodies.iter().enumerate() {
+            let code = Code::Fixed(self.rounds.len() - 1, index);
+            for (i, _) in compiled.code.iter().enumerate().filter(|(_, c)| **c == code) {
+                self.rels[i] = self.rels[body].clone();
+                self.empty[i] = self.empty[body];
             }
         }
     }
@@ -314,6 +412,8 @@ impl<const W: usize> Evaluation<W> {
                 out.copy_from(&before[a]);
                 out.add_identity();
             }
+            // Their loop has set them.
+            Code::Variable(..) | Code::Fixed(..) => {}
         }
         self.empty[i] = self.rels[i].is_empty();
     }
@@ -331,16 +431,19 @@ impl<const W: usize> Evaluation<W> {
     /// Whether the axiom of that index holds.
     pub fn holds(&mut self, compiled: &Compiled, axiom: usize) -> bool {
         let (axiom, id) = &compiled.axioms[axiom];
+        let negative = matches!(axiom.demand, Demand::NotEmpty | Demand::NotIrreflexive | Demand::NotAcyclic);
         if self.empty[*id] {
-            return true;
+            return !negative;
         }
         match axiom.demand {
-            Demand::Empty => false,
-            Demand::Irreflexive => self.rels[*id].reflexive_points().next().is_none(),
-            Demand::Acyclic => {
+            Demand::Empty | Demand::NotEmpty => negative,
+            Demand::Irreflexive | Demand::NotIrreflexive => {
+                self.rels[*id].reflexive_points().next().is_none() != negative
+            }
+            Demand::Acyclic | Demand::NotAcyclic => {
                 self.scratch.copy_from(&self.rels[*id]);
                 self.scratch.close();
-                self.scratch.reflexive_points().next().is_none()
+                self.scratch.reflexive_points().next().is_none() != negative
             }
         }
     }
@@ -349,10 +452,17 @@ impl<const W: usize> Evaluation<W> {
     pub fn violations(&mut self, compiled: &Compiled, limit: usize) -> Vec<Violation> {
         let mut out = Vec::new();
         for (axiom, (what, id)) in compiled.axioms.iter().enumerate() {
-            if self.empty[*id] {
+            let id = *id;
+            if matches!(what.demand, Demand::NotEmpty | Demand::NotIrreflexive | Demand::NotAcyclic) {
+                if !self.holds(compiled, axiom) {
+                    let derivation = self.lacking(compiled, id, what.demand);
+                    out.push(Violation { axiom, derivation });
+                }
                 continue;
             }
-            let id = *id;
+            if self.empty[id] {
+                continue;
+            }
             let found: Vec<Derivation> = match what.demand {
                 Demand::Empty => {
                     self.rels[id].pairs().take(limit).map(|(a, b)| self.derive(compiled, id, a, b)).collect()
@@ -381,6 +491,7 @@ impl<const W: usize> Evaluation<W> {
                     }
                     cycles
                 }
+                Demand::NotEmpty | Demand::NotIrreflexive | Demand::NotAcyclic => Vec::new(),
             };
             out.extend(found.into_iter().map(|derivation| Violation { axiom, derivation }));
         }
@@ -389,62 +500,33 @@ impl<const W: usize> Evaluation<W> {
 
     /// Why `id` relates `a` to `b`, which it must.
     pub fn derive(&self, compiled: &Compiled, id: RelId, a: usize, b: usize) -> Derivation {
-        let derive = |id, a, b| self.derive(compiled, id, a, b);
-        let why = match compiled.code[id] {
-            Code::Base(base) => Why::Base(base),
-            Code::Only(s) | Code::Cross(s, _) if compiled.set_chosen[s] => Why::Chosen(a),
-            Code::Only(_) | Code::Cross(..) => Why::Sets,
-            Code::Union(x, y) => {
-                // What does not depend on the search explains best.
-                let first = if compiled.chosen[x] && !compiled.chosen[y] { y } else { x };
-                let other = if first == x { y } else { x };
-                let part = if self.rels[first].has(a, b) { first } else { other };
-                return self.renamed(compiled, id, derive(part, a, b));
-            }
-            Code::Intersection(x, y) => {
-                let parts: Vec<_> =
-                    [x, y].into_iter().filter(|&p| compiled.chosen[p]).map(|p| derive(p, a, b)).collect();
-                match parts.len() {
-                    1 => {
-                        return self.renamed(
-                            compiled,
-                            id,
-                            parts.into_iter().next().unwrap_or_else(|| derive(x, a, b)),
-                        );
-                    }
-                    0 => Why::All([x, y].into_iter().map(|p| derive(p, a, b)).collect()),
-                    _ => Why::All(parts),
-                }
-            }
-            Code::Minus(x, _) => return self.renamed(compiled, id, derive(x, a, b)),
-            Code::Compose(x, y) => {
-                let middle = crate::relation::elements(self.rels[x].row(a)).find(|&m| self.rels[y].has(m, b));
-                match middle {
-                    Some(m) => Why::Steps(vec![derive(x, a, m), derive(y, m, b)]),
-                    None => Why::Sets,
-                }
-            }
-            Code::Inverse(x) => Why::Reverse(Box::new(derive(x, b, a))),
-            Code::Plus(x) => match self.rels[x].path(a, b) {
-                Some(path) if path.len() == 2 => return self.renamed(compiled, id, derive(x, a, b)),
-                Some(path) => Why::Steps(path.windows(2).map(|w| derive(x, w[0], w[1])).collect()),
-                None => Why::Sets,
-            },
-            Code::Optional(_) if a == b => Why::Sets,
-            Code::Optional(x) => return self.renamed(compiled, id, derive(x, a, b)),
-        };
-        Derivation { from: a, to: b, name: compiled.names[id], why }
+        self.reasons(compiled).derive(id, a, b, None)
     }
 
-    /// A derivation that stands for another expression: a name of the outer one is kept around it.
-    fn renamed(&self, compiled: &Compiled, id: RelId, inner: Derivation) -> Derivation {
-        match compiled.names[id] {
-            Some(name) if inner.name.is_none() => Derivation { name: Some(name), ..inner },
-            Some(name) if inner.name != Some(name) => {
-                Derivation { from: inner.from, to: inner.to, name: Some(name), why: Why::Steps(vec![inner]) }
+    fn reasons<'e>(&'e self, compiled: &'e Compiled) -> Reasons<'e, W> {
+        Reasons { compiled, evaluation: self, seen: RefCell::new(FxHashSet::default()) }
+    }
+
+    /// Why nothing satisfies a demand that something be there.
+    fn lacking(&self, compiled: &Compiled, id: RelId, demand: Demand) -> Derivation {
+        let n = self.rels[id].len();
+        let reasons = self.reasons(compiled);
+        let mut parts = Vec::new();
+        match demand {
+            Demand::NotAcyclic => {
+                // What goes against an order in which the relation only goes forwards is not there.
+                let mut closed = self.rels[id].clone();
+                closed.close();
+                let mut order: Vec<usize> = (0..n).collect();
+                order.sort_by_key(|&a| closed.row(a).iter().map(|w| w.count_ones()).sum::<u32>());
+                for (i, &a) in order.iter().enumerate() {
+                    parts.extend(order[i..].iter().map(|&b| reasons.refute(id, a, b)));
+                }
             }
-            _ => inner,
+            Demand::NotIrreflexive => parts.extend((0..n).map(|a| reasons.refute(id, a, a))),
+            _ => parts.extend((0..n * n).map(|i| reasons.refute(id, i / n, i % n))),
         }
+        Derivation { from: 0, to: 0, name: None, why: Why::Absent(parts) }
     }
 }
 
@@ -453,6 +535,7 @@ fn zip<const W: usize>(a: Row<W>, b: Row<W>, f: impl Fn(u64, u64) -> u64) -> Row
 }
 
 fn in_base_set(base: BaseSet, e: &Event) -> bool {
+    let of_proxy = |proxy| (e.is_memory() || e.kind == Kind::ProxyFence) && e.proxy == proxy;
     match base {
         BaseSet::All => true,
         BaseSet::Memory => e.is_memory(),
@@ -474,6 +557,19 @@ fn in_base_set(base: BaseSet, e: &Event) -> bool {
         BaseSet::Generic => (e.is_memory() || e.kind == Kind::Fence) && e.proxy == Proxy::Generic,
         BaseSet::Barrier => matches!(e.kind, Kind::BarrierWait | Kind::BarrierArrive),
         BaseSet::BarrierWait => e.kind == Kind::BarrierWait,
+        BaseSet::BarrierArrive => e.kind == Kind::BarrierArrive,
+        BaseSet::Weak => matches!(e.kind, Kind::Read | Kind::Write) && e.order == MemOrder::Weak,
+        BaseSet::Relaxed => matches!(e.kind, Kind::Read | Kind::Write) && e.order == MemOrder::Relaxed,
+        BaseSet::ScopeCta => e.scope == Some(Scope::Cta),
+        BaseSet::ScopeCluster => e.scope == Some(Scope::Cluster),
+        BaseSet::ScopeGpu => e.scope == Some(Scope::Gpu),
+        BaseSet::ScopeSys => e.scope == Some(Scope::Sys),
+        BaseSet::Texture => of_proxy(Proxy::Texture),
+        BaseSet::Surface => of_proxy(Proxy::Surface),
+        BaseSet::Constant => of_proxy(Proxy::Constant),
+        BaseSet::GenericAccess => of_proxy(Proxy::Generic),
+        BaseSet::Async => of_proxy(Proxy::Async),
+        BaseSet::TensorMap => of_proxy(Proxy::TensorMap),
         BaseSet::SpinRead => e.kind == Kind::Read && e.spinning,
         BaseSet::FinalWrite => false,
     }
@@ -511,6 +607,9 @@ fn base_rel<const W: usize>(base: BaseRel, x: &Execution, out: &mut Relation<W>)
         BaseRel::Complete => return all_pairs(&|a, b| x.complete_overlap(a, b)),
         BaseRel::MutualScope => return all_pairs(&|a, b| x.scopes_include_each_other(a, b)),
         BaseRel::SameCta => return all_pairs(&|a, b| x.same_cta(a, b)),
+        BaseRel::SameCluster => return all_pairs(&|a, b| x.within(Scope::Cluster, a, b)),
+        BaseRel::SameGpu => return all_pairs(&|a, b| x.within(Scope::Gpu, a, b)),
+        BaseRel::Internal => return all_pairs(&|a, b| x.events[a].thread == x.events[b].thread),
         BaseRel::SameProxy => {
             // Alias fences and barriers have no proxy; a proxy fence has the one that it fences.
             let proxy = |e: &Event| {

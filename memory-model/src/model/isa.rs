@@ -12,7 +12,7 @@
 //! * 8.10.4 speaks of dependencies as the implementation sees them; syntactic dependencies are used.
 
 use super::algebra::*;
-use super::{BarrierSemantics, Model};
+use super::{BarrierSemantics, Model, Races};
 
 /// 8.7: related by program order or strong with scopes that include each other; the same proxy; complete
 /// overlap of memory operations.
@@ -120,6 +120,9 @@ pub(super) fn model() -> Model {
     Model {
         axioms,
         ordered_writes: (cross(writes(), writes()) & loc()) & &ms,
+        optional_order: nothing(),
+        atomic: true,
+        races: Races::Unordered,
         ordered_fences: cross(sc_fences(), sc_fences()) & &ms,
         co,
         fr,

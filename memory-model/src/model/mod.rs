@@ -8,6 +8,8 @@ pub mod algebra;
 mod cat;
 mod eval;
 mod isa;
+mod reasons;
+pub(crate) mod rewrite;
 mod sc;
 
 pub use algebra::{Axiom, Demand, Rel, Set};
@@ -27,6 +29,17 @@ pub enum BarrierSemantics {
     Quorum,
 }
 
+/// What a model calls a race.
+#[derive(Debug, Clone)]
+pub enum Races {
+    /// Conflicting accesses that are neither morally strong nor ordered by causality (8.7.1).
+    Unordered,
+    /// What raises one of these flags: axioms that hold exactly in such executions.
+    Flags(Vec<Axiom>),
+    /// It does not say; the reason.
+    Undefined(String),
+}
+
 /// A memory consistency model.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -36,6 +49,8 @@ pub struct Model {
     pub ordered_writes: Rel,
     /// Pairs of `fence.sc` that the search orders (a static relation, symmetric).
     pub ordered_fences: Rel,
+    /// Pairs of writes that the search orders one way or the other or not at all (likewise).
+    pub optional_order: Rel,
     /// Coherence order, closed.
     pub co: Rel,
     /// From-reads.
@@ -46,6 +61,11 @@ pub struct Model {
     pub cause: Rel,
     /// Morally strong pairs, which decide races.
     pub morally_strong: Rel,
+    /// Whether the axioms have morally strong atomics of one location read from one another in a chain, as 8.10.3
+    /// does; the search then uses it from the beginning.
+    pub atomic: bool,
+    /// What a race is.
+    pub races: Races,
     /// How barriers work.
     pub barriers: BarrierSemantics,
     /// Whether a `cas` that fails writes the old value back.

@@ -2,7 +2,7 @@
 //! every read returns the latest write. Races are those of the ISA model in the executions that remain.
 
 use super::algebra::*;
-use super::{BarrierSemantics, Model, isa};
+use super::{BarrierSemantics, Model, Races, isa};
 
 pub(super) fn model() -> Model {
     let (ms, sync, _, cause) = isa::orders();
@@ -19,6 +19,9 @@ pub(super) fn model() -> Model {
     Model {
         axioms,
         ordered_writes: same_location_writes,
+        optional_order: nothing(),
+        atomic: true,
+        races: Races::Unordered,
         ordered_fences: cross(sc_fences(), sc_fences()) & &ms,
         co,
         fr,

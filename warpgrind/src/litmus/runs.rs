@@ -74,7 +74,7 @@ impl Runs {
 fn rows(litmus: &Litmus, options: &Options, runs: &Runs) -> Vec<Row> {
     let observed = litmus.observables();
     let deadline = options.limits.time.and_then(|time| Instant::now().checked_add(time));
-    let mut ask = *options;
+    let mut ask = options.clone();
     (ask.property, ask.outcomes, ask.count, ask.explain) = (Property::Assertion, true, false, false);
     let model = check(litmus, &ask);
     let listed: BTreeMap<&[i64], &Outcome> =
@@ -115,5 +115,5 @@ fn possible(litmus: &Litmus, options: &Options, values: &[i64]) -> Option<bool> 
     let cond = observed.iter().zip(values).map(equal).reduce(|a, b| Cond::And(Box::new(a), Box::new(b)))?;
     let litmus =
         Litmus { assertion: Some(Assertion { quantifier: Quantifier::Exists, cond }), ..litmus.clone() };
-    check(&litmus, &Options { outcomes: false, ..*options }).holds
+    check(&litmus, &Options { outcomes: false, ..options.clone() }).holds
 }
