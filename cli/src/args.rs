@@ -152,6 +152,7 @@ impl Command {
             Self::Run(_) => "run",
             Self::Exec(_) => "exec",
             Self::Check(_) => "check",
+            Self::Litmus(args) if args.verb.is_some() => "litmus diff",
             Self::Litmus(_) => "litmus",
             Self::Devices(_) => "devices",
             Self::Compare(_) => "compare",
@@ -362,7 +363,11 @@ pub(crate) struct CheckArgs {
 
 /// `warpgrind litmus`
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct LitmusArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<LitmusVerb>,
+
     /// Litmus tests: .litmus, NVIDIA's .test, .ptx with a `//@ litmus` header, or folders of them
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
@@ -414,6 +419,62 @@ pub(crate) struct LitmusArgs {
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = parse_u64, help_heading = RUNNING)]
     pub(crate) seed: u64,
 }
+
+/// What `warpgrind litmus` does but judging tests.
+#[derive(Subcommand, Debug)]
+pub(crate) enum LitmusVerb {
+    /// Find the smallest programs of which one memory model allows what another one forbids
+    #[command(after_long_help = DIFF_HELP)]
+    Diff(DiffArgs),
+}
+
+/// `warpgrind litmus diff`
+#[derive(Args, Debug)]
+pub(crate) struct DiffArgs {
+    /// A memory model: isa, cat-7.5, cat-6.0, sc, or a file FILE.cat
+    #[arg(value_name = "A", value_parser = str::parse::<ModelChoice>)]
+    pub(crate) first: ModelChoice,
+    /// Another one
+    #[arg(value_name = "B", value_parser = str::parse::<ModelChoice>)]
+    pub(crate) second: ModelChoice,
+    /// Most instructions of a program
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 3)]
+    pub(crate) instructions: usize,
+    /// Most threads of a program, up to 4
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// Most locations of a program, up to 4
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) locations: usize,
+    /// Scopes of its instructions; with cta threads stand in one block or in several
+    #[arg(long, value_name = "SCOPE,...", value_delimiter = ',', value_parser = parse_scope, default_value = "gpu")]
+    pub(crate) scopes: Vec<memory_model::program::Scope>,
+    /// Give up on a program after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
+    pub(crate) timeout: Duration,
+    /// Write the smallest test of each kind of difference into this folder
+    #[arg(short, long, value_name = "DIR", help_heading = REPORT)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+fn parse_scope(s: &str) -> Result<memory_model::program::Scope, String> {
+    use memory_model::program::Scope;
+    [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys]
+        .into_iter()
+        .find(|scope| scope.text() == s)
+        .ok_or_else(|| format!("unknown scope `{s}`; one of cta, cluster, gpu, sys"))
+}
+
+const DIFF_HELP: &str = "\
+All programs up to the bounds are looked at, each once up to the names of threads and locations: loads and stores of
+every order, exchanges, a cas that fails, reductions, fences, and barriers where threads stand in one block. A program is
+shown if no program with fewer of its instructions differs already; programs alike are counted together.
+
+Examples:
+  warpgrind litmus diff isa cat-7.5
+  warpgrind litmus diff isa mine.cat --instructions 4 --scopes cta,gpu -o differences/
+
+Exit codes: 0 the models agree on all of them, 1 they differ, 2 usage, 3 a model is not well formed.";
 
 /// A memory model: built in, or in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

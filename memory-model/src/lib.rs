@@ -61,6 +61,7 @@
 pub mod assembly;
 pub mod cat;
 mod check;
+pub mod diff;
 pub mod emit;
 pub mod event;
 pub mod explain;

@@ -1,8 +1,9 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
-//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts; deciding is the crate
+//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models; deciding is the crate
 //! `memory-model`'s, making tests of kernels and running tests as kernels `warpgrind`'s.
 
+mod diff;
 mod document;
 mod load;
 mod model;
@@ -23,7 +24,7 @@ use sim_core::Backend;
 use warpgrind::litmus::experiment::{NotRun, Plan};
 use warpgrind::litmus::runs::Runs;
 
-use crate::args::{Global, LitmusArgs};
+use crate::args::{Global, LitmusArgs, LitmusVerb};
 use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::report::{Console, SCHEMA};
@@ -114,6 +115,9 @@ fn gravity(exit: Exit) -> u8 {
 
 /// Checks all tests on all cores; the exit code is the gravest.
 pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
+    if let Some(LitmusVerb::Diff(args)) = &args.verb {
+        return diff::diff(args, global, console);
+    }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(global.jobs).build();
     let pool =
         pool.map_err(|error| Failure::usage(format!("cannot start {} threads: {error}", global.jobs)))?;
