@@ -94,7 +94,8 @@ impl Executed {
                     cuda = place;
                     text += &format!("  {}\n", lines.cuda(cuda));
                 }
-                text += &format!("    PTX {shown}: {line}\n");
+                let line: Vec<&str> = line.split_whitespace().collect();
+                text += &format!("    PTX {shown}: {}\n", line.join(" "));
             }
             let lanes = match count.warps {
                 0 => String::new(),

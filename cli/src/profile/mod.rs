@@ -98,7 +98,11 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
 }
 
 fn tool_failed(error: AssembleError) -> Failure {
-    Failure::usage(error.to_string()).help("`--ptxas` names the assembler of a CUDA toolkit")
+    let help = match &error {
+        AssembleError::Disassembly { .. } => "`--nvdisasm` names the disassembler of the assembler's release",
+        _ => "`--ptxas` names the assembler of a CUDA toolkit",
+    };
+    Failure::usage(error.to_string()).help(help)
 }
 
 /// The launches of a raw page.

@@ -206,6 +206,7 @@ fn candidates(tool: &str) -> Vec<PathBuf> {
         for python in entries(&root.join("lib"), "python3") {
             for packages in ["site-packages", "dist-packages"] {
                 let nvidia = python.join(packages).join("nvidia");
+                list.push(python.join(packages).join("triton/backends/nvidia/bin").join(tool));
                 list.extend(entries(&nvidia, "cu").map(|package| package.join("bin").join(tool)));
             }
         }

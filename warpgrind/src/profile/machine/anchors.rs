@@ -34,6 +34,8 @@ pub struct Anchors {
     pub block_of_line: BTreeMap<u32, u32>,
     /// Lines of branches.
     pub branches: BTreeSet<u32>,
+    /// By block of the PTX: whether it has what no assembler leaves out.
+    keeps: Vec<bool>,
 }
 
 /// How much loads, stores and arithmetic of floats say.
@@ -83,6 +85,12 @@ fn weight(op: &str, of: &Instruction) -> u32 {
         _ if of.has("MOV") => 0,
         _ => 1,
     }
+}
+
+/// Whether ptxas leaves an instruction where it is.
+fn is_kept(op: &str) -> bool {
+    let name = op.split('.').next().unwrap_or("");
+    matches!(name, "bar" | "barrier" | "red") || name == "st" && op.contains(".global")
 }
 
 /// Whether control may go elsewhere behind an instruction.
@@ -144,9 +152,19 @@ impl Anchors {
             (list, 0)
         });
         let block_of_line = lines.iter().map(|(&line, &at)| (line, block_of[at])).collect();
+        let mut keeps = vec![false; number as usize + 1];
+        for (position, &block) in ways.positions.iter().zip(&block_of) {
+            keeps[block as usize] |= is_kept(&position.op);
+        }
         let branches =
             ways.positions.iter().filter(|position| branches(&position.op)).map(|position| position.line);
-        Anchors { candidates: candidates.collect(), block_of, block_of_line, branches: branches.collect() }
+        Anchors {
+            candidates: candidates.collect(),
+            block_of,
+            block_of_line,
+            branches: branches.collect(),
+            keeps,
+        }
     }
 
     /// What each block of the machine code does of the PTX.
@@ -171,11 +189,14 @@ impl Anchors {
         of.and_then(|(candidates, taken)| candidates.get(*taken)).map_or(0, |(_, weight)| *weight)
     }
 
-    /// Whether there are loads, stores or the like of a block, none of which is where it is executed.
+    /// Whether a block has loads, stores or the like, none of which is in machine code where the block is executed: it may be
+    /// that of another text.
     pub fn is_lost(&self, ptx: u32) -> bool {
+        let keeps = self.keeps.get(ptx as usize).copied().unwrap_or(false);
         let of = self.candidates.get(ptx as usize);
         of.is_some_and(|(candidates, taken)| {
-            *taken >= candidates.len() && candidates.first().is_some_and(|(_, weight)| *weight >= TELLING)
+            let tells = candidates.first().is_some_and(|(_, weight)| *weight >= TELLING);
+            *taken >= candidates.len() && (tells || keeps)
         })
     }
 

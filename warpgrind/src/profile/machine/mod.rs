@@ -151,3 +151,88 @@ pub fn follow(listing: &Listing, ways: &Ways) -> Followed {
     }
     followed
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ways::Position;
+
+    /// PTX instructions, one a line from 1 on, with the ways of the lanes of one warp.
+    fn ways(ops: &[&str], lanes: &[&[(u32, u32)]]) -> Ways {
+        let positions = ops.iter().zip(1..).map(|(op, line)| Position { line, op: (*op).into() });
+        let mut warp = [0; 32];
+        (0..lanes.len()).for_each(|lane| warp[lane] = lane as u32 + 1);
+        let ways = lanes.iter().map(|way| way.to_vec()).collect();
+        Ways { ways, warps: vec![(warp, 1)], lost: 0, positions: positions.collect() }
+    }
+
+    fn warps(listing: &str, ways: &Ways) -> (Vec<u64>, Followed) {
+        let listing = listing::read(&format!("kernel k\n{listing}")).unwrap().remove("k").unwrap();
+        let followed = follow(&listing, ways);
+        (followed.counts.iter().map(|count| count.warps).collect(), followed)
+    }
+
+    #[test]
+    fn an_unrolled_loop_takes_four_turns_at_once() {
+        // mov; loop: ld; setp; bra loop; ret: with seven turns, and machine code for four at once and for one.
+        let turns = |count: usize| [&[(0, 4)][..], &vec![(1, 4); count - 2], &[(1, 5)]].concat();
+        let ptx = ["mov.u32", "ld.global.u32", "setp.ne.s32", "bra", "ret"];
+        let code = "\
+1 S2R SR_TID.X
+0 @0 BRA +7
+1 LDG.E
+0 LDG.E
+0 LDG.E
+0 LDG.E
+1 ISETP.GT.AND
+1 @0 BRA -5
+-1 @1 BRA +4
+-1 LDG.E
+1 ISETP.NE.AND
+1 @1 BRA -2
+1 EXIT
+";
+        let way = turns(7);
+        let (counts, followed) = warps(code, &ways(&ptx, &[&way]));
+        assert_eq!(followed.warps, (1, 0));
+        assert_eq!(counts, [1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 3, 1]);
+    }
+
+    #[test]
+    fn lanes_part_and_come_together_at_the_barrier() {
+        // setp; bra; st; ret: one lane stores, the other does not.
+        let ptx = ["setp.ne.s32", "bra", "st.global.u32", "ld.global.u32", "ret"];
+        let code = "\
+1 ISETP.NE.AND
+1 BSSY B0 +4
+0 @0 BRA +2
+1 STG.E
+0 BSYNC B0
+1 LDG.E
+1 EXIT
+";
+        let (counts, followed) = warps(code, &ways(&ptx, &[&[(0, 5)], &[(0, 2), (3, 5)]]));
+        assert_eq!(counts, [1, 1, 1, 1, 2, 1, 1]);
+        assert_eq!((followed.counts[2].divergent, followed.counts[3].threads), (1, 1));
+        assert_eq!((followed.guesses, followed.forced), (0, 0));
+    }
+
+    #[test]
+    fn guards_are_those_of_the_block_that_they_stand_for() {
+        let ptx = ["setp.ne.s32", "bra", "st.global.u32", "ret"];
+        let code = "1 ISETP.NE.AND\n2 @0 STG.E\n1 EXIT\n";
+        let (_, followed) = warps(code, &ways(&ptx, &[&[(0, 4)], &[(0, 2), (3, 4)]]));
+        assert_eq!(followed.counts[1].on, Some((1, 1)));
+    }
+
+    #[test]
+    fn what_has_no_way_is_said() {
+        // A store in the PTX that the machine code has elsewhere: it is executed on no way.
+        let ptx = ["setp.ne.s32", "bra", "st.global.u32", "ret"];
+        let code = "1 ISETP.NE.AND\n0 EXIT\n2 STG.E\n1 EXIT\n";
+        let (_, followed) = warps(code, &ways(&ptx, &[&[(0, 4)]]));
+        assert_eq!(followed.warps, (0, 1));
+        let (_, followed) = warps("", &ways(&ptx, &[&[(0, 4)]]));
+        assert_eq!(followed.warps, (0, 1));
+    }
+}

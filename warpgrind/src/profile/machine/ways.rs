@@ -9,6 +9,9 @@ use sim_core::tools::{Context, Event, LaunchView, Summary, Wants};
 /// Runs that a block's warps may have before nothing more is kept of them.
 const MOST_RUNS: usize = 1 << 22;
 
+/// Runs of all different ways of a launch that are kept; with more, nothing is known of any.
+const MOST_KEPT: usize = 1 << 24;
+
 /// Positions from the first to behind the last.
 pub type Run = (u32, u32);
 
@@ -44,6 +47,8 @@ pub struct Watch {
     instructions: u32,
     ways: HashMap<Vec<Run>, u32>,
     warps: HashMap<[u32; 32], u64>,
+    /// Runs of all ways.
+    kept: usize,
     lost: u64,
 }
 
@@ -58,12 +63,23 @@ impl Watch {
     /// Of a launch of so many instructions.
     pub fn new(found: &Found, instructions: u32) -> Self {
         let found = Arc::clone(found);
-        Watch { found, instructions, ways: HashMap::new(), warps: HashMap::new(), lost: 0 }
+        Watch { found, instructions, ways: HashMap::new(), warps: HashMap::new(), kept: 0, lost: 0 }
     }
 
+    /// The number of a way; 0 if no more are kept.
     fn way(&mut self, way: Vec<Run>) -> u32 {
+        if let Some(&known) = self.ways.get(&way) {
+            return known;
+        }
+        self.kept += way.len();
+        // Each worker has a part of the ways: one that has too many means that all are.
+        if self.kept > MOST_KEPT {
+            self.lost = self.lost.max(1);
+            return 0;
+        }
         let next = self.ways.len() as u32 + 1;
-        *self.ways.entry(way).or_insert(next)
+        self.ways.insert(way, next);
+        next
     }
 
     fn finished(&mut self, block: &mut Told) {
@@ -97,7 +113,11 @@ impl Watch {
                 (0..32).filter(|lane| alike >> lane & 1 != 0).for_each(|lane| warp[lane as usize] = way);
                 left &= !alike;
             }
-            *self.warps.entry(warp).or_default() += 1;
+            if self.kept > MOST_KEPT {
+                self.lost += 1;
+            } else {
+                *self.warps.entry(warp).or_default() += 1;
+            }
         }
         block.count = 0;
     }
@@ -196,5 +216,33 @@ impl Tool for Watch {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.push((launch.kernel(), ways));
         Summary::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warp(told: &[(u32, Run)]) -> (Vec<Vec<Run>>, [u32; 32]) {
+        let mut watch = Watch::new(&Found::default(), 100);
+        watch.finished(&mut Told { warps: vec![told.to_vec()], count: told.len() });
+        let mut ways: Vec<(Vec<Run>, u32)> = watch.ways.into_iter().collect();
+        ways.sort_by_key(|(_, number)| *number);
+        (ways.into_iter().map(|(way, _)| way).collect(), *watch.warps.keys().next().unwrap())
+    }
+
+    #[test]
+    fn lanes_that_part_have_ways_of_their_own() {
+        let all = u32::MAX;
+        let (ways, lanes) = warp(&[(all, (0, 4)), (1, (4, 6)), (!1, (6, 8)), (all, (8, 9))]);
+        assert_eq!(ways, [vec![(0, 6), (8, 9)], vec![(0, 4), (6, 9)]]);
+        assert_eq!((lanes[0], lanes[1], lanes[31]), (1, 2, 2));
+    }
+
+    #[test]
+    fn threads_that_are_not_there_have_none() {
+        let (ways, lanes) = warp(&[(0xff, (0, 4)), (0xff, (2, 4))]);
+        assert_eq!(ways, [vec![(0, 4), (2, 4)]]);
+        assert_eq!((lanes[7], lanes[8]), (1, 0));
     }
 }
