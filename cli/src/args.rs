@@ -43,8 +43,9 @@ fn exit_codes() -> String {
 /// Options of every command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Global {
-    /// How results and findings are written; JSON goes to standard output as one object
-    #[arg(long, global = true, value_enum, default_value_t = Format::Human, hide_possible_values = true, value_name = "human|json")]
+    /// How results and findings are written; all but the first go to standard output as one document. sarif, junit and
+    /// github are for run, check and litmus
+    #[arg(long, global = true, value_enum, default_value_t = Format::Human, hide_possible_values = true, value_name = "human|json|sarif|junit|github")]
     pub(crate) format: Format,
     /// Whether to colour the output
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, hide_possible_values = true, value_name = "auto|always|never")]
@@ -69,6 +70,12 @@ pub(crate) enum Format {
     Human,
     /// For programs; `cli/REPORT.md` describes it.
     Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit's XML, a test case for each launch, file or litmus test.
+    Junit,
+    /// Workflow commands of GitHub, which it shows beside the source.
+    Github,
 }
 
 /// Whether output is coloured.
@@ -267,6 +274,10 @@ pub(crate) struct ExecArgs {
     /// Write all launches with their findings as JSON
     #[arg(long, value_name = "FILE", help_heading = REPORT)]
     pub(crate) json: Option<PathBuf>,
+    /// Write the findings for other programs: FILE.sarif as SARIF, FILE.xml as JUnit's XML, FILE.github as workflow
+    /// commands
+    #[arg(long, value_name = "FILE", help_heading = REPORT)]
+    pub(crate) report: Option<PathBuf>,
     /// Write each launch as a launch file with its buffers, for `warpgrind run`
     #[arg(long, value_name = "DIR", help_heading = REPORT)]
     pub(crate) save_launches: Option<PathBuf>,

@@ -35,7 +35,7 @@ mod selftest;
 use std::io::Write;
 use std::process::ExitCode;
 
-use args::{Cli, Command, SelfTest};
+use args::{Cli, Command, Format, SelfTest};
 use exit::{Exit, Failure};
 use report::{Console, FailureReport, printable};
 
@@ -61,9 +61,12 @@ fn main() -> ExitCode {
     };
     let console = Console::new(&cli.global);
     let exit = dispatch(&cli, &console).unwrap_or_else(|failure| {
-        match console.is_human() {
-            true => console.failure(&failure),
-            false => console.json(&FailureReport::new(Some(cli.command.name().into()), &failure)),
+        if !console.is_human() {
+            console.json(&FailureReport::new(Some(cli.command.name().into()), &failure));
+        }
+        // Who reads the other formats does not look for it there.
+        if console.format != Format::Json {
+            console.failure(&failure);
         }
         failure.exit
     });
@@ -74,7 +77,24 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
+/// Formats of findings are of commands that have findings.
+fn has_format(cli: &Cli) -> Result<(), Failure> {
+    let finds = matches!(cli.command, Command::Run(_) | Command::Check(_) | Command::Litmus(_));
+    if finds || matches!(cli.global.format, Format::Human | Format::Json) {
+        return Ok(());
+    }
+    let failure =
+        Failure::usage(format!("`warpgrind {}` has no findings to write in this format", cli.command.name()));
+    Err(match cli.command {
+        Command::Exec(_) => {
+            failure.help("`--report FILE.sarif`, `.xml` or `.github` writes those of the program's kernels")
+        }
+        _ => failure,
+    })
+}
+
 fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
+    has_format(cli)?;
     match &cli.command {
         Command::Run(args) => Ok(run::run(args, &cli.global, console)),
         Command::Check(args) => check::check(args, &cli.global, console),

@@ -12,14 +12,28 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
 use protocol::{Counts, Settings};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{Color, ExecArgs, Global};
 use crate::exit::{Exit, Failure};
 use crate::files;
-use crate::report::{Console, SCHEMA};
+use crate::report::{self, Console, SCHEMA};
 use libraries::Libraries;
 use session::Folder;
+
+/// How a report is written, by the name of its file.
+fn format_of(path: &Path) -> Result<fn(&Value) -> String, Failure> {
+    match path.extension().and_then(OsStr::to_str) {
+        Some("sarif") => Ok(report::sarif),
+        Some("xml") => Ok(report::junit),
+        Some("github") => Ok(report::github),
+        _ => Err(Failure::usage(format!(
+            "the name of {} does not say how the findings are to be written",
+            path.display()
+        ))
+        .help("FILE.sarif, FILE.xml (JUnit) or FILE.github")),
+    }
+}
 
 /// Runs the program and ends with its status.
 pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
@@ -37,16 +51,17 @@ pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Resul
         return Ok(Exit::Clean);
     }
     // What cannot be written is better known before the program runs for an hour.
-    if let Some(path) = &args.json {
+    for path in args.json.iter().chain(&args.report) {
         files::can_replace(path)?;
     }
+    let write = args.report.as_deref().map(format_of).transpose()?;
     let status = child::run(&args.command, &variables, session.path())?;
     let counts = Counts::read(session.path());
     let code = match args.error_exitcode.filter(|_| counts.findings > 0) {
         Some(code) => i32::from(code),
         None => child::code(status),
     };
-    if let Some(path) = &args.json {
+    if args.json.is_some() || args.report.is_some() {
         let document = json!({
             "schema": SCHEMA,
             "command": "exec",
@@ -61,9 +76,12 @@ pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Resul
             },
             "launches": protocol::launches(session.path()),
         });
-        let mut text = serde_json::to_vec_pretty(&document).unwrap_or_default();
-        text.push(b'\n');
-        files::replace(path, &text)?;
+        if let Some(path) = &args.json {
+            files::replace(path, format!("{document:#}\n").as_bytes())?;
+        }
+        if let (Some(path), Some(write)) = (&args.report, write) {
+            files::replace(path, write(&document).as_bytes())?;
+        }
     }
     if counts.findings > 0 || counts.processes == 0 || is_checked(args) {
         console.err(session::line(&counts));
@@ -127,7 +145,7 @@ fn settings(args: &ExecArgs, global: &Global, session: &Path) -> Result<Settings
         session: Some(session.into()),
         tools: (!tools.is_empty()).then_some(tools),
         stats: args.stats.then_some(()),
-        record: args.json.is_some().then_some(()),
+        record: (args.json.is_some() || args.report.is_some()).then_some(()),
         filter: args.filter.clone(),
         launch_skip: args.launch_skip,
         launch_count: args.launch_count,

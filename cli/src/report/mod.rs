@@ -1,5 +1,6 @@
 //! How results, findings and errors are shown: to people and to programs.
 
+mod exchange;
 mod json;
 mod run;
 
@@ -15,6 +16,7 @@ pub(crate) use reports::snippet::Message;
 use crate::args::{Color, Format, Global};
 use crate::exit::Failure;
 
+pub(crate) use exchange::{github, junit, sarif};
 pub(crate) use json::{
     CheckReport, DiagnosticJson, FailureJson, FailureReport, FileJson, KernelJson, ParameterJson,
     RewriteJson, UnsupportedJson,
@@ -61,9 +63,15 @@ impl Console {
         self.keep(std::io::stdout().lock().write_all(bytes));
     }
 
-    /// Writes a JSON document.
+    /// Writes a document in the format that was asked for.
     pub(crate) fn json(&self, document: &impl serde::Serialize) {
-        self.keep(print_json(document));
+        let write = match self.format {
+            Format::Human | Format::Json => return self.keep(print_json(document)),
+            Format::Sarif => exchange::sarif,
+            Format::Junit => exchange::junit,
+            Format::Github => exchange::github,
+        };
+        self.out_bytes(write(&serde_json::to_value(document).unwrap_or_default()).as_bytes());
     }
 
     /// Writes what is not a result.
