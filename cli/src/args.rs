@@ -460,6 +460,10 @@ pub(crate) struct DiffArgs {
     /// Scopes of its instructions; with cta threads stand in one block or in several
     #[arg(long, value_name = "SCOPE,...", value_delimiter = ',', value_parser = parse_scope, default_value = "gpu")]
     pub(crate) scopes: Vec<memory_model::program::Scope>,
+    /// Leave kinds of instructions out, whose differences hide larger ones: ld, st, atom, cas, red, fence.acq_rel,
+    /// fence.sc, bar.sync
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = parse_kind)]
+    pub(crate) without: Vec<memory_model::diff::Kind>,
     /// Give up on a program after this time
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
     pub(crate) timeout: Duration,
@@ -474,6 +478,12 @@ fn parse_scope(s: &str) -> Result<memory_model::program::Scope, String> {
         .into_iter()
         .find(|scope| scope.text() == s)
         .ok_or_else(|| format!("unknown scope `{s}`; one of cta, cluster, gpu, sys"))
+}
+
+fn parse_kind(s: &str) -> Result<memory_model::diff::Kind, String> {
+    use memory_model::diff::Kind;
+    let known = || Kind::all().map(Kind::name).collect::<Vec<_>>().join(", ");
+    Kind::named(s).ok_or_else(|| format!("unknown kind `{s}`; one of {}", known()))
 }
 
 const DIFF_HELP: &str = "\

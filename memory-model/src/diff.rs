@@ -21,11 +21,43 @@ pub struct Bounds {
     pub locations: usize,
     /// Scopes of its instructions. With `cta` among them threads stand in one block or in several.
     pub scopes: Vec<Scope>,
+    /// [`Kind`]s of instructions that programs do not have.
+    pub without: Vec<Kind>,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { instructions: 4, threads: 2, locations: 2, scopes: vec![Scope::Gpu] }
+        Self { instructions: 4, threads: 2, locations: 2, scopes: vec![Scope::Gpu], without: Vec::new() }
+    }
+}
+
+/// A kind of instruction, as classes of differences call it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Kind(&'static str);
+
+impl Kind {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Kind> {
+        FORMS.iter().enumerate().filter_map(|(at, form)| {
+            let is_first = FORMS[..at].iter().all(|before| before.kind != form.kind);
+            is_first.then_some(Kind(form.kind))
+        })
+    }
+
+    /// The kind of this name: that of the class without blanks, `cas` for a cas that fails.
+    ///
+    /// ```
+    /// use memory_model::diff::Kind;
+    /// assert!(Kind::named("fence.sc").is_some() && Kind::named("cas").is_some());
+    /// assert_eq!(Kind::named("cas that fails"), None);
+    /// ```
+    pub fn named(name: &str) -> Option<Kind> {
+        Self::all().find(|kind| kind.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.0.split(' ').next().unwrap_or(self.0)
     }
 }
 
@@ -268,7 +300,7 @@ fn steps(bounds: &Bounds) -> Vec<Step> {
     for (number, form) in FORMS.iter().enumerate() {
         let scoped = form.opcode.contains('@');
         let barrier = form.kind == "bar.sync";
-        if barrier && !blocks {
+        if barrier && !blocks || bounds.without.contains(&Kind(form.kind)) {
             continue;
         }
         let locations = if form.reads || form.writes { bounds.locations.min(4) } else { 1 };
@@ -397,7 +429,7 @@ pub fn difference(program: &Program, models: [&Options; 2]) -> Option<Difference
     };
     let parts: Vec<String> =
         names.iter().zip(outcome).map(|(name, value)| format!("{name} == {value}")).collect();
-    let text = program.text(&format!("exists ({})", parts.join(" /\\ ")));
+    let text = program.text(&format!("exists ({})", parts.join(" && ")));
     let forbids = Options { explain: true, ..models[usize::from(first_allows)].clone() };
     let verdict = check(&parse(&text).ok()?, &forbids);
     let cut = verdict.cuts.first();

@@ -50,6 +50,7 @@ pub(crate) fn diff(args: &DiffArgs, global: &Global, console: &Console) -> Resul
         threads: args.threads,
         locations: args.locations,
         scopes: args.scopes.clone(),
+        without: args.without.clone(),
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(global.jobs).build();
     let pool =
