@@ -113,7 +113,7 @@ fn finding(of: &Value) -> Issue {
     });
     Issue {
         rule: text(&of["kind"]),
-        is_error: of["kind"] != "uninitialized-read" && of["kind"] != "undefined-behavior",
+        is_error: true,
         message: format!("{} (kernel {})", text(&of["message"]), text(&of["kernel"])),
         notes: notes(of),
         places: places.collect(),
