@@ -27,7 +27,13 @@ fn differences(a: ModelName, b: ModelName, bounds: &Bounds) -> Vec<memory_model:
 /// Each program is there once, up to names.
 #[test]
 fn programs_are_counted_once() {
-    let bounds = Bounds { instructions: 3, threads: 3, locations: 2, scopes: vec![Scope::Cta, Scope::Gpu] };
+    let bounds = Bounds {
+        instructions: 3,
+        threads: 3,
+        locations: 2,
+        scopes: vec![Scope::Cta, Scope::Gpu],
+        ..Bounds::default()
+    };
     for size in 1..=3 {
         let all = programs(&bounds, size);
         let texts: std::collections::BTreeSet<String> = all.iter().map(|p| p.text("")).collect();
