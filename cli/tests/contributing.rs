@@ -62,7 +62,7 @@ fn sources(folder: &Path, out: &mut String) {
 fn files_and_names_are_there() {
     let text = read("CONTRIBUTING.md");
     let mut code = String::new();
-    for folder in ["sim-core/src", "ptx-frontend/src", "warpgrind/src"] {
+    for folder in ["numerics/src", "semantics/src", "sim-core/src", "ptx-frontend/src", "warpgrind/src"] {
         sources(&root().join(folder), &mut code);
     }
     let (mut paths, mut words) = (0, 0);
