@@ -195,7 +195,7 @@ pub fn converges(base: &str) -> bool {
     matches!(base, "BSSY" | "BSYNC" | "BREAK" | "BMOV")
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write()`] wrote.
 ///
 /// # Errors
 /// The first line that is none of it, by number.

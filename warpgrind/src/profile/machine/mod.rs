@@ -2,7 +2,7 @@
 //! ptxas makes of it ([`listing`]).
 //!
 //! Values, masks and branches are the interpreter's. What is looked for is the path of each thread through the machine code:
-//! the cheapest one that meets the instructions of its PTX blocks ([`anchors`]) in their order ([`follow`]). Warps then
+//! the cheapest one that meets the instructions of its PTX blocks ([`anchors`]) in their order ([`mod@follow`]). Warps then
 //! execute the paths of their lanes, split where these part, and are put together by the convergence barriers ([`replay`]).
 
 pub mod anchors;
