@@ -15,6 +15,7 @@ fn result(kernel: &Kernel, contraction: bool, as_optimised: bool) -> u64 {
 
 /// They are valid, end, fault nowhere, and what is computed does not depend on a schedule.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn kernels_are_well_defined() {
     (1_000_000..1_000_200u64).into_par_iter().for_each(|seed| {
         let kernel = Kernel::new(seed);
@@ -62,6 +63,7 @@ fn kernels_are_wide() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn results_are_those_of_a_device() {
     let hashes = Hashes::parse(RECORDED).unwrap();
     hashes.seeds.par_iter().for_each(|(&seed, known)| {

@@ -115,6 +115,7 @@ fn hostile_counts_cost_nothing() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn long_and_repeated_things() {
     const N: usize = 100_000;
     for unit in [

@@ -203,6 +203,7 @@ fn operands(instruction: &str, u: u32) -> [u64; 3] {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn operations_on_random_operands_hash_as_the_devices() {
     let simulator = Simulator::new(DeviceConfig::h200());
     let mut wrong = Vec::new();

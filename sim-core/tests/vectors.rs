@@ -90,6 +90,7 @@ fn torn(write: &str, read: &str, narrow: bool, level: SimdLevel) -> u32 {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn no_block_sees_half_a_vector() {
     let levels = [SimdLevel::Baseline, SimdLevel::Avx2, SimdLevel::Avx512];
     let mut failed = Vec::new();

@@ -19,6 +19,7 @@ use warpgroup_forms::CYCLE;
 
 /// The recording has hashes of all tiles of a form, and of the first ones.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn products_are_the_devices() {
     let forms = warpgroup_forms::forms();
     let recorded: Vec<&str> = include_str!("../../testdata/h200/wgmma.txt").lines().collect();
@@ -55,6 +56,7 @@ fn elements_lie_where_the_device_finds_them() {
 
 /// All kinds of numbers, layout by layout.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn sums_are_those_of_one_element_after_the_other() {
     let forms = warpgroup_forms::forms();
     let wrong: Vec<String> = forms

@@ -135,6 +135,7 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
 
 /// Compares the numbers of all recorded launches.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn machine_instructions_are_those_of_a_device() {
     let (mut equal, mut other, mut unsaid, mut excused) = (0, String::new(), 0, 0);
     for (file, name, recorded) in files() {

@@ -93,6 +93,7 @@ fn bitonic_sorts() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn radix_sort() {
     each("sort_radix", |device| {
         let n = 3000usize;

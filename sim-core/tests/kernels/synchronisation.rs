@@ -3,6 +3,7 @@
 use crate::device::{Random, args, each};
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn list_under_a_spin_lock() {
     each("list_lock", |device| {
         let n = 150usize;
@@ -39,6 +40,7 @@ fn counter_under_a_ticket_lock() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn hand_off_between_blocks() {
     each("handoff", |device| {
         let (blocks, n) = (50usize, 50 * 64 - 10);

@@ -47,6 +47,7 @@ fn instructions() -> Vec<Instruction> {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn levels_and_guards_change_nothing_else() {
     let simulators = [SimdLevel::Baseline, SimdLevel::Avx2, SimdLevel::Avx512]
         .map(|level| Simulator::with_level(DeviceConfig::h200(), level));
