@@ -117,6 +117,10 @@ pub(crate) enum Command {
     /// Become the program of `exec`
     #[command(hide = true)]
     StartProgram(StartArgs),
+    /// Start the program of `exec` and stay beside it
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    KeepProgram(StartArgs),
     /// Count what launches cost, by the names of Nsight Compute
     #[command(after_long_help = PROFILE_HELP)]
     Profile(Box<ProfileArgs>),
@@ -166,6 +170,8 @@ impl Command {
             Self::Record(_) => "record",
             Self::ServeDevice => "serve-device",
             Self::StartProgram(_) => "start-program",
+            #[cfg(target_os = "linux")]
+            Self::KeepProgram(_) => "keep-program",
             Self::Profile(_) => "profile",
             Self::Occupancy(_) => "occupancy",
             Self::Explain(_) => "explain",

@@ -104,6 +104,8 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Record(args) => hardware::record(args, &cli.global, console),
         Command::ServeDevice => hardware::serve(),
         Command::StartProgram(args) => Err(exec::child::start(args)),
+        #[cfg(target_os = "linux")]
+        Command::KeepProgram(args) => Err(exec::child::keep(args)),
         Command::Exec(args) => exec::exec(args, &cli.global, console),
         Command::Profile(args) => profile::profile(args, &cli.global, console),
         Command::Occupancy(args) => occupancy::occupancy(args, console),

@@ -193,12 +193,11 @@ fn client() {
             let proof = driver.call(c"cuGetExportTable", &[to(&mut handle), image.as_ptr() as u64]);
             println!("client: {cubin} {proof}");
         }
-        "wait" => {
-            println!(
-                "client: waiting {} {}",
-                std::process::id(),
-                std::env::var("WARPGRIND_SESSION").unwrap()
-            );
+        "wait" | "wait with a child" => {
+            let session = std::env::var("WARPGRIND_SESSION").unwrap();
+            let child = (role != "wait").then(|| Command::new("sleep").arg("60").spawn().unwrap());
+            let child = child.map_or(String::new(), |child| format!("{} ", child.id()));
+            println!("client: waiting {child}{} {session}", std::process::id());
             std::thread::sleep(std::time::Duration::from_secs(60));
         }
         "endless" => {
@@ -228,7 +227,7 @@ fn status_output_and_signals_pass_through() {
     let output = warpgrind(&["--", "sh", "-c", "kill -SEGV $$"]).output().unwrap();
     assert_eq!(output.status.code(), Some(128 + libc::SIGSEGV));
     // A signal to `warpgrind` reaches the program.
-    let mut waiting = Waiting::start(&std::env::temp_dir());
+    let mut waiting = Waiting::start("wait", &std::env::temp_dir());
     assert_eq!(waiting.end(libc::SIGTERM).code(), Some(128 + libc::SIGTERM));
     assert!(!waiting.session.exists(), "the session's folder is left");
 }
@@ -294,13 +293,14 @@ fn interrupted_kernels_say_where_they_stand() {
 /// A program that waits under `warpgrind exec`.
 struct Waiting {
     child: Child,
-    program: u32,
+    /// The program, and its child if it has one.
+    processes: Vec<u32>,
     session: PathBuf,
 }
 
 impl Waiting {
-    fn start(temporary: &Path) -> Waiting {
-        let mut command = exec(&[], "wait");
+    fn start(role: &str, temporary: &Path) -> Waiting {
+        let mut command = exec(&[], role);
         let mut child =
             command.env("TMPDIR", temporary).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
@@ -310,8 +310,9 @@ impl Waiting {
             assert!(std::io::BufRead::read_line(&mut out, &mut line).unwrap() > 0);
         }
         let mut words = line.split_whitespace().rev();
-        let (session, program) = (words.next().unwrap().into(), words.next().unwrap().parse().unwrap());
-        Waiting { child, program, session }
+        let session = words.next().unwrap().into();
+        let processes = words.map_while(|word| word.parse().ok()).collect();
+        Waiting { child, processes, session }
     }
 
     /// Sends a signal to `warpgrind`.
@@ -321,28 +322,37 @@ impl Waiting {
         self.child.wait().unwrap()
     }
 
-    /// Whether the program is still there; what nobody waited for is not.
-    fn is_running(&self) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.program)).unwrap_or_default();
-        status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    /// How many of the processes are still there; what nobody waited for is not.
+    fn running(&self) -> usize {
+        let is_running = |process: &&u32| {
+            let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+        };
+        self.processes.iter().filter(is_running).count()
     }
 }
 
 #[test]
 fn a_killed_session_leaves_nothing() {
     let temporary = tempfile::tempdir().unwrap();
-    let (mut killed, mut other) = (Waiting::start(temporary.path()), Waiting::start(temporary.path()));
+    let (mut killed, mut other) =
+        (Waiting::start("wait with a child", temporary.path()), Waiting::start("wait", temporary.path()));
+    assert_eq!((killed.running(), other.running()), (2, 1));
     killed.end(libc::SIGKILL);
     let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while killed.is_running() && std::time::Instant::now() < patience {
+    while (killed.running() > 0 || killed.session.exists()) && std::time::Instant::now() < patience {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    assert!(!killed.is_running(), "the program goes with it");
-    // The next session takes away the folder, and no other.
+    assert_eq!(killed.running(), 0, "the program and its child go with it");
+    assert!(!killed.session.exists() && other.session.join("lib/libcuda.so.1").exists());
+    assert_eq!(other.running(), 1);
+    // What is left where nobody could take it away goes with the next session; other folders stay.
+    let left = temporary.path().join("warpgrind-left");
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("lock"), "").unwrap();
     let output = exec(&[], "nothing").env("TMPDIR", temporary.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(!killed.session.exists() && other.session.join("lib/libcuda.so.1").exists());
-    assert!(other.is_running());
+    assert!(!left.exists() && other.session.join("lib/libcuda.so.1").exists());
     other.end(libc::SIGTERM);
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
 }
