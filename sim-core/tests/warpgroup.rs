@@ -15,19 +15,18 @@ mod warpgroup_forms;
 
 use rayon::prelude::*;
 use sim_core::{DeviceConfig, Simulator};
+use testkit::part;
 use warpgroup_forms::CYCLE;
 
 /// The recording has hashes of all tiles of a form, and of the first ones.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn products_are_the_devices() {
     let forms = warpgroup_forms::forms();
     let recorded: Vec<&str> = include_str!("../../testdata/h200/wgmma.txt").lines().collect();
     assert_eq!(forms.len(), recorded.len());
-    let wrong: Vec<String> = forms
-        .par_iter()
-        .zip(recorded)
-        .enumerate()
+    let recorded: Vec<_> = part(16, forms.iter().zip(recorded).enumerate()).collect();
+    let wrong: Vec<String> = recorded
+        .into_par_iter()
         .filter_map(|(index, (form, line))| {
             let fields: Vec<&str> = line.split('\t').collect();
             assert_eq!((fields[0], fields[1]), (&*form.title(), &*form.tiles.to_string()));
@@ -56,14 +55,13 @@ fn elements_lie_where_the_device_finds_them() {
 
 /// All kinds of numbers, layout by layout.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn sums_are_those_of_one_element_after_the_other() {
     let forms = warpgroup_forms::forms();
     let wrong: Vec<String> = forms
         .par_iter()
         .enumerate()
         // A part of them, of all types and kinds.
-        .filter(|(index, _)| index % 17 == 0)
+        .filter(|(index, _)| index % if cfg!(debug_assertions) { 170 } else { 17 } == 0)
         .filter_map(|(index, form)| {
             let simulator = Simulator::new(DeviceConfig::h200());
             let words = match runner::run(&simulator, index, form, 0..CYCLE) {

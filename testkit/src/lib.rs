@@ -1,5 +1,6 @@
 //! What the tests of several crates share.
 //!
+//! * [`part`]: how much of what takes long is tried.
 //! * [`litmus`]: random litmus tests, as text.
 //! * `samples` (feature `samples`): instructions made from the instruction table.
 //! * `case` (feature `cases`): the grammar of the instruction tests in `testdata/`, whose README describes it; `executor`
@@ -21,3 +22,13 @@ pub mod levels;
 pub mod litmus;
 #[cfg(feature = "samples")]
 pub mod samples;
+
+/// What is tried of many: all of them, or each `every`th in a build that is not optimised, where all would take minutes.
+///
+/// ```
+/// let tried: Vec<u32> = testkit::part(4, 0..8).collect();
+/// assert_eq!(tried.len(), if cfg!(debug_assertions) { 2 } else { 8 });
+/// ```
+pub fn part<T>(every: usize, many: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    many.into_iter().step_by(if cfg!(debug_assertions) { every } else { 1 })
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sim_core::ToolFactory;
+use testkit::part;
 use warpgrind::profile::assemble::{Assembler, Disassembler};
 use warpgrind::profile::machine;
 use warpgrind::profile::machine::listing::{self, Listing};
@@ -135,10 +136,9 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
 
 /// Compares the numbers of all recorded launches.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn machine_instructions_are_those_of_a_device() {
     let (mut equal, mut other, mut unsaid, mut excused) = (0, String::new(), 0, 0);
-    for (file, name, recorded) in files() {
+    for (file, name, recorded) in part(10, files()) {
         let text = std::fs::read_to_string(stored(&name)).expect("machine code");
         let listings = listing::read(&text).expect("listings");
         for ((kernel, ways), of) in ways(&file).iter().zip(&recorded) {
@@ -170,5 +170,5 @@ fn machine_instructions_are_those_of_a_device() {
     );
     assert!(other.is_empty(), "{other}");
     // What is not said any more would be missed otherwise.
-    assert!(equal >= 12_430, "only {equal} pairs are equal");
+    assert!(equal >= if cfg!(debug_assertions) { 1_000 } else { 12_430 }, "only {equal} pairs are equal");
 }

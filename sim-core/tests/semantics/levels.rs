@@ -47,13 +47,12 @@ fn instructions() -> Vec<Instruction> {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn levels_and_guards_change_nothing_else() {
     let simulators = [SimdLevel::Baseline, SimdLevel::Avx2, SimdLevel::Avx512]
         .map(|level| Simulator::with_level(DeviceConfig::h200(), level));
     let list = instructions();
     assert!(list.len() > 1000, "{}", list.len());
-    for (at, instruction) in list.iter().enumerate() {
+    for (at, instruction) in testkit::part(8, list.iter().enumerate()) {
         let module = instruction.module();
         let inputs = Inputs::new(instruction, 0x9e37_79b9 + at as u64);
         let [baseline, avx2, avx512] =
