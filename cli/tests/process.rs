@@ -212,7 +212,7 @@ fn launches_give_the_same_at_every_simd_level_and_number_of_jobs() {
     // How often a block looks whether the others are there, or a compare-and-swap has to be tried again, and which block
     // prints first, depends on the jobs.
     let depends = |name: &str| ["atomics.toml", "cooperative.toml", "print.toml"].contains(&name);
-    for name in launches {
+    for name in testkit::part(3, launches) {
         let path = format!("testdata/launches/{name}");
         let run = |level: &str, jobs: &str| {
             let args = ["run", "--format", "json", "--stats", "--jobs", jobs, &path];

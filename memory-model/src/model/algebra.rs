@@ -15,7 +15,7 @@
 //! [`Rel::optional`] close; [`only`] is the identity on a set; [`cross`] all pairs of two sets.
 //! The models of this crate use [`Rel::minus`] only on relations that do not depend on the search, which keeps every
 //! expression monotone in what the search chooses: an axiom violated by a part of an execution is violated by the
-//! whole. Models from files may take away anything ([`super::eval`] then says why a pair is not related).
+//! whole. Models from files may take away anything (the module that evaluates then says why a pair is not related).
 
 use std::borrow::Cow;
 use std::ops::{BitAnd, BitOr, Not, Shr};

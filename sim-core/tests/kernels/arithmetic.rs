@@ -163,6 +163,7 @@ fn morton_codes() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn digests() {
     use sha2::{Digest, Sha256};
     each("sha256", |device| {

@@ -17,6 +17,7 @@ fn escape(cx: f64, cy: f64, limit: i32, contracted: bool) -> i32 {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn mandelbrot() {
     each("mandelbrot", |device| {
         let (width, height, limit) = (50i32, 30i32, 60i32);

@@ -66,6 +66,7 @@ fn hand_off_between_blocks() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]
 fn barrier_over_the_grid() {
     each("handoff", |device| {
         let (n, sweeps) = (1000usize, 5);
