@@ -1,0 +1,31 @@
+//! Every instruction form against what an H200 gave.
+
+use conformance::{Catalog, Known, Recording, Verdict, verify};
+use sim_core::{DeviceConfig, Simulator};
+
+/// What an H200 gives.
+const RECORDED: &[u8] = include_bytes!("../../testdata/conformance/sm_90.recording");
+/// Instructions that are known to differ, each with its reason.
+const KNOWN: &str = include_str!("../../testdata/conformance/differing.txt");
+/// What instructions begin with that an unoptimised build tries; all take minutes there.
+const PART: &str = "add.";
+
+#[test]
+fn results_are_those_of_a_device() {
+    let known = Known::parse(KNOWN).unwrap();
+    let recording = Recording::from_bytes(RECORDED).unwrap();
+    let whole = !cfg!(debug_assertions);
+    let catalog = Catalog::new(|text| whole || text.starts_with(PART));
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let report = verify(&catalog, &recording, &known, &simulator, whole, &|_| ());
+    let differing: Vec<&str> = report
+        .cases
+        .iter()
+        .filter(|(_, verdict)| matches!(verdict, Verdict::Differs(..)))
+        .map(|(case, _)| case.text.as_str())
+        .collect();
+    assert!(report.passed() && report.unknown == 0, "{} unknown, {differing:#?}", report.unknown);
+    let equal = report.cases.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Equal)).count();
+    println!("{equal} instructions are equal");
+    assert!(equal >= if whole { 11_930 } else { 50 }, "only {equal} are compared");
+}
