@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use memory_model::litmus as text;
-use memory_model::{Litmus, parse, parse_nvlitmus};
-use ptx_frontend::{Code, Diagnostic, Source, Span};
+use memory_model::Litmus;
+use ptx_frontend::{Diagnostic, Source};
 use walkdir::WalkDir;
 use warpgrind::litmus::kernel;
+use warpgrind::litmus::source::{Form, tests};
 
 use crate::exit::{Exit, Failure};
 use crate::modules::read_source;
@@ -85,45 +85,8 @@ pub(crate) fn load(found: &Found) -> Loaded {
         Ok(source) => source,
         Err(failure) => return Loaded::Failed(failure),
     };
-    if Path::new(&found.name).extension().is_some_and(|e| e == "ptx") {
-        return load_kernel(source);
-    }
-    let nvlitmus = Path::new(&found.name).extension().is_some_and(|e| e == "test");
-    let parsed =
-        if nvlitmus { parse_nvlitmus(&source.text) } else { parse(&source.text).map(|test| vec![test]) };
-    match parsed {
+    match tests(source, Form::of(Path::new(&found.name))) {
         Ok(tests) => Loaded::Tests(tests),
-        Err(errors) => {
-            let errors = errors.into_iter().map(diagnostic).collect();
-            Loaded::Malformed(source, errors)
-        }
-    }
-}
-
-/// A kernel with the header of a litmus test.
-fn load_kernel(source: Source) -> Loaded {
-    if !kernel::is_test(&source.text) {
-        let code = Code(text::Code::Header.as_str());
-        let wrong = Diagnostic::error(code, Span::new(0, 1), "this PTX has no header of a litmus test")
-            .help("a line `//@ litmus NAME` and others, as the guide to litmus tests says");
-        return Loaded::Malformed(source, vec![wrong]);
-    }
-    let parsed = ptx_frontend::parse(source);
-    let Some(module) = parsed.module else {
-        return Loaded::Malformed(parsed.source, parsed.diagnostics);
-    };
-    match kernel::translate(&parsed.source, &module) {
-        Ok(test) => Loaded::Tests(vec![test]),
-        Err(errors) => Loaded::Malformed(parsed.source, errors),
-    }
-}
-
-/// A mistake in a litmus test as the front end words its own.
-pub(super) fn diagnostic(wrong: text::Diagnostic) -> Diagnostic {
-    let span = Span::new(wrong.span.start, wrong.span.end);
-    let out = Diagnostic::error(Code(wrong.code.as_str()), span, wrong.message);
-    match wrong.help {
-        Some(help) => out.help(help),
-        None => out,
+        Err(wrong) => Loaded::Malformed(wrong.source, wrong.diagnostics),
     }
 }

@@ -1,43 +1,26 @@
 //! The machine code of a launch: how much of it was followed, and what is said of its instructions.
 
-use std::sync::PoisonError;
-
 use comfy_table::{CellAlignment, Table, presets};
 use ptx_frontend::{Module, Source};
 use serde_json::{Value as Json, json};
-use warpgrind::profile::machine::listing::Listing;
-use warpgrind::profile::machine::ways::{Found, Ways};
-use warpgrind::profile::machine::{self, Followed};
+use warpgrind::profile::kernels::Executed;
+use warpgrind::profile::machine;
 
 /// Opcodes that are shown.
 const SHOWN: usize = 12;
 
-/// The machine instructions that a launch executed.
-pub(super) struct Executed {
-    pub(super) listing: Listing,
-    pub(super) followed: Followed,
+/// What is said of the machine instructions that a launch executed.
+pub(super) trait Said {
+    /// For programs.
+    fn json(&self) -> Json;
+    /// The opcodes that were executed the most.
+    fn opcodes(&self) -> String;
+    /// The machine code, with the lines of PTX and CUDA that its instructions were made of.
+    fn source(&self, module: &Module, kernel: &str) -> String;
 }
 
-impl Executed {
-    /// What was found of a launch of a kernel that has machine code. A launch that launches others has several grids, of
-    /// which this is the kernel's own.
-    pub(super) fn of(listing: Option<&Listing>, found: &Found, kernel: &str) -> Option<Self> {
-        let grids = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
-        let listing = listing?;
-        let mut own: Vec<Ways> =
-            grids.into_iter().filter(|(name, _)| **name == *kernel).map(|(_, ways)| ways).collect();
-        // Of a kernel that launches itself one does not know which grid was first.
-        let ways = own.pop().filter(|_| own.is_empty())?;
-        let followed = machine::follow(listing, &ways);
-        Some(Executed { listing: listing.clone(), followed })
-    }
-
-    /// Whether the way of all warps is known.
-    pub(super) fn is_whole(&self) -> bool {
-        self.followed.warps.1 == 0 && self.followed.warps.0 > 0
-    }
-
-    pub(super) fn json(&self) -> Json {
+impl Said for Executed {
+    fn json(&self) -> Json {
         let (followed, lost) = self.followed.warps;
         let opcodes = machine::metrics::by_opcode(&self.listing, &self.followed);
         let opcodes: serde_json::Map<String, Json> = opcodes
@@ -54,8 +37,7 @@ impl Executed {
         })
     }
 
-    /// The opcodes that were executed the most.
-    pub(super) fn opcodes(&self) -> String {
+    fn opcodes(&self) -> String {
         let list = machine::metrics::by_opcode(&self.listing, &self.followed);
         let all: u64 = list.iter().map(|(_, warps, _)| warps).sum();
         let mut table = Table::new();
@@ -75,8 +57,7 @@ impl Executed {
         text
     }
 
-    /// The machine code, with the lines of PTX and CUDA that its instructions were made of.
-    pub(super) fn source(&self, module: &Module, kernel: &str) -> String {
+    fn source(&self, module: &Module, kernel: &str) -> String {
         let has = |source: &&Source| {
             let words = source.text.split(|c: char| !c.is_alphanumeric() && !"_$".contains(c));
             words.into_iter().any(|word| word == kernel)

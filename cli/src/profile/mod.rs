@@ -3,18 +3,17 @@
 mod code;
 mod program;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value as Json, json};
-use sim_core::{DeviceConfig, LaunchReport, Outcome, RunOptions, ToolFactory};
+use sim_core::{LaunchReport, Outcome, RunOptions};
 use tools::Tool;
-use warpgrind::profile::assemble::{AssembleError, Assembler, Disassembler, Resources};
+use warpgrind::profile::assemble::AssembleError;
 use warpgrind::profile::csv::{self, Launched};
+use warpgrind::profile::kernels::{Executed, Kernels, Measured, Toolchain};
 use warpgrind::profile::machine;
-use warpgrind::profile::machine::listing::Listing;
-use warpgrind::profile::machine::ways::{Found, Watch};
+use warpgrind::profile::machine::ways::Found;
 use warpgrind::profile::{Profile, Section, number};
 use warpgrind::run::Placed;
 use warpgrind::{Module, Options, Plan};
@@ -24,32 +23,24 @@ use crate::exit::{Exit, Failure, quoted_list};
 use crate::interrupt::Interrupt;
 use crate::report::{Console, SCHEMA};
 use crate::run::{exit_of, read_launch_file};
-use code::Executed;
+use code::Said;
 use program::Saved;
 
-/// What kernels take, by name, and whether that is an estimate.
-type Taken = BTreeMap<String, (Resources, bool)>;
-
 /// A launch, and what is said of it.
-struct Measured {
-    profile: Profile,
+struct Launch {
+    measured: Measured,
     report: LaunchReport,
-    /// Whether the registers are an estimate of ours.
-    estimated: bool,
     /// Which of the modules it is of.
     module: usize,
-    /// The machine instructions that it executed, where there is machine code.
-    executed: Option<Executed>,
 }
 
 /// What all launches of the command gave.
 struct Session<'a> {
     args: &'a ProfileArgs,
     console: &'a Console,
-    assembler: Option<Assembler>,
-    disassembler: Option<Disassembler>,
+    toolchain: Toolchain,
     modules: Vec<Module>,
-    launches: Vec<Measured>,
+    launches: Vec<Launch>,
     /// Kernels that were launched and not asked for.
     others: Vec<String>,
 }
@@ -57,22 +48,12 @@ struct Session<'a> {
 pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
     let interrupt = Interrupt::watch()?;
     let imported = args.import.as_deref().map(import).transpose()?;
-    let assembler = match Assembler::find(args.ptxas.as_deref()) {
-        Err(AssembleError::Missing) => None,
-        found => Some(found.map_err(tool_failed)?),
-    };
-    let disassembler = match &assembler {
-        None if args.nvdisasm.is_some() => {
-            return Err(Failure::usage("`--nvdisasm` needs an assembler too").help("`--ptxas` names one"));
-        }
-        None => None,
-        Some(assembler) => match Disassembler::find(args.nvdisasm.as_deref(), assembler) {
-            Err(AssembleError::NoDisassembler) => None,
-            found => Some(found.map_err(tool_failed)?),
-        },
-    };
+    let toolchain = Toolchain::find(args.ptxas.as_deref(), args.nvdisasm.as_deref()).map_err(tool_failed)?;
+    if toolchain.assembler.is_none() && args.nvdisasm.is_some() {
+        return Err(Failure::usage("`--nvdisasm` needs an assembler too").help("`--ptxas` names one"));
+    }
     let (modules, launches, others) = (Vec::new(), Vec::new(), Vec::new());
-    let mut session = Session { args, console, assembler, disassembler, modules, launches, others };
+    let mut session = Session { args, console, toolchain, modules, launches, others };
     let folder;
     let mut exit = Exit::Clean;
     let files = match (&args.file, &args.program[..]) {
@@ -127,10 +108,9 @@ impl Session<'_> {
             timeout: self.args.timeout,
             ..Options::default()
         };
-        let resources = self.resources(&module)?;
-        let listings = self.listings(&module)?;
+        let kernels = self.toolchain.kernels(&module).map_err(tool_failed)?;
         let at = self.modules.len();
-        let exit = self.launches(&plan, &module, &options, (&resources, &listings), interrupt, at)?;
+        let exit = self.launches(&plan, &module, &options, &kernels, interrupt, at)?;
         self.modules.push(module);
         Ok(exit)
     }
@@ -140,39 +120,28 @@ impl Session<'_> {
         plan: &Plan,
         module: &Module,
         options: &Options,
-        (resources, listings): (&Taken, &BTreeMap<String, Listing>),
+        kernels: &Kernels,
         interrupt: &Interrupt,
         at: usize,
     ) -> Result<Exit, Failure> {
         let found = Found::default();
         let mut run = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
-        if !listings.is_empty() {
-            let found = Found::clone(&found);
-            run.tools.push(ToolFactory::new(move |shape| Watch::new(&found, shape.instructions)));
-        }
+        run.tools.extend(kernels.watch(&found));
         let backend = options.simulator();
         let placed = Placed::new(plan, module, &backend)?;
-        let device = DeviceConfig::h200();
         let mut exit = Exit::Clean;
         let wanted = |name: &str| {
             let kernel = self.args.kernel.as_deref();
             kernel.is_none_or(|part| name.contains(part) || reports::readable(name).contains(part))
         };
-        let mut measured = Vec::new();
+        let mut launches = Vec::new();
         for (number, launch) in placed.launches().iter().enumerate() {
             let report = placed.launch(number, &run)?;
             exit = exit.max(exit_of(&report));
             let completed = report.outcome == Outcome::Completed;
             if wanted(&launch.kernel) {
-                let (of, estimated) = resources.get(&*launch.kernel).copied().unwrap_or_default();
-                let of = if estimated { Resources { stack: u32::MAX, ..of } } else { of };
-                let mut profile = Profile::new(&device, launch, &of, report.metrics.first());
-                let executed = Executed::of(listings.get(&*launch.kernel), &found, &launch.kernel);
-                let executed = executed.filter(|_| completed);
-                if let Some(executed) = executed.as_ref().filter(|executed| executed.is_whole()) {
-                    profile.add_machine(&executed.listing, &executed.followed);
-                }
-                measured.push(Measured { profile, report, estimated, module: at, executed });
+                let measured = kernels.measured(launch, &report, &found);
+                launches.push(Launch { measured, report, module: at });
             } else {
                 self.others.push(reports::readable(&launch.kernel).into_owned());
             }
@@ -180,41 +149,8 @@ impl Session<'_> {
                 break;
             }
         }
-        self.launches.extend(measured);
+        self.launches.extend(launches);
         Ok(exit)
-    }
-
-    /// The machine code of the kernels, where there are tools for it.
-    fn listings(&self, module: &Module) -> Result<BTreeMap<String, Listing>, Failure> {
-        let mut listings = BTreeMap::new();
-        if let (Some(assembler), Some(disassembler)) = (&self.assembler, &self.disassembler) {
-            for source in &module.checked().sources {
-                let text = source.text.as_bytes();
-                let found = disassembler.listings(assembler, text, machine_target(module));
-                listings.extend(found.map_err(tool_failed)?);
-            }
-        }
-        Ok(listings)
-    }
-
-    /// What the kernels take: as the assembler says, or estimated.
-    fn resources(&self, module: &Module) -> Result<Taken, Failure> {
-        let mut known = BTreeMap::new();
-        let target = machine_target(module);
-        if let Some(assembler) = &self.assembler {
-            for source in &module.checked().sources {
-                let kernels = assembler.resources(source.text.as_bytes(), target).map_err(tool_failed)?;
-                known.extend(kernels.into_iter().map(|(name, resources)| (name, (resources, false))));
-            }
-        }
-        for info in sim_core::inspect(module.checked()) {
-            let shared = u32::try_from(info.shared_bytes).unwrap_or(u32::MAX);
-            let declared = u32::try_from(info.local_bytes).unwrap_or(u32::MAX);
-            let guess = Resources { registers: info.registers, shared, ..Resources::default() };
-            // Estimates say nothing of local memory.
-            known.entry(info.name.to_string()).or_insert((guess, true)).0.declared = declared;
-        }
-        Ok(known)
     }
 
     /// Refuses a name that no kernel has.
@@ -231,7 +167,7 @@ impl Session<'_> {
     /// Refuses names of numbers that no launch has.
     fn check_names(&self) -> Result<(), Failure> {
         for name in &self.args.metrics {
-            if !self.launches.iter().any(|launch| launch.profile.value(name).is_some()) {
+            if !self.launches.iter().any(|launch| launch.measured.profile.value(name).is_some()) {
                 if machine::metrics::names().any(|known| known == name) {
                     return Err(self.without_machine_code(name));
                 }
@@ -245,7 +181,7 @@ impl Session<'_> {
 
     /// Why a number of machine instructions is not known.
     fn without_machine_code(&self, name: &str) -> Failure {
-        if self.disassembler.is_none() {
+        if self.toolchain.disassembler.is_none() {
             return Failure::usage(format!(
                 "`{name}` counts machine instructions, and there is no machine code"
             ))
@@ -256,7 +192,9 @@ impl Session<'_> {
     }
 
     fn known(&self) -> impl Iterator<Item = &str> {
-        self.launches.iter().flat_map(|launch| launch.profile.values.iter().map(|value| &*value.name))
+        self.launches
+            .iter()
+            .flat_map(|launch| launch.measured.profile.values.iter().map(|value| &*value.name))
     }
 
     /// Whether a number was asked for.
@@ -281,7 +219,8 @@ impl Session<'_> {
             return Ok(());
         }
         if self.args.csv {
-            let profiles: Vec<Profile> = self.launches.iter().map(|launch| launch.profile.clone()).collect();
+            let profiles: Vec<Profile> =
+                self.launches.iter().map(|launch| launch.measured.profile.clone()).collect();
             self.console.out(csv::write("warpgrind", &profiles, |name| self.wants(name)));
             return Ok(());
         }
@@ -303,7 +242,7 @@ impl Session<'_> {
             name.split(['(', '<']).next().unwrap_or("").trim().trim_start_matches("void ").to_owned()
         };
         let found = self.launches.iter().map(|launch| {
-            let name = plain(&launch.profile.kernel);
+            let name = plain(&launch.measured.profile.kernel);
             let other = left.iter_mut().find(|other| other.is_some_and(|other| plain(&other.kernel) == name));
             other.and_then(Option::take)
         });
@@ -321,15 +260,15 @@ impl Session<'_> {
     }
 
     /// A launch as text, beside that of an imported page if it has one.
-    fn text(&self, launch: &Measured, beside: Option<&Launched>, imported: bool) -> String {
-        let Profile { kernel, grid, block, values } = &launch.profile;
+    fn text(&self, launch: &Launch, beside: Option<&Launched>, imported: bool) -> String {
+        let Profile { kernel, grid, block, values } = &launch.measured.profile;
         let mut text = format!("{}: grid {grid}, block {block}\n", reports::readable(kernel));
-        let how = match (&self.assembler, launch.estimated) {
+        let how = match (&self.toolchain.assembler, launch.measured.estimated) {
             (Some(assembler), false) => format!("ptxas {}", assembler.version),
             _ => "an estimate, since ptxas is not found".into(),
         };
         text += &format!("  registers and shared memory: {how}\n");
-        text += &format!("  machine instructions: {}\n", code::how(launch.executed.as_ref()));
+        text += &format!("  machine instructions: {}\n", code::how(launch.measured.executed.as_ref()));
         if launch.report.outcome != Outcome::Completed {
             let how = reports::outcome_name(launch.report.outcome);
             text += &format!("  it did not complete ({how}): `warpgrind run` says why\n");
@@ -368,7 +307,7 @@ impl Session<'_> {
             let module = self.modules[launch.module].checked();
             text += &reports::metrics::lines(metrics, module);
         }
-        if let Some(executed) = launch.executed.as_ref().filter(|executed| executed.is_whole()) {
+        if let Some(executed) = launch.measured.executed.as_ref().filter(|executed| executed.is_whole()) {
             let all = self.args.section.is_empty() && self.args.metrics.is_empty();
             if all || self.has(Section::Instructions) {
                 text += &executed.opcodes();
@@ -382,7 +321,7 @@ impl Session<'_> {
 
     fn document(&self, exit: Exit, beside: Option<&[Option<&Launched>]>) -> Json {
         let launches = self.launches.iter().enumerate().map(|(at, launch)| {
-            let Profile { kernel, grid, block, values } = &launch.profile;
+            let Profile { kernel, grid, block, values } = &launch.measured.profile;
             let wanted = || values.iter().filter(|value| self.wants(&value.name));
             let numbers: serde_json::Map<String, Json> =
                 wanted().map(|value| (value.name.clone(), whole(value.value))).collect();
@@ -399,8 +338,8 @@ impl Session<'_> {
                 "grid": [grid.x, grid.y, grid.z],
                 "block": [block.x, block.y, block.z],
                 "outcome": reports::outcome_name(launch.report.outcome),
-                "resources_estimated": launch.estimated,
-                "machine_code": launch.executed.as_ref().map(Executed::json),
+                "resources_estimated": launch.measured.estimated,
+                "machine_code": launch.measured.executed.as_ref().map(Executed::json),
                 "metrics": numbers,
                 "imported": theirs,
             })
@@ -409,18 +348,10 @@ impl Session<'_> {
             "schema": SCHEMA,
             "command": "profile",
             "exit_code": exit.code(),
-            "ptxas": self.assembler.as_ref().map(|assembler| &assembler.version),
-            "nvdisasm": self.disassembler.is_some(),
+            "ptxas": self.toolchain.assembler.as_ref().map(|assembler| &assembler.version),
+            "nvdisasm": self.toolchain.disassembler.is_some(),
             "launches": launches.collect::<Vec<_>>(),
         })
-    }
-}
-
-/// What ptxas makes for an H200: PTX of older targets runs there, too.
-fn machine_target(module: &Module) -> &'static str {
-    match module.checked().target.to_string().ends_with("90a") {
-        true => "sm_90a",
-        false => "sm_90",
     }
 }
 

@@ -1,8 +1,9 @@
 //! Litmus tests beside the simulator: PTX kernels as tests, and tests as kernels.
 //!
 //! What the memory model allows is the crate `memory-model`'s to decide. [`kernel`] makes its tests of PTX kernels;
-//! [`experiment`] runs tests as kernels, many instances at a time; [`runs`] sets what was seen against what is allowed.
+//! [`source`] reads both from texts; [`experiment`] runs tests as kernels, many instances at a time; [`runs`] sets what was seen against what is allowed.
 
 pub mod experiment;
 pub mod kernel;
 pub mod runs;
+pub mod source;

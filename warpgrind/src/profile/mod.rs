@@ -3,6 +3,7 @@
 
 pub mod assemble;
 pub mod csv;
+pub mod kernels;
 pub mod machine;
 pub mod names;
 pub mod residency;
