@@ -1,37 +1,41 @@
 //! A simulated device with a module on it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 use ptx_frontend::{Function, Source};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use reports::readable;
-use sim_core::{Backend, Dim3, Error as DeviceError, LaunchReport};
+use sim_core::{Backend, Dim3, Error as DeviceError};
 use tools::Tool;
 use warpgrind::module::read_source;
 use warpgrind::plan::{Arg, LaunchPlan, Scalar, describe, parameters};
+use warpgrind::profile::machine::ways::Found;
 use warpgrind::{Element, Module, Options, RunError, Session};
 
 use crate::error::{Error, LaunchError, module_error, run_error};
+use crate::mapped::Adopted;
+use crate::plan::{BufferOf, Plan, reference};
+use crate::profile::Profiler;
 use crate::report::Report;
-
-/// How often a kernel that runs is left to look for signals.
-const LOOK: Duration = Duration::from_millis(50);
+use crate::wait::watched;
 
 /// A device with a module on it: launches, and memory that stays. One thing happens on it at a time.
 #[pyclass(frozen, module = "warpgrind._native")]
 pub(crate) struct Device {
     session: Session,
+    /// Memory of Python's that kernels have as it is. It outlives the session.
+    adopted: Adopted,
     options: Options,
+    profiler: OnceLock<Profiler>,
     turn: Mutex<()>,
     /// Who made it: in a child of that process nobody gives back a turn that was taken at its birth.
     process: u32,
 }
 
-/// An argument: a PTX number as it is written, bits of a type, the bytes of a structure, or an address.
+/// An argument: a PTX number as it is written, bits of a type, the bytes of a structure, an address, or a plan's buffer.
 #[derive(FromPyObject)]
 enum Argument {
     #[pyo3(transparent)]
@@ -42,6 +46,9 @@ enum Argument {
     Number(String),
     #[pyo3(transparent)]
     Bytes(Vec<u8>),
+    /// The name of a plan's buffer.
+    #[pyo3(transparent)]
+    Buffer((String,)),
 }
 
 impl Argument {
@@ -57,6 +64,7 @@ impl Argument {
             Argument::Address(address) => Arg::Scalar(address.into()),
             Argument::Number(text) => Arg::Scalar(Scalar { element: None, text }),
             Argument::Bytes(bytes) => Arg::Bytes(bytes),
+            Argument::Buffer((name,)) => reference(name),
         })
     }
 }
@@ -114,7 +122,14 @@ impl Device {
             }
             let module = Module::link(sources).map_err(|error| module_error(&error))?;
             let session = Session::new(&module, &options).map_err(|error| run_error(&error))?;
-            Ok(Self { session, options, turn: Mutex::new(()), process: std::process::id() })
+            Ok(Self {
+                session,
+                adopted: Adopted::default(),
+                options,
+                profiler: OnceLock::new(),
+                turn: Mutex::new(()),
+                process: std::process::id(),
+            })
         })
     }
 
@@ -173,6 +188,24 @@ impl Device {
         into.copy_from_slice(py, &bytes)
     }
 
+    /// Lets kernels have an array's memory as it is, at its own address, until it is released.
+    fn adopt(&self, py: Python<'_>, bytes: PyBuffer<u8>, name: &str) -> PyResult<u64> {
+        let start = self.adopted.start(py, &bytes)?;
+        // The session's own bookkeeping is short; launches that run are not waited for.
+        let address = self.adopted.adopt(self.session.device(), start, bytes, name)?;
+        Ok(address)
+    }
+
+    /// Ends that, once no kernel runs.
+    fn release(&self, py: Python<'_>, address: u64) -> PyResult<()> {
+        let bytes = self.alone(py, || {
+            self.session.device().free(address).map_err(device_error)?;
+            Ok(self.adopted.forget(address))
+        })?;
+        drop(bytes);
+        Ok(())
+    }
+
     /// Runs a kernel to its end, or until a signal's handler raises an exception.
     fn launch(
         &self,
@@ -184,33 +217,77 @@ impl Device {
         cluster: Option<(u32, u32, u32)>,
         cooperative: bool,
         arguments: Vec<Argument>,
+        profile: bool,
     ) -> PyResult<Report> {
-        let extents = |(x, y, z)| Dim3::new(x, y, z);
-        let args = arguments.into_iter().map(|argument| Ok((argument.arg()?, None)));
-        let plan = LaunchPlan {
-            kernel: Some(kernel),
-            grid: extents(grid),
-            block: extents(block),
-            cluster: cluster.map(extents),
-            shared_bytes,
-            cooperative,
-            args: args.collect::<PyResult<_>>()?,
-            place: None,
-        };
+        let plan = launch_plan(kernel, grid, block, shared_bytes, cluster, cooperative, arguments)?;
         let interrupt = Arc::new(AtomicBool::new(false));
         let mut options = self.options.run_options();
         options.interrupt = Some(interrupt.clone());
+        options.alone = self.adopted.is_empty();
         let launch = self.session.prepare(&plan).map_err(|error| run_error(&error))?;
-        let run = || self.session.run(&launch, &options);
-        let report = self.alone(py, || watched(run, &interrupt))?;
+        let module = self.session.module();
+        let found = Found::default();
+        let profiler = if profile { Some(py.detach(|| self.profiler())?) } else { None };
+        if let Some(profiler) = profiler {
+            if !self.options.tools.contains(&Tool::Counters) {
+                options.tools.extend(tools::factories(&[Tool::Counters]));
+            }
+            options.tools.extend(profiler.kernels.watch(&found));
+        }
+        let run = || self.session.run(&launch, &options).map_err(|error| run_error(&error));
+        let (report, profile) = self.alone(py, || {
+            let report = watched(run, &interrupt)?;
+            let profile = profiler.map(|profiler| profiler.measured(module, &launch, &report, &found));
+            Ok((report, profile))
+        })?;
         Ok(Report {
-            module: self.session.module().clone(),
+            module: module.clone(),
             root: self.options.source_root.clone(),
             launch,
             options,
             report,
+            profile,
         })
     }
+
+    /// The same launch as a plan, whose arguments name these buffers.
+    fn plan(
+        &self,
+        kernel: String,
+        grid: (u32, u32, u32),
+        block: (u32, u32, u32),
+        shared_bytes: u32,
+        cluster: Option<(u32, u32, u32)>,
+        cooperative: bool,
+        arguments: Vec<Argument>,
+        buffers: Vec<BufferOf>,
+    ) -> PyResult<Plan> {
+        let launch = launch_plan(kernel, grid, block, shared_bytes, cluster, cooperative, arguments)?;
+        Plan::of(self.session.module().clone(), launch, buffers)
+    }
+}
+
+fn launch_plan(
+    kernel: String,
+    grid: (u32, u32, u32),
+    block: (u32, u32, u32),
+    shared_bytes: u32,
+    cluster: Option<(u32, u32, u32)>,
+    cooperative: bool,
+    arguments: Vec<Argument>,
+) -> PyResult<LaunchPlan> {
+    let extents = |(x, y, z)| Dim3::new(x, y, z);
+    let args = arguments.into_iter().map(|argument| Ok((argument.arg()?, None)));
+    Ok(LaunchPlan {
+        kernel: Some(kernel),
+        grid: extents(grid),
+        block: extents(block),
+        cluster: cluster.map(extents),
+        shared_bytes,
+        cooperative,
+        args: args.collect::<PyResult<_>>()?,
+        place: None,
+    })
 }
 
 impl Device {
@@ -220,6 +297,15 @@ impl Device {
             let _turn = self.turn()?;
             work()
         })
+    }
+
+    /// What profiles are made with, from the first profile on.
+    fn profiler(&self) -> PyResult<&Profiler> {
+        if let Some(known) = self.profiler.get() {
+            return Ok(known);
+        }
+        let made = Profiler::of(self.session.module())?;
+        Ok(self.profiler.get_or_init(|| made))
     }
 
     fn turn(&self) -> PyResult<MutexGuard<'_, ()>> {
@@ -234,35 +320,4 @@ impl Device {
             )),
         }
     }
-}
-
-/// Runs a launch beside this thread, which looks for signals until it ends.
-fn watched(
-    run: impl FnOnce() -> Result<LaunchReport, RunError> + Send,
-    interrupt: &AtomicBool,
-) -> PyResult<LaunchReport> {
-    let (done, result) = channel();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            // Somebody waits for it, below.
-            let _ = done.send(run());
-        });
-        let mut raised = None;
-        loop {
-            match result.recv_timeout(LOOK) {
-                Ok(report) => {
-                    let report = report.map_err(|error| run_error(&error));
-                    return raised.map_or(report, Err);
-                }
-                Err(RecvTimeoutError::Disconnected) => return Err(Error::new_err("the simulator failed")),
-                Err(RecvTimeoutError::Timeout) if raised.is_none() => {
-                    if let Err(error) = Python::attach(|py| py.check_signals()) {
-                        interrupt.store(true, Ordering::Relaxed);
-                        raised = Some(error);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
-    })
 }

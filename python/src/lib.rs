@@ -5,14 +5,19 @@
 //!
 //! # Invariants
 //! * The interpreter's lock is free while a kernel runs, and signals are looked at.
-//! * No address of host memory is kept beyond a call.
+//! * No address of host memory is kept beyond a call, but for arrays that are mapped (`mapped.rs`), which stay with it.
 //!
 //! # What it must not know
 //! How anything is computed, and what users call it with: numbers and arrays are taken apart in Python.
 
 mod device;
 mod error;
+mod litmus;
+mod mapped;
+mod plan;
+mod profile;
 mod report;
+mod wait;
 
 /// The extension module.
 #[pyo3::pymodule]
@@ -20,7 +25,11 @@ mod _native {
     #[pymodule_export]
     use crate::device::Device;
     #[pymodule_export]
-    use crate::error::{Error, LaunchError, PtxError};
+    use crate::error::{Error, LaunchError, LitmusError, NoDeviceError, PtxError, RecordingError};
+    #[pymodule_export]
+    use crate::litmus::litmus;
+    #[pymodule_export]
+    use crate::plan::Plan;
     #[pymodule_export]
     use crate::report::Report;
 

@@ -8,6 +8,8 @@ use reports::{FindingJson, LaunchJson, outcome_name, stats, summary};
 use sim_core::{Launch, LaunchReport, RunOptions};
 use warpgrind::Module;
 
+use crate::profile::Profile;
+
 /// What came of a launch, with what is needed to say it.
 #[pyclass(frozen, module = "warpgrind._native")]
 pub(crate) struct Report {
@@ -16,6 +18,7 @@ pub(crate) struct Report {
     pub(crate) launch: Launch,
     pub(crate) options: RunOptions,
     pub(crate) report: LaunchReport,
+    pub(crate) profile: Option<Profile>,
 }
 
 impl Report {
@@ -56,6 +59,12 @@ impl Report {
     fn json(&self) -> String {
         let json = LaunchJson::new(&self.launch, &self.options, &self.report, &self.sources());
         serde_json::to_string(&json).unwrap_or_default()
+    }
+
+    /// What it costs, if it was profiled.
+    #[getter]
+    fn profile(&self) -> Option<Profile> {
+        self.profile.clone()
     }
 
     /// One line on how it ended.

@@ -103,3 +103,49 @@ def test_workers_of_xdist_find_as_much(run):
 def test_options_of_exec_are_handed_on(run):
     done = run("--warpgrind=racecheck", "--warpgrind-args=--no-such-option")
     assert "--no-such-option" in done.stderr and done.returncode != 0
+
+
+FIXTURE = '''
+import numpy as np, pytest
+
+RACE = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry last(.param .u64 p) {
+    .reg .b32 %r; .reg .b64 %rd;
+    ld.param.u64 %rd, [p];
+    mov.u32 %r, %ctaid.x;
+    st.global.u32 [%rd], %r;
+    ret;
+}
+"""
+
+def test_plain(warpgrind_device):
+    word = np.zeros(1, np.uint32)
+    warpgrind_device.load(RACE).kernel[4, 1](word)
+    assert word[0] < 4
+
+@pytest.mark.warpgrind(tools="racecheck")
+def test_marked(warpgrind_device):
+    warpgrind_device.load(RACE).kernel[4, 1](np.zeros(1, np.uint32))
+
+@pytest.mark.warpgrind(tools="racecheck")
+class TestClass:
+    @pytest.mark.warpgrind(raises=False, seed=7)
+    def test_both(self, warpgrind_device):
+        assert warpgrind_device.options == {"jobs": 1, "tools": "racecheck", "raises": False, "seed": 7}
+        assert not warpgrind_device.load(RACE).kernel[4, 1](np.zeros(1, np.uint32)).is_clean
+
+def test_each_device_is_its_own(warpgrind_device):
+    one, other = warpgrind_device.load(RACE), warpgrind_device.load(RACE)
+    assert one.array(np.zeros(1)).address == other.array(np.zeros(1)).address
+'''
+
+
+def test_the_fixture_is_a_fresh_device(tmp_path):
+    (tmp_path / "test_fixture.py").write_text(FIXTURE)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rA", "--strict-markers", "test_fixture.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "1 failed, 3 passed" in done.stdout, done.stdout + done.stderr
+    assert "FAILED test_fixture.py::test_marked - warpgrind.report.FindingError: error[da" in done.stdout

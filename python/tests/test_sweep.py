@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -12,6 +13,9 @@ import pytest
 
 import warpgrind
 from test_module import RACE
+
+# The package's `sweep` is the function.
+warpgrind_sweep = sys.modules["warpgrind.sweep"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -108,3 +112,27 @@ def test_dask_gives_the_work_of_a_dead_worker_to_another(race):
     assert len(result.results) == 60 and not result.failed
     found, = result.findings
     assert len(found.seen) == 60
+
+
+def test_progress_says_how_long_it_takes(race, capsys):
+    work = warpgrind.seeds(race, range(4))
+    warpgrind.sweep(work, journal="journal", progress=True)
+    shown = capsys.readouterr().err
+    assert "Sweep: 4 of 4 done" in shown and " a second" in shown and shown.endswith("\n")
+    # A file is no terminal: nothing is shown.
+    warpgrind.sweep(work)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("seconds, text", [(0.2, "1 s"), (59, "59 s"), (61, "1 min 1 s"), (7320, "2 h 2 min")])
+def test_durations(seconds, text):
+    assert warpgrind_sweep._duration(seconds) == text
+
+
+def test_litmus_tests_of_a_folder(tmp_path):
+    (tmp_path / "a.litmus").write_text("PTX a\n{ x=0; }\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\nexists (x == 1)\n")
+    (tmp_path / "kernel.ptx").write_text(RACE)
+    work, = warpgrind.litmus_tests(tmp_path)
+    assert work.command == ["warpgrind", "litmus", str(tmp_path / "a.litmus")]
+    result, = warpgrind.sweep([work]).results
+    assert result.exit_code == 0 and result.document["tests"][0]["verdict"] == "allowed"

@@ -34,34 +34,54 @@ What kernels do wrong is raised, with the text that the command ``warpgrind`` pr
 out-of-bounds
 """
 
-from ._native import Error, LaunchError, PtxError, __version__
+from ._native import Error, LaunchError, LitmusError, NoDeviceError, Plan, PtxError, RecordingError, __version__
+from .compare import Comparison, DeviceIdentity, DifferenceError, compare, record
+from .memory import DeviceArray, MappedArray
 from .module import Kernel, Module, load
-from .memory import DeviceArray
 from .nvrtc import CompileError, compile
+from .profile import Metric, Profile
 from .report import Finding, FindingError, Place, Report
-from .sweep import Found, Result, Sweep, Work, launches, litmus, seeds, sweep
+from .sweep import Found, Result, Sweep, Work, launches, litmus_tests, seeds, sweep
+from .verdict import Cut, Execution, Outcome, Verdict, litmus
 
 __all__ = [
+    "Comparison",
     "CompileError",
+    "Cut",
     "DeviceArray",
+    "DeviceIdentity",
+    "DifferenceError",
     "Error",
+    "Execution",
     "Finding",
     "FindingError",
     "Found",
     "Kernel",
     "LaunchError",
+    "LitmusError",
+    "MappedArray",
+    "Metric",
     "Module",
+    "NoDeviceError",
+    "Outcome",
     "Place",
+    "Plan",
+    "Profile",
     "PtxError",
+    "RecordingError",
     "Report",
     "Result",
     "Sweep",
+    "Verdict",
     "Work",
     "__version__",
+    "compare",
     "compile",
     "launches",
     "litmus",
+    "litmus_tests",
     "load",
+    "record",
     "seeds",
     "sweep",
 ]

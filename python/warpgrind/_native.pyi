@@ -1,13 +1,25 @@
 from collections.abc import Sequence
-from pathlib import Path
+from os import PathLike
+from typing import Any, TypedDict
 
-from typing_extensions import Buffer
+import numpy as np
 
 __version__: str
 
 class Error(RuntimeError): ...
 class PtxError(Error): ...
 class LaunchError(Error): ...
+class LitmusError(Error): ...
+class NoDeviceError(Error): ...
+class RecordingError(Error): ...
+
+class Profile(TypedDict):
+    kernel: str
+    ptxas: str | None
+    values: list[tuple[str, str, str, float]]
+    warps: tuple[int, int] | None
+    opcodes: list[tuple[str, int, int]]
+    lines: str
 
 class Report:
     @property
@@ -22,15 +34,81 @@ class Report:
     def summary(self) -> str: ...
     @property
     def table(self) -> str: ...
+    @property
+    def profile(self) -> Profile | None: ...
 
-Argument = tuple[str, int] | int | str | bytes
+#: Bits of a type, an address, a number as it is written in PTX, bytes of a structure, or the name of a plan's buffer.
+Argument = tuple[str, int] | int | str | bytes | tuple[str]
 Extents = tuple[int, int, int]
+#: Bytes that lie one after the other.
+Bytes = np.ndarray[Any, Any] | bytearray | memoryview
+#: Name, element type, extents, bytes.
+BufferOf = tuple[str, str, list[int], bytes]
+#: Class of the fault, words for it, what was printed.
+End = tuple[str | None, str, str]
+
+class How(TypedDict):
+    jobs: int
+    timeout: float
+    optimization: int
+    contraction: bool
+    as_optimised: bool
+    driver: str | None
+    device: int
+    packed: bool
+    program: str
+
+class Identity(TypedDict):
+    name: str
+    capability: str
+    cuda: str
+    contraction: bool
+    optimization: int
+
+class LaunchOf(TypedDict):
+    kernel: str
+    simulator: End | None
+    other: End | None
+    same_end: bool
+    printed: str
+
+class Differing(TypedDict):
+    name: str
+    element: str
+    shape: list[int]
+    simulator: bytes
+    other: bytes
+    values: int
+    differing: int
+    first: int | None
+    largest: int
+    histogram: list[tuple[str, int]]
+
+class Compared(TypedDict):
+    agrees: bool
+    identity: Identity | None
+    cause: str | None
+    contractable: bool
+    launches: list[LaunchOf]
+    buffers: list[Differing]
+
+class Plan:
+    @staticmethod
+    def read(path: str | PathLike[str]) -> Plan: ...
+    @property
+    def kernels(self) -> list[str]: ...
+    def with_device(self, how: How, tolerance: int | None) -> Compared: ...
+    def with_recording(self, how: How, tolerance: int | None, file: str | PathLike[str]) -> Compared: ...
+    def with_expected(
+        self, how: How, expected: Sequence[BufferOf], tolerance: tuple[int, float, float, bool]
+    ) -> Compared: ...
+    def record(self, how: How) -> tuple[Identity, bytes]: ...
 
 class Device:
     def __init__(
         self,
         texts: Sequence[tuple[str, bytes]],
-        files: Sequence[str | Path],
+        files: Sequence[str | PathLike[str]],
         tools: Sequence[str],
         seed: int,
         jobs: int,
@@ -39,7 +117,7 @@ class Device:
         contraction: bool,
         as_optimised: bool,
         count_memory: bool,
-        source_root: str | Path | None,
+        source_root: str | PathLike[str] | None,
     ) -> None: ...
     @property
     def warnings(self) -> list[str]: ...
@@ -49,8 +127,10 @@ class Device:
     def variable(self, name: str) -> tuple[int, int]: ...
     def allocate(self, bytes: int, name: str) -> int: ...
     def free(self, address: int) -> None: ...
-    def write(self, address: int, bytes: Buffer) -> None: ...
-    def read(self, address: int, into: Buffer) -> None: ...
+    def adopt(self, bytes: Bytes, name: str) -> int: ...
+    def release(self, address: int) -> None: ...
+    def write(self, address: int, bytes: Bytes) -> None: ...
+    def read(self, address: int, into: Bytes) -> None: ...
     def launch(
         self,
         kernel: str,
@@ -60,4 +140,80 @@ class Device:
         cluster: Extents | None,
         cooperative: bool,
         arguments: Sequence[Argument],
+        profile: bool,
     ) -> Report: ...
+    def plan(
+        self,
+        kernel: str,
+        grid: Extents,
+        block: Extents,
+        shared_bytes: int,
+        cluster: Extents | None,
+        cooperative: bool,
+        arguments: Sequence[Argument],
+        buffers: Sequence[BufferOf],
+    ) -> Plan: ...
+
+class LitmusEvent(TypedDict):
+    label: str
+    thread: int | None
+    line: int
+    text: str
+    action: str
+
+class LitmusExecution(TypedDict):
+    events: list[LitmusEvent]
+    relations: list[tuple[str, list[tuple[int, int]]]]
+
+class LitmusCut(TypedDict):
+    axiom: str
+    section: str
+    events: list[LitmusEvent]
+    reads_from: list[tuple[int, int]]
+    cycle: list[tuple[int, str, int]]
+
+class LitmusOutcome(TypedDict):
+    values: list[int]
+    satisfies: bool
+    allowed: bool | None
+    executions: int | None
+    simulated: int | None
+
+class LitmusSimulated(TypedDict):
+    complete: int
+    incomplete: int
+    error: str | None
+
+LitmusRace = TypedDict("LitmusRace", {"class": str, "accesses": list[tuple[int, int, str]]})
+
+class LitmusTest(TypedDict):
+    name: str
+    assertion: str | None
+    holds: bool | None
+    verdict: str
+    reason: str | None
+    seconds: float
+    bound: int
+    observables: list[str]
+    outcomes: list[LitmusOutcome]
+    outcomes_complete: bool
+    simulated: LitmusSimulated | None
+    race: LitmusRace | None
+    execution: LitmusExecution | None
+    cuts: list[LitmusCut]
+
+def litmus(
+    text: bytes,
+    name: str,
+    form: str,
+    model_name: str,
+    model_file: str | None,
+    property: str,
+    bound: int | None,
+    count: bool,
+    explain: bool,
+    timeout: float,
+    simulate: int | None,
+    weak: bool,
+    seed: int,
+) -> list[LitmusTest]: ...

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._native import LaunchError
+
 if TYPE_CHECKING:
     from ._native import Device
+
+#: DLPack's numbers of the host's memory, and of memory of devices that the host reaches: pinned, and managed.
+CPU = 1
+HOST = (CPU, 3, 11, 13)
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
@@ -40,12 +47,16 @@ class DeviceArray:
 
     def __init__(self, device: Device, shape: Any, dtype: Any, name: str = "array") -> None:
         self.dtype = np.dtype(dtype)
-        self.shape = tuple(int(extent) for extent in np.atleast_1d(shape)) if shape != () else ()
+        self.shape: tuple[int, ...] = tuple(int(extent) for extent in np.atleast_1d(shape)) if shape != () else ()
         self.nbytes = math.prod(self.shape) * self.dtype.itemsize
+        address = device.allocate(self.nbytes, name)
+        self._keep(device, address, device.free)
+
+    def _keep(self, device: Device, address: int, free: Callable[[int], None]) -> None:
         self._device = device
         #: Where it lies on the device.
-        self.address = device.allocate(self.nbytes, name)
-        self._free = weakref.finalize(self, device.free, self.address)
+        self.address = address
+        self._free = weakref.finalize(self, free, address)
         self._free.atexit = False
 
     def set(self, values: Any) -> DeviceArray:
@@ -67,5 +78,112 @@ class DeviceArray:
             raise ValueError("device memory cannot be seen without a copy")
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A copy of what it holds, in memory of the host: other packages cannot reach the device's."""
+        if copy is False:
+            raise BufferError("device memory cannot be seen without a copy")
+        return dlpack(self.numpy(), stream, max_version, dl_device)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (CPU, 0)
+
     def __repr__(self) -> str:
-        return f"<DeviceArray {self.dtype}{list(self.shape)} at {self.address:#x}>"
+        return f"<{type(self).__name__} {self.dtype}{list(self.shape)} at {self.address:#x}>"
+
+
+class MappedArray(DeviceArray):
+    """An array of numpy's whose memory kernels have as it is: nothing is copied, and what they write is in the array at once.
+
+    Python may use :attr:`host` at any time, as memory that CUDA maps; while a kernel writes to it, what is read is old or
+    new. It lies where numpy put it: aligned less than memory of a device's, and with no gap behind it in which an access
+    out of bounds would be seen if another mapped array follows.
+
+    >>> import numpy as np, warpgrind
+    >>> module = warpgrind.load('''
+    ...     .version 8.0
+    ...     .target sm_90
+    ...     .address_size 64
+    ...     .visible .entry count(.param .u64 p) {
+    ...         .reg .b64 %rd;
+    ...         ld.param.u64 %rd, [p];
+    ...         red.global.add.u32 [%rd], 1;
+    ...         ret;
+    ...     }''')
+    >>> counter = np.zeros(1, np.uint32)
+    >>> mapped = module.mapped(counter)
+    >>> _ = module["count"][2, 32](mapped)
+    >>> counter
+    array([64], dtype=uint32)
+    """
+
+    def __init__(self, device: Device, host: np.ndarray, name: str = "array") -> None:
+        if not host.flags.c_contiguous:
+            raise LaunchError(
+                "the array cannot be mapped: its elements do not lie one after the other\n"
+                "help: `module.array` copies it to the device"
+            )
+        if host.dtype.hasobject:
+            raise LaunchError("an array of Python objects is nothing that a device can hold")
+        #: The array.
+        self.host = host
+        self.dtype, self.shape, self.nbytes = host.dtype, host.shape, host.nbytes
+        self._keep(device, device.adopt(as_bytes(host), name), device.release)
+
+    def set(self, values: Any) -> MappedArray:
+        """Sets the array."""
+        self.host[...] = values
+        return self
+
+    def numpy(self) -> np.ndarray:
+        """The array itself."""
+        return self.host
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if dtype is not None and np.dtype(dtype) != self.dtype:
+            if copy is False:
+                raise ValueError("another type needs a copy")
+            return self.host.astype(dtype)
+        return self.host.copy() if copy else self.host
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The array itself, without a copy unless one is asked for."""
+        return dlpack(self.host.copy() if copy else self.host, stream, max_version, dl_device)
+
+
+def dlpack(array: np.ndarray, stream: Any, max_version: Any, dl_device: Any) -> Any:
+    """What numpy exports; older ones take fewer words."""
+    words = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+    return array.__dlpack__(**{name: word for name, word in words.items() if word is not None})
+
+
+def on_host(value: Any, what: str) -> np.ndarray | None:
+    """The memory of an array of another package, which is not copied; ``None`` for what is no array."""
+    if not hasattr(value, "__dlpack__") and not hasattr(value, "__cuda_array_interface__"):
+        return None
+    device = value.__dlpack_device__()[0] if hasattr(value, "__dlpack_device__") else None
+    if device not in HOST:
+        raise LaunchError(
+            f"{what} is a {type(value).__name__} on another device, which the simulator does not reach\n"
+            "help: copy it to the host, or run the program under `warpgrind exec`"
+        )
+    array = np.from_dlpack(value)
+    if not array.flags.writeable and hasattr(value, "__array__"):
+        # Before its version 1 DLPack did not say what may be written to, and numpy then says no.
+        other = np.asarray(value)
+        if other.flags.writeable and np.shares_memory(other, array):
+            return other
+    return array

@@ -9,18 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from ._native import Device, LaunchError
-from .memory import DeviceArray, as_bytes
+from ._native import Device, LaunchError, Plan
+from .compare import buffer
+from .frameworks import CONVENTIONS, Convention, taken
+from .memory import DeviceArray, MappedArray, as_bytes, on_host
+from .profile import Profile
 from .report import FindingError, Report
 
 Extent = int | tuple[int, ...]
 
-#: The arrays of a launch by identity: the array, its elements one after the other, its address on the device.
-Placed = dict[int, tuple[np.ndarray, np.ndarray, int]]
+#: The arrays of a launch by identity: the argument, its array, the elements one after the other, the address on the device.
+Placed = dict[int, tuple[Any, np.ndarray, np.ndarray, int]]
 
 
 def load(
-    *sources: str | bytes | os.PathLike[str],
+    *sources: str | bytes | os.PathLike[str] | Any,
     tools: str | Iterable[str] = (),
     seed: int = 0,
     jobs: int = 0,
@@ -31,10 +34,13 @@ def load(
     count_memory: bool = False,
     raises: bool = True,
     source_root: str | os.PathLike[str] | None = None,
+    convention: str | None = None,
 ) -> Module:
     """Checks PTX and puts it on a simulated H200 of its own.
 
-    A source is PTX as text or bytes, or a path to a file of it; several are linked by name.
+    A source is PTX as text or bytes, or a path to a file of it; several are linked by name. A kernel that Triton compiled,
+    or Numba for one signature, is one, too, and is called with the arguments that it takes there; Triton's without a block
+    (``module.kernel[grid](…)``).
 
     tools: checks beyond those of every access: ``racecheck``, ``initcheck``, ``synccheck``, or ``counters``.
     seed: chooses the schedule; 0 is round robin. With one job one seed gives one schedule.
@@ -45,6 +51,7 @@ def load(
     count_memory: whether memory traffic is counted in ``Report.stats``.
     raises: whether findings are raised as :class:`FindingError`; else they are in the report alone.
     source_root: folder that paths of CUDA sources in findings are relative to.
+    convention: ``numba`` or ``triton``, if PTX of theirs is given as such.
 
     Raises :class:`PtxError` with every mistake at its place.
     """
@@ -60,19 +67,33 @@ def load(
         count_memory=count_memory,
         raises=raises,
         source_root=source_root,
+        convention=convention,
     )
 
 
 class Module(Mapping[str, "Kernel"]):
     """Checked and linked PTX on a device: its kernels by name. Variables and arrays on it keep what launches leave."""
 
-    def __init__(self, sources: Iterable[Any], *, raises: bool, **options: Any) -> None:
+    def __init__(self, sources: Iterable[Any], *, raises: bool, convention: str | None = None, **options: Any) -> None:
         self._sources = tuple(sources)
         self._options = options
         self._raises = raises
-        texts, files = [], []
+        self._convention_name = convention
+        #: What makes parameters of arguments, and the block that a framework decided.
+        self._convention: Convention | None = None
+        self._shape: tuple[int, int] | None = None
+        if convention is not None:
+            if convention not in CONVENTIONS:
+                raise LaunchError(f"there is no convention `{convention}`\nhelp: {' or '.join(CONVENTIONS)}")
+            self._convention = CONVENTIONS[convention]
+        texts: list[tuple[str, bytes]] = []
+        files = []
         for source in self._sources:
-            if isinstance(source, bytes):
+            of = taken(source)
+            if of is not None:
+                texts.append((f"<ptx {len(texts)}>" if texts else "<ptx>", of.ptx))
+                self._convention, self._shape = of.convention, of.shape
+            elif isinstance(source, bytes):
                 texts.append((f"<ptx {len(texts)}>" if texts else "<ptx>", source))
             elif isinstance(source, str) and ("\n" in source or ".version" in source):
                 texts.append((f"<ptx {len(texts)}>" if texts else "<ptx>", source.encode()))
@@ -88,7 +109,8 @@ class Module(Mapping[str, "Kernel"]):
         tools = options.get("tools")
         if isinstance(tools, str):
             options["tools"] = [tools]
-        return Module(self._sources, raises=raises, **{**self._options, **options})
+        convention = options.pop("convention", self._convention_name)
+        return Module(self._sources, raises=raises, convention=convention, **{**self._options, **options})
 
     def __getitem__(self, name: str) -> Kernel:
         """The kernel of this PTX or C++ name."""
@@ -121,6 +143,10 @@ class Module(Mapping[str, "Kernel"]):
     def empty(self, shape: Any, dtype: Any = np.float32, name: str = "array") -> DeviceArray:
         """An array on the device that nothing was written to."""
         return DeviceArray(self._device, shape, dtype, name)
+
+    def mapped(self, array: np.ndarray, name: str = "array") -> MappedArray:
+        """A numpy array whose memory kernels have as it is: nothing is copied. See :class:`MappedArray`."""
+        return MappedArray(self._device, array, name)
 
     def variable(self, name: str, dtype: Any = np.uint8) -> np.ndarray:
         """A copy of a ``.global`` or ``.const`` variable."""
@@ -157,7 +183,12 @@ class Kernel:
         return self.module._parameters[self.name]
 
     def __getitem__(self, shape: Any) -> Launcher:
-        """Blocks, threads a block, and, if wanted, bytes of dynamic shared memory. An extent is a number or up to three."""
+        """Blocks, threads a block, and, if wanted, bytes of dynamic shared memory. An extent is a number or up to three.
+
+        Of a kernel whose framework decides the rest it is blocks alone.
+        """
+        if self.module._shape is not None:
+            return Launcher(self, shape, *self.module._shape)
         parts = shape if isinstance(shape, tuple) else (shape,)
         if not 2 <= len(parts) <= 3:
             raise LaunchError("kernel[grid, block] or kernel[grid, block, shared_bytes]")
@@ -171,16 +202,19 @@ class Kernel:
         shared: int = 0,
         cluster: Extent | None = None,
         cooperative: bool = False,
+        profile: bool = False,
     ) -> Report:
-        """Launches it and waits for its end.
+        """Launches it and waits for its end; with ``profile`` its costs are in :attr:`Report.profile`.
 
-        numpy arrays are copied to the device, and back if they can be written to; the same array is there once. Numbers
-        take the type of the parameter; numpy's numbers must have its size. Bytes and structured scalars are structures.
+        numpy arrays, and arrays of other packages that have ``__dlpack__`` and lie on the host, are copied to the device, and
+        back if they can be written to; the same array is there once. Arrays of the module (:meth:`Module.array`,
+        :meth:`Module.mapped`) are there already. Numbers take the type of the parameter; numpy's numbers must have its
+        size. Bytes and structured scalars are structures.
         """
         device = self.module._device
         placed: Placed = {}
         try:
-            converted = [self._argument(at, of, placed) for at, of in enumerate(arguments)]
+            converted = [self._argument(at, of, placed) for at, of in enumerate(self._flat(arguments))]
             native = device.launch(
                 self.name,
                 extents(grid),
@@ -189,14 +223,15 @@ class Kernel:
                 None if cluster is None else extents(cluster),
                 cooperative,
                 converted,
+                profile,
             )
-            for array, whole, address in placed.values():
+            for _, array, whole, address in placed.values():
                 if array.flags.writeable and array.nbytes:
                     device.read(address, as_bytes(whole))
                     if whole is not array:
                         array[...] = whole
         finally:
-            for _, _, address in placed.values():
+            for _, _, _, address in placed.values():
                 device.free(address)
         report = Report(native)
         if native.output:
@@ -205,15 +240,104 @@ class Kernel:
             raise FindingError(report)
         return report
 
+    def profile(
+        self,
+        grid: Extent,
+        block: Extent,
+        *arguments: Any,
+        shared: int = 0,
+        cluster: Extent | None = None,
+        cooperative: bool = False,
+    ) -> Profile:
+        """Launches it and says what that costs, by Nsight Compute's names: accesses, conflicts, occupancy, instructions.
+
+        >>> import numpy as np, warpgrind
+        >>> kernel = warpgrind.load("testdata/ptx/sm_90-lineinfo/saxpy.ptx")["saxpy"]
+        >>> x, y = np.arange(256, dtype=np.float32), np.ones(256, np.float32)
+        >>> profile = kernel.profile(1, 256, 256, 2.0, x, y)
+        >>> profile["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"]
+        64.0
+        """
+        report = self.launch(
+            grid, block, *arguments, shared=shared, cluster=cluster, cooperative=cooperative, profile=True
+        )
+        assert report.profile is not None
+        return report.profile
+
+    def plan(
+        self,
+        grid: Extent,
+        block: Extent,
+        *arguments: Any,
+        shared: int = 0,
+        cluster: Extent | None = None,
+        cooperative: bool = False,
+    ) -> Plan:
+        """The launch with what its arrays hold now, for :func:`compare` and :func:`record`; nothing runs.
+
+        Arrays are named as the parameters that they are first given for. Those on the device are taken as they are.
+        """
+        buffers: dict[int, Any] = {}
+        converted = []
+        for at, value in enumerate(self._flat(arguments)):
+            array = value.numpy() if isinstance(value, DeviceArray) else self._host(at, value)
+            if array is None:
+                converted.append(self._scalar(at, value))
+                continue
+            if id(value) not in buffers:
+                self._refuse_overlap(at, array, [of for _, of, _ in buffers.values()])
+                buffers[id(value)] = value, array, buffer(self._parameter(at), array)
+            converted.append((buffers[id(value)][2][0],))
+        return self.module._device.plan(
+            self.name,
+            extents(grid),
+            extents(block),
+            shared,
+            None if cluster is None else extents(cluster),
+            cooperative,
+            converted,
+            [of for _, _, of in buffers.values()],
+        )
+
+    def _flat(self, arguments: tuple[Any, ...]) -> Iterable[Any]:
+        convention = self.module._convention
+        return arguments if convention is None else convention(arguments, len(self.parameters))
+
+    def _parameter(self, at: int) -> str:
+        declared = self.parameters
+        return declared[at].split(" ")[-1] if at < len(declared) else f"argument {at}"
+
+    def _host(self, at: int, value: Any) -> np.ndarray | None:
+        """The array that an argument is; ``None`` for what is no array."""
+        if isinstance(value, np.ndarray):
+            array: np.ndarray | None = value
+        elif isinstance(value, np.generic):
+            return None
+        else:
+            array = on_host(value, f"argument {at} of {self.name}")
+        if array is not None and array.dtype.hasobject:
+            raise LaunchError(f"argument {at} of {self.name} is an array of Python objects, which no device can hold")
+        return array
+
     def _argument(self, at: int, value: Any, placed: Placed) -> Any:
         if isinstance(value, DeviceArray):
             if value._device is not self.module._device:
                 raise LaunchError(f"argument {at} of {self.name} lies on the device of another module")
             return value.address
-        if isinstance(value, np.ndarray):
-            if id(value) not in placed:
-                placed[id(value)] = self._place(at, value, placed)
-            return placed[id(value)][2]
+        if id(value) in placed:
+            return placed[id(value)][3]
+        array = self._host(at, value)
+        if array is None:
+            return self._scalar(at, value)
+        self._refuse_overlap(at, array, [of for _, of, _, _ in placed.values()])
+        whole = np.ascontiguousarray(array).reshape(array.shape)
+        address = self.module._device.allocate(array.nbytes, self._parameter(at))
+        placed[id(value)] = value, array, whole, address
+        if array.nbytes:
+            self.module._device.write(address, as_bytes(whole))
+        return address
+
+    def _scalar(self, at: int, value: Any) -> Any:
         if isinstance(value, (bool, int)):
             return str(int(value))
         if isinstance(value, float):
@@ -226,25 +350,16 @@ class Kernel:
             return (value.dtype.name, int.from_bytes(value.tobytes(), sys.byteorder))
         raise LaunchError(
             f"argument {at} of {self.name} is a {type(value).__name__}\n"
-            "help: numbers, numpy arrays, arrays of the module and bytes are arguments"
+            "help: numbers, numpy arrays, others that have __dlpack__, arrays of the module and bytes are arguments"
         )
 
-    def _place(self, at: int, array: np.ndarray, placed: Placed) -> tuple[np.ndarray, np.ndarray, int]:
-        if array.dtype.hasobject:
-            raise LaunchError(f"argument {at} of {self.name} is an array of Python objects, which no device can hold")
-        for other, _, _ in placed.values():
+    def _refuse_overlap(self, at: int, array: np.ndarray, others: Iterable[np.ndarray]) -> None:
+        for other in others:
             if np.may_share_memory(array, other) and (array.flags.writeable or other.flags.writeable):
                 raise LaunchError(
                     f"argument {at} of {self.name} overlaps another array\n"
                     "help: each array is copied to the device; put the whole one there with `module.array`"
                 )
-        whole = np.ascontiguousarray(array).reshape(array.shape)
-        declared = self.parameters
-        name = declared[at].split(" ")[-1] if at < len(declared) else f"argument {at}"
-        address = self.module._device.allocate(array.nbytes, name)
-        if array.nbytes:
-            self.module._device.write(address, as_bytes(whole))
-        return array, whole, address
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name}({', '.join(self.parameters)})>"
@@ -256,9 +371,29 @@ class Launcher:
     def __init__(self, kernel: Kernel, grid: Extent, block: Extent, shared: int = 0) -> None:
         self.kernel, self.grid, self.block, self.shared = kernel, grid, block, shared
 
-    def __call__(self, *arguments: Any, cluster: Extent | None = None, cooperative: bool = False) -> Report:
+    def __call__(
+        self, *arguments: Any, cluster: Extent | None = None, cooperative: bool = False, profile: bool = False
+    ) -> Report:
         """See :meth:`Kernel.launch`."""
         return self.kernel.launch(
+            self.grid,
+            self.block,
+            *arguments,
+            shared=self.shared,
+            cluster=cluster,
+            cooperative=cooperative,
+            profile=profile,
+        )
+
+    def profile(self, *arguments: Any, cluster: Extent | None = None, cooperative: bool = False) -> Profile:
+        """See :meth:`Kernel.profile`."""
+        return self.kernel.profile(
+            self.grid, self.block, *arguments, shared=self.shared, cluster=cluster, cooperative=cooperative
+        )
+
+    def plan(self, *arguments: Any, cluster: Extent | None = None, cooperative: bool = False) -> Plan:
+        """See :meth:`Kernel.plan`."""
+        return self.kernel.plan(
             self.grid, self.block, *arguments, shared=self.shared, cluster=cluster, cooperative=cooperative
         )
 
@@ -268,4 +403,5 @@ def extents(of: Extent) -> tuple[int, int, int]:
     parts = tuple(int(part) for part in of) if isinstance(of, (tuple, list)) else (int(of),)
     if not 1 <= len(parts) <= 3 or any(not 0 < part < 1 << 32 for part in parts):
         raise LaunchError(f"{of!r} is no extent\nhelp: one to three numbers from 1 on")
-    return parts + (1,) * (3 - len(parts))
+    x, y, z = parts + (1,) * (3 - len(parts))
+    return x, y, z

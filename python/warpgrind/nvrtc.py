@@ -34,6 +34,15 @@ def compile(
     return load(ptx(source, arch=arch, options=options, name=name), **load_options)
 
 
+def is_installed() -> bool:
+    """Whether NVRTC is there."""
+    try:
+        _library()
+    except CompileError:
+        return False
+    return True
+
+
 def ptx(source: str, *, arch: str = "sm_90", options: Sequence[str] = (), name: str = "kernel.cu") -> bytes:
     """The PTX of CUDA C++."""
     library = _library()

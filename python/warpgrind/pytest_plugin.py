@@ -2,6 +2,8 @@
 
 The test process is started again under ``warpgrind exec``; with xdist its workers inherit that. After each test the
 kernels that it left running are waited for, and what was found since the last look fails it, with the report in its output.
+
+Tests that load PTX themselves have the fixture :func:`warpgrind_device`, with or without the option.
 """
 
 from __future__ import annotations
@@ -10,9 +12,13 @@ import ctypes
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from .module import Module
 
 #: Set by ``warpgrind exec``: the folder in which processes note their launches.
 SESSION = "WARPGRIND_SESSION"
@@ -44,6 +50,7 @@ def without_value(args: Sequence[str]) -> list[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "warpgrind(**options): options of `warpgrind.load` for the fixture warpgrind_device")
     config.addinivalue_line("markers", "real_device: needs a real CUDA device; skipped with --warpgrind")
     if config.getoption("--warpgrind") is None:
         return
@@ -71,6 +78,41 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     os.execv(program, [*command, "--", sys.executable, "-m", "pytest", *without_value(config.invocation_params.args)])
 
 
+class FreshDevice:
+    """Loads modules on devices that nothing else was on; with one job, so that a seed gives one schedule."""
+
+    def __init__(self, **options: Any) -> None:
+        #: What modules are loaded with, unless a call says otherwise.
+        self.options = {"jobs": 1, **options}
+
+    def load(self, *sources: Any, **options: Any) -> Module:
+        """As :func:`warpgrind.load`."""
+        from . import load
+
+        return load(*sources, **{**self.options, **options})
+
+    def compile(self, source: str, **options: Any) -> Module:
+        """As :func:`warpgrind.compile`; skips the test where NVRTC is not installed."""
+        from . import nvrtc
+
+        if not nvrtc.is_installed():
+            pytest.skip("NVRTC is not installed")
+        return nvrtc.compile(source, **{**self.options, **options})
+
+
+@pytest.fixture
+def warpgrind_device(request: pytest.FixtureRequest) -> FreshDevice:
+    """A fresh simulated device: ``warpgrind_device.load(ptx)["kernel"][grid, block](…)``; findings are raised.
+
+    It has the tools of ``--warpgrind=TOOL,…``, and the options of the marker ``warpgrind``.
+    """
+    tools = request.config.getoption("--warpgrind") or ""
+    options: dict[str, Any] = {"tools": [tool for tool in tools.split(",") if tool]}
+    for marker in reversed(list(request.node.iter_markers("warpgrind"))):
+        options.update(marker.kwargs)
+    return FreshDevice(**options)
+
+
 class Findings:
     """Looks after each test at what its kernels did."""
 
@@ -84,7 +126,7 @@ class Findings:
             pytest.skip("needs a real CUDA device")
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
         outcome = yield
         report = outcome.get_result()
         found = self._since()
@@ -97,7 +139,7 @@ class Findings:
             report.outcome = "failed"
             report.longrepr = f"warpgrind: {count} in the kernels of this test\n\n" + "\n".join(texts)
 
-    def _since(self) -> list[dict]:
+    def _since(self) -> list[dict[str, Any]]:
         """What was found since the last look, once all kernels have ended."""
         wait()
         if not os.path.exists(self._notes):
@@ -121,7 +163,7 @@ def wait() -> None:
     driver.cuCtxSynchronize()
 
 
-def text(finding: dict) -> str:
+def text(finding: dict[str, Any]) -> str:
     """A finding as a few lines."""
     lines = [f"{finding['kind']}: {finding['message']}", f"  in kernel {finding['kernel']}"]
     for place in (finding.get("place"), finding.get("other_place")):

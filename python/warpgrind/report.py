@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ._native import Error, Report as _Report
+from .profile import Profile
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,20 @@ class Report:
     @property
     def stats(self) -> dict[str, Any]:
         """What the kernel did: instructions, branches, barriers, seconds, and memory traffic if it is counted."""
-        return self.to_dict()["stats"]
+        stats: dict[str, Any] = self.to_dict()["stats"]
+        return stats
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """What tools measured."""
-        return self.to_dict().get("metrics", [])
+        metrics: list[dict[str, Any]] = self.to_dict().get("metrics", [])
+        return metrics
+
+    @property
+    def profile(self) -> Profile | None:
+        """What it costs, if it was launched with ``profile=True``."""
+        native = self._native.profile
+        return None if native is None else Profile(native, self)
 
     @property
     def text(self) -> str:
@@ -123,7 +132,8 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as ``warpgrind run --format json`` gives it for a launch."""
-        return json.loads(self._native.json())
+        document: dict[str, Any] = json.loads(self._native.json())
+        return document
 
     def __str__(self) -> str:
         return self.text

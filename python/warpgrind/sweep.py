@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import os
 import shlex
 import subprocess
@@ -107,10 +108,14 @@ def _seeds(file: str | os.PathLike[str], seeds: Iterable[int], tools: Iterable[s
     return [Work("run", os.fspath(file), ("--seed", str(seed), *chosen)) for seed in seeds]
 
 
-def litmus(folder: str | os.PathLike[str], *options: str) -> list[Work]:
+def litmus_tests(folder: str | os.PathLike[str], *options: str) -> list[Work]:
     """Every litmus test in a folder, with options of ``warpgrind litmus``."""
-    files = sorted(path for path in Path(folder).rglob("*") if path.suffix in (".litmus", ".ptx"))
+    files = sorted(path for path in Path(folder).rglob("*") if path.suffix in (".litmus", ".test") or _is_kernel(path))
     return [Work("litmus", os.fspath(file), options) for file in files]
+
+
+def _is_kernel(path: Path) -> bool:
+    return path.suffix == ".ptx" and b"//@ litmus" in path.read_bytes()
 
 
 def run(work: Work) -> Result:
@@ -209,7 +214,7 @@ def sweep(
         if item in kept:
             result.add(kept[item])
     left = [item for item in work if item not in kept]
-    show = _Progress(sys.stderr.isatty() if progress is None else progress)
+    show = _Progress(sys.stderr.isatty() if progress is None else progress, len(result.results))
     notes = None if journal is None else open(journal, "a" if resume else "w", encoding="utf-8")
     own = ThreadPoolExecutor(os.cpu_count()) if executor is None else None
     engine = own or (executor.get_executor() if hasattr(executor, "get_executor") else executor)
@@ -286,18 +291,31 @@ def _read(journal: str | os.PathLike[str]) -> dict[Work, Result]:
 
 
 class _Progress:
-    """A line that says how far it is, twice a second at most."""
+    """A line that says how far it is, how fast it goes and how long it will take, twice a second at most."""
 
-    def __init__(self, shown: bool) -> None:
+    def __init__(self, shown: bool, kept: int) -> None:
         self._shown, self._last, self._width = shown, 0.0, 0
+        self._kept, self._began = kept, time.monotonic()
 
     def __call__(self, sweep: Sweep) -> None:
         now = time.monotonic()
-        if self._shown and (now - self._last > 0.5 or len(sweep.results) == sweep.total):
-            line = repr(sweep)[1:-1]
-            self._last, self._width = now, len(line)
-            print(f"\r{line}", end="", file=sys.stderr, flush=True)
+        if not self._shown or now - self._last <= 0.5 and len(sweep.results) < sweep.total:
+            return
+        # What a journal knew was not done now.
+        rate = (len(sweep.results) - self._kept) / max(now - self._began, 1e-9)
+        left = sweep.total - len(sweep.results)
+        line = f"{repr(sweep)[1:-1]}, {rate:.1f} a second" + (f", {_duration(left / rate)} left" if left and rate else "")
+        padding = " " * (self._width - len(line))
+        self._last, self._width = now, len(line)
+        print(f"\r{line}{padding}", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         if self._width:
             print(file=sys.stderr)
+
+
+def _duration(seconds: float) -> str:
+    whole = math.ceil(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
