@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Time and memory of many launches from Python, beside the command's: ``measure_launches.py [LAUNCHES]``.
+
+One block of 256 threads computes y = a x + y on 256 numbers, over and over: with arrays that are copied for each launch, with
+arrays that stay on the device, with mapped ones, and as a launch file of as many launches.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import warpgrind
+from warpgrind._command import path
+
+PTX = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry saxpy(.param .f32 a, .param .u64 x, .param .u64 y) {
+    .reg .b32 %r; .reg .f32 %f<3>; .reg .b64 %rd<5>;
+    ld.param.f32 %f0, [a]; ld.param.u64 %rd0, [x]; ld.param.u64 %rd1, [y];
+    mov.u32 %r, %tid.x;
+    mul.wide.u32 %rd2, %r, 4;
+    add.u64 %rd3, %rd0, %rd2;
+    add.u64 %rd4, %rd1, %rd2;
+    ld.global.f32 %f1, [%rd3];
+    ld.global.f32 %f2, [%rd4];
+    fma.rn.f32 %f2, %f0, %f1, %f2;
+    st.global.f32 [%rd4], %f2;
+    ret;
+}
+"""
+THREADS = 256
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def measure(name: str, launches: int, launch) -> None:
+    for _ in range(min(launches, 1000)):
+        launch()
+    before, began = resident(), time.perf_counter()
+    for _ in range(launches):
+        launch()
+    seconds, grown = time.perf_counter() - began, resident() - before
+    print(f"{name:28} {seconds:8.2f} s  {1e6 * seconds / launches:8.1f} us a launch  {grown / 1024:+8.0f} KiB", flush=True)
+
+
+def command(launches: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "saxpy.ptx").write_text(PTX)
+        buffers = "".join(f'[buffers.{name}]\ntype = "f32"\nshape = {THREADS}\ninit = 1\n' for name in "xy")
+        launch = f'[[launch]]\nkernel = "saxpy"\ngrid = 1\nblock = {THREADS}\nargs = [0.5, "x", "y"]\n'
+        file = Path(folder, "saxpy.toml")
+        file.write_text('modules = ["saxpy.ptx"]\n' + buffers + launch * launches)
+        began = time.perf_counter()
+        subprocess.run([path(), "run", "--jobs", "1", file], check=True, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - began
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(f"{'warpgrind run':28} {seconds:8.2f} s  {1e6 * seconds / launches:8.1f} us a launch  {most:8.0f} KiB in all")
+
+
+def main() -> None:
+    launches = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    module = warpgrind.load(PTX, jobs=1)
+    kernel = module["saxpy"][1, THREADS]
+    x, y = np.ones(THREADS, np.float32), np.ones(THREADS, np.float32)
+    measure("numpy arrays, copied", launches, lambda: kernel(0.5, x, y))
+    ours, theirs = module.array(x), module.array(y)
+    measure("arrays on the device", launches, lambda: kernel(0.5, ours, theirs))
+    mapped, other = module.mapped(x), module.mapped(y)
+    measure("mapped arrays", launches, lambda: kernel(0.5, mapped, other))
+    command(launches)
+    for size in (1 << 20, 1 << 26):
+        x = np.zeros(size // 4, np.float32)
+        began = time.perf_counter()
+        module.array(x).numpy()
+        print(f"{size >> 20} MiB to the device and back: {1e3 * (time.perf_counter() - began):.2f} ms")
+
+
+if __name__ == "__main__":
+    main()
