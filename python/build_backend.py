@@ -16,13 +16,28 @@ HERE = Path(__file__).parent
 DATA = HERE / "warpgrind.data"
 
 
+def _scripts() -> Path:
+    """The folder of the wheel's scripts, which maturin wants to see before anything is in it."""
+    scripts = DATA / "scripts"
+    scripts.mkdir(parents=True, exist_ok=True)
+    return scripts
+
+
 def _command() -> None:
     root = HERE.parent
     target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
     subprocess.run(["cargo", "build", "--release", "--locked", "-p", "warpgrind-cli"], cwd=root, check=True)
-    scripts = DATA / "scripts"
-    scripts.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(root / target / "release" / "warpgrind", scripts / "warpgrind")
+    shutil.copy2(root / target / "release" / "warpgrind", _scripts() / "warpgrind")
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    _scripts()
+    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
+def prepare_metadata_for_build_editable(metadata_directory, config_settings=None):
+    _scripts()
+    return maturin.prepare_metadata_for_build_editable(metadata_directory, config_settings)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
