@@ -63,7 +63,8 @@ def command(launches: int) -> None:
         file = Path(folder, "saxpy.toml")
         file.write_text('modules = ["saxpy.ptx"]\n' + buffers + launch * launches)
         began = time.perf_counter()
-        subprocess.run([path(), "run", "--jobs", "1", file], check=True, stdout=subprocess.DEVNULL)
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        subprocess.run([path(), "run", "--jobs", "1", file], check=True, **quiet)
         seconds = time.perf_counter() - began
     most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     print(f"{'warpgrind run':28} {seconds:8.2f} s  {1e6 * seconds / launches:8.1f} us a launch  {most:8.0f} KiB in all")
