@@ -251,8 +251,48 @@ pub(crate) struct RunArgs {
     /// End a launch after this time: 30s, 500ms, 2m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = CHECKS)]
     pub(crate) timeout: Option<Duration>,
+
+    /// What is done with findings.
+    #[command(flatten)]
+    pub(crate) findings: FindingArgs,
 }
 
+/// What is done with findings.
+#[derive(Args, Debug)]
+pub(crate) struct FindingArgs {
+    /// Write the findings into a file, too: FILE.html is a page to look at, FILE.sarif SARIF, FILE.xml JUnit's XML,
+    /// FILE.github workflow commands, FILE.json the JSON document
+    #[arg(long, value_name = "FILE", help_heading = REPORT)]
+    pub(crate) report: Option<PathBuf>,
+    /// Leave out the findings that this TOML file names, each with a reason; may be given several times
+    #[arg(long, value_name = "FILE", help_heading = FINDINGS)]
+    pub(crate) suppressions: Vec<PathBuf>,
+    /// What comes of suppressions that match nothing: warn, if not said; with error they count as a finding
+    #[arg(long, value_enum, default_value_t = Unused::Warn, hide_possible_values = true, hide_default_value = true, value_name = "ignore|warn|error", help_heading = FINDINGS)]
+    pub(crate) unused_suppressions: Unused,
+    /// Print a suppression for each finding, to be put into such a file with a reason
+    #[arg(long, visible_alias = "gen-suppressions", help_heading = FINDINGS)]
+    pub(crate) print_suppressions: bool,
+    /// Leave out the findings that this file of --write-baseline knows: only new ones count
+    #[arg(long, value_name = "FILE", help_heading = FINDINGS)]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write all findings that are not suppressed into a file for --baseline; they count as known
+    #[arg(long, visible_alias = "generate-baseline", value_name = "FILE", help_heading = FINDINGS)]
+    pub(crate) write_baseline: Option<PathBuf>,
+}
+
+/// What comes of suppressions that match nothing.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unused {
+    /// Nothing.
+    Ignore,
+    /// They are named.
+    Warn,
+    /// They count as a finding.
+    Error,
+}
+
+const FINDINGS: &str = "Findings that are expected";
 const LAUNCH: &str = "Launch";
 const RUNNING: &str = "Running the tests";
 const REPORT: &str = "Report";
@@ -280,10 +320,6 @@ pub(crate) struct ExecArgs {
     /// Write all launches with their findings as JSON
     #[arg(long, value_name = "FILE", help_heading = REPORT)]
     pub(crate) json: Option<PathBuf>,
-    /// Write the findings for other programs: FILE.sarif as SARIF, FILE.xml as JUnit's XML, FILE.github as workflow
-    /// commands
-    #[arg(long, value_name = "FILE", help_heading = REPORT)]
-    pub(crate) report: Option<PathBuf>,
     /// Write each launch as a launch file with its buffers, for `warpgrind run`
     #[arg(long, value_name = "DIR", help_heading = REPORT)]
     pub(crate) save_launches: Option<PathBuf>,
@@ -309,6 +345,10 @@ pub(crate) struct ExecArgs {
     /// End a launch after this time: 30s, 500ms, 2m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = CHECKS)]
     pub(crate) timeout: Option<Duration>,
+
+    /// What is done with findings.
+    #[command(flatten)]
+    pub(crate) findings: FindingArgs,
 
     /// How many devices there are
     #[arg(long, value_name = "N", help_heading = DEVICE)]
@@ -376,6 +416,9 @@ pub(crate) struct CheckArgs {
     /// List the kernels with their parameters, registers, shared and local memory
     #[arg(short, long)]
     pub(crate) list: bool,
+    /// What is done with findings.
+    #[command(flatten)]
+    pub(crate) findings: FindingArgs,
 }
 
 /// `warpgrind litmus`
@@ -435,6 +478,10 @@ pub(crate) struct LitmusArgs {
     /// Chooses schedules, delays and placements
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = parse_u64, help_heading = RUNNING)]
     pub(crate) seed: u64,
+
+    /// What is done with findings.
+    #[command(flatten)]
+    pub(crate) findings: FindingArgs,
 }
 
 /// What `warpgrind litmus` does but judging tests.

@@ -8,16 +8,19 @@ use indexmap::IndexMap;
 use ptx_frontend::{Diagnostic, Module, Severity, Source};
 use rayon::prelude::*;
 use reports::demangle;
-use sim_core::{KernelInfo, Rewrite};
+use reports::triage::{Found, Issue, Spot, Verdict};
+use sim_core::{FindingKind, KernelInfo, Rewrite};
 use warpgrind::plan::{dimensions_text, parameters, type_text};
 
 use crate::args::{CheckArgs, Global};
 use crate::exit::{Exit, Failure};
 use crate::modules::read_source;
+use crate::progress::Counted;
 use crate::report::{
-    CheckReport, Console, DiagnosticJson, FailureJson, FileJson, KernelJson, ParameterJson, RewriteJson,
-    SCHEMA, UnsupportedJson, plural, printable,
+    CheckReport, Console, DiagnosticJson, FailureJson, FileJson, IssueJson, KernelJson, ParameterJson,
+    RewriteJson, SCHEMA, UnsupportedJson, plural, printable,
 };
+use crate::triage::Triage;
 
 /// Lines named for an unsupported feature.
 const LINES: usize = 8;
@@ -35,6 +38,8 @@ struct Parsed {
     kernels: Vec<KernelInfo>,
     /// Lines by unsupported feature.
     unsupported: IndexMap<String, Vec<u32>>,
+    /// Of each diagnostic and then of each unsupported feature, whether it is expected.
+    judged: Vec<(Issue, Verdict)>,
     /// Where NVIDIA's compiler is known to leave the manual: instruction and what it makes of it, with lines.
     rewrites: IndexMap<(String, Rewrite), Vec<u32>>,
 }
@@ -43,10 +48,49 @@ impl Checked {
     fn exit(&self) -> Exit {
         match &self.outcome {
             Err(failure) => failure.exit,
-            Ok(parsed) if parsed.module.is_none() => Exit::Rejected,
-            Ok(parsed) if !parsed.unsupported.is_empty() => Exit::Unsupported,
+            Ok(parsed) if parsed.module.is_none() && parsed.errors().new > 0 => Exit::Rejected,
+            Ok(parsed) if parsed.unsupported().any(|(_, _, (_, verdict))| verdict.is_new()) => {
+                Exit::Unsupported
+            }
             Ok(_) => Exit::Clean,
         }
+    }
+
+    /// Decides of everything that was found whether it is expected.
+    fn judge(&mut self, triage: &Triage<'_>) {
+        let Ok(parsed) = &mut self.outcome else { return };
+        let line = |diagnostic: &Diagnostic| parsed.source.line_column(diagnostic.span.start).0;
+        let diagnostics = parsed.diagnostics.iter();
+        let diagnostics = diagnostics.map(|of| Issue::of_line(of.code.0, &parsed.source, line(of)));
+        let unsupported = parsed.unsupported.iter().map(|(what, lines)| {
+            let spot = |&line: &u32| Spot { file: self.name.clone(), line };
+            Issue::new(FindingKind::Unsupported.name(), "", lines.iter().map(spot).collect(), &[(what, 1)])
+        });
+        let issues = diagnostics.chain(unsupported);
+        parsed.judged = issues.map(|issue| (issue.clone(), triage.judge(&issue))).collect();
+    }
+}
+
+type Judged = (Issue, Verdict);
+
+impl Parsed {
+    /// Diagnostics, each with whether it is expected.
+    fn diagnostics(&self) -> impl Iterator<Item = (&Diagnostic, &Judged)> {
+        self.diagnostics.iter().zip(&self.judged)
+    }
+
+    /// Unsupported features with their lines, each with whether it is expected.
+    fn unsupported(&self) -> impl Iterator<Item = (&String, &Vec<u32>, &Judged)> {
+        let judged = self.judged.iter().skip(self.diagnostics.len());
+        self.unsupported.iter().zip(judged).map(|((what, lines), judged)| (what, lines, judged))
+    }
+
+    /// How many errors there are.
+    fn errors(&self) -> Found {
+        let mut found = Found::default();
+        let errors = self.diagnostics().filter(|(of, _)| of.severity == Severity::Error);
+        errors.for_each(|(_, (_, verdict))| found.add(verdict.status));
+        found
     }
 }
 
@@ -61,26 +105,36 @@ pub(crate) fn check(args: &CheckArgs, global: &Global, console: &Console) -> Res
         Exit::Rejected => 2,
         _ => 3,
     };
+    let triage = Triage::open(&args.findings, console)?;
     let mut exit = Exit::Clean;
     let mut documents = Vec::new();
+    let progress = Counted::new(console.is_human(), args.files.len(), "files");
     // Batches keep the order and bound the memory when there are thousands of files.
     for batch in args.files.chunks(8 * pool.current_num_threads()) {
         let checked: Vec<Checked> = pool.install(|| batch.par_iter().map(|path| check_file(path)).collect());
-        for file in checked {
+        for mut file in checked {
+            file.judge(&triage);
             exit = if gravity(file.exit()) > gravity(exit) { file.exit() } else { exit };
-            match console.is_human() {
-                true => show(&file, args, console),
-                false => documents.push(document(&file)),
+            progress.step(|| {
+                if console.is_human() {
+                    show(&file, args, &triage, console);
+                }
+            });
+            if triage.collects() {
+                documents.push(document(&file));
             }
         }
     }
-    if !console.is_human() {
-        console.json(&CheckReport {
+    drop(progress);
+    let (exit, expected) = triage.finish(exit)?;
+    if triage.collects() {
+        triage.publish(&CheckReport {
             schema: SCHEMA,
             command: "check",
             exit_code: exit.code(),
             files: documents,
-        });
+            triage: expected,
+        })?;
     }
     Ok(exit)
 }
@@ -121,12 +175,13 @@ fn check_file(path: &Path) -> Checked {
             module,
             kernels,
             unsupported,
+            judged: Vec::new(),
             rewrites,
         }),
     }
 }
 
-fn show(file: &Checked, args: &CheckArgs, console: &Console) {
+fn show(file: &Checked, args: &CheckArgs, triage: &Triage<'_>, console: &Console) {
     let parsed = match &file.outcome {
         Ok(parsed) => parsed,
         Err(failure) => return console.failure(failure),
@@ -134,12 +189,22 @@ fn show(file: &Checked, args: &CheckArgs, console: &Console) {
     if args.quiet {
         return;
     }
-    for diagnostic in &parsed.diagnostics {
+    let suppression = |issue: &Issue| {
+        if let Some(text) = triage.suppression(issue) {
+            console.err(text);
+        }
+    };
+    for (diagnostic, (issue, _)) in parsed.diagnostics().filter(|(_, (_, verdict))| verdict.is_new()) {
         console.diagnostic(diagnostic, &parsed.source, &[]);
+        suppression(issue);
     }
     let Some(module) = &parsed.module else {
-        let errors = parsed.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
-        console.out(format!("{}: rejected, {}\n", file.name, plural(errors as u64, "error")));
+        let errors = parsed.errors();
+        let words = match errors.new {
+            0 => errors.words().unwrap_or_default(),
+            new => plural(new, "error"),
+        };
+        console.out(format!("{}: rejected, {words}\n", file.name));
         return;
     };
     let count = plural(parsed.kernels.len() as u64, "kernel");
@@ -148,8 +213,9 @@ fn show(file: &Checked, args: &CheckArgs, console: &Console) {
         true => console.out(format!("{}: runs ({header})\n", file.name)),
         false => {
             console.out(format!("{}: holds something unsupported ({header})\n", file.name));
-            for (what, lines) in &parsed.unsupported {
+            for (what, lines, (issue, _)) in parsed.unsupported().filter(|(.., (_, of))| of.is_new()) {
                 console.out(format!("  {what}: {}\n", lines_text(lines)));
+                suppression(issue);
             }
         }
     }
@@ -235,14 +301,19 @@ fn document(file: &Checked) -> FileJson {
         Err(failure) => return FileJson { error: Some(FailureJson::from(failure)), ..document },
     };
     document.diagnostics = parsed
-        .diagnostics
-        .iter()
-        .map(|diagnostic| DiagnosticJson::new(diagnostic, &parsed.source, &[]))
+        .diagnostics()
+        .map(|(diagnostic, (issue, verdict))| {
+            DiagnosticJson::new(diagnostic, &parsed.source, &[]).judged(IssueJson::new(issue, verdict))
+        })
         .collect();
     document.unsupported = parsed
-        .unsupported
-        .iter()
-        .map(|(what, lines)| UnsupportedJson { what: what.clone(), count: lines.len(), lines: lines.clone() })
+        .unsupported()
+        .map(|(what, lines, (issue, verdict))| UnsupportedJson {
+            what: what.clone(),
+            count: lines.len(),
+            lines: lines.clone(),
+            issue: IssueJson::new(issue, verdict),
+        })
         .collect();
     document.rewrites = parsed
         .rewrites
@@ -276,6 +347,7 @@ fn document(file: &Checked) -> FileJson {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
     #[test]
     fn lines_are_cut_short() {
@@ -293,8 +365,17 @@ mod tests {
         };
         let good = write("good.ptx", ".version 9.0\n.target sm_90\n.address_size 64\n.entry k() { ret; }");
         let bad = write("bad.ptx", ".version 9.0\n.target sm_90\n.address_size 64\n.entry k( { ret; }");
-        assert_eq!(check_file(&good).exit(), Exit::Clean);
-        assert_eq!(check_file(&bad).exit(), Exit::Rejected);
-        assert_eq!(check_file(&directory.path().join("none.ptx")).exit(), Exit::Usage);
+        let cli = crate::args::Cli::try_parse_from(["warpgrind", "check", "x"]).unwrap();
+        let crate::args::Command::Check(args) = &cli.command else { unreachable!() };
+        let console = Console::new(&cli.global);
+        let triage = Triage::open(&args.findings, &console).unwrap();
+        let exit = |path: &Path| {
+            let mut file = check_file(path);
+            file.judge(&triage);
+            file.exit()
+        };
+        assert_eq!(exit(&good), Exit::Clean);
+        assert_eq!(exit(&bad), Exit::Rejected);
+        assert_eq!(exit(&directory.path().join("none.ptx")), Exit::Usage);
     }
 }

@@ -31,6 +31,7 @@ mod random;
 mod report;
 mod run;
 mod selftest;
+mod triage;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -86,9 +87,9 @@ fn has_format(cli: &Cli) -> Result<(), Failure> {
     let failure =
         Failure::usage(format!("`warpgrind {}` has no findings to write in this format", cli.command.name()));
     Err(match cli.command {
-        Command::Exec(_) => {
-            failure.help("`--report FILE.sarif`, `.xml` or `.github` writes those of the program's kernels")
-        }
+        Command::Exec(_) => failure.help(
+            "`--report FILE.sarif`, `.xml`, `.github` or `.html` writes those of the program's kernels",
+        ),
         _ => failure,
     })
 }
@@ -96,7 +97,7 @@ fn has_format(cli: &Cli) -> Result<(), Failure> {
 fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
     has_format(cli)?;
     match &cli.command {
-        Command::Run(args) => Ok(run::run(args, &cli.global, console)),
+        Command::Run(args) => run::run(args, &cli.global, console),
         Command::Check(args) => check::check(args, &cli.global, console),
         Command::Litmus(args) => litmus::litmus(args, &cli.global, console),
         Command::Devices(args) => hardware::list(args, console),

@@ -2,9 +2,9 @@
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Quiet until this much time has passed.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -34,4 +34,55 @@ pub(crate) fn during<T>(wanted: bool, what: String, work: impl FnOnce() -> T) ->
         drop(done);
         result
     })
+}
+
+/// How many of many are done: a bar on standard error, if that is a terminal, once all take more than a second.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    bar: ProgressBar,
+    wanted: bool,
+    begun: Instant,
+}
+
+impl Counted {
+    /// Of so many `things`, if it is `wanted`.
+    pub(crate) fn new(wanted: bool, length: usize, things: &str) -> Counted {
+        let bar = ProgressBar::with_draw_target(Some(length as u64), ProgressDrawTarget::hidden());
+        let template = format!("{{bar:30}} {{pos}} of {{len}} {things}, {{eta}} left");
+        // The default style is the fallback for a template that does not parse.
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(style);
+        }
+        Counted { bar, wanted: wanted && length > 1, begun: Instant::now() }
+    }
+
+    /// One more is done; what it prints does not run into the bar.
+    pub(crate) fn step<T>(&self, print: impl FnOnce() -> T) -> T {
+        if self.wanted && self.bar.is_hidden() && self.begun.elapsed() >= PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        let result = self.bar.suspend(print);
+        self.bar.inc(1);
+        result
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_prints_whether_there_is_a_bar_or_not() {
+        for wanted in [false, true] {
+            let counted = Counted::new(wanted, 3, "files");
+            let printed: Vec<u32> = (0..5).map(|at| counted.step(|| at)).collect();
+            assert_eq!(printed, [0, 1, 2, 3, 4]);
+        }
+    }
 }

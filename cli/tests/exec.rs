@@ -593,6 +593,128 @@ fn saved_launches_give_the_same_again() {
 }
 
 #[test]
+fn what_is_expected_does_not_count_in_any_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let client = std::env::current_exe().unwrap();
+    let of = |role: &str| format!("{ROLE}={role} {} --exact client --nocapture -q", client.display());
+    let script = format!("{}; {}", of("race"), of("unwritten"));
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let run = |options: &[&str]| {
+        let mut command = warpgrind(&["--tool", "racecheck,initcheck", "--error-exitcode", "9"]);
+        let output = command.args(options).args(["--", "sh", "-c", &script]).output().unwrap();
+        (output.status.code().unwrap(), text(&output.stderr))
+    };
+    let (code, said) = run(&["--print-suppressions"]);
+    assert_eq!(code, 9);
+    assert!(said.ends_with("warpgrind: 2 launches in 2 processes, 2 findings\n"), "{said}");
+    // What is printed serves as it is, once it has reasons.
+    let entries: Vec<&str> = said.split("[[suppression]]").skip(1).collect();
+    let entries =
+        entries.iter().map(|entry| format!("[[suppression]]{}", entry.split("reason").next().unwrap()));
+    let entries: Vec<String> = entries.map(|entry| entry + "reason = \"a test\"\n").collect();
+    assert_eq!(entries.len(), 2, "{said}");
+    let both = file("both.toml", &entries.concat());
+    let (code, said) = run(&["--suppressions", &both, "--unused-suppressions", "error"]);
+    assert_eq!((code, &*said), (0, "warpgrind: 2 launches in 2 processes, 2 suppressed findings\n"));
+
+    // One of them, and one that matches nothing.
+    let stray = "\n[[suppression]]\nkind = \"trap\"\nreason = \"none\"\n";
+    let one = file("one.toml", &(entries[0].clone() + stray));
+    let html = folder.path().join("report.html").display().to_string();
+    let (code, said) = run(&["--suppressions", &one, "--report", &html]);
+    assert_eq!(code, 9);
+    let line = 2 + entries[0].lines().count();
+    let unused = format!("warpgrind: warning: {one}:{line}: this suppression matches nothing\n");
+    assert!(said.contains(&unused) && said.contains("2 processes, 1 finding, 1 suppressed\n"), "{said}");
+    assert!(said.contains("error[uninitialized-read]") && !said.contains("error[data-race]"), "{said}");
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(page.contains("Suppressed: a test") && page.contains("1 finding, 1 suppressed"), "{page}");
+    let (code, said) =
+        run(&["--suppressions", &both, "--suppressions", &one, "--unused-suppressions", "error"]);
+    assert_eq!(code, 9, "{said}");
+    assert!(said.contains("warpgrind: error: "), "{said}");
+}
+
+#[test]
+fn a_baseline_knows_what_all_processes_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("baseline.json");
+    let baseline = path.to_str().unwrap();
+    let sarif = folder.path().join("report.sarif");
+    let options = ["--tool", "racecheck,initcheck", "--error-exitcode", "9"];
+    let run = |more: &[&str], role: &str| run(&[&options[..], more].concat(), role);
+    // A filter that picks nothing hides no finding that is made anyhow.
+    let written = run(&["--write-baseline", baseline], "race");
+    assert_eq!(written.status.code(), Some(0));
+    let said = text(&written.stderr);
+    assert!(said.starts_with("warpgrind: 1 finding written to "), "{said}");
+    assert!(said.ends_with("warpgrind: 1 launch, 1 known finding\n"), "{said}");
+    let known = &json(&path)["findings"];
+    assert_eq!((known.as_array().unwrap().len(), &known[0]["kind"]), (1, &"data-race".into()));
+
+    let again = run(&["--baseline", baseline], "race");
+    assert_eq!(again.status.code(), Some(0));
+    assert_eq!(text(&again.stderr), "warpgrind: 1 launch, 1 known finding\n");
+    let other = run(&["--baseline", baseline, "--report", sarif.to_str().unwrap()], "unwritten");
+    assert_eq!(other.status.code(), Some(9));
+    let said = text(&other.stderr);
+    assert!(said.contains("warpgrind: note: data-race in flag_no_acquire at "), "{said}");
+    let results = &json(&sarif)["runs"][0]["results"];
+    assert_eq!(
+        (&results[0]["baselineState"], &results[1]["baselineState"]),
+        (&"new".into(), &"absent".into())
+    );
+    assert_eq!(results[1]["partialFingerprints"]["warpgrind/v1"], known[0]["fingerprint"]);
+}
+
+#[test]
+fn findings_elsewhere_belong_into_reports_and_baselines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (baseline, report, picked) = (path("b.json"), path("report.json"), path("picked.json"));
+    let options =
+        ["--filter", "other", "--report", &report, "--json", &picked, "--write-baseline", &baseline];
+    let output = run(&options, "bounds");
+    assert!(
+        text(&output.stderr).ends_with("0 of them picked, 1 known finding\n"),
+        "{}",
+        text(&output.stderr)
+    );
+    let read = |name: &str| json(Path::new(name));
+    assert_eq!(read(&baseline)["findings"][0]["kind"], "out-of-bounds");
+    assert_eq!(read(&report)["launches"][0]["picked"], false);
+    assert_eq!(read(&picked)["launches"], serde_json::json!([]));
+}
+
+#[test]
+fn mistakes_with_expected_findings_are_said_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, "[[suppression]]\nkind = \"trap\"\n").unwrap();
+    for (options, said) in [
+        (&["--suppressions", file.to_str().unwrap()][..], "the suppression has no `reason`"),
+        (&["--baseline", file.to_str().unwrap()], "this is no baseline"),
+        (&["--unused-suppressions", "error"], "with `--error-exitcode N`"),
+        (&["--report", "report.pdf"], "does not say how the findings are to be written"),
+        (&["--report", "/no/such/folder/report.html"], "cannot write"),
+        (&["--write-baseline", "/no/such/folder/b.json"], "cannot write"),
+    ] {
+        let output = run(options, "good");
+        assert_eq!((output.status.code(), said_nothing(&output)), (Some(2), true), "{options:?}");
+        assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
+    }
+}
+
+/// Whether the program did not run.
+fn said_nothing(output: &Output) -> bool {
+    said(output).is_empty()
+}
+
+#[test]
 fn scripts_and_their_children_are_run() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("both.sh");

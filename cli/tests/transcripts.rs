@@ -12,5 +12,6 @@ fn transcripts() {
         .case("cli/LAUNCH.md")
         .case("cli/LITMUS.md")
         .case("cli/REPORT.md")
+        .case("cli/SUPPRESSIONS.md")
         .case("README.md");
 }

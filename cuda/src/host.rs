@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use protocol::{Color, Count};
-use reports::finding::{self, Sources};
-use reports::{LaunchJson, metrics, readable, stats, summary};
+use reports::finding::Sources;
+use reports::triage::Found;
+use reports::{LaunchJson, messages, metrics, readable, stats, summary_of};
 use runtime::{Allocation, Completed, Context, Host, Kind, Launched, Picked, Result};
 
 use crate::driver::host_memory;
@@ -121,27 +122,26 @@ impl Host for Program {
         let settings = Settings::of_process();
         let sources = Sources { module: launched.module, root: None };
         let Launched { launch, options, report, picked, .. } = *launched;
-        if !report.findings.is_empty() {
-            let mut text = String::new();
-            for finding in &report.findings {
-                text += &(finding::message(finding, &sources).render() + "\n");
-            }
-            text += &summary(launch, options, report);
-            say(&text);
-            session::add(Count::Findings, report.findings.len() as u64 + report.dropped_findings);
+        let judged = settings.policy.judge_all(report, &sources);
+        judged.iter().flat_map(|judged| &judged.verdict.entries).for_each(|&entry| session::hit(entry));
+        let found = Found::of(report, &judged);
+        session::add(Count::Findings, found.new);
+        session::add(Count::Known, found.known);
+        session::add(Count::Suppressed, found.suppressed);
+        let summary = || summary_of(launch, options, report, found);
+        if found.new > 0 {
+            say(&(messages(report, &judged, &sources, settings.print_suppressions) + &summary()));
         }
         if picked && settings.stats {
-            say(&format!(
-                "{}{}",
-                if report.findings.is_empty() { summary(launch, options, report) } else { String::new() },
-                stats::table(&launch.kernel, report)
-            ));
+            let summary = if found.new > 0 { String::new() } else { summary() };
+            say(&(summary + &stats::table(&launch.kernel, report)));
         }
         for measured in &report.metrics {
             say(&metrics::table(&launch.kernel, measured, launched.module));
         }
-        if picked && settings.record {
-            session::record(&LaunchJson::new(launch, options, report, &sources));
+        // What is found elsewhere belongs into reports, too.
+        if settings.record && (picked || !report.findings.is_empty()) {
+            session::record(&LaunchJson::judged(launch, options, report, &sources, &judged), picked);
         }
     }
 

@@ -12,15 +12,16 @@ use reports::LaunchJson;
 
 use crate::settings::Settings;
 
-type Words = [AtomicU64; Count::WORDS];
+type Words = [AtomicU64];
 
 /// Maps the counters of a session, if it speaks our version.
 fn map(session: &Path) -> Option<&'static Words> {
     let file = OpenOptions::new().read(true).write(true).open(session.join(protocol::COUNTS)).ok()?;
-    let bytes = size_of::<Words>();
-    if file.metadata().ok()?.len() < bytes as u64 {
+    let words = usize::try_from(file.metadata().ok()?.len()).ok()? / size_of::<u64>();
+    if words < Count::WORDS {
         return None;
     }
+    let bytes = words * size_of::<u64>();
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new mapping of an open file, at a place that the system chooses.
     let start =
@@ -28,9 +29,9 @@ fn map(session: &Path) -> Option<&'static Words> {
     if start == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: the mapping is aligned to a page, as large as the array, and never removed. Other processes
+    // SAFETY: the mapping is aligned to a page, as large as the slice, and never removed. Other processes
     // change it atomically too.
-    let words: &Words = unsafe { &*start.cast_const().cast() };
+    let words: &Words = unsafe { std::slice::from_raw_parts(start.cast_const().cast(), words) };
     (words[0].load(Relaxed) == protocol::VERSION).then_some(words)
 }
 
@@ -56,8 +57,15 @@ pub(crate) fn add(count: Count, amount: u64) {
     }
 }
 
-/// Notes a launch, with the number of the process.
-pub(crate) fn record(launch: &LaunchJson) {
+/// Counts that an entry of what is expected matched.
+pub(crate) fn hit(entry: usize) {
+    if let Some(word) = counters().and_then(|counters| counters.get(Count::WORDS + entry)) {
+        word.fetch_add(1, Relaxed);
+    }
+}
+
+/// Notes a launch, with the number of the process and whether it was picked.
+pub(crate) fn record(launch: &LaunchJson, picked: bool) {
     static FILE: OnceLock<Option<Mutex<File>>> = OnceLock::new();
     let process = std::process::id();
     let file = FILE.get_or_init(|| {
@@ -65,7 +73,7 @@ pub(crate) fn record(launch: &LaunchJson) {
         let path = protocol::notes_of(Settings::of_process().session.as_ref()?, process);
         OpenOptions::new().create(true).append(true).open(path).ok().map(Mutex::new)
     });
-    let (Some(file), Some(line)) = (file, protocol::note(launch, process)) else { return };
+    let (Some(file), Some(line)) = (file, protocol::note(launch, process, picked)) else { return };
     // Nobody is left to be told when this fails. One call writes the line, so that those of a forked child
     // do not get into it.
     let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);

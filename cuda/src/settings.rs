@@ -1,9 +1,10 @@
 //! Settings from the environment, which `warpgrind exec` sets.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use protocol::Color;
+use reports::triage::Policy;
 use sim_core::{DeviceConfig, RunOptions};
 use tools::Tool;
 
@@ -29,6 +30,9 @@ pub(crate) struct Settings {
     pub session: Option<PathBuf>,
     /// Where picked launches are written as launch files.
     pub save: Option<PathBuf>,
+    /// Which findings are expected, and whether a suppression is printed for each that is not.
+    pub policy: Policy,
+    pub print_suppressions: bool,
 }
 
 /// Which launches are checked further.
@@ -90,6 +94,17 @@ impl Settings {
             color: told.color.unwrap_or(Color::Auto),
             session: told.session,
             save: told.save_launches,
+            policy: told.triage.as_deref().and_then(policy).unwrap_or_default(),
+            print_suppressions: told.print_suppressions.is_some(),
         }
     }
+}
+
+/// What is expected, as the parent wrote it.
+fn policy(file: &Path) -> Option<Policy> {
+    let policy = std::fs::read_to_string(file).ok().and_then(|text| Policy::from_text(&text));
+    if policy.is_none() {
+        eprintln!("warpgrind: {} says nothing of what findings are expected; all count", file.display());
+    }
+    policy
 }

@@ -16,8 +16,8 @@ pub mod libraries;
 mod notes;
 mod settings;
 
-pub use notes::{COUNTS, Count, Counts, launches, note, notes_of};
+pub use notes::{COUNTS, Count, Counts, hits, launches, note, notes_of};
 pub use settings::{Color, Settings};
 
 /// Changes when either side would misunderstand the other.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;

@@ -139,7 +139,7 @@ settings! {
     tools: Vec<String> = "WARPGRIND_TOOL";
     /// What picked launches executed is printed.
     stats: () = "WARPGRIND_STATS";
-    /// Picked launches are noted.
+    /// Picked launches are noted, and others with findings.
     record: () = "WARPGRIND_RECORD";
     /// Part of the names of the kernels that are picked.
     filter: String = "WARPGRIND_FILTER";
@@ -167,6 +167,10 @@ settings! {
     color: Color = "WARPGRIND_COLOR";
     /// Where picked launches are written as launch files.
     save_launches: PathBuf = "WARPGRIND_SAVE_LAUNCHES";
+    /// The file that says which findings are expected, as the reports write it.
+    triage: PathBuf = "WARPGRIND_TRIAGE";
+    /// A suppression is printed for each finding.
+    print_suppressions: () = "WARPGRIND_PRINT_SUPPRESSIONS";
 }
 
 #[cfg(test)]
@@ -201,9 +205,11 @@ mod tests {
             host_memory: Some(7),
             color: Some(Color::Never),
             save_launches: Some("launches".into()),
+            triage: Some("/tmp/session/triage".into()),
+            print_suppressions: Some(()),
         };
         let variables = all.variables();
-        assert_eq!(variables.len(), 17);
+        assert_eq!(variables.len(), 19);
         let texts: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.to_str().unwrap())).collect();
         assert_eq!(read(&texts), (all, vec![]));

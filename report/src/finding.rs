@@ -35,9 +35,9 @@ impl Sources<'_> {
         }
     }
 
-    /// Path and text of a line of a CUDA source, if the file can be found: where `.file` says, under
-    /// the root, in the directories above the PTX, or beside it.
-    fn cuda_line(&self, place: &CudaPlace, ptx: SourceId) -> Option<(String, String)> {
+    /// Path and text of a CUDA source, if the file can be found: where `.file` says, under the root, in the directories
+    /// above the PTX, or beside it.
+    pub(crate) fn cuda(&self, place: &CudaPlace, ptx: SourceId) -> Option<(String, String)> {
         let named = Path::new(&*place.file);
         let above = self.ptx(ptx).into_iter().flat_map(|source| Path::new(&*source.name).ancestors().skip(1));
         let beside = above.clone().next();
@@ -50,12 +50,18 @@ impl Sources<'_> {
         }
         let path: PathBuf = candidates.into_iter().find(|path| path.is_file())?;
         let text = std::fs::read(&path).ok()?;
-        let text = String::from_utf8_lossy(&text);
-        let line = text.lines().nth(place.line.checked_sub(1)? as usize)?;
         // As short as compilers say it: from where the command was given.
         let here = std::env::current_dir().ok();
         let short = here.and_then(|here| path.strip_prefix(here).ok());
-        Some((short.unwrap_or(&path).display().to_string(), line.to_string()))
+        let shown = short.unwrap_or(&path).display().to_string();
+        Some((shown, String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    /// Path and text of a line of a CUDA source.
+    fn cuda_line(&self, place: &CudaPlace, ptx: SourceId) -> Option<(String, String)> {
+        let (path, text) = self.cuda(place, ptx)?;
+        let line = text.lines().nth(place.line.checked_sub(1)? as usize)?;
+        Some((path, line.to_string()))
     }
 }
 

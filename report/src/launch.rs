@@ -3,12 +3,14 @@
 use serde::Serialize;
 use sim_core::{CodePlace, Dim3, Finding, Launch, LaunchReport, Outcome, RunOptions};
 
-use crate::finding::Sources;
+use crate::excerpt::ExcerptJson;
+use crate::finding::{self, Sources};
 use crate::metrics::MetricsJson;
 use crate::name::readable;
 use crate::place::CodePlaceJson;
-use crate::plural;
+use crate::text::escaped;
 use crate::threads::{self, ThreadGroup};
+use crate::triage::{Found, Issue, Judged, Policy, Status, Verdict, entry};
 
 /// One launch.
 #[derive(Serialize, Debug)]
@@ -30,8 +32,20 @@ pub struct LaunchJson {
 }
 
 impl LaunchJson {
-    /// What came of a launch.
+    /// What came of a launch of which nothing is expected.
     pub fn new(launch: &Launch, options: &RunOptions, report: &LaunchReport, sources: &Sources<'_>) -> Self {
+        Self::judged(launch, options, report, sources, &Policy::default().judge_all(report, sources))
+    }
+
+    /// What came of a launch, with what is expected of its findings.
+    pub fn judged(
+        launch: &Launch,
+        options: &RunOptions,
+        report: &LaunchReport,
+        sources: &Sources<'_>,
+        judged: &[Judged],
+    ) -> Self {
+        let findings = report.findings.iter().zip(judged);
         let extents = |dim: Dim3| [dim.x, dim.y, dim.z];
         Self {
             kernel: launch.kernel.to_string(),
@@ -42,7 +56,9 @@ impl LaunchJson {
             seed: options.seed,
             jobs: options.jobs,
             outcome: outcome_name(report.outcome),
-            findings: report.findings.iter().map(|finding| FindingJson::new(finding, sources)).collect(),
+            findings: findings
+                .map(|(finding, of)| FindingJson::judged(finding, sources, &of.issue, &of.verdict))
+                .collect(),
             dropped_findings: report.dropped_findings,
             output: String::from_utf8_lossy(&report.output).into_owned(),
             stats: StatsJson::new(report, options.count_memory),
@@ -75,11 +91,20 @@ pub struct FindingJson {
     other_place: Option<CodePlaceJson>,
     threads: Vec<ThreadGroup>,
     count: u64,
+    fingerprint: String,
+    status: Status,
+    reason: Option<String>,
+    excerpts: Vec<ExcerptJson>,
 }
 
 impl FindingJson {
-    /// With the texts of its places.
+    /// Of a finding that nobody expects, with the texts of its places.
     pub fn new(finding: &Finding, sources: &Sources<'_>) -> Self {
+        Self::judged(finding, sources, &Issue::of(finding, sources), &Verdict::NEW)
+    }
+
+    /// With the texts of its places, and whether it is expected.
+    pub fn judged(finding: &Finding, sources: &Sources<'_>, issue: &Issue, verdict: &Verdict) -> Self {
         let place = |place: &Option<CodePlace>| place.as_ref().map(|p| CodePlaceJson::new(p, sources.module));
         Self {
             kind: finding.kind.name(),
@@ -92,6 +117,10 @@ impl FindingJson {
             other_place: place(&finding.other_place),
             threads: threads::group(&finding.threads),
             count: finding.count,
+            fingerprint: issue.fingerprint.clone(),
+            status: verdict.status,
+            reason: verdict.reason.clone(),
+            excerpts: ExcerptJson::of(finding, sources),
         }
     }
 }
@@ -148,9 +177,27 @@ impl StatsJson {
     }
 }
 
-/// One line on how a launch ended, and how to have its schedule again if something was found.
+/// The messages of the findings that nobody expects, each with a suppression of it if `entries` are wanted.
+pub fn messages(report: &LaunchReport, judged: &[Judged], sources: &Sources<'_>, entries: bool) -> String {
+    let new = report.findings.iter().zip(judged).filter(|(_, judged)| judged.verdict.is_new());
+    new.map(|(finding, judged)| {
+        let message = finding::message(finding, sources).render();
+        match entries {
+            true => format!("{message}\n{}\n", escaped(&entry(&judged.issue), |character| character == '\n')),
+            false => message + "\n",
+        }
+    })
+    .collect()
+}
+
+/// One line on how a launch ended of which nothing is expected, and how to have its schedule again if something was found.
 pub fn summary(launch: &Launch, options: &RunOptions, report: &LaunchReport) -> String {
-    let found = report.findings.len() as u64 + report.dropped_findings;
+    let new = report.findings.len() as u64 + report.dropped_findings;
+    summary_of(launch, options, report, Found { new, ..Found::default() })
+}
+
+/// One line on how a launch ended, and how to have its schedule again if something new was found.
+pub fn summary_of(launch: &Launch, options: &RunOptions, report: &LaunchReport, found: Found) -> String {
     let ended = match report.outcome {
         Outcome::Completed => "completed",
         Outcome::Faulted => "stopped by a fault",
@@ -160,11 +207,13 @@ pub fn summary(launch: &Launch, options: &RunOptions, report: &LaunchReport) -> 
     };
     let mut line =
         format!("{}: grid {}, block {}: {ended}", readable(&launch.kernel), launch.grid, launch.block);
-    if found > 0 {
-        line.push_str(&format!(" with {}", plural(found, "finding")));
-        if report.dropped_findings > 0 {
-            line.push_str(&format!(" ({} not shown)", report.dropped_findings));
-        }
+    if let Some(words) = found.words() {
+        line.push_str(&format!(" with {words}"));
+    }
+    if report.dropped_findings > 0 {
+        line.push_str(&format!(" ({} not shown)", report.dropped_findings));
+    }
+    if found.new > 0 {
         line.push_str(&format!("; one schedule that repeats: --seed {} --jobs 1", options.seed));
     }
     line.push('\n');

@@ -1,4 +1,4 @@
-//! What is said of launches: findings in rustc's manner, tables of what was done, JSON documents.
+//! What is said of launches: findings in rustc's manner, which of them are expected, tables of what was done, JSON documents.
 //!
 //! The command line and the CUDA drop-in report alike through it.
 //!
@@ -6,6 +6,7 @@
 //! Command lines, files other than the sources that findings name, and where output goes.
 #![forbid(unsafe_code)]
 
+mod excerpt;
 pub mod finding;
 mod launch;
 pub mod metrics;
@@ -15,8 +16,9 @@ pub mod snippet;
 pub mod stats;
 mod text;
 pub mod threads;
+pub mod triage;
 
-pub use launch::{FindingJson, LaunchJson, StatsJson, outcome_name, summary};
+pub use launch::{FindingJson, LaunchJson, StatsJson, messages, outcome_name, summary, summary_of};
 pub use name::{demangle, readable};
 pub use place::PlaceJson;
 pub use text::{escaped, printable};

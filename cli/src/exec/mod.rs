@@ -12,37 +12,33 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
 use protocol::{Counts, Settings};
+use reports::triage::{Found, Known, Policy};
 use serde_json::{Value, json};
 
-use crate::args::{Color, ExecArgs, Global};
+use crate::args::{Color, ExecArgs, Global, Unused};
 use crate::exit::{Exit, Failure};
 use crate::files;
-use crate::report::{self, Console, SCHEMA};
+use crate::report::{Console, SCHEMA};
+use crate::triage::Triage;
 use libraries::Libraries;
 use session::Folder;
-
-/// How a report is written, by the name of its file.
-fn format_of(path: &Path) -> Result<fn(&Value) -> String, Failure> {
-    match path.extension().and_then(OsStr::to_str) {
-        Some("sarif") => Ok(report::sarif),
-        Some("xml") => Ok(report::junit),
-        Some("github") => Ok(report::github),
-        _ => Err(Failure::usage(format!(
-            "the name of {} does not say how the findings are to be written",
-            path.display()
-        ))
-        .help("FILE.sarif, FILE.xml (JUnit) or FILE.github")),
-    }
-}
 
 /// Runs the program and ends with its status.
 pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
     let problem =
         |error: std::io::Error| Failure::usage(format!("cannot make the session's folder: {error}"));
+    let triage = Triage::open(&args.findings, console)?;
+    if args.findings.unused_suppressions == Unused::Error && args.error_exitcode.is_none() {
+        return Err(Failure::usage(
+            "`--unused-suppressions error` would change nothing: findings do not, either",
+        )
+        .help("with `--error-exitcode N` both end the command with that status"));
+    }
     let session = Folder::make().map_err(problem)?;
-    Counts::prepare(session.path()).map_err(problem)?;
+    Counts::prepare(session.path(), triage.policy.entries()).map_err(problem)?;
+    std::fs::write(session.path().join(TRIAGE), triage.policy.to_text()).map_err(problem)?;
     let libraries = Libraries::lay_out(session.path())?;
-    let variables = variables(args, global, session.path(), &libraries)?;
+    let variables = variables(args, global, session.path(), &libraries, &triage.policy)?;
     if args.show_env {
         let lines = variables.iter().map(|(name, value)| format!("{name}={}\n", value.display()));
         console.out(lines.collect::<String>());
@@ -51,18 +47,24 @@ pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Resul
         return Ok(Exit::Clean);
     }
     // What cannot be written is better known before the program runs for an hour.
-    for path in args.json.iter().chain(&args.report) {
+    if let Some(path) = &args.json {
         files::can_replace(path)?;
     }
-    let write = args.report.as_deref().map(format_of).transpose()?;
     let status = child::run(&args.command, &variables, session.path())?;
     let counts = Counts::read(session.path());
-    let code = match args.error_exitcode.filter(|_| counts.findings > 0) {
+    let launches = match records(args) {
+        true => protocol::launches(session.path()),
+        false => Vec::new(),
+    };
+    let found = Found { new: counts.findings, known: counts.known, suppressed: counts.suppressed };
+    triage.take(found, protocol::hits(session.path()), known(&launches));
+    let code = match args.error_exitcode.filter(|_| counts.findings > 0 || triage.has_wrong()) {
         Some(code) => i32::from(code),
         None => child::code(status),
     };
-    if args.json.is_some() || args.report.is_some() {
-        let document = json!({
+    let (_, expected) = triage.finish(Exit::Clean)?;
+    let document = |launches: Vec<Value>| {
+        let mut document = json!({
             "schema": SCHEMA,
             "command": "exec",
             "program": args.command.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>(),
@@ -73,22 +75,56 @@ pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Resul
                 "launches": counts.launches,
                 "picked": counts.picked,
                 "findings": counts.findings,
+                "known": counts.known,
+                "suppressed": counts.suppressed,
             },
-            "launches": protocol::launches(session.path()),
+            "launches": launches,
         });
-        if let Some(path) = &args.json {
-            files::replace(path, format!("{document:#}\n").as_bytes())?;
+        if let Some(expected) = &expected {
+            document["triage"] = json!(expected);
         }
-        if let (Some(path), Some(write)) = (&args.report, write) {
-            files::replace(path, write(&document).as_bytes())?;
-        }
+        document
+    };
+    if let Some(path) = &args.json {
+        let picked = launches.iter().filter(|launch| launch["picked"] != false).cloned().collect();
+        files::replace(path, format!("{:#}\n", document(picked)).as_bytes())?;
     }
-    if counts.findings > 0 || counts.processes == 0 || is_checked(args) {
+    if args.findings.report.is_some() {
+        triage.publish(&document(launches))?;
+    }
+    let all = counts.findings + counts.known + counts.suppressed;
+    if all > 0 || counts.processes == 0 || is_checked(args) {
         console.err(session::line(&counts));
     }
     drop(session);
     console.finish()?;
     std::process::exit(code)
+}
+
+/// The file in the session's folder that says what findings are expected.
+const TRIAGE: &str = "triage";
+
+/// Whether processes note their launches.
+fn records(args: &ExecArgs) -> bool {
+    args.json.is_some() || args.findings.report.is_some() || args.findings.write_baseline.is_some()
+}
+
+/// What a new baseline is to know of these launches.
+fn known(launches: &[Value]) -> Vec<Known> {
+    let findings = launches.iter().filter_map(|launch| launch["findings"].as_array()).flatten();
+    let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
+    let known = findings.filter(|finding| finding["status"] == "known").map(|finding| {
+        let place = &finding["excerpts"][0];
+        Known {
+            fingerprint: text(&finding["fingerprint"]),
+            kind: text(&finding["kind"]),
+            kernel: text(&finding["kernel"]),
+            file: text(&place["file"]),
+            line: place["line"].as_u64().and_then(|line| line.try_into().ok()).unwrap_or(0),
+            text: text(&place["text"]).trim().to_owned(),
+        }
+    });
+    known.collect()
 }
 
 /// Whether somebody wants to know what was checked.
@@ -99,6 +135,9 @@ fn is_checked(args: &ExecArgs) -> bool {
         || args.launch_count.is_some()
         || args.error_exitcode.is_some()
         || args.save_launches.is_some()
+        || args.findings.baseline.is_some()
+        || args.findings.write_baseline.is_some()
+        || !args.findings.suppressions.is_empty()
 }
 
 /// `list` with `old` behind it, if there is one.
@@ -117,6 +156,7 @@ fn variables(
     global: &Global,
     session: &Path,
     libraries: &Libraries,
+    policy: &Policy,
 ) -> Result<Vec<(&'static str, OsString)>, Failure> {
     let (folder, assembler) = (&libraries.folder, &libraries.assembler);
     let preloaded: Vec<OsString> = libraries.preloaded.iter().map(OsString::from).collect();
@@ -130,12 +170,12 @@ fn variables(
         // Numba's own search for it.
         ("NUMBA_CUDA_DRIVER", folder.join("libcuda.so.1").into()),
     ];
-    list.extend(settings(args, global, session)?.variables());
+    list.extend(settings(args, global, session, policy)?.variables());
     Ok(list)
 }
 
 /// What the library is told.
-fn settings(args: &ExecArgs, global: &Global, session: &Path) -> Result<Settings, Failure> {
+fn settings(args: &ExecArgs, global: &Global, session: &Path, policy: &Policy) -> Result<Settings, Failure> {
     let tools: Vec<String> = args.tool.iter().map(|tool| tool.name().into()).collect();
     let save_launches = args.save_launches.as_ref().map(|path| {
         let folder = std::fs::create_dir_all(path).and_then(|()| std::fs::canonicalize(path));
@@ -145,7 +185,7 @@ fn settings(args: &ExecArgs, global: &Global, session: &Path) -> Result<Settings
         session: Some(session.into()),
         tools: (!tools.is_empty()).then_some(tools),
         stats: args.stats.then_some(()),
-        record: (args.json.is_some() || args.report.is_some()).then_some(()),
+        record: records(args).then_some(()),
         filter: args.filter.clone(),
         launch_skip: args.launch_skip,
         launch_count: args.launch_count,
@@ -164,5 +204,7 @@ fn settings(args: &ExecArgs, global: &Global, session: &Path) -> Result<Settings
             Color::Never => Some(protocol::Color::Never),
         },
         save_launches: save_launches.transpose()?,
+        triage: (!policy.is_empty()).then(|| session.join(TRIAGE)),
+        print_suppressions: args.findings.print_suppressions.then_some(()),
     })
 }

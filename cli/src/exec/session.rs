@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use protocol::Counts;
-use reports::plural;
+use reports::triage::Found;
 use tempfile::TempDir;
 
 /// A folder that goes when the session ends. Folders of sessions that were killed go when the next one starts.
@@ -61,10 +61,8 @@ pub(super) fn line(counts: &Counts) -> String {
     if counts.processes == 0 {
         return "warpgrind: the program used no CUDA device\n".into();
     }
-    let findings = match counts.findings {
-        0 => "no findings".into(),
-        count => plural(count, "finding"),
-    };
+    let found = Found { new: counts.findings, known: counts.known, suppressed: counts.suppressed };
+    let findings = found.words().unwrap_or_else(|| "no findings".into());
     let launches = match counts.launches {
         1 => "1 launch".into(),
         count => format!("{count} launches"),
@@ -86,10 +84,12 @@ mod tests {
 
     #[test]
     fn counts_are_said_in_words() {
-        let counts = Counts { processes: 1, launches: 1, picked: 1, findings: 1 };
+        let counts = Counts { processes: 1, launches: 1, picked: 1, findings: 1, ..Counts::default() };
         assert_eq!(line(&counts), "warpgrind: 1 launch, 1 finding\n");
-        let counts = Counts { processes: 2, launches: 30, picked: 4, findings: 0 };
+        let counts = Counts { processes: 2, launches: 30, picked: 4, ..Counts::default() };
         assert_eq!(line(&counts), "warpgrind: 30 launches in 2 processes, 4 of them picked, no findings\n");
+        let counts = Counts { processes: 1, launches: 3, picked: 3, findings: 2, known: 1, suppressed: 4 };
+        assert_eq!(line(&counts), "warpgrind: 3 launches, 2 findings, 1 known, 4 suppressed\n");
         assert!(line(&Counts::default()).contains("no CUDA device"));
     }
 }

@@ -11,7 +11,8 @@ use super::load::Loaded;
 use super::show::judgement;
 use super::{Checked, CheckedFile};
 use crate::args::LitmusArgs;
-use crate::report::{DiagnosticJson, FailureJson};
+use crate::report::{DiagnosticJson, FailureJson, IssueJson};
+use crate::triage::TriageJson;
 
 /// The document of `warpgrind litmus`.
 #[derive(Serialize, Debug)]
@@ -20,6 +21,8 @@ pub(super) struct LitmusReport {
     pub(super) command: &'static str,
     pub(super) exit_code: u8,
     pub(super) tests: Vec<TestJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) triage: Option<TriageJson>,
 }
 
 /// One test, or a file that holds none.
@@ -34,6 +37,8 @@ pub(super) struct TestJson {
     holds: Option<bool>,
     verdict: &'static str,
     reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<IssueJson>,
     /// Seconds that the check took.
     seconds: f64,
     bound: Option<u32>,
@@ -67,6 +72,7 @@ impl TestJson {
             holds: None,
             verdict: "error",
             reason: None,
+            expected: None,
             seconds: 0.0,
             bound: None,
             outcomes: None,
@@ -102,6 +108,7 @@ impl TestJson {
             holds: verdict.holds,
             verdict: verdict.verdict,
             reason: verdict.reason.clone(),
+            expected: test.judged.as_ref().map(|(issue, verdict)| IssueJson::new(issue, verdict)),
             seconds: test.time.as_secs_f64(),
             bound: Some(verdict.bound),
             outcomes: args.outcomes.then(|| OutcomesJson {

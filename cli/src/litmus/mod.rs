@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 
 use device::Device;
 use memory_model::emit::Kernel;
-use memory_model::{Limits, Litmus, Options, Verdict, check};
+use memory_model::{Limits, Litmus, Options, Verdict as Answer, check};
 use rayon::prelude::*;
+use reports::triage::{Issue, Spot, Verdict};
 use sim_core::Backend;
 use warpgrind::litmus::experiment::{NotRun, Plan};
 use warpgrind::litmus::runs::Runs;
@@ -27,7 +28,9 @@ use warpgrind::litmus::runs::Runs;
 use crate::args::{Global, LitmusArgs, LitmusVerb};
 use crate::exit::{Exit, Failure};
 use crate::files;
+use crate::progress::Counted;
 use crate::report::{Console, SCHEMA};
+use crate::triage::{LITMUS, Triage};
 use document::{LitmusReport, TestJson};
 use load::{Loaded, load};
 
@@ -36,11 +39,13 @@ pub(crate) struct Checked {
     /// The test.
     litmus: Litmus,
     /// The answer.
-    verdict: Verdict,
+    verdict: Answer,
     /// Time of the check.
     time: Duration,
     /// What was seen when it was run.
     runs: Runs,
+    /// If it is not as it should be, whether that is expected.
+    judged: Option<(Issue, Verdict)>,
 }
 
 /// A file with its tests, or why there are none.
@@ -61,14 +66,33 @@ impl CheckedFile {
 impl Checked {
     fn exit(&self) -> Exit {
         let of_runs = exit_of(&self.runs);
-        let of_verdict = match (self.verdict.holds, self.verdict.verdict) {
+        let of_verdict = match &self.judged {
+            Some((_, verdict)) if !verdict.is_new() => Exit::Clean,
+            _ => self.exit_of_verdict(),
+        };
+        std::cmp::max_by_key(of_runs, of_verdict, |&exit| gravity(exit))
+    }
+
+    fn exit_of_verdict(&self) -> Exit {
+        match (self.verdict.holds, self.verdict.verdict) {
             (Some(true), _) => Exit::Clean,
             (Some(false), _) | (None, "undefined") => Exit::Findings,
             // A test without an assertion asks for its outcomes only.
             (None, _) if self.litmus.assertion.is_none() && !self.verdict.outcomes.is_empty() => Exit::Clean,
             (None, _) => Exit::Faulted,
-        };
-        std::cmp::max_by_key(of_runs, of_verdict, |&exit| gravity(exit))
+        }
+    }
+
+    /// Decides whether a verdict that is not as it should be is expected.
+    fn judge(&mut self, file: &str, args: &LitmusArgs, triage: &Triage<'_>) {
+        if self.exit_of_verdict() == Exit::Clean {
+            return;
+        }
+        let asked = format!("{} of {}: {}", args.property.as_str(), args.model, self.verdict.verdict);
+        let place = Spot { file: file.to_owned(), line: 0 };
+        let issue = Issue::new(LITMUS, &self.litmus.name, vec![place], &[(&asked, 1)]);
+        let verdict = triage.judge(&issue);
+        self.judged = Some((issue, verdict));
     }
 }
 
@@ -143,11 +167,13 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         }
         None => None,
     };
+    let triage = Triage::open(&args.findings, console)?;
     let mut summary = show::Summary::default();
     let mut documents = Vec::new();
     let mut worst = Exit::Clean;
     let graphs = Extra::new(args.dot.as_deref(), "dot", files.len());
     let kernels = Extra::new(args.ptx.as_deref(), "ptx", files.len());
+    let progress = Counted::new(console.is_human(), files.len(), "files");
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| -> Result<(), Failure> {
         let (files, device) = (&files, device.as_ref());
@@ -165,29 +191,41 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         let mut next = 0;
         for (at, file) in receiver {
             waiting.insert(at, file);
-            while let Some(file) = waiting.remove(&next) {
+            while let Some(mut file) = waiting.remove(&next) {
                 next += 1;
+                for test in file.tests.iter_mut().flatten() {
+                    test.judge(&file.name, args, &triage);
+                }
                 worst = file.exits().into_iter().chain([worst]).max_by_key(|&e| gravity(e)).unwrap_or(worst);
                 graphs.write(&file, graph)?;
                 kernels.write(&file, |test| Kernel::new(&test.litmus).ok().map(|kernel| kernel.text))?;
-                match console.is_human() {
-                    true => show::file(&file, args, console, &mut summary),
-                    false => documents.extend(TestJson::of_file(&file, args)),
+                progress.step(|| {
+                    if console.is_human() {
+                        show::file(&file, args, &triage, console, &mut summary);
+                    }
+                });
+                if triage.collects() {
+                    documents.extend(TestJson::of_file(&file, args));
                 }
             }
         }
         Ok(())
     })?;
-    match console.is_human() {
-        true => summary.show(console),
-        false => console.json(&LitmusReport {
+    drop(progress);
+    if console.is_human() {
+        summary.show(console);
+    }
+    let (exit, expected) = triage.finish(worst)?;
+    if triage.collects() {
+        triage.publish(&LitmusReport {
             schema: SCHEMA,
             command: "litmus",
-            exit_code: worst.code(),
+            exit_code: exit.code(),
             tests: documents,
-        }),
+            triage: expected,
+        })?;
     }
-    Ok(worst)
+    Ok(exit)
 }
 
 fn check_file(
@@ -205,7 +243,7 @@ fn check_file(
                 let verdict = check(&litmus, options);
                 let time = start.elapsed();
                 let runs = run(&litmus, options, args, device);
-                Checked { litmus, verdict, time, runs }
+                Checked { litmus, verdict, time, runs, judged: None }
             })
             .collect()),
         wrong => Err(wrong),

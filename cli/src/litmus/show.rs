@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use memory_model::{Outcome, Verdict};
+use reports::triage::Status;
 use warpgrind::litmus::experiment::NotRun;
 use warpgrind::litmus::runs::{Row, Runs};
 
@@ -9,6 +10,7 @@ use super::load::Loaded;
 use super::{Checked, CheckedFile};
 use crate::args::LitmusArgs;
 use crate::report::{Console, plural};
+use crate::triage::Triage;
 
 /// How the tests ended, for the last line.
 #[derive(Default)]
@@ -39,7 +41,13 @@ impl Summary {
 }
 
 /// Shows the tests of a file.
-pub(super) fn file(file: &CheckedFile, args: &LitmusArgs, console: &Console, summary: &mut Summary) {
+pub(super) fn file(
+    file: &CheckedFile,
+    args: &LitmusArgs,
+    triage: &Triage<'_>,
+    console: &Console,
+    summary: &mut Summary,
+) {
     summary.files += 1;
     let tests = match &file.tests {
         Ok(tests) => tests,
@@ -62,8 +70,19 @@ pub(super) fn file(file: &CheckedFile, args: &LitmusArgs, console: &Console, sum
             None => summary.open += 1,
         }
         let name = if tests.len() > 1 { format!(" ({})", test.litmus.name) } else { String::new() };
-        console.out(format!("{}{name}: {}\n", file.name, headline(test)));
+        let expected = match &test.judged {
+            Some((_, verdict)) if verdict.status == Status::Known => " (known)",
+            Some((_, verdict)) if verdict.status == Status::Suppressed => " (suppressed)",
+            _ => "",
+        };
+        console.out(format!("{}{name}: {}{expected}\n", file.name, headline(test)));
         console.out(indented(&details(test, args)));
+        if let Some((issue, verdict)) = &test.judged
+            && verdict.is_new()
+            && let Some(text) = triage.suppression(issue)
+        {
+            console.err(text);
+        }
     }
 }
 

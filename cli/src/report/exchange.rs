@@ -3,14 +3,15 @@
 //! All are made from the JSON documents, whose fields `cli/REPORT.md` promises, so that every command that finds things has
 //! them. SARIF is written as JSON values: its kept crate would bring seventeen others for a few fields.
 
+use indexmap::IndexMap;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
 
 /// A place in a text; lines and columns from 1 on, 0 where they are not known.
 #[derive(Clone, Debug)]
-struct Place {
-    file: String,
-    line: u64,
+pub(super) struct Place {
+    pub(super) file: String,
+    pub(super) line: u64,
     column: u64,
     end_line: u64,
     end_column: u64,
@@ -60,17 +61,45 @@ fn uri(path: &str) -> String {
 
 /// Something found.
 #[derive(Debug)]
-struct Issue {
+pub(super) struct Issue {
     /// Its stable name: a kind of finding, the code of a diagnostic.
-    rule: String,
+    pub(super) rule: String,
     is_error: bool,
-    message: String,
-    notes: Vec<String>,
+    pub(super) message: String,
+    pub(super) notes: Vec<String>,
     /// The first is where it is; the others explain it.
-    places: Vec<Place>,
+    pub(super) places: Vec<Place>,
+    /// The same in every run.
+    pub(super) fingerprint: Option<String>,
+    /// Whether it is expected: the name of a status.
+    pub(super) status: String,
+    /// Why it is suppressed.
+    pub(super) reason: Option<String>,
+    /// The finding as the document has it; null for what is none.
+    pub(super) finding: Value,
 }
 
 impl Issue {
+    /// With what its JSON object says of whether it is expected.
+    fn judged(self, of: &Value) -> Issue {
+        let some = |name: &str| of[name].as_str().map(str::to_owned);
+        let status = some("status").unwrap_or(self.status);
+        Issue { fingerprint: some("fingerprint"), reason: some("reason"), status, ..self }
+    }
+
+    /// The same for equal ones; what has no fingerprint is no other's equal, and has its number.
+    pub(super) fn key(&self, number: usize) -> String {
+        match &self.fingerprint {
+            Some(fingerprint) => format!("{} {} {fingerprint}", self.rule, self.status),
+            None => number.to_string(),
+        }
+    }
+
+    /// Whether it counts.
+    pub(super) fn is_new(&self) -> bool {
+        self.status == "new"
+    }
+
     fn text(&self) -> String {
         let notes = self.notes.iter().map(|note| format!("\n{note}"));
         self.message.clone() + &notes.collect::<String>()
@@ -79,16 +108,18 @@ impl Issue {
 
 /// What was looked at as one: a launch, a file, a litmus test.
 #[derive(Debug)]
-struct Case {
-    name: String,
+pub(super) struct Case {
+    pub(super) name: String,
     seconds: Option<f64>,
     output: String,
-    issues: Vec<Issue>,
+    pub(super) issues: Vec<Issue>,
+    /// The launch as the document has it; null for what is none.
+    pub(super) launch: Value,
 }
 
 impl Case {
     fn new(name: impl Into<String>, issues: Vec<Issue>) -> Case {
-        Case { name: name.into(), seconds: None, output: String::new(), issues }
+        Case { name: name.into(), seconds: None, output: String::new(), issues, launch: Value::Null }
     }
 }
 
@@ -111,34 +142,40 @@ fn finding(of: &Value) -> Issue {
         // Where people wrote it, then what it was compiled to.
         list(place, "cuda").chain(std::iter::once(&place["ptx"])).filter_map(Place::of).collect::<Vec<_>>()
     });
-    Issue {
-        rule: text(&of["kind"]),
-        is_error: true,
-        message: format!("{} (kernel {})", text(&of["message"]), text(&of["kernel"])),
+    let message = format!("{} (kernel {})", text(&of["message"]), text(&of["kernel"]));
+    let issue = Issue {
         notes: notes(of),
         places: places.collect(),
-    }
+        finding: of.clone(),
+        ..plain(&text(&of["kind"]), message, None)
+    };
+    issue.judged(of)
 }
 
 fn diagnostic(of: &Value) -> Issue {
     let labels = list(of, "labels").filter_map(|label| Place::of(&label["place"]));
-    Issue {
-        rule: text(&of["code"]),
+    let issue = Issue {
         is_error: of["severity"] == "error",
-        message: text(&of["message"]),
         notes: notes(of),
         places: Place::of(&of["place"]).into_iter().chain(labels).collect(),
-    }
+        ..plain(&text(&of["code"]), text(&of["message"]), None)
+    };
+    issue.judged(of)
 }
 
 fn failure(of: &Value) -> Option<Issue> {
-    (!of.is_null()).then(|| Issue {
-        rule: "error".into(),
-        is_error: true,
-        message: text(&of["message"]),
-        notes: notes(of),
-        places: Place::of(&of["place"]).into_iter().collect(),
-    })
+    let place = Place::of(&of["place"]);
+    (!of.is_null()).then(|| Issue { notes: notes(of), ..plain("error", text(&of["message"]), place) })
+}
+
+/// A launch without what is kept of it elsewhere.
+fn launch_alone(of: &Value) -> Value {
+    let names = ["grid", "block", "seed", "outcome", "process"];
+    names
+        .into_iter()
+        .map(|name| (name.to_owned(), of[name].clone()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 fn launch(number: usize, of: &Value) -> Case {
@@ -151,6 +188,7 @@ fn launch(number: usize, of: &Value) -> Case {
         seconds: of["stats"]["time"].as_f64(),
         output: text(&of["output"]),
         issues,
+        launch: launch_alone(of),
     }
 }
 
@@ -167,7 +205,7 @@ fn file(of: &Value) -> Case {
     let unsupported = list(of, "unsupported").map(|what| {
         let line = what["lines"][0].as_u64().unwrap_or(0);
         let place = Place { file: name.clone(), line, column: 0, end_line: 0, end_column: 0 };
-        plain("unsupported", format!("{} is not supported", text(&what["what"])), Some(place))
+        plain("unsupported", format!("{} is not supported", text(&what["what"])), Some(place)).judged(what)
     });
     let issues =
         failure(&of["error"]).into_iter().chain(list(of, "diagnostics").map(diagnostic)).chain(unsupported);
@@ -186,17 +224,28 @@ fn litmus(of: &Value) -> Case {
         Some(false) => Some(plain("litmus", said(format!("does not hold: {verdict}{reason}")), Some(place))),
         None => Some(plain("litmus", said(format!("{verdict}{reason}")), Some(place))),
     };
+    let issue = issue.map(|issue| issue.judged(&of["expected"]));
     let name = of["name"].as_str().unwrap_or(&file).to_owned();
     Case { seconds: of["seconds"].as_f64(), ..Case::new(name, issue.into_iter().collect()) }
 }
 
 fn plain(rule: &str, message: String, place: Option<Place>) -> Issue {
     let places = place.into_iter().collect();
-    Issue { rule: rule.into(), is_error: true, message, notes: Vec::new(), places }
+    Issue {
+        rule: rule.into(),
+        is_error: true,
+        message,
+        notes: Vec::new(),
+        places,
+        fingerprint: None,
+        status: "new".into(),
+        reason: None,
+        finding: Value::Null,
+    }
 }
 
 /// Everything that a document speaks of.
-fn cases(document: &Value) -> Vec<Case> {
+pub(super) fn cases(document: &Value) -> Vec<Case> {
     let early: Vec<Issue> = failure(&document["error"])
         .into_iter()
         .chain(list(document, "diagnostics").map(diagnostic))
@@ -212,13 +261,38 @@ fn cases(document: &Value) -> Vec<Case> {
     cases
 }
 
+/// What the baseline knows and was not seen.
+fn gone(document: &Value) -> impl Iterator<Item = Issue> + use<'_> {
+    list(&document["triage"], "gone").map(|known| {
+        let place = Place::of(known).filter(|place| !place.file.is_empty());
+        let text = text(&known["text"]);
+        let message = format!(
+            "in the baseline, and not seen any more{}{text}",
+            if text.is_empty() { "" } else { ": " }
+        );
+        let issue = plain(known["kind"].as_str().unwrap_or_default(), message, place).judged(known);
+        Issue { status: "absent".into(), ..issue }
+    })
+}
+
+/// What all cases have, equal issues once with how often they were seen, in the order in which they were first seen.
+fn merged(document: &Value) -> Vec<(Issue, u64)> {
+    let mut merged: IndexMap<String, (Issue, u64)> = IndexMap::new();
+    for (at, issue) in cases(document).into_iter().flat_map(|case| case.issues).enumerate() {
+        merged.entry(issue.key(at)).or_insert((issue, 0)).1 += 1;
+    }
+    merged.into_values().collect()
+}
+
 /// SARIF 2.1.0 of a document.
 pub(crate) fn sarif(document: &Value) -> String {
-    let issues: Vec<Issue> = cases(document).into_iter().flat_map(|case| case.issues).collect();
-    let mut rules: Vec<&str> = issues.iter().map(|issue| &*issue.rule).collect();
+    let mut issues = merged(document);
+    issues.extend(gone(document).map(|issue| (issue, 1)));
+    let mut rules: Vec<&str> = issues.iter().map(|(issue, _)| &*issue.rule).collect();
     rules.sort_unstable();
     rules.dedup();
-    let results = issues.iter().map(|issue| {
+    let compared = document["triage"]["baseline"].is_string();
+    let results = issues.iter().map(|(issue, seen)| {
         let mut result = json!({
             "ruleId": issue.rule,
             "ruleIndex": rules.binary_search(&&*issue.rule).unwrap_or_default(),
@@ -232,6 +306,22 @@ pub(crate) fn sarif(document: &Value) -> String {
             if !related.is_empty() {
                 result["relatedLocations"] = related.into();
             }
+        }
+        if let Some(fingerprint) = &issue.fingerprint {
+            result["partialFingerprints"] = json!({ "warpgrind/v1": fingerprint });
+        }
+        if *seen > 1 {
+            result["occurrenceCount"] = (*seen).into();
+        }
+        if compared {
+            result["baselineState"] = match &*issue.status {
+                "known" => "unchanged".into(),
+                "absent" => "absent".into(),
+                _ => "new".into(),
+            };
+        }
+        if issue.status == "suppressed" {
+            result["suppressions"] = json!([{ "kind": "external", "justification": issue.reason }]);
         }
         result
     });
@@ -257,7 +347,8 @@ pub(crate) fn sarif(document: &Value) -> String {
 pub(crate) fn junit(document: &Value) -> String {
     let name = format!("warpgrind {}", text(&document["command"]));
     let mut suite = TestSuite::new(name.trim());
-    for case in cases(document) {
+    for mut case in cases(document) {
+        case.issues.retain(Issue::is_new);
         let errors = case.issues.iter().filter(|issue| issue.is_error).count();
         let status = match case.issues.iter().find(|issue| issue.is_error) {
             None => TestCaseStatus::success(),
@@ -296,7 +387,7 @@ fn described(issue: &Issue) -> String {
 pub(crate) fn github(document: &Value) -> String {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
-    let line = |issue: Issue| {
+    let line = |(issue, seen): (Issue, u64)| {
         let level = if issue.is_error { "error" } else { "warning" };
         let mut line = format!("::{level} title={}", property(&format!("warpgrind: {}", issue.rule)));
         if let Some(place) = issue.places.first() {
@@ -307,9 +398,10 @@ pub(crate) fn github(document: &Value) -> String {
                 }
             }
         }
-        format!("{line}::{}\n", data(&issue.text()))
+        let times = if seen > 1 { format!(" (seen {seen} times)") } else { String::new() };
+        format!("{line}::{}{times}\n", data(&issue.text()))
     };
-    cases(document).into_iter().flat_map(|case| case.issues).map(line).collect()
+    merged(document).into_iter().filter(|(issue, _)| issue.is_new()).map(line).collect()
 }
 
 #[cfg(test)]
@@ -354,6 +446,49 @@ mod tests {
         assert_eq!(place["region"], json!({ "startLine": 3, "startColumn": 7 }));
         assert_eq!(first["relatedLocations"][0]["physicalLocation"]["region"]["endColumn"], 20);
         assert!(run["results"][1]["locations"].is_null());
+        assert!(first["baselineState"].is_null() && first["partialFingerprints"].is_null());
+    }
+
+    #[test]
+    fn equal_findings_of_several_launches_are_one_result() {
+        let mut document = document();
+        document["launches"][0]["findings"][0]["fingerprint"] = "f00".into();
+        document["launches"][1]["findings"] = document["launches"][0]["findings"].clone();
+        let log: Value = serde_json::from_str(&sarif(&document)).unwrap();
+        let results = log["runs"][0]["results"].as_array().unwrap();
+        assert_eq!(results.len(), 2);
+        assert_eq!(
+            (&results[0]["occurrenceCount"], &results[1]["occurrenceCount"]),
+            (&json!(2), &Value::Null)
+        );
+        assert_eq!(github(&document).lines().count(), 2);
+        assert!(github(&document).contains("(seen 2 times)"));
+        assert!(junit(&document).contains(r#"failures="3""#), "a case is a launch");
+    }
+
+    #[test]
+    fn what_is_expected_is_said_in_sarif_and_left_out_elsewhere() {
+        let mut document = document();
+        let finding = &mut document["launches"][0]["findings"][0];
+        finding["fingerprint"] = "f00".into();
+        finding["status"] = "suppressed".into();
+        finding["reason"] = "known to the vendor".into();
+        document["triage"] = json!({ "baseline": "b.json", "gone": [
+            { "fingerprint": "ba5", "kind": "trap", "kernel": "k", "file": "k.cu", "line": 8, "text": "__trap();" }] });
+        let log: Value = serde_json::from_str(&sarif(&document)).unwrap();
+        let results = &log["runs"][0]["results"];
+        assert_eq!(results[0]["suppressions"][0]["justification"], "known to the vendor");
+        assert_eq!(results[0]["partialFingerprints"]["warpgrind/v1"], "f00");
+        let states: Vec<String> =
+            results.as_array().unwrap().iter().map(|of| text(&of["baselineState"])).collect();
+        assert_eq!(states, ["new", "new", "absent"]);
+        assert_eq!(results[2]["locations"][0]["physicalLocation"]["region"]["startLine"], 8);
+        assert!(junit(&document).contains(r#"failures="1""#), "the values differ");
+        assert!(!github(&document).contains("out-of-bounds"));
+        document["launches"][0]["findings"][0]["status"] = "known".into();
+        let log: Value = serde_json::from_str(&sarif(&document)).unwrap();
+        assert_eq!(log["runs"][0]["results"][0]["baselineState"], "unchanged");
+        assert!(log["runs"][0]["results"][0]["suppressions"].is_null());
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The JSON documents. `cli/REPORT.md` describes the fields; names are stable.
 
 use ptx_frontend::{Diagnostic, Elsewhere, Severity, Source, Span};
+use reports::triage::{Issue, Status, Verdict};
 use reports::{LaunchJson, PlaceJson};
 use serde::Serialize;
 use warpgrind::array::{Array, Comparison};
 
 use crate::exit::Failure;
+use crate::triage::TriageJson;
 
 /// A diagnostic of the front end.
 #[derive(Serialize, Debug)]
@@ -17,6 +19,24 @@ pub(crate) struct DiagnosticJson {
     caption: String,
     labels: Vec<LabelJson>,
     help: Vec<String>,
+    #[serde(flatten)]
+    issue: Option<IssueJson>,
+}
+
+/// What something found is known by, and whether it is expected.
+#[derive(Serialize, Debug)]
+pub(crate) struct IssueJson {
+    fingerprint: String,
+    status: Status,
+    reason: Option<String>,
+}
+
+impl IssueJson {
+    /// Something that was judged.
+    pub(crate) fn new(issue: &Issue, verdict: &Verdict) -> Self {
+        let (fingerprint, reason) = (issue.fingerprint.clone(), verdict.reason.clone());
+        Self { fingerprint, status: verdict.status, reason }
+    }
 }
 
 #[derive(Serialize, Debug)]
@@ -44,7 +64,13 @@ impl DiagnosticJson {
             caption: diagnostic.caption.clone(),
             labels: here.chain(there).collect(),
             help: diagnostic.help.clone(),
+            issue: None,
         }
+    }
+
+    /// With whether it is expected.
+    pub(crate) fn judged(self, issue: IssueJson) -> Self {
+        Self { issue: Some(issue), ..self }
     }
 }
 
@@ -99,6 +125,8 @@ pub(crate) struct RunReport {
     pub(crate) buffers: Vec<BufferJson>,
     pub(crate) comparisons: Vec<ComparisonJson>,
     pub(crate) files: Vec<SavedJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) triage: Option<TriageJson>,
 }
 
 /// Printed elements of a buffer. Values are JSON numbers where those are exact, else strings
@@ -193,6 +221,8 @@ pub(crate) struct CheckReport {
     pub(crate) command: &'static str,
     pub(crate) exit_code: u8,
     pub(crate) files: Vec<FileJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) triage: Option<TriageJson>,
 }
 
 /// One file of `warpgrind check`.
@@ -246,4 +276,6 @@ pub(crate) struct UnsupportedJson {
     pub(crate) what: String,
     pub(crate) count: usize,
     pub(crate) lines: Vec<u32>,
+    #[serde(flatten)]
+    pub(crate) issue: IssueJson,
 }

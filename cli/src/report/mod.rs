@@ -1,6 +1,8 @@
 //! How results, findings and errors are shown: to people and to programs.
 
 mod exchange;
+mod file;
+mod html;
 mod json;
 mod run;
 
@@ -16,9 +18,9 @@ pub(crate) use reports::snippet::Message;
 use crate::args::{Color, Format, Global};
 use crate::exit::Failure;
 
-pub(crate) use exchange::{github, junit, sarif};
+pub(crate) use file::ReportFile;
 pub(crate) use json::{
-    CheckReport, DiagnosticJson, FailureJson, FailureReport, FileJson, KernelJson, ParameterJson,
+    CheckReport, DiagnosticJson, FailureJson, FailureReport, FileJson, IssueJson, KernelJson, ParameterJson,
     RewriteJson, UnsupportedJson,
 };
 pub(crate) use reports::{plural, printable};

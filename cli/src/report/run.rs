@@ -3,63 +3,73 @@
 use std::path::Path;
 
 use ptx_frontend::{Diagnostic, Elsewhere, Module, Severity, Source};
-use reports::finding::{self, Sources};
+use reports::finding::Sources;
 use reports::snippet::Message;
-use reports::{LaunchJson, metrics, plural, stats, summary};
+use reports::triage::{Found, Judged};
+use reports::{LaunchJson, messages, metrics, plural, stats, summary_of};
 use sim_core::{Launch, LaunchReport, RunOptions};
 use warpgrind::array::{Array, Comparison, Element, Mismatch};
 
 use super::json::{BufferJson, ComparisonJson, DiagnosticJson, FailureJson, RunReport, SavedJson};
 use super::{Console, SCHEMA, printable};
+use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
+use crate::triage::Triage;
 
 /// Collects or prints what a run has to say.
 #[derive(Debug)]
 pub(crate) struct RunReporter<'a> {
     console: &'a Console,
+    triage: &'a Triage<'a>,
     document: RunReport,
     show_stats: bool,
+    print_suppressions: bool,
 }
 
 impl<'a> RunReporter<'a> {
     /// A reporter that has said nothing yet.
-    pub(crate) fn new(console: &'a Console, show_stats: bool) -> Self {
+    pub(crate) fn new(console: &'a Console, triage: &'a Triage<'a>, args: &RunArgs) -> Self {
         let document = RunReport { schema: SCHEMA, command: "run", ..RunReport::default() };
-        Self { console, document, show_stats }
+        let print_suppressions = args.findings.print_suppressions;
+        Self { console, triage, document, show_stats: args.stats, print_suppressions }
     }
 
     /// A diagnostic of the front end.
     pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic, source: &Source, elsewhere: &[Elsewhere]) {
-        match self.console.is_human() {
-            true => self.console.diagnostic(diagnostic, source, elsewhere),
-            false => self.document.diagnostics.push(DiagnosticJson::new(diagnostic, source, elsewhere)),
+        if self.console.is_human() {
+            self.console.diagnostic(diagnostic, source, elsewhere);
+        }
+        if self.triage.collects() {
+            self.document.diagnostics.push(DiagnosticJson::new(diagnostic, source, elsewhere));
         }
     }
 
-    /// A launch that ended.
+    /// A launch that ended; says of each of its findings whether it is expected.
     pub(crate) fn launch(
         &mut self,
         module: &Module,
         launch: &Launch,
         options: &RunOptions,
         report: &LaunchReport,
-    ) {
+    ) -> Vec<Judged> {
         let sources = Sources { module, root: options.source_root.as_deref() };
+        let judged = self.triage.judge_all(report, &sources);
+        if self.triage.collects() {
+            self.document.launches.push(LaunchJson::judged(launch, options, report, &sources, &judged));
+        }
         if !self.console.is_human() {
-            self.document.launches.push(LaunchJson::new(launch, options, report, &sources));
-            return;
+            return judged;
         }
         self.console.out_bytes(&report.output);
-        for finding in &report.findings {
-            self.console.err(format!("{}\n", finding::message(finding, &sources).render()));
-        }
-        self.console.err(summary(launch, options, report));
+        self.console.err(messages(report, &judged, &sources, self.print_suppressions));
+        self.console.err(summary_of(launch, options, report, Found::of(report, &judged)));
         if self.show_stats {
             self.console.out(stats::table(&launch.kernel, report));
         }
         for measured in &report.metrics {
             self.console.out(metrics::table(&launch.kernel, measured, module));
         }
+        judged
     }
 
     /// How far a launch came that a signal ended.
@@ -80,19 +90,21 @@ impl<'a> RunReporter<'a> {
     /// Elements of a buffer that were asked for.
     pub(crate) fn values(&mut self, name: &str, array: &Array, count: u64) {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(array.len());
-        match self.console.is_human() {
-            true => self.console.out(values_line(name, array, count)),
-            false => self.document.buffers.push(BufferJson::new(name, array, count)),
+        if self.console.is_human() {
+            self.console.out(values_line(name, array, count));
+        }
+        if self.triage.collects() {
+            self.document.buffers.push(BufferJson::new(name, array, count));
         }
     }
 
     /// A buffer against its expected values.
     pub(crate) fn comparison(&mut self, name: &str, got: &Array, comparison: &Comparison) {
-        if !self.console.is_human() {
+        if self.triage.collects() {
             self.document.comparisons.push(ComparisonJson::new(name, got, comparison));
-            return;
         }
         match &comparison.first {
+            _ if !self.console.is_human() => {}
             None => self.console.out(matches_line(name, got, comparison)),
             Some(first) => self.console.err(format!("{}\n", mismatch(name, got, comparison, first).render())),
         }
@@ -100,31 +112,39 @@ impl<'a> RunReporter<'a> {
 
     /// A buffer that was written to a file.
     pub(crate) fn saved(&mut self, name: &str, path: &Path) {
-        match self.console.is_human() {
-            true => self.console.err(format!("{}: written to {}\n", printable(name), printable(path))),
-            false => {
-                let path = path.display().to_string();
-                self.document.files.push(SavedJson { name: name.to_string(), path });
-            }
+        if self.console.is_human() {
+            self.console.err(format!("{}: written to {}\n", printable(name), printable(path)));
+        }
+        if self.triage.collects() {
+            let path = path.display().to_string();
+            self.document.files.push(SavedJson { name: name.to_string(), path });
         }
     }
 
     /// Why the run ended early, if it did, and the exit code.
-    pub(crate) fn finish(mut self, result: Result<Exit, Failure>) -> Exit {
+    ///
+    /// # Errors
+    /// A file of findings cannot be written.
+    pub(crate) fn finish(mut self, result: Result<Exit, Failure>) -> Result<Exit, Failure> {
         let exit = match &result {
-            Ok(exit) => *exit,
+            // What was interrupted has not seen all there is to see.
+            Ok(exit @ (Exit::Interrupted | Exit::Terminated)) => *exit,
             Err(failure) => failure.exit,
-        };
-        match (self.console.is_human(), result) {
-            (true, Ok(_)) => {}
-            (true, Err(failure)) => self.console.failure(&failure),
-            (false, result) => {
-                self.document.exit_code = exit.code();
-                self.document.error = result.err().as_ref().map(FailureJson::from);
-                self.console.json(&self.document);
+            Ok(exit) => {
+                let (exit, triage) = self.triage.finish(*exit)?;
+                self.document.triage = triage;
+                exit
             }
+        };
+        if let (true, Err(failure)) = (self.console.is_human(), &result) {
+            self.console.failure(failure);
         }
-        exit
+        if self.triage.collects() {
+            self.document.exit_code = exit.code();
+            self.document.error = result.err().as_ref().map(FailureJson::from);
+            self.triage.publish(&self.document)?;
+        }
+        Ok(exit)
     }
 }
 

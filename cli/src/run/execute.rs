@@ -27,13 +27,13 @@ pub(super) fn execute(
     for (at, launch) in placed.launches().iter().enumerate() {
         let what = format!("{}: grid {}, block {}", launch.kernel, launch.grid, launch.block);
         let report = progress::during(show_progress, what, || placed.launch(at, options))?;
-        reporter.launch(module.checked(), launch, options, &report);
+        let judged = reporter.launch(module.checked(), launch, options, &report);
         if let Some(interrupted) = interrupt.exit() {
             // What buffers hold now is no result: files from an earlier run stay.
             reporter.interrupted(launch, &report);
             return Ok(interrupted);
         }
-        exit = exit.max(exit_of(&report));
+        exit = exit.max(exit_of_new(&report, |at| judged[at].verdict.is_new()));
         if report.outcome != Outcome::Completed {
             completed = false;
             break;
@@ -47,15 +47,25 @@ pub(super) fn execute(
     Ok(exit)
 }
 
-/// How the command ends after a launch.
+/// How the command ends after a launch of which nothing is expected.
 pub(crate) fn exit_of(report: &LaunchReport) -> Exit {
+    exit_of_new(report, |_| true)
+}
+
+/// How the command ends after a launch, by those of its findings that are new.
+fn exit_of_new(report: &LaunchReport, is_new: impl Fn(usize) -> bool) -> Exit {
+    let found = !report.findings.is_empty() || report.dropped_findings > 0;
+    let new = report.findings.iter().enumerate().filter(|(at, _)| is_new(*at));
+    let new: Vec<FindingKind> = new.map(|(_, finding)| finding.kind).collect();
     match report.outcome {
-        Outcome::Completed if report.findings.is_empty() && report.dropped_findings == 0 => Exit::Clean,
+        Outcome::Completed if !found => Exit::Clean,
+        _ if found && new.is_empty() && report.dropped_findings == 0 => Exit::Clean,
         Outcome::Completed => Exit::Findings,
+        // What ended the launch is expected; other things are not.
+        _ if !new.is_empty() && !new.iter().any(|kind| kind.is_fault()) => Exit::Findings,
         Outcome::Unsupported => Exit::Unsupported,
         Outcome::Faulted
-            if !report.findings.is_empty()
-                && report.findings.iter().all(|finding| finding.kind == FindingKind::AssertionFailed) =>
+            if !new.is_empty() && new.iter().all(|&kind| kind == FindingKind::AssertionFailed) =>
         {
             Exit::Findings
         }

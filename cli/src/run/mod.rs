@@ -20,10 +20,12 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::modules;
 use crate::report::{Console, RunReporter};
+use crate::triage::Triage;
 
 /// Runs the command and says how it ended.
-pub(crate) fn run(args: &RunArgs, global: &Global, console: &Console) -> Exit {
-    let mut reporter = RunReporter::new(console, args.stats);
+pub(crate) fn run(args: &RunArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
+    let triage = Triage::open(&args.findings, console)?;
+    let mut reporter = RunReporter::new(console, &triage, args);
     let result = try_run(args, global, console, &mut reporter);
     reporter.finish(result)
 }
