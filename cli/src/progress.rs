@@ -56,14 +56,24 @@ impl Counted {
         Counted { bar, wanted: wanted && length > 1, begun: Instant::now() }
     }
 
+    /// One more is done.
+    pub(crate) fn done(&self) {
+        self.show();
+        self.bar.inc(1);
+    }
+
     /// One more is done; what it prints does not run into the bar.
     pub(crate) fn step<T>(&self, print: impl FnOnce() -> T) -> T {
-        if self.wanted && self.bar.is_hidden() && self.begun.elapsed() >= PATIENCE {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
+        self.show();
         let result = self.bar.suspend(print);
         self.bar.inc(1);
         result
+    }
+
+    fn show(&self) {
+        if self.wanted && self.begun.elapsed() >= PATIENCE && self.bar.is_hidden() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
     }
 }
 

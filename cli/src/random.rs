@@ -15,6 +15,7 @@ use warpgrind::files::{MAX_TEXT, read_file};
 use crate::args::RandomArgs;
 use crate::exit::{Exit, Failure};
 use crate::files;
+use crate::progress::Counted;
 use crate::report::{Console, SCHEMA, plural};
 
 /// What an H200 gives.
@@ -32,9 +33,10 @@ pub(crate) fn random(args: &RandomArgs, pool: &ThreadPool, console: &Console) ->
         return Ok(Exit::Clean);
     }
     let start = Instant::now();
+    let shown = console.is_human();
     let (device, results) = match args.on_device || args.output.is_some() {
-        true => pool.install(|| beside_a_device(args))?,
-        false => pool.install(|| against_a_recording(args))?,
+        true => pool.install(|| beside_a_device(args, shown))?,
+        false => pool.install(|| against_a_recording(args, shown))?,
     };
     if let Some(path) = &args.output {
         let recorded = results.iter().filter_map(|result| {
@@ -114,7 +116,7 @@ fn hash(backend: &dyn Backend, kernel: &Kernel) -> Result<u64, String> {
     run(backend, kernel).map(|bytes| fingerprint(&bytes)).map_err(|refusal| refusal.to_string())
 }
 
-fn against_a_recording(args: &RandomArgs) -> Result<(String, Vec<Outcome>), Failure> {
+fn against_a_recording(args: &RandomArgs, shown: bool) -> Result<(String, Vec<Outcome>), Failure> {
     let text = match &args.recording {
         Some(path) => String::from_utf8_lossy(&read_file(path, MAX_TEXT)?).into_owned(),
         None => RECORDED.to_owned(),
@@ -129,13 +131,14 @@ fn against_a_recording(args: &RandomArgs) -> Result<(String, Vec<Outcome>), Fail
         return Err(Failure::usage("none of these seeds is recorded")
             .help("`--on-device` runs any seed beside a device"));
     }
+    let progress = Counted::new(shown, wanted.len(), "kernels");
     let results = wanted.par_iter().map(|&(&seed, known)| {
         let kernel = Kernel::new(seed);
         let other = fingerprint(kernel.ptx().as_bytes()) != known.ptx;
         let refused = other.then(|| "the kernel of this seed is another than the recorded one".to_string());
         let given = |like| hash(&simulator(like), &kernel);
         let plain = given(Like::Unoptimised);
-        Outcome {
+        let outcome = Outcome {
             seed,
             refused: refused.or_else(|| plain.clone().err()),
             simulator: plain.ok(),
@@ -146,7 +149,9 @@ fn against_a_recording(args: &RandomArgs) -> Result<(String, Vec<Outcome>), Fail
             reason: known.reason.clone(),
             order: false,
             kernel: None,
-        }
+        };
+        progress.done();
+        outcome
     });
     Ok((hashes.device, results.collect()))
 }
@@ -156,7 +161,7 @@ thread_local! {
     static DEVICES: RefCell<Option<[DeviceProcess; 2]>> = const { RefCell::new(None) };
 }
 
-fn beside_a_device(args: &RandomArgs) -> Result<(String, Vec<Outcome>), Failure> {
+fn beside_a_device(args: &RandomArgs, shown: bool) -> Result<(String, Vec<Outcome>), Failure> {
     let open = |level| {
         let program = std::env::current_exe()
             .map_err(|error| Failure::usage(format!("the file of this program is not known: {error}")))?;
@@ -167,6 +172,7 @@ fn beside_a_device(args: &RandomArgs) -> Result<(String, Vec<Outcome>), Failure>
     let name = format!("{}, {}", first.properties().name, first.driver_version());
     drop(first);
     let seeds: Vec<u64> = seeds(args, 0..100).collect();
+    let progress = Counted::new(shown, seeds.len(), "kernels");
     let results: Result<Vec<_>, Failure> = seeds
         .par_iter()
         .map(|&seed| {
@@ -175,7 +181,9 @@ fn beside_a_device(args: &RandomArgs) -> Result<(String, Vec<Outcome>), Failure>
                     Some(devices) => devices,
                     None => devices.insert([open(OptLevel::OFF)?, open(args.device.compiler.level)?]),
                 };
-                Ok(beside(seed, devices, args.no_shrink))
+                let outcome = beside(seed, devices, args.no_shrink);
+                progress.done();
+                Ok(outcome)
             })
         })
         .collect();

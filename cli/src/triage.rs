@@ -78,12 +78,14 @@ impl<'a> Triage<'a> {
         kinds.push(LITMUS);
         let mut policy = Policy { accepts_all: args.write_baseline.is_some(), ..Policy::default() };
         for path in &args.suppressions {
-            policy
-                .rules
-                .extend(rules(&printable(path), read_file(path, MAX_TEXT)?, &kinds).map_err(failure)?);
+            policy.rules.extend(
+                rules(&printable(path), read_file(path, MAX_TEXT)?, &kinds)
+                    .map_err(|error| failure(*error))?,
+            );
         }
         if let Some(path) = &args.baseline {
-            let baseline = Baseline::read(&printable(path), read_file(path, MAX_TEXT)?).map_err(failure)?;
+            let baseline = Baseline::read(&printable(path), read_file(path, MAX_TEXT)?)
+                .map_err(|error| failure(*error))?;
             policy.baseline = Some(baseline.into_known());
         }
         // What cannot be written is better known before anything runs for an hour.
@@ -230,8 +232,8 @@ fn printable_line(line: &str) -> String {
     reports::escaped(line, |character| character == '\n')
 }
 
-fn failure(error: Box<TriageError>) -> Failure {
-    let TriageError { message, help, source, span } = *error;
+fn failure(error: TriageError) -> Failure {
+    let TriageError { message, help, source, span } = error;
     let place = Some(Box::new(TextPlace { source, span }));
     help.into_iter().fold(Failure::usage(message).at(place), Failure::help)
 }

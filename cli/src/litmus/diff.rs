@@ -11,6 +11,7 @@ use super::model;
 use crate::args::{DiffArgs, Global};
 use crate::exit::{Exit, Failure};
 use crate::files;
+use crate::progress::Counted;
 use crate::report::{Console, SCHEMA, plural};
 
 #[derive(Serialize, Debug)]
@@ -61,10 +62,16 @@ pub(crate) fn diff(args: &DiffArgs, global: &Global, console: &Console) -> Resul
     for size in 1..=bounds.instructions {
         let all = programs(&bounds, size);
         looked_at += all.len();
+        let things = format!("programs of {}", plural(size as u64, "instruction"));
+        let progress = Counted::new(console.is_human(), all.len(), &things);
         let here: Vec<Option<Difference>> = pool.install(|| {
-            let judge = |program| match known.covers(program) {
-                true => None,
-                false => difference(program, [&models[0], &models[1]]),
+            let judge = |program| {
+                let found = match known.covers(program) {
+                    true => None,
+                    false => difference(program, [&models[0], &models[1]]),
+                };
+                progress.done();
+                found
             };
             all.par_iter().map(judge).collect()
         });

@@ -21,6 +21,7 @@ use warpgrind::{Module, Options, Plan};
 use crate::args::{Global, ProfileArgs};
 use crate::exit::{Exit, Failure, quoted_list};
 use crate::interrupt::Interrupt;
+use crate::progress;
 use crate::report::{Console, SCHEMA};
 use crate::run::{exit_of, read_launch_file};
 use code::Said;
@@ -136,7 +137,8 @@ impl Session<'_> {
         };
         let mut launches = Vec::new();
         for (number, launch) in placed.launches().iter().enumerate() {
-            let report = placed.launch(number, &run)?;
+            let what = format!("{}: grid {}, block {}", launch.kernel, launch.grid, launch.block);
+            let report = progress::during(self.console.is_human(), what, || placed.launch(number, &run))?;
             exit = exit.max(exit_of(&report));
             let completed = report.outcome == Outcome::Completed;
             if wanted(&launch.kernel) {
