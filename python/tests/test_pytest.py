@@ -100,6 +100,14 @@ def test_workers_of_xdist_find_as_much(run):
     assert "1 failed, 2 passed, 1 skipped" in done.stdout
 
 
+def test_what_is_suppressed_fails_no_test(run, tmp_path):
+    known = tmp_path / "known races.toml"
+    known.write_text('[[suppression]]\nkind = "data-race"\nkernel = "last"\nreason = "the last block may win"\n')
+    done = run("--warpgrind=racecheck", f"--warpgrind-args=--suppressions '{known}'")
+    assert "3 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
+
+
 def test_options_of_exec_are_handed_on(run):
     done = run("--warpgrind=racecheck", "--warpgrind-args=--no-such-option")
     assert "--no-such-option" in done.stderr and done.returncode != 0

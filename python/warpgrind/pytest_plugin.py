@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shlex
 import sys
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run CUDA on simulated devices; with tools: racecheck, initcheck, synccheck",
     )
     group.addoption(
-        "--warpgrind-args", default="", metavar="ARGS", help="further options of `warpgrind exec`, in one string"
+        "--warpgrind-args", default="", metavar="ARGS", help="further options of `warpgrind exec`, in one string, such as '--suppressions known.toml'"
     )
 
 
@@ -69,7 +70,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     command = [program, "exec", "--json", os.devnull]
     for tool in tools:
         command += ["--tool", tool]
-    command += config.getoption("--warpgrind-args").split()
+    command += shlex.split(config.getoption("--warpgrind-args"))
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.stop_global_capturing()
@@ -140,7 +141,7 @@ class Findings:
             report.longrepr = f"warpgrind: {count} in the kernels of this test\n\n" + "\n".join(texts)
 
     def _since(self) -> list[dict[str, Any]]:
-        """What was found since the last look, once all kernels have ended."""
+        """What was found since the last look and nobody expects, once all kernels have ended."""
         wait()
         if not os.path.exists(self._notes):
             return []
@@ -150,7 +151,9 @@ class Findings:
         # The last line may not be whole yet.
         lines = [line for line in lines if line.endswith(b"\n")]
         self._read += sum(map(len, lines))
-        return [finding for line in lines for finding in json.loads(line).get("findings", ())]
+        launches = [launch for launch in map(json.loads, lines) if launch.get("picked", True)]
+        found = [finding for launch in launches for finding in launch.get("findings", ())]
+        return [finding for finding in found if finding.get("status", "new") == "new"]
 
 
 def wait() -> None:
