@@ -7,10 +7,10 @@ use sim_core::{DeviceConfig, Simulator};
 const RECORDED: &[u8] = include_bytes!("../../testdata/conformance/sm_90.recording");
 /// Instructions that are known to differ, each with its reason.
 const KNOWN: &str = include_str!("../../testdata/conformance/differing.txt");
-/// Whether an instruction is tried; unoptimised all would take ten minutes, and one of sixteen is.
+/// Whether an instruction is tried; unoptimised all would take ten minutes, and one of 64 is.
 fn is_tried(text: &str) -> bool {
     let hash = text.bytes().fold(0u32, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
-    !cfg!(debug_assertions) || hash >> 7 & 15 == 0
+    !cfg!(debug_assertions) || hash >> 7 & 63 == 0
 }
 
 #[test]
@@ -30,5 +30,5 @@ fn results_are_those_of_a_device() {
     assert!(report.passed() && report.unknown == 0, "{} unknown, {differing:#?}", report.unknown);
     let equal = report.cases.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Equal)).count();
     println!("{equal} instructions are equal");
-    assert!(equal >= if whole { 11_930 } else { 600 }, "only {equal} are compared");
+    assert!(equal >= if whole { 11_930 } else { 120 }, "only {equal} are compared");
 }
