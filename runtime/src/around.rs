@@ -44,15 +44,9 @@ impl Around for Surroundings {
     }
 
     fn limit(&self, number: i32) -> Option<u64> {
-        let limit = match number {
-            0 => Limit::Stack,
-            1 => Limit::Printing,
-            2 => Limit::Heap,
-            4 => Limit::PendingLaunches,
-            5 => Limit::Fetching,
-            6 => Limit::Persisting,
-            _ => return None,
-        };
+        // Those that a kernel may ask for.
+        let is_known = |limit: &Limit| !matches!(limit, Limit::SharedOfProcesses | Limit::Graphics);
+        let limit = Limit::of(u32::try_from(number).ok()?).ok().filter(is_known)?;
         Some(self.context.upgrade()?.limit(limit))
     }
 

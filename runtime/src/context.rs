@@ -46,6 +46,27 @@ pub enum Limit {
     Graphics,
 }
 
+impl Limit {
+    /// The limit of a number (`CUlimit`).
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` and `CUDA_ERROR_INVALID_VALUE`.
+    pub fn of(number: u32) -> Result<Limit> {
+        Ok(match number {
+            0 => Limit::Stack,
+            1 => Limit::Printing,
+            2 => Limit::Heap,
+            4 => Limit::PendingLaunches,
+            5 => Limit::Fetching,
+            6 => Limit::Persisting,
+            7 => Limit::SharedOfProcesses,
+            8 => Limit::Graphics,
+            3 | 9 => return Err(Status::UNSUPPORTED_LIMIT),
+            _ => return Err(Status::INVALID_VALUE),
+        })
+    }
+}
+
 /// A context.
 #[derive(Debug)]
 pub struct Context {

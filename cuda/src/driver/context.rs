@@ -67,22 +67,6 @@ fn push(context: Handle) -> Result {
     stack(|stack| stack.push(context))
 }
 
-/// The limit of a number (`CUlimit`).
-fn limit_of(number: u32) -> Result<Limit> {
-    Ok(match number {
-        0 => Limit::Stack,
-        1 => Limit::Printing,
-        2 => Limit::Heap,
-        4 => Limit::PendingLaunches,
-        5 => Limit::Fetching,
-        6 => Limit::Persisting,
-        7 => Limit::SharedOfProcesses,
-        8 => Limit::Graphics,
-        3 | 9 => return Err(Status::UNSUPPORTED_LIMIT),
-        _ => return Err(Status::INVALID_VALUE),
-    })
-}
-
 /// Users of contexts beside the first, by `cuCtxAttach`.
 static ATTACHED: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
 
@@ -278,11 +262,11 @@ api! {
     }
 
     fn cuCtxGetLimit(value: *mut usize, limit: u32) {
-        put(value, healthy()?.limit(limit_of(limit)?) as usize)
+        put(value, healthy()?.limit(Limit::of(limit)?) as usize)
     }
 
     fn cuCtxSetLimit(limit: u32, value: usize) {
-        healthy()?.set_limit(limit_of(limit)?, value as u64)
+        healthy()?.set_limit(Limit::of(limit)?, value as u64)
     }
 
     fn cuCtxGetExecAffinity(affinity: *mut [u32; 2], kind: u32) {
