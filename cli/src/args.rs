@@ -365,7 +365,7 @@ pub(crate) struct ExecArgs {
 }
 
 /// What `exec` tells the process that becomes its program.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct StartArgs {
     /// The process that must live
     #[arg(long)]

@@ -12,8 +12,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+#[cfg(target_os = "linux")]
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::SeqCst},
+};
 
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
+#[cfg(target_os = "linux")]
+use signal_hook::consts::SIGIO;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
@@ -119,42 +126,41 @@ pub(crate) fn keep(args: &StartArgs) -> Failure {
 fn kept(args: &StartArgs) -> std::io::Result<std::convert::Infallible> {
     use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
     let mut signals = signals()?;
-    bind_to_parent(Signal::TERM)?;
+    signals.add_signal(SIGIO)?;
+    // One that nobody hands on: it comes as soon as a thread of the parent ends, when others of it may still be there.
+    bind_to_parent(Signal::IO)?;
     set_child_subreaper(Some(getpid()))?;
     if !has_parent(args.parent) {
         std::process::exit(128 + SIGTERM);
     }
-    let start = StartArgs {
-        parent: getpid().as_raw_pid(),
-        note: args.note.clone(),
-        set: args.set.clone(),
-        command: args.command.clone(),
-    };
+    let start = StartArgs { parent: getpid().as_raw_pid(), ..args.clone() };
     let program = Pid::from_child(&become_later("start-program", &start)?);
-    let (parent, note) = (args.parent, args.note.clone());
+    let is_abandoned = Arc::new(AtomicBool::new(false));
+    let (abandoned, note) = (is_abandoned.clone(), args.note.clone());
     std::thread::spawn(move || {
         for number in signals.forever() {
-            if has_parent(parent) {
+            if number != SIGIO {
                 hand_on(number, program);
-            } else {
-                end_children();
-                // What stays is the next session's to take away.
-                let _ = note.parent().map(std::fs::remove_dir_all);
-                std::process::exit(128 + SIGTERM);
+                continue;
             }
+            abandoned.store(true, SeqCst);
+            end_children();
+            // What stays is the next session's to take away.
+            let _ = note.parent().map(std::fs::remove_dir_all);
+            std::process::exit(128 + SIGTERM);
         }
     });
     loop {
         // What the program left behind is waited for, too.
         match wait(WaitOptions::empty()) {
             // When the parent is gone, the other thread ends this process.
-            Ok(Some((pid, status))) if pid == program && has_parent(parent) => {
+            Ok(Some((pid, status))) if pid == program && !is_abandoned.load(SeqCst) => {
                 // Without it the parent takes this process' own end for the program's.
                 let _ = std::fs::write(args.note.with_file_name(ENDED), status.as_raw().to_string());
                 std::process::exit(code(ExitStatus::from_raw(status.as_raw())));
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) if !has_parent(parent) => std::thread::park(),
+            Err(_) if is_abandoned.load(SeqCst) => std::thread::park(),
             Err(error) => return Err(error.into()),
         }
     }
