@@ -17,6 +17,8 @@ from .profile import Profile
 from .report import FindingError, Report
 
 Extent = int | tuple[int, ...]
+#: In x, y and z.
+Extents = tuple[int, int, int]
 
 #: The arrays of a launch by identity: the argument, its array, the elements one after the other, the address on the device.
 Placed = dict[int, tuple[Any, np.ndarray, np.ndarray, int]]
@@ -90,15 +92,18 @@ class Module(Mapping[str, "Kernel"]):
         files = []
         for source in self._sources:
             of = taken(source)
+            text: bytes | None = None
             if of is not None:
-                texts.append((f"<ptx {len(texts)}>" if texts else "<ptx>", of.ptx))
+                text = of.ptx
                 self._convention, self._shape = of.convention, of.shape
             elif isinstance(source, bytes):
-                texts.append((f"<ptx {len(texts)}>" if texts else "<ptx>", source))
+                text = source
             elif isinstance(source, str) and ("\n" in source or ".version" in source):
-                texts.append((f"<ptx {len(texts)}>" if texts else "<ptx>", source.encode()))
-            else:
+                text = source.encode()
+            if text is None:
                 files.append(os.fspath(source))
+            else:
+                texts.append((f"<ptx {len(texts)}>" if texts else "<ptx>", text))
         self._device = Device(texts, files, **options)
         #: The declared parameters of each kernel, by its PTX name.
         self._parameters = {name: parameters for name, _, parameters in self._device.kernels}
@@ -215,16 +220,7 @@ class Kernel:
         placed: Placed = {}
         try:
             converted = [self._argument(at, of, placed) for at, of in enumerate(self._flat(arguments))]
-            native = device.launch(
-                self.name,
-                extents(grid),
-                extents(block),
-                shared,
-                None if cluster is None else extents(cluster),
-                cooperative,
-                converted,
-                profile,
-            )
+            native = device.launch(*self._shape(grid, block, shared, cluster, cooperative), converted, profile)
             for _, array, whole, address in placed.values():
                 if array.flags.writeable and array.nbytes:
                     device.read(address, as_bytes(whole))
@@ -288,16 +284,15 @@ class Kernel:
                 self._refuse_overlap(at, array, [of for _, of, _ in buffers.values()])
                 buffers[id(value)] = value, array, buffer(self._parameter(at), array)
             converted.append((buffers[id(value)][2][0],))
-        return self.module._device.plan(
-            self.name,
-            extents(grid),
-            extents(block),
-            shared,
-            None if cluster is None else extents(cluster),
-            cooperative,
-            converted,
-            [of for _, _, of in buffers.values()],
-        )
+        shape = self._shape(grid, block, shared, cluster, cooperative)
+        return self.module._device.plan(*shape, converted, [of for _, _, of in buffers.values()])
+
+    def _shape(
+        self, grid: Extent, block: Extent, shared: int, cluster: Extent | None, cooperative: bool
+    ) -> tuple[str, Extents, Extents, int, Extents | None, bool]:
+        """What the device is told of a launch before its arguments."""
+        of_cluster = None if cluster is None else extents(cluster)
+        return self.name, extents(grid), extents(block), shared, of_cluster, cooperative
 
     def _flat(self, arguments: tuple[Any, ...]) -> Iterable[Any]:
         convention = self.module._convention

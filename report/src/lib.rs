@@ -19,7 +19,7 @@ pub mod threads;
 pub mod triage;
 
 pub use launch::{FindingJson, LaunchJson, StatsJson, messages, outcome_name, summary, summary_of};
-pub use name::{demangle, readable};
+pub use name::{closest, demangle, readable};
 pub use place::PlaceJson;
 pub use text::{escaped, printable};
 

@@ -18,6 +18,17 @@ pub fn readable(name: &str) -> Cow<'_, str> {
     demangle(name).map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
+/// The candidate that `wrong` most likely stands for.
+pub fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
+        .filter(|&(score, _)| score > 0.78)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,5 +38,11 @@ mod tests {
         assert_eq!(readable("_Z5scalePffi"), "scale(float*, float, int)");
         assert_eq!(readable("saxpy"), "saxpy");
         assert_eq!(readable("_Z?"), "_Z?");
+    }
+
+    #[test]
+    fn suggestions_are_close() {
+        assert_eq!(closest("saxpi", ["gemm", "saxpy"]), Some("saxpy"));
+        assert_eq!(closest("zzz", ["gemm", "saxpy"]), None);
     }
 }

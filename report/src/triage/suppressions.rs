@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Spanned, Value};
 
 use super::{Issue, TriageError};
-use crate::name::readable;
+use crate::name::{closest, readable};
 
 /// A suppression.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -135,7 +135,7 @@ pub fn rules(name: &str, text: Vec<u8>, kinds: &[&str]) -> Result<Vec<Rule>, Box
         if let Some(kind) = &entry.kind
             && !kinds.contains(&&**kind.get_ref())
         {
-            let near = closest(kind.get_ref(), kinds);
+            let near = closest(kind.get_ref(), kinds.iter().copied());
             let help = near.map_or("`warpgrind explain` lists the kinds".into(), |near| {
                 format!("did you mean `{near}`?")
             });
@@ -169,11 +169,6 @@ pub fn rules(name: &str, text: Vec<u8>, kinds: &[&str]) -> Result<Vec<Rule>, Box
         });
     }
     Ok(rules)
-}
-
-fn closest<'a>(wrong: &str, kinds: &[&'a str]) -> Option<&'a str> {
-    let distance = |kind: &&str| strsim::damerau_levenshtein(wrong, kind);
-    kinds.iter().copied().min_by_key(distance).filter(|kind| distance(kind) <= 1 + wrong.len() / 3)
 }
 
 /// `12`, or `"12-15"`.
