@@ -326,7 +326,7 @@ const BULK: u64 = 512;
 /// Both places have so many bytes, readable and writable.
 #[inline]
 unsafe fn move_bytes(to: *mut u8, from: *const u8, count: usize) -> bool {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: the caller's promise.
     unsafe {
         std::arch::asm!(
@@ -336,7 +336,7 @@ unsafe fn move_bytes(to: *mut u8, from: *const u8, count: usize) -> bool {
         );
     }
     let _ = (to, from, count);
-    cfg!(target_arch = "x86_64")
+    cfg!(all(target_arch = "x86_64", not(miri)))
 }
 
 /// Writes a word again and again, likewise.
@@ -345,7 +345,7 @@ unsafe fn move_bytes(to: *mut u8, from: *const u8, count: usize) -> bool {
 /// The place has so many words, writable.
 #[inline]
 unsafe fn fill_words(to: *mut u32, count: usize, word: u32) -> bool {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: the caller's promise.
     unsafe {
         std::arch::asm!(
@@ -355,7 +355,7 @@ unsafe fn fill_words(to: *mut u32, count: usize, word: u32) -> bool {
         );
     }
     let _ = (to, count, word);
-    cfg!(target_arch = "x86_64")
+    cfg!(all(target_arch = "x86_64", not(miri)))
 }
 
 /// How many of `len` bytes at `at` come before the first full word, and the index of that word.
