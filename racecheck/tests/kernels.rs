@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ptx_frontend::{Module, Source};
-use sim_core::{Backend, DeviceConfig, Dim3, Finding, Launch, LaunchReport, Outcome, RunOptions, Simulator};
+use sim_core::{
+    AsyncPolicy, Backend, DeviceConfig, Dim3, Finding, Launch, LaunchReport, Outcome, RunOptions, Simulator,
+};
 
 /// What a directive says.
 #[derive(Debug)]
@@ -136,6 +138,68 @@ fn every_race_is_found_and_none_invented() {
     }
     assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong.join("\n"));
     assert!(matrix[0] >= 80 && matrix[2] >= 75, "{matrix:?}");
+}
+
+/// What a kernel of asynchronous operations leaves in its memory under a policy.
+fn outcome(module: &Arc<Module>, kernel: &Kernel, asynchrony: AsyncPolicy, seed: u64) -> Vec<u8> {
+    const BYTES: usize = 4 * 4096;
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let id = simulator.load(module.clone()).unwrap();
+    let buffers = ["a", "b"].map(|name| simulator.alloc(BYTES as u64, name).unwrap());
+    let words = (1..=BYTES as u32 / 4).flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+    let mut params = Vec::new();
+    for buffer in buffers {
+        simulator.write(buffer, &words).unwrap();
+        params.extend(buffer.to_le_bytes());
+    }
+    let launch = Launch {
+        kernel: (&*kernel.name).into(),
+        grid: kernel.grid,
+        cluster: None,
+        block: kernel.block,
+        shared_bytes: 0,
+        params,
+        cooperative: kernel.cooperative,
+    };
+    let options =
+        RunOptions { asynchrony, seed, jobs: 1, max_instructions: Some(3_000_000), ..Default::default() };
+    let report = simulator.launch(id, &launch, &options).unwrap();
+    assert_eq!(report.outcome, Outcome::Completed, "{}: {:?}", kernel.name, report.findings);
+    let mut bytes = vec![0; 2 * BYTES];
+    let (a, b) = bytes.split_at_mut(BYTES);
+    simulator.read(buffers[0], a).unwrap();
+    simulator.read(buffers[1], b).unwrap();
+    bytes
+}
+
+/// A kernel without races computes the same whenever its asynchronous operations are done. With operations as late as can be,
+/// or by some seed, most racy ones show what they lack.
+#[test]
+fn operations_done_late_show_what_racy_kernels_lack() {
+    let (mut shown, mut hidden) = (Vec::new(), Vec::new());
+    for file in ["copy", "bulk", "mbarrier"] {
+        let source = std::fs::read_to_string(testdata().join(format!("racecheck/{file}.cu"))).unwrap();
+        let module = module(&testdata().join(format!("ptx/racecheck/{file}.ptx")));
+        for kernel in kernels(&source) {
+            let eager = outcome(&module, &kernel, AsyncPolicy::Eager, 0);
+            let random = (1..=20).map(|seed| (AsyncPolicy::Random, seed));
+            let differs = [(AsyncPolicy::Late, 0)]
+                .into_iter()
+                .chain(random)
+                .find(|&(policy, seed)| outcome(&module, &kernel, policy, seed) != eager);
+            if kernel.kinds.is_empty() {
+                assert_eq!(differs, None, "{file}::{} waits for all", kernel.name);
+            } else {
+                (if differs.is_some() { &mut shown } else { &mut hidden }).push(kernel.name);
+            }
+        }
+    }
+    // The simulator has one proxy, and what has been read is written, too.
+    assert_eq!(
+        hidden,
+        ["stores_without_a_fence", "only_the_issuer_fences", "reads_the_target_when_only_read"]
+    );
+    assert!(shown.len() >= 19, "{shown:?}");
 }
 
 fn findings(file: &str, name: &str) -> Vec<Finding> {

@@ -51,7 +51,7 @@ pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, St
 pub use memory::Written;
 pub use memory::host::{HostMemory, host_memory, host_memory_is_spent, limit_host_memory};
 pub use metrics::{InstructionMetrics, Metric, Metrics};
-pub use options::RunOptions;
+pub use options::{AsyncPolicy, RunOptions};
 pub use semantics::{lanes::SimdLevel, window};
 pub use simulator::Simulator;
 pub use tensor_map::{ElementType, Interleave, Mode, Swizzle, TENSOR_MAP_BYTES, TensorMap, TensorMapError};

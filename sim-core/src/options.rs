@@ -9,6 +9,23 @@ use std::time::{Duration, Instant};
 use crate::around::Around;
 use crate::tools::ToolFactory;
 
+/// When asynchronous operations (`cp.async`, bulk and tensor copies, `st.async`, `red.async`) are done: at some time between
+/// their issue and the wait for them, which a program cannot know.
+///
+/// A kernel that never waits too little computes the same with each; one that does computes something else with one of the
+/// others, or with one of many seeds. racecheck finds a missing wait with any; it hears of operations where they are issued, and
+/// has them done there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum AsyncPolicy {
+    /// Where they are issued.
+    #[default]
+    Eager,
+    /// As late as can be: when their group is waited for, when somebody looks at an mbarrier object, at the end of the block.
+    Late,
+    /// At times that follow from [`RunOptions::seed`].
+    Random,
+}
+
 /// How to run: schedule, limits and checks. None of it changes a defined result.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -22,6 +39,8 @@ pub struct RunOptions {
     /// Global memory shows values that are not yet or no longer the latest, chosen at random within what the
     /// PTX memory model allows. Results of kernels without races do not change; it is slow.
     pub weak: bool,
+    /// When asynchronous operations are done. With another policy than [`AsyncPolicy::Eager`] it is slow.
+    pub asynchrony: AsyncPolicy,
     /// Ends the launch after this many warp instructions.
     pub max_instructions: Option<u64>,
     /// Ends the launch after this time.
@@ -50,6 +69,7 @@ impl Default for RunOptions {
             seed: 0,
             interleave: false,
             weak: false,
+            asynchrony: AsyncPolicy::Eager,
             max_instructions: None,
             timeout: None,
             interrupt: None,

@@ -24,7 +24,7 @@ use crate::machine::trail::Lineage;
 use crate::machine::warp;
 use crate::memory::{Allocation, AllocationKind, GlobalMemory, host};
 use crate::observer::{NoTools, Tools};
-use crate::options::{Clock, RunOptions};
+use crate::options::{AsyncPolicy, Clock, RunOptions};
 use crate::texture::{Image, Object, Tables, Texture};
 use crate::tools::LaunchShape;
 use semantics::lanes::SimdLevel;
@@ -486,7 +486,10 @@ impl Simulator {
             self.level,
             began,
         );
-        let tools = !options.tools.is_empty() || options.count_memory || options.weak;
+        let tools = !options.tools.is_empty()
+            || options.count_memory
+            || options.weak
+            || options.asynchrony != AsyncPolicy::Eager;
         let report = if tools {
             let (grid_of, block, seed) = (launch.grid, launch.block, options.seed);
             let instructions = code.insts.len() as u32;

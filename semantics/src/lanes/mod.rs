@@ -31,7 +31,7 @@ pub const FULL: LaneMask = u32::MAX;
 pub const WARP_SIZE: usize = 32;
 
 /// 32 words, one a lane.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(128))]
 pub struct Row(pub [u32; WARP_SIZE]);
 

@@ -19,6 +19,7 @@ use crate::machine::warp::{Group, ROOT, Wait, Warp};
 use crate::machine::warpgroup::WARPS;
 use crate::machine::worker::Worker;
 use crate::observer::Observer;
+use crate::options::AsyncPolicy;
 use crate::tools::{Event, Wants};
 
 /// Warp instructions a warp runs before the next one of its block gets a turn.
@@ -112,7 +113,11 @@ impl<O: Observer> Worker<'_, O> {
             blocks.push(cta);
         }
         let options = self.grid.options;
-        if options.seed != 0 || options.interleave || options.weak {
+        if options.seed != 0
+            || options.interleave
+            || options.weak
+            || self.grid.asynchrony != AsyncPolicy::Eager
+        {
             self.random = Some(Random::new(options.seed, index));
         }
         Cluster { blocks, next: 0 }
@@ -240,7 +245,16 @@ impl<O: Observer> Worker<'_, O> {
             };
             let next = (first..warps).find(|&at| cta.can_run(at));
             let Some(index) = next.or_else(|| (0..first).find(|&at| cta.can_run(at))) else {
-                return if cta.is_finished() { End::Finished } else { End::Waits };
+                let peers = peers.reborrow();
+                let mut machine = Machine { worker: self, cta, peers, index: 0, until_whole: false };
+                let finished = machine.cta.is_finished();
+                match machine.defers() {
+                    true if finished => machine.land_all(),
+                    // Other blocks of the cluster may wait for its operations.
+                    true => machine.land(true),
+                    false => {}
+                }
+                return if finished { End::Finished } else { End::Waits };
             };
             let before = self.waits;
             let slice = match &mut self.random {
@@ -250,8 +264,12 @@ impl<O: Observer> Worker<'_, O> {
                 None => WARP_SLICE,
             };
             let peers = peers.reborrow();
-            let (pause, ran) =
-                Machine { worker: self, cta, peers, index, until_whole: false }.run_warp(slice);
+            let mut machine = Machine { worker: self, cta, peers, index, until_whole: false };
+            let (pause, ran) = machine.run_warp(slice);
+            if machine.defers() {
+                let polled = machine.worker.waits > before;
+                machine.land(polled);
+            }
             if !self.refuel(ran) {
                 return End::Stopped;
             }

@@ -18,7 +18,7 @@ use crate::config::DeviceConfig;
 use crate::finding::{Finding, FindingKind};
 use crate::launch::{Dim3, Launch};
 use crate::memory::{GlobalMemory, Wide};
-use crate::options::RunOptions;
+use crate::options::{AsyncPolicy, RunOptions};
 use crate::texture::Objects;
 use semantics::lanes::Row;
 
@@ -34,6 +34,8 @@ pub(crate) struct Grid<'a> {
     pub objects: Arc<Objects>,
     pub heap: &'a super::heap::DeviceHeap,
     pub wide: Wide,
+    /// When asynchronous operations are done.
+    pub asynchrony: AsyncPolicy,
     /// Histories of global memory, with [`RunOptions::weak`].
     pub weak: Option<WeakMemory>,
     pub config: &'a DeviceConfig,
@@ -128,8 +130,10 @@ impl<'a> Grid<'a> {
         level: semantics::lanes::SimdLevel,
         began: Instant,
     ) -> Grid<'a> {
+        // A tool that hears all in one order hears an operation's accesses with its issue.
+        let ordered = options.tools.iter().any(|tool| tool.is_ordered());
         let jobs = match options.jobs {
-            _ if options.tools.iter().any(|tool| tool.is_ordered()) => 1,
+            _ if ordered => 1,
             // Each grid of a program decides for itself, those that kernels launch too.
             0 if options.around.is_some() && launch.grid.count() * launch.block.count() <= SMALL => 1,
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
@@ -157,6 +161,7 @@ impl<'a> Grid<'a> {
             objects,
             heap,
             wide: Wide::of(level),
+            asynchrony: if ordered { AsyncPolicy::Eager } else { options.asynchrony },
             weak: options.weak.then(|| WeakMemory::new(options.seed, code)),
             config,
             options,

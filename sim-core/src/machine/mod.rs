@@ -7,6 +7,7 @@ pub(crate) mod cta;
 pub(crate) mod fault;
 pub(crate) mod grid;
 pub(crate) mod heap;
+pub(crate) mod in_flight;
 pub(crate) mod kept;
 pub(crate) mod launch_view;
 pub(crate) mod launches;
@@ -25,6 +26,7 @@ use cluster::Peers;
 use cta::Cta;
 use fault::Fault;
 use grid::Grid;
+use in_flight::Operation;
 use semantics::lanes::Registers;
 use warp::{FrameId, Group, Warp};
 use weak::WeakMemory;
@@ -82,6 +84,21 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
                 rows,
                 self.worker.grid.constants.as_ptr(),
                 warp.predicates.as_mut_ptr().add(first_predicate),
+            )
+        }
+    }
+
+    /// The registers that an operation under way took along.
+    pub(crate) fn registers_of_operation(&self, operation: &mut Operation) -> Registers {
+        let rows = operation.rows.as_mut_ptr();
+        // SAFETY: they are copies of the warp's special registers and of all rows and predicates of a frame, as in
+        // `registers_of`; the view is not used beyond the operation, nor are they accessed otherwise while it is.
+        unsafe {
+            Registers::new(
+                rows.add(self.worker.grid.code.warp_specials.len()),
+                rows,
+                self.worker.grid.constants.as_ptr(),
+                operation.predicates.as_mut_ptr(),
             )
         }
     }

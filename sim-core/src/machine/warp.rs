@@ -5,9 +5,10 @@
 //! the layout runs first, so that groups meet soon; a group that has run long gives way to the one
 //! that waited longest, so that every lane makes progress (independent thread scheduling).
 
+use super::in_flight::InFlight;
 use super::warpgroup::Pending;
 use crate::code::Code;
-use semantics::lanes::{LaneMask, Row, WARP_SIZE};
+use semantics::lanes::{LaneMask, Row};
 
 /// What a group waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,17 +68,6 @@ pub(crate) struct Frame {
     pub next: Option<FrameId>,
 }
 
-/// A load that is outstanding; weak memory only.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Late {
-    pub(crate) position: u32,
-    /// The instruction before which it must be done.
-    pub(crate) until: u32,
-    pub(crate) lanes: LaneMask,
-    pub(crate) frame: FrameId,
-    pub(crate) addresses: [u64; WARP_SIZE],
-}
-
 /// Rows that frames lie in: of one function, for lanes of different call chains.
 #[derive(Clone, Copy, Debug)]
 struct Span {
@@ -104,8 +94,8 @@ pub(crate) struct Warp {
     /// The rows of all frames but the first, in order; no two overlap.
     spans: Vec<Span>,
     pub groups: Vec<Group>,
-    /// Loads put off; weak memory only.
-    pub late: Vec<Late>,
+    /// Begun and not done yet.
+    pub in_flight: InFlight,
     /// `wgmma` only.
     pub pending: Pending,
     /// Registers a thread, once `setmaxnreg` has changed them.
@@ -174,7 +164,7 @@ impl Warp {
             wait: Wait::Ready,
             last_run: 0,
         });
-        self.late.clear();
+        self.in_flight.clear();
         self.pending.clear();
         self.registers = None;
         self.lanes = lanes;

@@ -1,5 +1,5 @@
 //! Asynchronous operations (ISA 9.7.9.25.1): what tools hear of their issue, their groups, and the fences of their proxy.
-//! Each is done where it is issued.
+//! When each is done is [`super::in_flight`]'s.
 
 use super::at;
 use super::at::{Addresses, At, Direction};
@@ -72,7 +72,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         Flow::Next
     }
 
-    /// Asynchronous operations are grouped or waited for; they are done already.
+    /// Asynchronous operations are grouped or waited for; mostly they are done already.
     pub(crate) fn group_step(
         &mut self,
         group: &Group,
@@ -80,6 +80,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         groups: Groups,
         step: GroupStep,
     ) -> Flow {
+        if self.defers() {
+            self.step_groups(active, groups, step);
+        }
         let event = Event::Grouped { warp: self.warp_id(), lanes: active, groups, step };
         self.tell(Wants::ASYNCHRONOUS, group.frame, &event);
         Flow::Next

@@ -1,4 +1,4 @@
-//! Bulk copies and reductions (ISA 9.7.9.25.4), with a tensor map or without: each lane's by itself, done where it is issued.
+//! Bulk copies and reductions (ISA 9.7.9.25.4), with a tensor map or without: each lane's by itself.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -110,12 +110,31 @@ impl<O: Observer> Machine<'_, '_, O> {
         index: u32,
     ) -> Flow {
         let copy = &self.worker.grid.code.bulk_copies[index as usize];
+        if self.defers() && !copy.once && !matches!(copy.what, BulkWhat::Prefetch(_)) {
+            self.put_under_way(group, active);
+            return Flow::Next;
+        }
+        match self.do_bulk_copy(registers, group, active, index) {
+            Ok(()) => self.spent(group, HEAVY),
+            Err(fault) => Flow::Fault(fault),
+        }
+    }
+
+    /// Does the copies of some lanes, one after the other.
+    pub(super) fn do_bulk_copy(
+        &mut self,
+        registers: &mut Registers,
+        group: &mut Group,
+        active: LaneMask,
+        index: u32,
+    ) -> Checked {
+        let copy = &self.worker.grid.code.bulk_copies[index as usize];
         let mut rest = if copy.once { active & active.wrapping_neg() } else { active };
         while rest != 0 {
             let lane = rest.trailing_zeros() as usize;
             rest &= rest - 1;
             let one = One { copy, lane, position: group.position, frame: group.frame };
-            let done = match copy.what {
+            match copy.what {
                 BulkWhat::Bytes(from, to, size) => {
                     let size = registers.lane::<u32>(size, lane);
                     if !size.is_multiple_of(16) {
@@ -126,18 +145,15 @@ impl<O: Observer> Machine<'_, '_, O> {
                         self.note(group, Fault::new(FindingKind::UndefinedBehavior, one.lanes(), text));
                     }
                     // The machine code holds a count of 16 bytes.
-                    self.copy_bytes(registers, one, [&from, &to], size & !15)
+                    self.copy_bytes(registers, one, [&from, &to], size & !15)?;
                 }
                 BulkWhat::Tensor(tensor, place, direction) => {
-                    self.copy_tensor(registers, one, &tensor, &place, direction)
+                    self.copy_tensor(registers, one, &tensor, &place, direction)?;
                 }
-                BulkWhat::Prefetch(tensor) => self.tensor_copy(registers, one, &tensor).map(|_| ()),
-            };
-            if let Err(fault) = done {
-                return Flow::Fault(fault);
+                BulkWhat::Prefetch(tensor) => self.tensor_copy(registers, one, &tensor).map(|_| ())?,
             }
         }
-        self.spent(group, HEAVY)
+        Ok(())
     }
 
     /// The address that an access of a lane has.

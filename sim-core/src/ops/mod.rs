@@ -16,6 +16,7 @@ mod copy;
 mod fast;
 mod fence;
 pub(crate) mod flow;
+mod in_flight;
 mod launches;
 mod masks;
 mod matrix;
@@ -33,7 +34,7 @@ use at::{At, Checked, Direction};
 use flow::{Flow, On};
 use masks::write_uniform;
 
-use crate::code::{Access, Action, Atomic};
+use crate::code::{Access, Action, Asynchronous, Atomic};
 use crate::machine::Machine;
 use crate::machine::warp::Group;
 use crate::machine::worker::HEAVY;
@@ -188,6 +189,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         access: &Access,
     ) -> Flow {
         let at = at(access, Direction::Load, group, active);
+        if self.defers() && self.begins_copy(group.position) {
+            return Flow::Next;
+        }
         if self.weak().is_some() {
             match self.put_off(registers, &at) {
                 Ok(true) => {
@@ -210,6 +214,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         active: LaneMask,
         access: &Access,
     ) -> Flow {
+        if self.defers() && access.asynchronous != Asynchronous::No {
+            self.put_under_way(group, active);
+            return Flow::Next;
+        }
         let done = self.store(registers, &at(access, Direction::Store, group, active));
         self.accessed(group, done)
     }
@@ -222,6 +230,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         active: LaneMask,
         atomic: &Atomic,
     ) -> Flow {
+        if self.defers() && atomic.access.asynchronous != Asynchronous::No {
+            self.put_under_way(group, active);
+            return Flow::Next;
+        }
         let done = self.atomic(registers, at(&atomic.access, Direction::Atomic, group, active), atomic);
         self.accessed(group, done)
     }
@@ -246,6 +258,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         let copy = &self.worker.grid.code.copies[index as usize];
         if let Some(fault) = self.wrong_size(registers, active, copy) {
             self.note(group, fault);
+        }
+        if self.defers() {
+            self.put_under_way(group, active);
+            return Flow::Next;
         }
         match self.copy(registers, at(&copy.from, Direction::Load, group, active), copy) {
             Ok(()) => self.spent(group, HEAVY),

@@ -1,6 +1,5 @@
-//! Accesses to weak memory: the interpreter asks it what a thread sees. [`late`] does loads after stores that follow them.
-
-mod late;
+//! Accesses to weak memory: the interpreter asks it what a thread sees. Loads that are done after stores that follow them are
+//! [`super::in_flight`].
 
 use ptx_frontend::{MemOrder, Scope};
 
