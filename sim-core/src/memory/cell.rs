@@ -81,7 +81,9 @@ impl Cells {
     fn mapped(bytes: u64) -> Option<Cells> {
         let size = usize::try_from(bytes).ok()?.checked_add(4 * LINE)?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // Miri knows no memory that is not reserved.
+        let reserve = if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | reserve;
         // SAFETY: a new private mapping touches nothing else.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
         if start == libc::MAP_FAILED {

@@ -568,6 +568,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no files in memory")]
     fn memory_of_a_file_is_what_both_who_have_it_see() {
         let file = std::fs::File::from(tempfile());
         file.set_len(4096).unwrap();
