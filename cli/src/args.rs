@@ -10,11 +10,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use device::OptLevel;
 use memory_model::Property;
 use memory_model::model::ModelName;
-use sim_core::Dim3;
+use sim_core::{AsyncPolicy, Dim3};
 use tools::Tool;
 use warpgrind::array::parse_integer;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 
 /// Runs CUDA kernels from their PTX with no GPU and finds their memory errors.
 #[derive(Parser, Debug)]
@@ -245,6 +245,10 @@ pub(crate) struct RunArgs {
     /// Chooses the schedule; 0 is round robin. With --jobs 1 one seed gives one schedule
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u64, help_heading = CHECKS)]
     pub(crate) seed: u64,
+    /// When asynchronous copies and stores are done: where they are issued, as late as the waits for them allow, or at times
+    /// that follow from --seed
+    #[arg(long = "async", value_name = "WHEN", value_parser = async_parser(), default_value = "eager", hide_default_value = true, help_heading = CHECKS)]
+    pub(crate) asynchrony: AsyncPolicy,
     /// End a launch after this many warp instructions
     #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = CHECKS)]
     pub(crate) max_instructions: Option<u64>,
@@ -342,6 +346,10 @@ pub(crate) struct ExecArgs {
     /// Chooses the schedule; 0 is round robin
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u64, help_heading = CHECKS)]
     pub(crate) seed: u64,
+    /// When asynchronous copies and stores are done: where they are issued, as late as the waits for them allow, or at times
+    /// that follow from --seed
+    #[arg(long = "async", value_name = "WHEN", value_parser = async_parser(), default_value = "eager", hide_default_value = true, help_heading = CHECKS)]
+    pub(crate) asynchrony: AsyncPolicy,
     /// End a launch after this time: 30s, 500ms, 2m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = CHECKS)]
     pub(crate) timeout: Option<Duration>,
@@ -399,6 +407,20 @@ Examples:
   warpgrind exec --save-launches launches -- ./app && warpgrind run launches/0000-saxpy/LAUNCH.toml";
 
 /// Names of tools, as the registry has them.
+fn async_parser() -> impl TypedValueParser<Value = AsyncPolicy> {
+    let named = AsyncPolicy::ALL.map(AsyncPolicy::name);
+    PossibleValuesParser::new(named).try_map(|name| AsyncPolicy::named(&name).ok_or("no such policy"))
+}
+
+/// racecheck hears of operations where they are issued.
+pub(crate) fn check_async(tools: &[Tool], asynchrony: AsyncPolicy) -> Result<(), Failure> {
+    if asynchrony == AsyncPolicy::Eager || !tools.contains(&Tool::Racecheck) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("`--async {}` cannot be given with racecheck", asynchrony.name()))
+        .help("racecheck finds what is not waited for whenever it is done; without it results show that"))
+}
+
 fn tool_parser() -> impl TypedValueParser<Value = Tool> {
     let named = Tool::ALL.iter().map(|tool| PossibleValue::new(tool.name()).help(tool.about()));
     PossibleValuesParser::new(named).try_map(|name| Tool::named(&name).ok_or("no such tool"))

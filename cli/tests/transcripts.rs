@@ -11,6 +11,7 @@ fn transcripts() {
         .case("cli/tests/cmd/*.trycmd")
         .case("cli/LAUNCH.md")
         .case("cli/LITMUS.md")
+        .case("cli/RACECHECK.md")
         .case("cli/REPORT.md")
         .case("cli/SUPPRESSIONS.md")
         .case("README.md");

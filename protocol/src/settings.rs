@@ -149,6 +149,8 @@ settings! {
     launch_count: u64 = "WARPGRIND_LAUNCH_COUNT";
     /// Seed of the schedule.
     seed: u64 = "WARPGRIND_SEED";
+    /// When asynchronous operations are done: the policy's name.
+    asynchrony: String = "WARPGRIND_ASYNC";
     /// How long a launch may take, in milliseconds.
     timeout: Duration = "WARPGRIND_TIMEOUT_MS";
     /// Workers of a launch.
@@ -196,6 +198,7 @@ mod tests {
             launch_skip: Some(1),
             launch_count: Some(2),
             seed: Some(u64::MAX),
+            asynchrony: Some("late".into()),
             timeout: Some(Duration::from_millis(1500)),
             jobs: Some(3),
             devices: Some(4),
@@ -209,7 +212,7 @@ mod tests {
             print_suppressions: Some(()),
         };
         let variables = all.variables();
-        assert_eq!(variables.len(), 19);
+        assert_eq!(variables.len(), 20);
         let texts: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.to_str().unwrap())).collect();
         assert_eq!(read(&texts), (all, vec![]));

@@ -1,7 +1,7 @@
 //! Launches as JSON and as a line. `cli/REPORT.md` describes the fields; names are stable.
 
 use serde::Serialize;
-use sim_core::{CodePlace, Dim3, Finding, Launch, LaunchReport, Outcome, RunOptions};
+use sim_core::{AsyncPolicy, CodePlace, Dim3, Finding, Launch, LaunchReport, Outcome, RunOptions};
 
 use crate::excerpt::ExcerptJson;
 use crate::finding::{self, Sources};
@@ -215,6 +215,9 @@ pub fn summary_of(launch: &Launch, options: &RunOptions, report: &LaunchReport, 
     }
     if found.new > 0 {
         line.push_str(&format!("; one schedule that repeats: --seed {} --jobs 1", options.seed));
+        if options.asynchrony != AsyncPolicy::Eager {
+            line.push_str(&format!(" --async {}", options.asynchrony.name()));
+        }
     }
     line.push('\n');
     line

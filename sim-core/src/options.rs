@@ -26,6 +26,25 @@ pub enum AsyncPolicy {
     Random,
 }
 
+impl AsyncPolicy {
+    /// All of them.
+    pub const ALL: [AsyncPolicy; 3] = [AsyncPolicy::Eager, AsyncPolicy::Late, AsyncPolicy::Random];
+
+    /// Its name, on command lines and in the environment.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AsyncPolicy::Eager => "eager",
+            AsyncPolicy::Late => "late",
+            AsyncPolicy::Random => "random",
+        }
+    }
+
+    /// The one of a name.
+    pub fn named(name: &str) -> Option<AsyncPolicy> {
+        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    }
+}
+
 /// How to run: schedule, limits and checks. None of it changes a defined result.
 #[derive(Clone, Debug)]
 pub struct RunOptions {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use sim_core::{DeviceConfig, Dim3, RunOptions, Simulator};
+use sim_core::{AsyncPolicy, DeviceConfig, Dim3, RunOptions, Simulator};
 use tools::Tool;
 
 use crate::array::{Array, Init};
@@ -21,6 +21,8 @@ pub struct Options {
     pub jobs: usize,
     /// Chooses the schedule; 0 is round robin. With one job one seed gives one schedule.
     pub seed: u64,
+    /// When asynchronous operations are done. racecheck has them done where they are issued.
+    pub asynchrony: AsyncPolicy,
     /// Ends a launch after this many warp instructions.
     pub max_instructions: Option<u64>,
     /// Ends a launch after this time.
@@ -42,6 +44,7 @@ impl Default for Options {
             tools: Vec::new(),
             jobs: 0,
             seed: 0,
+            asynchrony: AsyncPolicy::Eager,
             max_instructions: None,
             timeout: None,
             contraction: true,
@@ -70,6 +73,7 @@ impl Options {
         RunOptions {
             jobs: self.jobs,
             seed: self.seed,
+            asynchrony: self.asynchrony,
             max_instructions: self.max_instructions,
             timeout: self.timeout,
             tools: tools::factories(&self.tools),

@@ -14,8 +14,9 @@ use std::path::Path;
 use protocol::{Counts, Settings};
 use reports::triage::{Found, Known, Policy};
 use serde_json::{Value, json};
+use sim_core::AsyncPolicy;
 
-use crate::args::{Color, ExecArgs, Global, Unused};
+use crate::args::{Color, ExecArgs, Global, Unused, check_async};
 use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::report::{Console, SCHEMA};
@@ -176,6 +177,7 @@ fn variables(
 
 /// What the library is told.
 fn settings(args: &ExecArgs, global: &Global, session: &Path, policy: &Policy) -> Result<Settings, Failure> {
+    check_async(&args.tool, args.asynchrony)?;
     let tools: Vec<String> = args.tool.iter().map(|tool| tool.name().into()).collect();
     let save_launches = args.save_launches.as_ref().map(|path| {
         let folder = std::fs::create_dir_all(path).and_then(|()| std::fs::canonicalize(path));
@@ -190,6 +192,7 @@ fn settings(args: &ExecArgs, global: &Global, session: &Path, policy: &Policy) -
         launch_skip: args.launch_skip,
         launch_count: args.launch_count,
         seed: (args.seed != 0).then_some(args.seed),
+        asynchrony: (args.asynchrony != AsyncPolicy::Eager).then(|| args.asynchrony.name().into()),
         timeout: args.timeout,
         jobs: (global.jobs != 0).then_some(global.jobs),
         devices: args.devices,

@@ -15,7 +15,7 @@ use warpgrind::plan::{
 use warpgrind::run::is_memory_variable;
 use warpgrind::{Module, Options, Plan};
 
-use crate::args::{Global, RunArgs};
+use crate::args::{Global, RunArgs, check_async};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::modules;
@@ -36,11 +36,13 @@ fn try_run(
     console: &Console,
     reporter: &mut RunReporter<'_>,
 ) -> Result<Exit, Failure> {
+    check_async(&args.tool, args.asynchrony)?;
     let interrupt = Interrupt::watch()?;
     let options = Options {
         tools: args.tool.clone(),
         jobs: global.jobs,
         seed: args.seed,
+        asynchrony: args.asynchrony,
         max_instructions: args.max_instructions,
         timeout: args.timeout,
         contraction: !args.no_contraction,

@@ -3,7 +3,8 @@
 use ptx_frontend::{Instruction, Span};
 use std::sync::Arc;
 
-use super::warp::{FrameId, ROOT, Warp};
+use super::frame::{FrameId, ROOT};
+use super::warp::Warp;
 use crate::code::{Code, Meta};
 use crate::finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};
 use semantics::lanes::LaneMask;

@@ -279,7 +279,7 @@ impl<'a> Grid<'a> {
         &self,
         cta: &Cta,
         warp: usize,
-        frame: super::warp::FrameId,
+        frame: super::frame::FrameId,
         position: u32,
         fault: Fault,
     ) {
@@ -291,7 +291,7 @@ impl<'a> Grid<'a> {
         &self,
         cta: &Cta,
         warp: usize,
-        frame: super::warp::FrameId,
+        frame: super::frame::FrameId,
         position: u32,
         fault: Fault,
     ) -> Finding {

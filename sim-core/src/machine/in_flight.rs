@@ -1,6 +1,6 @@
 //! What a warp has begun and not done yet: asynchronous operations (ISA 9.7.9.25.1) and, with weak memory, loads.
 
-use super::warp::FrameId;
+use super::frame::FrameId;
 use crate::event::{Completion, Groups};
 use semantics::lanes::{LaneMask, Row, WARP_SIZE};
 

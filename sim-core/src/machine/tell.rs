@@ -3,9 +3,9 @@
 use super::Machine;
 use super::cta::Cta;
 use super::fault::{Fault, instruction, place};
+use super::frame::{FrameId, ROOT};
 use super::grid::Grid;
 use super::trail::{Plain, Race};
-use super::warp::{FrameId, ROOT};
 use crate::finding::{Finding, FindingKind};
 use crate::memory::{Snapshot, Written};
 use crate::observer::Observer;

@@ -13,7 +13,7 @@ use crate::event::{Memory, Shape, WarpAccess};
 use crate::finding::FindingKind;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
-use crate::machine::warp::FrameId;
+use crate::machine::frame::FrameId;
 use crate::memory::{AllocationKind, Hint, State};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};

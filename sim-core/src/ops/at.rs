@@ -3,7 +3,7 @@
 use crate::code::Access;
 use crate::event::AccessKind;
 use crate::machine::fault::Fault;
-use crate::machine::warp::FrameId;
+use crate::machine::frame::FrameId;
 use semantics::lanes::{LaneMask, WARP_SIZE};
 
 pub(crate) type Addresses = [u64; WARP_SIZE];

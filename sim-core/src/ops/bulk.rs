@@ -11,7 +11,8 @@ use crate::code::{
 use crate::finding::FindingKind;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
-use crate::machine::warp::{FrameId, Group};
+use crate::machine::frame::FrameId;
+use crate::machine::warp::Group;
 use crate::machine::worker::HEAVY;
 use crate::memory::AllocationKind;
 use crate::observer::Observer;

@@ -11,7 +11,8 @@ use crate::code::{Action, AtomicOp, ShuffleMode, WarpOp, WarpOpKind, lanes_text}
 use crate::finding::FindingKind;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
-use crate::machine::warp::{Group, ROOT, Wait};
+use crate::machine::frame::ROOT;
+use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
 use semantics::lanes::{LaneMask, Registers};

@@ -16,8 +16,9 @@
 use crate::code::{Action, AtomicOp, Completion, GroupStep, Groups};
 use crate::event::Asynchronous;
 use crate::machine::Machine;
+use crate::machine::frame::FrameId;
 use crate::machine::in_flight::{Load, Operation};
-use crate::machine::warp::{FrameId, Group, Wait};
+use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use crate::ops::at::{Addresses, At, Checked, Direction};
 use crate::ops::masks::each_lane;

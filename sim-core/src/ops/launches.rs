@@ -11,8 +11,9 @@ use crate::finding::FindingKind;
 use crate::launch::{Dim3, Launch};
 use crate::machine::Machine;
 use crate::machine::fault::{Fault, place};
+use crate::machine::frame::FrameId;
 use crate::machine::launches::{Prepared, Thread, most_threads};
-use crate::machine::warp::{FrameId, Group};
+use crate::machine::warp::Group;
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
 use semantics::lanes::Registers;
@@ -238,7 +239,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         if self.wants(Wants::ALLOCATIONS) {
             self.tell(
                 Wants::ALLOCATIONS,
-                crate::machine::warp::ROOT,
+                crate::machine::frame::ROOT,
                 &Event::Allocated { address: buffer, bytes },
             );
         }

@@ -16,7 +16,8 @@ use crate::event::{Memory, Shape as AccessShape};
 use crate::finding::FindingKind;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
-use crate::machine::warp::{FrameId, Group};
+use crate::machine::frame::FrameId;
+use crate::machine::warp::Group;
 use crate::observer::Observer;
 use crate::texture::{
     AddressMode, Channel, Fetch, Filter, Found, Image, Lod, Object, Objects, Shape, Texels, Texture, fetch,
