@@ -7,8 +7,9 @@ use ptx_frontend::{Opcode, ScalarType};
 use rayon::prelude::*;
 use sim_core::Backend;
 
-use crate::catalog::{BATCH, Case, Catalog, Class, Register, Role, check};
-use crate::operands::Random;
+use crate::case::{Case, Class, Register, Role};
+use crate::catalog::{BATCH, Catalog, check};
+use crate::numbers::Random;
 use crate::recording;
 use crate::run::{Refusal, run};
 use crate::specials::{Kind, mask};

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use ptx_frontend::ScalarType;
 
-use crate::catalog::{Case, Class, PTX_VERSION, Register, Role, TARGET};
+use crate::case::{Case, Class, PTX_VERSION, Register, Role, TARGET};
 
 /// Threads of a block.
 pub(crate) const BLOCK: u32 = 128;

@@ -24,10 +24,12 @@
 //! # What it must not know
 //! Terminals, report formats, files, and which backend it is given.
 
+mod case;
 mod catalog;
 mod constants;
 mod kernel;
 mod known;
+mod numbers;
 mod operands;
 pub mod random;
 mod recording;
@@ -36,7 +38,8 @@ mod specials;
 pub mod syndrome;
 mod verify;
 
-pub use catalog::{Case, Catalog, Class, NotCovered, PTX_VERSION, TARGET, TUPLES};
+pub use case::{Case, Class, PTX_VERSION, TARGET, TUPLES};
+pub use catalog::{Catalog, NotCovered};
 pub use constants::Results;
 pub use known::{Known, KnownError};
 pub use recording::{Device, Recording, RecordingError};

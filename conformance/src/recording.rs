@@ -12,7 +12,7 @@
 
 use std::io::{Read, Write};
 
-use crate::catalog::Case;
+use crate::case::Case;
 use crate::syndrome::Code;
 
 const MAGIC: &[u8; 8] = b"WGCONF\r\n";

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use sim_core::{Backend, Dim3, Error, Launch, Outcome, RunOptions};
 
-use crate::catalog::{Batch, Case, Catalog, reason};
+use crate::case::Case;
+use crate::catalog::{Batch, Catalog, reason};
 use crate::kernel::{self, BLOCK};
 use crate::operands;
 use crate::recording::{Device, Entry, Recording};

@@ -6,7 +6,8 @@ use ptx_frontend::ScalarType;
 use rayon::prelude::*;
 use sim_core::Backend;
 
-use crate::catalog::{Case, Catalog, NotCovered, Role};
+use crate::case::{Case, Role};
+use crate::catalog::{Catalog, NotCovered};
 use crate::known::Known;
 use crate::recording::{Entry, Layout, Recording, value};
 use crate::run::{Refusal, run};

@@ -12,7 +12,7 @@ use crate::metrics::Metrics;
 pub type DevicePtr = u64;
 
 /// One kernel launch.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Launch {
     /// Name of the kernel.
     pub kernel: Arc<str>,
@@ -46,7 +46,7 @@ pub enum Outcome {
 }
 
 /// What a launch did.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Stats {
     /// Warp instructions executed.
     pub warp_instructions: u64,
@@ -67,7 +67,7 @@ pub struct Stats {
 }
 
 /// Memory traffic in bytes (lanes times access size) and 32-byte sectors a warp access touches.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[allow(missing_docs, reason = "space and direction")]
 pub struct MemoryStats {
     pub global_read: u64,

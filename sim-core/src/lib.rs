@@ -31,6 +31,7 @@ mod metrics;
 mod observer;
 mod ops;
 mod options;
+mod session;
 mod simulator;
 mod tensor_map;
 mod texture;
@@ -48,11 +49,13 @@ pub use finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};
 pub use inspect::{KernelInfo, Unsupported, inspect};
 
 pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, Stats};
+pub use machine::checkpoint::Checkpoint;
 pub use memory::Written;
 pub use memory::host::{HostMemory, host_memory, host_memory_is_spent, limit_host_memory};
 pub use metrics::{InstructionMetrics, Metric, Metrics};
 pub use options::{AsyncPolicy, RunOptions};
 pub use semantics::{lanes::SimdLevel, window};
+pub use session::{Running, Session, Stop, Until};
 pub use simulator::Simulator;
 pub use tensor_map::{ElementType, Interleave, Mode, Swizzle, TENSOR_MAP_BYTES, TensorMap, TensorMapError};
 pub use texture::{

@@ -15,6 +15,9 @@ pub(crate) trait Observer: Sized + Send {
         Wants::NONE
     }
 
+    /// Has events of some kinds told, whether somebody wants to hear of them or not, and no others but those.
+    fn count(&mut self, _kinds: Wants) {}
+
     /// Whether all that hear of accesses are content with [`Event::Ranges`].
     fn ranges_suffice(&self) -> bool {
         false
@@ -46,6 +49,7 @@ impl Observer for NoTools {
 /// One worker's part of the tools that were asked for.
 pub(crate) struct Tools {
     list: Vec<(Wants, Box<dyn AnyTool>)>,
+    /// What one of them wants, and what is told besides.
     wants: Wants,
     ranges_suffice: bool,
 }
@@ -74,6 +78,10 @@ impl Observer for Tools {
     #[inline(always)]
     fn wants(&self) -> Wants {
         self.wants
+    }
+
+    fn count(&mut self, kinds: Wants) {
+        self.wants = self.list.iter().fold(kinds, |all, (wants, _)| all | *wants);
     }
 
     #[inline(always)]

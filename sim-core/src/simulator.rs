@@ -25,6 +25,7 @@ use crate::machine::warp;
 use crate::memory::{Allocation, AllocationKind, GlobalMemory, host};
 use crate::observer::{NoTools, Tools};
 use crate::options::{AsyncPolicy, Clock, RunOptions};
+use crate::session::{self, Session};
 use crate::texture::{Image, Object, Tables, Texture};
 use crate::tools::LaunchShape;
 use semantics::lanes::SimdLevel;
@@ -431,6 +432,113 @@ impl Simulator {
         }
     }
 
+    /// Runs a launch as [`Backend::launch`] does, and leaves it to `direct` how far at a time: it gets each grid, what kernels
+    /// launch too, before its first instruction, and may run it, have it stand still and go back ([`Session`]). What it leaves
+    /// of a grid runs then. Nobody else uses the simulator meanwhile.
+    ///
+    /// ```
+    /// use sim_core::{Backend, DeviceConfig, Dim3, Launch, RunOptions, Simulator, Stop, Until};
+    /// let text = ".version 8.0\n.target sm_90\n.address_size 64
+    ///     .visible .entry count(.param .u64 p) {
+    ///         .reg .b64 %a; .reg .b32 %x; .reg .pred %p;
+    ///         ld.param.u64 %a, [p];
+    ///     again:
+    ///         atom.global.add.u32 %x, [%a], 1;
+    ///         setp.lt.u32 %p, %x, 99;
+    ///         @%p bra again;
+    ///         ret;
+    ///     }";
+    /// let source = ptx_frontend::Source::new("count.ptx", text.into());
+    /// let module = ptx_frontend::parse(source).module.unwrap();
+    /// let simulator = Simulator::new(DeviceConfig::h200());
+    /// let id = simulator.load(module.into()).unwrap();
+    /// let counter = simulator.alloc(4, "counter").unwrap();
+    /// let launch = Launch {
+    ///     kernel: "count".into(),
+    ///     grid: Dim3::from(1),
+    ///     cluster: None,
+    ///     block: Dim3::from(1),
+    ///     shared_bytes: 0,
+    ///     params: counter.to_le_bytes().to_vec(),
+    ///     cooperative: false,
+    /// };
+    /// let value = || {
+    ///     let mut bytes = [0; 4];
+    ///     simulator.read(counter, &mut bytes).unwrap();
+    ///     u32::from_le_bytes(bytes)
+    /// };
+    /// let report = simulator.launch_stepwise(id, &launch, &RunOptions::default(), &mut |session| {
+    ///     assert_eq!(session.run(Until::Instructions(60)), Stop::Paused);
+    ///     let (early, counted) = (session.checkpoint(), value());
+    ///     session.run(Until::Instructions(90));
+    ///     assert!(value() > counted && session.checkpoint() != early);
+    ///     session.restore(&early);
+    ///     assert_eq!((value(), session.instructions()), (counted, early.instructions()));
+    ///     assert_eq!(session.run(Until::End), Stop::Ended);
+    /// });
+    /// assert!(report.unwrap().findings.is_empty());
+    /// assert_eq!(value(), 100);
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Backend::launch`]; [`RunOptions::alone`] is not set.
+    pub fn launch_stepwise(
+        &self,
+        module: ModuleId,
+        launch: &Launch,
+        options: &RunOptions,
+        direct: &mut dyn FnMut(&mut Session<'_, '_>),
+    ) -> Result<LaunchReport, Error> {
+        if !options.alone {
+            return Err(Error::Unsupported("a launch step by step beside others".into()));
+        }
+        self.launch_directed(module, launch, &RunOptions { jobs: 1, ..options.clone() }, Some(direct))
+    }
+
+    /// Runs a launch and what it launches, as `direct` says if it does.
+    fn launch_directed(
+        &self,
+        module: ModuleId,
+        launch: &Launch,
+        options: &RunOptions,
+        mut direct: Option<Director<'_>>,
+    ) -> Result<LaunchReport, Error> {
+        let clock = Clock::new(options);
+        let loaded = self.loaded(module)?;
+        let kernel = match self.kernel(&loaded, &launch.kernel, &clock)? {
+            Ok(kernel) => kernel,
+            Err(why) => return Ok(not_decoded(launch, why)),
+        };
+        let (kernels, buffers) =
+            (ModuleKernels { simulator: self, loaded: &loaded }, Buffers::new(&self.spare));
+        let above = Lineage::new();
+        let races = options.tools.iter().any(|tool| tool.is_ordered());
+        let first = Launches::new(&kernels, &buffers, &above, races);
+        let first = self.run_grid(&loaded, &kernel, launch, options, first, clock.began, &mut direct)?;
+        let report = tree::run(first, options.max_findings, |queued, so_far| {
+            let child = &queued.launch;
+            // Of the limits on all of it, what is left.
+            let most = options.max_instructions;
+            let left = most.map(|most| most.saturating_sub(so_far.stats.warp_instructions));
+            let rest;
+            let options = match left {
+                None => options,
+                Some(_) => {
+                    rest = RunOptions { max_instructions: left, ..options.clone() };
+                    &rest
+                }
+            };
+            if let Some(why) = options.ended(clock.began) {
+                return Ok((not_decoded(child, why), Vec::new()));
+            }
+            let Ok(kernel) = self.kernel(&loaded, &child.kernel, &Endless)?;
+            let launches = Launches::new(&kernels, &buffers, &queued.lineage, races);
+            self.run_grid(&loaded, &kernel, child, options, launches, clock.began, &mut direct)
+        });
+        buffers.free(&self.memory);
+        Ok(report)
+    }
+
     /// Runs one grid; what it launched is for the caller to run.
     fn run_grid(
         &self,
@@ -440,6 +548,7 @@ impl Simulator {
         options: &RunOptions,
         launches: Launches<'_>,
         began: Instant,
+        direct: &mut Option<Director<'_>>,
     ) -> Result<tree::Ran, Error> {
         let code = &*kernel.code;
         let (cluster, resident) = self.check(code, launch)?;
@@ -489,13 +598,17 @@ impl Simulator {
         let tools = !options.tools.is_empty()
             || options.count_memory
             || options.weak
-            || options.asynchrony != AsyncPolicy::Eager;
+            || options.asynchrony != AsyncPolicy::Eager
+            || direct.is_some();
         let report = if tools {
             let (grid_of, block, seed) = (launch.grid, launch.block, options.seed);
             let instructions = code.insts.len() as u32;
             let asynchronous = code.issues_asynchronously();
             let shape = LaunchShape { grid: grid_of, block, cluster, seed, instructions, asynchronous };
-            engine::run(grid, || Tools::new(options, &shape))
+            match direct {
+                Some(direct) => session::run(grid, Tools::new(options, &shape), direct),
+                None => engine::run(grid, || Tools::new(options, &shape)),
+            }
         } else {
             engine::run(grid, || NoTools)
         };
@@ -505,6 +618,9 @@ impl Simulator {
         Ok((report, launches.finish(&kernel.code)))
     }
 }
+
+/// Directs a launch, one grid of it after the other.
+type Director<'a> = &'a mut dyn FnMut(&mut Session<'_, '_>);
 
 /// The kernels of a module, for launches by kernels.
 struct ModuleKernels<'a> {
@@ -593,40 +709,7 @@ impl Backend for Simulator {
     }
 
     fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error> {
-        let clock = Clock::new(options);
-        let loaded = self.loaded(module)?;
-        let kernel = match self.kernel(&loaded, &launch.kernel, &clock)? {
-            Ok(kernel) => kernel,
-            Err(why) => return Ok(not_decoded(launch, why)),
-        };
-        let (kernels, buffers) =
-            (ModuleKernels { simulator: self, loaded: &loaded }, Buffers::new(&self.spare));
-        let above = Lineage::new();
-        let races = options.tools.iter().any(|tool| tool.is_ordered());
-        let first = Launches::new(&kernels, &buffers, &above, races);
-        let first = self.run_grid(&loaded, &kernel, launch, options, first, clock.began)?;
-        let report = tree::run(first, options.max_findings, |queued, so_far| {
-            let child = &queued.launch;
-            // Of the limits on all of it, what is left.
-            let most = options.max_instructions;
-            let left = most.map(|most| most.saturating_sub(so_far.stats.warp_instructions));
-            let rest;
-            let options = match left {
-                None => options,
-                Some(_) => {
-                    rest = RunOptions { max_instructions: left, ..options.clone() };
-                    &rest
-                }
-            };
-            if let Some(why) = options.ended(clock.began) {
-                return Ok((not_decoded(child, why), Vec::new()));
-            }
-            let Ok(kernel) = self.kernel(&loaded, &child.kernel, &Endless)?;
-            let launches = Launches::new(&kernels, &buffers, &queued.lineage, races);
-            self.run_grid(&loaded, &kernel, child, options, launches, clock.began)
-        });
-        buffers.free(&self.memory);
-        Ok(report)
+        self.launch_directed(module, launch, options, None)
     }
 }
 

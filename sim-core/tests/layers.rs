@@ -25,6 +25,7 @@ const MODULES: &[&str] = &[
     "machine",
     "ops",
     "engine",
+    "session",
     "simulator",
     "inspect",
 ];

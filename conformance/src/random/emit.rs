@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{BLOCK, GRID, OWN, REGISTERS, STRIDE, Statement, Trips};
-use crate::catalog::{PTX_VERSION, TARGET};
+use crate::case::{PTX_VERSION, TARGET};
 
 /// A random kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]

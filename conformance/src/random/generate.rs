@@ -2,7 +2,7 @@
 
 use super::instructions::{GROUPS, Group, Needs};
 use super::{Kernel, REGISTERS, Statement, Trips};
-use crate::operands::Random;
+use crate::numbers::Random;
 
 /// What may be generated in a place.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use ptx_frontend::{ScalarType, Source, parse};
 use sim_core::{Backend, Dim3, Launch, Outcome, RunOptions};
 
 use super::{BLOCK, CELLS, GRID, Kernel, OWN, REGISTERS, STRIDE};
-use crate::operands::Random;
+use crate::numbers::Random;
 use crate::run::{Buffer, Refusal};
 use crate::specials::{Kind, mask};
 

@@ -22,6 +22,8 @@ use crate::observer::Observer;
 pub(crate) enum Pause {
     /// Its turn is over.
     Slice,
+    /// The launch stands still; the rest of its turn is kept.
+    Still,
     /// None of its groups can run: all wait, or all lanes are gone.
     Blocked,
     /// The launch ends.
@@ -59,7 +61,12 @@ pub(crate) fn run<O: Observer>(grid: Grid<'_>, observer: impl Fn() -> O + Sync) 
             work();
         });
     }
-    let (mut stats, observer) = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (stats, observer) = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    report(grid, stats, observer)
+}
+
+/// What came of a launch that is over.
+pub(crate) fn report<O: Observer>(grid: Grid<'_>, mut stats: Stats, observer: Option<O>) -> LaunchReport {
     let mut metrics = Vec::new();
     for summary in observer.into_iter().flat_map(|observer| observer.finish(&View { grid: &grid })) {
         stats.memory.add(&summary.memory);

@@ -6,6 +6,7 @@ use super::Pause;
 use crate::code::Action;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
+use crate::machine::turn::{GroupTurn, WarpTurn};
 use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use crate::ops::flow::{Flow, On};
@@ -20,58 +21,83 @@ const BUSY_GROUP_SLICE: u64 = 65_536;
 impl<O: Observer> Machine<'_, '_, O> {
     /// Runs the warp for about so many warp instructions; returns why it stopped and how many it ran.
     pub(crate) fn run_warp(&mut self, slice: u64) -> (Pause, u64) {
-        let mut left = slice as i64;
-        let pause = self.run_groups(&mut left);
-        (pause, (slice as i64 - left) as u64)
+        let mut turn = WarpTurn::new(self.index, slice, self.worker.waits);
+        let pause = self.run_turn(&mut turn);
+        (pause, turn.ran())
     }
 
-    fn run_groups(&mut self, left: &mut i64) -> Pause {
-        let mut fair = false;
-        let mut busy = 0;
-        while *left > 0 && !(self.until_whole && self.warp().is_whole()) {
-            let chosen = match self.worker.random.as_mut().map(|random| (random.below(4), random.next())) {
-                Some((0, pick)) => {
-                    // It runs on from where it stands, also behind others.
-                    fair = true;
-                    let ready = |(_, group): &(usize, &Group)| group.wait == Wait::Ready;
-                    let groups = &self.warp().groups;
-                    let count = groups.iter().enumerate().filter(ready).count();
-                    let nth = pick as usize % count.max(1);
-                    groups.iter().enumerate().filter(ready).nth(nth).map(|(at, _)| at)
+    /// The ready group of the warp to run.
+    fn choose_group(&mut self, turn: &mut WarpTurn) -> Option<usize> {
+        match self.worker.random.as_mut().map(|random| (random.below(4), random.next())) {
+            Some((0, pick)) => {
+                // It runs on from where it stands, also behind others.
+                turn.fair = true;
+                let ready = |(_, group): &(usize, &Group)| group.wait == Wait::Ready;
+                let groups = &self.warp().groups;
+                let count = groups.iter().enumerate().filter(ready).count();
+                let nth = pick as usize % count.max(1);
+                groups.iter().enumerate().filter(ready).nth(nth).map(|(at, _)| at)
+            }
+            _ => self.warp().choose(turn.fair),
+        }
+    }
+
+    /// Runs the groups of the warp for the rest of its turn.
+    pub(crate) fn run_turn(&mut self, turn: &mut WarpTurn) -> Pause {
+        loop {
+            let (mut group, mut now) = match if O::ACTIVE { turn.group.take() } else { None } {
+                Some(rest) => {
+                    let warp = self.warp_mut();
+                    (warp.start(warp.running()), rest)
                 }
-                _ => self.warp().choose(fair),
+                None => {
+                    if turn.left <= 0 || self.until_whole && self.warp().is_whole() {
+                        return Pause::Slice;
+                    }
+                    if self.worker.is_to_pause() {
+                        return Pause::Still;
+                    }
+                    let Some(chosen) = self.choose_group(turn) else { return Pause::Blocked };
+                    let waits = self.worker.waits;
+                    let warp = self.warp_mut();
+                    let group = warp.start(chosen);
+                    let (alone, left) = (warp.groups.len() == 1, turn.left as u64);
+                    let most = if alone { left } else { left.min(GROUP_SLICE) };
+                    let stop = warp.next_stop(group.frame);
+                    (group, GroupTurn { most, until_look: most, stop, waits, alone })
+                }
             };
-            let Some(chosen) = chosen else { return Pause::Blocked };
-            let warp = self.warp_mut();
-            let mut group = warp.start(chosen);
-            let alone = warp.groups.len() == 1;
-            let waits = self.worker.waits;
-            let most = if alone { *left as u64 } else { (*left as u64).min(GROUP_SLICE) };
-            let (ran, flow) = self.run_group(&mut group, most, fair);
-            *left -= ran as i64;
+            let (ran, flow) = self.run_group(&mut group, &mut now, turn.fair);
+            turn.left -= ran as i64;
             let warp = self.warp_mut();
             let chosen = warp.running();
             warp.clock += ran;
-            group.last_run = warp.clock;
             self.cta.clock += ran;
+            turn.busy += ran;
+            if let Flow::Pause = flow {
+                self.warp_mut().stop(chosen, &group, Wait::Running);
+                now.most = now.most.saturating_sub(ran);
+                turn.group = Some(now);
+                return Pause::Still;
+            }
+            group.last_run = self.warp().clock;
             // A group that used its slice gives way to others: at once if it may wait for them.
-            busy += ran;
             let used = match flow {
-                Flow::Switch => ran >= most && !alone,
-                Flow::GiveWay => !alone,
+                Flow::Switch => ran >= now.most && !now.alone,
+                Flow::GiveWay => !now.alone,
                 _ => false,
             };
-            fair = used && (self.worker.waits > waits || busy > BUSY_GROUP_SLICE);
-            if fair {
-                busy = 0;
+            turn.fair = used && (self.worker.waits > now.waits || turn.busy > BUSY_GROUP_SLICE);
+            if turn.fair {
+                turn.busy = 0;
             }
             match flow {
-                Flow::Next | Flow::Jump | Flow::Switch | Flow::GiveWay => {
+                Flow::Next | Flow::Jump | Flow::Switch | Flow::GiveWay | Flow::Pause => {
                     self.warp_mut().stop(chosen, &group, Wait::Ready);
                 }
                 Flow::EndTurn => {
                     self.warp_mut().stop(chosen, &group, Wait::Ready);
-                    *left = 0;
+                    turn.left = 0;
                 }
                 Flow::Exit => {
                     let warp = self.warp_mut();
@@ -110,7 +136,6 @@ impl<O: Observer> Machine<'_, '_, O> {
                 return Pause::Stopped;
             }
         }
-        Pause::Slice
     }
 
     /// Ends a group that faulted: the lanes at fault are reported, the others go with them.
@@ -125,6 +150,12 @@ impl<O: Observer> Machine<'_, '_, O> {
         warp.release(group.frame);
     }
 
+    /// Whether the launch is to stand still behind the instruction that runs.
+    #[inline(always)]
+    fn is_asked_to_pause(&self) -> bool {
+        O::ACTIVE && self.worker.pauses.is_asked()
+    }
+
     /// Ends a run before `end`; another starts at `next` with `lanes`.
     #[inline(always)]
     fn close(&mut self, counts: &mut Counts, end: u32, next: u32, lanes: LaneMask) {
@@ -136,17 +167,22 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     /// Runs a group until it must stop; returns the instructions run.
-    fn run_group(&mut self, group: &mut Group, mut most: u64, fair: bool) -> (u64, Flow) {
+    fn run_group(&mut self, group: &mut Group, now: &mut GroupTurn, fair: bool) -> (u64, Flow) {
         let code = self.worker.grid.code;
         let insts = &code.insts[..];
         let mut registers = self.registers(group.frame);
-        let mut stop = self.warp().next_stop(group.frame);
+        let (mut most, mut stop) = (now.until_look, now.stop);
+        // The launch may be to stand still before.
+        let until_pause = match O::ACTIVE {
+            true => self.worker.pauses.left(self.worker.stats.warp_instructions),
+            false => u64::MAX,
+        };
         let mut position = group.position;
         let mut lanes = group.lanes;
         let mut counts = Counts::new(position, lanes);
         // Instructions follow each other from the start of a run to its end; what changes the position
         // otherwise, the lanes or `stop` starts a new one.
-        let mut end = run_end(position, stop, most, fair);
+        let mut end = run_end(position, stop, most.min(until_pause), fair);
         // With weak memory, also where loads that were put off must be done.
         let weak = self.weak().is_some();
         if weak {
@@ -156,13 +192,21 @@ impl<O: Observer> Machine<'_, '_, O> {
             ($next:expr) => {{
                 self.close(&mut counts, position + 1, $next, lanes);
                 position = $next;
-                end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
+                end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
+                if self.is_asked_to_pause() {
+                    end = position;
+                }
                 continue;
             }};
         }
         let flow = loop {
             if position >= end {
                 self.close(&mut counts, position, position, lanes);
+                if O::ACTIVE && self.worker.pauses.is_due(self.worker.stats.warp_instructions + counts.ran) {
+                    (group.position, group.lanes) = (position, lanes);
+                    (now.until_look, now.stop) = (most.saturating_sub(counts.ran), stop);
+                    break Flow::Pause;
+                }
                 if weak && self.due(group.frame, lanes) <= position {
                     (group.position, group.lanes) = (position, lanes);
                     if self.waits_on() {
@@ -171,7 +215,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     if let Err(fault) = self.settle_due(&mut registers, group.frame, lanes, position) {
                         break Flow::Fault(fault);
                     }
-                    end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
+                    end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
                     end = end.min(self.due(group.frame, lanes));
                     continue;
                 }
@@ -187,7 +231,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                             (group.position, group.lanes) = (position, lanes);
                             break Flow::Switch;
                         }
-                        end = run_end(position, stop, most - counts.ran, fair);
+                        end = run_end(position, stop, most.min(until_pause) - counts.ran, fair);
                         continue;
                     }
                 }
@@ -201,6 +245,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 if active != lanes {
                     counts.idle += u64::from((lanes & !active).count_ones());
                     self.tell_of_guard(position, lanes & !active);
+                    if self.is_asked_to_pause() {
+                        end = position + 1;
+                    }
                 }
             }
             match &inst.action {
@@ -250,16 +297,24 @@ impl<O: Observer> Machine<'_, '_, O> {
             group.position = position;
             group.lanes = lanes;
             match self.operate(&mut registers, group, active, &inst.action, counts.ran_at(position)) {
-                Flow::Next => position += 1,
+                Flow::Next => {
+                    position += 1;
+                    if self.is_asked_to_pause() {
+                        end = position;
+                    }
+                }
                 Flow::Jump => {
                     registers = self.registers(group.frame);
                     stop = self.warp().next_stop(group.frame);
                     lanes = group.lanes;
                     self.close(&mut counts, position + 1, group.position, lanes);
                     position = group.position;
-                    end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
+                    end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
                     if weak {
                         end = end.min(self.due(group.frame, lanes));
+                    }
+                    if self.is_asked_to_pause() {
+                        end = position;
                     }
                 }
                 flow => {

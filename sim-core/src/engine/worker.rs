@@ -15,6 +15,7 @@ use crate::machine::fault::place;
 use crate::machine::frame::ROOT;
 use crate::machine::grid::Task;
 use crate::machine::random::Random;
+use crate::machine::turn::{BlockTurn, WarpTurn};
 use crate::machine::waiting::at_mbarrier;
 use crate::machine::warp::{Group, Wait, Warp};
 use crate::machine::warpgroup::WARPS;
@@ -55,12 +56,18 @@ enum End {
     GaveWay,
     /// No thread can run before another block of the cluster has done something.
     Waits,
+    /// The launch stands still.
+    Still,
     Stopped,
 }
 
 impl<O: Observer> Worker<'_, O> {
+    /// Runs clusters until all are over, or the launch is to stand still; goes on where it did.
     pub(crate) fn run(&mut self) {
-        let mut task = self.grid.take();
+        let mut task = match self.hand.take() {
+            Some(cluster) => Task::Resume(cluster),
+            None => self.grid.take(),
+        };
         while !self.grid.stop.load(Relaxed) {
             let mut cluster = match task {
                 Task::Start(index) => self.start(index),
@@ -76,13 +83,19 @@ impl<O: Observer> Worker<'_, O> {
                 End::Finished => {
                     for mut cta in cluster.blocks {
                         self.keep_output(&mut cta);
-                        self.spare.push(cta);
+                        if !self.pauses.stepwise {
+                            self.spare.push(cta);
+                        }
                     }
                     self.grid.take_after_finishing()
                 }
                 End::GaveWay => {
                     self.grid.put_back(cluster);
                     self.grid.take()
+                }
+                End::Still => {
+                    self.hand = Some(cluster);
+                    return;
                 }
                 End::Waits | End::Stopped => {
                     for mut cta in cluster.blocks {
@@ -103,7 +116,8 @@ impl<O: Observer> Worker<'_, O> {
         for rank in 0..self.grid.cluster.count() as u64 {
             let spare = self.spare.pop();
             let again = spare.is_some();
-            let mut cta = spare.or_else(|| self.grid.blocks.take()).unwrap_or_default();
+            let kept = || if self.pauses.stepwise { None } else { self.grid.blocks.take() };
+            let mut cta = spare.or_else(kept).unwrap_or_default();
             self.grid.begin(&mut cta, index, rank, again);
             self.spend(cta.bytes() / BYTES);
             if O::ACTIVE {
@@ -121,7 +135,7 @@ impl<O: Observer> Worker<'_, O> {
         {
             self.random = Some(Random::new(options.seed, index));
         }
-        Cluster { blocks, next: 0 }
+        Cluster { blocks, next: 0, given: 0 }
     }
 
     /// Runs the blocks of a cluster in turn, until all are over or another cluster should run.
@@ -136,31 +150,25 @@ impl<O: Observer> Worker<'_, O> {
                 end => end,
             };
         }
-        // Turns in a row that blocks gave away.
-        let mut given = 0;
         loop {
             let unfinished = cluster.unfinished();
-            if unfinished == 0 {
-                return End::Finished;
-            }
-            self.alone = unfinished == 1;
-            let count = cluster.blocks.len();
-            let first = match &mut self.random {
-                Some(random) => random.below(count as u64) as usize,
-                None => cluster.next,
+            let rank = match &self.turn {
+                Some(turn) => turn.rank,
+                None if unfinished == 0 => return End::Finished,
+                None => {
+                    self.alone = unfinished == 1;
+                    self.next_rank(cluster)
+                }
             };
-            let mut ranks = (first..count).chain(0..first);
-            let rank = ranks.find(|&rank| !cluster.blocks[rank].is_finished()).unwrap_or(0);
-            cluster.next = if rank + 1 == count { 0 } else { rank + 1 };
             let (cta, peers) = cluster.split(rank);
             match self.run_to_end(cta, peers) {
-                End::Finished => given = 0,
+                End::Finished => cluster.given = 0,
                 End::Waits if !cluster.can_run() => self.deadlock(cluster),
                 End::Waits => {}
                 End::GaveWay => {
-                    given += 1;
-                    if given >= unfinished {
-                        given = 0;
+                    cluster.given += 1;
+                    if cluster.given >= unfinished {
+                        cluster.given = 0;
                         if self.grid.others_wait() {
                             return End::GaveWay;
                         }
@@ -169,9 +177,22 @@ impl<O: Observer> Worker<'_, O> {
                         }
                     }
                 }
-                End::Stopped => return End::Stopped,
+                end @ (End::Still | End::Stopped) => return end,
             }
         }
+    }
+
+    /// The rank of the block whose turn it is.
+    fn next_rank(&mut self, cluster: &mut Cluster) -> usize {
+        let count = cluster.blocks.len();
+        let first = match &mut self.random {
+            Some(random) => random.below(count as u64) as usize,
+            None => cluster.next,
+        };
+        let mut ranks = (first..count).chain(0..first);
+        let rank = ranks.find(|&rank| !cluster.blocks[rank].is_finished()).unwrap_or(0);
+        cluster.next = if rank + 1 == count { 0 } else { rank + 1 };
+        rank
     }
 
     /// [`Self::run_block`], and what is to be done when it is over.
@@ -206,10 +227,13 @@ impl<O: Observer> Worker<'_, O> {
         #[cfg(test)]
         crate::engine::tests::may_panic(self.grid.launch, cta.index);
         let warps = cta.warps.len();
-        let mut waiting_turns = 0;
+        let (mut waiting_turns, mut rest) = match self.turn.take() {
+            Some(turn) => (turn.waiting_turns, turn.warp),
+            None => (0, None),
+        };
         // Turns that warps take one by one, before they may run together again.
         let mut single_turns = 0;
-        let together = self.random.is_none() && warps > 1;
+        let together = self.random.is_none() && warps > 1 && !self.pauses.stepwise;
         loop {
             if together && single_turns == 0 {
                 let before = self.waits;
@@ -240,38 +264,42 @@ impl<O: Observer> Worker<'_, O> {
                 }
             }
             single_turns = single_turns.saturating_sub(1);
-            let first = match &mut self.random {
-                Some(random) => random.below(warps as u64) as usize,
-                None => cta.next_warp,
-            };
-            let next = (first..warps).find(|&at| cta.can_run(at));
-            let Some(index) = next.or_else(|| (0..first).find(|&at| cta.can_run(at))) else {
-                let peers = peers.reborrow();
-                let mut machine = Machine { worker: self, cta, peers, index: 0, until_whole: false };
-                let finished = machine.cta.is_finished();
-                match machine.defers() {
-                    true if finished => machine.land_all(),
-                    // Other blocks of the cluster may wait for its operations.
-                    true => machine.land(true),
-                    false => {}
+            let rank = peers.own_rank();
+            let mut turn = match rest.take() {
+                Some(rest) => rest,
+                None if self.is_to_pause() => {
+                    self.turn = Some(BlockTurn { rank, waiting_turns, warp: None });
+                    return End::Still;
                 }
-                return if finished { End::Finished } else { End::Waits };
+                None => match self.next_turn(cta, waiting_turns) {
+                    Some(turn) => turn,
+                    None => {
+                        let peers = peers.reborrow();
+                        let mut machine = Machine { worker: self, cta, peers, index: 0, until_whole: false };
+                        let finished = machine.cta.is_finished();
+                        match machine.defers() {
+                            true if finished => machine.land_all(),
+                            // Other blocks of the cluster may wait for its operations.
+                            true => machine.land(true),
+                            false => {}
+                        }
+                        return if finished { End::Finished } else { End::Waits };
+                    }
+                },
             };
-            let before = self.waits;
-            let slice = match &mut self.random {
-                Some(random) if self.grid.options.interleave => 1 + random.below(4),
-                Some(random) => 1 + random.below(64),
-                None if waiting_turns > 0 => WAITING_SLICE,
-                None => WARP_SLICE,
-            };
+            let index = turn.index;
             let peers = peers.reborrow();
             let mut machine = Machine { worker: self, cta, peers, index, until_whole: false };
-            let (pause, ran) = machine.run_warp(slice);
+            let pause = machine.run_turn(&mut turn);
+            if pause == Pause::Still {
+                self.turn = Some(BlockTurn { rank, waiting_turns, warp: Some(turn) });
+                return End::Still;
+            }
             if machine.defers() {
-                let polled = machine.worker.waits > before;
+                let polled = machine.worker.waits > turn.waits;
                 machine.land(polled);
             }
-            if !self.refuel(ran) {
+            if !self.refuel(turn.ran()) {
                 return End::Stopped;
             }
             cta.next_warp = if index + 1 == warps { 0 } else { index + 1 };
@@ -281,7 +309,7 @@ impl<O: Observer> Worker<'_, O> {
                         return End::GaveWay;
                     }
                 }
-                Pause::Slice if self.waits > before => {
+                Pause::Slice if self.waits > turn.waits => {
                     if self.waits_in_vain(cta, 1) {
                         return End::Finished;
                     }
@@ -291,11 +319,29 @@ impl<O: Observer> Worker<'_, O> {
                     }
                 }
                 Pause::Slice | Pause::Blocked if self.swaps() => return End::GaveWay,
-                Pause::Slice => {}
+                Pause::Slice | Pause::Still => {}
                 Pause::Blocked => waiting_turns = 0,
                 Pause::Stopped => return End::Stopped,
             }
         }
+    }
+
+    /// The turn of the next warp of a block that can run.
+    fn next_turn(&mut self, cta: &Cta, waiting_turns: u64) -> Option<WarpTurn> {
+        let warps = cta.warps.len();
+        let first = match &mut self.random {
+            Some(random) => random.below(warps as u64) as usize,
+            None => cta.next_warp,
+        };
+        let next = (first..warps).find(|&at| cta.can_run(at));
+        let index = next.or_else(|| (0..first).find(|&at| cta.can_run(at)))?;
+        let slice = match &mut self.random {
+            Some(random) if self.grid.options.interleave => 1 + random.below(4),
+            Some(random) => 1 + random.below(64),
+            None if waiting_turns > 0 => WAITING_SLICE,
+            None => WARP_SLICE,
+        };
+        Some(WarpTurn::new(index, slice, self.waits))
     }
 
     /// Whether the threads of a block have waited long enough for one of the launch that faulted; they are gone then, as

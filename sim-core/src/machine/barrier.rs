@@ -4,7 +4,7 @@ use super::warp::Warp;
 use semantics::lanes::LaneMask;
 
 /// One of a block's barriers between two completions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct BlockBarrier {
     /// Lanes of each warp that have arrived.
     pub(crate) arrived: Vec<LaneMask>,

@@ -8,12 +8,14 @@ use super::warp::Warp;
 use semantics::lanes::LaneMask;
 
 /// A cluster that runs or waits to run on.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Cluster {
     /// By rank.
     pub blocks: SmallVec<[Box<Cta>; 1]>,
     /// Rank of the block to run next.
     pub next: usize,
+    /// Turns in a row that its blocks gave away.
+    pub given: usize,
 }
 
 impl Cluster {

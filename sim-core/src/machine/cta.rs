@@ -12,7 +12,7 @@ use semantics::lanes::Row;
 pub(crate) const BARRIERS: usize = 16;
 
 /// A block that runs or waits to run on.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Cta {
     /// Linear index in the grid.
     pub index: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Cta {
 }
 
 /// Shared memory of a block: bytes at a well aligned place.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct SharedMemory {
     rows: Vec<Row>,
     bytes: usize,

@@ -81,14 +81,14 @@ pub(crate) fn place(code: &Code, warp: Option<(&Warp, FrameId)>, position: u32) 
 }
 
 /// Findings of a launch, grouped as they come.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Repeated>,
     dropped: u64,
 }
 
 /// Equal findings. Its threads are in no order, and may be twice there, until it is packed.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Repeated {
     finding: Finding,
     /// The lowest thread, which gives the values, whichever worker came first.

@@ -5,7 +5,7 @@
 pub(crate) struct FrameId(pub u32);
 
 /// One function activation. Lanes of several groups may share it: each uses its own column.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frame {
     /// Index into [`Code::functions`].
     pub function: u32,

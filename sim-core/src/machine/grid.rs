@@ -72,9 +72,9 @@ pub(crate) struct Grid<'a> {
     pub output: Mutex<Vec<(u64, Vec<u8>)>>,
     /// Bytes of it, and of what was left out.
     pub printed: AtomicU64,
-    queue: Apart<Mutex<Queue>>,
+    pub(super) queue: Apart<Mutex<Queue>>,
     /// The next cluster to start; beyond the last when all have.
-    next: Apart<AtomicU64>,
+    pub(super) next: Apart<AtomicU64>,
     count: u64,
     /// In which order clusters start, with a seed; otherwise by index.
     order: Option<Order>,
@@ -88,12 +88,13 @@ const FEW: u64 = 4;
 
 /// Has cache lines of its own: workers write to it often, and read what would lie beside it.
 #[repr(align(128))]
-struct Apart<T>(T);
+pub(super) struct Apart<T>(pub(super) T);
 
-#[derive(Default)]
-struct Queue {
+/// Clusters that have started, besides those that workers have in hand.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Queue {
     /// Clusters that gave way, oldest first.
-    waiting: VecDeque<Cluster>,
+    pub(super) waiting: VecDeque<Cluster>,
     /// Clusters started and not finished, those that run included.
     resident: u64,
     /// Chooses what comes next, with [`RunOptions::interleave`] or a seed.

@@ -6,11 +6,12 @@ use std::sync::{Mutex, PoisonError};
 /// Blocks of the device heap, by address.
 #[derive(Debug, Default)]
 pub(crate) struct DeviceHeap {
-    inner: Mutex<Inner>,
+    inner: Mutex<HeapState>,
 }
 
-#[derive(Debug, Default)]
-struct Inner {
+/// What a heap consists of.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct HeapState {
     /// Range of the heap; empty until the first `malloc`.
     start: u64,
     end: u64,
@@ -22,7 +23,7 @@ struct Inner {
     free: BTreeSet<(u64, u64)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Block {
     /// Bytes asked for.
     size: u64,
@@ -46,6 +47,16 @@ pub(crate) enum FreeError {
 const ALIGNMENT: u64 = 16;
 
 impl DeviceHeap {
+    /// What it is now.
+    pub(crate) fn state(&self) -> HeapState {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes it that.
+    pub(crate) fn restore(&self, state: &HeapState) {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone_from(state);
+    }
+
     /// Sets the range once; later calls change nothing.
     pub(crate) fn place(&self, start: u64, bytes: u64) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

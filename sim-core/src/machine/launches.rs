@@ -34,7 +34,7 @@ pub(crate) trait Kernels: Sync {
 }
 
 /// A launch that waits for the end of the grid it is of.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Queued {
     /// What.
     pub launch: Launch,
@@ -51,7 +51,7 @@ pub(crate) struct Queued {
 }
 
 /// A launch whose parameters are being written.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Prepared {
     /// What it will be; without a kernel only memory was asked for.
     pub launch: Option<Launch>,
@@ -69,7 +69,7 @@ pub(crate) struct Buffers<'a> {
     inner: Mutex<Inner>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 struct Inner {
     /// Allocations with their bytes, and what is left of the last one.
     chunks: Vec<(u64, u64)>,
@@ -167,7 +167,7 @@ pub(crate) struct Launches<'a> {
 /// A thread: linear indices of the block in the grid and of the thread in the block.
 pub(crate) type Thread = (u64, u32);
 
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 struct State {
     queued: Vec<Queued>,
     /// Threads that launched, and how many launches are tail launches.
@@ -179,6 +179,16 @@ struct State {
     events: FxHashSet<u64>,
     /// Handles given out.
     handles: u64,
+}
+
+/// What the threads of a grid have launched so far, and the memory for it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct LaunchesState {
+    trail: Option<Trail>,
+    launched: u32,
+    state: State,
+    buffers: Inner,
+    spare: Vec<u64>,
 }
 
 /// Where handles of streams and events begin: above all that has a meaning of its own, and no addresses.
@@ -208,6 +218,28 @@ impl<'a> Launches<'a> {
         }
         let race = race(&access, self.lineage)?;
         Some((access, race))
+    }
+
+    /// All that is known of them now.
+    pub(crate) fn state(&self) -> LaunchesState {
+        LaunchesState {
+            trail: self.trail.as_ref().map(|trail| lock(trail).clone()),
+            launched: self.launched.load(Relaxed),
+            state: lock(&self.state).clone(),
+            buffers: lock(&self.buffers.inner).clone(),
+            spare: lock(&self.buffers.spare.0).clone(),
+        }
+    }
+
+    /// Makes that all that is known.
+    pub(crate) fn restore(&self, state: &LaunchesState) {
+        if let (Some(trail), Some(was)) = (&self.trail, &state.trail) {
+            lock(trail).clone_from(was);
+        }
+        self.launched.store(state.launched, Relaxed);
+        lock(&self.state).clone_from(&state.state);
+        lock(&self.buffers.inner).clone_from(&state.buffers);
+        lock(&self.buffers.spare.0).clone_from(&state.spare);
     }
 
     /// Keeps what a buffer is for.

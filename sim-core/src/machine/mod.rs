@@ -2,6 +2,7 @@
 //! [`crate::engine`].
 
 pub(crate) mod barrier;
+pub(crate) mod checkpoint;
 pub(crate) mod cluster;
 pub(crate) mod cta;
 pub(crate) mod fault;
@@ -12,10 +13,12 @@ pub(crate) mod in_flight;
 pub(crate) mod kept;
 pub(crate) mod launch_view;
 pub(crate) mod launches;
+pub(crate) mod pauses;
 pub(crate) mod random;
 mod start;
 mod tell;
 pub(crate) mod trail;
+pub(crate) mod turn;
 pub(crate) mod waiting;
 pub(crate) mod warp;
 pub(crate) mod warpgroup;

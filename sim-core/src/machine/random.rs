@@ -1,7 +1,7 @@
 //! The random schedule: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), seeded by launch and block.
 
 /// A small generator; the same seed gives the same schedule for ever.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {

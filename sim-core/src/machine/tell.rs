@@ -1,5 +1,7 @@
 //! How tools hear of what a warp does, and what they may ask then.
 
+use std::cell::Cell;
+
 use super::Machine;
 use super::cta::Cta;
 use super::fault::{Fault, instruction, place};
@@ -71,8 +73,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                 warp: self.index,
                 frame,
                 snapshot: &worker.snapshot,
+                asked: Cell::new(false),
             };
             worker.observer.tell(kind, event, &mut parts, &here);
+            worker.pauses.told(kind, here.asked.get());
             if let Some((access, race)) = worker.grid.launches.access(event) {
                 here.races_with_above(&access, &race);
             }
@@ -96,6 +100,8 @@ struct Here<'a> {
     warp: usize,
     frame: FrameId,
     snapshot: &'a Snapshot,
+    /// The launch is to stand still behind the instruction.
+    asked: Cell<bool>,
 }
 
 impl Here<'_> {
@@ -123,6 +129,10 @@ impl Here<'_> {
 }
 
 impl Context for Here<'_> {
+    fn pause(&self) {
+        self.asked.set(true);
+    }
+
     fn report(&self, report: Report) {
         let Report { kind, message, notes, warp, lanes, position, other } = report;
         let fault = Fault { kind, message, notes, lanes };

@@ -22,14 +22,14 @@ const MOST: usize = 1 << 20;
 type Mark = (u32, u32);
 
 /// The last accesses of a word.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Marks {
     read: Mark,
     write: Mark,
 }
 
 /// What a running grid accessed behind its launches.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Trail {
     words: FxHashMap<u64, Marks>,
 }
@@ -39,6 +39,12 @@ pub(crate) struct Trail {
 pub(crate) struct Past {
     words: FxHashMap<u64, Marks>,
     pub code: Arc<Code>,
+}
+
+impl PartialEq for Past {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.code, &other.code) && self.words == other.words
+    }
 }
 
 /// The grids above one, each with the number of the launch that leads to it.

@@ -29,7 +29,7 @@ pub(crate) enum Wait {
 }
 
 /// Lanes that run together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Group {
     pub position: u32,
     pub lanes: LaneMask,
@@ -40,7 +40,7 @@ pub(crate) struct Group {
 }
 
 /// Rows that frames lie in: of one function, for lanes of different call chains.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Span {
     start: u32,
     end: u32,
@@ -49,7 +49,7 @@ struct Span {
 }
 
 /// A warp.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Warp {
     /// Special registers, then frames.
     pub rows: Vec<Row>,

@@ -15,7 +15,7 @@ pub(crate) struct Issued {
 }
 
 /// Four warps.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Warpgroup {
     /// Operations that each warp has issued.
     issued: [u64; WARPS],
@@ -82,7 +82,7 @@ pub(crate) struct Used {
 const GROUPS: usize = 64;
 
 /// What a warp has committed and not waited for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Pending {
     /// Operations issued when each group was committed, the oldest first.
     groups: Vec<u64>,

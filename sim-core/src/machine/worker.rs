@@ -2,9 +2,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::cluster::Cluster;
 use super::cta::Cta;
 use super::grid::Grid;
+use super::pauses::Pauses;
 use super::random::Random;
+use super::turn::BlockTurn;
 use crate::launch::Stats;
 use crate::memory::{Hint, Snapshot, host};
 use crate::observer::Observer;
@@ -29,10 +32,14 @@ pub(crate) struct Worker<'g, O> {
     pub random: Option<Random>,
     #[allow(clippy::vec_box, reason = "blocks move between workers and the queue as boxes")]
     pub spare: Vec<Box<Cta>>,
+    /// When to stand still, and where it does: the cluster that runs, and the turn of its block.
+    pub pauses: Pauses,
+    pub hand: Option<Cluster>,
+    pub turn: Option<BlockTurn>,
     /// The running block is the only one of its cluster that is not over.
     pub alone: bool,
     /// Warp instructions that may run before the shared limit is asked again.
-    fuel: u64,
+    pub(super) fuel: u64,
     /// Work done since the last look at the clock, in warp instructions.
     work: u64,
     /// Scratch memory of matrix instructions, from the first one on.
@@ -60,12 +67,21 @@ impl<'g, O: Observer> Worker<'g, O> {
             params: grid.launch.params.clone(),
             random: None,
             spare: Vec::new(),
+            pauses: Pauses::never(false),
+            hand: None,
+            turn: None,
             alone: true,
             fuel: 0,
             work: 0,
             tile: None,
             panel: None,
         }
+    }
+
+    /// Whether it is to stand still here, between two turns.
+    #[inline(always)]
+    pub(crate) fn is_to_pause(&self) -> bool {
+        O::ACTIVE && self.pauses.is_due(self.stats.warp_instructions)
     }
 
     /// What it executed, and its part of the tools.

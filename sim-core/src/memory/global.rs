@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -54,6 +54,11 @@ pub(crate) struct Allocation {
 impl Allocation {
     pub(crate) fn end(&self) -> u64 {
         self.base + self.size
+    }
+
+    /// Whether it is memory of another device or process.
+    pub(super) fn is_shown(&self) -> bool {
+        self.kind == AllocationKind::Peer
     }
 
     /// `buffer "x" (4096 bytes at 0x7f…)`
@@ -125,19 +130,39 @@ pub(crate) struct Snapshot {
     pub generation: u64,
 }
 
-#[derive(Debug)]
-struct Inner {
-    table: Arc<AllocationTable>,
+/// What is where.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) table: Arc<AllocationTable>,
     /// Next address of constants, of everything else in pages of its own, and in the page that small blocks share.
     next_const: u64,
     next: u64,
     shared: Range<u64>,
-    end: u64,
     used: u64,
     /// Freed allocations in order of freeing, so that the oldest is forgotten first.
     freed: std::collections::VecDeque<u64>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    layout: Layout,
+    end: u64,
     /// Devices that an allocation is shown to, by its first address.
     viewers: HashMap<u64, Vec<Weak<GlobalMemory>>>,
+}
+
+impl Deref for Inner {
+    type Target = Layout;
+
+    fn deref(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+impl DerefMut for Inner {
+    fn deref_mut(&mut self) -> &mut Layout {
+        &mut self.layout
+    }
 }
 
 /// What says of an address that this device does not know whose it is, in a sentence and a note.
@@ -211,16 +236,15 @@ impl Inner {
 
 impl GlobalMemory {
     pub(crate) fn new(total: u64, addresses: Range<u64>, track_initialization: bool) -> GlobalMemory {
-        let inner = Inner {
+        let layout = Layout {
             table: Arc::default(),
             next_const: window::CONST.start,
             next: addresses.start + (1 << 24),
             shared: 0..0,
-            end: addresses.end,
             used: 0,
             freed: Default::default(),
-            viewers: HashMap::new(),
         };
+        let inner = Inner { layout, end: addresses.end, viewers: HashMap::new() };
         GlobalMemory {
             inner: Mutex::new(inner),
             elsewhere: OnceLock::new(),
@@ -252,6 +276,19 @@ impl GlobalMemory {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let inner = self.lock();
         Snapshot { table: inner.table.clone(), generation: self.generation.load(Ordering::Relaxed) }
+    }
+
+    /// What is where now.
+    pub(super) fn layout(&self) -> Layout {
+        self.lock().layout.clone()
+    }
+
+    /// Makes that something else; returns what it was.
+    pub(super) fn replace_layout(&self, layout: Layout) -> Layout {
+        let mut inner = self.lock();
+        // Snapshots that were taken meanwhile are out of date, whatever came and went.
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        std::mem::replace(&mut inner.layout, layout)
     }
 
     /// Whether a snapshot is out of date.
@@ -389,7 +426,7 @@ impl GlobalMemory {
         let allocation = &mut Arc::make_mut(&mut inner.table).list[index];
         let (address, kind) = (allocation.base, allocation.kind);
         allocation.state = State::Freed;
-        let size = if kind == AllocationKind::Peer { 0 } else { allocation.size };
+        let size = if allocation.is_shown() { 0 } else { allocation.size };
         host::give_back(size);
         if let Some(cells) = Cells::zeroed(0) {
             allocation.cells = Arc::new(cells);

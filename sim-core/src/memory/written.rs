@@ -28,6 +28,25 @@ impl Written {
         }
     }
 
+    /// Bytes of the shadow itself.
+    pub(crate) fn bytes(&self) -> u64 {
+        8 * self.bits.len() as u64
+    }
+
+    /// Reads bytes of the shadow itself, from a multiple of 8 on.
+    pub(crate) fn read(&self, at: u64, bytes: &mut [u8]) {
+        for (word, bytes) in self.bits[at as usize / 8..].iter().zip(bytes.chunks_mut(8)) {
+            bytes.copy_from_slice(&word.load(Relaxed).to_le_bytes()[..bytes.len()]);
+        }
+    }
+
+    /// Writes bytes of the shadow itself, in words of 8.
+    pub(crate) fn write(&self, at: u64, bytes: &[u8]) {
+        for (word, bytes) in self.bits[at as usize / 8..].iter().zip(bytes.as_chunks().0) {
+            word.store(u64::from_le_bytes(*bytes), Relaxed);
+        }
+    }
+
     /// Marks a range as written. What was marked before is only looked at: many threads write the same places.
     #[inline]
     pub fn set(&self, at: u64, bytes: u64) {

@@ -12,6 +12,8 @@ pub(crate) enum Flow {
     Jump,
     /// There, once the engine has looked who comes next, and whether the launch is over.
     Switch,
+    /// There: the launch stands still.
+    Pause,
     /// There, once others had a turn.
     GiveWay,
     /// There, in another turn of the warp.

@@ -81,6 +81,10 @@ pub trait Context {
     /// Reports something about lanes of the block.
     fn report(&self, report: Report);
 
+    /// Has a launch that is directed step by step ([`Session`](crate::Session)) stand still behind the instruction; other
+    /// launches go on.
+    fn pause(&self);
+
     /// The instruction at a position; none is the `ret` that a body without one ends with.
     fn instruction(&self, position: u32) -> Option<InstructionView<'_>>;
 
@@ -142,9 +146,22 @@ impl<T: Tool> AnyTool for T {
     }
 }
 
-/// What the tools of a launch keep of a block, in their order.
+/// What the tools of a launch keep of a block, in their order. It goes with the block and is no part of its state: a
+/// copy of a block has none, and blocks are compared without it.
 #[derive(Default)]
 pub(crate) struct BlockParts(pub(crate) Vec<Box<dyn Any + Send>>);
+
+impl Clone for BlockParts {
+    fn clone(&self) -> Self {
+        BlockParts::default()
+    }
+}
+
+impl PartialEq for BlockParts {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
 
 impl fmt::Debug for BlockParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -82,7 +82,7 @@ impl Strength {
 }
 
 /// The first operation of a release pattern, and what came before it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Released {
     view: Arc<View>,
     place: Place,
@@ -103,7 +103,7 @@ fn add(list: &mut Vec<Released>, new: &Released) {
 }
 
 /// A value of a location.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Written {
     at: u64,
     value: u64,
@@ -125,7 +125,7 @@ impl Written {
 }
 
 /// A location.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Location {
     /// Its size in bytes and its values, oldest first.
     History(u32, Vec<Written>),
@@ -141,7 +141,7 @@ impl Location {
     }
 }
 
-#[derive(Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 struct Thread {
     view: View,
     /// By scope: what came before the last fence that releases.
@@ -154,7 +154,7 @@ struct Thread {
 }
 
 /// Histories and views.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct State {
     random: Random,
     locations: BTreeMap<u64, Location>,
