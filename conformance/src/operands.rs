@@ -55,7 +55,7 @@ impl Column {
 /// The input of a case: its columns one after the other.
 pub(crate) fn input(case: &Case) -> Vec<u8> {
     let tuples = case.tuples();
-    let mut random = Random(case.key());
+    let mut random = Random::new(case.key());
     if case.exhaustive() {
         return (0..tuples as u32).flat_map(|value| (value as u16).to_le_bytes()).collect();
     }
