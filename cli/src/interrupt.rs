@@ -1,11 +1,16 @@
-//! Ctrl-C and SIGTERM: the launch that runs ends with a report, and nothing is written after it.
+//! Ctrl-C and SIGTERM: what runs ends with a report, and nothing is written after it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::{Exit, Failure};
+
+/// How often signals are looked for while something is waited for.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether a signal has asked for the end.
 #[derive(Clone, Debug)]
@@ -38,6 +43,20 @@ impl Interrupt {
         let terminated = self.terminated.load(Ordering::Relaxed);
         let exit = if terminated { Exit::Terminated } else { Exit::Interrupted };
         self.any.load(Ordering::Relaxed).then_some(exit)
+    }
+
+    /// What others send, until all of them are gone or a signal has asked for the end.
+    pub(crate) fn until<'a, T>(&'a self, receiver: &'a Receiver<T>) -> impl Iterator<Item = T> + 'a {
+        std::iter::from_fn(move || {
+            while self.exit().is_none() {
+                match receiver.recv_timeout(LOOK) {
+                    Ok(sent) => return Some(sent),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            None
+        })
     }
 
     /// An error if a signal has asked for the end.

@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 
+use memory_model::litmus::Code as LitmusCode;
 use ptx_frontend::codes;
 use reports::finding::Sources;
 use reports::triage::{
@@ -21,6 +22,9 @@ use crate::report::{Console, ReportFile, plural, printable};
 
 /// The kind of a litmus test that does not hold.
 pub(crate) const LITMUS: &str = "litmus";
+
+/// The kind of a buffer that does not hold what a launch file expects.
+pub(crate) const MISMATCH: &str = "mismatch";
 
 /// Entries of the same sort that are named for people.
 const NAMED: usize = 10;
@@ -75,7 +79,8 @@ impl<'a> Triage<'a> {
         }
         let mut kinds: Vec<&str> = FindingKind::ALL.iter().map(|kind| kind.name()).collect();
         kinds.extend(codes::ALL.iter().map(|(code, _)| code.0));
-        kinds.push(LITMUS);
+        kinds.extend(LitmusCode::ALL.iter().map(|code| code.as_str()));
+        kinds.extend([LITMUS, MISMATCH]);
         let mut policy = Policy { accepts_all: args.write_baseline.is_some(), ..Policy::default() };
         for path in &args.suppressions {
             policy.rules.extend(

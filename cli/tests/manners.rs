@@ -217,6 +217,40 @@ fn signals_end_a_run_with_a_report_and_leave_outputs_alone() {
 }
 
 #[test]
+fn signals_end_checks_of_litmus_tests_with_what_is_known() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../memory-model/testdata/large");
+    // The second takes much longer than this test.
+    let files = ["adds-5x2.litmus", "adds-10-distinct.litmus"].map(|name| folder.join(name));
+    let files = files.each_ref().map(|file| file.to_str().unwrap());
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        for json in [false, true] {
+            let mut args = vec!["litmus", files[0], files[1]];
+            if json {
+                args.extend(["--format", "json"]);
+            }
+            let child = warpgrind(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(1500));
+            let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+            assert!(sent.success());
+            let start = Instant::now();
+            let output = child.wait_with_output().unwrap();
+            assert!(start.elapsed() < Duration::from_secs(10));
+            assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+            if json {
+                let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+                assert_eq!(document["exit_code"], code);
+                let names: Vec<&Value> =
+                    document["tests"].as_array().unwrap().iter().map(|test| &test["name"]).collect();
+                assert_eq!(names, ["adds-5x2"]);
+                continue;
+            }
+            assert!(String::from_utf8_lossy(&output.stdout).contains("adds-5x2.litmus: "));
+            assert_eq!(stderr(&output), "interrupted after 1 of 2 files\n");
+        }
+    }
+}
+
+#[test]
 fn internal_errors_say_what_to_keep() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/main.rs")).unwrap();
     assert!(text.contains("report.txt") && !text.contains("CARGO_PKG_REPOSITORY"));

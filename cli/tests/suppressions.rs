@@ -158,3 +158,66 @@ fn check_and_litmus_have_expectations_too() {
     let output = warpgrind(&root(), &["check", unsupported, "--suppressions", &suppressed]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
+
+#[test]
+fn values_that_differ_are_suppressed_and_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "cli/tests/data/mismatch.toml";
+    let text = "[[suppression]]\nkind = \"mismatch\"\nkernel = \"y\"\nfile = \"mismatch.toml\"\nreason = \"rounded\"\n";
+    let (suppressions, baseline) = (folder.path().join("s.toml"), folder.path().join("b.json"));
+    let (suppressions, baseline) = (suppressions.to_str().unwrap(), baseline.to_str().unwrap());
+    std::fs::write(suppressions, text).unwrap();
+    let run = |args: &[&str]| warpgrind(&root(), &[&["run", file], args].concat());
+    let plain = run(&["--print-suppressions"]);
+    assert_eq!(plain.status.code(), Some(1));
+    assert!(stderr(&plain).contains("kind = \"mismatch\"\nkernel = \"y\"\n"), "{}", stderr(&plain));
+    let known = |output: Output, how: &str| {
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = stderr(&output);
+        assert!(text.contains(&format!("y: not as expected, 1 {how} finding\n")), "{text}");
+        assert!(!text.contains("error"), "{text}");
+    };
+    known(run(&["--suppressions", suppressions]), "suppressed");
+    known(run(&["--write-baseline", baseline]), "known");
+    known(run(&["--baseline", baseline]), "known");
+    let sarif = run(&["--suppressions", suppressions, "--format", "sarif"]);
+    let sarif: Value = serde_json::from_slice(&sarif.stdout).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(
+        (&result["ruleId"], &result["suppressions"][0]["justification"]),
+        (&"mismatch".into(), &"rounded".into())
+    );
+    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 10);
+}
+
+#[test]
+fn litmus_tests_that_are_not_well_formed_are_suppressed_and_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("bad.litmus", "PTX bad\n{ x=0; }\n P0@cta 0,gpu 0 ;\n st.wek x, 1 ;\nexists (x == 1)\n");
+    write(
+        "s.toml",
+        "[[suppression]]\nkind = \"L006\"\nfile = \"bad.litmus\"\nline = 4\nreason = \"a draft\"\n",
+    );
+    let run = |args: &[&str]| warpgrind(folder.path(), &[&["litmus", "bad.litmus"], args].concat());
+    assert_eq!(run(&[]).status.code(), Some(3));
+    for (args, how) in [
+        (["--suppressions", "s.toml"], "suppressed"),
+        (["--write-baseline", "b.json"], "known"),
+        (["--baseline", "b.json"], "known"),
+    ] {
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(text, format!("bad.litmus: no test, 1 {how} finding\n"));
+        assert!(!stderr(&output).contains("error"), "{}", stderr(&output));
+    }
+    let sarif = run(&["--suppressions", "s.toml", "--format", "sarif"]);
+    let sarif: Value = serde_json::from_slice(&sarif.stdout).unwrap();
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "L006");
+    // What cannot be read is no finding.
+    assert_eq!(
+        warpgrind(folder.path(), &["litmus", "no.litmus", "--write-baseline", "c.json"]).status.code(),
+        Some(2)
+    );
+}

@@ -1,7 +1,7 @@
 //! A simulated device with a module on it.
 
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 use ptx_frontend::{Function, Source};
@@ -20,7 +20,8 @@ use crate::mapped::Adopted;
 use crate::plan::{BufferOf, Plan, reference};
 use crate::profile::Profiler;
 use crate::report::Report;
-use crate::wait::watched;
+use crate::turn::Turns;
+use crate::wait::interruptible;
 
 /// A device with a module on it: launches, and memory that stays. One thing happens on it at a time.
 #[pyclass(frozen, module = "warpgrind._native")]
@@ -30,9 +31,32 @@ pub(crate) struct Device {
     adopted: Adopted,
     options: Options,
     profiler: OnceLock<Profiler>,
-    turn: Mutex<()>,
-    /// Who made it: in a child of that process nobody gives back a turn that was taken at its birth.
-    process: u32,
+    turns: Turns,
+}
+
+/// Blocks, threads and such in x, y and z.
+type Extents = (u32, u32, u32);
+
+/// A launch, as Python writes it in a tuple.
+#[derive(FromPyObject)]
+struct Request(String, Extents, Extents, u32, Option<Extents>, bool, Vec<Argument>);
+
+impl Request {
+    fn plan(self) -> PyResult<LaunchPlan> {
+        let Self(kernel, grid, block, shared_bytes, cluster, cooperative, arguments) = self;
+        let extents = |(x, y, z)| Dim3::new(x, y, z);
+        let args = arguments.into_iter().map(|argument| Ok((argument.arg()?, None)));
+        Ok(LaunchPlan {
+            kernel: Some(kernel),
+            grid: extents(grid),
+            block: extents(block),
+            cluster: cluster.map(extents),
+            shared_bytes,
+            cooperative,
+            args: args.collect::<PyResult<_>>()?,
+            place: None,
+        })
+    }
 }
 
 /// An argument: a PTX number as it is written, bits of a type, the bytes of a structure, an address, or a plan's buffer.
@@ -128,8 +152,7 @@ impl Device {
                 adopted: Adopted::default(),
                 options,
                 profiler: OnceLock::new(),
-                turn: Mutex::new(()),
-                process: std::process::id(),
+                turns: Turns::new(),
             })
         })
     }
@@ -208,94 +231,42 @@ impl Device {
     }
 
     /// Runs a kernel to its end, or until a signal's handler raises an exception.
-    fn launch(
-        &self,
-        py: Python<'_>,
-        kernel: String,
-        grid: (u32, u32, u32),
-        block: (u32, u32, u32),
-        shared_bytes: u32,
-        cluster: Option<(u32, u32, u32)>,
-        cooperative: bool,
-        arguments: Vec<Argument>,
-        profile: bool,
-    ) -> PyResult<Report> {
-        let plan = launch_plan(kernel, grid, block, shared_bytes, cluster, cooperative, arguments)?;
-        let interrupt = Arc::new(AtomicBool::new(false));
-        let mut options = self.options.run_options();
-        options.interrupt = Some(interrupt.clone());
-        options.alone = self.adopted.is_empty();
+    fn launch(&self, py: Python<'_>, launch: Request, profile: bool) -> PyResult<Report> {
+        let plan = launch.plan()?;
         let launch = self.session.prepare(&plan).map_err(|error| run_error(&error))?;
         let module = self.session.module();
-        let found = Found::default();
-        let profiler = if profile { Some(py.detach(|| self.profiler())?) } else { None };
-        if let Some(profiler) = profiler {
-            if !self.options.tools.contains(&Tool::Counters) {
-                options.tools.extend(tools::factories(&[Tool::Counters]));
+        let (options, report, profile) = interruptible(py, |interrupt| {
+            let mut options = self.options.run_options();
+            options.interrupt = Some(interrupt.clone());
+            let found = Found::default();
+            let profiler = if profile { Some(self.profiler()?) } else { None };
+            if let Some(profiler) = profiler {
+                if !self.options.tools.contains(&Tool::Counters) {
+                    options.tools.extend(tools::factories(&[Tool::Counters]));
+                }
+                options.tools.extend(profiler.kernels.watch(&found));
             }
-            options.tools.extend(profiler.kernels.watch(&found));
-        }
-        let run = || self.session.run(&launch, &options).map_err(|error| run_error(&error));
-        let (report, profile) = self.alone(py, || {
-            let report = watched(run, &interrupt)?;
+            let _turn = self.turns.take(interrupt)?;
+            options.alone = self.adopted.is_empty();
+            let report = self.session.run(&launch, &options).map_err(|error| run_error(&error))?;
             let profile = profiler.map(|profiler| profiler.measured(module, &launch, &report, &found));
-            Ok((report, profile))
+            Ok((options, report, profile))
         })?;
-        Ok(Report {
-            module: module.clone(),
-            root: self.options.source_root.clone(),
-            launch,
-            options,
-            report,
-            profile,
-        })
+        let (module, root) = (module.clone(), self.options.source_root.clone());
+        Ok(Report { module, root, launch, options, report, profile })
     }
 
     /// The same launch as a plan, whose arguments name these buffers.
-    fn plan(
-        &self,
-        kernel: String,
-        grid: (u32, u32, u32),
-        block: (u32, u32, u32),
-        shared_bytes: u32,
-        cluster: Option<(u32, u32, u32)>,
-        cooperative: bool,
-        arguments: Vec<Argument>,
-        buffers: Vec<BufferOf>,
-    ) -> PyResult<Plan> {
-        let launch = launch_plan(kernel, grid, block, shared_bytes, cluster, cooperative, arguments)?;
-        Plan::of(self.session.module().clone(), launch, buffers)
+    fn plan(&self, launch: Request, buffers: Vec<BufferOf>) -> PyResult<Plan> {
+        Plan::of(self.session.module().clone(), launch.plan()?, buffers)
     }
-}
-
-fn launch_plan(
-    kernel: String,
-    grid: (u32, u32, u32),
-    block: (u32, u32, u32),
-    shared_bytes: u32,
-    cluster: Option<(u32, u32, u32)>,
-    cooperative: bool,
-    arguments: Vec<Argument>,
-) -> PyResult<LaunchPlan> {
-    let extents = |(x, y, z)| Dim3::new(x, y, z);
-    let args = arguments.into_iter().map(|argument| Ok((argument.arg()?, None)));
-    Ok(LaunchPlan {
-        kernel: Some(kernel),
-        grid: extents(grid),
-        block: extents(block),
-        cluster: cluster.map(extents),
-        shared_bytes,
-        cooperative,
-        args: args.collect::<PyResult<_>>()?,
-        place: None,
-    })
 }
 
 impl Device {
     /// Does something when it is its turn, with the interpreter's lock free.
     fn alone<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
         py.detach(|| {
-            let _turn = self.turn()?;
+            let _turn = self.turns.take(&AtomicBool::new(false))?;
             work()
         })
     }
@@ -307,18 +278,5 @@ impl Device {
         }
         let made = Profiler::of(self.session.module())?;
         Ok(self.profiler.get_or_init(|| made))
-    }
-
-    fn turn(&self) -> PyResult<MutexGuard<'_, ()>> {
-        if self.process == std::process::id() {
-            return Ok(self.turn.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-        match self.turn.try_lock() {
-            Ok(turn) => Ok(turn),
-            Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(Error::new_err(
-                "this process was forked while a kernel ran on the module; load the module again in it",
-            )),
-        }
     }
 }

@@ -17,6 +17,7 @@ mod mapped;
 mod plan;
 mod profile;
 mod report;
+mod turn;
 mod wait;
 
 /// The extension module.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use memory_model::explain::{Cut, Shown, ShownEvent, Step};
@@ -126,13 +127,18 @@ pub(crate) fn litmus(
         explain,
         limits: Limits { time: Some(timeout), ..Limits::default() },
     };
-    let plan = simulate.map(|instances| Plan { instances, seed, weak, device: false, timeout });
-    left(py, move || {
+    left(py, move |interrupt| {
         if let Some(path) = &model_file {
             options.file = Some(Arc::new(read_model(path)?));
         }
         let litmuses = tests(Source::new(name, text), form).map_err(|wrong| malformed(&wrong))?;
-        Ok(litmuses.iter().map(|litmus| Test::of(litmus, &options, plan)).collect())
+        let plan = simulate.map(|instances| {
+            let interrupt = Some(interrupt.clone());
+            Plan { instances, seed, weak, device: false, timeout, interrupt }
+        });
+        // After a signal nobody waits for the rest.
+        let wanted = litmuses.iter().take_while(|_| !interrupt.load(Ordering::Relaxed));
+        Ok(wanted.map(|litmus| Test::of(litmus, &options, plan.as_ref())).collect())
     })
 }
 
@@ -147,7 +153,7 @@ fn malformed(wrong: &Malformed) -> PyErr {
 }
 
 impl Test {
-    fn of(litmus: &Litmus, options: &Options, plan: Option<Plan>) -> Self {
+    fn of(litmus: &Litmus, options: &Options, plan: Option<&Plan>) -> Self {
         let start = Instant::now();
         let verdict = check(litmus, options);
         let seconds = start.elapsed().as_secs_f64();

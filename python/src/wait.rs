@@ -1,73 +1,129 @@
 //! Work beside the interpreter: its lock is free meanwhile, and signals are looked at.
+//!
+//! Python runs handlers of signals on its main thread alone, and only where that asks. So a thread that has work done
+//! hands it to a helper and waits, looking for signals on the way. The helper stays: making a thread for each launch
+//! costs more than a short launch.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use rayon::ThreadPool;
 
 use crate::error::Error;
 
 /// How often work is left to look for signals.
-const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
-/// Does work that an interrupt ends, with the interpreter's lock given back already; waits for its end.
-pub(crate) fn watched<T: Send>(
-    work: impl FnOnce() -> PyResult<T> + Send,
-    interrupt: &AtomicBool,
-) -> PyResult<T> {
-    let (done, result) = channel();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            // Somebody waits for it, below.
-            let _ = done.send(work());
-        });
-        let mut raised = None;
-        loop {
-            match result.recv_timeout(LOOK) {
-                Ok(result) => return raised.map_or(result, Err),
-                Err(RecvTimeoutError::Disconnected) => return Err(failed()),
-                Err(RecvTimeoutError::Timeout) if raised.is_none() => {
-                    if let Err(error) = Python::attach(|py| py.check_signals()) {
-                        interrupt.store(true, Ordering::Relaxed);
-                        raised = Some(error);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
-    })
+thread_local! {
+    static HELPER: RefCell<Option<Rc<Helper>>> = const { RefCell::new(None) };
 }
 
-/// The same for work that makes its own interrupt.
+/// A thread that works for another one.
+struct Helper {
+    /// Only `None` while it is dropped.
+    pool: Option<ThreadPool>,
+    /// Who made it: a child of that process has its memory and not its thread.
+    process: u32,
+}
+
+impl Helper {
+    /// This thread's own.
+    fn of_this_thread() -> PyResult<Rc<Self>> {
+        HELPER.with(|own| {
+            let mut own = own.borrow_mut();
+            match &*own {
+                Some(helper) if helper.is_here() => Ok(helper.clone()),
+                _ => {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+                    let pool =
+                        pool.map_err(|error| Error::new_err(format!("cannot start a thread: {error}")))?;
+                    let helper = Rc::new(Self { pool: Some(pool), process: std::process::id() });
+                    Ok(own.insert(helper).clone())
+                }
+            }
+        })
+    }
+
+    fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        // Nobody would hear its end in a child.
+        if !self.is_here() {
+            std::mem::forget(self.pool.take());
+        }
+    }
+}
+
+/// Does work that an interrupt ends, with the interpreter's lock free; waits for its end.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Arc<AtomicBool>) -> PyResult<T> + Send,
 ) -> PyResult<T> {
+    let helper = Helper::of_this_thread()?;
+    let Some(pool) = &helper.pool else { return Err(failed()) };
     let interrupt = Arc::new(AtomicBool::new(false));
-    py.detach(|| watched(|| work(&interrupt), &interrupt))
+    // The pool's own thread does what is spawned; the scope ends once that has.
+    let pool: &ThreadPool = pool;
+    py.detach(|| {
+        pool.in_place_scope(|scope| {
+            let (done, result) = channel();
+            let asked = &interrupt;
+            scope.spawn(move |_| {
+                // Somebody waits for it, below.
+                let _ = done.send(work(asked));
+            });
+            let mut raised = None;
+            let result = wait(&result, || {
+                if raised.is_none()
+                    && let Err(error) = Python::attach(|py| py.check_signals())
+                {
+                    interrupt.store(true, Ordering::Relaxed);
+                    raised = Some(error);
+                }
+                Ok(())
+            });
+            raised.map_or(result, Err)
+        })
+    })
 }
 
-/// Does work that only its own time limit ends. After a signal nobody waits for it any more.
+/// Does work that an interrupt may not end at once. After a signal nobody waits for it any more.
 pub(crate) fn left<T: Send + 'static>(
     py: Python<'_>,
-    work: impl FnOnce() -> PyResult<T> + Send + 'static,
+    work: impl FnOnce(&Arc<AtomicBool>) -> PyResult<T> + Send + 'static,
 ) -> PyResult<T> {
     let (done, result) = channel();
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let asked = interrupt.clone();
     std::thread::spawn(move || {
         // Nobody waits for it after a signal.
-        let _ = done.send(work());
+        let _ = done.send(work(&asked));
     });
     py.detach(move || {
-        loop {
-            match result.recv_timeout(LOOK) {
-                Ok(result) => return result,
-                Err(RecvTimeoutError::Disconnected) => return Err(failed()),
-                Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
-            }
-        }
+        wait(&result, || {
+            Python::attach(|py| py.check_signals()).inspect_err(|_| interrupt.store(true, Ordering::Relaxed))
+        })
     })
+}
+
+/// Waits for a result; looks for signals with `look`, whose error ends the wait.
+fn wait<T>(result: &Receiver<PyResult<T>>, mut look: impl FnMut() -> PyResult<()>) -> PyResult<T> {
+    loop {
+        match result.recv_timeout(LOOK) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Disconnected) => return Err(failed()),
+            Err(RecvTimeoutError::Timeout) => look()?,
+        }
+    }
 }
 
 fn failed() -> PyErr {

@@ -40,6 +40,8 @@ class Report:
 #: Bits of a type, an address, a number as it is written in PTX, bytes of a structure, or the name of a plan's buffer.
 Argument = tuple[str, int] | int | str | bytes | tuple[str]
 Extents = tuple[int, int, int]
+#: A launch: kernel, grid, block, bytes of dynamic shared memory, cluster, whether it is cooperative, arguments.
+Request = tuple[str, Extents, Extents, int, Extents | None, bool, Sequence[Argument]]
 #: Bytes that lie one after the other.
 Bytes = np.ndarray[Any, Any] | bytearray | memoryview
 #: Name, element type, extents, bytes.
@@ -131,28 +133,8 @@ class Device:
     def release(self, address: int) -> None: ...
     def write(self, address: int, bytes: Bytes) -> None: ...
     def read(self, address: int, into: Bytes) -> None: ...
-    def launch(
-        self,
-        kernel: str,
-        grid: Extents,
-        block: Extents,
-        shared_bytes: int,
-        cluster: Extents | None,
-        cooperative: bool,
-        arguments: Sequence[Argument],
-        profile: bool,
-    ) -> Report: ...
-    def plan(
-        self,
-        kernel: str,
-        grid: Extents,
-        block: Extents,
-        shared_bytes: int,
-        cluster: Extents | None,
-        cooperative: bool,
-        arguments: Sequence[Argument],
-        buffers: Sequence[BufferOf],
-    ) -> Plan: ...
+    def launch(self, launch: Request, profile: bool) -> Report: ...
+    def plan(self, launch: Request, buffers: Sequence[BufferOf]) -> Plan: ...
 
 class LitmusEvent(TypedDict):
     label: str

@@ -5,18 +5,20 @@ Nothing of these packages is imported: a kernel of Triton is what has PTX in ``a
 
 from __future__ import annotations
 
+import enum
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ._native import Error, LaunchError
-from .memory import DeviceArray
+from ._native import Error
+from .memory import DeviceArray, on_host
 
-#: Makes the parameters that PTX declares, whose number is given, of arguments as a framework takes them.
-Convention = Callable[[Sequence[Any], int], list[Any]]
+#: Makes the parameters that PTX declares of arguments as a framework takes them, their number and that of the blocks.
+Convention = Callable[[Sequence[Any], int, int], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,20 @@ def _triton(kernel: Any, ptx: str | bytes) -> Taken:
     if blocks != 1:
         raise Error(f"the Triton kernel has num_ctas={blocks}, of which the launch is not known\nhelp: `load` its PTX")
     text = ptx.encode() if isinstance(ptx, str) else bytes(ptx)
-    return Taken(text.rstrip(b"\0"), triton, (32 * metadata.num_warps, metadata.shared))
+    convention = functools.partial(triton, scratch=getattr(metadata, "global_scratch_size", 0))
+    return Taken(text.rstrip(b"\0"), convention, (32 * metadata.num_warps, metadata.shared))
 
 
-def triton(arguments: Sequence[Any], parameters: int) -> list[Any]:
-    """Triton adds pointers to memory for scratch, of a grid and of its profiler, which kernels without it do not use."""
+def triton(arguments: Sequence[Any], parameters: int, blocks: int, scratch: int = 0) -> list[Any]:
+    """Triton adds pointers to memory for scratch, of so many bytes a block, and of its profiler, which is not there."""
     missing = parameters - len(arguments)
-    return [*arguments, *[0] * (missing if 0 < missing <= 2 else 0)]
+    added: list[Any] = [0] * (missing if 0 < missing <= 2 else 0)
+    if added and scratch:
+        memory = np.zeros(blocks * scratch, np.uint8)
+        # Nobody wants it back.
+        memory.flags.writeable = False
+        added[0] = memory
+    return [*arguments, *added]
 
 
 #: What compiles a kernel of Numba without a device.
@@ -72,28 +81,45 @@ def _numba(inspect: Callable[[], Any]) -> bytes:
     return texts.encode() if isinstance(texts, str) else bytes(texts)
 
 
-def numba(arguments: Sequence[Any], _: int) -> list[Any]:
-    """Numba passes an array as its owner and its parent, its number of elements, their size, address, extents and strides."""
-    columns: dict[int, np.ndarray] = {}
-    flat: list[Any] = []
-    for argument in arguments:
-        data: DeviceArray | np.ndarray
-        if isinstance(argument, DeviceArray):
-            itemsize, data = argument.dtype.itemsize, argument
-            size, strides = math.prod(argument.shape), tuple(step * itemsize for step in _strides(argument.shape))
-        elif isinstance(argument, np.ndarray):
-            size, itemsize, data = argument.size, argument.itemsize, argument
-            strides = tuple(step * itemsize for step in _strides(argument.shape))
-            if argument.flags.f_contiguous and not argument.flags.c_contiguous:
-                # A kernel may be compiled for this order, which its transposed view keeps on the device.
-                data, strides = columns.setdefault(id(argument), argument.T), argument.strides
-        elif isinstance(argument, (tuple, list)):
-            raise LaunchError("tuples as arguments of Numba kernels are not taken\nhelp: pass their elements as arrays")
+def numba(arguments: Sequence[Any], _: int, __: int) -> list[Any]:
+    """Numba takes tuples and complex numbers apart; of an array it passes more than its address."""
+    arrays: dict[int, tuple[Any, Any]] = {}
+    return [word for argument in arguments for word in _words(argument, arrays)]
+
+
+def _words(argument: Any, arrays: dict[int, tuple[Any, Any]]) -> Iterator[Any]:
+    """The parameters that an argument is; of arrays that were seen, with what they were made into."""
+    if isinstance(argument, tuple):
+        for part in argument:
+            yield from _words(part, arrays)
+    elif isinstance(argument, enum.Enum):
+        yield argument.value
+    elif isinstance(argument, (complex, np.complexfloating)):
+        yield from (argument.real, argument.imag)
+    elif isinstance(argument, (np.datetime64, np.timedelta64)):
+        yield argument.view(np.int64)
+    elif isinstance(argument, np.void):
+        # A record lies in memory, as an array of no extent does.
+        yield np.asarray(argument)
+    elif isinstance(argument, np.generic):
+        yield argument
+    else:
+        array = argument if isinstance(argument, (DeviceArray, np.ndarray)) else on_host(argument, "an argument")
+        if array is None:
+            yield argument
         else:
-            flat.append(argument)
-            continue
-        flat += [0, 0, size, itemsize, data, *argument.shape, *strides]
-    return flat
+            yield from _array(arrays.setdefault(id(argument), (argument, array))[1], arrays)
+
+
+def _array(array: DeviceArray | np.ndarray, arrays: dict[int, tuple[Any, Any]]) -> Iterator[Any]:
+    """An array is its owner and its parent, its number of elements, their size, address, extents and strides."""
+    data: Any = array
+    size, itemsize = math.prod(array.shape), array.dtype.itemsize
+    strides = tuple(step * itemsize for step in _strides(array.shape))
+    if isinstance(array, np.ndarray) and array.flags.f_contiguous and not array.flags.c_contiguous:
+        # A kernel may be compiled for this order, which its transposed view keeps on the device.
+        data, strides = arrays.setdefault(~id(array), (array, array.T))[1], array.strides
+    yield from (0, 0, size, itemsize, data, *array.shape, *strides)
 
 
 def _strides(shape: Sequence[int]) -> tuple[int, ...]:

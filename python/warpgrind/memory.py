@@ -24,6 +24,14 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
+def check_type(dtype: np.dtype, what: str) -> None:
+    """Refuses types of elements that a device does not have."""
+    if dtype.hasobject:
+        raise LaunchError(f"{what} is an array of Python objects, which no device can hold")
+    if dtype != dtype.newbyteorder("="):
+        raise LaunchError(f"{what} has numbers of the other byte order\nhelp: `array.astype(array.dtype.newbyteorder('='))`")
+
+
 class DeviceArray:
     """An array in the memory of a module's device. Kernels take it as its address; it is freed with its last reference.
 
@@ -45,8 +53,12 @@ class DeviceArray:
     array([192], dtype=uint32)
     """
 
+    #: Whether what :meth:`numpy` gives is a copy.
+    _copied = True
+
     def __init__(self, device: Device, shape: Any, dtype: Any, name: str = "array") -> None:
         self.dtype = np.dtype(dtype)
+        check_type(self.dtype, f"`{name}`")
         self.shape: tuple[int, ...] = tuple(int(extent) for extent in np.atleast_1d(shape)) if shape != () else ()
         self.nbytes = math.prod(self.shape) * self.dtype.itemsize
         address = device.allocate(self.nbytes, name)
@@ -74,9 +86,10 @@ class DeviceArray:
         return values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if copy is False:
-            raise ValueError("device memory cannot be seen without a copy")
-        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+        if copy is False and (self._copied or dtype is not None and np.dtype(dtype) != self.dtype):
+            raise ValueError("device memory and other types cannot be seen without a copy")
+        values = self._values(copy)
+        return values if dtype is None else values.astype(dtype, copy=False)
 
     def __dlpack__(
         self,
@@ -86,10 +99,15 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A copy of what it holds, in memory of the host: other packages cannot reach the device's."""
-        if copy is False:
+        """What it holds, in memory of the host: other packages cannot reach the device's."""
+        if copy is False and self._copied:
             raise BufferError("device memory cannot be seen without a copy")
-        return dlpack(self.numpy(), stream, max_version, dl_device)
+        return dlpack(self._values(copy), stream, max_version, dl_device)
+
+    def _values(self, copy: bool | None) -> np.ndarray:
+        """What it holds, in memory that nobody else has if that is asked for."""
+        values = self.numpy()
+        return values.copy() if copy and not self._copied else values
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (CPU, 0)
@@ -123,14 +141,15 @@ class MappedArray(DeviceArray):
     array([64], dtype=uint32)
     """
 
+    _copied = False
+
     def __init__(self, device: Device, host: np.ndarray, name: str = "array") -> None:
         if not host.flags.c_contiguous:
             raise LaunchError(
                 "the array cannot be mapped: its elements do not lie one after the other\n"
                 "help: `module.array` copies it to the device"
             )
-        if host.dtype.hasobject:
-            raise LaunchError("an array of Python objects is nothing that a device can hold")
+        check_type(host.dtype, f"`{name}`")
         #: The array.
         self.host = host
         self.dtype, self.shape, self.nbytes = host.dtype, host.shape, host.nbytes
@@ -144,24 +163,6 @@ class MappedArray(DeviceArray):
     def numpy(self) -> np.ndarray:
         """The array itself."""
         return self.host
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if dtype is not None and np.dtype(dtype) != self.dtype:
-            if copy is False:
-                raise ValueError("another type needs a copy")
-            return self.host.astype(dtype)
-        return self.host.copy() if copy else self.host
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        """The array itself, without a copy unless one is asked for."""
-        return dlpack(self.host.copy() if copy else self.host, stream, max_version, dl_device)
 
 
 def dlpack(array: np.ndarray, stream: Any, max_version: Any, dl_device: Any) -> Any:

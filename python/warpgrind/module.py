@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._native import Device, LaunchError, Plan
 from .compare import buffer
 from .frameworks import CONVENTIONS, Convention, taken
-from .memory import DeviceArray, MappedArray, as_bytes, on_host
+from .memory import DeviceArray, MappedArray, as_bytes, check_type, on_host
 from .profile import Profile
 from .report import FindingError, Report
 
+if TYPE_CHECKING:
+    from ._native import Request
+
 Extent = int | tuple[int, ...]
-#: In x, y and z.
-Extents = tuple[int, int, int]
 
 #: The arrays of a launch by identity: the argument, its array, the elements one after the other, the address on the device.
 Placed = dict[int, tuple[Any, np.ndarray, np.ndarray, int]]
@@ -219,8 +221,8 @@ class Kernel:
         device = self.module._device
         placed: Placed = {}
         try:
-            converted = [self._argument(at, of, placed) for at, of in enumerate(self._flat(arguments))]
-            native = device.launch(*self._shape(grid, block, shared, cluster, cooperative), converted, profile)
+            converted = [self._argument(at, of, placed) for at, of in enumerate(self._flat(arguments, grid))]
+            native = device.launch(self._request(grid, block, shared, cluster, cooperative, converted), profile)
             for _, array, whole, address in placed.values():
                 if array.flags.writeable and array.nbytes:
                     device.read(address, as_bytes(whole))
@@ -275,7 +277,7 @@ class Kernel:
         """
         buffers: dict[int, Any] = {}
         converted = []
-        for at, value in enumerate(self._flat(arguments)):
+        for at, value in enumerate(self._flat(arguments, grid)):
             array = value.numpy() if isinstance(value, DeviceArray) else self._host(at, value)
             if array is None:
                 converted.append(self._scalar(at, value))
@@ -284,19 +286,21 @@ class Kernel:
                 self._refuse_overlap(at, array, [of for _, of, _ in buffers.values()])
                 buffers[id(value)] = value, array, buffer(self._parameter(at), array)
             converted.append((buffers[id(value)][2][0],))
-        shape = self._shape(grid, block, shared, cluster, cooperative)
-        return self.module._device.plan(*shape, converted, [of for _, _, of in buffers.values()])
+        request = self._request(grid, block, shared, cluster, cooperative, converted)
+        return self.module._device.plan(request, [of for _, _, of in buffers.values()])
 
-    def _shape(
-        self, grid: Extent, block: Extent, shared: int, cluster: Extent | None, cooperative: bool
-    ) -> tuple[str, Extents, Extents, int, Extents | None, bool]:
-        """What the device is told of a launch before its arguments."""
+    def _request(
+        self, grid: Extent, block: Extent, shared: int, cluster: Extent | None, cooperative: bool, arguments: list[Any]
+    ) -> Request:
+        """A launch as the device takes it."""
         of_cluster = None if cluster is None else extents(cluster)
-        return self.name, extents(grid), extents(block), shared, of_cluster, cooperative
+        return self.name, extents(grid), extents(block), shared, of_cluster, cooperative, arguments
 
-    def _flat(self, arguments: tuple[Any, ...]) -> Iterable[Any]:
+    def _flat(self, arguments: tuple[Any, ...], grid: Extent) -> Iterable[Any]:
         convention = self.module._convention
-        return arguments if convention is None else convention(arguments, len(self.parameters))
+        if convention is None:
+            return arguments
+        return convention(arguments, len(self.parameters), math.prod(extents(grid)))
 
     def _parameter(self, at: int) -> str:
         declared = self.parameters
@@ -310,8 +314,11 @@ class Kernel:
             return None
         else:
             array = on_host(value, f"argument {at} of {self.name}")
-        if array is not None and array.dtype.hasobject:
-            raise LaunchError(f"argument {at} of {self.name} is an array of Python objects, which no device can hold")
+        if array is not None:
+            what = f"argument {at} of {self.name}"
+            check_type(array.dtype, what)
+            if array.flags.writeable and _shares_elements(array):
+                raise LaunchError(f"elements of {what} share memory, so that it cannot be copied back\nhelp: `array.copy()`")
         return array
 
     def _argument(self, at: int, value: Any, placed: Placed) -> Any:
@@ -391,6 +398,11 @@ class Launcher:
         return self.kernel.plan(
             self.grid, self.block, *arguments, shared=self.shared, cluster=cluster, cooperative=cooperative
         )
+
+
+def _shares_elements(array: np.ndarray) -> bool:
+    """Whether several elements of an array surely lie at one place."""
+    return any(step == 0 and extent > 1 for step, extent in zip(array.strides, array.shape))
 
 
 def extents(of: Extent) -> tuple[int, int, int]:

@@ -93,7 +93,11 @@ impl TestJson {
             }],
             Err(Loaded::Malformed(source, diagnostics)) => vec![Self {
                 reason: diagnostics.first().map(|d| d.message.clone()),
-                diagnostics: diagnostics.iter().map(|d| DiagnosticJson::new(d, source, &[])).collect(),
+                diagnostics: std::iter::zip(diagnostics, &file.mistakes)
+                    .map(|(of, (issue, verdict))| {
+                        DiagnosticJson::new(of, source, &[]).judged(IssueJson::new(issue, verdict))
+                    })
+                    .collect(),
                 ..blank()
             }],
             Err(Loaded::Tests(_)) => Vec::new(),

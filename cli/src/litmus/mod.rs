@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use device::Device;
 use memory_model::emit::Kernel;
 use memory_model::{Limits, Litmus, Options, Verdict as Answer, check};
+use ptx_frontend::Diagnostic;
 use rayon::prelude::*;
 use reports::triage::{Issue, Spot, Verdict};
 use sim_core::Backend;
@@ -28,8 +29,9 @@ use warpgrind::litmus::runs::Runs;
 use crate::args::{Global, LitmusArgs, LitmusVerb};
 use crate::exit::{Exit, Failure};
 use crate::files;
+use crate::interrupt::Interrupt;
 use crate::progress::Counted;
-use crate::report::{Console, SCHEMA};
+use crate::report::{Console, SCHEMA, plural};
 use crate::triage::{LITMUS, Triage};
 use document::{LitmusReport, TestJson};
 use load::{Loaded, load};
@@ -52,13 +54,31 @@ pub(crate) struct Checked {
 pub(crate) struct CheckedFile {
     name: String,
     tests: Result<Vec<Checked>, Loaded>,
+    /// Of each mistake in a file that is not well formed, whether it is expected.
+    mistakes: Vec<(Issue, Verdict)>,
 }
 
 impl CheckedFile {
     fn exits(&self) -> Vec<Exit> {
         match &self.tests {
             Ok(tests) => tests.iter().map(Checked::exit).collect(),
+            Err(Loaded::Malformed(..)) if !self.mistakes.iter().any(|(_, verdict)| verdict.is_new()) => {
+                vec![Exit::Clean]
+            }
             Err(loaded) => vec![loaded.exit()],
+        }
+    }
+
+    /// Decides of everything that is not as it should be whether it is expected.
+    fn judge(&mut self, args: &LitmusArgs, triage: &Triage<'_>) {
+        match &mut self.tests {
+            Ok(tests) => tests.iter_mut().for_each(|test| test.judge(&self.name, args, triage)),
+            Err(Loaded::Malformed(source, mistakes)) => {
+                let line = |of: &Diagnostic| source.line_column(of.span.start).0;
+                let issues = mistakes.iter().map(|of| Issue::of_line(of.code.0, source, line(of)));
+                self.mistakes = issues.map(|issue| (issue.clone(), triage.judge(&issue))).collect();
+            }
+            Err(_) => {}
         }
     }
 }
@@ -109,19 +129,53 @@ fn exit_of(runs: &Runs) -> Exit {
     }
 }
 
-/// What is asked of a test.
-fn run(litmus: &Litmus, options: &Options, args: &LitmusArgs, device: Option<&Device>) -> Runs {
-    let plan = |device: bool, instances| Plan {
-        instances,
-        seed: args.seed,
-        weak: args.weak && !device,
-        device,
-        timeout: args.timeout,
-    };
-    let simulated = args.simulate.map(|instances| plan(false, instances));
-    let on_device = args.device.zip(device);
-    let on_device = on_device.map(|(instances, device)| (device as &dyn Backend, plan(true, instances)));
-    Runs::new(litmus, options, simulated, on_device)
+/// What is asked of each test.
+struct Asked {
+    options: Options,
+    simulated: Option<Plan>,
+    device: Option<(Device, Plan)>,
+}
+
+impl Asked {
+    fn new(
+        options: Options,
+        args: &LitmusArgs,
+        device: Option<Device>,
+        interrupt: Option<&Interrupt>,
+    ) -> Self {
+        let plan = |device: bool, instances| Plan {
+            instances,
+            seed: args.seed,
+            weak: args.weak && !device,
+            device,
+            timeout: args.timeout,
+            interrupt: interrupt.map(|interrupt| interrupt.any.clone()),
+        };
+        let simulated = args.simulate.map(|instances| plan(false, instances));
+        let device = device.zip(args.device.map(|instances| plan(true, instances)));
+        Self { options, simulated, device }
+    }
+
+    fn file(&self, file: &load::Found) -> CheckedFile {
+        let tests = match load(file) {
+            Loaded::Tests(tests) => Ok(tests.into_iter().map(|test| self.test(test)).collect()),
+            wrong => Err(wrong),
+        };
+        CheckedFile { name: file.name.clone(), tests, mistakes: Vec::new() }
+    }
+
+    fn test(&self, litmus: Litmus) -> Checked {
+        let start = Instant::now();
+        let verdict = check(&litmus, &self.options);
+        let time = start.elapsed();
+        let runs = self.runs(&litmus);
+        Checked { litmus, verdict, time, runs, judged: None }
+    }
+
+    fn runs(&self, litmus: &Litmus) -> Runs {
+        let device = self.device.as_ref().map(|(device, plan)| (device as &dyn Backend, plan));
+        Runs::new(litmus, &self.options, self.simulated.as_ref(), device)
+    }
 }
 
 /// Orders exit codes: unreadable, malformed, unsupported, undecided, not holding, holding.
@@ -171,51 +225,61 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
     let mut summary = show::Summary::default();
     let mut documents = Vec::new();
     let mut worst = Exit::Clean;
-    let graphs = Extra::new(args.dot.as_deref(), "dot", files.len());
-    let kernels = Extra::new(args.ptx.as_deref(), "ptx", files.len());
-    let progress = Counted::new(console.is_human(), files.len(), "files");
+    let count = files.len();
+    let graphs = Extra::new(args.dot.as_deref(), "dot", count);
+    let kernels = Extra::new(args.ptx.as_deref(), "ptx", count);
+    let interrupt = Interrupt::watch()?;
+    let asked = Asked::new(options, args, device, Some(&interrupt));
+    let progress = Counted::new(console.is_human(), count, "files");
     let (sender, receiver) = mpsc::channel();
-    std::thread::scope(|scope| -> Result<(), Failure> {
-        let (files, device) = (&files, device.as_ref());
-        let options = &options;
-        scope.spawn(move || {
-            pool.install(|| {
-                files.par_iter().enumerate().with_max_len(1).for_each_with(sender, |sender, (at, file)| {
-                    // A receiver that is gone has failed and said why.
-                    let _ = sender.send((at, check_file(file, options, args, device)));
-                });
+    // A check ends by itself only at its time limit; after a signal nobody waits for it.
+    let checks = std::thread::spawn(move || {
+        pool.install(|| {
+            files.par_iter().enumerate().with_max_len(1).for_each_with(sender, |sender, (at, file)| {
+                // A receiver that is gone has failed and said why.
+                let _ = sender.send((at, asked.file(file)));
             });
         });
-        // Results are shown as soon as all before them are.
-        let mut waiting = BTreeMap::new();
-        let mut next = 0;
-        for (at, file) in receiver {
-            waiting.insert(at, file);
-            while let Some(mut file) = waiting.remove(&next) {
-                next += 1;
-                for test in file.tests.iter_mut().flatten() {
-                    test.judge(&file.name, args, &triage);
+    });
+    // Results are shown as soon as all before them are.
+    let mut waiting = BTreeMap::new();
+    let mut next = 0;
+    for (at, file) in interrupt.until(&receiver) {
+        waiting.insert(at, file);
+        while let Some(mut file) = waiting.remove(&next) {
+            next += 1;
+            file.judge(args, &triage);
+            worst = file.exits().into_iter().chain([worst]).max_by_key(|&e| gravity(e)).unwrap_or(worst);
+            graphs.write(&file, graph)?;
+            kernels.write(&file, |test| Kernel::new(&test.litmus).ok().map(|kernel| kernel.text))?;
+            progress.step(|| {
+                if console.is_human() {
+                    show::file(&file, args, &triage, console, &mut summary);
                 }
-                worst = file.exits().into_iter().chain([worst]).max_by_key(|&e| gravity(e)).unwrap_or(worst);
-                graphs.write(&file, graph)?;
-                kernels.write(&file, |test| Kernel::new(&test.litmus).ok().map(|kernel| kernel.text))?;
-                progress.step(|| {
-                    if console.is_human() {
-                        show::file(&file, args, &triage, console, &mut summary);
-                    }
-                });
-                if triage.collects() {
-                    documents.extend(TestJson::of_file(&file, args));
-                }
+            });
+            if triage.collects() {
+                documents.extend(TestJson::of_file(&file, args));
             }
         }
-        Ok(())
-    })?;
+    }
     drop(progress);
+    let interrupted = interrupt.exit().filter(|_| next < count);
+    if interrupted.is_none()
+        && let Err(panic) = checks.join()
+    {
+        std::panic::resume_unwind(panic);
+    }
     if console.is_human() {
         summary.show(console);
     }
-    let (exit, expected) = triage.finish(worst)?;
+    let (exit, expected) = match interrupted {
+        // What was interrupted has not seen all there is to see.
+        Some(exit) => (exit, None),
+        None => triage.finish(worst)?,
+    };
+    if interrupted.is_some() && console.is_human() {
+        console.err(format!("interrupted after {next} of {}\n", plural(count as u64, "file")));
+    }
     if triage.collects() {
         triage.publish(&LitmusReport {
             schema: SCHEMA,
@@ -226,29 +290,6 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         })?;
     }
     Ok(exit)
-}
-
-fn check_file(
-    file: &load::Found,
-    options: &Options,
-    args: &LitmusArgs,
-    device: Option<&Device>,
-) -> CheckedFile {
-    let loaded = load(file);
-    let tests = match loaded {
-        Loaded::Tests(tests) => Ok(tests
-            .into_iter()
-            .map(|litmus| {
-                let start = Instant::now();
-                let verdict = check(&litmus, options);
-                let time = start.elapsed();
-                let runs = run(&litmus, options, args, device);
-                Checked { litmus, verdict, time, runs, judged: None }
-            })
-            .collect()),
-        wrong => Err(wrong),
-    };
-    CheckedFile { name: file.name.clone(), tests }
 }
 
 /// The graph of a test: of an execution, or of the first candidate that is cut.

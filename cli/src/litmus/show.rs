@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use memory_model::{Outcome, Verdict};
-use reports::triage::Status;
+use reports::triage::{Found, Status};
 use warpgrind::litmus::experiment::NotRun;
 use warpgrind::litmus::runs::{Row, Runs};
 
@@ -55,7 +55,21 @@ pub(super) fn file(
             summary.malformed += 1;
             match wrong {
                 Loaded::Malformed(source, diagnostics) => {
-                    diagnostics.iter().for_each(|d| console.diagnostic(d, source, &[]));
+                    let mut found = Found::default();
+                    for (diagnostic, (issue, verdict)) in std::iter::zip(diagnostics, &file.mistakes) {
+                        found.add(verdict.status);
+                        if verdict.is_new() {
+                            console.diagnostic(diagnostic, source, &[]);
+                            console.err(triage.suppression(issue).unwrap_or_default());
+                        }
+                    }
+                    if found.new == 0 {
+                        console.out(format!(
+                            "{}: no test, {}\n",
+                            file.name,
+                            found.words().unwrap_or_default()
+                        ));
+                    }
                 }
                 Loaded::Failed(failure) => console.failure(failure),
                 Loaded::Tests(_) => {}

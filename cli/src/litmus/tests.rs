@@ -6,8 +6,9 @@ use clap::Parser;
 use memory_model::{Litmus, Options, check, parse};
 use testkit::litmus::{FLAVOURS, Flavour, litmus};
 use warpgrind::litmus::experiment::NotRun;
+use warpgrind::litmus::runs::Runs;
 
-use super::run;
+use super::Asked;
 use crate::args::{Cli, Command, LitmusArgs};
 
 fn args(line: &str) -> LitmusArgs {
@@ -16,6 +17,10 @@ fn args(line: &str) -> LitmusArgs {
         Command::Litmus(args) => *args,
         _ => panic!("litmus expected"),
     }
+}
+
+fn runs(litmus: &Litmus, args: &LitmusArgs) -> Runs {
+    Asked::new(Options::default(), args, None, None).runs(litmus)
 }
 
 fn shape(name: &str) -> Litmus {
@@ -27,7 +32,7 @@ fn shape(name: &str) -> Litmus {
 /// How often a run showed what a shape asks about.
 fn witnesses(name: &str, options: &str) -> u64 {
     let args = args(&format!("warpgrind litmus x --simulate 400 {options}"));
-    let runs = run(&shape(name), &Options::default(), &args, None);
+    let runs = runs(&shape(name), &args);
     assert!(runs.alarms().is_empty(), "{name}");
     runs.rows.iter().filter(|row| row.satisfies).filter_map(|row| row.simulated).sum()
 }
@@ -86,7 +91,7 @@ fn what_is_seen_is_allowed() {
         let text = litmus(seed, flavour);
         let test = parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render("random", &text)));
         let args = args(&format!("warpgrind litmus x --simulate 40 --weak --seed {}", seed + 1));
-        let runs = run(&test, &Options::default(), &args, None);
+        let runs = runs(&test, &args);
         match &runs.simulated {
             Some(Ok(seen)) => {
                 // Instances may be stuck, but only where the test can be.
@@ -109,7 +114,7 @@ fn what_is_seen_is_allowed() {
 fn runs_end_with_their_time() {
     let args = args("warpgrind litmus x --simulate 1000000000000 --timeout 1s");
     let start = std::time::Instant::now();
-    let runs = run(&shape("MP+rlx"), &Options::default(), &args, None);
+    let runs = runs(&shape("MP+rlx"), &args);
     let seen = runs.simulated.expect("asked for").expect("it runs");
     assert!(seen.failed.expect("it cannot end").contains("time limit"));
     assert!(

@@ -7,6 +7,8 @@ use indexmap::IndexMap;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
 
+use crate::triage::{LITMUS, MISMATCH};
+
 /// A place in a text; lines and columns from 1 on, 0 where they are not known.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
@@ -196,7 +198,7 @@ fn comparison(of: &Value) -> Case {
     let wrong = of["mismatches"].as_u64().unwrap_or(0);
     let name = text(&of["name"]);
     let message = || format!("`{name}`: {wrong} of {} values are not as expected", of["elements"]);
-    let issues = (wrong > 0).then(|| plain("mismatch", message(), None));
+    let issues = (wrong > 0).then(|| plain(MISMATCH, message(), Place::of(&of["place"])).judged(of));
     Case::new(format!("values of {name}"), issues.into_iter().collect())
 }
 
@@ -220,13 +222,16 @@ fn litmus(of: &Value) -> Case {
     let verdict = text(&of["verdict"]);
     let said = |what: String| format!("{what} ({} of {})", text(&of["property"]), text(&of["model"]));
     let issue = match of["holds"].as_bool() {
+        // A file that holds no test.
+        _ if of["name"].is_null() => failure(&of["error"]),
         Some(true) => None,
-        Some(false) => Some(plain("litmus", said(format!("does not hold: {verdict}{reason}")), Some(place))),
-        None => Some(plain("litmus", said(format!("{verdict}{reason}")), Some(place))),
+        Some(false) => Some(plain(LITMUS, said(format!("does not hold: {verdict}{reason}")), Some(place))),
+        None => Some(plain(LITMUS, said(format!("{verdict}{reason}")), Some(place))),
     };
     let issue = issue.map(|issue| issue.judged(&of["expected"]));
+    let issues = issue.into_iter().chain(list(of, "diagnostics").map(diagnostic));
     let name = of["name"].as_str().unwrap_or(&file).to_owned();
-    Case { seconds: of["seconds"].as_f64(), ..Case::new(name, issue.into_iter().collect()) }
+    Case { seconds: of["seconds"].as_f64(), ..Case::new(name, issues.collect()) }
 }
 
 fn plain(rule: &str, message: String, place: Option<Place>) -> Issue {

@@ -5,6 +5,7 @@ use reports::triage::{Issue, Status, Verdict};
 use reports::{LaunchJson, PlaceJson};
 use serde::Serialize;
 use warpgrind::array::{Array, Comparison};
+use warpgrind::plan::TextPlace;
 
 use crate::exit::Failure;
 use crate::triage::TriageJson;
@@ -106,11 +107,13 @@ impl From<&Failure> for FailureJson {
             message: failure.message.clone(),
             notes: failure.notes.clone(),
             help: failure.help.clone(),
-            place: failure.place.as_ref().map(|place| {
-                PlaceJson::new(&place.source, Span::new(place.span.start as u32, place.span.end as u32))
-            }),
+            place: failure.place.as_deref().map(text_place),
         }
     }
+}
+
+fn text_place(place: &TextPlace) -> PlaceJson {
+    PlaceJson::new(&place.source, Span::new(place.span.start as u32, place.span.end as u32))
 }
 
 /// The document of `warpgrind run`.
@@ -170,6 +173,10 @@ pub(crate) struct ComparisonJson {
     mismatches: usize,
     largest_ulp: Option<u64>,
     first: Option<MismatchJson>,
+    /// Where the launch file says what is expected.
+    place: Option<PlaceJson>,
+    #[serde(flatten)]
+    issue: Option<IssueJson>,
 }
 
 #[derive(Serialize, Debug)]
@@ -184,7 +191,13 @@ struct MismatchJson {
 }
 
 impl ComparisonJson {
-    pub(crate) fn new(name: &str, got: &Array, comparison: &Comparison) -> Self {
+    pub(crate) fn new(
+        name: &str,
+        got: &Array,
+        comparison: &Comparison,
+        place: Option<&TextPlace>,
+        issue: Option<IssueJson>,
+    ) -> Self {
         let element = got.element;
         // The largest value stands for "a NaN against a number", which no count describes.
         let ulp = |distance: u64| (distance != u64::MAX).then_some(distance);
@@ -203,6 +216,8 @@ impl ComparisonJson {
                 expected_bits: element.hex(first.expected),
                 ulp: ulp(first.distance),
             }),
+            place: place.map(text_place),
+            issue,
         }
     }
 }

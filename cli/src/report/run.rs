@@ -5,16 +5,17 @@ use std::path::Path;
 use ptx_frontend::{Diagnostic, Elsewhere, Module, Severity, Source};
 use reports::finding::Sources;
 use reports::snippet::Message;
-use reports::triage::{Found, Judged};
+use reports::triage::{Found, Issue, Judged, Spot};
 use reports::{LaunchJson, messages, metrics, plural, stats, summary_of};
 use sim_core::{Launch, LaunchReport, RunOptions};
 use warpgrind::array::{Array, Comparison, Element, Mismatch};
+use warpgrind::plan::TextPlace;
 
-use super::json::{BufferJson, ComparisonJson, DiagnosticJson, FailureJson, RunReport, SavedJson};
+use super::json::{BufferJson, ComparisonJson, DiagnosticJson, FailureJson, IssueJson, RunReport, SavedJson};
 use super::{Console, SCHEMA, printable};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
-use crate::triage::Triage;
+use crate::triage::{MISMATCH, Triage};
 
 /// Collects or prints what a run has to say.
 #[derive(Debug)]
@@ -98,16 +99,39 @@ impl<'a> RunReporter<'a> {
         }
     }
 
-    /// A buffer against its expected values.
-    pub(crate) fn comparison(&mut self, name: &str, got: &Array, comparison: &Comparison) {
+    /// A buffer against the values that are expected at a place of the launch file; whether it has them, or is known not to.
+    pub(crate) fn comparison(
+        &mut self,
+        name: &str,
+        got: &Array,
+        comparison: &Comparison,
+        place: Option<&TextPlace>,
+    ) -> bool {
+        let judged = comparison.first.as_ref().map(|first| {
+            let line = |at: &TextPlace| at.source.line_column(at.span.start as u32).0;
+            let spot = place.map(|at| Spot { file: at.source.name.to_string(), line: line(at) });
+            let issue = Issue::new(MISMATCH, name, spot.into_iter().collect(), &[(name, 1)]);
+            (first, self.triage.judge(&issue), issue)
+        });
         if self.triage.collects() {
-            self.document.comparisons.push(ComparisonJson::new(name, got, comparison));
+            let json = judged.as_ref().map(|(_, verdict, issue)| IssueJson::new(issue, verdict));
+            self.document.comparisons.push(ComparisonJson::new(name, got, comparison, place, json));
         }
-        match &comparison.first {
+        match &judged {
             _ if !self.console.is_human() => {}
             None => self.console.out(matches_line(name, got, comparison)),
-            Some(first) => self.console.err(format!("{}\n", mismatch(name, got, comparison, first).render())),
+            Some((first, verdict, issue)) if verdict.is_new() => {
+                self.console.err(format!("{}\n", mismatch(name, got, comparison, first).render()));
+                self.console.err(self.triage.suppression(issue).unwrap_or_default());
+            }
+            Some((_, verdict, _)) => {
+                let mut found = Found::default();
+                found.add(verdict.status);
+                let words = found.words().unwrap_or_default();
+                self.console.err(format!("{}: not as expected, {words}\n", printable(name)));
+            }
         }
+        judged.is_none_or(|(_, verdict, _)| !verdict.is_new())
     }
 
     /// A buffer that was written to a file.
@@ -196,7 +220,7 @@ fn mismatch(name: &str, got: &Array, comparison: &Comparison, first: &Mismatch) 
     let shown = |bits: u64| format!("{} ({})", element.show(bits), element.hex(bits));
     Message {
         severity: Severity::Error,
-        id: Some("mismatch".to_string()),
+        id: Some(MISMATCH.to_string()),
         title: format!("`{}` is not as expected", printable(name)),
         excerpts: Vec::new(),
         notes: vec![

@@ -73,7 +73,7 @@ fn exit_of_new(report: &LaunchReport, is_new: impl Fn(usize) -> bool) -> Exit {
     }
 }
 
-/// Prints, saves and compares; whether the values are as expected.
+/// Prints, saves and compares; whether the values are as expected, or known not to be.
 fn after(
     resident: &Resident<'_>,
     plan: &Plan,
@@ -97,6 +97,6 @@ fn after(
         return Ok(true);
     }
     let Some(comparison) = resident.compare(&got)? else { return Ok(true) };
-    reporter.comparison(resident.name(), &got, &comparison);
-    Ok(comparison.mismatches == 0)
+    let place = wanted.expect.as_ref().and_then(|expect| plan.text_place(&expect.place));
+    Ok(reporter.comparison(resident.name(), &got, &comparison, place.as_deref()))
 }

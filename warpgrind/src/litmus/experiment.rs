@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use memory_model::emit::{DISCARDED, DONE, Kernel, NAME, Setup, folded};
@@ -14,7 +15,7 @@ use sim_core::{Backend, DevicePtr, Dim3, Launch, ModuleId, Outcome, RunOptions};
 use crate::array::splitmix;
 
 /// Instances and where they run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// Instances in all.
     pub instances: u64,
@@ -26,6 +27,8 @@ pub struct Plan {
     pub device: bool,
     /// Time for all launches.
     pub timeout: Duration,
+    /// Ends them once it is set.
+    pub interrupt: Option<Arc<AtomicBool>>,
 }
 
 /// What was seen.
@@ -73,7 +76,7 @@ const STRIDE: u32 = 1024;
 ///
 /// # Errors
 /// The test is no kernel, or the backend refuses it.
-pub fn run(litmus: &Litmus, backend: &dyn Backend, plan: Plan) -> Result<Seen, NotRun> {
+pub fn run(litmus: &Litmus, backend: &dyn Backend, plan: &Plan) -> Result<Seen, NotRun> {
     // The simulator has one device, and memory that is reached in one way only.
     let litmus = &if plan.device { litmus.clone() } else { folded(litmus) };
     let kernel = Kernel::new(litmus).map_err(|why| NotRun::Unsupported(why.0))?;
@@ -111,7 +114,7 @@ struct Run<'a> {
     litmus: &'a Litmus,
     kernel: &'a Kernel,
     backend: &'a dyn Backend,
-    plan: Plan,
+    plan: &'a Plan,
     module: ModuleId,
     buffers: Vec<DevicePtr>,
 }
@@ -151,9 +154,12 @@ impl Run<'_> {
         let deadline = Instant::now().checked_add(plan.timeout);
         while left > 0 {
             let time = deadline.map(|d| d.saturating_duration_since(Instant::now()));
-            if time.is_some_and(|time| time.is_zero()) {
+            let late = time.is_some_and(|time| time.is_zero());
+            let interrupted = plan.interrupt.as_ref().is_some_and(|asked| asked.load(Ordering::Relaxed));
+            if late || interrupted {
                 let made = plan.instances - left;
-                let what = format!("the time limit was reached after {made} of {} instances", plan.instances);
+                let why = if interrupted { "it was interrupted" } else { "the time limit was reached" };
+                let what = format!("{why} after {made} of {} instances", plan.instances);
                 seen.failed.get_or_insert(what);
                 break;
             }
@@ -245,6 +251,7 @@ impl Run<'_> {
             interleave: true,
             weak: self.plan.weak,
             max_instructions: (!self.plan.device).then_some(200_000_000),
+            interrupt: self.plan.interrupt.clone(),
             timeout: time.into_iter().chain([Duration::from_secs(60)]).min(),
             ..RunOptions::default()
         };

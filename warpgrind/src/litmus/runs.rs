@@ -40,8 +40,8 @@ impl Runs {
     pub fn new(
         litmus: &Litmus,
         options: &Options,
-        simulated: Option<Plan>,
-        device: Option<(&dyn Backend, Plan)>,
+        simulated: Option<&Plan>,
+        device: Option<(&dyn Backend, &Plan)>,
     ) -> Self {
         let mut runs = Self::default();
         if let Some(plan) = simulated {
