@@ -1,51 +1,14 @@
-"""Arrays of other packages, arrays that are mapped, and kernels of frameworks."""
+"""Arrays of other packages, arrays that are mapped, profiles of launches on them."""
 
 import gc
-import re
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import warpgrind
-from test_module import HEAD, SAXPY
-
-#: Adds one to each value of an array that Numba's convention passes.
-NUMBA = HEAD + """
-.visible .entry increment(.param .u64 owner, .param .u64 parent, .param .u64 nitems, .param .u64 itemsize,
-                          .param .u64 data, .param .u64 extent, .param .u64 stride, .param .f32 by) {
-    .reg .pred %p; .reg .b32 %r; .reg .f32 %f<2>; .reg .b64 %rd<6>;
-    ld.param.u64 %rd0, [nitems]; ld.param.u64 %rd1, [data]; ld.param.u64 %rd2, [stride]; ld.param.f32 %f0, [by];
-    mov.u32 %r, %tid.x;
-    cvt.u64.u32 %rd3, %r;
-    setp.ge.u64 %p, %rd3, %rd0;
-    @%p ret;
-    mad.lo.s64 %rd4, %rd3, %rd2, %rd1;
-    ld.global.f32 %f1, [%rd4];
-    add.f32 %f1, %f1, %f0;
-    st.global.f32 [%rd4], %f1;
-    ret;
-}
-"""
-
-#: As Triton makes kernels: the block is fixed, and two pointers follow that the program does not pass.
-TRITON = HEAD + """
-.visible .entry fill(.param .u64 p, .param .u32 value, .param .u64 scratch, .param .u64 profile)
-.reqntid 64
-{
-    .reg .b32 %r<3>; .reg .b64 %rd<3>;
-    ld.param.u64 %rd0, [p]; ld.param.u32 %r0, [value];
-    mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;
-    mad.lo.u32 %r1, %r2, 64, %r1;
-    mul.wide.u32 %rd1, %r1, 4;
-    add.u64 %rd2, %rd0, %rd1;
-    st.global.u32 [%rd2], %r0;
-    ret;
-}
-"""
-
+from kernels import FOREVER, SAXPY
 
 class Elsewhere:
     """An array as PyTorch, JAX or CuPy have them."""
@@ -177,7 +140,7 @@ def test_an_array_is_mapped_once(saxpy):
 
 
 def test_dropping_a_mapped_array_waits_for_kernels():
-    forever = warpgrind.load(HEAD + ".visible .entry forever() {\nL:\n    bra L;\n}\n", timeout=0.5, raises=False)
+    forever = warpgrind.load(FOREVER, timeout=0.5, raises=False)
     mapped = forever.mapped(np.zeros(8, np.float32))
     thread = threading.Thread(target=lambda: forever.kernel[1, 1]())
     thread.start()
@@ -186,122 +149,6 @@ def test_dropping_a_mapped_array_waits_for_kernels():
     del mapped
     gc.collect()
     thread.join()
-
-
-class Dispatcher:
-    """A kernel of Numba's, as far as it is looked at."""
-
-    def __init__(self, *signatures):
-        self.signatures = signatures
-
-    def inspect_asm(self):
-        return {signature: NUMBA for signature in self.signatures}
-
-
-def test_a_kernel_of_numba():
-    x = np.zeros(100, np.float32)
-    kernel = warpgrind.load(Dispatcher("(Array(float32, 1, 'C', False, aligned=True), float32)")).kernel
-    kernel[1, 128](x, 1.5)
-    assert (x == 1.5).all()
-    device = kernel.module.array(x)
-    kernel[1, 128](device, 1.0)
-    assert (device.numpy() == 2.5).all()
-    warpgrind.load(NUMBA, convention="numba").kernel[1, 128](x, 1.5)
-    assert (x == 3).all()
-    with pytest.raises(warpgrind.Error, match="2 signatures: a; b"):
-        warpgrind.load(Dispatcher("a", "b"))
-    with pytest.raises(warpgrind.Error, match="0 signatures"):
-        warpgrind.load(Dispatcher())
-    with pytest.raises(warpgrind.LaunchError, match="numba or triton"):
-        warpgrind.load(NUMBA, convention="cupy")
-    with pytest.raises(warpgrind.LaunchError, match="tuples"):
-        kernel[1, 128]((x, x), 1.5)
-
-
-def test_arrays_of_numba_keep_their_order():
-    flat = warpgrind.frameworks.numba
-    rows = np.zeros((3, 5), np.float64)
-    assert flat([rows, 1], 0) == [0, 0, 15, 8, rows, 3, 5, 40, 8, 1]
-    columns = np.zeros((3, 5), np.float64, order="F")
-    parameters = flat([columns, columns], 0)
-    assert parameters[5:9] == [3, 5, 8, 24] and parameters[4].flags.c_contiguous
-    assert np.shares_memory(parameters[4], columns) and parameters[4] is parameters[13]
-    apart = np.zeros((6, 5), np.float64)[::2]
-    assert flat([apart], 0)[5:] == [3, 5, 40, 8]
-
-
-def test_real_kernels_of_numba():
-    try:
-        from numba import cuda
-    except Exception as error:
-        # Where libraries of CUDA's are missing it may be anything.
-        pytest.skip(f"numba-cuda is not there: {error}")
-
-    def axpy(a, x, y):
-        at = cuda.grid(1)
-        if at < x.size:
-            y[at] += a * x[at]
-
-    def transpose(a, b):
-        row, column = cuda.grid(2)
-        if row < a.shape[0] and column < a.shape[1]:
-            b[column, row] = a[row, column]
-
-    def load(function, signature):
-        try:
-            return warpgrind.load(cuda.compile_ptx(function, signature, cc=(9, 0))[0], convention="numba").kernel
-        except Exception as error:
-            if isinstance(error, warpgrind.Error):
-                raise
-            pytest.skip(f"Numba does not compile here: {error}")
-
-    x, y = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
-    load(axpy, "void(float32, float32[:], float32[:])")[4, 256](2.0, x, y)
-    assert np.array_equal(y, 2 * x + 1)
-    # Rows to columns: the order in memory is the signature's.
-    rows, columns = np.arange(15.0).reshape(5, 3), np.zeros((3, 5), order="F")
-    load(transpose, "void(float64[:,:], float64[::1,:])")[(1, 1), (8, 8)](rows, columns)
-    assert np.array_equal(columns, rows.T)
-
-
-def test_numba_without_a_driver_is_said():
-    def inspect_asm():
-        raise OSError("CUDA driver library cannot be found.\nand more")
-
-    with pytest.raises(warpgrind.Error, match="driver library cannot be found.\nhelp: .*compile_ptx"):
-        warpgrind.load(SimpleNamespace(inspect_asm=inspect_asm))
-
-
-def test_a_kernel_of_triton():
-    compiled = SimpleNamespace(asm={"ptx": TRITON + "\0"}, metadata=SimpleNamespace(num_warps=2, shared=0, num_ctas=1))
-    module = warpgrind.load(compiled)
-    p = np.zeros(128, np.uint32)
-    module.kernel[2](p, 7)
-    assert (p == 7).all()
-    module.kernel[(2, 1, 1)](p, 8)
-    assert (p == 8).all()
-    with pytest.raises(warpgrind.LaunchError, match="takes 4 arguments"):
-        module.kernel[2](p, 7, 0, 0, 0)
-    compiled.metadata.num_ctas = 2
-    with pytest.raises(warpgrind.Error, match="num_ctas=2"):
-        warpgrind.load(compiled)
-
-
-PTX = Path(__file__).parents[2] / "testdata" / "ptx"
-
-
-def test_what_triton_and_numba_compiled():
-    """PTX of the frameworks' own, as they compiled it."""
-    text = (PTX / "triton" / "vector_add.ptx").read_text()
-    warps = int(re.search(r"block (\d+)", text)[1]) // 32
-    size = int(re.search(r"BLOCK=(\d+)", text)[1])
-    compiled = SimpleNamespace(asm={"ptx": text}, metadata=SimpleNamespace(num_warps=warps, shared=0, num_ctas=1))
-    x, y, z = (np.arange(3 * size, dtype=np.float32) + at for at in range(3))
-    warpgrind.load(compiled).kernel[3](x, y, z, 3 * size - 5)
-    assert np.array_equal(z[:-5], (x + y)[:-5]) and z[-1] == 3 * size + 1
-    y = np.ones(100, np.float32)
-    warpgrind.load(PTX / "numba" / "axpy.ptx", convention="numba").kernel[1, 128](2.0, x[:100].copy(), y)
-    assert np.array_equal(y, 2 * x[:100] + 1)
 
 
 def test_profiles(saxpy):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import warpgrind
-from test_pytest import CLIENT
+from kernels import CLIENT
 from warpgrind._command import path
 
 CI = Path(__file__).parents[1] / "ci"

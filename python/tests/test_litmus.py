@@ -1,5 +1,9 @@
 """Verdicts on litmus tests, their tables and their pictures."""
 
+import signal
+import subprocess
+import sys
+import time
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
@@ -120,3 +124,23 @@ def test_what_is_no_test_says_where(tmp_path):
 def test_a_time_limit_leaves_it_unknown():
     verdict = warpgrind.litmus(MP, timeout=0.0)
     assert verdict.verdict == "unknown" and verdict.holds is None and "time limit" in verdict.reason
+
+
+def test_ctrl_c_ends_the_wait_for_a_verdict():
+    slow = Path(__file__).parents[2] / "memory-model" / "testdata" / "large" / "adds-10-distinct.litmus"
+    for options in ("", "simulate=1 << 60"):
+        # In a process of its own, with which the check ends.
+        program = (
+            "import pathlib, warpgrind\n"
+            f"text = pathlib.Path({str(slow)!r}).read_text()\n"
+            "print('begun', flush=True)\n"
+            f"try:\n    warpgrind.litmus(text, timeout=60, {options})\n"
+            "except KeyboardInterrupt:\n    print('ended')\n"
+        )
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout.readline() == "begun\n"
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            assert process.stdout.read() == "ended\n" and process.wait() == 0
+            assert time.monotonic() - began < 5

@@ -11,38 +11,7 @@ import numpy as np
 import pytest
 
 import warpgrind
-
-HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
-
-#: `x[i] = a * x[i] + y[i]` for as many threads as there are.
-SAXPY = HEAD + """
-.visible .entry saxpy(.param .u64 x, .param .u64 y, .param .f32 a) {
-    .reg .b32 %r; .reg .f32 %f<4>; .reg .b64 %rd<5>;
-    ld.param.u64 %rd0, [x]; ld.param.u64 %rd1, [y]; ld.param.f32 %f0, [a];
-    mov.u32 %r, %tid.x;
-    mul.wide.u32 %rd2, %r, 4;
-    add.u64 %rd3, %rd0, %rd2;
-    add.u64 %rd4, %rd1, %rd2;
-    ld.global.f32 %f1, [%rd3];
-    ld.global.f32 %f2, [%rd4];
-    fma.rn.f32 %f3, %f0, %f1, %f2;
-    st.global.f32 [%rd3], %f3;
-    ret;
-}
-"""
-
-#: All threads write the number of their block to one word.
-RACE = HEAD + """
-.visible .entry last(.param .u64 p) {
-    .reg .b32 %r; .reg .b64 %rd;
-    ld.param.u64 %rd, [p];
-    mov.u32 %r, %ctaid.x;
-    st.global.u32 [%rd], %r;
-    ret;
-}
-"""
-
-FOREVER = HEAD + ".visible .entry forever() {\nL:\n    bra L;\n}\n"
+from kernels import FOREVER, HEAD, RACE, SAXPY
 
 
 @pytest.fixture

@@ -2,65 +2,12 @@
 
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
+from kernels import CLIENT, RACE
 from warpgrind import Error
 from warpgrind._command import path
-
-#: A little driver client, as ctypes allows it.
-CLIENT = '''
-import ctypes, pytest
-
-PTX = b"""
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry last(.param .u64 p) {
-    .reg .b32 %r; .reg .b64 %rd;
-    ld.param.u64 %rd, [p];
-    mov.u32 %r, %ctaid.x;
-    st.global.u32 [%rd], %r;
-    ret;
-}
-"""
-
-@pytest.fixture(scope="module")
-def cuda():
-    driver = ctypes.CDLL("libcuda.so.1")
-    def call(name, *arguments):
-        status = getattr(driver, name)(*arguments)
-        assert status == 0, f"{name}: {status}"
-    context, module = ctypes.c_void_p(), ctypes.c_void_p()
-    call("cuInit", 0)
-    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-    call("cuCtxSetCurrent", context)
-    call("cuModuleLoadData", ctypes.byref(module), PTX)
-    call.module = module
-    return call
-
-def launch(cuda, blocks):
-    kernel, word = ctypes.c_void_p(), ctypes.c_uint64()
-    cuda("cuModuleGetFunction", ctypes.byref(kernel), cuda.module, b"last")
-    cuda("cuMemAlloc_v2", ctypes.byref(word), 4)
-    parameters = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(word), ctypes.c_void_p))
-    cuda("cuLaunchKernel", kernel, blocks, 1, 1, 1, 1, 1, 0, None, parameters, None)
-
-def test_one_block(cuda):
-    launch(cuda, 1)
-
-def test_blocks_race(cuda):
-    launch(cuda, 8)
-
-def test_again_one_block(cuda):
-    launch(cuda, 1)
-
-@pytest.mark.real_device
-def test_speed():
-    assert False
-'''
-
 
 @pytest.fixture
 def run(tmp_path):
@@ -68,7 +15,7 @@ def run(tmp_path):
         path()
     except Error as error:
         pytest.skip(str(error))
-    (tmp_path / "test_client.py").write_text(textwrap.dedent(CLIENT))
+    (tmp_path / "test_client.py").write_text(CLIENT)
 
     def run(*arguments):
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rA", *arguments, "test_client.py"]
@@ -113,21 +60,8 @@ def test_options_of_exec_are_handed_on(run):
     assert "--no-such-option" in done.stderr and done.returncode != 0
 
 
-FIXTURE = '''
+FIXTURE = f"RACE = {RACE!r}\n" + '''
 import numpy as np, pytest
-
-RACE = """
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry last(.param .u64 p) {
-    .reg .b32 %r; .reg .b64 %rd;
-    ld.param.u64 %rd, [p];
-    mov.u32 %r, %ctaid.x;
-    st.global.u32 [%rd], %r;
-    ret;
-}
-"""
 
 def test_plain(warpgrind_device):
     word = np.zeros(1, np.uint32)

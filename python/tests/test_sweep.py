@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 
 import warpgrind
-from test_module import RACE
+from kernels import RACE, RACE_LAUNCH
 
 # The package's `sweep` is the function.
 warpgrind_sweep = sys.modules["warpgrind.sweep"]
@@ -25,10 +25,7 @@ def race(tmp_path, monkeypatch):
     """A racy launch; results do not depend on where it lies."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "race.ptx").write_text(RACE)
-    (tmp_path / "race.toml").write_text(
-        'modules = ["race.ptx"]\n[buffers.p]\ntype = "u32"\nshape = 1\ninit = 0\n'
-        '[[launch]]\nkernel = "last"\ngrid = 4\nblock = 1\nargs = ["p"]\n'
-    )
+    (tmp_path / "race.toml").write_text(RACE_LAUNCH)
     return "race.toml"
 
 

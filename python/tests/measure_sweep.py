@@ -14,39 +14,15 @@ from pathlib import Path
 from distributed import Client, LocalCluster
 
 import warpgrind
-
-PTX = """
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry last(.param .u64 p) {
-    .reg .b32 %r; .reg .b64 %rd;
-    ld.param.u64 %rd, [p];
-    mov.u32 %r, %ctaid.x;
-    st.global.u32 [%rd], %r;
-    ret;
-}
-"""
-LAUNCH = """
-modules = ["race.ptx"]
-[buffers.p]
-type = "u32"
-shape = 1
-init = 0
-[[launch]]
-kernel = "last"
-grid = 4
-block = 1
-args = ["p"]
-"""
+from kernels import RACE, RACE_LAUNCH
 
 
 def main() -> None:
     launches = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "race.ptx").write_text(PTX)
+        Path(folder, "race.ptx").write_text(RACE)
         file = Path(folder, "race.toml")
-        file.write_text(LAUNCH)
+        file.write_text(RACE_LAUNCH)
         work = warpgrind.seeds(file, range(launches), tools=["racecheck"])
         with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
             victim = next(iter(cluster.workers.values())).pid

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time and memory of many launches from Python, beside the command's: ``measure_launches.py [LAUNCHES]``.
 
-One block of 256 threads computes y = a x + y on 256 numbers, over and over: with arrays that are copied for each launch, with
+One block of 256 threads computes x = a x + y on 256 numbers, over and over: with arrays that are copied for each launch, with
 arrays that stay on the device, with mapped ones, and as a launch file of as many launches.
 """
 
@@ -16,26 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import warpgrind
+from kernels import SAXPY
 from warpgrind._command import path
 
-PTX = """
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry saxpy(.param .f32 a, .param .u64 x, .param .u64 y) {
-    .reg .b32 %r; .reg .f32 %f<3>; .reg .b64 %rd<5>;
-    ld.param.f32 %f0, [a]; ld.param.u64 %rd0, [x]; ld.param.u64 %rd1, [y];
-    mov.u32 %r, %tid.x;
-    mul.wide.u32 %rd2, %r, 4;
-    add.u64 %rd3, %rd0, %rd2;
-    add.u64 %rd4, %rd1, %rd2;
-    ld.global.f32 %f1, [%rd3];
-    ld.global.f32 %f2, [%rd4];
-    fma.rn.f32 %f2, %f0, %f1, %f2;
-    st.global.f32 [%rd4], %f2;
-    ret;
-}
-"""
 THREADS = 256
 
 
@@ -57,9 +40,9 @@ def measure(name: str, launches: int, launch) -> None:
 
 def command(launches: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "saxpy.ptx").write_text(PTX)
+        Path(folder, "saxpy.ptx").write_text(SAXPY)
         buffers = "".join(f'[buffers.{name}]\ntype = "f32"\nshape = {THREADS}\ninit = 1\n' for name in "xy")
-        launch = f'[[launch]]\nkernel = "saxpy"\ngrid = 1\nblock = {THREADS}\nargs = [0.5, "x", "y"]\n'
+        launch = f'[[launch]]\nkernel = "saxpy"\ngrid = 1\nblock = {THREADS}\nargs = ["x", "y", 0.5]\n'
         file = Path(folder, "saxpy.toml")
         file.write_text('modules = ["saxpy.ptx"]\n' + buffers + launch * launches)
         began = time.perf_counter()
@@ -72,14 +55,14 @@ def command(launches: int) -> None:
 
 def main() -> None:
     launches = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    module = warpgrind.load(PTX, jobs=1)
+    module = warpgrind.load(SAXPY, jobs=1)
     kernel = module["saxpy"][1, THREADS]
     x, y = np.ones(THREADS, np.float32), np.ones(THREADS, np.float32)
-    measure("numpy arrays, copied", launches, lambda: kernel(0.5, x, y))
+    measure("numpy arrays, copied", launches, lambda: kernel(x, y, 0.5))
     ours, theirs = module.array(x), module.array(y)
-    measure("arrays on the device", launches, lambda: kernel(0.5, ours, theirs))
+    measure("arrays on the device", launches, lambda: kernel(ours, theirs, 0.5))
     mapped, other = module.mapped(x), module.mapped(y)
-    measure("mapped arrays", launches, lambda: kernel(0.5, mapped, other))
+    measure("mapped arrays", launches, lambda: kernel(mapped, other, 0.5))
     command(launches)
     for size in (1 << 20, 1 << 26):
         x = np.zeros(size // 4, np.float32)
