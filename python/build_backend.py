@@ -1,6 +1,7 @@
 """Builds the command beside the extension module, then does what maturin does.
 
-The command carries the libraries of ``warpgrind exec``; maturin puts it among the scripts of the wheel.
+The command carries the libraries of ``warpgrind exec``; maturin puts it among the scripts of the wheel, and its manual
+pages and completions among the data.
 """
 
 import os
@@ -14,6 +15,14 @@ from maturin import *  # noqa: F403: the hooks of PEP 517
 
 HERE = Path(__file__).parent
 DATA = HERE / "warpgrind.data"
+#: The profile of `pyproject.toml`.
+PROFILE = "wheel"
+#: Where shells look for completions, below `share`.
+COMPLETIONS = {
+    "bash": "bash-completion/completions/warpgrind",
+    "fish": "fish/vendor_completions.d/warpgrind.fish",
+    "zsh": "zsh/site-functions/_warpgrind",
+}
 
 
 def _scripts() -> Path:
@@ -26,8 +35,15 @@ def _scripts() -> Path:
 def _command() -> None:
     root = HERE.parent
     target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
-    subprocess.run(["cargo", "build", "--release", "--locked", "-p", "warpgrind-cli"], cwd=root, check=True)
-    shutil.copy2(root / target / "release" / "warpgrind", _scripts() / "warpgrind")
+    subprocess.run(["cargo", "build", "--profile", PROFILE, "--locked", "-p", "warpgrind-cli"], cwd=root, check=True)
+    program = _scripts() / "warpgrind"
+    shutil.copy2(root / target / PROFILE / "warpgrind", program)
+    share = DATA / "data" / "share"
+    subprocess.run([program, "man", "--output", share / "man" / "man1"], check=True)
+    for shell, name in COMPLETIONS.items():
+        file = share / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(subprocess.run([program, "completions", shell], check=True, capture_output=True).stdout)
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
@@ -48,3 +64,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     _command()
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    raise SystemExit("a wheel needs the command's sources, too: build it from a clone, with `pip wheel ./python`")
