@@ -25,6 +25,7 @@ import numpy as np
 from . import _native
 from ._command import path as command
 from ._native import Error, LaunchError, Plan
+from .markup import preformatted
 
 #: Element types of arrays as numpy has them; of those that it does not have, the bits.
 _BITS = {"bf16": "u2", "e4m3": "u1", "e5m2": "u1"}
@@ -153,7 +154,7 @@ class Comparison:
             f"<td>{html.escape(', '.join(f'{count} {name}' for name, count in of.histogram))}</td></tr>"
             for of in self.buffers
         )
-        return f"<div><pre>{html.escape(str(self))}</pre><table>{head}{rows}</table></div>"
+        return f"<div>{preformatted(str(self))}<table>{head}{rows}</table></div>"
 
 
 def compare(

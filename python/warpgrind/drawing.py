@@ -82,8 +82,11 @@ def svg(events: Sequence[Shown], arrows: Iterable[Arrow], title: str) -> str:
         )
     labels = []
     # Lines first, then what is read.
+    drawn: set[tuple[int, int]] = set()
     for arrow in arrows:
-        path, x, y = _path(boxes, arrow)
+        ends = arrow.source, arrow.target
+        path, x, y = _path(boxes, arrow, ends in drawn)
+        drawn.add(ends)
         colour = _colour(arrow)
         stroke = f'stroke="{colour}" stroke-width="{2.4 if arrow.bold else 1.3}"'
         parts.append(f'<path d="{path}" fill="none" {stroke} marker-end="url(#{tips[colour]})"/>')
@@ -152,8 +155,8 @@ def _passes(boxes: dict[int, _Box], arrow: Arrow) -> bool:
     return min(one.column, other.column) >= 0 and abs(one.column - other.column) > 1
 
 
-def _path(boxes: dict[int, _Box], arrow: Arrow) -> tuple[str, float, float]:
-    """The line of an arrow, and where its name stands."""
+def _path(boxes: dict[int, _Box], arrow: Arrow, another: bool) -> tuple[str, float, float]:
+    """The line of an arrow, and where its name stands; ``another`` one has the same ends."""
     one, other = boxes[arrow.source], boxes[arrow.target]
     share = HEIGHTS.get(arrow.relation, 0.6)
     if one.column < 0 <= other.column:
@@ -180,11 +183,12 @@ def _path(boxes: dict[int, _Box], arrow: Arrow) -> tuple[str, float, float]:
         y1, y2 = one.y + share * one.height, other.y + share * other.height
         bend = (x2 - x1) / 3
         path = f"M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
-        # Near its beginning, so that the names of arrows that cross do not meet.
+        # Near its beginning, so that the names of arrows that cross do not meet; of two that do not cross, one near its end.
         half = len(arrow.relation) * CHARACTER / 2 + 12
         share = half / abs(x2 - x1)
-        # A line that bends leaves its beginning slowly.
-        return path, x1 + (half if right else -half), y1 + (y2 - y1) * share * (0.4 + share)
+        # A line that bends leaves its beginning slowly, and comes to its end so.
+        along = (half if right else -half), (y2 - y1) * share * (0.4 + share)
+        return (path, x2 - along[0], y2 - along[1]) if another else (path, x1 + along[0], y1 + along[1])
     if _bulges(boxes, arrow):
         x = one.x + one.width
         y1, y2 = one.y + share * one.height, other.y + share * other.height

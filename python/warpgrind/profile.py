@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .markup import preformatted
+
 if TYPE_CHECKING:
     from . import _native
     from .report import Report
@@ -109,5 +111,5 @@ class Profile(Mapping[str, float]):
             head = "<tr><th>opcode</th><th>warps</th><th>threads</th></tr>"
             parts.append(f"<details><summary>machine instructions</summary><table>{head}{rows}</table></details>")
         if self.lines:
-            parts.append(f"<pre>{html.escape(self.lines)}</pre>")
+            parts.append(preformatted(self.lines))
         return f"<div>{''.join(parts)}</div>"

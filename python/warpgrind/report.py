@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ._native import Error, Report as _Report
+from .markup import preformatted
 from .profile import Profile
 
 
@@ -75,7 +76,7 @@ class Finding:
     def _repr_html_(self) -> str:
         colour = "#b00020" if self.fault else "#8a5a00"
         title = f'<b style="color:{colour}">{html.escape(self.kind)}</b> in <code>{html.escape(self.kernel)}</code>'
-        return f'<div>{title}<pre style="margin:0.3em 0">{html.escape(self.text)}</pre></div>'
+        return f"<div>{title}{preformatted(self.text)}</div>"
 
 
 class Report:
@@ -145,7 +146,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         rows = "".join(finding._repr_html_() for finding in self.findings)
-        return f"<div>{rows}<pre>{html.escape(self._native.table)}</pre></div>"
+        return f"<div>{rows}{preformatted(self._native.table)}</div>"
 
 
 class FindingError(Error):

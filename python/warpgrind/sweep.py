@@ -33,6 +33,7 @@ from typing import Any
 
 from ._command import path
 from ._native import Error
+from .markup import preformatted
 
 #: Items that are handed to the engine before the first must be done.
 AHEAD = 1024
@@ -176,7 +177,7 @@ class Sweep:
             for of in self.findings
         ]
         rows = "".join(
-            "<tr>" + "".join(f"<td><pre style='margin:0'>{html.escape(cell)}</pre></td>" for cell in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{preformatted(cell)}</td>" for cell in row) + "</tr>"
             for row in cells
         )
         return f"<div>{html.escape(repr(self))}<table>{head}{rows}</table></div>"
