@@ -7,6 +7,8 @@
 //!
 //! * `driver.txt`: symbol, name without version, the CUDA version from which on this form is meant, state.
 //! * `reasons.txt`: why functions are refused whose names hold one of some words.
+//! * `files.txt`: functions of the C library.
+//! * `nvml.txt`: name, state; `cupti.txt`: as `runtime.txt`.
 //! * `runtime.txt`: name, the versions of the library that have it, state. A star stands behind a version in which the
 //!   function means something else and has code of its own (`cudaX_cuda12`).
 
@@ -26,17 +28,26 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo:rustc-env=WARPGRIND_BUILT={}", profile(&out).join("deps").display());
-    let (driver, runtime) = (driver_table(), runtime_table());
-    fs::write(out.join("refused.rs"), functions(&driver, &runtime)).expect("OUT_DIR can be written");
+    let (driver, runtime) = (driver_table(), runtime_table("names/runtime.txt"));
+    let (profilers, management) = (runtime_table("names/cupti.txt"), named_table("names/nvml.txt"));
+    fs::write(out.join("refused.rs"), functions(&driver, &runtime, &profilers, &management))
+        .expect("OUT_DIR can be written");
     for version in libraries::VERSIONS {
-        let library = format!("libcudart.so.{version}");
-        let names = runtime.iter().filter_map(|row| Some((row.name.clone(), row.code(version)?)));
-        shim(&out, &library, &names.collect::<Vec<_>>());
+        for (library, table) in [("libcudart", &runtime), ("libcupti", &profilers)] {
+            let names = table.iter().filter_map(|row| Some((row.name.clone(), row.code(version)?)));
+            shim(&out, &format!("{library}.so.{version}"), &names.collect::<Vec<_>>());
+        }
     }
+    let names: Vec<_> = management.iter().map(|(name, _)| (name.clone(), name.clone())).collect();
+    shim_with(&out, libraries::MANAGEMENT, &names, &[]);
+    let files: Vec<_> = list("names/files.txt").into_iter().map(|name| (name.clone(), name)).collect();
+    shim_with(&out, libraries::FILES, &files, &[]);
     jit_libraries(&out);
+    let management: Vec<(&str, bool)> = management.iter().map(|(name, done)| (&**name, *done)).collect();
     let driver: Vec<(&str, bool)> = driver.iter().map(|row| (&*row.symbol, row.implemented)).collect();
     let runtime: Vec<(&str, bool)> = runtime.iter().map(|row| (&*row.name, row.implemented)).collect();
-    fs::write(out.join("FUNCTIONS.md"), page(&driver, &runtime)).expect("OUT_DIR can be written");
+    fs::write(out.join("FUNCTIONS.md"), page(&driver, &runtime, &management))
+        .expect("OUT_DIR can be written");
 }
 
 /// A function of the driver interface.
@@ -47,7 +58,7 @@ struct Driver {
     implemented: bool,
 }
 
-/// A function of the runtime interface.
+/// A function of the runtime interface, or of another library that there is in several versions.
 struct Runtime {
     name: String,
     /// Versions of the library, and whether it has code of its own there.
@@ -88,7 +99,16 @@ fn driver_table() -> Vec<Driver> {
     read("names/driver.txt").lines().map(row).collect()
 }
 
-fn runtime_table() -> Vec<Runtime> {
+/// Names, and whether they are implemented.
+fn named_table(path: &str) -> Vec<(String, bool)> {
+    let row = |line: &str| {
+        let (name, state) = line.split_once(' ').unwrap_or_else(|| panic!("{path}: {line}"));
+        (name.to_string(), is_implemented(state, line))
+    };
+    read(path).lines().map(row).collect()
+}
+
+fn runtime_table(path: &str) -> Vec<Runtime> {
     let version = |text: &str| (text.trim_end_matches('*').to_string(), text.ends_with('*'));
     let row = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
         [name, versions, state] => Runtime {
@@ -96,13 +116,18 @@ fn runtime_table() -> Vec<Runtime> {
             versions: versions.split(',').map(version).collect(),
             implemented: is_implemented(state, line),
         },
-        _ => panic!("names/runtime.txt: {line}"),
+        _ => panic!("{path}: {line}"),
     };
-    read("names/runtime.txt").lines().map(row).collect()
+    read(path).lines().map(row).collect()
 }
 
 /// The source of the functions that refuse, and of the table of those that are implemented.
-fn functions(driver: &[Driver], runtime: &[Runtime]) -> String {
+fn functions(
+    driver: &[Driver],
+    runtime: &[Runtime],
+    profilers: &[Runtime],
+    management: &[(String, bool)],
+) -> String {
     let mut entries = String::new();
     let mut symbols = String::new();
     for Driver { symbol, base, version, .. } in driver.iter().filter(|row| row.implemented) {
@@ -116,9 +141,10 @@ fn functions(driver: &[Driver], runtime: &[Runtime]) -> String {
     }
     // Nobody in this library calls them; a missing one shall not wait for a program that does.
     let mut needed = BTreeSet::new();
-    for row in runtime.iter().filter(|row| row.implemented) {
+    for row in runtime.iter().chain(profilers).filter(|row| row.implemented) {
         needed.extend(libraries::VERSIONS.iter().filter_map(|version| row.code(version)));
     }
+    needed.extend(management.iter().filter(|row| row.1).map(|row| row.0.clone()));
     for symbol in &needed {
         writeln!(symbols, "    #[link_name = \"warpgrind_{symbol}\"]\n    pub(super) fn rt_{symbol}();")
             .expect("a string");
@@ -129,23 +155,27 @@ fn functions(driver: &[Driver], runtime: &[Runtime]) -> String {
         |names: &mut dyn Iterator<Item = &String>| names.fold(String::new(), |text, name| text + " " + name);
     let of_driver = refused(&mut driver.iter().filter(|row| !row.implemented).map(|row| &row.symbol));
     let of_runtime = refused(&mut runtime.iter().filter(|row| !row.implemented).map(|row| &row.name));
+    let of_profilers = refused(&mut profilers.iter().filter(|row| !row.implemented).map(|row| &row.name));
+    let of_management = refused(&mut management.iter().filter(|row| !row.1).map(|row| &row.0));
     format!(
         "pub(crate) static ENTRIES: &[Entry] = &[\n{entries}];\n\
          #[used]\nstatic RUNTIME: [unsafe extern \"C\" fn(); {count}] = [\n{needed}];\n\
          mod symbols {{\nunsafe extern \"C\" {{\n{symbols}}}\n}}\n\
-         refuse! {{ driver{of_driver} }}\nrefuse! {{ runtime{of_runtime} }}\n"
+         refuse! {{ driver{of_driver} }}\nrefuse! {{ runtime{of_runtime} }}\nrefuse! {{ cupti{of_profilers} }}\nrefuse! {{ nvml{of_management} }}\n"
     )
 }
 
 /// What is implemented and what is refused, for people.
-fn page(driver: &[(&str, bool)], runtime: &[(&str, bool)]) -> String {
+fn page(driver: &[(&str, bool)], runtime: &[(&str, bool)], management: &[(&str, bool)]) -> String {
     let mut text = String::from(
         "# Functions\n\nWhat is implemented of the interfaces of CUDA 13.0's driver and of the runtime libraries up to \
          12.9 and 13.5.\nRefused functions say so by name once and return `CUDA_ERROR_NOT_SUPPORTED` or \
          `cudaErrorNotSupported`;\n`cuGetProcAddress` does not find them. `_v2` and the like, `_ptsz` and `_ptds` are \
          counted and not listed\nwhere the plain name is in the same list.\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
     );
-    for (title, names) in [("Driver interface", driver), ("Runtime interface", runtime)] {
+    let tables =
+        [("Driver interface", driver), ("Runtime interface", runtime), ("Management library", management)];
+    for (title, names) in tables {
         let (done, refused): (Vec<_>, Vec<_>) = names.iter().partition(|(_, implemented)| *implemented);
         writeln!(text, "\n## {title}: {} of {} symbols\n", done.len(), names.len()).expect("a string");
         let done_names: BTreeSet<String> = done.iter().map(|(name, _)| base(name)).collect();
@@ -185,10 +215,13 @@ fn base(name: &str) -> String {
     version.map_or(name, |(base, _)| base).to_string()
 }
 
+fn list(path: &str) -> Vec<String> {
+    read(path).lines().map(str::to_string).collect()
+}
+
 /// NVIDIA's compiler and linker for programs that want machine code, of both versions. Names and code are in
 /// `src/jit`.
 fn jit_libraries(out: &Path) {
-    let list = |path: &str| -> Vec<String> { read(path).lines().map(str::to_string).collect() };
     for version in libraries::VERSIONS {
         let compiler = list("names/nvrtc.txt");
         let compiler = compiler.iter().map(|name| (name.clone(), name.clone()));
@@ -203,8 +236,15 @@ fn jit_libraries(out: &Path) {
     }
 }
 
-/// A library with a jump for each name to the code of a function.
+/// A library with a jump for each name to the code of a function, in a version of the library's name.
 fn shim(out: &Path, library: &str, names: &[(String, String)]) {
+    let map = out.join("shim.map");
+    fs::write(&map, format!("{library} {{ global: *; }};\n")).expect("OUT_DIR can be written");
+    shim_with(out, library, names, &[format!("-Wl,--version-script={}", map.display())]);
+}
+
+/// The same without a version.
+fn shim_with(out: &Path, library: &str, names: &[(String, String)], more: &[String]) {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     // Tells it from NVIDIA's.
     let mut text = String::from(".text\n.globl warpgrind_shim\nwarpgrind_shim:\n");
@@ -223,13 +263,12 @@ fn shim(out: &Path, library: &str, names: &[(String, String)]) {
     let stub = path("libcuda.so.1");
     fs::write(path("empty.s"), ".section .note.GNU-stack,\"\",@progbits\n").expect("OUT_DIR can be written");
     fs::write(path("shim.s"), text).expect("OUT_DIR can be written");
-    fs::write(path("shim.map"), format!("{library} {{ global: *; }};\n")).expect("OUT_DIR can be written");
     link(&["-Wl,-soname,libcuda.so.1"], &[path("empty.s")], &stub);
     let soname = format!("-Wl,-soname,{library}");
-    let map = format!("-Wl,--version-script={}", path("shim.map").display());
     // Preloaded ones find the driver library beside their folder, whatever the program does to the variables.
     let rpath = format!("-Wl,-rpath,$ORIGIN/../{}", libraries::FOLDER);
-    let options = [&*soname, &map, "-Wl,--no-as-needed", &*rpath];
+    let options = [&*soname, "-Wl,--no-as-needed", &*rpath];
+    let options: Vec<&str> = options.into_iter().chain(more.iter().map(|option| &**option)).collect();
     link(&options, &[path("shim.s"), stub], &path(library));
     // Beside the driver library, where `warpgrind exec` finds them.
     for target in [profile(out).join(library), profile(out).join("deps").join(library)] {

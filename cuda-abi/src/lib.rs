@@ -8,6 +8,7 @@
 
 pub mod driver;
 pub mod numbers;
+pub mod nvml;
 pub mod runtime;
 mod status;
 

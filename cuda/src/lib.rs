@@ -3,7 +3,9 @@
 //! The library stands in for `libcuda.so.1`; `libcudart.so.12` and `.13` jump into it. [`driver`] and
 //! [`cudart`] hold the functions, a file for each subject; [`object`] the handles; [`state`] what the
 //! process and its threads have, [`thread`] where a thread has it; [`start`] how a process begins and ends; [`host`] the program around, [`pages`] its
-//! address space; [`log`] what calls said was wrong; [`session`] the `warpgrind exec` that started it. `names/` declares which functions are implemented;
+//! address space; [`log`] what calls said was wrong; [`session`] the `warpgrind exec` that started it;
+//! [`nvml`] which devices there are, for `libnvidia-ml.so.1`; [`cupti`] the version of CUPTI, [`nodes`]
+//! the files of devices. `names/` declares which functions are implemented;
 //! `build.rs` makes those that refuse.
 //!
 //! # Invariants
@@ -23,11 +25,14 @@ mod ffi;
 pub const BUILT: &str = env!("WARPGRIND_BUILT");
 
 mod cudart;
+mod cupti;
 mod driver;
 mod host;
 mod jit;
 mod log;
 mod may_call;
+mod nodes;
+mod nvml;
 mod object;
 mod pages;
 mod refused;

@@ -36,6 +36,18 @@ macro_rules! refuse {
             Status::NOT_SUPPORTED.0
         }
     )*};
+    (nvml $($name:ident)*) => {$(
+        #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
+        extern "C" fn $name() -> u32 {
+            cuda_abi::nvml::Return::NOT_SUPPORTED.0
+        }
+    )*};
+    (cupti $($name:ident)*) => {$(
+        #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
+        extern "C" fn $name() -> u32 {
+            crate::cupti::Answer::NOT_SUPPORTED.0
+        }
+    )*};
     (runtime $($name:ident)*) => {$(
         #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
         extern "C" fn $name() -> u32 {

@@ -13,9 +13,18 @@ pub const RUNTIMES: [&str; 2] = ["libcudart.so.12", "libcudart.so.13"];
 pub const COMPILERS: [&str; 4] =
     ["libnvrtc.so.12", "libnvrtc.so.13", "libnvJitLink.so.12", "libnvJitLink.so.13"];
 
+/// What profilers ask.
+pub const PROFILERS: [&str; 2] = ["libcupti.so.12", "libcupti.so.13"];
+
+/// Functions of the C library that ask for files of devices.
+pub const FILES: &str = "libwarpgrind_files.so";
+
+/// The management library.
+pub const MANAGEMENT: &str = "libnvidia-ml.so.1";
+
 /// All files.
 pub fn all() -> impl Iterator<Item = &'static str> {
-    [DRIVER].into_iter().chain(RUNTIMES).chain(COMPILERS)
+    [DRIVER, FILES, MANAGEMENT].into_iter().chain(RUNTIMES).chain(PROFILERS).chain(COMPILERS)
 }
 
 /// The folder of driver and runtime in that of a session.
@@ -31,10 +40,10 @@ mod tests {
     #[test]
     fn there_is_one_of_each_version() {
         for version in VERSIONS {
-            for name in ["libcudart", "libnvrtc", "libnvJitLink"] {
+            for name in ["libcudart", "libcupti", "libnvrtc", "libnvJitLink"] {
                 assert_eq!(all().filter(|file| *file == format!("{name}.so.{version}")).count(), 1);
             }
         }
-        assert_eq!(all().count(), 1 + 3 * VERSIONS.len());
+        assert_eq!(all().count(), 3 + 4 * VERSIONS.len());
     }
 }

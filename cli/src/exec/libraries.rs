@@ -7,11 +7,12 @@ use protocol::libraries;
 
 use crate::exit::Failure;
 
-/// Names of the driver. It is found by name; the others are loaded before the program: frameworks carry paths to NVIDIA's
+/// Names of the driver and of the management library. They are found by name; the others are loaded before the program: frameworks carry paths to NVIDIA's
 /// (`DT_RPATH`), which go before any variable, but the loader takes what it has under the name already. Symbols of the
 /// runtimes have different versions, so each program, and each library in it, is bound to the one that it was linked
 /// against.
 const DRIVER_NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+const MANAGEMENT_NAMES: [&str; 2] = [libraries::MANAGEMENT, "libnvidia-ml.so"];
 
 /// An assembler that hands on the PTX it is given, for frameworks that assemble before they load.
 const ASSEMBLER: &str = include_str!("ptxas.sh");
@@ -37,12 +38,16 @@ impl Libraries {
         for made in [&folder, &jit] {
             std::fs::create_dir_all(made).map_err(problem)?;
         }
-        for name in DRIVER_NAMES {
-            symlink(from.join(libraries::DRIVER), folder.join(name)).map_err(problem)?;
+        let by_name = [(libraries::DRIVER, DRIVER_NAMES), (libraries::MANAGEMENT, MANAGEMENT_NAMES)];
+        for (file, names) in by_name {
+            for name in names {
+                symlink(from.join(file), folder.join(name)).map_err(problem)?;
+            }
         }
         let mut preloaded = Vec::new();
         // The later runtime first.
-        let runtimes = libraries::RUNTIMES.iter().rev().map(|name| (name, &folder));
+        let runtimes = libraries::RUNTIMES.iter().rev().chain(libraries::PROFILERS.iter());
+        let runtimes = runtimes.chain([&libraries::FILES]).map(|name| (name, &folder));
         for (name, to) in runtimes.chain(libraries::COMPILERS.iter().map(|name| (name, &jit))) {
             let path = to.join(name);
             symlink(from.join(name), &path).map_err(problem)?;
