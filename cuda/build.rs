@@ -43,11 +43,20 @@ fn main() {
     let files: Vec<_> = list("names/files.txt").into_iter().map(|name| (name.clone(), name)).collect();
     shim_with(&out, libraries::FILES, &files, &[]);
     jit_libraries(&out);
+    let profilers: Vec<(&str, bool)> = profilers.iter().map(|row| (&*row.name, row.implemented)).collect();
     let management: Vec<(&str, bool)> = management.iter().map(|(name, done)| (&**name, *done)).collect();
     let driver: Vec<(&str, bool)> = driver.iter().map(|row| (&*row.symbol, row.implemented)).collect();
     let runtime: Vec<(&str, bool)> = runtime.iter().map(|row| (&*row.name, row.implemented)).collect();
-    fs::write(out.join("FUNCTIONS.md"), page(&driver, &runtime, &management))
-        .expect("OUT_DIR can be written");
+    fs::write(
+        out.join("FUNCTIONS.md"),
+        page(&[
+            ("Driver interface", &driver),
+            ("Runtime interface", &runtime),
+            ("Management library", &management),
+            ("CUPTI", &profilers),
+        ]),
+    )
+    .expect("OUT_DIR can be written");
 }
 
 /// A function of the driver interface.
@@ -166,16 +175,14 @@ fn functions(
 }
 
 /// What is implemented and what is refused, for people.
-fn page(driver: &[(&str, bool)], runtime: &[(&str, bool)], management: &[(&str, bool)]) -> String {
+fn page(tables: &[(&str, &[(&str, bool)])]) -> String {
     let mut text = String::from(
-        "# Functions\n\nWhat is implemented of the interfaces of CUDA 13.0's driver and of the runtime libraries up to \
-         12.9 and 13.5.\nRefused functions say so by name once and return `CUDA_ERROR_NOT_SUPPORTED` or \
+        "# Functions\n\nWhat is implemented of the interfaces of CUDA 13.0's driver, of the runtime libraries up to \
+         12.9 and 13.5, of NVML and of CUPTI.\nRefused functions say so by name once and return `CUDA_ERROR_NOT_SUPPORTED` or \
          `cudaErrorNotSupported`;\n`cuGetProcAddress` does not find them. `_v2` and the like, `_ptsz` and `_ptds` are \
          counted and not listed\nwhere the plain name is in the same list.\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
     );
-    let tables =
-        [("Driver interface", driver), ("Runtime interface", runtime), ("Management library", management)];
-    for (title, names) in tables {
+    for &(title, names) in tables {
         let (done, refused): (Vec<_>, Vec<_>) = names.iter().partition(|(_, implemented)| *implemented);
         writeln!(text, "\n## {title}: {} of {} symbols\n", done.len(), names.len()).expect("a string");
         let done_names: BTreeSet<String> = done.iter().map(|(name, _)| base(name)).collect();

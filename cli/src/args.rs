@@ -114,6 +114,13 @@ pub(crate) enum Command {
     /// The process that uses the device for the others
     #[command(hide = true)]
     ServeDevice,
+    /// List the devices, as programs under `exec` ask for them
+    #[command(hide = true, disable_help_flag = true)]
+    NvidiaSmi {
+        /// Those of nvidia-smi
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Become the program of `exec`
     #[command(hide = true)]
     StartProgram(StartArgs),
@@ -169,6 +176,7 @@ impl Command {
             Self::Compare(_) => "compare",
             Self::Record(_) => "record",
             Self::ServeDevice => "serve-device",
+            Self::NvidiaSmi { .. } => "nvidia-smi",
             Self::StartProgram(_) => "start-program",
             #[cfg(target_os = "linux")]
             Self::KeepProgram(_) => "keep-program",

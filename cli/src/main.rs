@@ -31,6 +31,7 @@ mod random;
 mod report;
 mod run;
 mod selftest;
+mod smi;
 mod triage;
 
 use std::io::Write;
@@ -104,6 +105,7 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Compare(args) => hardware::compare(args, &cli.global, console),
         Command::Record(args) => hardware::record(args, &cli.global, console),
         Command::ServeDevice => hardware::serve(),
+        Command::NvidiaSmi { arguments } => smi::smi(arguments, console),
         Command::StartProgram(args) => Err(exec::child::start(args)),
         #[cfg(target_os = "linux")]
         Command::KeepProgram(args) => Err(exec::child::keep(args)),

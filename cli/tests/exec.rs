@@ -812,3 +812,38 @@ fn the_transcript_in_the_readme_is_true() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert_eq!(shown, transcript(&readme, "warpgrind exec -- ./scale"));
 }
+
+/// What clients look for before they ask a driver: files in `/dev`, and the command that lists devices.
+#[test]
+fn clients_find_files_and_a_list_of_devices() {
+    let program = |options: &[&str], script: &str| {
+        let output = warpgrind(options).args(["--", "sh", "-c", script]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let files = "for f in /dev/nvidia0 /dev/nvidia1 /dev/nvidia2 /dev/nvidiactl; do test -c $f && echo $f; done; true";
+    assert_eq!(program(&["--devices", "2"], files), "/dev/nvidia0\n/dev/nvidia1\n/dev/nvidiactl\n");
+    let uuid = |last: &str| format!("GPU-77617270-6772-696e-6420-48323030{last}");
+    assert_eq!(
+        program(&["--devices", "2"], "nvidia-smi -L; nvidia-smi -i 1 -L"),
+        format!(
+            "GPU 0: NVIDIA H200 (UUID: {})\nGPU 1: NVIDIA H200 (UUID: {1})\nGPU 1: NVIDIA H200 (UUID: {1})\n",
+            uuid("0000"),
+            uuid("0001")
+        )
+    );
+    let query = "nvidia-smi --query-gpu=index,memory.total,compute_cap,utilization.gpu --format=csv";
+    assert_eq!(
+        program(&["--memory", "1073741824"], query),
+        "index, memory.total [MiB], compute_cap, utilization.gpu\n0, 1024 MiB, 9.0, [N/A]\n"
+    );
+    assert_eq!(
+        program(&["--memory", "1073741824"], &format!("{query},noheader,nounits")),
+        "0, 1024, 9.0, [N/A]\n"
+    );
+    let table = program(&[], "nvidia-smi");
+    assert!(table.contains("CUDA Version: 13.0") && table.contains("0MiB / 143771MiB"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() == 91), "{table}");
+    let wrong = "nvidia-smi --query-gpu=colour --format=csv && exit 1; nvidia-smi -i 3 -L && exit 1; nvidia-smi -q && exit 1; true";
+    assert_eq!(program(&[], wrong), "");
+}

@@ -77,6 +77,21 @@ pub struct PciInfo {
     pub bus_id: [u8; 32],
 }
 
+/// `nvmlFieldValue_t`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct FieldValue {
+    pub field: u32,
+    pub scope: u32,
+    /// Microseconds.
+    pub timestamp: i64,
+    pub latency: i64,
+    pub kind: u32,
+    /// Whether there is a value.
+    pub code: Return,
+    pub value: u64,
+}
+
 /// `nvmlMemory_t`, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]

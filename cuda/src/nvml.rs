@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use cuda_abi::numbers::device_attribute as a;
-use cuda_abi::nvml::{Memory, MemoryV2, PciInfo, Return, struct_version};
+use cuda_abi::nvml::{FieldValue, Memory, MemoryV2, PciInfo, Return, struct_version};
 use runtime::attributes;
 use sim_core::DeviceConfig;
 
@@ -30,6 +30,10 @@ const PCI_SUBSYSTEM: u32 = 0x18be_10de;
 const CLOCKS: [i32; 3] = [a::CLOCK_RATE, a::CLOCK_RATE, a::MEMORY_CLOCK_RATE];
 /// Lanes of single precision of a multiprocessor.
 const CORES: u32 = 128;
+/// The link of an H200: its generation, lanes and transfers a second in millions a lane.
+const PCIE_GENERATION: u32 = 5;
+const PCIE_LANES: u32 = 16;
+const PCIE_SPEED: u32 = 32_000;
 /// Memory that a driver keeps for itself: none here.
 const RESERVED: u64 = 0;
 
@@ -312,6 +316,39 @@ nvml! {
 
     fn nvmlDeviceGetMemoryBusWidth | (device: u64, bits: *mut u32) {
         put(bits, Device::of_handle(device)?.attribute(a::GLOBAL_MEMORY_BUS_WIDTH)?)
+    }
+
+    fn nvmlDeviceGetMaxPcieLinkGeneration
+        | nvmlDeviceGetCurrPcieLinkGeneration nvmlDeviceGetGpuMaxPcieLinkGeneration
+    (device: u64, generation: *mut u32) {
+        Device::of_handle(device)?;
+        put(generation, PCIE_GENERATION)
+    }
+
+    fn nvmlDeviceGetMaxPcieLinkWidth | nvmlDeviceGetCurrPcieLinkWidth (device: u64, lanes: *mut u32) {
+        Device::of_handle(device)?;
+        put(lanes, PCIE_LANES)
+    }
+
+    fn nvmlDeviceGetPcieSpeed | (device: u64, megatransfers: *mut u32) {
+        Device::of_handle(device)?;
+        put(megatransfers, PCIE_SPEED)
+    }
+
+    fn nvmlDeviceGetPcieLinkMaxSpeed | (device: u64, speed: *mut u32) {
+        Device::of_handle(device)?;
+        put(speed, PCIE_GENERATION)
+    }
+
+    fn nvmlDeviceGetFieldValues | (device: u64, count: i32, values: *mut FieldValue) {
+        Device::of_handle(device)?;
+        let count = usize::try_from(count).map_err(|_| Return::INVALID_ARGUMENT)?;
+        for at in 0..count {
+            let place = values.wrapping_add(at);
+            let asked = ffi::get(place.cast_const()).map_err(|_| Return::INVALID_ARGUMENT)?;
+            put(place, FieldValue { code: Return::NOT_SUPPORTED, ..asked })?;
+        }
+        Ok(())
     }
 
     fn nvmlDeviceGetMultiGpuBoard | (device: u64, several: *mut u32) {

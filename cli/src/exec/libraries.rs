@@ -17,6 +17,9 @@ const MANAGEMENT_NAMES: [&str; 2] = [libraries::MANAGEMENT, "libnvidia-ml.so"];
 /// An assembler that hands on the PTX it is given, for frameworks that assemble before they load.
 const ASSEMBLER: &str = include_str!("ptxas.sh");
 
+/// `nvidia-smi`, of this very tool.
+const MONITOR: &str = "#!/bin/sh\nexec \"$WARPGRIND_TOOL_PATH\" nvidia-smi \"$@\"\n";
+
 /// The folder of a session.
 #[derive(Debug)]
 pub(super) struct Libraries {
@@ -26,6 +29,8 @@ pub(super) struct Libraries {
     pub(super) preloaded: Vec<PathBuf>,
     /// The assembler.
     pub(super) assembler: PathBuf,
+    /// The folder of commands that programs look for.
+    pub(super) commands: PathBuf,
 }
 
 impl Libraries {
@@ -53,11 +58,15 @@ impl Libraries {
             symlink(from.join(name), &path).map_err(problem)?;
             preloaded.push(path);
         }
-        let assembler = session.join("ptxas");
-        std::fs::write(&assembler, ASSEMBLER).map_err(problem)?;
-        let executable = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(&assembler, executable).map_err(problem)?;
-        Ok(Libraries { folder, preloaded, assembler })
+        let script = |path: &Path, text: &str| {
+            std::fs::write(path, text)?;
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
+        };
+        let (assembler, commands) = (session.join("ptxas"), session.join("bin"));
+        script(&assembler, ASSEMBLER).map_err(problem)?;
+        std::fs::create_dir_all(&commands).map_err(problem)?;
+        script(&commands.join("nvidia-smi"), MONITOR).map_err(problem)?;
+        Ok(Libraries { folder, preloaded, assembler, commands })
     }
 }
 

@@ -151,6 +151,21 @@ fn before(list: OsString, old: &str) -> OsString {
     list
 }
 
+/// What a variable holds, or else a text.
+fn unless_set(name: &str, text: &str) -> OsString {
+    std::env::var_os(name).unwrap_or_else(|| text.into())
+}
+
+/// Flags of a variable, with one more unless it is among them.
+fn with_flag(name: &str, flag: &str, value: &str) -> OsString {
+    let mut flags = std::env::var_os(name).unwrap_or_default();
+    if !flags.to_string_lossy().split_whitespace().any(|given| given.split('=').next() == Some(flag)) {
+        flags.push(if flags.is_empty() { "" } else { " " });
+        flags.push(format!("{flag}={value}"));
+    }
+    flags
+}
+
 /// What the program's environment gets.
 fn variables(
     args: &ExecArgs,
@@ -164,10 +179,15 @@ fn variables(
     let mut list: Vec<(&'static str, OsString)> = vec![
         ("LD_LIBRARY_PATH", before(folder.into(), "LD_LIBRARY_PATH")),
         ("LD_PRELOAD", before(preloaded.join(OsStr::new(":")), "LD_PRELOAD")),
+        ("PATH", before(libraries.commands.clone().into(), "PATH")),
+        ("WARPGRIND_TOOL_PATH", std::env::current_exe().unwrap_or_default().into()),
         // Triton looks for the driver in this folder.
         ("TRITON_LIBCUDA_PATH", folder.into()),
         ("TRITON_PTXAS_PATH", assembler.into()),
         ("TRITON_PTXAS_BLACKWELL_PATH", assembler.into()),
+        // XLA tries variants of its kernels beside others that are machine code only, and takes most of the memory.
+        ("XLA_FLAGS", with_flag("XLA_FLAGS", "--xla_gpu_autotune_level", "0")),
+        ("XLA_PYTHON_CLIENT_PREALLOCATE", unless_set("XLA_PYTHON_CLIENT_PREALLOCATE", "false")),
         // Numba's own search for it.
         ("NUMBA_CUDA_DRIVER", folder.join("libcuda.so.1").into()),
     ];

@@ -197,7 +197,11 @@ impl Jit {
     /// Whether a text is valid, and meant for the architecture or an earlier one.
     fn check(&mut self, name: &str, text: &[u8]) -> Result<(), Status> {
         let module = check(name, text).map_err(|(_, log)| {
-            eprintln!("warpgrind: the PTX that is to be linked is not valid\n\n{log}");
+            // A text without functions asks which versions of PTX there are, as XLA does, and reads the log.
+            let has = |word: &[u8]| text.windows(word.len()).any(|part| part == word);
+            if has(b".entry") || has(b".func") {
+                eprintln!("warpgrind: the PTX that is to be linked is not valid\n\n{log}");
+            }
             self.failed(PTX_COMPILE, log)
         })?;
         if module.target.sm > self.options.sm {

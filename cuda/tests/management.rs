@@ -1,0 +1,152 @@
+//! The libraries that clients ask before they use a device: NVML, CUPTI, the files of devices.
+
+mod support;
+
+use std::ffi::CStr;
+
+use support::{at, call, driver, folder, open, out, symbol};
+
+fn library(name: &str) -> usize {
+    driver();
+    open(&folder().join(name)) as usize
+}
+
+const NVML: &str = include_str!("../names/nvml.txt");
+const CUPTI: &str = include_str!("../names/cupti.txt");
+
+#[test]
+fn every_declared_name_is_exported_and_the_refused_say_so() {
+    let nvml = library("libnvidia-ml.so.1");
+    assert!(NVML.lines().count() > 400);
+    for line in NVML.lines() {
+        let (name, state) = line.split_once(' ').expect("name and state");
+        assert!(symbol(nvml, name).is_some(), "{name}");
+        if state == "refused" {
+            assert_eq!(call(nvml, name, &[]), 3, "{name}");
+        }
+    }
+    for (version, number) in [("12", 28u32), ("13", 130_500)] {
+        let cupti = library(&format!("libcupti.so.{version}"));
+        let mut asked = 0;
+        for line in CUPTI.lines() {
+            let [name, versions, state] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            if !versions.split(',').any(|known| known.trim_end_matches('*') == version) {
+                continue;
+            }
+            asked += 1;
+            assert!(symbol(cupti, name).is_some(), "{name}");
+            if state == "refused" {
+                assert_eq!(call(cupti, name, &[]), 27, "{name}");
+            }
+        }
+        assert!(asked > 150, "{asked} of {version}");
+        let mut found = 0u32;
+        assert_eq!((call(cupti, "cuptiGetVersion", &[out(&mut found)]), found), (0, number));
+        assert_eq!(call(cupti, "cuptiGetVersion", &[0]), 1);
+        let (mut text, mut time) = (0u64, 0u64);
+        assert_eq!(call(cupti, "cuptiGetResultString", &[27, out(&mut text)]), 0);
+        // SAFETY: it is a text that stays.
+        let text = unsafe { CStr::from_ptr(text as *const _) };
+        assert_eq!(text, c"CUPTI_ERROR_NOT_SUPPORTED");
+        assert_eq!(call(cupti, "cuptiGetTimestamp", &[out(&mut time)]), 0);
+        assert!(time > 1_700_000_000 * 1_000_000_000, "{time}");
+    }
+}
+
+/// A text that a function writes.
+fn text(nvml: usize, name: &str, device: Option<u64>) -> String {
+    let mut bytes = [1u8; 96];
+    let place = out(&mut bytes);
+    let arguments = device.map_or(vec![place, 96], |device| vec![device, place, 96]);
+    assert_eq!(call(nvml, name, &arguments), 0, "{name}");
+    CStr::from_bytes_until_nul(&bytes).expect("an end").to_str().expect("a text").into()
+}
+
+#[test]
+fn the_devices_are_those_of_the_driver() {
+    let nvml = library("libnvidia-ml.so.1");
+    let mut count = 7u32;
+    assert_eq!(call(nvml, "nvmlDeviceGetCount_v2", &[out(&mut count)]), 1, "before initialisation");
+    assert_eq!(call(nvml, "nvmlInit_v2", &[]), 0);
+    assert_eq!(call(nvml, "nvmlInitWithFlags", &[0]), 0);
+    assert_eq!((call(nvml, "nvmlDeviceGetCount_v2", &[out(&mut count)]), count), (0, 1));
+    let mut device = 0u64;
+    assert_eq!(call(nvml, "nvmlDeviceGetHandleByIndex_v2", &[1, out(&mut device)]), 2);
+    assert_eq!(call(nvml, "nvmlDeviceGetHandleByIndex_v2", &[0, 0]), 2);
+    assert_eq!(call(nvml, "nvmlDeviceGetHandleByIndex_v2", &[0, out(&mut device)]), 0);
+
+    // Name, UUID and address are the driver's.
+    assert_eq!(call(driver(), "cuInit", &[0]), 0);
+    let mut name = [0u8; 96];
+    assert_eq!(call(driver(), "cuDeviceGetName", &[out(&mut name), 96, 0]), 0);
+    let name = CStr::from_bytes_until_nul(&name).expect("an end").to_str().expect("a text");
+    assert_eq!(text(nvml, "nvmlDeviceGetName", Some(device)), name);
+    let mut id = [0u8; 16];
+    assert_eq!(call(driver(), "cuDeviceGetUuid_v2", &[out(&mut id), 0]), 0);
+    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let uuid = text(nvml, "nvmlDeviceGetUUID", Some(device));
+    assert_eq!(uuid.replace('-', ""), format!("GPU{hex}"));
+    assert_eq!(uuid.split('-').map(str::len).collect::<Vec<_>>(), [3, 8, 4, 4, 4, 12]);
+    let mut found = 0u64;
+    let with_end = std::ffi::CString::new(uuid).expect("no zero byte");
+    let arguments = [at(with_end.to_bytes_with_nul()), out(&mut found)];
+    assert_eq!((call(nvml, "nvmlDeviceGetHandleByUUID", &arguments), found), (0, device));
+    for (id, code) in
+        [(c"0000:01:00.0", 0), (c"00000000:01:00.0", 0), (c"01:00.0", 0), (c"0000:02:00.0", 6), (c"", 6)]
+    {
+        let arguments = [at(id.to_bytes_with_nul()), out(&mut found)];
+        assert_eq!(call(nvml, "nvmlDeviceGetHandleByPciBusId_v2", &arguments), code, "{id:?}");
+    }
+
+    // What the process allocates is in use.
+    let mut memory = [0u64; 3];
+    let mut used = || {
+        assert_eq!(call(nvml, "nvmlDeviceGetMemoryInfo", &[device, out(&mut memory)]), 0);
+        assert_eq!(memory[0], memory[1] + memory[2]);
+        memory[2]
+    };
+    let before = used();
+    let mut context = 0u64;
+    assert_eq!(call(driver(), "cuDevicePrimaryCtxRetain", &[out(&mut context), 0]), 0);
+    assert_eq!(call(driver(), "cuCtxSetCurrent", &[context]), 0);
+    let mut address = 0u64;
+    assert_eq!(call(driver(), "cuMemAlloc_v2", &[out(&mut address), 64 << 20]), 0);
+    assert!(used() >= before + (64 << 20), "{} after {before}", used());
+    assert_eq!(call(driver(), "cuMemFree_v2", &[address]), 0);
+    // A structure of another version is refused.
+    let mut second = [0u64; 5];
+    assert_eq!(call(nvml, "nvmlDeviceGetMemoryInfo_v2", &[device, out(&mut second)]), 25);
+    second[0] = 40 | 2 << 24;
+    assert_eq!(call(nvml, "nvmlDeviceGetMemoryInfo_v2", &[device, out(&mut second)]), 0);
+    assert_eq!(second[1], memory[0]);
+
+    // Texts want room; handles are looked at; what no simulated device has is not supported.
+    let mut few = [0u8; 4];
+    assert_eq!(call(nvml, "nvmlDeviceGetName", &[device, out(&mut few), 4]), 7);
+    for handle in [0, 2, u64::MAX] {
+        assert_eq!(call(nvml, "nvmlDeviceGetIndex", &[handle, out(&mut count)]), 2, "{handle}");
+    }
+    assert_eq!(call(nvml, "nvmlDeviceGetUtilizationRates", &[device, out(&mut found)]), 3);
+    assert_eq!(text(nvml, "nvmlSystemGetDriverVersion", None), "580.65.06");
+    let error = symbol(nvml, "nvmlErrorString").expect("exported");
+    // SAFETY: the function takes a number and gives a text that stays.
+    let error = unsafe { CStr::from_ptr(support::call_at(error, &[3]) as *const _) };
+    assert_eq!(error, c"Not Supported");
+    assert_eq!([call(nvml, "nvmlShutdown", &[]), call(nvml, "nvmlShutdown", &[])], [0, 0]);
+    assert_eq!(call(nvml, "nvmlShutdown", &[]), 1);
+}
+
+#[test]
+fn files_of_devices_are_there_and_others_as_they_are() {
+    let files = library("libwarpgrind_files.so");
+    let access = |path: &CStr| call(files, "access", &[at(path.to_bytes_with_nul()), 0]) as i32;
+    assert_eq!(access(c"/dev/nvidia0"), 0);
+    assert_eq!(access(c"/dev/nvidiactl"), 0);
+    assert_eq!(access(c"/dev/nvidia1"), -1);
+    assert_eq!((access(c"/dev/null"), access(c"/no such file"), access(c"")), (0, -1, -1));
+    let mut found = [0u64; 64];
+    assert_eq!(call(files, "stat", &[at(c"/dev/nvidia0".to_bytes_with_nul()), out(&mut found)]), 0);
+    let mut null = [0u64; 64];
+    assert_eq!(call(files, "stat", &[at(c"/dev/null".to_bytes_with_nul()), out(&mut null)]), 0);
+    assert_eq!(found, null);
+}
