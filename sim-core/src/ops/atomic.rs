@@ -509,7 +509,7 @@ mod tests {
         ];
         for (op, ty) in list {
             let atomic = atomic(op, ty);
-            for turn in 0..400 {
+            for turn in 0..if cfg!(miri) { 4 } else { 400 } {
                 // Some turns with ordinary numbers only, some with special ones among them.
                 let mut value = || {
                     let bits = random();
