@@ -54,6 +54,11 @@ fn cuda_python() {
 }
 
 #[test]
+fn jax() {
+    run("jax_arrays.py", "jax_plugins.xla_cuda13");
+}
+
+#[test]
 fn numba() {
     run("numba_kernels.py", "numba.cuda");
 }
