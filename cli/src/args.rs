@@ -375,8 +375,8 @@ pub(crate) struct ExecArgs {
     /// Streaming multiprocessors of a device
     #[arg(long, value_name = "N", help_heading = DEVICE)]
     pub(crate) multiprocessors: Option<u32>,
-    /// Bytes of device memory
-    #[arg(long, value_name = "BYTES", value_parser = parse_u64, help_heading = DEVICE)]
+    /// Device memory in bytes, or with a unit: 512MiB, 4G
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = DEVICE)]
     pub(crate) memory: Option<u64>,
 }
 
@@ -1040,10 +1040,57 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
 }
 
+/// A count of bytes: a whole number, or one with `K`, `M`, `G`, `T` (also `KiB` and so on) for powers of 1024, or `KB` and so on
+/// for powers of 1000.
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).filter(|_| !text.starts_with("0x"));
+    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
+    let power = |letter: &str| ["", "k", "m", "g", "t"].iter().position(|known| *known == letter);
+    let lower = unit.to_ascii_lowercase();
+    let (base, letter) = match lower.strip_suffix("ib").or(lower.strip_suffix('b')) {
+        Some(letter) if !lower.ends_with("ib") => (1000u64, letter),
+        Some(letter) => (1024, letter),
+        None => (1024, &*lower),
+    };
+    let power =
+        power(letter).ok_or_else(|| format!("`{unit}` is not a unit of bytes: KiB, MiB, GiB or TiB"))?;
+    let number = parse_u64(number)?;
+    let bytes = base.checked_pow(power as u32).and_then(|unit| number.checked_mul(unit));
+    bytes.ok_or_else(|| format!("{text} is more than there can be"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn bytes_have_units() {
+        let sizes = [
+            ("0", 0),
+            ("4096", 4096),
+            ("0x10", 16),
+            ("1k", 1 << 10),
+            ("512MiB", 512 << 20),
+            ("4G", 4 << 30),
+            ("2TiB", 2 << 40),
+            ("3MB", 3_000_000),
+            ("7b", 7),
+        ];
+        for (text, bytes) in sizes {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+        for (text, why) in [
+            ("4X", "`X` is not a unit of bytes: KiB, MiB, GiB or TiB"),
+            ("4PiB", "`PiB` is not a unit of bytes: KiB, MiB, GiB or TiB"),
+            ("G", "`` is not a whole number"),
+            ("", "`` is not a whole number"),
+            ("-1G", "-1 is not between 0 and 18446744073709551615"),
+            ("18000000000GiB", "18000000000GiB is more than there can be"),
+        ] {
+            assert_eq!(parse_bytes(text), Err(why.into()), "{text}");
+        }
+    }
 
     #[test]
     fn the_definition_is_consistent() {
