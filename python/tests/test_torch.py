@@ -1,0 +1,53 @@
+"""PyTorch's eager operators under ``warpgrind exec``."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "warpgrind", "exec", "--memory", "8G", "--", sys.executable, "-W", "ignore"]
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=600)
+
+
+def test_a_script_that_knows_nothing_of_it() -> None:
+    done = run("-m", "warpgrind.torch", str(Path(__file__).with_name("torch_eager.py")))
+    assert done.returncode == 0 and done.stdout.endswith("as expected\n"), done.stdout + done.stderr
+
+
+def test_around_code_and_for_a_process() -> None:
+    done = run(
+        "-c",
+        "import torch, warpgrind.torch\n"
+        "with warpgrind.torch.eager():\n"
+        "    print((torch.ones(2, device='cuda') + 1).cpu().tolist())\n"
+        "try:\n"
+        "    torch.ones(2, device='cuda') + 1\n"
+        "except Exception as error:\n"
+        "    print('no kernel image' in str(error))\n"
+        "end = warpgrind.torch.enable()\n"
+        "print((torch.ones(2, device='cuda') + 2).sum().item(), torch.backends.cudnn.enabled)\n"
+        "end()\n"
+        "print(torch.backends.cudnn.enabled)\n",
+    )
+    assert done.stdout.splitlines() == ["[2.0, 2.0]", "True", "6.0 False", "True"], done.stdout + done.stderr
+
+
+def test_what_only_gpus_have_is_named() -> None:
+    done = run(
+        "-c",
+        "import torch, warpgrind.torch\n"
+        "with warpgrind.torch.eager():\n"
+        "    q = torch.randn(1, 2, 8, 16, device='cuda')\n"
+        "    torch.ops.aten._scaled_dot_product_efficient_attention(q, q, q, None, False)\n",
+    )
+    assert done.returncode == 1
+    assert "NotImplementedError: warpgrind: aten._scaled_dot_product_efficient_attention.default" in done.stderr
+
+
+def test_a_script_is_wanted() -> None:
+    assert "usage: python -m warpgrind.torch SCRIPT" in run("-m", "warpgrind.torch").stderr
