@@ -5,7 +5,7 @@
 
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::parser::constant::is_cut;
+use crate::number::is_cut;
 use crate::report::Report;
 use crate::span::Span;
 

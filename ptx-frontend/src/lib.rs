@@ -21,6 +21,7 @@ mod diagnostic;
 mod lexer;
 mod link;
 mod module;
+mod number;
 mod parser;
 mod print;
 #[cfg(feature = "render")]
@@ -28,6 +29,7 @@ pub mod render;
 mod report;
 mod span;
 mod table;
+mod target;
 
 pub use device_runtime::add_device_runtime;
 pub use diagnostic::{Code, Diagnostic, Elsewhere, Label, Severity};
@@ -39,6 +41,7 @@ pub use link::{LinkError, define_externs, is_device_runtime, link};
 pub use module::*;
 pub use span::{Source, SourceId, Span};
 pub use table::{Effects, Form, Minimum, OperandKind, OperandRole, forms};
+pub use target::{PtxVersion, Target, TargetKind};
 
 /// What [`parse`] found.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::Operand;
+use crate::number::whole_number;
 use crate::span::Span;
 
 /// How deep parentheses, unary operators and `?:` may nest.
@@ -324,28 +325,6 @@ pub(super) fn literal(word: &str) -> Result<Constant, &'static str> {
     Ok(typed(value, unsigned || value > i64::MAX as u64))
 }
 
-/// The low 64 bits of a number. As in ptxas one digit may shift bits out, which [`is_cut`] tells; a further
-/// one behind a number with its top bit set may not.
-fn whole_number(digits: &str, radix: u32) -> Option<u64> {
-    digits.chars().try_fold(0u64, |value, digit| {
-        let digit = u64::from(digit.to_digit(radix)?);
-        (value >> 63 == 0).then(|| value.wrapping_mul(radix.into()).wrapping_add(digit))
-    })
-}
-
-/// Whether a number keeps only its low 64 bits.
-pub(crate) fn is_cut(word: &str) -> bool {
-    let digits = word.strip_suffix('U').unwrap_or(word);
-    let (digits, radix) = match digits.as_bytes() {
-        [b'0', b'x' | b'X', ..] => (&digits[2..], 16),
-        [b'0', b'b' | b'B', ..] => (&digits[2..], 2),
-        [b'0', ..] => (digits, 8),
-        _ => (digits, 10),
-    };
-    let all = !digits.is_empty() && digits.bytes().all(|b| (b as char).is_digit(radix));
-    all && u64::from_str_radix(digits, radix).is_err() && whole_number(digits, radix).is_some()
-}
-
 /// A decimal floating-point number.
 fn decimal(word: &str) -> Result<Constant, &'static str> {
     let plain = word.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
@@ -367,6 +346,7 @@ fn zero(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number;
     use crate::report::Report;
 
     fn value(text: &str) -> Result<Constant, String> {
@@ -397,9 +377,9 @@ mod tests {
         assert_eq!(value("0x12345678123456789"), Ok(Constant::Signed(0x2345_6781_2345_6789)));
         assert_eq!(value("27670116110564327424U"), Ok(Constant::Unsigned(1 << 63)));
         assert!(
-            is_cut("18446744073709551621")
-                && is_cut("0x12345678123456789")
-                && !is_cut("0x0000000000000000001")
+            number::is_cut("18446744073709551621")
+                && number::is_cut("0x12345678123456789")
+                && !number::is_cut("0x0000000000000000001")
         );
         assert_eq!(value("0F3f800000"), Ok(Constant::Single(0x3f80_0000)));
         assert_eq!(value("0d3ff0000000000000"), Ok(Constant::Double(1.0)));

@@ -15,9 +15,10 @@ use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::module::{
-    FuncId, Function, FunctionKind, Linkage, Param, ParamLayout, PtxVersion, Symbol, Tuning, VarId, Variable,
+    FuncId, Function, FunctionKind, Linkage, Param, ParamLayout, Symbol, Tuning, VarId, Variable,
 };
 use crate::span::Span;
+use crate::target::PtxVersion;
 use isa::{ScalarType, StateSpace, TypeClass};
 
 /// A formal parameter as written.

@@ -8,7 +8,7 @@ use super::{Done, Parser, closest};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
-use crate::module::{PtxVersion, Target, TargetKind};
+use crate::target::{PtxVersion, Target, TargetKind};
 
 /// Targets with the versions of PTX that introduced the plain, `f` and `a` forms (ISA 11.1.2).
 const TARGETS: &[(u16, [Option<PtxVersion>; 3])] = {

@@ -3,8 +3,8 @@
 use super::Parser;
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::module::PtxVersion;
 use crate::span::Span;
+use crate::target::PtxVersion;
 
 /// Directives and attributes with the PTX version and the first target that have them.
 const SINCE: &[(&str, PtxVersion, u16)] = &[

@@ -9,8 +9,9 @@ use super::{Done, Parser, SOURCE};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
-use crate::module::{FuncId, FunctionKind, Linkage, PtxVersion, Symbol, VarId, Variable};
+use crate::module::{FuncId, FunctionKind, Linkage, Symbol, VarId, Variable};
 use crate::span::Span;
+use crate::target::PtxVersion;
 use isa::{ScalarType, StateSpace, TypeClass};
 
 /// `offset` rounded up to a multiple of `align`; stays at the largest number where that overflows.

@@ -4,9 +4,10 @@ use crate::module::{AddressBase, Operand, OperandList};
 use isa::SpecialRegister;
 use isa::{ScalarType, StateSpace, TypeClass};
 
+use super::OperandView;
+use super::context::Context;
 use super::expect::{Constant, Counting, Expect, Kind, constant_fits, register_fits};
 use super::special;
-use super::{Context, OperandView};
 
 /// Why an operand does not fit.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use isa::{Modifier, Modifiers, Opcode};
 use isa::{ScalarType, StateSpace, TypeClass};
 
-use super::Context;
+use super::context::Context;
 use super::counts;
 use super::model::{Count, Flags, Limit, OperandSpec, Shape, Signature, SpaceRule, TypeRule};
 

@@ -1,12 +1,12 @@
 //! Enumerates what a row stands for.
 
-use crate::module::{PtxVersion, Target, TargetKind};
+use crate::target::{PtxVersion, Target, TargetKind};
 use isa::{Modifier, Opcode};
 
-use super::Context;
+use super::context::Context;
 use super::expect::{self, Expect, Kind};
-use super::form::{OperandKind, OperandRole};
 use super::model::{Notation, Variant};
+use super::role::{OperandKind, OperandRole};
 
 /// Every list of modifiers.
 pub(super) fn all(notation: &Notation) -> Vec<Vec<Modifier>> {

@@ -7,11 +7,11 @@ use crate::span::Span;
 use isa::ScalarType;
 use isa::{Modifier, Opcode};
 
-use super::Context;
 use super::compiled::INDEX;
+use super::context::Context;
 use super::matcher::{self, Distance};
 use super::model::Variant;
-use super::resolve::Unmet;
+use super::need::Unmet;
 
 /// No instruction has this name.
 pub(super) fn unknown_opcode((text, span): (&str, Span), brief: bool) -> Diagnostic {

@@ -11,7 +11,7 @@
 //! * Where the manual and ptxas differ, ptxas is followed.
 
 use crate::diagnostic::Diagnostic;
-use crate::module::{Op, Operand, PtxVersion, RegId, Target, VarId};
+use crate::module::{Op, Operand, RegId, VarId};
 use crate::report;
 use crate::span::Span;
 use isa::Opcode;
@@ -19,10 +19,11 @@ use isa::{ScalarType, StateSpace};
 
 mod check;
 mod compiled;
+mod context;
 mod counts;
-mod effects;
+pub(crate) mod effects;
 mod expect;
-mod form;
+pub(crate) mod form;
 mod instances;
 mod matcher;
 mod messages;
@@ -31,23 +32,15 @@ mod need;
 mod notation;
 mod operand_messages;
 mod resolve;
+mod role;
 mod rows;
 mod special;
 mod words;
 
+pub(crate) use context::Context;
 pub use effects::Effects;
-pub use form::{Form, Minimum, OperandKind, OperandRole, forms};
-
-/// What the module's header says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Context {
-    /// `.version`
-    pub(crate) version: PtxVersion,
-    /// `.target`
-    pub(crate) target: Target,
-    /// `.address_size`: 32 or 64.
-    pub(crate) address_size: u32,
-}
+pub use form::{Form, Minimum, forms};
+pub use role::{OperandKind, OperandRole};
 
 /// An opcode with its modifiers, and the rows that they fit.
 #[derive(Clone, Debug)]

@@ -176,3 +176,6 @@ pub(super) struct Notation {
     pub(super) variants: Vec<Variant>,
     pub(super) signatures: Vec<Signature>,
 }
+
+/// Named sets of modifiers: name and alternatives, each a sequence.
+pub(super) type Sets = [(&'static str, &'static str)];

@@ -2,9 +2,10 @@
 
 use smallvec::SmallVec;
 
-use crate::module::{PtxVersion, Target, TargetKind};
+use crate::span::Span;
+use crate::target::{PtxVersion, Target, TargetKind};
 
-use super::Context;
+use super::context::Context;
 
 /// One accepted kind of target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,6 +134,20 @@ impl Need {
 fn version(text: &str) -> Option<PtxVersion> {
     let (major, minor) = text.split_once('.')?;
     Some(PtxVersion::new(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// What a module lacks for a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Unmet {
+    /// The words that need it: opcode or modifier, with its dot.
+    pub(super) culprit: String,
+    pub(super) span: Span,
+    /// The oldest version that would do.
+    pub(super) version: PtxVersion,
+    /// The targets that would do.
+    pub(super) need: Need,
+    pub(super) version_met: bool,
+    pub(super) target_met: bool,
 }
 
 #[cfg(test)]

@@ -26,14 +26,11 @@ use isa::{Modifier, Opcode};
 use isa::{ScalarType, StateSpace};
 
 use super::model::{
-    Alternative, Count, Flags, Limit, Notation, OperandSpec, Shape, Signature, Slot, SpaceRule, TypeRule,
-    Variant,
+    Alternative, Count, Flags, Limit, Notation, OperandSpec, Sets, Shape, Signature, Slot, SpaceRule,
+    TypeRule, Variant,
 };
 use super::need::Need;
 use super::words::WORDS;
-
-/// Named sets of modifiers: name and alternatives, each a sequence.
-pub(super) type Sets = [(&'static str, &'static str)];
 
 enum Item {
     Slot(SmallVec<[Alternative; 2]>),

@@ -8,10 +8,11 @@ use isa::SpecialRegister;
 use isa::{ScalarType, StateSpace, TypeClass};
 
 use super::check::{self, Misfit};
+use super::context::Context;
 use super::expect::{Constant, Counting, Expect, Kind};
 use super::model::Limit;
 use super::special;
-use super::{Context, OperandView, Resolved};
+use super::{OperandView, Resolved};
 
 /// No row takes these operands: says what is wrong with the row that comes nearest.
 pub(super) fn misfit(context: &Context, resolved: &Resolved, view: &OperandView<'_>) -> Diagnostic {

@@ -3,19 +3,21 @@
 use smallvec::SmallVec;
 
 use crate::diagnostic::Diagnostic;
-use crate::module::{Op, PtxVersion};
+use crate::module::Op;
 use crate::report;
 use crate::span::Span;
+use crate::target::PtxVersion;
 use isa::{Modifier, Opcode};
 
 use super::check;
 use super::compiled::INDEX;
+use super::context::Context;
 use super::effects::Effects;
 use super::expect::{self, Expect};
 use super::form::Form;
 use super::matcher;
-use super::need::Need;
-use super::{Context, OperandView, Resolved, messages, operand_messages};
+use super::need::{Need, Unmet};
+use super::{OperandView, Resolved, messages, operand_messages};
 
 /// More modifiers than any instruction takes; bounds the work on hostile input.
 const MAX_WORDS: usize = 32;
@@ -37,20 +39,6 @@ pub(super) struct Operands {
     pub(super) effects: Effects,
     /// What the module lacks for it beyond the row.
     pub(super) unmet: Option<Box<Unmet>>,
-}
-
-/// What a module lacks for a row.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Unmet {
-    /// The words that need it: opcode or modifier, with its dot.
-    pub(super) culprit: String,
-    pub(super) span: Span,
-    /// The oldest version that would do.
-    pub(super) version: PtxVersion,
-    /// The targets that would do.
-    pub(super) need: Need,
-    pub(super) version_met: bool,
-    pub(super) target_met: bool,
 }
 
 /// Resolves modifiers; see [`super::resolve_op`].

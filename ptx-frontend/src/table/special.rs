@@ -1,6 +1,6 @@
 //! Types and requirements of the special registers (ISA 10).
 
-use crate::module::PtxVersion;
+use crate::target::PtxVersion;
 use isa::SpecialRegister;
 use isa::{ScalarType, TypeClass};
 

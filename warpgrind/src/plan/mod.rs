@@ -15,8 +15,6 @@ use sim_core::Dim3;
 
 use crate::array::{Init, Tolerance};
 use crate::files::{MAX_TEXT, read_file};
-use crate::module::{Module, join, read_source};
-use crate::run::RunError;
 
 pub use argument::{Arg, BufferSpec, Output, Scalar, is_name, parse_arg, parse_buffer, parse_scalar};
 pub(crate) use error::locate;
@@ -148,18 +146,6 @@ impl Plan {
         let mut found = None;
         locate(&mut found, self.source.as_ref(), place);
         found
-    }
-
-    /// The module of the PTX files that it names.
-    ///
-    /// # Errors
-    /// One cannot be read, or they are not valid.
-    pub fn module(&self) -> Result<Module, RunError> {
-        let read = |(path, place): &(PathBuf, Place)| {
-            read_source(&join(&self.directory, path))
-                .map_err(|error| RunError::Module { error: error.into(), place: self.text_place(place) })
-        };
-        Ok(Module::link(self.modules.iter().map(read).collect::<Result<_, _>>()?)?)
     }
 
     /// Where a path in it leads.

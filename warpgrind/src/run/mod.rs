@@ -4,13 +4,15 @@ mod error;
 mod outputs;
 mod placed;
 
+use std::path::PathBuf;
+
 use indexmap::IndexMap;
 use reports::finding::{self, Sources};
 use sim_core::{Backend, Finding, LaunchReport, Outcome, RunOptions};
 
 use crate::array::{Array, Comparison};
-use crate::module::Module;
-use crate::plan::Plan;
+use crate::module::{Module, join, read_source};
+use crate::plan::{Place, Plan};
 
 pub use error::RunError;
 pub(crate) use outputs::hex;
@@ -52,6 +54,18 @@ impl Report {
 }
 
 impl Plan {
+    /// The module of the PTX files that it names.
+    ///
+    /// # Errors
+    /// One cannot be read, or they are not valid.
+    pub fn module(&self) -> Result<Module, RunError> {
+        let read = |(path, place): &(PathBuf, Place)| {
+            read_source(&join(&self.directory, path))
+                .map_err(|error| RunError::Module { error: error.into(), place: self.text_place(place) })
+        };
+        Ok(Module::link(self.modules.iter().map(read).collect::<Result<_, _>>()?)?)
+    }
+
     /// Runs the plan: its launches until one does not complete, then its arrays and expectations.
     ///
     /// # Errors

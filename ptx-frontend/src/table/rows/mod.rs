@@ -2,7 +2,7 @@
 //! written.
 
 use super::effects::Does;
-use super::notation::Sets;
+use super::model::Sets;
 
 mod asynchronous;
 mod atomic;

@@ -9,7 +9,7 @@ use ptx_frontend::{
 };
 
 use super::header::Header;
-use super::values::{Known, State, comparison, unsigned, written};
+use super::known::{Known, State, comparison, unsigned, written};
 use super::{Translated, error};
 
 /// Instructions of a thread at most, as in the files of tests.

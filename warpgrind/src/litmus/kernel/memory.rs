@@ -7,7 +7,7 @@ use ptx_frontend::{
 
 use super::Translated;
 use super::column::{Base, Column, Register, Value};
-use super::values::{Known, State};
+use super::known::{Known, State};
 
 /// What an atomic writes: the old value and the operand put together, or the second operand if the first was there.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 
 mod column;
 mod header;
+mod known;
 mod memory;
 mod sync;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use ptx_frontend::{Instruction, MemOrder, Modifier, Modifiers, Op, Opcode, Opera
 
 use super::Translated;
 use super::column::{Column, Value};
-use super::values::{Known, State, is_read};
+use super::known::{Known, State, is_read};
 
 impl Column<'_> {
     pub(super) fn fence(&mut self, instruction: &Instruction, op: &Op) -> Translated<()> {
