@@ -21,7 +21,7 @@ use crate::host::{Host, Launched, Launching, Picked};
 use crate::library::Library;
 use crate::memory::{Allocation, Kind};
 use crate::operation::{Compare, KernelCall, Operation};
-use crate::process::wait_for;
+use crate::records::wait_for;
 use crate::stream::{Event, EventState, Stream, StreamKind};
 use crate::{fresh_id, lock};
 

@@ -1,4 +1,4 @@
-//! Devices, and the runtime that holds them.
+//! Devices.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -13,70 +13,9 @@ use crate::lock;
 use crate::memory::{Kind, Memory};
 use crate::pool::Pools;
 use crate::texture::Objects;
-use crate::virtual_memory::AddressSpace;
-
-/// All devices of a process.
-#[derive(Debug)]
-pub struct Runtime {
-    /// The devices.
-    pub devices: Vec<Arc<Device>>,
-    /// The memory pools.
-    pub pools: Arc<Pools>,
-    /// Reserved addresses and memory without any.
-    pub addresses: AddressSpace,
-}
 
 /// Bytes that every host has.
 const LITTLE: u64 = 1 << 30;
-
-/// Addresses of device memory: below all that a 64-bit Linux gives to a program unasked, so that no
-/// pointer of the host is one of the device by accident.
-const ADDRESSES: std::ops::Range<u64> = 0x2000_0000_0000..0x5000_0000_0000;
-
-impl Runtime {
-    /// So many devices alike.
-    pub fn new(config: &DeviceConfig, count: usize, host: Arc<dyn Host>) -> Runtime {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let engine = Engine::new(cores);
-        let pools: Arc<Pools> = Arc::default();
-        let share = (ADDRESSES.end - ADDRESSES.start) / count.max(1) as u64;
-        let device = |index: usize| {
-            let start = ADDRESSES.start + share * index as u64;
-            let config = DeviceConfig { global_addresses: start..start + share, ..config.clone() };
-            Arc::new(Device {
-                index,
-                simulator: Simulator::new(config),
-                engine: engine.clone(),
-                memory: Memory::default(),
-                objects: Objects::default(),
-                pools: pools.clone(),
-                host: host.clone(),
-                contexts: Mutex::default(),
-                primary: Mutex::default(),
-                allocations: AtomicU64::new(0),
-                memory_is_shared: AtomicBool::new(false),
-                fault: AtomicU32::new(0),
-                all: OnceLock::new(),
-            })
-        };
-        let devices: Vec<Arc<Device>> = (0..count).map(device).collect();
-        for device in &devices {
-            let _ = device.all.set(devices.iter().map(Arc::downgrade).collect());
-            let asked = Arc::downgrade(device);
-            device.simulator.set_elsewhere(move |address| asked.upgrade()?.explain_elsewhere(address));
-        }
-        Runtime { devices, pools, addresses: AddressSpace::new(host) }
-    }
-
-    /// A device by its number.
-    ///
-    /// # Errors
-    /// `INVALID_DEVICE`.
-    pub fn device(&self, index: i32) -> Result<&Arc<Device>> {
-        let index = usize::try_from(index).map_err(|_| Status::INVALID_DEVICE)?;
-        self.devices.get(index).ok_or(Status::INVALID_DEVICE)
-    }
-}
 
 /// A simulated device.
 pub struct Device {
@@ -119,6 +58,38 @@ struct Primary {
 }
 
 impl Device {
+    /// A device with nothing on it. It knows no others yet.
+    pub(crate) fn new(
+        index: usize,
+        config: DeviceConfig,
+        engine: Arc<Engine>,
+        pools: Arc<Pools>,
+        host: Arc<dyn Host>,
+    ) -> Device {
+        Device {
+            index,
+            simulator: Simulator::new(config),
+            engine,
+            memory: Memory::default(),
+            objects: Objects::default(),
+            pools,
+            host,
+            contexts: Mutex::default(),
+            primary: Mutex::default(),
+            allocations: AtomicU64::new(0),
+            memory_is_shared: AtomicBool::new(false),
+            fault: AtomicU32::new(0),
+            all: OnceLock::new(),
+        }
+    }
+
+    /// Shows it the devices of the process, itself among them.
+    pub(crate) fn meet(self: &Arc<Self>, all: &[Arc<Device>]) {
+        let _ = self.all.set(all.iter().map(Arc::downgrade).collect());
+        let asked = Arc::downgrade(self);
+        self.simulator.set_elsewhere(move |address| asked.upgrade()?.explain_elsewhere(address));
+    }
+
     /// A new context.
     pub fn create_context(self: &Arc<Self>, flags: u32) -> Arc<Context> {
         let context = Context::new(self.clone(), flags);

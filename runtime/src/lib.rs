@@ -40,8 +40,11 @@ mod pages;
 mod peer;
 mod pool;
 mod process;
+mod records;
 mod reference;
+mod runtime;
 mod stream;
+mod stream_ordered;
 pub mod texture;
 pub mod virtual_memory;
 
@@ -50,7 +53,7 @@ pub use condition::{Condition, ConditionKind, Conditional};
 pub use context::{Context, Limit};
 pub use copy::{Area, Copy, Fill, Place};
 pub use cuda_abi::{Result, Status};
-pub use device::{Device, Runtime};
+pub use device::Device;
 pub use graph::{Counted, Edge, EdgeKind, ExecGraph, Graph, Node};
 pub use graph_memory::{check_node_free, node_memory};
 pub use green::{GreenContext, Multiprocessors, Split};
@@ -64,8 +67,9 @@ pub use occupancy::{
 pub use operation::{Callback, Compare, KernelCall, Operation, PlacedMemory};
 pub use pages::Pages;
 pub use pool::{Pool, PoolAttribute, PoolPlace, Pools, Reuse};
-pub use process::SharedRecords;
+pub use records::SharedRecords;
 pub use reference::{SurfaceReference, TextureReference};
+pub use runtime::Runtime;
 pub use stream::{Capture, CaptureMode, Event, Stream, StreamKind, refuse_unsafe, set_thread_mode};
 
 use std::sync::atomic::{AtomicU64, Ordering};

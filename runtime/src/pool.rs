@@ -1,4 +1,4 @@
-//! Memory pools, and allocation in stream order.
+//! Memory pools.
 //!
 //! Memory of a pool goes back to the device when it is freed; what a device would keep is counted.
 
@@ -8,12 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use cuda_abi::{Result, Status};
 
-use crate::context::Context;
-use crate::device::Device;
-use crate::graph_memory::{check_node_free, node_memory};
 use crate::memory::{Allocation, Kind};
-use crate::operation::{Operation, PlacedMemory};
-use crate::stream::Stream;
 use crate::{fresh_id, lock};
 
 /// What memory a pool has.
@@ -69,7 +64,7 @@ pub struct Pool {
     pub(crate) exportable: AtomicBool,
     pub(crate) imported: AtomicBool,
     /// Other devices that may access its memory, by number.
-    access: Mutex<BTreeSet<usize>>,
+    pub(crate) access: Mutex<BTreeSet<usize>>,
     /// Addresses of blocks that a stream freed, by the stream and the blocks' size: its next ones of that size.
     free: Mutex<HashMap<(u64, u64), BTreeSet<u64>>>,
 }
@@ -89,30 +84,6 @@ const CHUNK: u64 = 32 << 20;
 const BLOCK: u64 = 512;
 /// Sizes and streams of which blocks are remembered.
 const MOST_FREE: usize = 4096;
-
-/// A block of a pool that has the address of one that was freed.
-struct Again {
-    base: u64,
-    bytes: u64,
-    pool: Arc<Pool>,
-    device: Arc<Device>,
-}
-
-impl PlacedMemory for Again {
-    fn base(&self) -> u64 {
-        self.base
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn place(&self, device: &Device) -> Result {
-        device.simulator.alloc_again(self.base, self.bytes, "stream-ordered allocation")?;
-        self.pool.show(&self.device, self.base);
-        Ok(())
-    }
-}
 
 impl Pool {
     fn new(place: PoolPlace) -> Arc<Pool> {
@@ -163,45 +134,8 @@ impl Pool {
         self.place == PoolPlace::Device(device) || lock(&self.access).contains(&device)
     }
 
-    /// Gives a device access to all of its memory, or takes it.
-    ///
-    /// # Errors
-    /// `INVALID_DEVICE` for taking it from the pool's own device.
-    pub fn set_access(&self, device: &Arc<Device>, may: bool) -> Result {
-        if self.place == PoolPlace::Device(device.index) {
-            return if may { Ok(()) } else { Err(Status::INVALID_DEVICE) };
-        }
-        let mut access = lock(&self.access);
-        let changes = if may { access.insert(device.index) } else { access.remove(&device.index) };
-        drop(access);
-        let PoolPlace::Device(own) = self.place else { return Ok(()) };
-        let owner = device.numbered(own)?;
-        if !changes {
-            return Ok(());
-        }
-        if !may {
-            device.drain();
-        }
-        for found in owner.memory.list().iter().filter(|found| found.kind == Kind::Pool(self.id)) {
-            if may {
-                owner.show_to(device, found.base);
-            } else {
-                owner.simulator.hide(found.base, &device.simulator);
-            }
-        }
-        Ok(())
-    }
-
-    /// Shows new memory of it to the devices that may access it.
-    pub(crate) fn show(&self, owner: &Arc<Device>, base: u64) {
-        let access = lock(&self.access).clone();
-        for device in access.iter().filter_map(|&index| owner.numbered(index).ok()) {
-            owner.show_to(&device, base);
-        }
-    }
-
     /// Remembers a block that a stream frees.
-    fn keep(&self, stream: u64, base: u64, bytes: u64) {
+    pub(crate) fn keep(&self, stream: u64, base: u64, bytes: u64) {
         let mut free = lock(&self.free);
         if free.len() >= MOST_FREE {
             free.clear();
@@ -210,7 +144,7 @@ impl Pool {
     }
 
     /// The lowest block of a size that a stream freed.
-    fn again(&self, stream: u64, bytes: u64) -> Option<u64> {
+    pub(crate) fn again(&self, stream: u64, bytes: u64) -> Option<u64> {
         let (mut free, key) = (lock(&self.free), (stream, bytes.next_multiple_of(BLOCK)));
         let blocks = free.get_mut(&key)?;
         let base = blocks.pop_first();
@@ -221,7 +155,7 @@ impl Pool {
     }
 
     /// Counts bytes that were taken, or given back.
-    fn count(&self, taken: u64, given_back: u64) {
+    pub(crate) fn count(&self, taken: u64, given_back: u64) {
         let mut usage = lock(&self.usage);
         usage.used = (usage.used + taken).saturating_sub(given_back);
         usage.most_used = usage.most_used.max(usage.used);
@@ -309,6 +243,11 @@ impl Pools {
         lock(&self.all).get(&id).cloned()
     }
 
+    /// Notes of which pool an allocation that the host may access is.
+    pub(crate) fn note(&self, base: u64, pool: &Pool) {
+        lock(&self.shared).insert(base, pool.id);
+    }
+
     /// Tells the pool of an allocation, if it has one, that it is freed.
     pub fn freed(&self, allocation: &Allocation) {
         if let Some(id) = self.of(allocation) {
@@ -317,111 +256,6 @@ impl Pools {
                 pool.count(0, allocation.size);
             }
         }
-    }
-}
-
-impl Context {
-    /// Allocates from a pool, in the order of a stream.
-    ///
-    /// # Errors
-    /// The context's fault, `OUT_OF_MEMORY`, those of captures.
-    pub fn allocate_async(
-        self: &Arc<Self>,
-        stream: &Arc<Stream>,
-        bytes: u64,
-        pool: &Arc<Pool>,
-    ) -> Result<u64> {
-        if bytes == 0 {
-            return Ok(0);
-        }
-        if stream.capture().is_some() {
-            let memory = node_memory(&self.device, bytes)?;
-            let base = memory.base();
-            self.enqueue(stream, Operation::Allocate(memory))?;
-            return Ok(base);
-        }
-        let base = match pool.place {
-            PoolPlace::Device(index) => {
-                let device = self.device.numbered(index)?;
-                self.allocate_of_device(stream, bytes, pool, &device)?
-            }
-            place => {
-                let kind = if place == PoolPlace::Managed { Kind::Managed } else { Kind::Host };
-                let base = self.host().shared(self, bytes, kind)?;
-                lock(&self.device.pools.shared).insert(base, pool.id);
-                base
-            }
-        };
-        pool.count(bytes, 0);
-        Ok(base)
-    }
-
-    fn allocate_of_device(
-        self: &Arc<Self>,
-        stream: &Arc<Stream>,
-        bytes: u64,
-        pool: &Arc<Pool>,
-        device: &Arc<Device>,
-    ) -> Result<u64> {
-        self.check()?;
-        if pool.is_imported() {
-            return Err(Status::INVALID_VALUE);
-        }
-        let base = match pool.again(stream.id, bytes) {
-            Some(base) => {
-                // It is there when the stream has freed the one before.
-                let (pool, device) = (pool.clone(), device.clone());
-                self.enqueue(stream, Operation::Allocate(Arc::new(Again { base, bytes, pool, device })))?;
-                base
-            }
-            None => {
-                let base = device.allocate(bytes, "stream-ordered allocation")?;
-                pool.show(device, base);
-                base
-            }
-        };
-        let (kind, size, id, flags) = (Kind::Pool(pool.id), bytes, fresh_id(), 0);
-        device.memory.insert(Allocation { base, size, kind, context: self.id, flags, id });
-        Ok(base)
-    }
-
-    /// Frees in the order of a stream.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` for what is no allocation that may be freed so, those of captures.
-    pub fn free_async(self: &Arc<Self>, stream: &Arc<Stream>, address: u64) -> Result {
-        if let Some(capture) = stream.capture() {
-            check_node_free(self, &capture.graph, address)?;
-            return self.enqueue(stream, Operation::Free(address));
-        }
-        let device = self.device.owner(address).ok_or(Status::INVALID_VALUE)?;
-        let (memory, pools) = (&device.memory, &self.device.pools);
-        if memory.find(address).is_some_and(|found| found.kind == Kind::Graph && found.base == address) {
-            if !memory.set_live(address, false) {
-                return Err(Status::INVALID_VALUE);
-            }
-            return self.enqueue(stream, Operation::Free(address));
-        }
-        // Calls from now on do not know it any more; the stream frees it in its order.
-        let wanted = |a: &Allocation| matches!(a.kind, Kind::Pool(_) | Kind::Device) || pools.of(a).is_some();
-        let gone = memory.remove(address, wanted).ok_or(Status::INVALID_VALUE)?;
-        pools.freed(&gone);
-        if gone.kind.is_host() {
-            let owner = self.clone();
-            let free = move |_| {
-                owner.forget(gone.base);
-                owner.host().release(&gone);
-            };
-            return self.enqueue(stream, Operation::Callback(Arc::new(free)));
-        }
-        self.enqueue(stream, Operation::Free(address))?;
-        if let Kind::Pool(id) = gone.kind
-            && let Some(pool) = pools.find(id)
-            && !pool.is_imported()
-        {
-            pool.keep(stream.id, gone.base, gone.size);
-        }
-        Ok(())
     }
 }
 

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
 
 use cuda_abi::{Result, Status};
 
@@ -12,34 +11,6 @@ use crate::device::Device;
 use crate::fresh_id;
 use crate::memory::{Allocation, Kind};
 use crate::pool::{Pool, PoolPlace};
-
-/// The records of an event that several processes have, by number in their order.
-pub trait SharedRecords: Send + Sync + std::fmt::Debug {
-    /// A record was asked for; its number.
-    fn ask(&self) -> u64;
-
-    /// A record was reached.
-    fn reach(&self, number: u64);
-
-    /// The last one that was asked for; 0 is none.
-    fn last(&self) -> u64;
-
-    /// Whether a record, or a later one, was reached.
-    fn is_reached(&self, number: u64) -> bool;
-
-    /// What it is to whoever made it.
-    fn as_any(&self) -> &dyn std::any::Any;
-}
-
-/// How often a record of another process is looked for.
-const PERIOD: Duration = Duration::from_micros(50);
-
-/// Waits for a record, as long as nobody says stop.
-pub(crate) fn wait_for(records: &dyn SharedRecords, number: u64, stop: impl Fn() -> bool) {
-    while !records.is_reached(number) && !stop() {
-        std::thread::sleep(PERIOD);
-    }
-}
 
 impl Device {
     /// The file that an allocation consists of from now on, for other processes.

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::engine::Op;
 use crate::graph::{Edge, EdgeKind, Graph};
 use crate::operation::Operation;
-use crate::process::{SharedRecords, wait_for};
+use crate::records::{SharedRecords, wait_for};
 use crate::{fresh_id, lock};
 
 /// How a stream orders with the legacy default stream.

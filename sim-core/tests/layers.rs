@@ -236,13 +236,12 @@ fn circles(arrows: &BTreeMap<PathBuf, BTreeSet<PathBuf>>) -> BTreeSet<Vec<String
     found
 }
 
-/// Crates whose files stand in some order: no file uses one that uses it, by however many steps.
-const WITHOUT_CIRCLES: &[&str] =
-    &["sim-core", "cuda-abi", "protocol", "report", "device", "cuda", "conformance"];
+/// Circles that there still are, as the numbers of their files: they go, and none comes.
+const KNOWN_CIRCLES: &[(&str, &[usize])] = &[("memory-model", &[2, 2, 2, 2, 4]), ("runtime", &[17])];
 
 #[test]
 fn files_use_each_other_in_no_circle() {
-    for name in WITHOUT_CIRCLES {
+    for name in CRATES {
         let src = workspace().join(name).join("src");
         let mut files = Vec::new();
         sources(&src, &mut files);
@@ -260,7 +259,10 @@ fn files_use_each_other_in_no_circle() {
             assert!(seen, "the arrow from {user} to {used} in {name} is seen");
         }
         let found = circles(&arrows);
-        assert!(found.is_empty(), "{found:#?}");
+        let mut sizes: Vec<usize> = found.iter().map(Vec::len).collect();
+        sizes.sort_unstable();
+        let known = KNOWN_CIRCLES.iter().find(|(known, _)| known == name).map_or(&[][..], |(_, sizes)| sizes);
+        assert_eq!(sizes, known, "{found:#?}");
     }
 }
 
