@@ -19,10 +19,10 @@ use crate::files;
 use crate::report::{Console, SCHEMA, plural};
 
 /// Instructions that are known to differ, each with its reason.
-const KNOWN: &str = include_str!("../../testdata/conformance/differing.txt");
+const KNOWN: &str = include_str!("../recorded/differing.txt");
 
 /// What an H200 gives.
-const RECORDED: &[u8] = include_bytes!("../../testdata/conformance/sm_90.recording");
+const RECORDED: &[u8] = include_bytes!("../recorded/sm_90.recording");
 
 /// Differing instructions that are shown.
 const SHOWN: usize = 40;

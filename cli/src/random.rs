@@ -19,7 +19,7 @@ use crate::progress::Counted;
 use crate::report::{Console, SCHEMA, plural};
 
 /// What an H200 gives.
-const RECORDED: &str = include_str!("../../testdata/conformance/random.txt");
+const RECORDED: &str = include_str!("../recorded/random.txt");
 
 /// Kernels that are tried to make one small.
 const ATTEMPTS: usize = 400;

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure, quoted_list};
 use crate::report::{Console, SCHEMA, plural};
 
 /// What an H200 gives; `testdata/h200/README.md` describes it.
-const RECORDED: &[u8] = include_bytes!("../../testdata/h200/unary-hashes.u64");
+const RECORDED: &[u8] = include_bytes!("../recorded/unary-hashes.u64");
 
 /// Inputs that a hash covers.
 const BLOCK: u64 = 1 << 20;
