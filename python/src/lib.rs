@@ -1,6 +1,6 @@
 //! The extension module `warpgrind._native`: modules on simulated devices, as Python sees them.
 //!
-//! What people use is the Python package in `python/warpgrind`, which is written on these classes: arrays, findings and
+//! What people use is the Python package in `python/package/warpgrind`, which is written on these classes: arrays, findings and
 //! exceptions are made there.
 //!
 //! # Invariants

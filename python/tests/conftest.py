@@ -1,0 +1,3 @@
+"""Measurements, and what needs packages that may not be there, is not looked through for examples."""
+
+collect_ignore_glob = ["measure_*.py", "triton_kernels.py"]
