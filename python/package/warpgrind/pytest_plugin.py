@@ -134,8 +134,10 @@ class Findings:
         if not found:
             return
         texts = [text(finding) for finding in found]
-        report.sections.append(("Warpgrind", "\n".join(texts)))
-        if report.outcome == "passed":
+        if report.outcome != "passed":
+            # It has failed for a reason of its own.
+            report.sections.append(("Warpgrind", "\n".join(texts)))
+        else:
             count = f"{len(found)} finding" + ("s" if len(found) > 1 else "")
             report.outcome = "failed"
             report.longrepr = f"warpgrind: {count} in the kernels of this test\n\n" + "\n".join(texts)
