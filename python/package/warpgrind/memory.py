@@ -28,7 +28,7 @@ def check_type(dtype: np.dtype, what: str) -> None:
     """Refuses types of elements that a device does not have."""
     if dtype.hasobject:
         raise LaunchError(f"{what} is an array of Python objects, which no device can hold")
-    if dtype != dtype.newbyteorder("="):
+    if not dtype.isnative:
         raise LaunchError(f"{what} has numbers of the other byte order\nhelp: `array.astype(array.dtype.newbyteorder('='))`")
 
 
