@@ -55,13 +55,13 @@ impl<'v> Entry<'v> {
             details.finding open[issue.is_new()] data-kind=(issue.rule) data-kernel=(self.kernel()) data-status=(issue.status) {
                 summary {
                     span class={ "status " (issue.status) } { span.sign aria-hidden="true" { (sign) } " " (word) }
-                    " " span.message { (finding["message"].as_str().unwrap_or(&issue.message)) }
+                    " " span.message { (words(finding["message"].as_str().unwrap_or(&issue.message))) }
                     @if let Some(place) = place { " " span.where { (place.file) @if place.line > 0 { ":" (place.line) } } }
                 }
                 @if let Some(reason) = &issue.reason { p.reason { "Suppressed: " (reason) } }
                 (self.code())
                 @if !issue.notes.is_empty() {
-                    ul.notes { @for note in &issue.notes { li { (note) } } }
+                    ul.notes { @for note in &issue.notes { li { (words(note)) } } }
                 }
                 @if finding["threads"].as_array().is_some_and(|groups| !groups.is_empty()) {
                     h4 { "Threads" }
@@ -120,6 +120,22 @@ impl<'v> Entry<'v> {
                 @if self.seen.len() > NAMED { p { "and " (self.seen.len() - NAMED) " more" } }
             }
         }
+    }
+}
+
+/// A sentence in which code stands between backticks.
+fn words(text: &str) -> Markup {
+    // A backtick without its other one is a letter as any.
+    let pairs = text.matches('`').count() / 2 * 2;
+    let (mut parts, mut rest) = (Vec::new(), text);
+    for _ in 0..pairs {
+        let (part, behind) = rest.split_once('`').unwrap_or((rest, ""));
+        parts.push(part);
+        rest = behind;
+    }
+    html! {
+        @for (at, part) in parts.iter().enumerate() { @if at % 2 == 1 { code { (part) } } @else { (part) } }
+        (rest)
     }
 }
 

@@ -104,10 +104,10 @@ fn other_commands_have_a_page_too() {
     let place = json!({ "file": "a.ptx", "line": 3, "column": 1, "end_line": 3, "end_column": 4 });
     let document = json!({ "command": "check", "exit_code": 3, "files": [{ "file": "a.ptx", "exit_code": 3, "error": null,
         "diagnostics": [{ "code": "E0404", "severity": "error", "message": "no <such> thing", "place": place, "labels": [],
-                          "help": ["say so"], "status": "new", "fingerprint": "f", "reason": null }], "unsupported": [] }] });
+                          "help": ["say `so` or `not", "``"], "status": "new", "fingerprint": "f", "reason": null }], "unsupported": [] }] });
     let page = page(&document);
     assert!(page.contains("<h2>E0404</h2>") && page.contains("no &lt;such&gt; thing"), "{page}");
-    assert!(page.contains("help: say so") && page.contains("a.ptx:3"), "{page}");
+    assert!(page.contains("help: say <code>so</code> or `not") && page.contains("a.ptx:3"), "{page}");
     let empty = super::page(&json!({ "command": "run", "exit_code": 0, "launches": [] }));
     assert!(empty.contains("Nothing was found.") && empty.contains("no new findings"), "{empty}");
 }
