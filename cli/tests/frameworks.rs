@@ -1,6 +1,6 @@
 //! Frameworks from PyPI, where they are installed for one of the Pythons that `WARPGRIND_PYTHON` names (separated as
 //! in `PATH`): their kernels run under `warpgrind exec` and give the right values. Without the variable the tests are
-//! skipped.
+//! skipped. So are those of GCC's offloading without a GCC that has it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -76,4 +76,41 @@ fn torch() {
 #[test]
 fn triton() {
     run("triton_kernels.py", "triton");
+}
+
+/// A C program whose loops GCC compiles for the device, where it can (Debian's `gcc-offload-nvptx`).
+fn offloads(source: &str, language: &str) {
+    let scratch = tempfile::tempdir().unwrap();
+    let program = scratch.path().join("program");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks").join(source);
+    let compiled = Command::new("gcc")
+        .args(["-O2", language, "-foffload=nvptx-none"])
+        .arg(path)
+        .arg("-o")
+        .arg(&program)
+        .output();
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: there is no gcc that compiles for nvptx");
+        return;
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_warpgrind"))
+        .args(["exec", "--error-exitcode", "9", "--"])
+        .arg(program)
+        .env_remove("LD_LIBRARY_PATH")
+        // Without a device it shall not run on the host instead.
+        .env("OMP_TARGET_OFFLOAD", "mandatory")
+        .output()
+        .unwrap();
+    let (text, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && text.contains("as expected"), "{}: {text}{error}", output.status);
+}
+
+#[test]
+fn openmp() {
+    offloads("openmp.c", "-fopenmp");
+}
+
+#[test]
+fn openacc() {
+    offloads("openacc.c", "-fopenacc");
 }
