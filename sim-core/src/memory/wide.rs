@@ -261,8 +261,8 @@ mod tests {
     use crate::memory::Cells;
 
     /// Reads beside a writer, and updates of each of several threads: an interpreter takes a thousand times as long.
-    const READS: u64 = if cfg!(miri) { 200 } else { 200_000 };
-    const UPDATES: u64 = if cfg!(miri) { 50 } else { 20_000 };
+    const READS: u64 = if cfg!(miri) { 10 } else { 200_000 };
+    const UPDATES: u64 = if cfg!(miri) { 10 } else { 20_000 };
 
     /// Runs `write` again and again beside `read`, which tells whether it saw halves that differ.
     fn torn(write: impl Fn(u32) + Sync, read: impl Fn() -> bool) -> usize {
