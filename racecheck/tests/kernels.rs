@@ -23,6 +23,20 @@ struct Kernel {
     cooperative: bool,
 }
 
+impl Kernel {
+    fn launch(&self, params: Vec<u8>) -> Launch {
+        Launch {
+            kernel: (&*self.name).into(),
+            grid: self.grid,
+            cluster: None,
+            block: self.block,
+            shared_bytes: 0,
+            params,
+            cooperative: self.cooperative,
+        }
+    }
+}
+
 fn extents(text: &str) -> Dim3 {
     let mut parts = text.split(',').map(|part| part.parse().expect("a number"));
     Dim3::new(parts.next().expect("an extent"), parts.next().unwrap_or(1), parts.next().unwrap_or(1))
@@ -79,15 +93,7 @@ fn run(module: &Arc<Module>, kernel: &Kernel, options: &RunOptions) -> LaunchRep
         simulator.fill(buffer, 4 * 4096, &[0]).unwrap();
         params.extend(buffer.to_le_bytes());
     }
-    let launch = Launch {
-        kernel: (&*kernel.name).into(),
-        grid: kernel.grid,
-        cluster: None,
-        block: kernel.block,
-        shared_bytes: 0,
-        params,
-        cooperative: kernel.cooperative,
-    };
+    let launch = kernel.launch(params);
     simulator.launch(id, &launch, options).unwrap()
 }
 
@@ -152,15 +158,7 @@ fn outcome(module: &Arc<Module>, kernel: &Kernel, asynchrony: AsyncPolicy, seed:
         simulator.write(buffer, &words).unwrap();
         params.extend(buffer.to_le_bytes());
     }
-    let launch = Launch {
-        kernel: (&*kernel.name).into(),
-        grid: kernel.grid,
-        cluster: None,
-        block: kernel.block,
-        shared_bytes: 0,
-        params,
-        cooperative: kernel.cooperative,
-    };
+    let launch = kernel.launch(params);
     let options =
         RunOptions { asynchrony, seed, jobs: 1, max_instructions: Some(3_000_000), ..Default::default() };
     let report = simulator.launch(id, &launch, &options).unwrap();
