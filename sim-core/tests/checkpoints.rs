@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use sim_core::tools::{Context, Event, Wants};
 use sim_core::{
-    AsyncPolicy, Backend, Checkpoint, DeviceConfig, DevicePtr, Error, Launch, LaunchReport, ModuleId,
-    RunOptions, Session, Shape, Simulator, Stop, Tool, ToolFactory, Until, WarpAccess,
+    AccessKind, AsyncPolicy, Backend, Checkpoint, DeviceConfig, DevicePtr, Dim3, Error, Launch, LaunchReport,
+    ModuleId, RunOptions, Session, Shape, Simulator, Stop, Tool, ToolFactory, Until, WarpAccess,
 };
 use testkit::case;
 use testkit::executor::{self, same};
@@ -261,4 +261,83 @@ fn weak_memory_and_interleaved_blocks() {
     ];
     let tried = try_all(&["atomic/", "barrier/"], &options);
     assert!(tried.launches >= 30 && tried.pauses >= 200, "{} {}", tried.launches, tried.pauses);
+}
+
+/// Has the launch stand still behind each write of an address: a watchpoint.
+struct Watch(u64);
+
+impl Tool for Watch {
+    type Block = ();
+
+    fn wants(&self) -> Wants {
+        Wants::ACCESSES
+    }
+
+    fn event(&mut self, event: &Event<'_>, (): &mut (), context: &dyn Context) {
+        if let Event::Access(access) = event
+            && access.kind == AccessKind::Write
+            && access.addresses[access.lanes.trailing_zeros() as usize] == self.0
+        {
+            context.pause();
+        }
+    }
+}
+
+#[test]
+fn a_tool_has_the_launch_stand_still_behind_a_write() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64
+        .visible .entry count(.param .u64 p) {
+            .reg .b64 %a; .reg .b32 %x; .reg .pred %p;
+            ld.param.u64 %a, [p];
+            mov.u32 %x, 0;
+        again:
+            add.u32 %x, %x, 1;
+            st.global.u32 [%a], %x;
+            st.global.u32 [%a+4], %x;
+            setp.lt.u32 %p, %x, 5;
+            @%p bra again;
+            ret;
+        }";
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let module = simulator.load(executor::module("count.ptx", text).unwrap()).unwrap();
+    let watched = simulator.alloc(8, "watched").unwrap();
+    let launch = Launch {
+        kernel: "count".into(),
+        grid: Dim3::from(1),
+        cluster: None,
+        block: Dim3::from(1),
+        shared_bytes: 0,
+        params: watched.to_le_bytes().to_vec(),
+        cooperative: false,
+    };
+    let values = || {
+        let mut bytes = [0; 8];
+        simulator.read(watched, &mut bytes).unwrap();
+        [0, 4].map(|at| bytes[at])
+    };
+    let tools = vec![ToolFactory::new(move |_| Watch(watched))];
+    let options = RunOptions { tools, ..RunOptions::default() };
+    let directed = simulator.launch_stepwise(module, &launch, &options, &mut |session| {
+        let mut first = None;
+        for written in 1..=5 {
+            assert_eq!(session.run(Until::End), Stop::Paused);
+            assert_eq!(values(), [written, written - 1], "the next write is not done");
+            let running = session.running().expect("in the middle of a turn");
+            assert_eq!((running.lanes, running.warp.block), (1, 0));
+            assert_eq!(&text[running.place.span.start as usize..][..9], "st.global");
+            first.get_or_insert_with(|| session.checkpoint());
+        }
+        assert_eq!(session.run(Until::End), Stop::Ended);
+        assert!(session.is_over());
+        session.restore(first.as_ref().unwrap());
+        assert_eq!(values(), [1, 0]);
+        assert_eq!(session.run(Until::End), Stop::Paused);
+        assert_eq!(values(), [2, 1]);
+    });
+    // What the session left runs to its end; in other launches nothing pauses.
+    let plain = simulator.launch(module, &launch, &options).unwrap();
+    assert_eq!((values(), plain.stats.blocks), ([5, 5], 1));
+    assert_eq!(directed.unwrap().stats.warp_instructions, plain.stats.warp_instructions);
+    let beside = RunOptions { alone: false, ..RunOptions::default() };
+    assert!(simulator.launch_stepwise(module, &launch, &beside, &mut |_| ()).is_err());
 }
