@@ -7,6 +7,7 @@ pub use isa::Dim3;
 
 use crate::finding::Finding;
 use crate::metrics::Metrics;
+use crate::sums::sums;
 
 /// An address in device memory, generic.
 pub type DevicePtr = u64;
@@ -97,29 +98,11 @@ pub struct LaunchReport {
     pub metrics: Vec<Metrics>,
 }
 
-impl Stats {
-    /// Adds what another part of the launch executed. The times are not added: parts run beside each other.
-    pub fn add(&mut self, other: &Stats) {
-        self.warp_instructions += other.warp_instructions;
-        self.thread_instructions += other.thread_instructions;
-        self.branches += other.branches;
-        self.divergent_branches += other.divergent_branches;
-        self.barriers += other.barriers;
-        self.blocks += other.blocks;
-        self.memory.add(&other.memory);
-    }
-}
-
-impl MemoryStats {
-    /// Adds the traffic of another part of the launch.
-    pub fn add(&mut self, other: &MemoryStats) {
-        self.global_read += other.global_read;
-        self.global_written += other.global_written;
-        self.global_sectors += other.global_sectors;
-        self.shared_read += other.shared_read;
-        self.shared_written += other.shared_written;
-        self.local_read += other.local_read;
-        self.local_written += other.local_written;
-        self.atomics += other.atomics;
-    }
-}
+// The times are not added: parts run beside each other.
+sums!(Stats:
+    warp_instructions thread_instructions branches divergent_branches barriers blocks memory,
+    but time
+);
+sums!(MemoryStats:
+    global_read global_written global_sectors shared_read shared_written local_read local_written atomics
+);

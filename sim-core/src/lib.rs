@@ -33,6 +33,7 @@ mod ops;
 mod options;
 mod session;
 mod simulator;
+mod sums;
 mod tensor_map;
 mod texture;
 pub mod tools;

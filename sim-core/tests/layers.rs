@@ -14,6 +14,7 @@ const MODULES: &[&str] = &[
     "finding",
     "metrics",
     "fault",
+    "sums",
     "launch",
     "tools",
     "around",

@@ -45,7 +45,7 @@ pub(crate) fn run<O: Observer>(grid: Grid<'_>, observer: impl Fn() -> O + Sync) 
             Err(panic) => return grid.broken(&*panic),
         };
         let mut merged = merged.lock().unwrap_or_else(PoisonError::into_inner);
-        merged.0.add(&stats);
+        merged.0 += &stats;
         match &mut merged.1 {
             Some(all) => all.merge(observer),
             none => *none = Some(observer),
@@ -69,7 +69,7 @@ pub(crate) fn run<O: Observer>(grid: Grid<'_>, observer: impl Fn() -> O + Sync) 
 pub(crate) fn report<O: Observer>(grid: Grid<'_>, mut stats: Stats, observer: Option<O>) -> LaunchReport {
     let mut metrics = Vec::new();
     for summary in observer.into_iter().flat_map(|observer| observer.finish(&View { grid: &grid })) {
-        stats.memory.add(&summary.memory);
+        stats.memory += &summary.memory;
         metrics.extend(summary.metrics);
         summary.findings.into_iter().for_each(|finding| grid.add(finding));
     }

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use ptx_frontend::{MemOrder, Scope};
-
 use super::at::{At, Checked, Direction};
 use super::flow::Flow;
 use super::masks::each_lane;
-use crate::code::Asynchronous;
 use crate::code::{
-    Access, AccessSpace, HandleType, Query, RegisterSlot, ResultType, Sample, SampleLod, Simple, SlotList,
-    TextureOp, TextureOpKind,
+    Access, AccessSpace, HandleType, Query, RegisterSlot, ResultType, Sample, SampleLod, SlotList, TextureOp,
+    TextureOpKind,
 };
 use crate::event::{Memory, Shape as AccessShape};
 use crate::finding::FindingKind;
@@ -282,21 +279,9 @@ impl<O: Observer> Machine<'_, '_, O> {
 
 /// The access of a texel.
 pub(super) const fn texel_access(channel: u8, channels: u32) -> Access {
-    Access {
-        space: AccessSpace::Global,
-        size: channel,
-        signed: false,
-        strong: false,
-        order: MemOrder::Weak,
-        scope: Scope::Sys,
-        asynchronous: Asynchronous::No,
-        address_rows: 0,
-        address: Slot::frame(0),
-        offset: 0,
-        elements: SlotList { start: 0, len: channels },
-        element: RegisterSlot { slot: Slot::frame(0), rows: 0 },
-        simple: Simple::No,
-    }
+    let element = RegisterSlot { slot: Slot::frame(0), rows: 0 };
+    let elements = SlotList { start: 0, len: channels };
+    Access { elements, ..Access::weak(AccessSpace::Global, channel, element) }
 }
 
 fn each_with(lanes: LaneMask, test: impl Fn(usize) -> bool) -> LaneMask {

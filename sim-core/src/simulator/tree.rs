@@ -72,7 +72,7 @@ pub(super) fn run(
 
 /// Adds what a grid did; returns its findings.
 fn add(report: &mut LaunchReport, child: LaunchReport) -> Vec<Finding> {
-    report.stats.add(&child.stats);
+    report.stats += &child.stats;
     // One after the other.
     report.stats.time += child.stats.time;
     report.output.extend(child.output);

@@ -34,7 +34,7 @@ impl Tool for Traffic {
     }
 
     fn merge(&mut self, other: Self) {
-        self.0.add(&other.0);
+        self.0 += &other.0;
     }
 
     fn finish(self, _: &dyn LaunchView) -> Summary {

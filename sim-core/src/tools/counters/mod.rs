@@ -15,6 +15,7 @@ use super::launch::{LaunchShape, LaunchView};
 use super::sectors::{half_sectors, sectors};
 use super::tool::{Context, Summary, Tool};
 use crate::event::{AccessKind, Memory, WarpAccess};
+use crate::sums::sums;
 use rules::{Made, Rule};
 use semantics::lanes::LaneMask;
 
@@ -79,18 +80,7 @@ struct Sums {
     bytes: u64,
 }
 
-impl Sums {
-    fn add(&mut self, other: &Sums) {
-        self.requests += other.requests;
-        self.units += other.units;
-        self.derived += other.derived;
-        self.ideal += other.ideal;
-        self.conflicts += other.conflicts;
-        self.lines += other.lines;
-        self.others += other.others;
-        self.bytes += other.bytes;
-    }
-}
+sums!(Sums: requests units derived ideal conflicts lines others bytes);
 
 /// A part of an instruction's access.
 #[derive(Clone, Copy, Debug)]
@@ -268,7 +258,7 @@ impl Counters {
             sums.requests = 0;
         }
         sums.bytes = u64::from(bytes) * u64::from(part.lanes.count_ones());
-        accesses.sums.add(&sums);
+        accesses.sums += &sums;
         let copies = matches!(made.rule, Rule::Copy | Rule::Bypass) && part.memory == Memory::Global;
         if copies {
             // Parts in different allocations are put together.
@@ -324,7 +314,7 @@ impl Tool for Counters {
                 let theirs = other.accesses[next as usize - 1];
                 next = theirs.next;
                 if let Some(ours) = self.accesses(at as u32, theirs.memory, theirs.kind, || theirs.made) {
-                    ours.sums.add(&theirs.sums);
+                    ours.sums += &theirs.sums;
                 }
             }
         }
