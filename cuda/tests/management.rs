@@ -4,7 +4,7 @@ mod support;
 
 use std::ffi::CStr;
 
-use support::{at, call, driver, folder, open, out, symbol};
+use support::{alone, at, call, driver, folder, open, out, symbol};
 
 fn library(name: &str) -> usize {
     driver();
@@ -16,6 +16,7 @@ const CUPTI: &str = include_str!("../names/cupti.txt");
 
 #[test]
 fn every_declared_name_is_exported_and_the_refused_say_so() {
+    let _alone = alone();
     let nvml = library("libnvidia-ml.so.1");
     assert!(NVML.lines().count() > 400);
     for line in NVML.lines() {
@@ -64,6 +65,7 @@ fn text(nvml: usize, name: &str, device: Option<u64>) -> String {
 
 #[test]
 fn the_devices_are_those_of_the_driver() {
+    let _alone = alone();
     let nvml = library("libnvidia-ml.so.1");
     let mut count = 7u32;
     assert_eq!(call(nvml, "nvmlDeviceGetCount_v2", &[out(&mut count)]), 1, "before initialisation");
@@ -149,4 +151,29 @@ fn files_of_devices_are_there_and_others_as_they_are() {
     let mut null = [0u64; 64];
     assert_eq!(call(files, "stat", &[at(c"/dev/null".to_bytes_with_nul()), out(&mut null)]), 0);
     assert_eq!(found, null);
+}
+
+#[test]
+fn no_function_takes_nulls() {
+    let _alone = alone();
+    let nvml = library("libnvidia-ml.so.1");
+    assert_eq!(call(nvml, "nvmlInit_v2", &[]), 0);
+    let mut device = 0u64;
+    assert_eq!(call(nvml, "nvmlDeviceGetHandleByIndex_v2", &[0, out(&mut device)]), 0);
+    let implemented = NVML.lines().filter_map(|line| line.strip_suffix(" implemented"));
+    let whole = ["nvmlInit", "nvmlShutdown", "nvmlErrorString"];
+    let mut asked = 0;
+    for name in implemented.filter(|name| !whole.iter().any(|begin| name.starts_with(begin))) {
+        assert_ne!(call(nvml, name, &[]), 0, "{name} without a device");
+        // Those that take no device take a pointer first.
+        if ["HandleBy", "System", "Count"].iter().any(|part| name.contains(part)) {
+            continue;
+        }
+        // Nothing is written to: there is no field to give.
+        let nothing = u32::from(name != "nvmlDeviceGetFieldValues");
+        assert_eq!(call(nvml, name, &[device]).min(1), nothing, "{name} with nothing to write to");
+        asked += 1;
+    }
+    assert!(asked > 35, "{asked}");
+    assert_eq!(call(nvml, "nvmlShutdown", &[]), 0);
 }
