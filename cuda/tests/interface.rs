@@ -100,7 +100,9 @@ fn wrong_arguments_give_the_codes_of_cuda() {
         error("cuModuleLoadData", &[out(&mut handle), at(c".version 8.0 garbage".to_bytes_with_nul())]),
         218
     );
-    assert_eq!(error("cuModuleLoadData", &[out(&mut handle), at(b"\x7fELF\0\0\0\0\0\0\0\0\0\0\0\0")]), 209);
+    let mut machine_code = [0u8; 64];
+    machine_code[..4].copy_from_slice(b"\x7fELF");
+    assert_eq!(error("cuModuleLoadData", &[out(&mut handle), at(&machine_code)]), 209);
     assert_eq!(
         error("cuModuleGetFunction", &[out(&mut handle), 0xdead_beef, at(c"add".to_bytes_with_nul())]),
         400
@@ -359,4 +361,38 @@ fn soak() {
     });
     assert_eq!(u64::from(read(total, 1)[0]), launches / 4 * 4);
     ok("cuMemFree_v2", &[total]);
+}
+
+/// Machine code that was built with line information carries its PTX.
+#[test]
+fn a_cubin_runs_from_the_ptx_that_it_carries() {
+    let Some(home) = std::env::var_os("CUDA_HOME") else {
+        eprintln!("skipped: set CUDA_HOME to the toolkit's folder to run this test");
+        return;
+    };
+    let _alone = support::alone();
+    start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ptx, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    std::fs::write(&ptx, PTX.to_bytes()).expect("a file");
+    let assemble = |options: &[&str]| {
+        let assembler = std::path::Path::new(&home).join("bin/ptxas");
+        let done = std::process::Command::new(assembler)
+            .arg("-arch=sm_90")
+            .args(options)
+            .args([&ptx, std::path::Path::new("-o"), &cubin])
+            .status();
+        assert!(done.expect("ptxas").success());
+        std::fs::read(&cubin).expect("a cubin")
+    };
+    let mut module = 0u64;
+    let plain = assemble(&[]);
+    assert_eq!(call(driver(), "cuModuleLoadData", &[out(&mut module), at(&plain[..])]), 209);
+    let lines = assemble(&["-lineinfo"]);
+    ok("cuModuleLoadData", &[out(&mut module), at(&lines[..])]);
+    let data = allocate(4096);
+    ok("cuMemsetD32_v2", &[data, 7, 1024]);
+    let (n, value) = (1000u32, 3u32);
+    assert_eq!(launch(function(module, c"add"), 0, &[at(&data), at(&n), at(&value)]), 0);
+    assert_eq!(read(data, 1001)[998..], [10, 10, 7]);
 }

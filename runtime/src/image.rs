@@ -4,8 +4,12 @@
 //! A fatbin is a header (magic `0xBA55ED50`, version, header size, size of the rest) and entries. An entry
 //! has a kind (1 PTX, 2 cubin), header and payload sizes, the compressed size (0: not compressed), the
 //! architecture, flags and the uncompressed size.
+//!
+//! A cubin is an ELF file. Built with line information it has the PTX that it was made of, its lines ended by zero bytes, in
+//! a section `.nv_debug_ptx_txt`; nvlink leaves one for each unit, with a suffix.
 
 use std::io::Read;
+use std::ops::Range;
 
 use cuda_abi::{Result, Status};
 
@@ -13,6 +17,9 @@ use cuda_abi::{Result, Status};
 pub const FATBIN: u32 = 0xba55_ed50;
 /// Magic number of the wrapper around a fatbin's address.
 pub const WRAPPER: u32 = 0x4662_43b1;
+
+/// Magic number of an ELF file.
+pub const ELF: u32 = 0x464c_457f;
 
 /// A PTX text in an image.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +33,14 @@ pub struct Ptx {
 }
 
 const PTX: u16 = 1;
+const CUBIN: u16 = 2;
+/// What begins the names of sections with PTX.
+const DEBUG_PTX: &[u8] = b".nv_debug_ptx_txt";
+/// Bytes of an ELF file's header, and of a section's.
+pub const ELF_HEADER: usize = 64;
+const SECTION: usize = 64;
+/// The type of a section that takes no bytes of the file.
+const NOBITS: u64 = 8;
 const FLAG_LZ4: u64 = 0x2000;
 const FLAG_ZSTD: u64 = 0x8000;
 const FLAG_ARCH: u64 = 0x10_0000;
@@ -50,11 +65,76 @@ pub fn fatbin_size(header: &[u8]) -> Result<usize> {
     size.filter(|&size| size < 1 << 40).map(|size| size as usize).ok_or(Status::INVALID_IMAGE)
 }
 
+/// Where an ELF file's headers of sections lie, from its own header.
+///
+/// # Errors
+/// `INVALID_IMAGE` if it is none of 64 bits.
+pub fn section_headers(header: &[u8]) -> Result<Range<usize>> {
+    let (magic, class) = (number::<4>(header, 0)?, number::<1>(header, 4)?);
+    let (start, size, count) = (number::<8>(header, 40)?, number::<2>(header, 58)?, number::<2>(header, 60)?);
+    if magic != u64::from(ELF) || class != 2 || size != SECTION as u64 || start >= 1 << 40 {
+        return Err(Status::INVALID_IMAGE);
+    }
+    let start = start as usize;
+    Ok(start..start + SECTION * count as usize)
+}
+
+/// Where an ELF file ends that has these headers of sections.
+///
+/// # Errors
+/// `INVALID_IMAGE` if a section ends nowhere.
+pub fn elf_end(headers: &[u8]) -> Result<usize> {
+    headers.chunks_exact(SECTION).try_fold(0, |end, section| {
+        if number::<4>(section, 4)? == NOBITS {
+            return Ok(end);
+        }
+        let own = number::<8>(section, 24)?.checked_add(number::<8>(section, 32)?);
+        let own = own.filter(|&own| own < 1 << 40).ok_or(Status::INVALID_IMAGE)?;
+        Ok(end.max(own as usize))
+    })
+}
+
+/// The PTX that a cubin was made of, a text a unit; none if it was built without line information.
+///
+/// # Errors
+/// `INVALID_IMAGE` if it is no ELF file, or damaged.
+pub fn cubin(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let bad = Status::INVALID_IMAGE;
+    let headers = bytes.get(section_headers(bytes)?).ok_or(bad)?;
+    let section = |header: &[u8]| -> Result<&[u8]> {
+        let (start, size) = (number::<8>(header, 24)? as usize, number::<8>(header, 32)? as usize);
+        start.checked_add(size).and_then(|end| bytes.get(start..end)).ok_or(bad)
+    };
+    let names = headers.chunks_exact(SECTION).nth(number::<2>(bytes, 62)? as usize);
+    let names = section(names.ok_or(bad)?)?;
+    let mut texts = Vec::new();
+    for header in headers.chunks_exact(SECTION) {
+        let name = names.get(number::<4>(header, 0)? as usize..).ok_or(bad)?;
+        if name.starts_with(DEBUG_PTX) {
+            let lines = section(header)?.iter().map(|&byte| if byte == 0 { b'\n' } else { byte });
+            texts.push(lines.collect());
+        }
+    }
+    Ok(texts)
+}
+
 /// The PTX texts of a fatbin, not unpacked yet.
 ///
 /// # Errors
 /// `INVALID_IMAGE` if the bytes are no fatbin, or damaged.
 pub fn fatbin(bytes: &[u8]) -> Result<Vec<Packed<'_>>> {
+    entries(bytes, PTX)
+}
+
+/// Its cubins.
+///
+/// # Errors
+/// As [`fatbin`].
+pub fn cubins(bytes: &[u8]) -> Result<Vec<Packed<'_>>> {
+    entries(bytes, CUBIN)
+}
+
+fn entries(bytes: &[u8], wanted: u16) -> Result<Vec<Packed<'_>>> {
     let end = fatbin_size(bytes)?.min(bytes.len());
     let mut at = number::<2>(bytes, 6)? as usize;
     let mut texts = Vec::new();
@@ -69,7 +149,7 @@ pub fn fatbin(bytes: &[u8]) -> Result<Vec<Packed<'_>>> {
         if header < 64 {
             return Err(Status::INVALID_IMAGE);
         }
-        if kind == PTX {
+        if kind == wanted {
             texts.push(Packed {
                 sm: number::<4>(bytes, at + 28)? as u32,
                 flags: number::<8>(bytes, at + 40)?,
@@ -83,7 +163,7 @@ pub fn fatbin(bytes: &[u8]) -> Result<Vec<Packed<'_>>> {
     Ok(texts)
 }
 
-/// A PTX text in a fatbin.
+/// A PTX text, or a cubin, in a fatbin.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'a> {
     /// The architecture it is for.
@@ -105,6 +185,18 @@ impl Packed<'_> {
     /// # Errors
     /// `INVALID_IMAGE` if it cannot be unpacked.
     pub fn unpack(&self) -> Result<Ptx> {
+        let mut text = self.bytes()?;
+        if let Some(end) = text.iter().position(|&byte| byte == 0) {
+            text.truncate(end);
+        }
+        Ok(Ptx { sm: self.sm, exact: self.is_exact(), text })
+    }
+
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// `INVALID_IMAGE` if they cannot be unpacked.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
         let bad = Status::INVALID_IMAGE;
         if self.size > MOST {
             return Err(bad);
@@ -113,20 +205,16 @@ impl Packed<'_> {
             0 => self.payload,
             size => self.payload.get(..size).ok_or(bad)?,
         };
-        let mut text = if self.flags & FLAG_ZSTD != 0 {
+        if self.flags & FLAG_ZSTD != 0 {
             let decoder = ruzstd::decoding::StreamingDecoder::new(packed).map_err(|_| bad)?;
-            let mut text = Vec::new();
-            decoder.take(MOST).read_to_end(&mut text).map_err(|_| bad)?;
-            text
+            let mut bytes = Vec::new();
+            decoder.take(MOST).read_to_end(&mut bytes).map_err(|_| bad)?;
+            Ok(bytes)
         } else if self.flags & FLAG_LZ4 != 0 {
-            lz4_flex::block::decompress(packed, self.size as usize).map_err(|_| bad)?
+            lz4_flex::block::decompress(packed, self.size as usize).map_err(|_| bad)
         } else {
-            packed.to_vec()
-        };
-        if let Some(end) = text.iter().position(|&byte| byte == 0) {
-            text.truncate(end);
+            Ok(packed.to_vec())
         }
-        Ok(Ptx { sm: self.sm, exact: self.is_exact(), text })
     }
 }
 
@@ -141,9 +229,99 @@ pub fn choose(texts: &[Packed<'_>], sm: u16) -> Result<Ptx> {
     best.ok_or(Status::NO_BINARY_FOR_GPU)?.unpack()
 }
 
+/// The PTX of a fatbin for a device: the best text, or else that of the best cubin which carries its own, a text a unit.
+///
+/// # Errors
+/// As [`choose`].
+pub fn best(bytes: &[u8], sm: u16) -> Result<Vec<Vec<u8>>> {
+    let none = match choose(&fatbin(bytes)?, sm) {
+        Err(status @ Status::NO_BINARY_FOR_GPU) => status,
+        chosen => return chosen.map(|ptx| vec![ptx.text]),
+    };
+    let mut cubins = cubins(bytes)?;
+    cubins.retain(|cubin| cubin.sm <= sm.into());
+    cubins.sort_by_key(|cubin| std::cmp::Reverse(cubin.sm));
+    for packed in cubins {
+        let texts = cubin(&packed.bytes()?).unwrap_or_default();
+        if !texts.is_empty() {
+            return Ok(texts);
+        }
+    }
+    Err(none)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An ELF file with sections of these names and bytes.
+    fn elf(sections: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut names = vec![0u8];
+        let mut bytes = vec![0u8; ELF_HEADER];
+        let mut headers = Vec::new();
+        let header = |name: usize, kind: u32, at: usize, size: usize| {
+            let mut header = [0u8; SECTION];
+            header[..4].copy_from_slice(&(name as u32).to_le_bytes());
+            header[4..8].copy_from_slice(&kind.to_le_bytes());
+            header[24..32].copy_from_slice(&(at as u64).to_le_bytes());
+            header[32..40].copy_from_slice(&(size as u64).to_le_bytes());
+            header
+        };
+        for (name, contents) in sections {
+            headers.push(header(names.len(), 1, bytes.len(), contents.len()));
+            names.extend([name.as_bytes(), &[0]].concat());
+            bytes.extend(*contents);
+        }
+        headers.push(header(0, 3, bytes.len(), names.len()));
+        bytes.extend(&names);
+        // One that is not in the file.
+        headers.push(header(0, NOBITS as u32, 1 << 50, 1 << 50));
+        let start = bytes.len() as u64;
+        bytes.extend(headers.concat());
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        bytes[40..48].copy_from_slice(&start.to_le_bytes());
+        bytes[58..60].copy_from_slice(&(SECTION as u16).to_le_bytes());
+        bytes[60..62].copy_from_slice(&(headers.len() as u16).to_le_bytes());
+        bytes[62..64].copy_from_slice(&(sections.len() as u16).to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_cubin_gives_the_ptx_that_it_was_made_of() {
+        let file = elf(&[
+            (".text.k", b"machine code"),
+            (".nv_debug_ptx_txt.12", b".version 8.0\0.target sm_80\0"),
+            (".nv_debug_ptx_txt.7", b".version 8.0\0"),
+        ]);
+        let texts = cubin(&file).unwrap();
+        assert_eq!(texts, [&b".version 8.0\n.target sm_80\n"[..], b".version 8.0\n"]);
+        let headers = section_headers(&file).unwrap();
+        assert_eq!((headers.end, elf_end(&file[headers.clone()])), (file.len(), Ok(headers.start)));
+        assert_eq!(cubin(&elf(&[(".text.k", b"code")])), Ok(vec![]));
+
+        // PTX goes first; of cubins the latest that has any.
+        let plain = elf(&[(".text.k", b"code")]);
+        let packed = lz4_flex::block::compress(&file);
+        let fat = image(&[
+            entry(2, 90, 0, &plain, 0),
+            entry(2, 80, FLAG_LZ4, &packed, file.len()),
+            entry(2, 100, 0, &file, 0),
+        ]);
+        assert_eq!(best(&fat, 90).unwrap(), texts);
+        assert_eq!(best(&fat, 75), Err(Status::NO_BINARY_FOR_GPU));
+        assert_eq!(best(&image(&[entry(2, 90, 0, &plain, 0)]), 90), Err(Status::NO_BINARY_FOR_GPU));
+        let both = image(&[entry(2, 90, 0, &file, 0), entry(1, 80, 0, b"text", 0)]);
+        assert_eq!(best(&both, 90).unwrap(), [b"text"]);
+        for cut in 0..file.len() {
+            // No length makes it panic.
+            let _ = cubin(&file[..cut]);
+        }
+        for at in 0..file.len() {
+            let mut damaged = file.clone();
+            damaged[at] = 0xff;
+            let _ = (cubin(&damaged), section_headers(&damaged).map(|at| damaged.get(at).map(elf_end)));
+        }
+    }
 
     fn entry(kind: u16, sm: u32, flags: u64, payload: &[u8], size: usize) -> Vec<u8> {
         let mut bytes = vec![0; 64];

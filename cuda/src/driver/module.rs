@@ -12,7 +12,7 @@ use crate::state::healthy;
 
 /// What to do about an image without PTX.
 pub(crate) const NO_PTX: &str = "no PTX for this device in the image. Machine code cannot be run; embed PTX: `nvcc -arch=sm_90` \
-                      does (as `-gencode arch=compute_90,code=[sm_90,compute_90]`), `code=sm_90` alone does not";
+                      does (as `-gencode arch=compute_90,code=[sm_90,compute_90]`), `code=sm_90` alone only with `-lineinfo`";
 
 /// Options of `cuModuleLoadDataEx` and `cuLinkCreate` that are answered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,7 +71,8 @@ impl JitOptions {
     }
 }
 
-/// The PTX texts of an image that a program points at: PTX, a fatbin or a wrapper around one or several.
+/// The PTX texts of an image that a program points at: PTX, a fatbin, a wrapper around one or several, or a cubin that
+/// carries its PTX.
 ///
 /// # Safety
 /// `from` is null or points at a whole image.
@@ -86,7 +87,7 @@ pub(crate) unsafe fn texts(from: *const c_void, sm: u16) -> Result<Vec<Vec<u8>>>
                 unsafe { (get(from.cast::<u32>().wrapping_add(1))?, get(field(1))?, get(field(2))?) };
             if version != 2 {
                 // SAFETY: a fatbin is there.
-                return Ok(vec![unsafe { fatbin(data as *const u8, sm) }?]);
+                return unsafe { fatbin(data as *const u8, sm) };
             }
             let mut list = Vec::new();
             let mut next = extra as *const u64;
@@ -96,7 +97,7 @@ pub(crate) unsafe fn texts(from: *const c_void, sm: u16) -> Result<Vec<Vec<u8>>>
                     0 => break,
                     // SAFETY: a fatbin is there.
                     object => match unsafe { fatbin(object as *const u8, sm) } {
-                        Ok(text) => list.push(text),
+                        Ok(texts) => list.extend(texts),
                         // Objects without device code have no entry that counts.
                         Err(Status::NO_BINARY_FOR_GPU) => {}
                         Err(error) => return Err(error),
@@ -107,8 +108,12 @@ pub(crate) unsafe fn texts(from: *const c_void, sm: u16) -> Result<Vec<Vec<u8>>>
             if list.is_empty() { Err(Status::NO_BINARY_FOR_GPU) } else { Ok(list) }
         }
         // SAFETY: a fatbin is there.
-        image::FATBIN => Ok(vec![unsafe { fatbin(from.cast(), sm) }?]),
-        0x464c_457f => Err(Status::NO_BINARY_FOR_GPU),
+        image::FATBIN => unsafe { fatbin(from.cast(), sm) },
+        // SAFETY: an ELF file is there. Of one in another format nothing is known but that it is machine code.
+        image::ELF => match unsafe { cubin(from.cast()) }.unwrap_or_default() {
+            texts if texts.is_empty() => Err(Status::NO_BINARY_FOR_GPU),
+            texts => Ok(texts),
+        },
         _ => {
             // SAFETY: what is none of these is text that ends in a zero byte.
             let text = unsafe { std::ffi::CStr::from_ptr(from.cast()) }.to_bytes();
@@ -126,13 +131,26 @@ fn looks_like_ptx(text: &[u8]) -> bool {
     matches!(text.get(start..), Some([b'.', ..] | [b'/', b'/' | b'*', ..]))
 }
 
-unsafe fn fatbin(from: *const u8, sm: u16) -> Result<Vec<u8>> {
+unsafe fn fatbin(from: *const u8, sm: u16) -> Result<Vec<Vec<u8>>> {
     // SAFETY: a fatbin starts with 16 bytes that say its size.
     let header = unsafe { std::slice::from_raw_parts(from, 16) };
     let size = image::fatbin_size(header)?;
     // SAFETY: so many bytes are there.
     let bytes = unsafe { std::slice::from_raw_parts(from, size) };
-    Ok(image::choose(&image::fatbin(bytes)?, sm)?.text)
+    image::best(bytes, sm)
+}
+
+/// The PTX that a cubin carries.
+///
+/// # Safety
+/// A whole ELF file is there.
+unsafe fn cubin(from: *const u8) -> Result<Vec<Vec<u8>>> {
+    // SAFETY: it begins with its header, and says where the headers of its sections are, and those where the sections.
+    unsafe {
+        let headers = image::section_headers(std::slice::from_raw_parts(from, image::ELF_HEADER))?;
+        let sections = image::elf_end(std::slice::from_raw_parts(from.add(headers.start), headers.len()))?;
+        image::cubin(std::slice::from_raw_parts(from, headers.end.max(sections)))
+    }
 }
 
 /// Parses texts under names that messages use.
