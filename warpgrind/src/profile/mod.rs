@@ -27,6 +27,12 @@ pub struct Value {
 }
 
 impl Value {
+    /// With the unit that its name has.
+    fn new(name: impl Into<String>, value: f64) -> Self {
+        let name = name.into();
+        Value { unit: names::of(&name).unit, name, value }
+    }
+
     /// As it stands in tables: whole numbers as such, others with two digits.
     pub fn text(&self) -> String {
         number(self.value)
@@ -62,22 +68,21 @@ impl Profile {
         let threads = u32::try_from(launch.block.count()).unwrap_or(u32::MAX);
         let residency = Residency::of(device, threads, resources, launch.shared_bytes);
         let mut values = residency.values(device, launch.grid.count() as u64);
-        let mut add = |name: &str, unit, value: f64| values.push(Value { name: name.into(), unit, value });
+        let mut add = |name: &str, value: f64| values.push(Value::new(name, value));
         for (what, extents) in [("grid", launch.grid), ("block", launch.block)] {
             for (axis, extent) in [("x", extents.x), ("y", extents.y), ("z", extents.z)] {
-                add(&format!("launch__{what}_dim_{axis}"), "", f64::from(extent));
+                add(&format!("launch__{what}_dim_{axis}"), f64::from(extent));
             }
         }
         let cluster = launch.cluster.unwrap_or(Dim3::new(0, 0, 0));
         for (axis, extent) in [("x", cluster.x), ("y", cluster.y), ("z", cluster.z)] {
-            add(&format!("launch__cluster_dim_{axis}"), "", f64::from(extent));
+            add(&format!("launch__cluster_dim_{axis}"), f64::from(extent));
         }
         let size = if launch.cluster.is_some() { cluster.count() as f64 } else { 0.0 };
-        add("launch__cluster_size", "", size);
+        add("launch__cluster_size", size);
         for metric in counted.into_iter().flat_map(|metrics| &metrics.totals) {
             if !values.iter().any(|value| value.name == metric.name) {
-                let (name, value) = (metric.name.to_string(), metric.value as f64);
-                values.push(Value { unit: names::of(&name).unit, name, value });
+                values.push(Value::new(&*metric.name, metric.value as f64));
             }
         }
         if let Some(counted) = counted.filter(|_| resources.local_is_known()) {
@@ -87,7 +92,7 @@ impl Profile {
                 // What ptxas keeps in registers is not accessed.
                 let value = if resources.stack == 0 { 0.0 } else { ours as f64 };
                 let name = format!("l1tex__t_{what}_pipe_lsu_mem_local_op_{kind}.sum");
-                values.push(Value { unit: names::of(&name).unit, name, value });
+                values.push(Value::new(name, value));
             }
         }
         values.sort_by(|a, b| a.name.cmp(&b.name));
@@ -100,9 +105,7 @@ impl Profile {
         let ratios = machine::metrics::ratios(&metrics);
         let all = metrics.into_iter().map(|(name, value)| (name, value as f64)).chain(ratios);
         let new: Vec<(&str, f64)> = all.filter(|(name, _)| self.value(name).is_none()).collect();
-        let value =
-            |(name, value): (&str, f64)| Value { name: name.into(), unit: names::of(name).unit, value };
-        self.values.extend(new.into_iter().map(value));
+        self.values.extend(new.into_iter().map(|(name, value)| Value::new(name, value)));
         self.values.sort_by(|a, b| a.name.cmp(&b.name));
     }
 

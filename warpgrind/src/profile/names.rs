@@ -7,7 +7,7 @@ use super::Section;
 pub struct Name {
     /// How the names begin.
     pub start: &'static str,
-    /// `inst`, `sector`, `byte`, `%`, or nothing.
+    /// `inst`, `sector`, `byte/block`, `%`, or nothing.
     pub unit: &'static str,
     /// Where they are shown.
     pub section: Section,
@@ -21,12 +21,21 @@ const fn name(start: &'static str, unit: &'static str, section: Section, what: &
 
 use Section::{Instructions, Launch, Memory, Occupancy};
 
+const LAUNCHED: &str = "how a kernel was launched, and what its blocks take";
+const RESIDENT: &str = "warps that are resident on a multiprocessor at most";
+
 /// The longest start that fits is a name's.
 pub const NAMES: &[Name] = &[
-    name("launch__", "", Launch, "how a kernel was launched, and what its blocks take"),
+    name("launch__", "", Launch, LAUNCHED),
+    name("launch__thread_count", "thread", Launch, LAUNCHED),
+    name("launch__registers_per_thread", "register/thread", Launch, LAUNCHED),
+    name("launch__shared_mem_per_block", "byte/block", Launch, LAUNCHED),
+    name("launch__shared_mem_config_size", "byte", Launch, LAUNCHED),
+    name("launch__sm_count", "SM", Launch, LAUNCHED),
     name("launch__occupancy", "block", Occupancy, "blocks that fit on a multiprocessor by one resource"),
     name("launch__waves", "", Occupancy, "how often all multiprocessors are filled"),
-    name("sm__maximum_warps", "", Occupancy, "warps that are resident on a multiprocessor at most"),
+    name("sm__maximum_warps_avg", "warp", Occupancy, RESIDENT),
+    name("sm__maximum_warps_per_active_cycle_pct", "%", Occupancy, RESIDENT),
     name("smsp__warps_launched", "warp", Launch, "warps"),
     name("l1tex__t_requests", "", Memory, "accesses of warps that ask the first level of the cache"),
     name("l1tex__t_sectors", "sector", Memory, "sectors of 32 bytes that accesses touch"),
@@ -100,6 +109,16 @@ mod tests {
         assert_eq!(of("launch__grid_size").section, Launch);
         assert_eq!(of("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum").unit, "sector");
         assert!(of("unknown").what.is_empty());
+    }
+
+    #[test]
+    fn numbers_of_a_launch_have_their_units() {
+        let unit = |name| of(name).unit;
+        assert_eq!(unit("launch__shared_mem_per_block_allocated"), "byte/block");
+        assert_eq!(unit("launch__registers_per_thread_allocated"), "register/thread");
+        assert_eq!((unit("launch__grid_dim_x"), unit("launch__waves_per_multiprocessor")), ("", ""));
+        assert_eq!(unit("launch__occupancy_limit_shared_mem"), "block");
+        assert_eq!(unit("sm__maximum_warps_per_active_cycle_pct"), "%");
     }
 
     #[test]

@@ -56,43 +56,37 @@ impl Residency {
         let active = resident * warps;
         let waves = blocks as f64 / f64::from((device.multiprocessors * resident).max(1));
         let static_shared = self.resources.shared;
-        let list: [(&str, &'static str, f64); 22] = [
-            ("launch__grid_size", "", blocks as f64),
-            ("launch__block_size", "", self.threads.into()),
-            ("launch__thread_count", "thread", blocks as f64 * f64::from(self.threads)),
-            ("launch__registers_per_thread", "register/thread", self.resources.registers.max(16).into()),
-            (
-                "launch__registers_per_thread_allocated",
-                "register/thread",
-                f64::from(registers) / f64::from(self.threads.max(1)),
-            ),
-            ("launch__shared_mem_per_block_static", "byte/block", static_shared.into()),
-            ("launch__shared_mem_per_block_dynamic", "byte/block", self.dynamic.into()),
-            ("launch__shared_mem_per_block_driver", "byte/block", device.shared_reserved.into()),
+        let list: [(&str, f64); 22] = [
+            ("launch__grid_size", blocks as f64),
+            ("launch__block_size", self.threads.into()),
+            ("launch__thread_count", blocks as f64 * f64::from(self.threads)),
+            ("launch__registers_per_thread", self.resources.registers.max(16).into()),
+            ("launch__registers_per_thread_allocated", f64::from(registers) / f64::from(self.threads.max(1))),
+            ("launch__shared_mem_per_block_static", static_shared.into()),
+            ("launch__shared_mem_per_block_dynamic", self.dynamic.into()),
+            ("launch__shared_mem_per_block_driver", device.shared_reserved.into()),
             (
                 "launch__shared_mem_per_block",
-                "byte/block",
                 f64::from(static_shared) + f64::from(self.dynamic) + f64::from(device.shared_reserved),
             ),
-            ("launch__shared_mem_per_block_allocated", "byte/block", self.allocated.into()),
-            ("launch__shared_mem_config_size", "byte", self.configured.into()),
-            ("launch__barrier_count", "", self.resources.barriers.into()),
-            ("launch__occupancy_limit_blocks", "block", self.limits.blocks.into()),
-            ("launch__occupancy_limit_barriers", "block", self.by_barriers.into()),
-            ("launch__occupancy_limit_warps", "block", self.limits.warps.into()),
-            ("launch__occupancy_limit_registers", "block", self.limits.registers.into()),
-            ("launch__occupancy_limit_shared_mem", "block", self.limits.shared.into()),
-            ("launch__waves_per_multiprocessor", "", waves),
-            ("launch__sm_count", "SM", device.multiprocessors.into()),
-            ("smsp__warps_launched.sum", "warp", blocks as f64 * f64::from(warps)),
-            ("sm__maximum_warps_avg_per_active_cycle", "warp", active.into()),
+            ("launch__shared_mem_per_block_allocated", self.allocated.into()),
+            ("launch__shared_mem_config_size", self.configured.into()),
+            ("launch__barrier_count", self.resources.barriers.into()),
+            ("launch__occupancy_limit_blocks", self.limits.blocks.into()),
+            ("launch__occupancy_limit_barriers", self.by_barriers.into()),
+            ("launch__occupancy_limit_warps", self.limits.warps.into()),
+            ("launch__occupancy_limit_registers", self.limits.registers.into()),
+            ("launch__occupancy_limit_shared_mem", self.limits.shared.into()),
+            ("launch__waves_per_multiprocessor", waves),
+            ("launch__sm_count", device.multiprocessors.into()),
+            ("smsp__warps_launched.sum", blocks as f64 * f64::from(warps)),
+            ("sm__maximum_warps_avg_per_active_cycle", active.into()),
             (
                 "sm__maximum_warps_per_active_cycle_pct",
-                "%",
                 100.0 * f64::from(active) / f64::from(most_warps.max(1)),
             ),
         ];
-        list.into_iter().map(|(name, unit, value)| Value { name: name.into(), unit, value }).collect()
+        list.into_iter().map(|(name, value)| Value::new(name, value)).collect()
     }
 }
 
