@@ -187,6 +187,7 @@ mod tests {
     use semantics::window;
 
     #[test]
+    #[cfg_attr(miri, ignore = "it looks at megabytes")]
     fn memory_is_put_back_and_only_what_changed_is_kept() {
         let memory = GlobalMemory::new(1 << 30, window::GLOBAL, true);
         let large = memory.alloc(40 * PAGE as u64 + 10, "large", AllocationKind::Buffer).unwrap();
