@@ -8,7 +8,7 @@ use ptx_frontend::{Function, Source};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use reports::readable;
-use sim_core::{Backend, Dim3, Error as DeviceError};
+use sim_core::{AsyncPolicy, Backend, Dim3, Error as DeviceError};
 use tools::Tool;
 use warpgrind::module::read_source;
 use warpgrind::plan::{Arg, LaunchPlan, Scalar, describe, parameters};
@@ -101,13 +101,14 @@ fn device_error(error: DeviceError) -> PyErr {
 impl Device {
     /// Checks, links and loads PTX: texts with the names that stand for them in messages, and files.
     #[new]
-    #[pyo3(signature = (texts, files, tools, seed, jobs, timeout, max_instructions, contraction, as_optimised, count_memory, source_root))]
+    #[pyo3(signature = (texts, files, tools, seed, asynchrony, jobs, timeout, max_instructions, contraction, as_optimised, count_memory, source_root))]
     fn new(
         py: Python<'_>,
         texts: Vec<(String, Vec<u8>)>,
         files: Vec<std::path::PathBuf>,
         tools: Vec<String>,
         seed: u64,
+        asynchrony: &str,
         jobs: usize,
         timeout: Option<f64>,
         max_instructions: Option<u64>,
@@ -122,22 +123,34 @@ impl Device {
                 Error::new_err(format!("there is no tool `{name}`\nhelp: the tools are {}", known.join(", ")))
             })
         };
+        let tools = tools.iter().map(named).collect::<PyResult<Vec<Tool>>>()?;
+        let names = AsyncPolicy::ALL.map(AsyncPolicy::name).join(", ");
+        let asynchrony = AsyncPolicy::named(asynchrony)
+            .ok_or_else(|| Error::new_err(format!("`{asynchrony}` is none of {names}")))?;
+        if asynchrony != AsyncPolicy::Eager && tools.contains(&Tool::Racecheck) {
+            let why =
+                "racecheck finds what is not waited for whenever it is done; without it results show that";
+            return Err(Error::new_err(format!(
+                "asynchrony=\"{}\" cannot be given with racecheck\nhelp: {why}",
+                asynchrony.name()
+            )));
+        }
         let timeout = timeout
             .map(|seconds| {
                 Duration::try_from_secs_f64(seconds).map_err(|error| Error::new_err(error.to_string()))
             })
             .transpose()?;
         let options = Options {
-            tools: tools.iter().map(named).collect::<PyResult<_>>()?,
+            tools,
             jobs,
             seed,
+            asynchrony,
             max_instructions,
             timeout,
             contraction,
             as_optimised,
             count_memory,
             source_root,
-            ..Options::default()
         };
         py.detach(|| {
             let mut sources: Vec<Source> =

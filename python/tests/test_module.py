@@ -267,3 +267,42 @@ def test_cuda_cpp_is_compiled_where_nvrtc_is():
         module["add"][1, 16](x, 2.0)
     with pytest.raises(warpgrind.CompileError, match="error"):
         warpgrind.compile("__global__ void k( {")
+
+
+ASYNCHRONOUS = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry hasty(.param .u64 from, .param .u64 to) {
+    .shared .align 4 .b32 tile[32];
+    .reg .b32 %t, %at, %value;
+    .reg .b64 %source, %target, %offset;
+    ld.param.u64 %source, [from];
+    ld.param.u64 %target, [to];
+    mov.u32 %t, %tid.x;
+    mul.wide.u32 %offset, %t, 4;
+    add.u64 %source, %source, %offset;
+    add.u64 %target, %target, %offset;
+    mov.u32 %at, tile;
+    mad.lo.u32 %at, %t, 4, %at;
+    cp.async.ca.shared.global [%at], [%source], 4;
+    cp.async.commit_group;
+    ld.shared.u32 %value, [%at];
+    st.global.u32 [%target], %value;
+    cp.async.wait_group 0;
+    ret;
+}
+"""
+
+
+def test_copies_may_be_late() -> None:
+    source, results = np.arange(1, 33, dtype=np.uint32), {}
+    for asynchrony in ("eager", "late"):
+        out = np.zeros(32, np.uint32)
+        warpgrind.load(ASYNCHRONOUS, asynchrony=asynchrony)["hasty"][1, 32](source, out)
+        results[asynchrony] = out
+    assert (results["eager"] == source).all() and not results["late"].any()
+    with pytest.raises(warpgrind.Error, match="`soon` is none of eager, late, random"):
+        warpgrind.load(ASYNCHRONOUS, asynchrony="soon")
+    with pytest.raises(warpgrind.Error, match="cannot be given with racecheck"):
+        warpgrind.load(ASYNCHRONOUS, asynchrony="random", tools="racecheck")

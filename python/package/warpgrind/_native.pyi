@@ -113,6 +113,7 @@ class Device:
         files: Sequence[str | PathLike[str]],
         tools: Sequence[str],
         seed: int,
+        asynchrony: str,
         jobs: int,
         timeout: float | None,
         max_instructions: int | None,

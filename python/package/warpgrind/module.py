@@ -30,6 +30,7 @@ def load(
     *sources: str | bytes | os.PathLike[str] | Any,
     tools: str | Iterable[str] = (),
     seed: int = 0,
+    asynchrony: str = "eager",
     jobs: int = 0,
     timeout: float | None = None,
     max_instructions: int | None = None,
@@ -48,6 +49,8 @@ def load(
 
     tools: checks beyond those of every access: ``racecheck``, ``initcheck``, ``synccheck``, or ``counters``.
     seed: chooses the schedule; 0 is round robin. With one job one seed gives one schedule.
+    asynchrony: when asynchronous copies and stores are done: ``eager``, where they are issued, ``late``, as late as the waits
+        for them allow, or ``random``, at times that follow from the seed.
     jobs: worker threads; 0 takes one a core.
     timeout, max_instructions: end a launch after these seconds, or warp instructions.
     contraction, as_optimised: whether sums of products are contracted as NVIDIA's compiler does, and whether other
@@ -63,6 +66,7 @@ def load(
         sources,
         tools=[tools] if isinstance(tools, str) else list(tools),
         seed=seed,
+        asynchrony=asynchrony,
         jobs=jobs,
         timeout=timeout,
         max_instructions=max_instructions,
