@@ -140,3 +140,91 @@ fn what_a_device_does_not_take_is_told() {
         assert_eq!((finding.kind, all.contains(text)), (kind, true), "{all}");
     }
 }
+
+/// Makes the map of `copy` from zeros in shared memory, puts it where copies may read it, and copies a box by it.
+const MAKES_A_MAP: &str = "
+    .version 8.3\n.target sm_90a\n.address_size 64
+    .visible .entry makes(.param .u64 from, .param .u64 map, .param .u64 dump)
+    {
+        .shared .align 128 .b8 area[256];
+        .shared .align 128 .b8 made[128];
+        .shared .align 8 .b64 bar;
+        .reg .b64 %from, %map, %d, %at; .reg .b32 %a, %m, %b, %t, %v; .reg .pred %p, %done;
+        mov.u32 %t, %tid.x;
+        mov.u32 %a, area;
+        mov.u32 %m, made;
+        mov.u32 %b, bar;
+        ld.param.u64 %from, [from];
+        ld.param.u64 %map, [map];
+        ld.param.u64 %d, [dump];
+        mad.lo.u32 %v, %t, 4, %m;
+        st.shared.u32 [%v], 0;
+        bar.warp.sync 0xffffffff;
+        setp.ne.u32 %p, %t, 0;
+        @%p bra made_it;
+        tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%m], %from;
+        tensormap.replace.tile.rank.shared::cta.b1024.b32 [%m], 1;
+        tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%m], 0, 8;
+        tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%m], 1, 8;
+        tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%m], 0, 10;
+        tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%m], 1, 6;
+        tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%m], 0, 48;
+        tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%m], 0, 1;
+        tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%m], 1, 1;
+        tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%m], 2;
+        tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%m], 0;
+        tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%m], 0;
+        tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%m], 0;
+    made_it:
+        bar.warp.sync 0xffffffff;
+        tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%map], [%m], 128;
+        fence.proxy.tensormap::generic.acquire.gpu [%map], 128;
+        @%p bra wait;
+        mbarrier.init.shared::cta.b64 [%b], 1;
+        fence.proxy.async;
+        mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 256;
+        cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%a], [%map, {0, 0}], [%b];
+    wait:
+        bar.sync 0;
+    again:
+        mbarrier.try_wait.parity.shared::cta.b64 %done, [%b], 0;
+        @!%done bra again;
+        mad.lo.u32 %v, %t, 4, %a;
+        mad.wide.u32 %at, %t, 4, %d;
+        ld.shared.u32 %m, [%v];
+        st.global.u32 [%at], %m;
+        ld.shared.u32 %m, [%v + 128];
+        st.global.u32 [%at + 128], %m;
+        ret;
+    }";
+
+#[test]
+fn a_kernel_makes_a_map_from_zeros() {
+    let source = ptx_frontend::Source::new("makes.ptx", MAKES_A_MAP.as_bytes().to_vec());
+    let parsed = ptx_frontend::parse(source);
+    let module = Arc::new(parsed.module.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics)));
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let [from, map, dump] = [("from", 288), ("map", 128), ("dump", 256)]
+        .map(|(name, bytes)| simulator.alloc(bytes, name).unwrap());
+    let words: Vec<u8> = (1..=72u32).flat_map(u32::to_le_bytes).collect();
+    simulator.write(from, &words).unwrap();
+    let id = simulator.load(module).unwrap();
+    let launch = Launch {
+        kernel: "makes".into(),
+        grid: Dim3::ONE,
+        block: Dim3::new(32, 1, 1),
+        cluster: None,
+        shared_bytes: 0,
+        params: [from, map, dump].iter().flat_map(|address| address.to_le_bytes()).collect(),
+        cooperative: false,
+    };
+    let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
+    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
+    let mut found = vec![0; 256];
+    simulator.read(dump, &mut found).unwrap();
+    for (at, bytes) in found.chunks_exact(4).enumerate() {
+        let (row, column) = (at as u32 / 8, at as u32 % 8);
+        let expected = if row < 6 { 12 * row + column + 1 } else { 0 };
+        assert_eq!(u32::from_le_bytes(bytes.try_into().unwrap()), expected, "row {row}, column {column}");
+    }
+}

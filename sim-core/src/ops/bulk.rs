@@ -666,7 +666,10 @@ impl<O: Observer> Machine<'_, '_, O> {
             2 => registers.lane::<u64>(replace.new.slot, lane),
             _ => registers.lane::<u32>(replace.new.slot, lane).into(),
         };
-        let changed = TensorMap::from_bytes(&bytes)
+        // Kernels make maps of their own from zeros, field by field.
+        let zeros = (bytes == [0; TENSOR_MAP_BYTES]).then(TensorMap::of_zeros);
+        let changed = zeros
+            .or_else(|| TensorMap::from_bytes(&bytes))
             .and_then(|map| replaced(map, replace.field, replace.dimension.into(), new));
         let Some(changed) = changed else {
             let text = format!("`tensormap.replace` with {new:#x} in the 128 bytes at {base:#x}");

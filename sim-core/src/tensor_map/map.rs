@@ -196,6 +196,11 @@ pub struct TensorMap {
 }
 
 impl TensorMap {
+    /// What 128 zeros are to `tensormap.replace`: a tiled map of one byte at address 0.
+    pub(crate) fn of_zeros() -> TensorMap {
+        TensorMap::tiled(ElementType::U8, 0, &[1], &[], &[1])
+    }
+
     /// A tiled map without anything special.
     pub fn tiled(
         element: ElementType,
