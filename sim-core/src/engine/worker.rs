@@ -227,10 +227,7 @@ impl<O: Observer> Worker<'_, O> {
         #[cfg(test)]
         crate::engine::tests::may_panic(self.grid.launch, cta.index);
         let warps = cta.warps.len();
-        let (mut waiting_turns, mut rest) = match self.turn.take() {
-            Some(turn) => (turn.waiting_turns, turn.warp),
-            None => (0, None),
-        };
+        let (mut waiting_turns, mut rest) = if self.turn.is_some() { self.rest_of_turn() } else { (0, None) };
         // Turns that warps take one by one, before they may run together again.
         let mut single_turns = 0;
         let together = self.random.is_none() && warps > 1 && !self.pauses.stepwise;
@@ -265,6 +262,9 @@ impl<O: Observer> Worker<'_, O> {
             }
             single_turns = single_turns.saturating_sub(1);
             let rank = peers.own_rank();
+            if !O::ACTIVE && cta.is_finished() {
+                return End::Finished;
+            }
             let mut turn = match rest.take() {
                 Some(rest) => rest,
                 None if self.is_to_pause() => {
@@ -324,6 +324,12 @@ impl<O: Observer> Worker<'_, O> {
                 Pause::Stopped => return End::Stopped,
             }
         }
+    }
+
+    /// What is left of the turn in the middle of which the launch stood still.
+    #[cold]
+    fn rest_of_turn(&mut self) -> (u64, Option<WarpTurn>) {
+        self.turn.take().map_or((0, None), |turn| (turn.waiting_turns, turn.warp))
     }
 
     /// The turn of the next warp of a block that can run.

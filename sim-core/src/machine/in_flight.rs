@@ -40,20 +40,20 @@ pub(crate) struct InFlight {
     pub loads: Vec<Load>,
     /// In the order of their issue.
     pub operations: Vec<Operation>,
-    /// Groups of copies and of bulk copies that each lane has committed.
-    committed: [[u32; WARP_SIZE]; 2],
+    /// Groups of copies and of bulk copies that each lane has committed, once one has: every block begins without.
+    committed: Option<Box<[[u32; WARP_SIZE]; 2]>>,
 }
 
 impl InFlight {
     pub(crate) fn clear(&mut self) {
         self.loads.clear();
         self.operations.clear();
-        self.committed = Default::default();
+        self.committed = None;
     }
 
     /// Groups that each lane has committed.
     pub(crate) fn committed(&mut self, groups: Groups) -> &mut [u32; WARP_SIZE] {
-        &mut self.committed[usize::from(groups == Groups::Bulk)]
+        &mut self.committed.get_or_insert_default()[usize::from(groups == Groups::Bulk)]
     }
 
     /// The first operation that some of these lanes must have done once no more than `most` groups are left, with those lanes;
@@ -64,7 +64,8 @@ impl InFlight {
         lanes: LaneMask,
         most: Option<u32>,
     ) -> Option<(usize, LaneMask)> {
-        let committed = &self.committed[usize::from(groups == Groups::Bulk)];
+        let committed =
+            self.committed.as_ref().map_or([0; WARP_SIZE], |all| all[usize::from(groups == Groups::Bulk)]);
         self.operations.iter().enumerate().find_map(|(at, operation)| {
             if operation.completion != Completion::Groups(groups) {
                 return None;
