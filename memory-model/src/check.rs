@@ -8,9 +8,10 @@ use crate::explore::lasso::fair_cycle;
 use crate::model::{Axiom, Model, ModelName, Races};
 use crate::program::{Litmus, Quantifier};
 use crate::skeleton::{Leaf, Skeleton, TooLarge, Unrolling};
+use crate::until::{Interrupt, Until};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is asked about a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -95,6 +96,8 @@ pub struct Options {
     pub explain: bool,
     /// Where to give up.
     pub limits: Limits,
+    /// Gives up soon after this becomes true.
+    pub interrupt: Option<Interrupt>,
 }
 
 /// One outcome.
@@ -195,13 +198,13 @@ impl Verdict {
 
 /// Checks a test.
 pub fn check(litmus: &Litmus, options: &Options) -> Verdict {
-    let deadline = options.limits.time.map(|t| Instant::now() + t);
+    let until = Until::new(options.limits.time, options.interrupt.clone());
     let bounds = options.bound.map_or_else(|| vec![1, 2, 4, 8], |b| vec![b]);
     let mut last: Option<Verdict> = None;
     for bound in bounds {
         let first = last.is_none();
         let model = options.file.as_ref().map_or_else(|| options.model.model(), |file| file.model().clone());
-        let checker = Checker { litmus, options, model, bound, first, deadline };
+        let checker = Checker { litmus, options, model, bound, first, until: until.clone() };
         let (verdict, retry) = checker.run();
         if !retry {
             return verdict;
@@ -218,7 +221,7 @@ struct Checker<'a> {
     bound: u32,
     /// No smaller bound was tried before.
     first: bool,
-    deadline: Option<Instant>,
+    until: Until,
 }
 
 /// Why a check ends without an answer.
@@ -248,11 +251,16 @@ impl Checker<'_> {
                 verdict.verdict = "unknown";
                 verdict.reason = Some(match stop {
                     Stop::TooLarge(what) => format!("too large: {what}"),
-                    Stop::Time => "the time limit was reached".to_owned(),
+                    Stop::Time => self.over().to_owned(),
                 });
                 (verdict, false)
             }
         }
+    }
+
+    /// Why it gave up.
+    fn over(&self) -> &'static str {
+        if self.until.is_interrupted() { "the check was interrupted" } else { "the time limit was reached" }
     }
 
     fn skeleton(&self, idle_iterations: u32) -> Result<Skeleton, TooLarge> {
@@ -268,7 +276,7 @@ impl Checker<'_> {
     }
 
     fn engine<'s>(&'s self, skeleton: &'s Skeleton, search: Search) -> Result<Engine<'s>, TooLarge> {
-        Engine::new(self.litmus, skeleton, &self.model, search, self.deadline)
+        Engine::new(self.litmus, skeleton, &self.model, search, self.until.clone())
     }
 
     fn found(&self, found: Found) -> Result<Option<Box<Witness>>, Stop> {
@@ -280,6 +288,9 @@ impl Checker<'_> {
     }
 
     fn decide(&self, verdict: &mut Verdict) -> Result<bool, Stop> {
+        if self.until.is_interrupted() {
+            return Err(Stop::Time);
+        }
         // A racing access may be that of an iteration that changes nothing.
         let idle = u32::from(self.options.property == Property::Races);
         let skeleton = self.skeleton(idle)?;
@@ -320,7 +331,7 @@ impl Checker<'_> {
         if self.found(engine.find())?.is_some() {
             if self.options.property == Property::Termination
                 && self.first
-                && let Some(cycle) = fair_cycle(&self.litmus.program, &skeleton, self.deadline)
+                && let Some(cycle) = fair_cycle(&self.litmus.program, &skeleton, &self.until)
             {
                 verdict.holds = Some(false);
                 verdict.verdict = "may run for ever";
@@ -401,8 +412,7 @@ impl Checker<'_> {
             Err(Stop::Time) => {
                 verdict.outcomes.sort();
                 verdict.outcomes_complete = false;
-                verdict.reason =
-                    Some("the time limit was reached before all outcomes were listed".to_owned());
+                verdict.reason = Some(format!("{} before all outcomes were listed", self.over()));
                 Ok(())
             }
             other => other,
@@ -435,7 +445,7 @@ impl Checker<'_> {
 
     /// Counts the executions of each outcome.
     fn count(&self, skeleton: &Skeleton, verdict: &mut Verdict) -> Result<(), Stop> {
-        let mut engine = Engine::for_counting(self.litmus, skeleton, &self.model, self.deadline)?;
+        let mut engine = Engine::for_counting(self.litmus, skeleton, &self.model, self.until.clone())?;
         let mut total = 0;
         while let Some(witness) = self.found(engine.find())? {
             total += 1;
@@ -477,7 +487,8 @@ impl Checker<'_> {
         for flag in flags {
             let mut model = self.model.clone();
             model.axioms.push(flag.clone());
-            let mut engine = Engine::new(self.litmus, skeleton, &model, Search::Complete, self.deadline)?;
+            let mut engine =
+                Engine::new(self.litmus, skeleton, &model, Search::Complete, self.until.clone())?;
             let witness = self.found(engine.find())?;
             verdict.effort = engine.effort();
             if let Some(witness) = witness {

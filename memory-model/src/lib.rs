@@ -32,6 +32,7 @@
 //!   violation becomes a clause ([`explore::engine`]). A slow enumerator ([`explore::oracle`]) is the yardstick
 //!   in the tests. Loops that write and come back to where they were are found by [`explore::lasso`].
 //! * [`race`] detects races in one execution of a launch of any size, with scoped vector clocks.
+//! * [`until`] says when a check gives up.
 //! * [`emit`] writes a test as a PTX kernel, to be run.
 //! * [`explain`] shows executions as tables and graphs, and violations as cycles of program lines.
 //!
@@ -72,8 +73,10 @@ pub mod program;
 pub mod race;
 pub mod relation;
 pub mod skeleton;
+pub mod until;
 
 pub use check::{Limits, Options, Outcome, Property, Race, RaceClass, Verdict, check};
 pub use explore::engine::Effort;
 pub use litmus::{Diagnostic, parse, parse_nvlitmus};
 pub use program::Litmus;
+pub use until::Interrupt;

@@ -8,6 +8,7 @@ use memory_model::explore::{Search, oracle};
 use memory_model::model::{Model, ModelName};
 use memory_model::program::Litmus;
 use memory_model::skeleton::{Skeleton, Unrolling};
+use memory_model::until::Until;
 use std::collections::BTreeSet;
 use testkit::litmus::{FLAVOURS, Flavour, litmus};
 
@@ -35,7 +36,7 @@ fn unrolling(model: &Model, bound: u32, idle_iterations: u32) -> Unrolling {
 /// All outcomes according to the engine.
 fn fast(litmus: &Litmus, model: &Model, unrolling: Unrolling, search: Search) -> BTreeSet<Vec<i64>> {
     let skeleton = Skeleton::new(&litmus.program, &litmus.observables(), unrolling).expect("small");
-    let mut engine = Engine::new(litmus, &skeleton, model, search, None).expect("small");
+    let mut engine = Engine::new(litmus, &skeleton, model, search, Until::default()).expect("small");
     let mut out = BTreeSet::new();
     loop {
         match engine.find() {

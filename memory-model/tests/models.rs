@@ -7,6 +7,7 @@ use memory_model::explore::{Search, oracle};
 use memory_model::model::{Model, ModelName};
 use memory_model::program::Litmus;
 use memory_model::skeleton::{Skeleton, Unrolling};
+use memory_model::until::Until;
 use memory_model::{Limits, Options, Property, Verdict, check, parse};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -95,7 +96,7 @@ fn unrolling(model: &Model) -> Unrolling {
 /// All outcomes; `None` if there are very many.
 fn outcomes(litmus: &Litmus, model: &Model, search: Search) -> Option<BTreeSet<Vec<i64>>> {
     let skeleton = Skeleton::new(&litmus.program, &litmus.observables(), unrolling(model)).expect("small");
-    let mut engine = Engine::new(litmus, &skeleton, model, search, None).expect("small");
+    let mut engine = Engine::new(litmus, &skeleton, model, search, Until::default()).expect("small");
     let mut out = BTreeSet::new();
     loop {
         match engine.find() {

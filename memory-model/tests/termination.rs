@@ -4,6 +4,7 @@ use memory_model::explore::lasso::fair_cycle;
 use memory_model::model::ModelName;
 use memory_model::program::Op;
 use memory_model::skeleton::{Skeleton, Unrolling};
+use memory_model::until::Until;
 use memory_model::{Limits, Litmus, Options, Property, Verdict, check, parse};
 use std::time::Duration;
 use testkit::litmus::{FLAVOURS, Flavour, litmus};
@@ -92,7 +93,7 @@ fn cycles_and_idle_iterations_agree() {
             if test.program.threads.iter().flat_map(|t| &t.code).any(|i| barrier(&i.op)) {
                 continue;
             }
-            let cycle = fair_cycle(&test.program, &skeleton(&test), None);
+            let cycle = fair_cycle(&test.program, &skeleton(&test), &Until::default());
             let verdict = ends(&test, ModelName::Sc);
             match verdict.holds {
                 Some(holds) => assert_eq!(holds, cycle.is_none(), "{flavour:?} {seed}: {cycle:?}\n{text}"),

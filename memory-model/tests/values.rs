@@ -4,9 +4,11 @@
 
 use memory_model::model::ModelName;
 use memory_model::program::BinOp;
-use memory_model::{Limits, Options, Property, Verdict, check, parse};
+use memory_model::{Interrupt, Limits, Litmus, Options, Property, Verdict, check, parse};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use testkit::litmus::Random;
 use testkit::litmus::chains::chained;
@@ -220,9 +222,8 @@ fn wide_values_decide_barriers() {
     }
 }
 
-/// A verdict stays when the time does not last for the list of outcomes.
-#[test]
-fn a_list_cut_short_leaves_the_verdict() {
+/// Four threads whose values feed one another: a list of outcomes that takes minutes.
+fn long() -> Litmus {
     let lines: String = (0..3)
         .map(|i| {
             let cell = format!(
@@ -238,11 +239,38 @@ fn a_list_cut_short_leaves_the_verdict() {
          locations [ {} ]\nexists (x >= 0)\n",
         observed.join("; ")
     );
-    let litmus = parse(&text).expect("well formed");
+    parse(&text).expect("well formed")
+}
+
+/// A verdict stays when the time does not last for the list of outcomes.
+#[test]
+fn a_list_cut_short_leaves_the_verdict() {
+    let litmus = long();
     let limits = Limits { time: Some(Duration::from_secs(4)), outcomes: usize::MAX, ..Limits::default() };
     let start = Instant::now();
     let verdict = check(&litmus, &Options { limits, outcomes: true, ..Options::default() });
     assert_eq!((verdict.verdict, verdict.outcomes_complete), ("allowed", false), "{:?}", verdict.reason);
     assert!(!verdict.outcomes.is_empty() && verdict.reason.expect("a reason").contains("time limit"));
     assert!(start.elapsed() < Duration::from_secs(12), "{:?}", start.elapsed());
+}
+
+#[test]
+fn an_interrupt_ends_a_check() {
+    let litmus = long();
+    let asked = Arc::new(AtomicBool::new(false));
+    let limits = Limits { outcomes: usize::MAX, ..Limits::default() };
+    let interrupt = Some(Interrupt(asked.clone()));
+    let options = Options { limits, outcomes: true, interrupt, ..Options::default() };
+    let verdict = std::thread::scope(|scope| {
+        let checked = scope.spawn(|| check(&litmus, &options));
+        std::thread::sleep(Duration::from_millis(300));
+        let start = Instant::now();
+        asked.store(true, Relaxed);
+        let verdict = checked.join().expect("no panic");
+        assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+        verdict
+    });
+    let reason = verdict.reason.expect("a reason");
+    assert!(reason.starts_with("the check was interrupted"), "{reason}");
+    assert!(!verdict.outcomes_complete);
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use memory_model::explain::{Cut, Shown, ShownEvent, Step};
-use memory_model::{Limits, Litmus, Options, Race, Verdict, check};
+use memory_model::{Interrupt, Limits, Litmus, Options, Race, Verdict, check};
 use ptx_frontend::Source;
 use pyo3::prelude::*;
 use warpgrind::litmus::experiment::{NotRun, Plan};
@@ -15,7 +15,7 @@ use warpgrind::litmus::source::{Form, Malformed, model, tests};
 use warpgrind::module::read_source;
 
 use crate::error::{Error, LitmusError, rendered};
-use crate::wait::left;
+use crate::wait::interruptible;
 
 /// A test and what was found out about it.
 #[derive(IntoPyObject)]
@@ -126,8 +126,10 @@ pub(crate) fn litmus(
         count,
         explain,
         limits: Limits { time: Some(timeout), ..Limits::default() },
+        interrupt: None,
     };
-    left(py, move |interrupt| {
+    interruptible(py, |interrupt| {
+        options.interrupt = Some(Interrupt(interrupt.clone()));
         if let Some(path) = &model_file {
             options.file = Some(Arc::new(read_model(path)?));
         }

@@ -96,25 +96,6 @@ pub(crate) fn interruptible<T: Send>(
     })
 }
 
-/// Does work that an interrupt may not end at once. After a signal nobody waits for it any more.
-pub(crate) fn left<T: Send + 'static>(
-    py: Python<'_>,
-    work: impl FnOnce(&Arc<AtomicBool>) -> PyResult<T> + Send + 'static,
-) -> PyResult<T> {
-    let (done, result) = channel();
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let asked = interrupt.clone();
-    std::thread::spawn(move || {
-        // Nobody waits for it after a signal.
-        let _ = done.send(work(&asked));
-    });
-    py.detach(move || {
-        wait(&result, || {
-            Python::attach(|py| py.check_signals()).inspect_err(|_| interrupt.store(true, Ordering::Relaxed))
-        })
-    })
-}
-
 /// Waits for a result; looks for signals with `look`, whose error ends the wait.
 fn wait<T>(result: &Receiver<PyResult<T>>, mut look: impl FnMut() -> PyResult<()>) -> PyResult<T> {
     loop {

@@ -213,6 +213,8 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         count: args.count,
         explain: args.explain || args.dot.is_some(),
         limits: Limits { time: Some(args.timeout), ..Limits::default() },
+        // The process ends with its checks.
+        interrupt: None,
     };
     let device = match args.device {
         Some(_) => {

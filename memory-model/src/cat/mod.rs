@@ -44,6 +44,7 @@ use crate::litmus::{Code, Diagnostic, Span};
 use crate::model::algebra::*;
 use crate::model::{BarrierSemantics, Model, Races, rewrite};
 use crate::skeleton::{Skeleton, Unrolling};
+use crate::until::Until;
 use elaborate::{Elaborated, elaborate};
 use std::fmt;
 use std::sync::Arc;
@@ -214,7 +215,7 @@ fn contradiction(model: &Model) -> Option<String> {
         max_nodes: 64,
     };
     let skeleton = Skeleton::new(&litmus.program, &litmus.observables(), unrolling).ok()?;
-    let mut engine = Engine::new(&litmus, &skeleton, model, Search::Complete, None).ok()?;
+    let mut engine = Engine::new(&litmus, &skeleton, model, Search::Complete, Until::default()).ok()?;
     engine.keep_rejected(1);
     if !matches!(engine.find(), Found::Nothing) {
         return None;

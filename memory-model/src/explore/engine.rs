@@ -16,8 +16,8 @@ use crate::model::algebra::{BaseRel, Rel};
 use crate::model::{Compiled, Derivation, Evaluation, Model, Violation, Why};
 use crate::program::{Cond, Litmus};
 use crate::skeleton::{Skeleton, TooLarge};
+use crate::until::Until;
 use rustc_hash::FxHashMap;
-use std::time::Instant;
 
 /// Violations of one axiom in one proposal from which clauses are made.
 const VIOLATIONS: usize = 8;
@@ -74,7 +74,7 @@ pub struct Engine<'a> {
     compiled: Compiled,
     judge: Judge,
     last: Option<Assembly>,
-    deadline: Option<Instant>,
+    until: Until,
     candidates: u64,
     lemmas: u64,
     /// Rejected proposals that are kept, and how many may be.
@@ -110,9 +110,9 @@ impl<'a> Engine<'a> {
         skeleton: &'a Skeleton,
         model: &Model,
         search: Search,
-        deadline: Option<Instant>,
+        until: Until,
     ) -> Result<Self, TooLarge> {
-        Self::with(litmus, skeleton, model, search, deadline, true)
+        Self::with(litmus, skeleton, model, search, until, true)
     }
 
     /// Prepares the enumeration of all complete executions, also of those that only differ by which of several
@@ -124,9 +124,9 @@ impl<'a> Engine<'a> {
         litmus: &'a Litmus,
         skeleton: &'a Skeleton,
         model: &Model,
-        deadline: Option<Instant>,
+        until: Until,
     ) -> Result<Self, TooLarge> {
-        Self::with(litmus, skeleton, model, Search::Complete, deadline, false)
+        Self::with(litmus, skeleton, model, Search::Complete, until, false)
     }
 
     fn with(
@@ -134,11 +134,11 @@ impl<'a> Engine<'a> {
         skeleton: &'a Skeleton,
         model: &Model,
         search: Search,
-        deadline: Option<Instant>,
+        until: Until,
         symmetry: bool,
     ) -> Result<Self, TooLarge> {
         let universe = Universe::new(skeleton, model)?;
-        let sat = Sat::new(deadline);
+        let sat = Sat::new(until.clone());
         let mut encoding = Encoding::new(sat, litmus, skeleton, model, &universe, search)?;
         if symmetry {
             encoding.symmetry(litmus);
@@ -150,7 +150,7 @@ impl<'a> Engine<'a> {
             compiled,
             judge: Judge::Small(Evaluation::new()),
             last: None,
-            deadline,
+            until,
             candidates: 0,
             lemmas: 0,
             rejected: Vec::new(),
@@ -273,7 +273,7 @@ impl<'a> Engine<'a> {
                 self.rejected.push(Rejected { execution, violations });
             }
             self.last = Some(assembly);
-            if self.deadline.is_some_and(|d| Instant::now() >= d) {
+            if self.until.is_over() {
                 return Found::TimeOut;
             }
         }

@@ -8,10 +8,10 @@
 
 use crate::program::{Access, Base, BinOp, LocId, Op, Operand, Program, RegId, RmwOp, Thread, address_value};
 use crate::skeleton::{Skeleton, deciding_registers};
+use crate::until::Until;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::time::Instant;
 
 /// Most states that are visited.
 const MAX_STATES: usize = 100_000;
@@ -27,13 +27,13 @@ pub struct Cycle {
 
 /// A fair cycle of sequentially consistent states, if the search meets one. Programs with barriers are not
 /// searched.
-pub fn fair_cycle(program: &Program, skeleton: &Skeleton, deadline: Option<Instant>) -> Option<Cycle> {
+pub fn fair_cycle(program: &Program, skeleton: &Skeleton, until: &Until) -> Option<Cycle> {
     let barrier = |op: &Op| matches!(op, Op::Bar { .. } | Op::ClusterArrive { .. } | Op::ClusterWait);
     if program.threads.iter().flat_map(|t| &t.code).any(|i| barrier(&i.op)) {
         return None;
     }
     let machine = Machine::new(program, skeleton);
-    let graph = Graph::explore(&machine, deadline);
+    let graph = Graph::explore(&machine, until);
     graph.fair_component(program).map(|component| graph.cycle(program, &component))
 }
 
@@ -275,13 +275,13 @@ struct Graph<'m, 'a> {
 }
 
 impl<'m, 'a> Graph<'m, 'a> {
-    fn explore(machine: &'m Machine<'a>, deadline: Option<Instant>) -> Self {
+    fn explore(machine: &'m Machine<'a>, until: &Until) -> Self {
         let mut graph = Graph { machine, states: vec![machine.initial()], steps: Vec::new() };
         let mut known: FxHashMap<State, usize> = FxHashMap::default();
         known.insert(graph.states[0].clone(), 0);
         let mut ran = Vec::new();
         while graph.steps.len() < graph.states.len() {
-            if graph.steps.len().is_multiple_of(1024) && deadline.is_some_and(|d| Instant::now() >= d) {
+            if graph.steps.len().is_multiple_of(1024) && until.is_over() {
                 break;
             }
             let state = graph.states[graph.steps.len()].clone();

@@ -1,7 +1,7 @@
 //! A thin layer over the SAT solver: literals, clauses, small circuits.
 
+use crate::until::Until;
 use batsat::{BasicCallbacks, BasicSolver, SolverInterface, lbool};
-use std::time::Instant;
 
 pub(super) use batsat::Lit;
 
@@ -24,7 +24,7 @@ pub(super) struct Sat {
     solver: BasicSolver,
     yes: Lit,
     buffer: Vec<Lit>,
-    deadline: Option<Instant>,
+    until: Until,
     /// Clauses and literals so far.
     clauses: usize,
     literals: usize,
@@ -32,16 +32,15 @@ pub(super) struct Sat {
 }
 
 impl Sat {
-    /// A solver that gives up at the deadline.
-    pub(super) fn new(deadline: Option<Instant>) -> Self {
+    /// A solver that gives up.
+    pub(super) fn new(until: Until) -> Self {
         let mut callbacks = BasicCallbacks::new();
-        if let Some(deadline) = deadline {
-            callbacks.set_stop(move || Instant::now() >= deadline);
-        }
+        let stop = until.clone();
+        callbacks.set_stop(move || stop.is_over());
         let mut solver = BasicSolver::new(batsat::SolverOpts::default(), callbacks);
         let yes = Lit::new(solver.new_var_default(), true);
         solver.add_clause_reuse(&mut vec![yes]);
-        Self { solver, yes, buffer: Vec::new(), deadline, clauses: 0, literals: 0, late: false }
+        Self { solver, yes, buffer: Vec::new(), until, clauses: 0, literals: 0, late: false }
     }
 
     /// More clauses than there is memory for. None are added any more; what is asked then means nothing.
@@ -79,7 +78,7 @@ impl Sat {
 
     pub(super) fn clause(&mut self, literals: &[Lit]) {
         self.clauses += 1;
-        if self.clauses.is_multiple_of(1024) && self.deadline.is_some_and(|d| Instant::now() >= d) {
+        if self.clauses.is_multiple_of(1024) && self.until.is_over() {
             self.late = true;
         }
         if literals.contains(&self.yes) || self.full() {

@@ -281,7 +281,7 @@ def litmus(
     bound: how often a loop is entered; without it 1, 2, 4 and 8 are tried until the verdict is settled.
     count: whether the executions behind each outcome are counted.
     explain: whether an execution, or what forbids it, is given.
-    timeout: seconds after which the verdict is ``unknown``. Ctrl-C leaves at once; the check itself ends by then.
+    timeout: seconds after which the verdict is ``unknown``. Ctrl-C ends the check.
     simulate, weak, seed: how many instances run on the simulator, whether its memory shows weak behaviour, and what
         chooses schedules.
 
