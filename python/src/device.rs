@@ -1,14 +1,14 @@
 //! A simulated device with a module on it.
 
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ptx_frontend::{Function, Source};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use reports::readable;
-use sim_core::{AsyncPolicy, Backend, Dim3, Error as DeviceError};
+use sim_core::{AsyncPolicy, Backend, Dim3, Error as DeviceError, Poll};
 use tools::Tool;
 use warpgrind::module::read_source;
 use warpgrind::plan::{Arg, LaunchPlan, Scalar, describe, parameters};
@@ -21,7 +21,7 @@ use crate::plan::{BufferOf, Plan, reference};
 use crate::profile::Profiler;
 use crate::report::Report;
 use crate::turn::Turns;
-use crate::wait::interruptible;
+use crate::wait::{interruptible, on_this_thread};
 
 /// A device with a module on it: launches, and memory that stays. One thing happens on it at a time.
 #[pyclass(frozen, module = "warpgrind._native")]
@@ -248,9 +248,10 @@ impl Device {
         let plan = launch.plan()?;
         let launch = self.session.prepare(&plan).map_err(|error| run_error(&error))?;
         let module = self.session.module();
-        let (options, report, profile) = interruptible(py, |interrupt| {
+        let work = |interrupt: &Arc<AtomicBool>, poll: Option<&Poll>| {
             let mut options = self.options.run_options();
             options.interrupt = Some(interrupt.clone());
+            options.poll = poll.cloned();
             let found = Found::default();
             let profiler = if profile { Some(self.profiler()?) } else { None };
             if let Some(profiler) = profiler {
@@ -259,12 +260,17 @@ impl Device {
                 }
                 options.tools.extend(profiler.kernels.watch(&found));
             }
-            let _turn = self.turns.take(interrupt)?;
+            let _turn = self.turns.take(interrupt, poll)?;
             options.alone = self.adopted.is_empty();
             let report = self.session.run(&launch, &options).map_err(|error| run_error(&error))?;
             let profile = profiler.map(|profiler| profiler.measured(module, &launch, &report, &found));
             Ok((options, report, profile))
-        })?;
+        };
+        let alone = self.options.jobs == 1 || launch.grid.count() == 1;
+        let (options, report, profile) = match alone {
+            true => on_this_thread(py, work)?,
+            false => interruptible(py, |interrupt| work(interrupt, None))?,
+        };
         let (module, root) = (module.clone(), self.options.source_root.clone());
         Ok(Report { module, root, launch, options, report, profile })
     }
@@ -279,7 +285,7 @@ impl Device {
     /// Does something when it is its turn, with the interpreter's lock free.
     fn alone<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
         py.detach(|| {
-            let _turn = self.turns.take(&AtomicBool::new(false))?;
+            let _turn = self.turns.take(&AtomicBool::new(false), None)?;
             work()
         })
     }

@@ -2,17 +2,18 @@
 //!
 //! Python runs handlers of signals on its main thread alone, and only where that asks. So a thread that has work done
 //! hands it to a helper and waits, looking for signals on the way. The helper stays: making a thread for each launch
-//! costs more than a short launch.
+//! costs more than a short launch. Launches that one thread runs look for signals themselves, on the thread of the caller.
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use rayon::ThreadPool;
+use sim_core::Poll;
 
 use crate::error::Error;
 
@@ -94,6 +95,44 @@ pub(crate) fn interruptible<T: Send>(
             raised.map_or(result, Err)
         })
     })
+}
+
+/// Does work on this thread that looks for signals itself, with the interpreter's lock free: handing it over and back takes
+/// longer than a short launch where the helper sleeps. Other threads than Python's main one see no signals, and must not ask:
+/// the interpreter may be gone before they are.
+pub(crate) fn on_this_thread<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Arc<AtomicBool>, Option<&Poll>) -> PyResult<T> + Send,
+) -> PyResult<T> {
+    let interrupt = Arc::new(AtomicBool::new(false));
+    if !is_main(py)? {
+        return py.detach(|| work(&interrupt, None));
+    }
+    let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
+    let (asked, error, caller) = (interrupt.clone(), raised.clone(), std::thread::current().id());
+    // Another thread of the interpreter may have its lock: it is not asked for more often than needed.
+    let last = Mutex::new(Instant::now());
+    let poll = Poll::new(move || {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::thread::current().id() != caller || last.elapsed() < LOOK || asked.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(signal) = Python::attach(|py| py.check_signals()) {
+            *error.lock().unwrap_or_else(PoisonError::into_inner) = Some(signal);
+            asked.store(true, Ordering::Relaxed);
+        }
+        *last = Instant::now();
+    });
+    let result = py.detach(|| work(&interrupt, Some(&poll)));
+    let raised = raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+    raised.map_or(result, Err)
+}
+
+/// Whether this is the thread on which Python runs handlers of signals.
+fn is_main(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import("threading")?;
+    let main = threading.call_method0("main_thread")?.getattr("ident")?;
+    threading.call_method0("get_ident")?.eq(main)
 }
 
 /// Waits for a result; looks for signals with `look`, whose error ends the wait.

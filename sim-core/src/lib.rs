@@ -54,7 +54,7 @@ pub use machine::checkpoint::Checkpoint;
 pub use memory::Written;
 pub use memory::host::{HostMemory, host_memory, host_memory_is_spent, limit_host_memory};
 pub use metrics::{InstructionMetrics, Metric, Metrics};
-pub use options::{AsyncPolicy, RunOptions};
+pub use options::{AsyncPolicy, Poll, RunOptions};
 pub use semantics::{lanes::SimdLevel, window};
 pub use session::{Running, Session, Stop, Until};
 pub use simulator::Simulator;

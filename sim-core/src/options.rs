@@ -1,6 +1,7 @@
 //! How to run.
 
 use std::cell::Cell;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -45,6 +46,32 @@ impl AsyncPolicy {
     }
 }
 
+/// Something that looks, now and then, whether a launch shall end: for callers whose own thread alone can see that, as an
+/// interpreter sees signals.
+///
+/// Workers call it as often as they look at the clock, some hundred times a second; the thread that launches is one of them, the
+/// only one if the launch has one block or one job.
+#[derive(Clone)]
+pub struct Poll(Arc<dyn Fn() + Send + Sync>);
+
+impl Poll {
+    /// What it does then; it may set [`RunOptions::interrupt`].
+    pub fn new(look: impl Fn() + Send + Sync + 'static) -> Self {
+        Poll(Arc::new(look))
+    }
+
+    /// Looks.
+    pub fn look(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Poll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Poll")
+    }
+}
+
 /// How to run: schedule, limits and checks. None of it changes a defined result.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -66,6 +93,8 @@ pub struct RunOptions {
     pub timeout: Option<Duration>,
     /// Ends the launch soon after this becomes true.
     pub interrupt: Option<Arc<AtomicBool>>,
+    /// Looks whether it shall end.
+    pub poll: Option<Poll>,
     /// Tools that look on. With one that hears everything in one order the launch runs on one worker.
     pub tools: Vec<ToolFactory>,
     /// Counts memory traffic for [`crate::Stats`].
@@ -92,6 +121,7 @@ impl Default for RunOptions {
             max_instructions: None,
             timeout: None,
             interrupt: None,
+            poll: None,
             tools: Vec::new(),
             count_memory: false,
             max_findings: 100,
@@ -105,6 +135,9 @@ impl Default for RunOptions {
 impl RunOptions {
     /// Why a launch that began then ends now, if time is up or somebody wants it to end.
     pub(crate) fn ended(&self, began: Instant) -> Option<String> {
+        if let Some(poll) = &self.poll {
+            poll.look();
+        }
         if self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed)) {
             return Some("the launch was interrupted".into());
         }
