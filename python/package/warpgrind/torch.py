@@ -226,13 +226,10 @@ class Eager(TorchDispatchMode):
             raise NotImplementedError(
                 f"warpgrind: {function} is an operator of GPUs only, as machine code; the CPU has none to compute it with"
             ) from error
-        for declared, value in zip(function._schema.arguments, args):
-            if declared.alias_info is not None and declared.alias_info.is_write:
-                for tensor in filter(_is_there, pytree.tree_leaves(value)):
-                    copies.write_back(tensor)
+        given = dict(zip((declared.name for declared in function._schema.arguments), args)) | kwargs
         for declared in function._schema.arguments:
-            if declared.name in kwargs and declared.alias_info is not None and declared.alias_info.is_write:
-                for tensor in filter(_is_there, pytree.tree_leaves(kwargs[declared.name])):
+            if declared.alias_info is not None and declared.alias_info.is_write:
+                for tensor in filter(_is_there, pytree.tree_leaves(given.get(declared.name))):
                     copies.write_back(tensor)
         stays_here = target is not None and target.type == "cpu"
 
