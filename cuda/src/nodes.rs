@@ -1,6 +1,7 @@
-//! The files in `/dev` that programs look for before they ask a driver: to them there is one for each device.
+//! The files in `/dev` that programs look for before they ask a driver: to them there is one for each device, and none of a
+//! real one.
 //!
-//! Only questions whether and what a file is are answered, as for `/dev/null`: `libwarpgrind_files.so`, which is loaded before
+//! Only questions whether and what a file is are answered, as for `/dev/null` or for no file: `libwarpgrind_files.so`, which is loaded before
 //! the program, jumps here from the C library's functions for that. Nobody can open them, as no driver is behind them.
 
 use std::ffi::{CStr, c_char, c_int};
@@ -8,16 +9,20 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::settings::Settings;
 
-/// Whether a path is that of a node that a machine with so many devices has.
-fn is_node(path: &[u8], devices: impl FnOnce() -> usize) -> bool {
-    let Some(name) = path.strip_prefix(b"/dev/nvidia") else { return false };
-    match name {
+/// Where there is no file.
+const NONE: &CStr = c"/dev/nvidia-none";
+
+/// The path that answers for that of a node, on a machine with so many devices; `None` for other paths.
+fn answer(path: &[u8], devices: impl FnOnce() -> usize) -> Option<&'static CStr> {
+    let name = path.strip_prefix(b"/dev/nvidia")?;
+    let is_there = match name {
         b"ctl" | b"-uvm" => true,
         _ => {
-            let number = std::str::from_utf8(name).ok().filter(|text| !text.starts_with('+'));
-            number.and_then(|text| text.parse::<usize>().ok()).is_some_and(|number| number < devices())
+            let digits = std::str::from_utf8(name).ok().filter(|text| !text.starts_with('+'));
+            digits?.parse::<usize>().ok()? < devices()
         }
-    }
+    };
+    Some(if is_there { c"/dev/null" } else { NONE })
 }
 
 /// The path to ask the C library about.
@@ -30,11 +35,8 @@ unsafe fn instead(path: u64) -> u64 {
     }
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(path as *const c_char) };
-    if is_node(text.to_bytes(), || Settings::of_process().devices) {
-        c"/dev/null".as_ptr() as u64
-    } else {
-        path
-    }
+    let other = answer(text.to_bytes(), || Settings::of_process().devices);
+    other.map_or(path, |other| other.as_ptr() as u64)
 }
 
 /// A function with up to five arguments in registers.
@@ -119,14 +121,13 @@ mod tests {
 
     #[test]
     fn there_is_a_node_a_device() {
-        let of_two = |path: &str| is_node(path.as_bytes(), || 2);
+        let of_two = |path: &str| answer(path.as_bytes(), || 2);
         for path in ["/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm"] {
-            assert!(of_two(path), "{path}");
+            assert_eq!(of_two(path), Some(c"/dev/null"), "{path}");
         }
-        for path in
-            ["/dev/nvidia2", "/dev/nvidia", "/dev/nvidia+1", "/dev/nvidia0/x", "dev/nvidia0", "/dev/null", ""]
-        {
-            assert!(!of_two(path), "{path}");
+        assert_eq!(of_two("/dev/nvidia2"), Some(NONE));
+        for path in ["/dev/nvidia", "/dev/nvidia+1", "/dev/nvidia0/x", "dev/nvidia0", "/dev/null", ""] {
+            assert_eq!(of_two(path), None, "{path}");
         }
     }
 }
