@@ -414,7 +414,7 @@ Examples:
   warpgrind exec --tool racecheck --filter reduce --error-exitcode 1 -- python train.py
   warpgrind exec --save-launches launches -- ./app && warpgrind run launches/0000-saxpy/LAUNCH.toml";
 
-/// Names of tools, as the registry has them.
+/// Names of policies.
 fn async_parser() -> impl TypedValueParser<Value = AsyncPolicy> {
     let named = AsyncPolicy::ALL.map(AsyncPolicy::name);
     PossibleValuesParser::new(named).try_map(|name| AsyncPolicy::named(&name).ok_or("no such policy"))
@@ -429,6 +429,7 @@ pub(crate) fn check_async(tools: &[Tool], asynchrony: AsyncPolicy) -> Result<(),
         .help("racecheck finds what is not waited for whenever it is done; without it results show that"))
 }
 
+/// Names of tools, as the registry has them.
 fn tool_parser() -> impl TypedValueParser<Value = Tool> {
     let named = Tool::ALL.iter().map(|tool| PossibleValue::new(tool.name()).help(tool.about()));
     PossibleValuesParser::new(named).try_map(|name| Tool::named(&name).ok_or("no such tool"))

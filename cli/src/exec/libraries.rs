@@ -7,10 +7,10 @@ use protocol::libraries;
 
 use crate::exit::Failure;
 
-/// Names of the driver and of the management library. They are found by name; the others are loaded before the program: frameworks carry paths to NVIDIA's
-/// (`DT_RPATH`), which go before any variable, but the loader takes what it has under the name already. Symbols of the
-/// runtimes have different versions, so each program, and each library in it, is bound to the one that it was linked
-/// against.
+/// Names of the driver and of the management library. They are found by name; the others are loaded before the program:
+/// frameworks carry paths to NVIDIA's (`DT_RPATH`), which go before any variable, but the loader takes what it has under the
+/// name already. Symbols of the runtimes have different versions, so each program, and each library in it, is bound to the
+/// one that it was linked against.
 const DRIVER_NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 const MANAGEMENT_NAMES: [&str; 2] = [libraries::MANAGEMENT, "libnvidia-ml.so"];
 
