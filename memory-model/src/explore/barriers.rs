@@ -1,8 +1,8 @@
 //! How barriers open, as clauses.
 
-use super::encode::Encoding;
+use super::encoding::Encoding;
+use super::numbers::Number;
 use super::sat::Lit;
-use super::words::Number;
 use crate::assembly::{BarrierGroup, GroupKind};
 use crate::event::Edge;
 use crate::skeleton::{BarrierUse, TooLarge, Value, ValueId};

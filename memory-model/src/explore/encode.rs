@@ -1,4 +1,4 @@
-//! The choices of an execution as Boolean variables: paths, values, reads-from, orders, final values.
+//! What the choices of an execution mean, as clauses: paths, values, reads-from, orders, final values.
 //!
 //! Values are computed forwards from the choices (see `super::words`), not listed beforehand where they are many.
 //! What the clauses say is everything except the axioms: which paths the values lead along, that every read
@@ -7,12 +7,14 @@
 
 use super::chains::{Chain, chains};
 use super::domain::{Domain, domains};
+use super::encoding::Encoding;
+use super::numbers::{Number, OneHot};
 use super::sat::{Lit, Sat};
 use super::search::Search;
-use super::words::{Number, OneHot, Opaque};
+use super::universe::Universe;
 use crate::assembly::{barrier_groups, may_read_from};
-use crate::event::{Edge, Execution, Kind};
-use crate::model::{Compiled, Evaluation, Model};
+use crate::event::Kind;
+use crate::model::Model;
 use crate::program::{Cmp, Cond, Litmus, Observable, Term};
 use crate::skeleton::{Compare, Guard, Leaf, Skeleton, TooLarge, Value, ValueId};
 use rustc_hash::FxHashMap;
@@ -20,94 +22,6 @@ use std::collections::BTreeSet;
 
 /// Most pairs of values that a comparison looks at one by one.
 const MAX_PAIRS: usize = 1 << 12;
-
-/// Static relations between all events that can happen.
-pub(super) struct Universe {
-    /// Pairs of writes that an execution orders, `a < b`.
-    pub(super) writes: Vec<Edge>,
-    /// Pairs of `fence.sc` that an execution orders, `a < b`.
-    pub(super) fences: Vec<Edge>,
-    /// Pairs of writes that an execution may order, `a < b`.
-    pub(super) optional: Vec<Edge>,
-    /// Pairs that race unless causality orders them, `a < b`.
-    pub(super) conflicts: Vec<Edge>,
-}
-
-impl Universe {
-    pub(super) fn new(skeleton: &Skeleton, model: &Model) -> Result<Self, TooLarge> {
-        match skeleton.events.len() {
-            0..=64 => Ok(Self::with_words::<1>(skeleton, model)),
-            65..=256 => Ok(Self::with_words::<4>(skeleton, model)),
-            257..=1024 => Ok(Self::with_words::<16>(skeleton, model)),
-            n => Err(TooLarge(format!("{n} events; at most 1024 can be explored"))),
-        }
-    }
-
-    fn with_words<const W: usize>(skeleton: &Skeleton, model: &Model) -> Self {
-        let nothing = Model { axioms: Vec::new(), ..model.clone() };
-        let conflicts = super::search::conflicts(model);
-        let (compiled, ids) = Compiled::new(
-            &nothing,
-            &[],
-            &[&model.ordered_writes, &model.ordered_fences, &conflicts, &model.optional_order],
-        );
-        let execution = Execution {
-            events: skeleton.events.iter().map(|t| t.event.clone()).collect(),
-            common_scope: skeleton.common_scope.clone(),
-            ..Execution::default()
-        };
-        let mut evaluation = Evaluation::<W>::new();
-        evaluation.load(&compiled, &execution, false);
-        let pairs = |id: usize| -> Vec<Edge> {
-            evaluation.relation(id).pairs().filter(|&(a, b)| a < b && skeleton.compatible(a, b)).collect()
-        };
-        Self {
-            writes: pairs(ids[0]),
-            fences: pairs(ids[1]),
-            conflicts: pairs(ids[2]),
-            optional: pairs(ids[3]),
-        }
-    }
-}
-
-/// The encoding of one search over one program.
-pub(super) struct Encoding<'a> {
-    pub(super) sat: Sat,
-    pub(super) skeleton: &'a Skeleton,
-    litmus: &'a Litmus,
-    search: Search,
-    /// By thread and node: the path passes through the node.
-    pub(super) reach: Vec<Vec<Lit>>,
-    /// By symbolic value.
-    pub(super) values: Vec<Number>,
-    /// By read: the writes it may read from.
-    pub(super) sources: FxHashMap<usize, Vec<(usize, Lit)>>,
-    /// By pair of writes `a < b`: `a` comes first.
-    pub(super) co: FxHashMap<Edge, Lit>,
-    /// By pair of writes that need not be ordered, in both directions: the first comes first.
-    pub(super) partial_co: FxHashMap<Edge, Lit>,
-    /// By pair of fences `a < b`: `a` comes first.
-    pub(super) sc: FxHashMap<Edge, Lit>,
-    /// Barrier synchronisation edges.
-    pub(super) bar: FxHashMap<Edge, Lit>,
-    /// Edges between barrier phases.
-    pub(super) bar_order: FxHashMap<Edge, Lit>,
-    /// By observed cell: the writes that may be last.
-    pub(super) finals: Vec<Vec<(usize, Lit)>>,
-    /// Pairs asked to race.
-    pub(super) races: Vec<(Edge, Lit)>,
-    /// By observable.
-    pub(super) outputs: Vec<Number>,
-    /// By waiting barrier event: it opens.
-    pub(super) opens: FxHashMap<usize, Lit>,
-    /// Writes whose happening is more than their node being reached.
-    pub(super) dropped: FxHashMap<usize, Lit>,
-    /// What the numbers and counts of barriers can be.
-    pub(super) barrier_values: FxHashMap<ValueId, Vec<(i64, Lit)>>,
-    /// Operations whose results are looked at in each model of the solver.
-    pub(super) opaque: Vec<Opaque>,
-    compares: FxHashMap<(Cmp, ValueId, ValueId), Lit>,
-}
 
 impl<'a> Encoding<'a> {
     pub(super) fn new(
@@ -170,15 +84,6 @@ impl<'a> Encoding<'a> {
             return Err(TooLarge("the clauses of the search need more than 2 GB".to_owned()));
         }
         Ok(encoding)
-    }
-
-    /// The literal of an event: it happens.
-    pub(super) fn happens(&self, event: usize) -> Lit {
-        match (self.dropped.get(&event), self.skeleton.events[event].node) {
-            (Some(&literal), _) => literal,
-            (None, Some((thread, node))) => self.reach[thread][node],
-            (None, None) => self.sat.yes(),
-        }
     }
 
     /// Writes that lie on a path but do not happen if it ends in certain leaves.
@@ -261,15 +166,6 @@ impl<'a> Encoding<'a> {
                 }
             }
         }
-    }
-
-    pub(super) fn opens(&mut self, event: usize) -> Lit {
-        if let Some(&known) = self.opens.get(&event) {
-            return known;
-        }
-        let literal = self.sat.fresh();
-        self.opens.insert(event, literal);
-        literal
     }
 
     /// The literal of a comparison, right whenever both values are known.
@@ -413,11 +309,6 @@ impl<'a> Encoding<'a> {
         }
     }
 
-    /// The literal of "`a` before `b`" in an order of pairs.
-    pub(super) fn before(order: &FxHashMap<Edge, Lit>, a: usize, b: usize) -> Option<Lit> {
-        if a < b { order.get(&(a, b)).copied() } else { order.get(&(b, a)).map(|&l| !l) }
-    }
-
     fn race(&mut self, universe: &Universe) {
         for &(a, b) in &universe.conflicts {
             let literal = self.sat.fresh();
@@ -491,17 +382,6 @@ impl<'a> Encoding<'a> {
             Domain::Listed(set) => Number::Few(self.fresh_value(set)),
             Domain::Between(..) => Number::Word(self.fresh_word(domain.width())),
         }
-    }
-
-    pub(super) fn fresh_value(&mut self, domain: BTreeSet<i64>) -> OneHot {
-        let domain: Vec<i64> = domain.into_iter().collect();
-        let literals: Vec<Lit> = match domain.len() {
-            1 => vec![self.sat.yes()],
-            n => (0..n).map(|_| self.sat.fresh()).collect(),
-        };
-        self.sat.at_most_one(&literals);
-        self.sat.clause(&literals);
-        OneHot { domain, literals }
     }
 
     fn constant(&self, value: i64) -> Number {

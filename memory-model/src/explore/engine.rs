@@ -7,9 +7,10 @@
 //! clause which the solver learns. The search ends with a consistent execution or with the proof that there
 //! is none. Nothing is assumed about acyclicity of program order and reads-from, so load buffering is found.
 
-use super::encode::{Encoding, Universe};
+use super::encoding::Encoding;
 use super::sat::{Answer, Lit, Sat};
 use super::search::{Search, search_axioms};
+use super::universe::Universe;
 use crate::assembly::Assembly;
 use crate::event::{Edge, Execution};
 use crate::model::algebra::{BaseRel, Rel};

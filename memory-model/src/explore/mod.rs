@@ -4,11 +4,15 @@ mod barriers;
 mod chains;
 mod domain;
 mod encode;
+mod encoding;
 pub mod engine;
+mod implied;
 pub mod lasso;
+mod numbers;
 pub mod oracle;
 mod sat;
 mod search;
+mod universe;
 mod words;
 
 pub use search::{Search, conflicts, search_axioms};

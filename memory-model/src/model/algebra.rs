@@ -302,24 +302,6 @@ impl Rel {
     pub fn named(self, name: impl Into<Name>, section: impl Into<Name>) -> Rel {
         Rel::make(RelNode::Named { inner: self, name: name.into(), section: section.into() })
     }
-
-    /// The least relations that satisfy definitions in which they occur: `bodies` is given them and returns what each
-    /// of them is. They must not occur in what is taken away.
-    ///
-    /// # Errors
-    /// Those of `bodies`.
-    pub fn least<E>(size: usize, bodies: impl FnOnce(&[Rel]) -> Result<Vec<Rel>, E>) -> Result<Vec<Rel>, E> {
-        let mark = Arc::new(Mark);
-        let variables: Vec<Rel> = (0..size).map(|i| Rel::make(RelNode::Variable(mark.clone(), i))).collect();
-        let bodies = bodies(&variables)?;
-        if let ([variable], [body]) = (&variables[..], &bodies[..])
-            && let Some(closure) = super::rewrite::closure(variable, body)
-        {
-            return Ok(vec![closure]);
-        }
-        let group = Arc::new(Group { mark, bodies });
-        Ok((0..group.bodies.len()).map(|i| Rel::make(RelNode::Fixed(group.clone(), i))).collect())
-    }
 }
 
 /// No pair.

@@ -1,13 +1,11 @@
-//! Evaluation of a model on one execution, and derivations that say why a pair is related.
+//! A model as code, and its evaluation on one execution.
 
 use super::Model;
 use super::algebra::{Axiom, BaseRel, BaseSet, Demand, Group, Name, Rel, RelNode, Set, SetNode};
-use super::reasons::Reasons;
 use crate::event::{Event, Execution, Kind};
 use crate::program::{MemOrder, Proxy, Scope};
-use crate::relation::{Relation, Row, contains, insert};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::cell::RefCell;
+use crate::relation::{Relation, Row, insert};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Index of a compiled relation.
@@ -56,7 +54,7 @@ pub struct Compiled {
     pub(super) code: Vec<Code>,
     pub(super) chosen: Vec<bool>,
     names: Vec<Option<(Name, Name)>>,
-    axioms: Vec<(Axiom, RelId)>,
+    pub(super) axioms: Vec<(Axiom, RelId)>,
     pub(super) loops: Vec<Loop>,
 }
 
@@ -213,55 +211,12 @@ impl Compiled {
     }
 }
 
-/// Why a pair is related.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Derivation {
-    /// First event of the pair.
-    pub from: usize,
-    /// Second event of the pair.
-    pub to: usize,
-    /// The relation, if it has a name ([`Compiled::name`]).
-    pub name: Option<RelId>,
-    /// The reason.
-    pub why: Why,
-}
-
-/// The reason part of a [`Derivation`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
-    /// A base relation holds.
-    Base(BaseRel),
-    /// Both events are in sets (the two are equal in an identity).
-    Sets,
-    /// This event is in a set that the search chooses.
-    Chosen(usize),
-    /// Consecutive steps.
-    Steps(Vec<Derivation>),
-    /// Several relations between the same two events.
-    All(Vec<Derivation>),
-    /// The pair the other way round.
-    Reverse(Box<Derivation>),
-    /// The pair is not in a base relation that the search chooses.
-    Missing(BaseRel),
-    /// Something is not related, for all these reasons; which events there are is one of them.
-    Absent(Vec<Derivation>),
-}
-
-/// An axiom that an execution violates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// Index into [`Compiled::axioms`].
-    pub axiom: usize,
-    /// The pair, point or cycle that must not be there.
-    pub derivation: Derivation,
-}
-
 /// The value of every subexpression of a compiled model on one execution of at most `64 * W` events.
 pub struct Evaluation<const W: usize> {
     sets: Vec<Row<W>>,
-    rels: Vec<Relation<W>>,
-    empty: Vec<bool>,
-    scratch: Relation<W>,
+    pub(super) rels: Vec<Relation<W>>,
+    pub(super) empty: Vec<bool>,
+    pub(super) scratch: Relation<W>,
     /// By loop and round: what its code was.
     pub(super) rounds: Vec<Vec<Vec<Relation<W>>>>,
 }
@@ -446,87 +401,6 @@ impl<const W: usize> Evaluation<W> {
                 self.scratch.reflexive_points().next().is_none() != negative
             }
         }
-    }
-
-    /// At most `limit` violations of each axiom, each with the derivation of what must not be there.
-    pub fn violations(&mut self, compiled: &Compiled, limit: usize) -> Vec<Violation> {
-        let mut out = Vec::new();
-        for (axiom, (what, id)) in compiled.axioms.iter().enumerate() {
-            let id = *id;
-            if matches!(what.demand, Demand::NotEmpty | Demand::NotIrreflexive | Demand::NotAcyclic) {
-                if !self.holds(compiled, axiom) {
-                    let derivation = self.lacking(compiled, id, what.demand);
-                    out.push(Violation { axiom, derivation });
-                }
-                continue;
-            }
-            if self.empty[id] {
-                continue;
-            }
-            let found: Vec<Derivation> = match what.demand {
-                Demand::Empty => {
-                    self.rels[id].pairs().take(limit).map(|(a, b)| self.derive(compiled, id, a, b)).collect()
-                }
-                Demand::Irreflexive => self.rels[id]
-                    .reflexive_points()
-                    .take(limit)
-                    .map(|a| self.derive(compiled, id, a, a))
-                    .collect(),
-                Demand::Acyclic => {
-                    self.scratch.copy_from(&self.rels[id]);
-                    self.scratch.close();
-                    let mut covered = [0u64; W];
-                    let mut cycles = Vec::new();
-                    for a in self.scratch.reflexive_points() {
-                        if contains(&covered, a) || cycles.len() >= limit {
-                            continue;
-                        }
-                        let Some(path) = self.rels[id].path(a, a) else { continue };
-                        path.iter().for_each(|&e| insert(&mut covered, e));
-                        let steps = path
-                            .windows(2)
-                            .map(|w| self.derive(compiled, id, w[0], w[1]))
-                            .collect::<Vec<_>>();
-                        cycles.push(Derivation { from: a, to: a, name: None, why: Why::Steps(steps) });
-                    }
-                    cycles
-                }
-                Demand::NotEmpty | Demand::NotIrreflexive | Demand::NotAcyclic => Vec::new(),
-            };
-            out.extend(found.into_iter().map(|derivation| Violation { axiom, derivation }));
-        }
-        out
-    }
-
-    /// Why `id` relates `a` to `b`, which it must.
-    pub fn derive(&self, compiled: &Compiled, id: RelId, a: usize, b: usize) -> Derivation {
-        self.reasons(compiled).derive(id, a, b, None)
-    }
-
-    fn reasons<'e>(&'e self, compiled: &'e Compiled) -> Reasons<'e, W> {
-        Reasons { compiled, evaluation: self, seen: RefCell::new(FxHashSet::default()) }
-    }
-
-    /// Why nothing satisfies a demand that something be there.
-    fn lacking(&self, compiled: &Compiled, id: RelId, demand: Demand) -> Derivation {
-        let n = self.rels[id].len();
-        let reasons = self.reasons(compiled);
-        let mut parts = Vec::new();
-        match demand {
-            Demand::NotAcyclic => {
-                // What goes against an order in which the relation only goes forwards is not there.
-                let mut closed = self.rels[id].clone();
-                closed.close();
-                let mut order: Vec<usize> = (0..n).collect();
-                order.sort_by_key(|&a| closed.row(a).iter().map(|w| w.count_ones()).sum::<u32>());
-                for (i, &a) in order.iter().enumerate() {
-                    parts.extend(order[i..].iter().map(|&b| reasons.refute(id, a, b)));
-                }
-            }
-            Demand::NotIrreflexive => parts.extend((0..n).map(|a| reasons.refute(id, a, a))),
-            _ => parts.extend((0..n * n).map(|i| reasons.refute(id, i / n, i % n))),
-        }
-        Derivation { from: 0, to: 0, name: None, why: Why::Absent(parts) }
     }
 }
 

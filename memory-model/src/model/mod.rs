@@ -13,7 +13,8 @@ pub(crate) mod rewrite;
 mod sc;
 
 pub use algebra::{Axiom, Demand, Rel, Set};
-pub use eval::{Compiled, Derivation, Evaluation, RelId, Violation, Why};
+pub use eval::{Compiled, Evaluation, RelId};
+pub use reasons::{Derivation, Violation, Why};
 
 use std::fmt;
 use std::str::FromStr;

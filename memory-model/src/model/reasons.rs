@@ -4,20 +4,147 @@
 //! what the search chose. That it is not there has reasons, too: what the search did not choose. They may depend on
 //! which events there are, which the paths of all threads decide.
 
-use super::eval::{Code, Compiled, Derivation, Evaluation, RelId, Why};
+use super::algebra::{BaseRel, Demand};
+use super::eval::{Code, Compiled, Evaluation, RelId};
 use crate::relation::{Relation, contains, elements, insert};
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 
+/// Why a pair is related.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Derivation {
+    /// First event of the pair.
+    pub from: usize,
+    /// Second event of the pair.
+    pub to: usize,
+    /// The relation, if it has a name ([`Compiled::name`]).
+    pub name: Option<RelId>,
+    /// The reason.
+    pub why: Why,
+}
+
+/// The reason part of a [`Derivation`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// A base relation holds.
+    Base(BaseRel),
+    /// Both events are in sets (the two are equal in an identity).
+    Sets,
+    /// This event is in a set that the search chooses.
+    Chosen(usize),
+    /// Consecutive steps.
+    Steps(Vec<Derivation>),
+    /// Several relations between the same two events.
+    All(Vec<Derivation>),
+    /// The pair the other way round.
+    Reverse(Box<Derivation>),
+    /// The pair is not in a base relation that the search chooses.
+    Missing(BaseRel),
+    /// Something is not related, for all these reasons; which events there are is one of them.
+    Absent(Vec<Derivation>),
+}
+
+/// An axiom that an execution violates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Index into [`Compiled::axioms`].
+    pub axiom: usize,
+    /// The pair, point or cycle that must not be there.
+    pub derivation: Derivation,
+}
+
+impl<const W: usize> Evaluation<W> {
+    /// At most `limit` violations of each axiom, each with the derivation of what must not be there.
+    pub fn violations(&mut self, compiled: &Compiled, limit: usize) -> Vec<Violation> {
+        let mut out = Vec::new();
+        for (axiom, (what, id)) in compiled.axioms.iter().enumerate() {
+            let id = *id;
+            if matches!(what.demand, Demand::NotEmpty | Demand::NotIrreflexive | Demand::NotAcyclic) {
+                if !self.holds(compiled, axiom) {
+                    let derivation = self.lacking(compiled, id, what.demand);
+                    out.push(Violation { axiom, derivation });
+                }
+                continue;
+            }
+            if self.empty[id] {
+                continue;
+            }
+            let found: Vec<Derivation> = match what.demand {
+                Demand::Empty => {
+                    self.rels[id].pairs().take(limit).map(|(a, b)| self.derive(compiled, id, a, b)).collect()
+                }
+                Demand::Irreflexive => self.rels[id]
+                    .reflexive_points()
+                    .take(limit)
+                    .map(|a| self.derive(compiled, id, a, a))
+                    .collect(),
+                Demand::Acyclic => {
+                    self.scratch.copy_from(&self.rels[id]);
+                    self.scratch.close();
+                    let mut covered = [0u64; W];
+                    let mut cycles = Vec::new();
+                    for a in self.scratch.reflexive_points() {
+                        if contains(&covered, a) || cycles.len() >= limit {
+                            continue;
+                        }
+                        let Some(path) = self.rels[id].path(a, a) else { continue };
+                        path.iter().for_each(|&e| insert(&mut covered, e));
+                        let steps = path
+                            .windows(2)
+                            .map(|w| self.derive(compiled, id, w[0], w[1]))
+                            .collect::<Vec<_>>();
+                        cycles.push(Derivation { from: a, to: a, name: None, why: Why::Steps(steps) });
+                    }
+                    cycles
+                }
+                Demand::NotEmpty | Demand::NotIrreflexive | Demand::NotAcyclic => Vec::new(),
+            };
+            out.extend(found.into_iter().map(|derivation| Violation { axiom, derivation }));
+        }
+        out
+    }
+
+    /// Why `id` relates `a` to `b`, which it must.
+    pub fn derive(&self, compiled: &Compiled, id: RelId, a: usize, b: usize) -> Derivation {
+        self.reasons(compiled).derive(id, a, b, None)
+    }
+
+    fn reasons<'e>(&'e self, compiled: &'e Compiled) -> Reasons<'e, W> {
+        Reasons { compiled, evaluation: self, seen: RefCell::new(FxHashSet::default()) }
+    }
+
+    /// Why nothing satisfies a demand that something be there.
+    fn lacking(&self, compiled: &Compiled, id: RelId, demand: Demand) -> Derivation {
+        let n = self.rels[id].len();
+        let reasons = self.reasons(compiled);
+        let mut parts = Vec::new();
+        match demand {
+            Demand::NotAcyclic => {
+                // What goes against an order in which the relation only goes forwards is not there.
+                let mut closed = self.rels[id].clone();
+                closed.close();
+                let mut order: Vec<usize> = (0..n).collect();
+                order.sort_by_key(|&a| closed.row(a).iter().map(|w| w.count_ones()).sum::<u32>());
+                for (i, &a) in order.iter().enumerate() {
+                    parts.extend(order[i..].iter().map(|&b| reasons.refute(id, a, b)));
+                }
+            }
+            Demand::NotIrreflexive => parts.extend((0..n).map(|a| reasons.refute(id, a, a))),
+            _ => parts.extend((0..n * n).map(|i| reasons.refute(id, i / n, i % n))),
+        }
+        Derivation { from: 0, to: 0, name: None, why: Why::Absent(parts) }
+    }
+}
+
 /// A round of a loop: the loop and the number of the round.
 type Round = Option<(usize, usize)>;
 
-pub(super) struct Reasons<'e, const W: usize> {
-    pub(super) compiled: &'e Compiled,
-    pub(super) evaluation: &'e Evaluation<W>,
+struct Reasons<'e, const W: usize> {
+    compiled: &'e Compiled,
+    evaluation: &'e Evaluation<W>,
     /// Pairs for whose absence there are reasons already, here or further out. What is absent because of one another
     /// is absent: relations are the least ones.
-    pub(super) seen: RefCell<FxHashSet<(RelId, usize, usize)>>,
+    seen: RefCell<FxHashSet<(RelId, usize, usize)>>,
 }
 
 impl<const W: usize> Reasons<'_, W> {
@@ -44,7 +171,7 @@ impl<const W: usize> Reasons<'_, W> {
         (body, rounds.iter().position(has).map(|round| (at, round)))
     }
 
-    pub(super) fn derive(&self, id: RelId, a: usize, b: usize, round: Round) -> Derivation {
+    fn derive(&self, id: RelId, a: usize, b: usize, round: Round) -> Derivation {
         let compiled = self.compiled;
         let derive = |id, a, b| self.derive(id, a, b, round);
         let value = |id| self.value(id, round);
@@ -115,7 +242,7 @@ impl<const W: usize> Reasons<'_, W> {
     }
 
     /// Why `id` does not relate `a` to `b`, which it must not.
-    pub(super) fn refute(&self, id: RelId, a: usize, b: usize) -> Derivation {
+    fn refute(&self, id: RelId, a: usize, b: usize) -> Derivation {
         let compiled = self.compiled;
         let because = |why| Derivation { from: a, to: b, name: None, why };
         if !compiled.chosen[id] || !self.seen.borrow_mut().insert((id, a, b)) {

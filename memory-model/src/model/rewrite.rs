@@ -152,7 +152,7 @@ fn steps(rel: &Rel) -> Vec<&Rel> {
 
 /// The least relation that its definition makes of itself, as a closure, where the definition is a plain one:
 /// `r = b | r; s` is `b; s*`, `r = b | s; r` is `s*; b`, and `r = b | r; s; r` is `b; (s; b)*`.
-pub(super) fn closure(variable: &Rel, body: &Rel) -> Option<Rel> {
+fn closure(variable: &Rel, body: &Rel) -> Option<Rel> {
     let is_variable = |rel: &Rel| Arc::ptr_eq(&bare(rel).0, &variable.0);
     let composed = |parts: &[&Rel]| parts.iter().map(|&part| part.clone()).reduce(|a, b| a >> b);
     let joined = |parts: Vec<Rel>| parts.into_iter().reduce(|a, b| a | b);
@@ -184,6 +184,26 @@ pub(super) fn closure(variable: &Rel, body: &Rel) -> Option<Rel> {
         (true, true, false, false) => Some(&begin >> (joined(between)? >> &begin).star()),
         (true, true, true, true) => Some(begin.plus()),
         _ => None,
+    }
+}
+
+impl Rel {
+    /// The least relations that satisfy definitions in which they occur: `bodies` is given them and returns what each
+    /// of them is. They must not occur in what is taken away.
+    ///
+    /// # Errors
+    /// Those of `bodies`.
+    pub fn least<E>(size: usize, bodies: impl FnOnce(&[Rel]) -> Result<Vec<Rel>, E>) -> Result<Vec<Rel>, E> {
+        let mark = Arc::new(Mark);
+        let variables: Vec<Rel> = (0..size).map(|i| Rel::make(RelNode::Variable(mark.clone(), i))).collect();
+        let bodies = bodies(&variables)?;
+        if let ([variable], [body]) = (&variables[..], &bodies[..])
+            && let Some(closure) = closure(variable, body)
+        {
+            return Ok(vec![closure]);
+        }
+        let group = Arc::new(Group { mark, bodies });
+        Ok((0..group.bodies.len()).map(|i| Rel::make(RelNode::Fixed(group.clone(), i))).collect())
     }
 }
 

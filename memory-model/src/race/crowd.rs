@@ -5,7 +5,7 @@
 //! enough to know, for each thread, the last one: a vector clock, in which an access is noted and looked up in logarithmic
 //! time.
 
-use super::state::{Class, Conflict, Eye, Kind, Past, bits};
+use super::access::{Class, Conflict, Eye, Kind, Past, bits};
 use super::tree::{Tree, Value};
 use smallvec::SmallVec;
 

@@ -4,7 +4,7 @@
 //! not ordered all the same, and a fence is missing and no barrier. Who wrote a few places last, and what warps read
 //! there, is kept in two small tables: what falls out of them costs a hint, not a race.
 
-use super::state::bits;
+use super::access::bits;
 use super::sync::Thread;
 
 /// Places known at a time.

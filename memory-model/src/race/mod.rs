@@ -67,6 +67,7 @@
 //! assert_eq!(race.class.as_str(), "insufficient scope");
 //! ```
 
+mod access;
 mod clock;
 mod crowd;
 mod handover;
@@ -84,10 +85,10 @@ pub use clock::Shape;
 
 use crate::RaceClass;
 use crate::program::{MemOrder, Scope};
+use access::{Class, Now, bits as each};
 use handover::{Handovers, Strong};
 use rustc_hash::FxHashMap;
 use shadow::{Cells, Doing, Found, Memo, Shadow};
-use state::{Class, Now, bits as each};
 use std::sync::Arc;
 use sync::{Places, Records, Thread};
 use threads::{Cta, Versions};
@@ -659,10 +660,10 @@ impl Detector {
         let warp = &warps[access.warp as usize];
         let strong = access.scope.filter(|_| access.order != MemOrder::Weak).map(level);
         let kind = match access.kind {
-            Kind::Read => state::Kind::Read,
-            Kind::Write => state::Kind::Write,
-            _ if access.writing & access.lanes == 0 => state::Kind::Read,
-            _ => state::Kind::Atomic,
+            Kind::Read => access::Kind::Read,
+            Kind::Write => access::Kind::Write,
+            _ if access.writing & access.lanes == 0 => access::Kind::Read,
+            _ => access::Kind::Atomic,
         };
         let site = self.sites.number(access.site);
         for knowing in warp.knowing.iter().filter(|k| k.lanes & access.lanes != 0) {

@@ -4,7 +4,7 @@
 //! few one after the other, with shifts that go with the lanes; then one step serves all of them, and often it is known
 //! already.
 
-use super::state::{Class, Conflict, Kind, Now, bits};
+use super::access::{Class, Conflict, Kind, Now, bits};
 use super::states::{States, Step, cell, origin, parts, reserve};
 use super::table::{self, Look, Readers, Settled, TABLE};
 use rustc_hash::FxHashMap;

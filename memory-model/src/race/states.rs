@@ -8,8 +8,8 @@
 //! Whatever a number stands for has a *stamp* that nothing else ever had, by which steps that were remembered know
 //! whether they still hold.
 
-use super::state::{CHAIN, Class, Conflict, Eye, Kind, Lists, Now, Past, READS, Write};
-use super::table::Parted;
+use super::access::{Class, Conflict, Eye, Kind, Now, Past};
+use super::state::{CHAIN, Lists, READS, Write};
 
 /// A state; with lists, they hold everything, but for the newest of a chain of atomics that is as long as it may be.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,6 +35,15 @@ pub(super) enum Step {
     Race { cell: u32, conflict: Conflict },
     /// Nothing was done: the cells have to be taken one by one.
     OneByOne,
+}
+
+/// What a state with a list of reads became when words left it for a table, so that the next words that leave it share that.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Parted {
+    /// Stamp of the state.
+    pub(super) from: u32,
+    /// States of the readers, which it holds as a cell would.
+    pub(super) to: [u32; READERS],
 }
 
 /// All states.
@@ -85,6 +94,8 @@ const CROWDED: u32 = 1 << 12;
 const CHAINED: u32 = 1 << 14;
 /// States of which it is known what words leave when they become words of a table.
 pub(super) const PARTED: usize = 64;
+/// Readers kept of a word of a table.
+pub(super) const READERS: usize = 4;
 /// Reads of a word that are many then.
 const LONG: usize = 16;
 /// Lists kept for their memory.
@@ -133,6 +144,11 @@ impl States {
         }
         self.free_lists.clear();
         self.list_bytes = 0;
+    }
+
+    /// What words left is no longer known.
+    pub(super) fn forget_parted(&mut self, parted: Parted) {
+        parted.to.into_iter().for_each(|to| self.leave(to, 1));
     }
 
     pub(super) fn is_full(&self) -> bool {

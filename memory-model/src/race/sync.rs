@@ -187,7 +187,7 @@ impl Places {
             return false;
         }
         let mut last = None;
-        super::state::bits(lanes).any(|lane| {
+        super::access::bits(lanes).any(|lane| {
             let page = page(addresses[lane as usize]);
             last != Some(page) && {
                 last = Some(page);

@@ -10,8 +10,9 @@
 //! and what an access of another kind races with is the newest write, unless it comes after somebody who observed it, or
 //! the readers. Of the observers it is enough to know which CTAs they may be of: in their era nobody else knows of them.
 
-use super::state::{Class, Conflict, Eye, Kind, Now, Past, Write};
-use super::states::{self, PARTED, States, parts};
+use super::access::{Class, Conflict, Eye, Kind, Now, Past};
+use super::state::Write;
+use super::states::{self, PARTED, Parted, READERS, States, parts};
 
 /// Marks the cell of such a word; the rest of the cell is its tag.
 pub(super) const TABLE: u32 = 1 << 31;
@@ -19,7 +20,7 @@ pub(super) const TABLE: u32 = 1 << 31;
 const WRITTEN: u32 = 1 << 2;
 
 /// Readers kept beside the first.
-const MORE: usize = 3;
+const MORE: usize = READERS - 1;
 /// Readers kept of a word that is accessed strongly.
 const STRONG: usize = 2;
 /// Readers of one era that are enough.
@@ -42,15 +43,6 @@ impl Readers {
     pub(super) fn place(&self) -> u32 {
         self.first
     }
-}
-
-/// What a state with a list of reads became when words left it for a table, so that the next words that leave it share that.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Parted {
-    /// Stamp of the state.
-    from: u32,
-    /// States of the readers, which it holds as a cell would.
-    to: [u32; 1 + MORE],
 }
 
 /// Ordinary accesses.
@@ -308,11 +300,6 @@ impl States {
         let [first, more @ ..] =
             parted.to.map(|state| if state == 0 { 0 } else { states::cell(state, shift) });
         Some((Readers { first, more }, tag(LAST_ERA, WEAK, write.is_some(), 0)))
-    }
-
-    /// What words left is no longer known.
-    pub(super) fn forget_parted(&mut self, parted: Parted) {
-        parted.to.into_iter().for_each(|to| self.leave(to, 1));
     }
 
     /// The same for a word that is accessed strongly.

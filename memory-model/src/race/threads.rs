@@ -3,10 +3,10 @@
 //! Lanes that know the same share a clock. A warp's epoch ends when one of its lanes publishes what it did, so
 //! that what comes later is told apart from what was published.
 
+use super::access::bits;
 use super::clock::{ALL, Clock, Shape, join_shared};
 use super::pending::Pending;
 use super::shadow::Cells;
-use super::state::bits;
 use super::sync::{Fenced, Places, Records, Thread, carry_into};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The words that an access touches, and how its lanes are spread over them.
 
+use super::access::{Class, Kind};
 use super::shadow::{Cells, Doing, Shadow, Spread};
-use super::state::{Class, Kind};
 use super::{Access, Pattern};
 
 /// All lanes of a warp.
