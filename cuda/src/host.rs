@@ -2,14 +2,13 @@
 
 use std::ffi::c_void;
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use protocol::{Color, Count};
 use reports::finding::Sources;
 use reports::triage::Found;
 use reports::{LaunchJson, messages, metrics, readable, stats, summary_of};
-use runtime::{Allocation, Completed, Context, Host, Kind, Launched, Picked, Result};
+use runtime::{Allocation, Completed, Host, Launched, Picked};
 
 use crate::driver::host_memory;
 use crate::may_call::in_callback;
@@ -71,10 +70,6 @@ impl Host for Program {
         };
         // SAFETY: as above.
         in_callback(|| unsafe { function(argument as *mut c_void) });
-    }
-
-    fn shared(&self, context: &Arc<Context>, bytes: u64, kind: Kind) -> Result<u64> {
-        host_memory::allocate(context, bytes as usize, kind, 1)
     }
 
     fn release(&self, memory: &Allocation) {

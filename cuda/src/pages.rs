@@ -5,7 +5,8 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 
-use runtime::{Device, Pages, Result, Status};
+use runtime::{Pages, Result, Status};
+use sim_core::Simulator;
 
 use crate::host::Program;
 
@@ -36,10 +37,11 @@ impl Pages for Program {
         unsafe { libc::madvise(address as *mut c_void, bytes as usize, libc::MADV_DONTNEED) };
     }
 
-    fn show(&self, device: &Device, address: u64, bytes: u64, what: &str) -> Result {
+    fn show(&self, device: &Simulator, address: u64, bytes: u64, what: &str) -> Result {
         let start = NonNull::new(address as *mut u8).ok_or(Status::INVALID_VALUE)?;
-        // SAFETY: the runtime shows what it has mapped, and frees it at the device before that ends.
-        unsafe { device.simulator.adopt(start, bytes, what) }?;
+        // SAFETY: the runtime shows what it has mapped, and frees it at the device before that ends; what the program
+        // registered stays until it takes it back, as CUDA asks.
+        unsafe { device.adopt(start, bytes, what) }?;
         Ok(())
     }
 

@@ -45,7 +45,7 @@ pub(crate) struct Launch {
 
 fn read(launching: &Launching<'_>, base: u64, size: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; size as usize];
-    launching.device.simulator.read(base, &mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    launching.simulator.read(base, &mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(bytes)
 }
 
@@ -68,17 +68,16 @@ struct Reached<'a> {
 impl<'a> Reached<'a> {
     /// The variables of the module.
     fn new(launching: &'a Launching<'a>) -> io::Result<Reached<'a>> {
-        let all = launching.device.memory.list();
+        let all = launching.memory.list();
         let first = all.first().map_or(0, |allocation| allocation.base);
         let end = all.iter().map(|allocation| allocation.base + allocation.size).max().unwrap_or(0);
         let mut reached = Reached { launching, span: (first, end), memory: Vec::new() };
-        for variable in &launching.function.module.linked.variables {
+        for variable in &launching.module.variables {
             let in_memory = matches!(variable.space, StateSpace::Global | StateSpace::Const);
             if !in_memory || variable.owner.is_some() || variable.size == 0 {
                 continue;
             }
-            let found =
-                launching.device.simulator.variable(launching.function.module.loaded(), &variable.name);
+            let found = launching.simulator.variable(launching.loaded, &variable.name);
             let Ok((base, size)) = found else { continue };
             let bytes = read(launching, base, size)?;
             let is_initial = reached.is_initial(variable, &bytes);
@@ -102,8 +101,7 @@ impl<'a> Reached<'a> {
         let init = variable.initializer.as_ref();
         let said = init.map_or(&[][..], |init| &init.bytes);
         let relocations = init.map_or(&[][..], |init| &init.relocations);
-        let module = &self.launching.function.module;
-        let simulator = &self.launching.device.simulator;
+        let Launching { module, simulator, loaded, .. } = *self.launching;
         let mut of_address = vec![false; bytes.len()];
         for relocation in relocations {
             let range = relocation.offset as usize..relocation.offset as usize + relocation.width as usize;
@@ -111,8 +109,7 @@ impl<'a> Reached<'a> {
             of_address[range].fill(true);
             if let Symbol::Variable(id) = relocation.target
                 && relocation.byte.is_none()
-                && let Ok((base, _)) =
-                    simulator.variable(module.loaded(), &module.linked.variables[id.index()].name)
+                && let Ok((base, _)) = simulator.variable(loaded, &module.variables[id.index()].name)
             {
                 let address = base.wrapping_add(relocation.addend as u64).to_le_bytes();
                 if found != &address[..found.len().min(8)] {
@@ -133,7 +130,7 @@ impl<'a> Reached<'a> {
         let (name, base) = match self.memory.iter().find(inside) {
             Some(saved) => (saved.name.clone(), saved.base),
             None => {
-                let found: Allocation = self.launching.device.memory.find(address)?;
+                let found: Allocation = self.launching.memory.find(address)?;
                 // What the module's own variables do not hold is another module's, and is passed as a buffer.
                 if found.size > MOST {
                     return None;
@@ -264,7 +261,7 @@ pub(crate) fn save(folder: &Path, launching: &Launching<'_>) -> io::Result<Launc
     let launch = launching.launch;
     let place = place(folder, &launch.kernel)?;
     let mut modules = Vec::new();
-    for (at, source) in launching.function.module.linked.sources.iter().enumerate() {
+    for (at, source) in launching.module.sources.iter().enumerate() {
         let name = format!("module{at}.ptx");
         fs::write(place.join(&name), source.text.as_bytes())?;
         modules.push(format!("{name:?}"));
@@ -274,9 +271,10 @@ pub(crate) fn save(folder: &Path, launching: &Launching<'_>) -> io::Result<Launc
 
     let mut reached = Reached::new(launching)?;
     let mut arguments = Vec::new();
-    for parameter in &launching.function.declared().params {
+    let declared = launching.module.kernel(&launch.kernel).map(|id| &launching.module.functions[id.index()]);
+    for parameter in declared.into_iter().flat_map(|kernel| &kernel.params) {
         let Param::Variable(id) = *parameter else { continue };
-        let parameter = &launching.function.module.linked.variables[id.index()];
+        let parameter = &launching.module.variables[id.index()];
         let start = parameter.offset as usize;
         let bytes = launch.params.get(start..start + parameter.size as usize).unwrap_or_default();
         arguments.push(reached.argument(parameter, bytes));

@@ -7,9 +7,10 @@ use sim_core::{Around, GraphLaunch};
 
 use crate::attributes::attribute;
 use crate::condition::Condition;
-use crate::context::{Context, Limit};
 use crate::graph_run::GraphRun;
+use crate::limit::Limit;
 use crate::module::Module;
+use crate::tree::Context;
 
 /// The program around a launch.
 #[derive(Debug)]

@@ -5,11 +5,7 @@ use std::sync::Arc;
 use cuda_abi::numbers::device_attribute as a;
 use cuda_abi::{Result, Status};
 
-use crate::attributes::attribute;
-use crate::context::Context;
-use crate::copy::{Area, Place};
-use crate::fresh_id;
-use crate::memory::Kind;
+use crate::area::{Area, Place};
 
 /// The format of an element's channels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -198,7 +194,7 @@ impl ArrayShape {
     }
 
     /// Bytes of it, if the attributes of a device allow it.
-    fn size(&self, attribute: impl Fn(i32) -> Result<usize>) -> Result<u64> {
+    pub(crate) fn size(&self, attribute: impl Fn(i32) -> Result<usize>) -> Result<u64> {
         let Most(most) = self.limits()?;
         for (extent, number) in [self.width, self.height, self.depth].into_iter().zip(most) {
             let most = if number == 0 { 0 } else { attribute(number)? };
@@ -212,14 +208,14 @@ impl ArrayShape {
     }
 
     /// The shape of a mipmap level: halves of each dimension but layers, at least one.
-    fn level(&self, level: u32) -> Self {
+    pub(crate) fn level(&self, level: u32) -> Self {
         let half = |extent: usize| if extent == 0 { 0 } else { (extent >> level.min(63)).max(1) };
         let depth = if self.is_layered() { self.depth } else { half(self.depth) };
         Self { width: half(self.width), height: half(self.height), depth, ..*self }
     }
 
     /// The most levels it may have.
-    fn most_levels(&self) -> u32 {
+    pub(crate) fn most_levels(&self) -> u32 {
         let depth = if self.is_layered() { 0 } else { self.depth };
         self.width.max(self.height).max(depth).max(1).ilog2() + 1
     }
@@ -237,42 +233,15 @@ pub struct Array {
     pub id: u64,
     /// Its shape.
     pub shape: ArrayShape,
-    base: u64,
+    pub(crate) base: u64,
     /// Whether it is a level of a mipmapped array, which has its memory.
-    is_level: bool,
-}
-
-fn attributes(context: &Context) -> impl Fn(i32) -> Result<usize> {
-    let device = &context.device;
-    |number| attribute(device.simulator.config(), device.index, number).map(|value| value as usize)
+    pub(crate) is_level: bool,
 }
 
 impl Array {
-    /// An array in a context's device memory.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` for shapes that the device does not take, `NOT_SUPPORTED`, `OUT_OF_MEMORY`, the context's fault.
-    pub fn create(context: &Context, shape: ArrayShape) -> Result<Arc<Self>> {
-        let size = shape.size(attributes(context))?;
-        let base = context.allocate(size, Kind::Device, "array")?;
-        Ok(Arc::new(Self { id: fresh_id(), shape, base, is_level: false }))
-    }
-
     /// The address of its first element.
     pub fn base(&self) -> u64 {
         self.base
-    }
-
-    /// Gives its memory back, after waiting for all streams.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` if it was freed.
-    pub fn free(&self, context: &Context) -> Result {
-        // A device takes it for done, too.
-        if self.is_level {
-            return Ok(());
-        }
-        context.free(self.base, |found| found.kind == Kind::Device).map(|_| ())
     }
 
     /// A part of it: start and size, x in bytes.
@@ -311,44 +280,10 @@ pub struct MipmappedArray {
     pub levels: Vec<Arc<Array>>,
 }
 
-impl MipmappedArray {
-    /// A mipmapped array of `levels` levels, of at least one and as many as its size has.
-    ///
-    /// # Errors
-    /// Those of [`Array::create`].
-    pub fn create(context: &Context, shape: ArrayShape, levels: u32) -> Result<Arc<Self>> {
-        shape.size(attributes(context))?;
-        let shapes: Vec<ArrayShape> =
-            (0..levels.clamp(1, shape.most_levels())).map(|level| shape.level(level)).collect();
-        let bytes = |shape: &ArrayShape| {
-            (shape.row() * shape.height.max(1) * shape.depth.max(1)).next_multiple_of(512)
-        };
-        let base = context.allocate(
-            shapes.iter().map(bytes).sum::<usize>() as u64,
-            Kind::Device,
-            "mipmapped array",
-        )?;
-        let mut next = base;
-        let levels = shapes.into_iter().map(|shape| {
-            let base = next;
-            next += bytes(&shape) as u64;
-            Arc::new(Array { id: fresh_id(), shape, base, is_level: true })
-        });
-        Ok(Arc::new(Self { id: fresh_id(), shape, levels: levels.collect() }))
-    }
-
-    /// Gives its memory back, after waiting for all streams.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` if it was freed.
-    pub fn free(&self, context: &Context) -> Result {
-        context.free(self.levels[0].base, |found| found.kind == Kind::Device).map(|_| ())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attributes::attribute;
 
     fn shape(width: usize, height: usize, depth: usize) -> ArrayShape {
         let element = Element::new(Format::Float(4), 2).unwrap();

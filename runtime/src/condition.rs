@@ -1,4 +1,4 @@
-//! Conditional nodes: values that kernels set while a graph runs, and the graphs that run by them.
+//! Values that kernels set while a graph runs, by which the graphs of conditional nodes run.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use cuda_abi::{Result, Status};
 
-use crate::graph::Graph;
 use crate::{fresh_id, lock};
 
 /// A value that decides what a conditional node runs.
@@ -33,11 +32,11 @@ fn conditions() -> &'static Conditions {
 }
 
 impl Condition {
-    /// A condition for a node of a graph, which keeps it.
+    /// A condition; with its value at each launch, if it gets one.
     ///
     /// # Errors
     /// `INVALID_VALUE` for flags that there are not.
-    pub fn new(graph: &Graph, default: u32, flags: u32) -> Result<Arc<Condition>> {
+    pub(crate) fn new(default: u32, flags: u32) -> Result<Arc<Condition>> {
         if flags & !ASSIGN_DEFAULT != 0 {
             return Err(Status::INVALID_VALUE);
         }
@@ -50,7 +49,6 @@ impl Condition {
         let mut all = lock(conditions());
         all.retain(|_, other| other.strong_count() > 0);
         all.insert(condition.handle, Arc::downgrade(&condition));
-        graph.keep(&condition);
         Ok(condition)
     }
 
@@ -80,7 +78,7 @@ impl Condition {
         }
     }
 
-    fn value(&self) -> u32 {
+    pub(crate) fn value(&self) -> u32 {
         self.value.load(SeqCst)
     }
 }
@@ -94,47 +92,4 @@ pub enum ConditionKind {
     While,
     /// The graph of this number, if there is one.
     Switch,
-}
-
-/// A conditional node.
-#[derive(Clone, Debug)]
-pub struct Conditional {
-    /// Its value.
-    pub condition: Arc<Condition>,
-    /// How it takes it.
-    pub kind: ConditionKind,
-    /// What it runs.
-    pub bodies: Vec<Arc<Graph>>,
-}
-
-impl Conditional {
-    /// A node with so many empty graphs.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` for no such kind, and for a number of graphs that it does not take.
-    pub fn new(condition: Arc<Condition>, kind: u32, size: u32) -> Result<Conditional> {
-        let kind = match (kind, size) {
-            (0, 1 | 2) => ConditionKind::If,
-            (1, 1) => ConditionKind::While,
-            (2, 1..) => ConditionKind::Switch,
-            _ => return Err(Status::INVALID_VALUE),
-        };
-        let body = || {
-            let graph = Graph::new();
-            graph.take_over();
-            graph
-        };
-        Ok(Conditional { condition, kind, bodies: (0..size).map(|_| body()).collect() })
-    }
-
-    /// What runs next; `round` counts what ran before.
-    pub(crate) fn next(&self, round: u64) -> Option<&Arc<Graph>> {
-        let value = self.condition.value();
-        match self.kind {
-            ConditionKind::While => self.bodies.first().filter(|_| value != 0),
-            _ if round > 0 => None,
-            ConditionKind::If => self.bodies.get(usize::from(value == 0)),
-            ConditionKind::Switch => self.bodies.get(value as usize),
-        }
-    }
 }

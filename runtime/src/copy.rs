@@ -5,30 +5,9 @@ use std::sync::Arc;
 use cuda_abi::{Result, Status};
 use sim_core::{Backend, Simulator};
 
-use crate::device::Device;
+use crate::area::{Area, Place};
 use crate::host::Host;
-
-/// Where one side of a copy lies.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// Device memory, or host memory that the device knows.
-    Device(u64),
-    /// Pageable memory of the program.
-    Host(u64),
-    /// Bytes that were taken from the program when the copy was asked for.
-    Bytes(Arc<[u8]>),
-}
-
-/// One side of a copy.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Area {
-    /// Its first byte.
-    pub place: Place,
-    /// Bytes from one row to the next.
-    pub pitch: u64,
-    /// Bytes from one slice to the next.
-    pub slice: u64,
-}
+use crate::tree::Device;
 
 /// A copy of `depth` slices of `height` rows of `width` bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]

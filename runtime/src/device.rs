@@ -6,56 +6,16 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use cuda_abi::{Result, Status};
 use sim_core::{Backend, DeviceConfig, Simulator};
 
-use crate::context::Context;
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::lock;
 use crate::memory::{Kind, Memory};
 use crate::pool::Pools;
 use crate::texture::Objects;
+use crate::tree::{Context, Device};
 
 /// Bytes that every host has.
 const LITTLE: u64 = 1 << 30;
-
-/// A simulated device.
-pub struct Device {
-    /// Its number.
-    pub index: usize,
-    /// What runs kernels.
-    pub simulator: Simulator,
-    /// The queue.
-    pub engine: Arc<Engine>,
-    /// The allocations as the host sees them.
-    pub memory: Memory,
-    /// The texture and surface objects as the host sees them.
-    pub objects: Objects,
-    /// The memory pools of the process.
-    pub pools: Arc<Pools>,
-    /// The program around.
-    pub host: Arc<dyn Host>,
-    contexts: Mutex<Vec<Weak<Context>>>,
-    primary: Mutex<Primary>,
-    allocations: AtomicU64,
-    memory_is_shared: AtomicBool,
-    /// What a kernel left in any context of the device; 0 is none.
-    fault: AtomicU32,
-    /// The devices of the process, this one included.
-    all: OnceLock<Vec<Weak<Device>>>,
-}
-
-impl std::fmt::Debug for Device {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Device").field("index", &self.index).finish_non_exhaustive()
-    }
-}
-
-/// The context that the runtime interface uses.
-#[derive(Debug, Default)]
-struct Primary {
-    context: Option<Arc<Context>>,
-    retained: u32,
-    flags: u32,
-}
 
 impl Device {
     /// A device with nothing on it. It knows no others yet.

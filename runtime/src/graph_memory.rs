@@ -8,12 +8,11 @@ use std::sync::Arc;
 use cuda_abi::{Result, Status};
 use sim_core::Backend;
 
-use crate::context::Context;
-use crate::device::Device;
 use crate::fresh_id;
-use crate::graph::Graph;
+
 use crate::memory::{Allocation, Kind};
-use crate::operation::{Operation, PlacedMemory};
+use crate::operation::{Graph, Operation, PlacedMemory};
+use crate::tree::{Context, Device};
 
 /// Memory of a node.
 struct NodeMemory {
@@ -32,7 +31,7 @@ impl PlacedMemory for NodeMemory {
     }
 
     fn place(&self, device: &Device) -> Result {
-        device.host.show(device, self.base, self.bytes, "graph allocation")
+        device.host.show(&device.simulator, self.base, self.bytes, "graph allocation")
     }
 }
 

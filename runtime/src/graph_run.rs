@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use cuda_abi::Status;
 use sim_core::GraphLaunch;
 
-use crate::graph::ExecGraph;
+use crate::exec::{DEVICE_LAUNCH, ExecGraph};
 use crate::lock;
 
 /// A launch of an executable graph that kernels may launch, and whose kernels may launch such graphs.
@@ -32,11 +32,15 @@ fn launchable() -> &'static Launchable {
     LAUNCHABLE.get_or_init(Launchable::default)
 }
 
-/// Lets kernels launch a graph by a handle.
-pub(crate) fn make_launchable(handle: u64, graph: &Arc<ExecGraph>) {
-    let mut all = lock(launchable());
-    all.retain(|_, other| other.strong_count() > 0);
-    all.insert(handle, Arc::downgrade(graph));
+impl ExecGraph {
+    /// Gives it its handle, by which kernels may launch it if it was made so.
+    pub fn name(self: &Arc<Self>, handle: u64) {
+        if self.flags & DEVICE_LAUNCH != 0 && self.handle.set(handle).is_ok() {
+            let mut all = lock(launchable());
+            all.retain(|_, other| other.strong_count() > 0);
+            all.insert(handle, Arc::downgrade(self));
+        }
+    }
 }
 
 impl GraphRun {

@@ -5,10 +5,8 @@ use std::sync::{Arc, Weak};
 
 use cuda_abi::{Result, Status};
 
-use crate::context::Context;
-use crate::device::Device;
 use crate::fresh_id;
-use crate::stream::{Stream, StreamKind};
+use crate::tree::{Context, Device, GreenContext, Stream, StreamKind};
 
 /// Multiprocessors of a device, which are given to contexts in whole units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,17 +49,6 @@ impl Multiprocessors {
         let of = |count| Self { count, ..self };
         Ok(Split { parts, part: of(size), rest: of(self.count - parts * size) })
     }
-}
-
-/// A green context.
-#[derive(Debug)]
-pub struct GreenContext {
-    /// Its number.
-    pub id: u64,
-    /// How many multiprocessors it was given.
-    pub multiprocessors: u32,
-    /// The context that its streams and memory are of.
-    pub context: Arc<Context>,
 }
 
 impl GreenContext {

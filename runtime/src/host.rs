@@ -1,16 +1,9 @@
 //! What the runtime needs of the program that it lives in.
 
-use cuda_abi::Result;
 use ptx_frontend::Module;
-use sim_core::{Launch, LaunchReport, RunOptions};
+use sim_core::{Launch, LaunchReport, ModuleId, RunOptions, Simulator};
 
-use std::sync::Arc;
-
-use crate::context::Context;
-use crate::device::Device;
-use crate::memory::Allocation;
-use crate::memory::Kind;
-use crate::module::Function;
+use crate::memory::{Allocation, Memory};
 use crate::pages::Pages;
 
 /// How a launch is to be run.
@@ -22,14 +15,18 @@ pub struct Picked {
     pub picked: bool,
 }
 
-/// A launch that is about to run.
-#[derive(Clone, Copy, Debug)]
+/// A launch that is about to run, with what it may reach.
+#[derive(Clone, Copy)]
 pub struct Launching<'a> {
     /// Where.
-    pub device: &'a Device,
-    /// What.
-    pub function: &'a Function,
-    /// How.
+    pub simulator: &'a Simulator,
+    /// The allocations there.
+    pub memory: &'a Memory,
+    /// The module of the kernel.
+    pub module: &'a Module,
+    /// The simulator's number of it.
+    pub loaded: ModuleId,
+    /// What of it, and how.
     pub launch: &'a Launch,
 }
 
@@ -64,14 +61,7 @@ pub trait Host: Pages + Send + Sync {
     /// Calls a function of the program with one argument.
     fn call(&self, function: u64, argument: u64);
 
-    /// Memory that host and devices share, for managed variables and pools: an allocation of the context, of the kind
-    /// [`Kind::Managed`] or [`Kind::Host`].
-    ///
-    /// # Errors
-    /// `OUT_OF_MEMORY`.
-    fn shared(&self, context: &Arc<Context>, bytes: u64, kind: Kind) -> Result<u64>;
-
-    /// Gives back what [`Host::shared`] returned; the device has forgotten it.
+    /// Gives back memory that host and devices shared ([`Context::share`](crate::Context::share)); the devices have forgotten it.
     fn release(&self, memory: &Allocation);
 
     /// Whether all of a range is mapped in the program.

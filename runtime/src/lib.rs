@@ -17,14 +17,24 @@
 //! C types and handles; the program's memory, which it reaches through [`Host`].
 #![forbid(unsafe_code)]
 
+mod area;
 mod around;
 mod array;
+mod array_memory;
 pub mod attributes;
+mod capture;
+mod compile;
 mod condition;
+mod conditional;
 mod context;
 mod copy;
+mod counted;
 mod device;
+mod edge;
 pub mod engine;
+mod event;
+mod exec;
+mod execute;
 mod graph;
 mod graph_memory;
 mod graph_run;
@@ -32,8 +42,10 @@ mod green;
 mod host;
 pub mod image;
 mod library;
+mod limit;
 mod memory;
 mod module;
+pub mod objects;
 mod occupancy;
 mod operation;
 mod pages;
@@ -45,32 +57,38 @@ mod reference;
 mod runtime;
 mod stream;
 mod stream_ordered;
+mod submit;
 pub mod texture;
+mod tree;
 pub mod virtual_memory;
 
+pub use area::{Area, Place};
 pub use array::{Array, ArrayShape, Element, Format, MipmappedArray, array_flags};
-pub use condition::{Condition, ConditionKind, Conditional};
-pub use context::{Context, Limit};
-pub use copy::{Area, Copy, Fill, Place};
+pub use capture::{Capture, CaptureMode, refuse_unsafe, set_thread_mode};
+pub use compile::{Linked, check, compile};
+pub use condition::{Condition, ConditionKind};
+pub use copy::{Copy, Fill};
+pub use counted::Counted;
 pub use cuda_abi::{Result, Status};
-pub use device::Device;
-pub use graph::{Counted, Edge, EdgeKind, ExecGraph, Graph, Node};
+pub use edge::{Edge, EdgeKind};
+pub use exec::ExecGraph;
 pub use graph_memory::{check_node_free, node_memory};
-pub use green::{GreenContext, Multiprocessors, Split};
+pub use green::{Multiprocessors, Split};
 pub use host::{Completed, Host, Launched, Launching, Picked};
 pub use library::{Kernel, Library};
+pub use limit::Limit;
 pub use memory::{Allocation, Kind, Memory};
-pub use module::{Function, Linked, Module, check, compile};
+pub use module::{Function, Module};
 pub use occupancy::{
     LaunchConfig, active_blocks, active_clusters, check_launch, potential_block_size, potential_cluster_size,
 };
-pub use operation::{Callback, Compare, KernelCall, Operation, PlacedMemory};
+pub use operation::{Callback, Compare, Conditional, Graph, KernelCall, Node, Operation, PlacedMemory};
 pub use pages::Pages;
 pub use pool::{Pool, PoolAttribute, PoolPlace, Pools, Reuse};
 pub use records::SharedRecords;
 pub use reference::{SurfaceReference, TextureReference};
 pub use runtime::Runtime;
-pub use stream::{Capture, CaptureMode, Event, Stream, StreamKind, refuse_unsafe, set_thread_mode};
+pub use tree::{Context, Device, Event, GreenContext, Stream, StreamKind};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, Weak};
 use cuda_abi::{Result, Status};
 use ptx_frontend::VarId;
 
-use crate::context::Context;
-use crate::module::{Function, Linked, Module};
+use crate::compile::Linked;
+use crate::module::{Function, Module};
+use crate::tree::{Context, Tenant};
 use crate::{fresh_id, lock};
 
 /// Variables and their addresses.
@@ -64,17 +65,9 @@ impl Library {
         }
         drop(managed);
         modules.insert(context.id, module.clone());
-        lock(&context.libraries).insert(self.id, Arc::downgrade(self));
+        let tenant: Weak<Self> = Arc::downgrade(self);
+        lock(&context.tenants).insert(self.id, tenant);
         Ok(module)
-    }
-
-    /// Unloads the module of a context that is about to go.
-    fn forget(&self, context: &Context) {
-        let module = lock(&self.modules).remove(&context.id);
-        if let Some(module) = module {
-            let _ = module.unload();
-        }
-        lock(&self.managed).take_if(|(owner, _)| *owner == context.id);
     }
 
     /// The kernel of this name.
@@ -95,7 +88,7 @@ impl Library {
         lock(&self.managed).take();
         let modules: Vec<Arc<Module>> = std::mem::take(&mut *lock(&self.modules)).into_values().collect();
         for context in modules.iter().filter_map(|module| module.context.upgrade()) {
-            lock(&context.libraries).remove(&self.id);
+            lock(&context.tenants).remove(&self.id);
         }
         modules
     }
@@ -111,12 +104,12 @@ impl Kernel {
     }
 }
 
-impl Context {
-    /// Unloads what libraries have loaded into it, which is about to go.
-    pub fn forget_libraries(&self) {
-        let libraries = std::mem::take(&mut *lock(&self.libraries));
-        for library in libraries.values().filter_map(Weak::upgrade) {
-            library.forget(self);
+impl Tenant for Library {
+    fn leave(&self, context: &Context) {
+        let module = lock(&self.modules).remove(&context.id);
+        if let Some(module) = module {
+            let _ = module.unload();
         }
+        lock(&self.managed).take_if(|(owner, _)| *owner == context.id);
     }
 }

@@ -54,6 +54,9 @@ pub struct Allocation {
     pub id: u64,
 }
 
+/// The flags of shared memory that is for all contexts (`CU_MEM_ATTACH_GLOBAL`, `CU_MEMHOSTALLOC_PORTABLE`).
+pub(crate) const FOR_ALL: u32 = 1;
+
 /// The allocations of a device by address.
 #[derive(Debug, Default)]
 pub struct Memory {

@@ -1,16 +1,17 @@
-//! What streams and graphs hold.
+//! What streams and graphs hold: operations, and the graphs that some of them run, as data.
 
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, Weak};
 
 use cuda_abi::{Result, Status};
 use sim_core::Launch;
 
-use crate::condition::Conditional;
+use crate::condition::{Condition, ConditionKind};
 use crate::copy::{Copy, Fill};
-use crate::device::Device;
-use crate::graph::Graph;
+use crate::counted::Held;
+use crate::edge::Edge;
 use crate::module::Function;
-use crate::stream::Event;
+use crate::tree::{Device, Event};
 
 /// A kernel with its launch.
 #[derive(Clone, Debug)]
@@ -106,6 +107,46 @@ pub enum Operation {
         /// Bytes.
         bytes: u32,
     },
+}
+
+/// A conditional node.
+#[derive(Clone, Debug)]
+pub struct Conditional {
+    /// Its value.
+    pub condition: Arc<Condition>,
+    /// How it takes it.
+    pub kind: ConditionKind,
+    /// What it runs.
+    pub bodies: Vec<Arc<Graph>>,
+}
+
+/// A node of a graph.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its number, unique in the process.
+    pub id: u64,
+    /// What it does.
+    pub operation: Operation,
+    /// Edges from the nodes that it waits for.
+    pub after: Vec<Edge>,
+    /// Disabled nodes of an executable graph do nothing.
+    pub enabled: bool,
+}
+
+/// A graph.
+#[derive(Debug)]
+pub struct Graph {
+    /// Its number.
+    pub id: u64,
+    pub(crate) nodes: Mutex<Vec<Node>>,
+    /// What it keeps alive.
+    pub(crate) held: Mutex<Held>,
+    /// What lasts as long as its executable copy, if it allocates: there may be one at a time.
+    pub(crate) instance: Mutex<Weak<()>>,
+    /// Whether a node of another graph took it over.
+    pub(crate) moved: AtomicBool,
+    /// Conditions that were made for its nodes.
+    pub(crate) conditions: Mutex<Vec<Arc<Condition>>>,
 }
 
 impl Operation {

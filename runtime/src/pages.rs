@@ -3,12 +3,11 @@
 use std::fs::File;
 
 use cuda_abi::{Result, Status};
-
-use crate::device::Device;
+use sim_core::Simulator;
 
 /// Memory of the process, by its addresses. A host without any refuses all of it.
 pub trait Pages {
-    /// Maps fresh zeroed memory, which stays as long as the process.
+    /// Maps fresh zeroed memory, which stays until it is given back.
     ///
     /// # Errors
     /// `OUT_OF_MEMORY`.
@@ -23,7 +22,7 @@ pub trait Pages {
     ///
     /// # Errors
     /// It is there already.
-    fn show(&self, _device: &Device, _address: u64, _bytes: u64, _what: &str) -> Result {
+    fn show(&self, _device: &Simulator, _address: u64, _bytes: u64, _what: &str) -> Result {
         Err(Status::NOT_SUPPORTED)
     }
 
@@ -35,7 +34,7 @@ pub trait Pages {
         Err(Status::NOT_SUPPORTED)
     }
 
-    /// Gives addresses back that [`Pages::reserve`] returned and that have nothing behind them.
+    /// Gives addresses back that [`Pages::reserve`] returned and that have nothing behind them, or memory of [`Pages::map`].
     fn unreserve(&self, _address: u64, _bytes: u64) {}
 
     /// Memory of a device without an address.

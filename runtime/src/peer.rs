@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use cuda_abi::{Result, Status};
 
-use crate::context::Context;
-use crate::device::Device;
-use crate::lock;
 use crate::memory::{Allocation, Kind};
+use crate::tree::{Context, Device};
+use crate::{fresh_id, lock};
 
 impl Device {
     /// Another device of the process, by its number.
@@ -150,6 +149,44 @@ impl Context {
             }
             lock(&other.peers).remove(&self.id);
         }
+    }
+
+    /// Memory of the program at one address for the host and all devices, which [`Host::release`](crate::Host::release) gives back.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for no bytes, `OUT_OF_MEMORY`, the context's fault.
+    pub fn share(&self, bytes: u64, kind: Kind, flags: u32) -> Result<u64> {
+        self.check()?;
+        if bytes == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let address = self.host().map(bytes)?;
+        let what = if kind == Kind::Managed { "managed memory" } else { "host memory" };
+        self.show(address, bytes, kind, flags, what)
+            .inspect_err(|_| self.host().unreserve(address, bytes))?;
+        Ok(address)
+    }
+
+    /// Shows memory of the program to all devices, as under unified addressing.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if some of it is there already.
+    pub fn show(&self, address: u64, bytes: u64, kind: Kind, flags: u32, what: &str) -> Result {
+        let id = fresh_id();
+        for device in self.device.all() {
+            device.share_memory();
+            let shown = device.host.show(&device.simulator, address, bytes, what);
+            shown.map_err(|_| Status::INVALID_VALUE)?;
+            device.memory.insert(Allocation {
+                base: address,
+                size: bytes,
+                kind,
+                context: self.id,
+                flags,
+                id,
+            });
+        }
+        Ok(())
     }
 
     fn plain_memory(&self) -> Vec<Allocation> {

@@ -6,11 +6,10 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use cuda_abi::{Result, Status};
 
-use crate::context::Context;
-use crate::device::Device;
 use crate::fresh_id;
 use crate::memory::{Allocation, Kind};
 use crate::pool::{Pool, PoolPlace};
+use crate::tree::{Context, Device};
 
 impl Device {
     /// The file that an allocation consists of from now on, for other processes.

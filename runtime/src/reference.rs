@@ -5,30 +5,36 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use cuda_abi::{Result, Status};
-use ptx_frontend::{ScalarType, Symbol};
+use sim_core::ModuleId;
 
-use crate::array::{Array, Element};
-use crate::context::Context;
-use crate::module::Module;
-use crate::texture::{Resource, Sampling, bound_surface, bound_texture};
+use crate::array::{Array, Element, array_flags};
+use crate::objects::{bound_surface, bound_texture};
+use crate::texture::{Resource, Sampling};
+use crate::tree::Context;
 use crate::{fresh_id, lock};
+
+/// Whose variables the references are.
+pub(crate) trait Variables: Send + Sync + std::fmt::Debug {
+    /// The context that they are in, if it is still there, and the simulator's number of their module.
+    fn place(&self) -> Option<(Arc<Context>, ModuleId)>;
+}
 
 /// A variable that refers to a texture or surface.
 #[derive(Debug)]
-struct Target {
-    module: Weak<Module>,
-    name: Box<str>,
+pub(crate) struct Target {
+    pub(crate) module: Weak<dyn Variables>,
+    pub(crate) name: Box<str>,
 }
 
 impl Target {
     /// Lets launches from now on see a handle there, in place of another one.
     fn bind(&self, new: impl FnOnce(&Context) -> Result<u64>, old: &mut Option<u64>) -> Result {
         let module = self.module.upgrade().ok_or(Status::INVALID_HANDLE)?;
-        let context = module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
+        let (context, loaded) = module.place().ok_or(Status::CONTEXT_IS_DESTROYED)?;
         let handle = new(&context)?;
         context.drain();
         let simulator = &context.device.simulator;
-        simulator.bind_reference(module.loaded(), &self.name, handle)?;
+        simulator.bind_reference(loaded, &self.name, handle)?;
         if let Some(old) = old.replace(handle) {
             simulator.remove_object(old);
         }
@@ -63,7 +69,8 @@ const FLOAT: u32 = 0x20;
 const CLAMP: u32 = 1;
 
 impl TextureReference {
-    fn with(target: Option<Target>) -> Arc<Self> {
+    /// A reference that was bound to nothing yet.
+    pub(crate) fn of(target: Option<Target>) -> Arc<Self> {
         let sampling = Sampling { address: [CLAMP; 3], ..Sampling::default() };
         let said = Mutex::new(Said { format: (FLOAT, 1), resource: None, linear: false, sampling });
         Arc::new(Self { id: fresh_id(), target, said, bound: Mutex::default() })
@@ -71,7 +78,7 @@ impl TextureReference {
 
     /// A reference that no module has.
     pub fn alone() -> Arc<Self> {
-        Self::with(None)
+        Self::of(None)
     }
 
     /// Numbers of the format and of the channels.
@@ -175,6 +182,11 @@ pub struct SurfaceReference {
 }
 
 impl SurfaceReference {
+    /// A reference that was bound to nothing yet.
+    pub(crate) fn of(target: Target) -> Arc<Self> {
+        Arc::new(Self { id: fresh_id(), target, array: Mutex::default(), bound: Mutex::default() })
+    }
+
     /// The array that it is bound to.
     pub fn array(&self) -> Option<Arc<Array>> {
         lock(&self.array).clone()
@@ -185,47 +197,12 @@ impl SurfaceReference {
     /// # Errors
     /// `INVALID_VALUE` for an array that was not made for surfaces.
     pub fn set_array(&self, array: Arc<Array>) -> Result {
-        if array.shape.flags & crate::array_flags::SURFACE == 0 {
+        if array.shape.flags & array_flags::SURFACE == 0 {
             return Err(Status::INVALID_VALUE);
         }
         let resource = Resource::Array(array.clone());
         self.target.bind(|context| bound_surface(context, resource), &mut lock(&self.bound))?;
         *lock(&self.array) = Some(array);
         Ok(())
-    }
-}
-
-impl Module {
-    fn reference(self: &Arc<Self>, name: &str, ty: ScalarType) -> Result<Target> {
-        let Some(Symbol::Variable(id)) = self.linked.symbol(name) else { return Err(Status::NOT_FOUND) };
-        if self.linked.variables[id.index()].ty != ty {
-            return Err(Status::NOT_FOUND);
-        }
-        Ok(Target { module: Arc::downgrade(self), name: name.into() })
-    }
-
-    /// The texture reference of this name.
-    ///
-    /// # Errors
-    /// `NOT_FOUND`.
-    pub fn texture_reference(self: &Arc<Self>, name: &str) -> Result<Arc<TextureReference>> {
-        let target = self.reference(name, ScalarType::Texref)?;
-        let mut references = lock(&self.textures);
-        let new = || TextureReference::with(Some(target));
-        Ok(references.entry(name.into()).or_insert_with(new).clone())
-    }
-
-    /// The surface reference of this name.
-    ///
-    /// # Errors
-    /// `NOT_FOUND`.
-    pub fn surface_reference(self: &Arc<Self>, name: &str) -> Result<Arc<SurfaceReference>> {
-        let target = self.reference(name, ScalarType::Surfref)?;
-        let mut references = lock(&self.surfaces);
-        let new = || {
-            let (array, bound) = (Mutex::default(), Mutex::default());
-            Arc::new(SurfaceReference { id: fresh_id(), target, array, bound })
-        };
-        Ok(references.entry(name.into()).or_insert_with(new).clone())
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use cuda_abi::{Result, Status};
 use sim_core::DeviceConfig;
 
-use crate::device::Device;
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::pool::Pools;
+use crate::tree::Device;
 use crate::virtual_memory::AddressSpace;
 
 /// All devices of a process.

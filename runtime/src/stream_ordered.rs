@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use cuda_abi::{Result, Status};
 
-use crate::context::Context;
-use crate::device::Device;
 use crate::graph_memory::{check_node_free, node_memory};
-use crate::memory::{Allocation, Kind};
+use crate::memory::{Allocation, FOR_ALL, Kind};
 use crate::operation::{Operation, PlacedMemory};
 use crate::pool::{Pool, PoolPlace};
-use crate::stream::Stream;
+use crate::tree::Stream;
+use crate::tree::{Context, Device};
 use crate::{fresh_id, lock};
 
 /// A block of a pool that has the address of one that was freed.
@@ -103,7 +102,7 @@ impl Context {
             }
             place => {
                 let kind = if place == PoolPlace::Managed { Kind::Managed } else { Kind::Host };
-                let base = self.host().shared(self, bytes, kind)?;
+                let base = self.share(bytes, kind, FOR_ALL)?;
                 self.device.pools.note(base, pool);
                 base
             }

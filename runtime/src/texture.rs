@@ -1,18 +1,14 @@
-//! Texture and surface objects: what a descriptor says is checked as a device's driver does, and given to the simulator.
+//! What texture and surface objects are made of: what a descriptor says is checked as a device's driver does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use cuda_abi::numbers::device_attribute as a;
 use cuda_abi::{Result, Status};
-use sim_core::{
-    AddressMode, Channel, Filter, Format as TexelFormat, Image, Level, Sampler, Texture, TextureShape,
-};
+use sim_core::{AddressMode, Channel, Filter, Format as TexelFormat, Image, Level, Sampler, TextureShape};
 
 use crate::array::array_flags::{CUBE, LAYERED};
 use crate::array::{Array, ArrayShape, Element, Format, MipmappedArray};
-use crate::attributes::attribute;
-use crate::context::Context;
 use crate::lock;
 
 /// What a texture or surface reads.
@@ -109,7 +105,7 @@ pub struct Object {
 
 /// The objects of a device by handle.
 #[derive(Debug, Default)]
-pub struct Objects(Mutex<HashMap<u64, Object>>);
+pub struct Objects(pub(crate) Mutex<HashMap<u64, Object>>);
 
 impl Objects {
     /// The descriptors of an object.
@@ -173,11 +169,8 @@ fn shape_of(shape: &ArrayShape) -> TextureShape {
 
 impl Resource {
     /// What the simulator reads, and whether its integers are always fractions.
-    fn image(&self, context: &Context) -> Result<(Image, bool)> {
-        let most = |number| {
-            let device = &context.device;
-            attribute(device.simulator.config(), device.index, number).map(|value| value as usize)
-        };
+    /// `most`: the attributes of a device that say how large it may be.
+    pub(crate) fn image(&self, most: impl Fn(i32) -> Result<usize>) -> Result<(Image, bool)> {
         Ok(match self {
             Self::Array(array) => {
                 let (format, fraction) = texels(array.shape.element);
@@ -227,7 +220,7 @@ impl Resource {
 
 impl View {
     /// The part of an image that it is.
-    fn of(&self, mut image: Image, resource: &Resource) -> Result<Image> {
+    pub(crate) fn of(&self, mut image: Image, resource: &Resource) -> Result<Image> {
         if !resource.is_array() {
             return Err(Status::INVALID_VALUE);
         }
@@ -272,7 +265,7 @@ fn filter(number: u32) -> Result<Filter> {
 
 impl Sampling {
     /// How the simulator reads an image.
-    fn sampler(&self, image: &Image, fraction: bool, is_mipmapped: bool) -> Result<Sampler> {
+    pub(crate) fn sampler(&self, image: &Image, fraction: bool, is_mipmapped: bool) -> Result<Sampler> {
         let is_cube = matches!(image.shape, TextureShape::Cube | TextureShape::CubeLayered);
         let seamless = self.flags & f::SEAMLESS != 0;
         if self.flags & !f::ALL != 0 || seamless && !is_cube {
@@ -309,66 +302,4 @@ impl Sampling {
             anisotropy: self.anisotropy,
         })
     }
-}
-
-/// Makes a texture object; returns its handle.
-///
-/// # Errors
-/// `INVALID_VALUE` for descriptors that a device does not take, `NOT_SUPPORTED` for views of blocks of texels.
-pub fn create_texture(
-    context: &Context,
-    resource: Resource,
-    sampling: Sampling,
-    view: Option<View>,
-) -> Result<u64> {
-    context.check()?;
-    let (mut image, fraction) = resource.image(context)?;
-    if let Some(view) = &view {
-        image = view.of(image, &resource)?;
-    }
-    let sampler = sampling.sampler(&image, fraction, matches!(resource, Resource::Mipmapped(_)))?;
-    let device = &context.device;
-    let handle = device.simulator.add_texture(Texture { image, sampler });
-    lock(&device.objects.0).insert(handle, Object { resource, sampling: Some(sampling), view });
-    Ok(handle)
-}
-
-/// A texture for a reference, which no table of objects has; its handle.
-pub(crate) fn bound_texture(context: &Context, resource: Resource, sampling: Sampling) -> Result<u64> {
-    let (image, fraction) = resource.image(context)?;
-    let sampler = sampling.sampler(&image, fraction, matches!(resource, Resource::Mipmapped(_)))?;
-    Ok(context.device.simulator.add_texture(Texture { image, sampler }))
-}
-
-/// The same of a surface.
-pub(crate) fn bound_surface(context: &Context, resource: Resource) -> Result<u64> {
-    let (image, _) = resource.image(context)?;
-    Ok(context.device.simulator.add_surface(image))
-}
-
-/// Makes a surface object; returns its handle.
-///
-/// # Errors
-/// `INVALID_VALUE` for what is no array.
-pub fn create_surface(context: &Context, resource: Resource) -> Result<u64> {
-    context.check()?;
-    if !matches!(resource, Resource::Array(_)) {
-        return Err(Status::INVALID_VALUE);
-    }
-    let (image, _) = resource.image(context)?;
-    let device = &context.device;
-    let handle = device.simulator.add_surface(image);
-    lock(&device.objects.0).insert(handle, Object { resource, sampling: None, view: None });
-    Ok(handle)
-}
-
-/// Ends a texture or surface object, if there is one of this handle; a device says nothing otherwise.
-///
-/// # Errors
-/// The context's fault.
-pub fn destroy_object(context: &Context, handle: u64) -> Result {
-    context.check()?;
-    lock(&context.device.objects.0).remove(&handle);
-    context.device.simulator.remove_object(handle);
-    Ok(())
 }

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use cuda_abi::{Result, Status};
 use sim_core::Backend;
 
-use crate::device::Device;
 use crate::host::Host;
 use crate::memory::{Allocation, Kind};
+use crate::tree::Device;
 use crate::{fresh_id, lock};
 
 /// What sizes and addresses are multiples of.
@@ -134,7 +134,7 @@ impl Reservation {
                 if shown.contains_key(&base) {
                     continue;
                 }
-                device.host.show(&device, base, size, "mapped memory")?;
+                device.host.show(&device.simulator, base, size, "mapped memory")?;
                 let id = fresh_id();
                 device.memory.insert(Allocation {
                     base,

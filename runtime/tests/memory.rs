@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use runtime::virtual_memory::{Access, GRANULARITY as UNIT};
 use runtime::{
     Array, ArrayShape, Context, Element, Format, Kind, Operation, PoolAttribute, PoolPlace, Status,
@@ -10,7 +12,7 @@ use runtime::{
 
 #[test]
 fn a_stream_gets_what_it_freed_again() {
-    let (_program, runtime, context) = support::context();
+    let (program, runtime, context) = support::context();
     let pool = runtime.pools.own(PoolPlace::Device(0));
     let (one, other) = (
         context.create_stream(StreamKind::NonBlocking, 0),
@@ -27,10 +29,14 @@ fn a_stream_gets_what_it_freed_again() {
     assert_eq!(context.allocate_async(&one, 1001, &pool), Ok(first), "the same size in whole blocks");
     context.synchronize().unwrap();
     assert_eq!(context.allocate_async(&one, 0, &pool), Ok(0));
-    // The host of this test has no memory to share.
+    // Memory of the program is shown to the device at its own address.
     let host = runtime.pools.own(PoolPlace::Host);
+    let shared = context.allocate_async(&one, 8, &host).unwrap();
+    assert_eq!(program.shown.lock().unwrap()[..], [(shared, 8)]);
+    assert_eq!(host.attribute(PoolAttribute::Used), 8);
+    program.is_full.store(true, SeqCst);
     assert_eq!(context.allocate_async(&one, 8, &host), Err(Status::OUT_OF_MEMORY));
-    assert_eq!(host.attribute(PoolAttribute::Used), 0);
+    assert_eq!(host.attribute(PoolAttribute::Used), 8);
 }
 
 #[test]

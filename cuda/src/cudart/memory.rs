@@ -13,7 +13,7 @@ use runtime::{Area, Array, Context, Copy, Kind, Place, Result, Status};
 use crate::cudart::context::{ensure, healthy};
 use crate::cudart::register::variable;
 use crate::driver::copy::{Side, When, linear, place, submit};
-use crate::driver::host_memory::{self, allocate};
+use crate::driver::host_memory;
 use crate::driver::memory::{allocate_rows, free, set};
 use crate::driver::pointer::owner;
 use crate::driver::{
@@ -269,7 +269,7 @@ rt! {
         if to.is_null() {
             return Err(Status::INVALID_VALUE);
         }
-        put(to, if bytes == 0 { 0 } else { allocate(&context, bytes, Kind::Host, 0)? })
+        put(to, if bytes == 0 { 0 } else { context.share(bytes as u64, Kind::Host, 0)? })
     }
 
     fn cudaHostAlloc(to: *mut u64, bytes: usize, flags: u32) {
@@ -277,7 +277,7 @@ rt! {
         if to.is_null() || flags & !7 != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        put(to, if bytes == 0 { 0 } else { allocate(&context, bytes, Kind::Host, flags)? })
+        put(to, if bytes == 0 { 0 } else { context.share(bytes as u64, Kind::Host, flags)? })
     }
 
     fn cudaFreeHost(address: u64) {
@@ -290,7 +290,7 @@ rt! {
         if to.is_null() || !matches!(flags, 1 | 2) {
             return Err(Status::INVALID_VALUE);
         }
-        put(to, if bytes == 0 { 0 } else { allocate(&context, bytes, Kind::Managed, flags)? })
+        put(to, if bytes == 0 { 0 } else { context.share(bytes as u64, Kind::Managed, flags)? })
     }
 
     fn cudaPointerGetAttributes(to: *mut PointerAttributes, address: u64) {

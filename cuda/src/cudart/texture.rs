@@ -2,9 +2,8 @@
 
 use cuda_abi::driver::ResourceViewDesc;
 use cuda_abi::runtime::{ChannelFormatDesc, ResourceDesc, TextureDesc};
-use runtime::texture::{
-    Resource, Sampling, create_surface, create_texture, destroy_object, texture_flags as f,
-};
+use runtime::objects::{create_surface, create_texture, destroy_object};
+use runtime::texture::{Resource, Sampling, texture_flags as f};
 use runtime::{Element, Format, Result, Status};
 
 use crate::cudart::array::{channels_of, element_of};

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use cuda_abi::driver::GraphInstantiateParams;
-use runtime::{Condition, Edge, EdgeKind, ExecGraph, Graph, Operation, Result, Status};
+use runtime::{Edge, EdgeKind, ExecGraph, Graph, Operation, Result, Status};
 
 use crate::driver;
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
@@ -232,7 +232,7 @@ api! {
         if to.is_null() {
             return Err(Status::INVALID_VALUE);
         }
-        put(to, Condition::new(&graph, default, flags)?.handle)
+        put(to, graph.condition(default, flags)?.handle)
     }
 
     fn cuGraphDestroy(graph: Handle) {

@@ -1,9 +1,8 @@
 //! Memory that host and device share: page-locked, mapped, managed, registered.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
 
-use runtime::{Allocation, Context, Kind, Result, Status, fresh_id};
+use runtime::{Allocation, Context, Kind, Result, Status};
 
 use crate::ffi::{Handle, put};
 use crate::state::{healthy, uncaptured};
@@ -11,65 +10,12 @@ use crate::state::{healthy, uncaptured};
 /// Size of a page, and of what mappings are rounded up to.
 pub(crate) const PAGE: usize = 4096;
 
-/// Maps zeroed memory and shows it to the device.
-pub(crate) fn allocate(context: &Arc<Context>, bytes: usize, kind: Kind, flags: u32) -> Result<u64> {
-    context.check()?;
-    if bytes == 0 {
-        return Err(Status::INVALID_VALUE);
-    }
-    let size = bytes.checked_next_multiple_of(PAGE).ok_or(Status::OUT_OF_MEMORY)?;
-    // SAFETY: a new private mapping touches nothing else.
-    let address = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            size,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    let start = match NonNull::new(address.cast::<u8>()) {
-        Some(start) if address != libc::MAP_FAILED => start,
-        _ => return Err(Status::OUT_OF_MEMORY),
-    };
-    let what = if kind == Kind::Managed { "managed memory" } else { "host memory" };
-    let shown = show(context, start, bytes, kind, flags, what);
-    if shown.is_err() {
-        // SAFETY: the mapping was made above, and nobody knows it.
-        unsafe { libc::munmap(address, size) };
-    }
-    shown
-}
-
-fn show(
-    context: &Arc<Context>,
-    start: NonNull<u8>,
-    bytes: usize,
-    kind: Kind,
-    flags: u32,
-    what: &str,
-) -> Result<u64> {
-    let id = fresh_id();
-    let mut base = start.as_ptr() as u64;
-    // All devices see it, as under unified addressing.
-    for device in context.device.all() {
-        device.share_memory();
-        // SAFETY: the memory stays until `give_back`, which follows the end of all launches; memory that the
-        // program registered stays until it takes it back, as CUDA asks.
-        let shown = unsafe { device.simulator.adopt(start, bytes as u64, what) };
-        base = shown.map_err(|_| Status::INVALID_VALUE)?;
-        device.memory.insert(Allocation { base, size: bytes as u64, kind, context: context.id, flags, id });
-    }
-    Ok(base)
-}
-
 /// Unmaps what a context left.
 pub(crate) fn give_back(memory: &Allocation) {
     crate::driver::advice::forget(memory.base);
     if matches!(memory.kind, Kind::Managed | Kind::Host) {
         let size = (memory.size as usize).next_multiple_of(PAGE);
-        // SAFETY: `allocate` mapped it, and the device has given it back.
+        // SAFETY: it was mapped when it was allocated, and the device has given it back.
         unsafe { libc::munmap(memory.base as *mut _, size) };
     }
 }
@@ -98,7 +44,7 @@ fn register(start: *mut u8, bytes: usize, flags: u32) -> Result {
     if memory.find(first).is_some() || memory.find(last).is_some() {
         return Err(Status::HOST_MEMORY_ALREADY_REGISTERED);
     }
-    show(&context, start, bytes, Kind::Registered, flags, "registered memory").map(|_| ())
+    context.show(first, bytes as u64, Kind::Registered, flags, "registered memory")
 }
 
 api! {
@@ -107,7 +53,7 @@ api! {
         if address.is_null() || !matches!(flags, 1 | 2) {
             return Err(Status::INVALID_VALUE);
         }
-        put(address, allocate(&context, bytes, Kind::Managed, flags)?)
+        put(address, context.share(bytes as u64, Kind::Managed, flags)?)
     }
 
     fn cuMemAllocHost_v2(address: *mut u64, bytes: usize) {
@@ -115,7 +61,7 @@ api! {
         if address.is_null() {
             return Err(Status::INVALID_VALUE);
         }
-        put(address, if bytes == 0 { 0 } else { allocate(&context, bytes, Kind::Host, 0)? })
+        put(address, if bytes == 0 { 0 } else { context.share(bytes as u64, Kind::Host, 0)? })
     }
 
     fn cuMemHostAlloc(address: *mut u64, bytes: usize, flags: u32) {
@@ -123,7 +69,7 @@ api! {
         if address.is_null() || flags & !HOST_FLAGS != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        put(address, if bytes == 0 { 0 } else { allocate(&context, bytes, Kind::Host, flags)? })
+        put(address, if bytes == 0 { 0 } else { context.share(bytes as u64, Kind::Host, flags)? })
     }
 
     fn cuMemFreeHost(address: u64) {

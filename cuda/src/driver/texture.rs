@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cuda_abi::driver::{MemoryResource, ResourceDesc, ResourceViewDesc, TextureDesc};
-use runtime::texture::{Object, Resource, Sampling, View, create_surface, create_texture, destroy_object};
+use runtime::objects::{create_surface, create_texture, destroy_object};
+use runtime::texture::{Object, Resource, Sampling, View};
 use runtime::{Array, Element, MipmappedArray, Result, Status};
 
 use crate::ffi::{Handle, get, put};

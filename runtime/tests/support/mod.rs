@@ -2,11 +2,11 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::fs::File;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use runtime::{Allocation, Context, Device, Host, Kind, Launched, Pages, Picked, Result, Runtime, Status};
-use sim_core::{DeviceConfig, RunOptions};
+use runtime::{Allocation, Context, Host, Launched, Pages, Picked, Result, Runtime, Status};
+use sim_core::{DeviceConfig, RunOptions, Simulator};
 
 /// The program.
 #[derive(Default)]
@@ -17,6 +17,8 @@ pub(crate) struct Program {
     pub(crate) launches: [AtomicI32; 2],
     /// What was shown to devices: first address and bytes.
     pub(crate) shown: Mutex<Vec<(u64, u64)>>,
+    /// Whether it has no memory any more.
+    pub(crate) is_full: AtomicBool,
     /// Bytes of addresses that were given out.
     given: AtomicU64,
 }
@@ -24,9 +26,12 @@ pub(crate) struct Program {
 /// Addresses are numbers, with nothing behind them.
 impl Pages for Program {
     fn map(&self, bytes: u64) -> Result<u64> {
+        if self.is_full.load(SeqCst) {
+            return Err(Status::OUT_OF_MEMORY);
+        }
         self.reserve(bytes, 2 << 20, 0)
     }
-    fn show(&self, _: &Device, address: u64, bytes: u64, _: &str) -> Result {
+    fn show(&self, _: &Simulator, address: u64, bytes: u64, _: &str) -> Result {
         self.shown.lock().unwrap().push((address, bytes));
         Ok(())
     }
@@ -46,9 +51,6 @@ impl Host for Program {
     fn read(&self, _: u64, _: usize, _: &mut dyn FnMut(&[u8])) {}
     fn write(&self, _: u64, _: usize, _: &mut dyn FnMut(&mut [u8])) {}
     fn call(&self, _: u64, _: u64) {}
-    fn shared(&self, _: &Arc<Context>, _: u64, _: Kind) -> Result<u64> {
-        Err(Status::OUT_OF_MEMORY)
-    }
     fn release(&self, _: &Allocation) {}
     fn print(&self, _: &[u8]) {}
     fn begins(&self) {

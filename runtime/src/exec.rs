@@ -1,0 +1,295 @@
+//! Executable copies of graphs.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use cuda_abi::{Result, Status};
+use sim_core::Backend;
+
+use crate::condition::Condition;
+use crate::counted::Held;
+use crate::edge::Edge;
+use crate::engine::Op;
+use crate::graph::{ordered, set_operation};
+use crate::operation::{Graph, Node, Operation, PlacedMemory};
+use crate::tree::Device;
+use crate::{fresh_id, lock};
+
+/// A graph that can be launched.
+#[derive(Debug)]
+pub struct ExecGraph {
+    /// Its number.
+    pub id: u64,
+    /// The flags it was made with: 1 frees what an earlier launch left.
+    pub flags: u64,
+    /// Nodes in an order in which each comes after what it waits for.
+    nodes: Mutex<Vec<Node>>,
+    /// What it keeps alive, until its last launch is over.
+    held: Mutex<Arc<Held>>,
+    /// The last launch, which the next one waits for.
+    pub(crate) last: Mutex<Option<Arc<Op>>>,
+    /// What kernels that may launch it know it by.
+    pub(crate) handle: OnceLock<u64>,
+    /// A kernel launched it, and it has not begun.
+    pub(crate) is_asked_for: AtomicBool,
+    /// Lasts as long as it does, for the graph that it is a copy of.
+    life: Arc<()>,
+}
+
+/// Whether a second launch frees what the first one left.
+const AUTO_FREE: u64 = 1;
+/// Whether kernels may launch it.
+pub(crate) const DEVICE_LAUNCH: u64 = 4;
+
+/// Whether the graphs of conditional nodes have only such nodes as they may have.
+fn bodies_are_possible(nodes: &[Node]) -> bool {
+    fn may_be_there(graph: &Graph) -> bool {
+        lock(&graph.nodes).iter().all(|node| {
+            let simple = matches!(
+                node.operation,
+                Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) | Operation::Empty
+            );
+            let graphs = node.operation.children();
+            simple || !graphs.is_empty() && graphs.iter().all(|graph| may_be_there(graph))
+        })
+    }
+    nodes.iter().all(|node| match &node.operation {
+        Operation::Conditional(conditional) => conditional.bodies.iter().all(|body| may_be_there(body)),
+        Operation::Child(child) => bodies_are_possible(&lock(&child.nodes)),
+        _ => true,
+    })
+}
+
+/// Whether nodes are such as a graph may have that kernels launch (CUDA programming guide, "Device graph launch").
+fn may_be_launched_by_kernels(nodes: &[Node]) -> bool {
+    !nodes.is_empty()
+        && nodes.iter().all(|node| match &node.operation {
+            Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => true,
+            Operation::Child(child) => may_be_launched_by_kernels(&lock(&child.nodes)),
+            _ => false,
+        })
+}
+
+fn can_be_disabled(operation: &Operation) -> bool {
+    matches!(operation, Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_))
+}
+
+impl ExecGraph {
+    /// An executable copy of a graph.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if the graph has a cycle, `NOT_SUPPORTED` if it allocates and has a copy already.
+    pub fn new(graph: &Graph, flags: u64) -> Result<Arc<ExecGraph>> {
+        if graph.is_moved() {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        if !graph.has_all_conditional_nodes() || !bodies_are_possible(&lock(&graph.nodes)) {
+            return Err(Status::INVALID_VALUE);
+        }
+        let nodes = ordered(&graph.frozen())?;
+        if flags & DEVICE_LAUNCH != 0 && (flags & AUTO_FREE != 0 || !may_be_launched_by_kernels(&nodes)) {
+            return Err(Status::INVALID_VALUE);
+        }
+        let mut instance = lock(&graph.instance);
+        let allocates = graph.has_memory();
+        if allocates && instance.strong_count() > 0 {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        let (nodes, held) = (Mutex::new(nodes), Mutex::new(Arc::new(lock(&graph.held).clone())));
+        let exec = Arc::new(ExecGraph {
+            id: fresh_id(),
+            flags,
+            nodes,
+            held,
+            last: Mutex::default(),
+            handle: OnceLock::new(),
+            is_asked_for: AtomicBool::new(false),
+            life: Arc::default(),
+        });
+        if allocates {
+            *instance = Arc::downgrade(&exec.life);
+        }
+        Ok(exec)
+    }
+
+    /// The conditions of its nodes, and of the graphs in them.
+    pub(crate) fn conditions(&self) -> Vec<Arc<Condition>> {
+        let mut found = Vec::new();
+        conditions_of(&lock(&self.nodes), &mut found);
+        found
+    }
+
+    /// Before a launch: what it allocates and does not free counts as allocated from now on.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if an earlier launch left it allocated.
+    pub(crate) fn take_memory(&self, device: &Device) -> Result {
+        let (mut taken, mut freed) = (Vec::new(), HashSet::new());
+        memory_of(&lock(&self.nodes), &mut taken, &mut freed);
+        let needed: u64 = taken.iter().map(|memory| memory.bytes()).sum();
+        for base in taken.iter().map(|memory| memory.base()) {
+            if self.flags & AUTO_FREE != 0 && device.memory.set_live(base, false) {
+                device.drain();
+                device.simulator.free(base)?;
+            }
+            match freed.contains(&base) {
+                true if !device.memory.is_live(base) => {}
+                false if device.memory.set_live(base, true) => {}
+                _ => return Err(Status::INVALID_VALUE),
+            }
+        }
+        // What an earlier graph or the stream allocated and this one frees.
+        for base in &freed {
+            device.memory.set_live(*base, false);
+        }
+        if needed > 0 {
+            device.memory.reserve_for_graphs(needed);
+        }
+        Ok(())
+    }
+
+    /// What the launches that it is in keep alive.
+    pub(crate) fn held(&self) -> Option<Arc<Held>> {
+        let held = lock(&self.held).clone();
+        let children = lock(&self.nodes).iter().any(|node| !node.operation.children().is_empty());
+        (children || !held.is_empty()).then_some(held)
+    }
+
+    /// A copy of its nodes.
+    pub fn nodes(&self) -> Vec<Node> {
+        lock(&self.nodes).clone()
+    }
+
+    /// Changes what a node does, by the number it has in the graph.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if there is no such node or it is of another kind.
+    pub fn set(&self, id: u64, operation: Operation) -> Result {
+        let old = set_operation(lock(&self.nodes).iter_mut().find(|node| node.id == id), operation);
+        old.map(drop)
+    }
+
+    /// One node, by the number it has in the graph.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if there is no such node.
+    pub fn node(&self, id: u64) -> Result<Node> {
+        lock(&self.nodes).iter().find(|node| node.id == id).cloned().ok_or(Status::INVALID_VALUE)
+    }
+
+    /// Enables or disables a node: kernels, copies and fills.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if there is no such node or it cannot be disabled.
+    pub fn enable(&self, id: u64, enabled: bool) -> Result {
+        let mut nodes = lock(&self.nodes);
+        let node = nodes.iter_mut().find(|node| node.id == id).ok_or(Status::INVALID_VALUE)?;
+        if !can_be_disabled(&node.operation) {
+            return Err(Status::INVALID_VALUE);
+        }
+        node.enabled = enabled;
+        Ok(())
+    }
+
+    /// Whether a node is enabled.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if there is no such node or it cannot be disabled.
+    pub fn is_enabled(&self, id: u64) -> Result<bool> {
+        let nodes = lock(&self.nodes);
+        let node = nodes.iter().find(|node| node.id == id).filter(|node| can_be_disabled(&node.operation));
+        node.map(|node| node.enabled).ok_or(Status::INVALID_VALUE)
+    }
+
+    /// Takes over the operations of a graph of the same shape.
+    ///
+    /// # Errors
+    /// `GRAPH_EXEC_UPDATE_FAILURE` with the node that differs, if it is one.
+    pub fn update(&self, graph: &Graph) -> std::result::Result<(), (Status, Option<u64>)> {
+        let fail = |node| (Status::GRAPH_EXEC_UPDATE_FAILURE, node);
+        let new = ordered(&graph.frozen()).map_err(|_| fail(None))?;
+        let new_held = Arc::new(lock(&graph.held).clone());
+        let mut nodes = lock(&self.nodes);
+        if new.len() != nodes.len() {
+            return Err(fail(None));
+        }
+        let place: HashMap<u64, usize> = nodes.iter().enumerate().map(|(at, node)| (node.id, at)).collect();
+        let new_place: HashMap<u64, usize> = new.iter().enumerate().map(|(at, node)| (node.id, at)).collect();
+        let places = |after: &[Edge], place: &HashMap<u64, usize>| {
+            let mut list: Vec<_> =
+                after.iter().map(|edge| (place.get(&edge.from).copied(), edge.kind)).collect();
+            list.sort_unstable();
+            list
+        };
+        for (old, new) in nodes.iter().zip(&new) {
+            let same_kind = std::mem::discriminant(&old.operation) == std::mem::discriminant(&new.operation);
+            if !same_kind || places(&old.after, &place) != places(&new.after, &new_place) {
+                return Err(fail(Some(new.id)));
+            }
+        }
+        let mut old = Vec::new();
+        for (node, new) in nodes.iter_mut().zip(new) {
+            old.push(std::mem::replace(&mut node.operation, new.operation));
+        }
+        drop(nodes);
+        let old_held = std::mem::replace(&mut *lock(&self.held), new_held);
+        drop((old, old_held));
+        Ok(())
+    }
+}
+
+fn conditions_of(nodes: &[Node], found: &mut Vec<Arc<Condition>>) {
+    for node in nodes {
+        if let Operation::Conditional(conditional) = &node.operation {
+            found.push(conditional.condition.clone());
+        }
+        node.operation.children().iter().for_each(|child| conditions_of(&lock(&child.nodes), found));
+    }
+}
+
+/// What nodes and the graphs in them allocate, and the addresses that they free.
+fn memory_of(nodes: &[Node], taken: &mut Vec<Arc<dyn PlacedMemory>>, freed: &mut HashSet<u64>) {
+    for node in nodes {
+        match &node.operation {
+            Operation::Allocate(memory) => taken.push(memory.clone()),
+            Operation::Free(base) => drop(freed.insert(*base)),
+            operation => {
+                operation.children().iter().for_each(|child| memory_of(&lock(&child.nodes), taken, freed));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_foreign_nodes_and_graphs_in_themselves_are_refused() {
+        let graph = Graph::new();
+        let a = graph.add(Operation::Empty, &[]).unwrap();
+        let b = graph.add(Operation::Empty, &[Edge::full(a)]).unwrap();
+        let edge = |from, to| (Edge::full(from), to);
+        assert_eq!(graph.add(Operation::Empty, &[Edge::full(999_999)]), Err(Status::INVALID_VALUE));
+        assert_eq!(graph.add(Operation::Child(graph.clone()), &[]), Err(Status::INVALID_VALUE));
+        assert_eq!(graph.edges(&[edge(a, b)], true), Err(Status::INVALID_VALUE));
+        assert!(ExecGraph::new(&graph, 0).is_ok());
+        graph.edges(&[edge(b, a)], true).unwrap();
+        assert_eq!(ExecGraph::new(&graph, 0).unwrap_err(), Status::INVALID_VALUE);
+        graph.edges(&[edge(b, a)], false).unwrap();
+        let (a, b) = ([Edge::full(a)], [Edge::full(b)]);
+        assert!(graph.joins(&a, &b) && !graph.joins(&b, &a));
+    }
+
+    #[test]
+    fn an_update_needs_the_same_shape() {
+        let graph = Graph::new();
+        let a = graph.add(Operation::Empty, &[]).unwrap();
+        graph.add(Operation::Empty, &[Edge::full(a)]).unwrap();
+        let exec = ExecGraph::new(&graph, 0).unwrap();
+        assert!(exec.update(&graph.duplicate().0).is_ok());
+        graph.add(Operation::Empty, &[]).unwrap();
+        assert_eq!(exec.update(&graph), Err((Status::GRAPH_EXEC_UPDATE_FAILURE, None)));
+    }
+}

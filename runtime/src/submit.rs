@@ -1,0 +1,301 @@
+//! Operations on their way into the queue: what each waits for, and what it is for the stream.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cuda_abi::{Result, Status};
+use smallvec::SmallVec;
+
+use crate::engine::{Op, RunBy, Task};
+use crate::exec::ExecGraph;
+use crate::graph::ordered;
+use crate::graph_run::GraphRun;
+use crate::lock;
+use crate::operation::{KernelCall, Node, Operation};
+use crate::records::wait_for;
+use crate::tree::{Context, Event, EventState, Order, Stream, StreamKind};
+
+impl Context {
+    /// A new stream.
+    pub fn create_stream(self: &Arc<Self>, kind: StreamKind, priority: i32) -> Arc<Stream> {
+        self.device.share_memory();
+        let stream = Stream::new(Arc::downgrade(self), kind, priority);
+        lock(&self.order).streams.push(stream.clone());
+        stream
+    }
+
+    /// Adds an operation to a stream, or to the graph that the stream is captured into.
+    ///
+    /// # Errors
+    /// The context's fault; those of captures.
+    pub fn enqueue(self: &Arc<Self>, stream: &Arc<Stream>, operation: Operation) -> Result {
+        // What may come to an instruction that is not supported is waited for, to say so in time.
+        if let Operation::Kernel(call) = &operation
+            && stream.capture().is_none()
+            && self.may_be_refused(call)
+        {
+            return self.run(stream, operation);
+        }
+        self.enqueue_op(stream, operation).map(|_| ())
+    }
+
+    /// Whether a kernel contains instructions that are not supported.
+    fn may_be_refused(&self, call: &KernelCall) -> bool {
+        let code = self.device.simulator.code(call.function.module.loaded(), &call.launch.kernel);
+        code.is_ok_and(|code| !code.unsupported.is_empty())
+    }
+
+    /// The same; the operation that was submitted, if it was not captured.
+    ///
+    /// # Errors
+    /// As [`Context::enqueue`].
+    pub fn enqueue_op(
+        self: &Arc<Self>,
+        stream: &Arc<Stream>,
+        operation: Operation,
+    ) -> Result<Option<Arc<Op>>> {
+        self.check()?;
+        if stream.captured(&operation)? {
+            return Ok(None);
+        }
+        if stream.kind == StreamKind::Legacy {
+            self.refuse_in_capture()?;
+        }
+        let mut order = lock(&self.order);
+        let mut after = self.before(&mut order, stream);
+        let op = self.submit(stream, &operation, &mut after, None)?;
+        let full = stream.append(&op);
+        drop(order);
+        self.wait_if(full);
+        Ok(Some(op))
+    }
+
+    /// Waits for an operation that must be done before a stream takes further ones.
+    fn wait_if(&self, full: Option<Arc<Op>>) {
+        if let Some(op) = full {
+            self.engine().wait(&op);
+        }
+    }
+
+    /// What the next operation of a stream waits for.
+    fn before(&self, order: &mut Order, stream: &Stream) -> SmallVec<[Arc<Op>; 4]> {
+        let mut after: SmallVec<[Arc<Op>; 4]> = stream.tail().into_iter().collect();
+        match stream.kind {
+            StreamKind::Legacy => {
+                let blocking = order.streams.iter().filter(|s| s.kind == StreamKind::Blocking);
+                after.extend(blocking.filter_map(|stream| stream.tail()));
+                order.orphans.retain(|op| !op.is_done());
+                after.extend(order.orphans.iter().cloned());
+            }
+            StreamKind::Blocking => after.extend(self.legacy.tail()),
+            StreamKind::NonBlocking => {}
+        }
+        after
+    }
+
+    fn submit(
+        self: &Arc<Self>,
+        stream: &Stream,
+        operation: &Operation,
+        after: &mut SmallVec<[Arc<Op>; 4]>,
+        run: Option<&Arc<GraphRun>>,
+    ) -> Result<Arc<Op>> {
+        let engine = self.engine();
+        let (lane, priority) = (stream.id, stream.priority);
+        let by = match operation {
+            Operation::Wait(event) => {
+                after.extend(event.op()?);
+                if let Some(records) = &event.shared {
+                    let (context, records, number) = (self.clone(), records.clone(), records.last());
+                    let wait = move || wait_for(&*records, number, || context.is_over());
+                    let task: Task = Box::new(wait);
+                    return Ok(engine.submit(lane, priority, after, Some((task, RunBy::OwnThread))));
+                }
+                return Ok(engine.submit(lane, priority, after, None));
+            }
+            Operation::Record(event) => {
+                let reach = event.shared.clone().map(|records| {
+                    let number = records.ask();
+                    let task: Task = Box::new(move || records.reach(number));
+                    (task, RunBy::Any)
+                });
+                let op = engine.submit(lane, priority, after, reach);
+                *lock(&event.state) = EventState::Recorded(op.clone());
+                return Ok(op);
+            }
+            Operation::Empty => return Ok(engine.submit(lane, priority, after, None)),
+            Operation::Child(graph) => {
+                return self.submit_nodes(stream, &ordered(&graph.nodes())?, after, run);
+            }
+            Operation::Host { .. } | Operation::Callback(_) => RunBy::Worker,
+            Operation::WaitValue { .. } | Operation::Batch(_) => RunBy::OwnThread,
+            _ => RunBy::Any,
+        };
+        let (context, operation, run) = (self.clone(), operation.clone(), run.cloned());
+        let task: Task = Box::new(move || context.execute(&operation, run.as_ref()));
+        Ok(engine.submit(lane, priority, after, Some((task, by))))
+    }
+
+    /// Submits the nodes of a graph; returns what joins them.
+    fn submit_nodes(
+        self: &Arc<Self>,
+        stream: &Stream,
+        nodes: &[Node],
+        after: &mut SmallVec<[Arc<Op>; 4]>,
+        run: Option<&Arc<GraphRun>>,
+    ) -> Result<Arc<Op>> {
+        let engine = self.engine();
+        let head = engine.submit(stream.id, stream.priority, after, None);
+        let mut ops: HashMap<u64, Arc<Op>> = HashMap::new();
+        let mut ends: HashMap<u64, Arc<Op>> = HashMap::new();
+        for node in nodes {
+            let mut after: SmallVec<[Arc<Op>; 4]> =
+                node.after.iter().filter_map(|edge| ops.get(&edge.from).cloned()).collect();
+            if after.is_empty() {
+                after.push(head.clone());
+            }
+            let operation = if node.enabled { &node.operation } else { &Operation::Empty };
+            let op = self.submit(stream, operation, &mut after, run)?;
+            for edge in &node.after {
+                ends.remove(&edge.from);
+            }
+            ends.insert(node.id, op.clone());
+            ops.insert(node.id, op);
+        }
+        let ends: Vec<Arc<Op>> = if nodes.is_empty() { vec![head] } else { ends.into_values().collect() };
+        Ok(engine.submit(stream.id, stream.priority, &ends, None))
+    }
+
+    /// Launches an executable graph into a stream.
+    ///
+    /// # Errors
+    /// As [`Context::enqueue`].
+    pub fn launch_graph(self: &Arc<Self>, stream: &Arc<Stream>, graph: &ExecGraph) -> Result {
+        self.check()?;
+        if stream.capture().is_some() {
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        let nodes = graph.nodes();
+        graph.take_memory(&self.device)?;
+        let mut order = lock(&self.order);
+        let mut after = self.before(&mut order, stream);
+        let mut last = lock(&graph.last);
+        after.extend(last.take().filter(|op| !op.is_done()));
+        let conditions = graph.conditions();
+        if !conditions.is_empty() {
+            let task: Task = Box::new(move || conditions.iter().for_each(|condition| condition.reset()));
+            let reset = self.engine().submit(stream.id, stream.priority, &after, Some((task, RunBy::Any)));
+            after = std::iter::once(reset).collect();
+        }
+        let run = GraphRun::of(graph);
+        let mut op = self.submit_nodes(stream, &nodes, &mut after, run.as_ref())?;
+        if let Some(run) = run {
+            let context = self.clone();
+            let task: Task = Box::new(move || context.run_behind(&run));
+            op = self.engine().submit(stream.id, stream.priority, &[op], Some((task, RunBy::Any)));
+        }
+        if let Some(held) = graph.held() {
+            // The graphs in the nodes hold references too.
+            let task: Task = Box::new(move || drop((held, nodes)));
+            op = self.engine().submit(stream.id, stream.priority, &[op], Some((task, RunBy::Worker)));
+        }
+        *last = Some(op.clone());
+        let full = stream.append(&op);
+        drop((last, order));
+        self.wait_if(full);
+        Ok(())
+    }
+
+    /// Adds an operation to a stream and waits for it.
+    ///
+    /// # Errors
+    /// As [`Context::enqueue`], and a fault that happened before or in it.
+    pub fn run(self: &Arc<Self>, stream: &Arc<Stream>, operation: Operation) -> Result {
+        if stream.capture().is_some() {
+            if let Some(capture) = stream.capture() {
+                capture.invalidate();
+            }
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        if let Some(op) = self.enqueue_op(stream, operation)? {
+            self.engine().wait(&op);
+        }
+        self.flush_output();
+        self.answer()
+    }
+
+    /// Refuses what would make the legacy stream depend on one that is being captured.
+    ///
+    /// # Errors
+    /// `STREAM_CAPTURE_IMPLICIT`, which also ends the capture.
+    pub fn refuse_in_capture(&self) -> Result {
+        let streams = lock(&self.order).streams.clone();
+        for stream in streams.iter().filter(|stream| stream.kind == StreamKind::Blocking) {
+            if let Some(capture) = stream.capture() {
+                capture.invalidate();
+                return Err(Status::STREAM_CAPTURE_IMPLICIT);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a stream.
+    ///
+    /// # Errors
+    /// The context's fault; `STREAM_CAPTURE_UNSUPPORTED` while it is captured.
+    pub fn synchronize_stream(self: &Arc<Self>, stream: &Arc<Stream>) -> Result {
+        if let Some(capture) = stream.capture() {
+            capture.invalidate();
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        let after = {
+            let mut order = lock(&self.order);
+            match stream.kind {
+                StreamKind::Legacy => self.before(&mut order, stream),
+                _ => stream.tail().into_iter().collect(),
+            }
+        };
+        for op in after {
+            self.engine().wait(&op);
+        }
+        self.flush_output();
+        self.answer()
+    }
+
+    /// Whether a stream is idle.
+    ///
+    /// # Errors
+    /// `NOT_READY` if not; the context's fault; `STREAM_CAPTURE_UNSUPPORTED` while it is captured.
+    pub fn query_stream(&self, stream: &Stream) -> Result {
+        if let Some(capture) = stream.capture() {
+            capture.invalidate();
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        self.check()?;
+        let after = self.before(&mut lock(&self.order), stream);
+        let own = if stream.kind == StreamKind::Legacy { !after.is_empty() } else { stream.tail().is_some() };
+        if own { Err(Status::NOT_READY) } else { self.check() }
+    }
+
+    /// Waits for all streams.
+    ///
+    /// # Errors
+    /// The context's fault; `STREAM_CAPTURE_UNSUPPORTED` while a stream is captured.
+    pub fn synchronize(&self) -> Result {
+        let streams = lock(&self.order).streams.clone();
+        if let Some(capture) = streams.iter().find_map(|stream| stream.capture()) {
+            capture.invalidate();
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        self.drain();
+        self.answer()
+    }
+
+    /// Records an event in a stream.
+    ///
+    /// # Errors
+    /// As [`Context::enqueue`].
+    pub fn record(self: &Arc<Self>, event: &Arc<Event>, stream: &Arc<Stream>) -> Result {
+        self.enqueue(stream, Operation::Record(event.clone()))
+    }
+}
