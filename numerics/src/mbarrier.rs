@@ -1,13 +1,15 @@
 //! The mbarrier object (ISA 9.7.13.15): how its 64 bits change. What they mean is opaque to programs.
 //!
 //! Bits 0 to 19 hold the pending arrivals, 20 to 39 the arrivals that each phase expects, 40 to 60 the
-//! transaction count as a signed number, bit 62 marks a valid object, bit 63 is the phase's parity.
+//! transaction count as a signed number, bit 61 is the layout (`.layout::v1`), bit 62 marks a valid object, bit 63 is the phase's parity.
 
 /// What an operation does to the object; its operand is a number of arrivals or of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MbarrierOp {
     /// `init`: the expected arrivals of each phase.
     Init,
+    /// `init.layout::v1`
+    InitV1,
     /// `inval`
     Invalidate,
     /// `arrive`
@@ -29,6 +31,7 @@ pub enum MbarrierOp {
 const COUNT: u64 = 0xf_ffff;
 const EXPECTED: u32 = 20;
 const TRANSACTIONS: u32 = 40;
+const LAYOUT: u64 = 1 << 61;
 const VALID: u64 = 1 << 62;
 const PHASE: u64 = 1 << 63;
 
@@ -37,6 +40,7 @@ struct Object {
     pending: u64,
     expected: u64,
     transactions: i64,
+    layout: u64,
     phase: u64,
 }
 
@@ -46,6 +50,7 @@ impl Object {
             pending: bits & COUNT,
             expected: bits >> EXPECTED & COUNT,
             transactions: (bits << (64 - TRANSACTIONS - 21)) as i64 >> (64 - 21),
+            layout: bits & LAYOUT,
             phase: bits & PHASE,
         }
     }
@@ -54,6 +59,7 @@ impl Object {
         self.pending & COUNT
             | (self.expected & COUNT) << EXPECTED
             | (self.transactions as u64 & 0x1f_ffff) << TRANSACTIONS
+            | self.layout
             | VALID
             | self.phase
     }
@@ -78,7 +84,10 @@ pub fn apply(op: MbarrierOp, bits: u64, operand: u32) -> u64 {
         M::Drop => (n, n),
         M::ArriveExpectTx => (1, 0),
         M::DropExpectTx => (1, 1),
-        M::Init => return Object { pending: n, expected: n, transactions: 0, phase: 0 }.bits(),
+        M::Init | M::InitV1 => {
+            let layout = if op == M::InitV1 { LAYOUT } else { 0 };
+            return Object { pending: n, expected: n, transactions: 0, layout, phase: 0 }.bits();
+        }
         M::Invalidate => return 0,
         M::Expect => {
             object.pending += n;
@@ -109,9 +118,11 @@ pub fn misuse(op: MbarrierOp, bits: u64, operand: u32) -> Option<&'static str> {
     let valid = bits & VALID != 0;
     let pending = Object::new(bits).pending;
     match op {
-        M::Init if operand == 0 || u64::from(operand) > COUNT => Some("its count is not 1 to 1048575"),
-        M::Init if valid => Some("it is one already, and was not invalidated"),
-        M::Init => None,
+        M::Init | M::InitV1 if operand == 0 || u64::from(operand) > COUNT => {
+            Some("its count is not 1 to 1048575")
+        }
+        M::Init | M::InitV1 if valid => Some("it is one already, and was not invalidated"),
+        M::Init | M::InitV1 => None,
         _ if !valid => Some("it was not initialized, or was invalidated"),
         M::Arrive | M::Drop if u64::from(operand) > pending => {
             Some("more threads arrive than this phase expects")
@@ -154,6 +165,11 @@ pub fn pending(state: u64) -> u32 {
     Object::new(state).pending as u32
 }
 
+/// `check_layout`: whether the object has layout `v1`, else `v0`.
+pub fn is_v1(bits: u64) -> bool {
+    bits & LAYOUT != 0
+}
+
 /// Whether the phase of a state that an arrival returned is complete in the object as it is now.
 pub fn phase_complete(now: u64, state: u64) -> bool {
     (now ^ state) & PHASE != 0
@@ -167,6 +183,19 @@ pub fn parity_complete(now: u64, parity: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_layout_stays_through_phases() {
+        for (init, v1) in [(MbarrierOp::Init, false), (MbarrierOp::InitV1, true)] {
+            let start = apply(init, 0, 1);
+            let next = apply(MbarrierOp::Arrive, apply(MbarrierOp::ArriveExpectTx, start, 32), 1);
+            assert_eq!((is_v1(start), is_v1(next)), (v1, v1));
+            assert!(phase_complete(
+                apply(MbarrierOp::CompleteTx, apply(MbarrierOp::ArriveExpectTx, start, 32), 32),
+                start
+            ));
+        }
+    }
 
     #[test]
     fn a_phase_completes_with_the_last_arrival() {

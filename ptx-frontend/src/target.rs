@@ -11,7 +11,7 @@ pub struct PtxVersion {
 
 impl PtxVersion {
     /// The newest version this front end knows.
-    pub const NEWEST: Self = Self::new(9, 4);
+    pub const NEWEST: Self = Self::new(9, 5);
 
     /// `major.minor`.
     pub const fn new(major: u8, minor: u8) -> Self {

@@ -411,6 +411,8 @@ pub struct BulkCopy {
     pub barrier: Option<(Atomic, Slot)>,
     /// Ranks of the blocks that get it.
     pub multicast: Option<Slot>,
+    /// How many bytes at the beginning and at the end may lie outside of memory and are not copied (`.ignore_oob`).
+    pub ignored: Option<[Slot; 2]>,
     /// One lane does it for all: the instruction is one of the warp.
     pub once: bool,
 }

@@ -137,7 +137,7 @@ pub fn instructions() -> Vec<Instruction> {
                 "shfl" | "vote" if !op.contains(".sync") => ("6.3", "sm_62"),
                 "mad" if op.ends_with("f32") && !op.contains(".r") => ("3.1", "sm_30"),
                 "wmma" if !op.contains(".aligned") => ("6.2", "sm_70"),
-                _ => ("9.4", target(form)),
+                _ => ("9.5", target(form)),
             };
             let lists = form.operand_kinds(&modifiers);
             assert!(!lists.is_empty(), "{}: {op}", form.notation());

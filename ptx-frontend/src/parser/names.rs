@@ -51,6 +51,8 @@ struct Range<'a> {
     /// First register ids by number, while the numbers are dense; [`NONE`] if not used yet.
     dense: Vec<u32>,
     sparse: FxHashMap<u32, u32>,
+    /// The range of the same prefix that was in force before.
+    outer: Option<(u32, u32, Span)>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -228,6 +230,7 @@ impl<'a> Names<'a> {
             used: 0,
             dense: Vec::new(),
             sparse: FxHashMap::default(),
+            outer: self.ranges_by_prefix.get(prefix).copied(),
         });
         let old = self.ranges_by_prefix.insert(prefix, (id, depth, span));
         if !self.scopes.is_empty() {
@@ -250,8 +253,14 @@ impl<'a> Names<'a> {
             if !whole && !self.digit_prefixes {
                 continue;
             }
-            if let Some(&(id, depth, span)) = self.ranges_by_prefix.get(&name[..at])
-                && number < self.ranges[id as usize].count
+            // An inner range hides of an outer one only the numbers that it has.
+            let mut found = self.ranges_by_prefix.get(&name[..at]).copied();
+            while let Some((id, ..)) = found
+                && number >= self.ranges[id as usize].count
+            {
+                found = self.ranges[id as usize].outer;
+            }
+            if let Some((id, depth, span)) = found
                 && best.is_none_or(|(_, _, other, _)| other < depth)
             {
                 best = Some((id, number as u32, depth, span));

@@ -191,7 +191,7 @@ ld: 0r
 ldmatrix: 0rs
 ldu: 0r
 match: 0s
-mbarrier: 0 0r 0rs 0rws rws w
+mbarrier: 0 01rs 0r 0rs 0rws rws w
 membar: s
 mma: 0s
 movmatrix: 0s

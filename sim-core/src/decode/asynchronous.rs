@@ -28,7 +28,6 @@ impl Decoder<'_> {
     ) -> Result<bool, Refusal> {
         match op.opcode {
             Opcode::Cp if op.has(Modifier::Mbarrier) => self.arrive_on_copies(guard, op, operands)?,
-            Opcode::Multimem if op.has(Modifier::Bulk) => return Err(format!("`{op}`")),
             Opcode::Cp if op.has(Modifier::Prefetch) && !op.has(Modifier::Tensor) => {
                 self.emit(guard, Action::Nothing);
             }
@@ -40,7 +39,7 @@ impl Decoder<'_> {
             {
                 self.group(guard, op, operands)?;
             }
-            Opcode::Cp if op.has(Modifier::Async) && op.has(Modifier::Bulk) => {
+            Opcode::Cp | Opcode::Multimem if op.has(Modifier::Async) && op.has(Modifier::Bulk) => {
                 self.bulk_copy(guard, op, operands)?;
             }
             Opcode::Cp if op.has(Modifier::Async) => self.copy(guard, op, operands)?,
@@ -64,6 +63,7 @@ impl Decoder<'_> {
             [] if op.has(Modifier::WaitAll) => GroupStep::WaitAll,
             [Operand::Integer(most)] if op.has(Modifier::WaitGroup) => {
                 let most = u32::try_from(*most).unwrap_or(u32::MAX);
+                // A wait for the asynchronous proxy alone waits no less than one for all.
                 if op.has(Modifier::Read) { GroupStep::WaitReads(most) } else { GroupStep::Wait(most) }
             }
             _ => return Err(format!("`{op}` with these operands")),
@@ -190,11 +190,14 @@ impl Decoder<'_> {
         } else if op.has(Modifier::Init) {
             let &[barrier, count] = operands else { return Err(wrong()) };
             let count = self.source(guard, count, ScalarType::U32)?;
-            self.change(guard, op.space(), barrier, MbarrierOp::Init, count, None, MemOrder::Relaxed)?;
+            let kind = if op.has(Modifier::LayoutV1) { MbarrierOp::InitV1 } else { MbarrierOp::Init };
+            self.change(guard, op.space(), barrier, kind, count, None, MemOrder::Relaxed)?;
         } else if op.has(Modifier::Inval) {
             let &[barrier] = operands else { return Err(wrong()) };
             let none = self.bits(0, 1);
             self.change(guard, op.space(), barrier, MbarrierOp::Invalidate, none, None, MemOrder::Relaxed)?;
+        } else if op.has(Modifier::CheckLayout) {
+            self.check_layout(guard, op, operands)?;
         } else if op.has(Modifier::TestWait) || op.has(Modifier::TryWait) {
             self.wait(guard, op, operands)?;
         } else if op.has(Modifier::Arrive) || op.has(Modifier::ArriveDrop) {
@@ -267,21 +270,58 @@ impl Decoder<'_> {
         Ok((Atomic { access, op, ty, returns: element.rows != 0, keeps_subnormals: false }, rest))
     }
 
+    /// `mbarrier.check_layout`
+    fn check_layout(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
+        let &[dst, barrier] = operands else { return Err(format!("`{op}` with these operands")) };
+        let now = self.temporary(2);
+        let load = self.whole(op.space(), barrier, 8, now)?;
+        self.emit(guard, Action::Load(load));
+        let fns = map_rows!(|r, o, mask| {
+            let now = r.read::<u64>(o.src[0]);
+            let v1 = (0..32).fold(0, |m, at| m | u32::from(object::is_v1(now[at])) << at);
+            r.set_predicate(o.pred[0], mask, v1 ^ o.imm as u32);
+        });
+        let imm = if op.has(Modifier::LayoutV1) { 0 } else { u64::from(u32::MAX) };
+        let pred = [self.predicate_destination(dst)?, Pred::TRUE, Pred::TRUE];
+        self.lanes(guard, fns, Operands { src: [now; 4], pred, imm, ..Operands::default() });
+        Ok(())
+    }
+
     /// `test_wait`, `try_wait`: whether the phase is complete. A try may return early, so it does.
     fn wait(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
-        let &[dst, barrier, phase, ..] = operands else { return Err(format!("`{op}` with these operands")) };
+        let wrong = || format!("`{op}` with these operands");
+        let flat = self.flat(operands);
+        let (&dst, mut rest) = flat.split_first().ok_or_else(wrong)?;
+        // No object of sm_90 has a report, so none is seen and its value is 0.
+        let mut seen = Pred::TRUE;
+        if matches!(operands.first(), Some(Operand::Pair(_))) {
+            let (&operand, others) = rest.split_first().ok_or_else(wrong)?;
+            rest = others;
+            seen = self.predicate_destination(operand)?;
+        }
+        if let &[value, ref others @ ..] = rest
+            && matches!(others.first(), Some(Operand::Address(_)))
+        {
+            rest = others;
+            let (slot, widened) = self.destination(value, ScalarType::B8)?;
+            let none = self.bits(0, 1);
+            self.unary(guard, semantics::copy(1), slot, none, 0);
+            self.widen(guard, widened);
+        }
+        let &[barrier, phase, ..] = rest else { return Err(wrong()) };
         let now = self.temporary(2);
         let mut load = self.whole(op.space(), barrier, 8, now)?;
         load.strong = true;
         load.order = op.order().unwrap_or(MemOrder::Acquire);
         load.scope = OBJECT_SCOPE;
         self.emit(guard, Action::Load(load));
-        let done = [self.predicate_destination(dst)?, Pred::TRUE, Pred::TRUE];
+        let done = [self.predicate_destination(dst)?, seen, Pred::TRUE];
         let (phase, fns): (Slot, LaneFns) = if op.has(Modifier::Parity) {
             let fns = map_rows!(|r, o, mask| {
                 let (now, parity) = (r.read::<u64>(o.src[0]), r.read::<u32>(o.src[1]));
                 let done = (0..32)
                     .fold(0, |m, at| m | u32::from(object::parity_complete(now[at], parity[at])) << at);
+                r.set_predicate(o.pred[1], mask, 0);
                 r.set_predicate(o.pred[0], mask, done);
             });
             (self.source(guard, phase, ScalarType::U32)?, fns)
@@ -290,6 +330,7 @@ impl Decoder<'_> {
                 let (now, state) = (r.read::<u64>(o.src[0]), r.read::<u64>(o.src[1]));
                 let done =
                     (0..32).fold(0, |m, at| m | u32::from(object::phase_complete(now[at], state[at])) << at);
+                r.set_predicate(o.pred[1], mask, 0);
                 r.set_predicate(o.pred[0], mask, done);
             });
             (self.source(guard, phase, ScalarType::U64)?, fns)

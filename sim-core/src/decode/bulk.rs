@@ -1,6 +1,6 @@
 //! Bulk copies (ISA 9.7.9.25.4, 9.7.9.25.5) and tensor maps (ISA 9.7.9.26, 9.7.13.16).
 
-use ptx_frontend::{MemOrder, Modifier, Modifiers, Op, Opcode, Operand, ScalarType, StateSpace};
+use ptx_frontend::{MemOrder, Modifier, Modifiers, Op, Operand, ScalarType, StateSpace};
 
 use super::memory::atomic_operation;
 use super::{Decoder, Refusal, rows_of};
@@ -9,9 +9,8 @@ use numerics::mbarrier::MbarrierOp;
 use semantics::lanes::Pred;
 
 /// What only sm_100 and later have.
-const LATER: [Modifier; 8] = [
+const LATER: [Modifier; 7] = [
     Modifier::CpMask,
-    Modifier::IgnoreOob,
     Modifier::TileGather4,
     Modifier::TileScatter4,
     Modifier::Im2colW,
@@ -23,7 +22,7 @@ const LATER: [Modifier; 8] = [
 impl Decoder<'_> {
     /// `cp.async.bulk`, `cp.reduce.async.bulk`, with a tensor map or without.
     pub(super) fn bulk_copy(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
-        if LATER.iter().any(|&m| op.has(m)) || op.opcode == Opcode::Multimem {
+        if LATER.iter().any(|&m| op.has(m)) {
             return Err(format!("`{op}`"));
         }
         let wrong = || format!("`{op}` with these operands");
@@ -56,6 +55,13 @@ impl Decoder<'_> {
             let slot = values[4].slot;
             BulkWhat::Bytes(self.whole(from, a, 16, slot)?, self.whole(to, d, 16, slot)?, size)
         };
+        let ignored = match op.has(Modifier::IgnoreOob) {
+            true => Some([
+                self.source(guard, next()?, ScalarType::U32)?,
+                self.source(guard, next()?, ScalarType::U32)?,
+            ]),
+            false => None,
+        };
         let barrier = match loads {
             true => {
                 let bytes = self.temporary(1);
@@ -81,7 +87,7 @@ impl Decoder<'_> {
             true => Some(self.bulk_reduction(op, &values)?),
             false => None,
         };
-        self.emit_bulk(guard, BulkCopy { what, values, reduction, barrier, multicast, once: false });
+        self.emit_bulk(guard, BulkCopy { what, values, reduction, barrier, multicast, ignored, once: false });
         Ok(())
     }
 
@@ -168,7 +174,8 @@ impl Decoder<'_> {
             let from = self.whole(StateSpace::Shared, from, 16, slot)?;
             let to = self.whole(StateSpace::Global, to, 16, slot)?;
             let what = BulkWhat::Bytes(from, to, size);
-            let copy = BulkCopy { what, values, reduction: None, barrier: None, multicast: None, once: true };
+            let (reduction, barrier, multicast, ignored) = (None, None, None, None);
+            let copy = BulkCopy { what, values, reduction, barrier, multicast, ignored, once: true };
             self.emit_bulk(guard, copy);
             return Ok(());
         }

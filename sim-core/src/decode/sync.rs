@@ -300,10 +300,12 @@ fn choose<T: Copy>(op: &Op, kinds: &[(Modifier, T)]) -> Result<T, Refusal> {
 fn fence(op: &Op) -> Result<Action, Refusal> {
     // Proxy fences order accesses through different proxies; all of the simulator's go through one. They order
     // nothing between threads; tools hear of those that asynchronous operations need.
-    if op.has(Modifier::Proxy) && (op.has(Modifier::Async) || op.has(Modifier::AsyncGeneric)) {
+    let reads = op.has(Modifier::SyncRestrictSharedClusterRead) || op.has(Modifier::SyncRestrictRead);
+    if op.has(Modifier::Proxy) && !reads && (op.has(Modifier::Async) || op.has(Modifier::AsyncGeneric)) {
         return Ok(Action::ProxyFence);
     }
-    if op.has(Modifier::Proxy) || op.has(Modifier::MbarrierInit) {
+    // Reads of earlier are done when later operations are issued.
+    if reads || op.has(Modifier::Proxy) || op.has(Modifier::MbarrierInit) {
         return Ok(Action::Fence(MemOrder::Weak, Scope::Sys));
     }
     let scope = match op.scope() {

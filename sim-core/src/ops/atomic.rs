@@ -414,7 +414,9 @@ impl<O: Observer> Machine<'_, '_, O> {
             let mut access = self.event(memory, at, addresses, Shape::Any);
             access.kind = match atomic.op {
                 // What was there before does not matter.
-                AtomicOp::Mbarrier(mbarrier::MbarrierOp::Init) => AccessKind::Write,
+                AtomicOp::Mbarrier(mbarrier::MbarrierOp::Init | mbarrier::MbarrierOp::InitV1) => {
+                    AccessKind::Write
+                }
                 _ if atomic.returns => AccessKind::Atomic,
                 _ => AccessKind::Reduction,
             };

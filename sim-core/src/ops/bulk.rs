@@ -145,8 +145,19 @@ impl<O: Observer> Machine<'_, '_, O> {
                         );
                         self.note(group, Fault::new(FindingKind::UndefinedBehavior, one.lanes(), text));
                     }
+                    let ignored = match copy.ignored {
+                        Some(slots) => slots.map(|slot| registers.lane::<u32>(slot, lane)),
+                        None => [0; 2],
+                    };
+                    if let Some(bytes) = ignored.iter().find(|&&bytes| bytes > 15) {
+                        let text = format!(
+                            "a bulk copy that ignores {bytes} bytes at one end, of which 15 may be ignored"
+                        );
+                        self.note(group, Fault::new(FindingKind::UndefinedBehavior, one.lanes(), text));
+                    }
+                    let ignored = ignored.map(|bytes| bytes.min(15));
                     // The machine code holds a count of 16 bytes.
-                    self.copy_bytes(registers, one, [&from, &to], size & !15)?;
+                    self.copy_bytes(registers, one, [&from, &to], size & !15, ignored)?;
                 }
                 BulkWhat::Tensor(tensor, place, direction) => {
                     self.copy_tensor(registers, one, &tensor, &place, direction)?;
@@ -169,6 +180,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         one: One<'_>,
         [from, to]: [&Access; 2],
         bytes: u32,
+        ignored: [u32; 2],
     ) -> Checked {
         let in_cluster = |access: &Access| matches!(access.space, AccessSpace::Shared | AccessSpace::Cluster);
         if in_cluster(from) && in_cluster(to) && !self.worker.grid.is_cluster_launch() {
@@ -180,12 +192,14 @@ impl<O: Observer> Machine<'_, '_, O> {
             let text = format!("a bulk copy at {:#x}, which is not a multiple of 16", place.address);
             return Err(one.fault(FindingKind::Misaligned, text));
         }
+        let [left, right] = ignored;
+        let moved = bytes.saturating_sub(left + right);
         for rank in self.receivers(registers, one) {
             let to = self.of_rank(to, rank);
             self.tell_of_copy(registers, one, rank);
             match one.copy.reduction {
                 Some(_) => self.reduce(registers, one, from, to, bytes)?,
-                None => self.move_bytes(registers, one, from, to, bytes)?,
+                None => self.move_bytes(registers, one, from.skip(left), to.skip(left), moved)?,
             }
             self.complete(registers, one, bytes, rank)?;
         }

@@ -5,7 +5,7 @@ use super::map::{ElementType, Interleave, Mode, RANK, Swizzle, TensorMap};
 /// Bytes of a tensor map.
 pub const TENSOR_MAP_BYTES: usize = 128;
 
-/// What it begins with.
+/// What tells a map from other bytes.
 const MAGIC: [u8; 4] = *b"WGTM";
 
 struct Writer {
@@ -43,12 +43,14 @@ impl TensorMap {
     pub fn to_bytes(&self) -> [u8; TENSOR_MAP_BYTES] {
         let mut to = Writer { bytes: [0; TENSOR_MAP_BYTES], at: 0 };
         let number = |found: Option<usize>| found.unwrap_or_default() as u8;
-        to.put(MAGIC);
+        to.put(self.address.to_le_bytes());
         to.put([number(ElementType::ALL.iter().position(|&element| element == self.element))]);
         to.put([self.rank as u8]);
+        // CUTLASS clears bit 21 of the second word of eight bytes in what the driver made, where an old driver set it in
+        // error: it lies in this byte, which does not use it.
         to.put([number(Interleave::ALL.iter().position(|&interleave| interleave == self.interleave))]);
         to.put([number(Swizzle::ALL.iter().position(|&swizzle| swizzle == self.swizzle))]);
-        to.put(self.address.to_le_bytes());
+        to.put(MAGIC);
         // One less: a dimension of 2^32 is possible, none of 0.
         self.extents.iter().for_each(|&extent| to.put((extent.wrapping_sub(1) as u32).to_le_bytes()));
         self.strides.iter().for_each(|&stride| to.put(stride.to_le_bytes()));
@@ -72,14 +74,14 @@ impl TensorMap {
     /// The map that these bytes are; `None` if they are none.
     pub fn from_bytes(bytes: &[u8; TENSOR_MAP_BYTES]) -> Option<TensorMap> {
         let mut from = Reader { bytes, at: 0 };
-        if from.take() != MAGIC {
-            return None;
-        }
+        let address = u64::from_le_bytes(from.take());
         let element = *ElementType::ALL.get(usize::from(from.byte()))?;
         let rank = u32::from(from.byte());
         let interleave = *Interleave::ALL.get(usize::from(from.byte()))?;
         let swizzle = *Swizzle::ALL.get(usize::from(from.byte()))?;
-        let address = u64::from_le_bytes(from.take());
+        if from.take() != MAGIC {
+            return None;
+        }
         let extents = std::array::from_fn(|_| u64::from(u32::from_le_bytes(from.take())) + 1);
         let strides = std::array::from_fn(|_| u64::from_le_bytes(from.take()));
         let steps = std::array::from_fn(|_| u32::from(from.byte()));
@@ -106,5 +108,21 @@ impl TensorMap {
             swizzle,
             fill_nan,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bit_that_cutlass_clears_is_none_of_ours() {
+        let mut map =
+            TensorMap::tiled(ElementType::F16, !0xf, &[1 << 32, 1 << 32], &[0xff_ffff_fff0], &[8, 8]);
+        map.swizzle = Swizzle::ALL[Swizzle::ALL.len() - 1];
+        map.interleave = Interleave::ALL[Interleave::ALL.len() - 1];
+        let mut bytes = map.to_bytes();
+        bytes[10] &= !(1 << 5);
+        assert_eq!(TensorMap::from_bytes(&bytes), Some(map));
     }
 }

@@ -167,7 +167,7 @@ fn check_mbarriers(
 /// The instruction.
 fn name(op: MbarrierOp) -> &'static str {
     match op {
-        MbarrierOp::Init => "`mbarrier.init`",
+        MbarrierOp::Init | MbarrierOp::InitV1 => "`mbarrier.init`",
         MbarrierOp::Invalidate => "`mbarrier.inval`",
         MbarrierOp::Arrive | MbarrierOp::ArriveExpectTx => "an arrive",
         MbarrierOp::Drop | MbarrierOp::DropExpectTx => "`mbarrier.arrive_drop`",

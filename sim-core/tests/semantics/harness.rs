@@ -175,7 +175,7 @@ impl Instruction {
     /// The module, for the first target that has the instruction.
     pub(crate) fn module(&self) -> Arc<Module> {
         let mut messages = Vec::new();
-        let newest = ["sm_100a", "sm_90a", "sm_120a", "sm_103a", "sm_107a"].map(|target| ("9.4", target));
+        let newest = ["sm_100a", "sm_90a", "sm_120a", "sm_103a", "sm_107a"].map(|target| ("9.5", target));
         for (version, target) in newest.into_iter().chain([("3.1", "sm_30")]) {
             let parsed = parse(Source::new("instruction.ptx", self.kernel(version, target).into_bytes()));
             if let Some(module) = parsed.module {

@@ -72,7 +72,7 @@ pub(super) static GROUP: Group = Group {
         ]).does(Does::OTHER),
         section("9.7.9.25.6", &[
             row("cp.async.bulk.commit_group", "8.0 sm_90"),
-            row("cp.async.bulk.wait_group{.read} #n:0..2147483647", "8.0 sm_90"),
+            row("cp.async.bulk.wait_group{.{read,sync_restrict::proxy::async<9.5 sm_90>}} #n:0..2147483647", "8.0 sm_90"),
         ]).does(Does::SYNCHRONIZES),
         section("9.7.9.26", &[
             row("tensormap.replace.tile.global_address{.{global,shared::cta}}.b1024.b64 [addr], new-val:b64", "8.3 sm_90a|sm_100f|sm_110f|sm_120f"),

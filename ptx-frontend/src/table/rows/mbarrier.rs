@@ -39,6 +39,12 @@ pub(super) static GROUP: Group = Group {
             row("mbarrier.test_wait.parity{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], phaseParity:u32=0..1", "7.1 sm_80"),
             row("mbarrier.try_wait{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], state:u64{, timeHint:u32}", "7.8 sm_90"),
             row("mbarrier.try_wait.parity{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], phaseParity:u32=0..1{, timeHint:u32}", "7.8 sm_90"),
+            row("mbarrier.test_wait.phase_type::primary{.waitsem.scopes}{.sharedcta}.b64 p:pred{|q_}{, redval:b8}, [addr:shared], state:u64", "9.3 sm_90"),
+            row("mbarrier.test_wait.parity.phase_type::primary{.waitsem.scopes}{.sharedcta}.b64 p:pred{|q_}{, redval:b8}, [addr:shared], phaseParity:u32=0..1", "9.3 sm_90"),
+            row("mbarrier.test_wait.parity.phase_type::conditional{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], phaseParity:u32=0..1", "9.3 sm_90"),
+            row("mbarrier.try_wait.phase_type::primary{.waitsem.scopes}{.sharedcta}.b64 p:pred{|q_}{, redval:b8}, [addr:shared], state:u64{, timeHint:u32}", "9.3 sm_90"),
+            row("mbarrier.try_wait.parity.phase_type::primary{.waitsem.scopes}{.sharedcta}.b64 p:pred{|q_}{, redval:b8}, [addr:shared], phaseParity:u32=0..1{, timeHint:u32}", "9.3 sm_90"),
+            row("mbarrier.try_wait.parity.phase_type::conditional{.waitsem.scopes}{.sharedcta}.b64 p:pred, [addr:shared], phaseParity:u32=0..1{, timeHint:u32}", "9.3 sm_90"),
         ]).does(Does::READS.and(Does::SYNCHRONIZES)),
         section("9.7.13.15.17", &[
             row("mbarrier.pending_count.b64 d:u32, state:u64", "7.0 sm_80"),

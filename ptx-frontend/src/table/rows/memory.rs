@@ -94,6 +94,7 @@ pub(super) static GROUP: Group = Group {
         section("9.7.9.15", &[
             row("prefetch{.{global,local}}.{L1,L2} [a]", "2.0 sm_20"),
             row("prefetch.global.{L2::evict_last,L2::evict_normal} [a]", "7.4 sm_80"),
+            row("prefetch{.global}.L1::32B.valid_addr [a]", "9.4 sm_90"),
             row("prefetchu.L1 [a:global]", "2.0 sm_20"),
             row("prefetch{.{const,param}}.tensormap [a]", "8.0 sm_90"),
         ]).does(Does::OTHER),
