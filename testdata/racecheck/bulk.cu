@@ -289,3 +289,34 @@ extern "C" __global__ void reads_the_target_when_written(int* a, int* b) {
   __syncthreads();
   a[t] = b[127 - t];
 }
+
+// What a whole warp stores with the same operands is stored once.
+//@ clean block 128
+extern "C" __global__ void a_warp_stores_once(int* a, int* b) {
+  __shared__ alignas(16) int s[128];
+  int t = threadIdx.x;
+  s[t] = a[t];
+  fence();
+  __syncthreads();
+  if (t < 32) { store(b, s, 512); commit(); wait_group<0>(); }
+}
+
+//@ race block 128 data-race
+extern "C" __global__ void two_warps_store_the_same(int* a, int* b) {
+  __shared__ alignas(16) int s[128];
+  int t = threadIdx.x;
+  s[t] = a[t];
+  fence();
+  __syncthreads();
+  if (t < 64) { store(b, s, 512); commit(); wait_group<0>(); }
+}
+
+//@ race block 128 data-race
+extern "C" __global__ void a_warp_stores_two_things(int* a, int* b) {
+  __shared__ alignas(16) int s[128];
+  int t = threadIdx.x;
+  s[t] = a[t];
+  fence();
+  __syncthreads();
+  if (t < 32) { store(b, s + 4 * (t & 1), 256); commit(); wait_group<0>(); }
+}

@@ -135,6 +135,9 @@ impl<O: Observer> Machine<'_, '_, O> {
             let lane = rest.trailing_zeros() as usize;
             rest &= rest - 1;
             let one = One { copy, lane, position: group.position, frame: group.frame };
+            if copy.reduction.is_none() && copy.barrier.is_none() && rest != 0 {
+                rest &= !self.equal_lanes(registers, one, rest);
+            }
             match copy.what {
                 BulkWhat::Bytes(from, to, size) => {
                     let size = registers.lane::<u32>(size, lane);
@@ -166,6 +169,41 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
         }
         Ok(())
+    }
+
+    /// The lanes whose copy is the same as this one. The machine code of ptxas stores once for all lanes with equal operands,
+    /// and CUTLASS has whole warps store.
+    fn equal_lanes(&self, registers: &Registers, one: One<'_>, others: LaneMask) -> LaneMask {
+        let this = self.operands(registers, one);
+        (0..32)
+            .filter(|&lane| others >> lane & 1 != 0)
+            .filter(|&lane| self.operands(registers, One { lane, ..one }) == this)
+            .fold(0, |lanes, lane| lanes | 1 << lane)
+    }
+
+    /// The operands of a copy without an mbarrier.
+    fn operands(&self, registers: &Registers, one: One<'_>) -> [u64; 2 + RANK] {
+        let place = |access| self.place_of(registers, one, access).address;
+        let value = |slot| u64::from(registers.lane::<u32>(slot, one.lane));
+        let mut operands = [0; 2 + RANK];
+        let tensor = match &one.copy.what {
+            BulkWhat::Bytes(from, to, size) => {
+                operands[..3].copy_from_slice(&[place(from), place(to), value(*size)]);
+                return operands;
+            }
+            BulkWhat::Tensor(tensor, shared, _) => {
+                operands[1] = place(shared);
+                tensor
+            }
+            BulkWhat::Prefetch(tensor) => tensor,
+        };
+        operands[0] = place(&tensor.map);
+        let slots = &self.worker.grid.code.slots;
+        let list = &slots[tensor.coordinates.start as usize..][..tensor.coordinates.len as usize];
+        for (to, from) in operands[2..].iter_mut().zip(list) {
+            *to = value(from.slot);
+        }
+        operands
     }
 
     /// The address that an access of a lane has.
