@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ptx_frontend::{
-    Form, Modifier, Modifiers, Module, Opcode, OperandKind, OperandRole, PtxVersion, ScalarType, Severity,
-    Source, forms, parse,
+    Form, Modifier, Modifiers, Module, OperandKind, OperandRole, PtxVersion, ScalarType, Severity, Source,
+    Work, forms, parse,
 };
 use rayon::prelude::*;
 
@@ -134,32 +134,21 @@ fn excluded(form: Form) -> Option<String> {
     if let Some(need) = unmet(form) {
         return Some(need);
     }
-    let opcode = form.opcode();
-    let memory = "accesses memory: see testdata/instructions/memory";
     Some(
-        match form.group() {
-            "integer" | "float" | "half" | "compare" | "logic" | "convert" | "video" => return None,
-            "move" => match opcode {
-                Opcode::Mov | Opcode::Shfl => return None,
-                Opcode::Createpolicy => "gives an opaque cache policy",
-                _ => "is about addresses, which are each device's own: see testdata/instructions/memory",
-            },
-            "sync" => match opcode {
-                Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Activemask | Opcode::Elect => {
-                    return None;
-                }
-                _ => "synchronises: see testdata/instructions",
-            },
-            "matrix" => match opcode {
-                Opcode::Movmatrix => return None,
-                Opcode::Mma => return None,
-                Opcode::Wmma if form.notation().starts_with("wmma.mma") => return None,
-                _ => memory,
-            },
-            "memory" | "asynchronous" | "atomic" | "mbarrier" => memory,
-            "texture" => "accesses textures or surfaces",
-            "wgmma" => "works on shared memory and a warpgroup",
-            "control" => "has no register result: see testdata/instructions/control",
+        match (form.group(), form.work()) {
+            ("integer" | "float" | "half" | "compare" | "logic" | "convert" | "video", _) => return None,
+            (_, Work::Move | Work::Exchange) | ("matrix", Work::Matrix) => return None,
+            (_, Work::Address) => {
+                "is about addresses, which are each device's own: see testdata/instructions/memory"
+            }
+            ("move", _) => "gives an opaque cache policy",
+            ("sync", _) => "synchronises: see testdata/instructions",
+            ("matrix" | "memory" | "async" | "atomic" | "mbarrier", _) => {
+                "accesses memory: see testdata/instructions/memory"
+            }
+            ("texture", _) => "accesses textures or surfaces",
+            ("wgmma", _) => "works on shared memory and a warpgroup",
+            ("control", _) => "has no register result: see testdata/instructions/control",
             _ => "has no register result",
         }
         .into(),
@@ -252,10 +241,9 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(form: Form, modifiers: &'a [Modifier], full: bool, constant: usize) -> Self {
         let text = modifiers.iter().fold(form.opcode().text().to_owned(), |text, m| text + &m.to_string());
-        let class = match form.group() {
-            "matrix" => Class::Matrix,
-            "sync" => Class::Warp,
-            _ if form.opcode() == Opcode::Shfl => Class::Warp,
+        let class = match form.work() {
+            Work::Matrix => Class::Matrix,
+            Work::Exchange => Class::Warp,
             _ => Class::Lane,
         };
         let (results, sources) = (Vec::new(), Vec::new());
@@ -272,9 +260,7 @@ impl<'a> Builder<'a> {
         if self.class == Class::Warp {
             self.sources.insert(0, special("%g", ScalarType::Pred, 1, Role::Guard));
         }
-        if matches!(self.form.opcode(), Opcode::Addc | Opcode::Subc | Opcode::Madc)
-            || self.modifiers.contains(&Modifier::Cc)
-        {
+        if self.form.effects(self.modifiers).any(|effects| effects.reads_carry() || effects.writes_carry()) {
             self.sources.push(special("%carry", ScalarType::Pred, 1, Role::Carry));
             self.results.push(special("%carry", ScalarType::Pred, 1, Role::Carry));
         }

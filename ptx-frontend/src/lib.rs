@@ -40,7 +40,7 @@ pub use isa::{
 pub use link::{LinkError, define_externs, is_device_runtime, link};
 pub use module::*;
 pub use span::{Source, SourceId, Span};
-pub use table::{Effects, Form, Minimum, OperandKind, OperandRole, forms};
+pub use table::{Effects, Form, Minimum, OperandKind, OperandRole, Work, forms};
 pub use target::{PtxVersion, Target, TargetKind};
 
 /// What [`parse`] found.

@@ -4,31 +4,78 @@ use isa::{Modifier, Modifiers, Opcode};
 
 use super::expect::Expect;
 
-/// What the rows of a section do besides computing registers.
+/// What kind of work an instruction is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Does(u8);
+pub enum Work {
+    /// Arithmetic and comparisons of the types it names.
+    Arithmetic,
+    /// Elementary functions, which `.f32` has a unit for.
+    Elementary,
+    /// Bits, as such.
+    Bits,
+    /// Conversions between types.
+    Conversion,
+    /// Values where they are, or one of two.
+    Move,
+    /// Addresses: what space they are in, whose they are.
+    Address,
+    /// Matrices in registers, or of a warpgroup.
+    Matrix,
+    /// Memory, in any space.
+    Memory,
+    /// Order and waiting: fences, barriers, the ends of asynchronous operations.
+    Synchronization,
+    /// Values that the lanes of a warp give each other.
+    Exchange,
+    /// Which instruction is next, and when.
+    Control,
+    /// Anything else: hints, policies, counters.
+    Other,
+}
+
+/// What the rows of a section do besides computing registers, and what kind of work that is if it does not follow.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Does(u8, Option<Work>);
 
 impl Does {
-    pub(super) const NOTHING: Does = Does(0);
+    pub(super) const NOTHING: Does = Does(0, None);
     /// Reads memory, in any space or proxy.
-    pub(super) const READS: Does = Does(1);
+    pub(super) const READS: Does = Does(1, None);
     /// Writes memory.
-    pub(super) const WRITES: Does = Does(2);
+    pub(super) const WRITES: Does = Does(2, None);
     /// Both.
-    pub(super) const UPDATES: Does = Does(3);
+    pub(super) const UPDATES: Does = Does(3, None);
     /// Orders accesses, or meets or waits for other threads.
-    pub(super) const SYNCHRONIZES: Does = Does(4);
+    pub(super) const SYNCHRONIZES: Does = Does(4, None);
     /// Completes later than the instruction.
-    pub(super) const ASYNCHRONOUS: Does = Does(8);
+    pub(super) const ASYNCHRONOUS: Does = Does(8, None);
     /// Decides which instruction is next.
-    pub(super) const JUMPS: Does = Does(16);
+    pub(super) const JUMPS: Does = Does(16, None);
     /// Something else that is seen: a hint, a trap, time, the stack.
-    pub(super) const OTHER: Does = Does(32);
+    pub(super) const OTHER: Does = Does(32, None);
     /// Adds to what its destination holds.
-    pub(super) const ACCUMULATES: Does = Does(64);
+    pub(super) const ACCUMULATES: Does = Does(64, None);
 
+    /// Both; of two kinds of work the other's.
     pub(super) const fn and(self, other: Does) -> Does {
-        Does(self.0 | other.0)
+        Does(self.0 | other.0, if other.1.is_some() { other.1 } else { self.1 })
+    }
+
+    /// The same as work of a kind.
+    pub(super) const fn work(self, work: Work) -> Does {
+        Does(self.0, Some(work))
+    }
+
+    /// The kind of work: what was said, or what follows from the rest.
+    pub(super) const fn kind(self) -> Work {
+        match self.1 {
+            Some(work) => work,
+            None if self.has(Does::UPDATES) => Work::Memory,
+            None if self.has(Does::SYNCHRONIZES) => Work::Synchronization,
+            None if self.has(Does::JUMPS) => Work::Control,
+            None if self.has(Does::OTHER) => Work::Other,
+            None => Work::Arithmetic,
+        }
     }
 
     const fn has(self, other: Does) -> bool {
@@ -114,6 +161,11 @@ impl Effects {
         self.does.has(Does::JUMPS)
     }
 
+    /// What kind of work it is.
+    pub const fn work(self) -> Work {
+        self.does.kind()
+    }
+
     /// Whether nothing is done but computing what is written. The carry flag counts as written down.
     pub const fn is_pure(self) -> bool {
         self.does.0 == 0
@@ -122,7 +174,7 @@ impl Effects {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
     use crate::table::OperandRole;
@@ -227,6 +279,26 @@ wmma: 0rs 0s ws
             .map(|(opcode, words)| format!("{opcode}: {words}\n"))
             .collect();
         assert_eq!(others, expected);
+    }
+
+    /// What is work of a kind that does not follow from the rest, by the manual's sections.
+    #[test]
+    fn opcodes_are_the_work_of_their_sections() {
+        let expected = [
+            (Work::Elementary, "cos div ex2 lg2 rcp rsqrt sin sqrt tanh"),
+            (Work::Bits, "and bfe bfi bfind bmsk brev clz cnot fns lop3 not or popc prmt shf shl shr xor"),
+            (Work::Conversion, "cvt"),
+            (Work::Move, "mov selp"),
+            (Work::Address, "cvta getctarank isspacep mapa"),
+            (Work::Matrix, "mma movmatrix wgmma wmma"),
+            (Work::Exchange, "activemask elect match redux shfl vote"),
+            (Work::Control, "bra brkpt brx call exit nanosleep ret trap"),
+        ];
+        for (work, opcodes) in expected {
+            let found: BTreeSet<&str> =
+                forms().filter(|form| form.work() == work).map(|form| form.opcode().text()).collect();
+            assert_eq!(found.into_iter().collect::<Vec<_>>().join(" "), opcodes, "{work:?}");
+        }
     }
 
     /// The operands that are written are the manual's `d`, `p`, `q` and results with names of their own; nothing is written

@@ -4,7 +4,7 @@ use crate::target::PtxVersion;
 use isa::{Modifier, Opcode};
 
 use super::compiled::{Compiled, Entry, INDEX};
-use super::effects::Effects;
+use super::effects::{Effects, Work};
 use super::instances;
 use super::role::OperandKind;
 
@@ -68,6 +68,11 @@ impl Form {
     /// The manual's section.
     pub fn section(self) -> &'static str {
         self.entry().section
+    }
+
+    /// What kind of work its instructions are.
+    pub fn work(self) -> Work {
+        self.entry().does.kind()
     }
 
     /// Every legal list of modifiers, in the order of the notation.

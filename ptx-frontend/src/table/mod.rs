@@ -38,7 +38,7 @@ mod special;
 mod words;
 
 pub(crate) use context::Context;
-pub use effects::Effects;
+pub use effects::{Effects, Work};
 pub use form::{Form, Minimum, forms};
 pub use role::{OperandKind, OperandRole};
 

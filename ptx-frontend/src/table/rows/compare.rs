@@ -1,6 +1,6 @@
 //! Comparison and selection (ISA 9.7.6 and 9.7.7).
 
-use super::{Group, row, section};
+use super::{Group, Work, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -75,7 +75,7 @@ pub(super) static GROUP: Group = Group {
         ]),
         section("9.7.6.3", &[
             row("selp.any d, a, b, {!}c:pred", "1.0"),
-        ]),
+        ]).work(Work::Move),
         section("9.7.6.4", &[
             row("slct.any.s32 d:1, a:1, b:1, c:2", "1.0"),
             row("slct{.ftz}.any.f32 d:1, a:1, b:1, c:2", "1.0"),

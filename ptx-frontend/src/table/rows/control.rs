@@ -1,6 +1,6 @@
 //! Control flow (ISA 9.7.12), stack (ISA 9.7.17) and the rest (ISA 9.7.19).
 
-use super::{Does, Group, row, section};
+use super::{Does, Group, Work, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -32,8 +32,8 @@ pub(super) static GROUP: Group = Group {
         ]).does(Does::OTHER),
         section("9.7.19", &[
             row("trap", "1.0").does(Does::JUMPS),
-            row("brkpt", "1.0"),
-            row("nanosleep.u32 t", "6.2 sm_70"),
+            row("brkpt", "1.0").work(Work::Control),
+            row("nanosleep.u32 t", "6.2 sm_70").work(Work::Control),
             row("pmevent #a:0..15", "1.4"),
             row("pmevent.mask #a:0..65535", "3.0 sm_20"),
             row("setmaxnreg.{inc,dec}.sync.aligned.u32 #imm-reg-count:24..256", "8.0 sm_90a|sm_100f|sm_110f|sm_120f"),

@@ -1,6 +1,6 @@
 //! Conversions (ISA 9.7.9.21 and 9.7.9.22).
 
-use super::{Group, row, section};
+use super::{Group, Work, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -65,11 +65,11 @@ pub(super) static GROUP: Group = Group {
             row("cvt.{rz,rp}{.satfinite}.ue8m0x2.f32 d:1, a:2, b:2", "8.6 sm_100f|sm_110f|sm_120f"),
             row("cvt.{rz,rp}{.satfinite}.ue8m0x2.bf16x2 d:1, a:2", "8.6 sm_100f|sm_110f|sm_120f"),
             row("cvt.rn.bf16x2.ue8m0x2 d:1, a:2", "8.6 sm_100f|sm_110f|sm_120f"),
-        ]),
+        ]).work(Work::Conversion),
         section("9.7.9.22", &[
             row("cvt.pack.sat.{u16,s16}.s32 d:u32+, a:2+, b:2+", "6.5 sm_72"),
             row("cvt.pack.sat.{u8,s8}.s32.b32 d:u32+, a:2+, b:2+, c:b32+", "6.5 sm_72"),
             row("cvt.pack.sat.{u4,s4,u2,s2}.s32.b32 d:u32+, a:2+, b:2+, c:b32+", "6.5 sm_75"),
-        ]),
+        ]).work(Work::Conversion),
     ],
 };

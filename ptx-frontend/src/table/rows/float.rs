@@ -1,6 +1,6 @@
 //! Floating-point arithmetic in single and double precision (ISA 9.7.3), and mixed (ISA 9.7.5).
 
-use super::{Group, row, section};
+use super::{Group, Work, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -35,7 +35,7 @@ pub(super) static GROUP: Group = Group {
             row("div.approx{.ftz}.f32 d, a, b", "1.4"),
             row("div.rnd{.ftz}.f32 d, a, b", "2.0 sm_20"),
             row("div.rnd.f64 d, a, b", "1.4 sm_13"),
-        ]),
+        ]).work(Work::Elementary),
         section("9.7.3.9", &[
             row("abs|neg{.ftz}.f32 d, a", "1.0"),
             row("abs|neg.f64 d, a", "1.0 sm_13"),
@@ -50,18 +50,18 @@ pub(super) static GROUP: Group = Group {
             row("rcp|sqrt.rnd{.ftz}.f32 d, a", "2.0 sm_20"),
             row("rcp|sqrt.rnd.f64 d, a", "1.4 sm_13"),
             row("rcp.approx.ftz.f64 d, a", "2.1 sm_20"),
-        ]),
+        ]).work(Work::Elementary),
         section("9.7.3.16", &[
             row("rsqrt.approx{.ftz}.f32 d, a", "1.4"),
             row("rsqrt.approx.f64 d, a", "1.4 sm_13"),
             row("rsqrt.approx.ftz.f64 d, a", "4.0 sm_20"),
-        ]),
+        ]).work(Work::Elementary),
         section("9.7.3.18", &[
             row("sin|cos|lg2|ex2.approx{.ftz}.f32 d, a", "1.4"),
-        ]),
+        ]).work(Work::Elementary),
         section("9.7.3.22", &[
             row("tanh.approx.f32 d, a", "7.0 sm_75"),
-        ]),
+        ]).work(Work::Elementary),
         section("9.7.5", &[
             row("add|sub{.rnd}{.sat}.f32.half d:1, a:2, c:1", "8.6 sm_100"),
             row("fma.rnd{.sat}.f32.half d:1, a:2, b:2, c:1", "8.6 sm_100"),

@@ -1,6 +1,6 @@
 //! Half-precision arithmetic (ISA 9.7.4).
 
-use super::{Group, row, section};
+use super::{Group, Work, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -33,6 +33,6 @@ pub(super) static GROUP: Group = Group {
             row("tanh|ex2.approx.f16s d, a", "7.0 sm_75"),
             row("tanh.approx.bf16s d, a", "7.8 sm_90"),
             row("ex2.approx.ftz.bf16s d, a", "7.8 sm_90"),
-        ]),
+        ]).work(Work::Elementary),
     ],
 };

@@ -1,6 +1,6 @@
 //! Integer arithmetic (ISA 9.7.1) and extended precision (ISA 9.7.2).
 
-use super::{Group, row, section};
+use super::{Group, Work, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -66,31 +66,31 @@ pub(super) static GROUP: Group = Group {
         ]),
         section("9.7.1.14", &[
             row("popc.{b32,b64} d:u32, a", "2.0 sm_20"),
-        ]),
+        ]).work(Work::Bits),
         section("9.7.1.15", &[
             row("clz.{b32,b64} d:u32, a", "2.0 sm_20"),
-        ]),
+        ]).work(Work::Bits),
         section("9.7.1.16", &[
             row("bfind{.shiftamt}.{u32,u64,s32,s64} d:u32, a", "2.0 sm_20"),
-        ]),
+        ]).work(Work::Bits),
         section("9.7.1.17", &[
             row("fns.b32 d, mask, base, offset", "6.0 sm_30"),
-        ]),
+        ]).work(Work::Bits),
         section("9.7.1.18", &[
             row("brev.{b32,b64} d, a", "2.0 sm_20"),
-        ]),
+        ]).work(Work::Bits),
         section("9.7.1.19", &[
             row("bfe.{u32,u64,s32,s64} d, a, b:u32=0..255, c:u32=0..255", "2.0 sm_20"),
-        ]),
+        ]).work(Work::Bits),
         section("9.7.1.20", &[
             row("bfi.{b32,b64} d, a, b, c:u32=0..255, len:u32=0..255", "2.0 sm_20"),
-        ]),
+        ]).work(Work::Bits),
         section("9.7.1.21", &[
             row("szext.{clamp,wrap}.word d, a, b:u32", "7.6 sm_70"),
         ]),
         section("9.7.1.22", &[
             row("bmsk.{clamp,wrap}.b32 d:u32, a:u32, b:u32", "7.6 sm_70"),
-        ]),
+        ]).work(Work::Bits),
         section("9.7.1.23", &[
             row("dp4a.word.word d:u32, a:u32, b:u32, c:u32", "5.0 sm_61"),
         ]),

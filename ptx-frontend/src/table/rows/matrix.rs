@@ -1,6 +1,6 @@
 //! Warp-level matrix instructions (ISA 9.7.14).
 
-use super::{Does, Group, row, section};
+use super::{Does, Group, Work, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -60,7 +60,7 @@ pub(super) static GROUP: Group = Group {
             row("wmma.mma.sync.aligned.layout.layout.m8n8k4{.rnd}.f64.f64.f64.f64 d:D, a:A, b:B, c:C", "7.0 sm_80"),
             row("wmma.mma.sync.aligned.row.col.m8n8k32.(.s32.u4.u4.s32|.s32.s4.s4.s32){.satfinite} d:D, a:A, b:B, c:C", "6.3 sm_75"),
             row("wmma.mma.{xor,and<7.1 sm_80>}.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d:D, a:A, b:B, c:C", "6.3 sm_75"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Matrix),
         section("9.7.14.5.14", &[
             row("mma.sync.aligned.m8n8k4.layout.layout.(.f16.f16.f16.f16|.f32.f16.f16.f16|.f32.f16.f16.f32) d:D, a:A, b:B, c:C", "6.4 sm_70"),
             row("mma.sync.aligned.{m16n8k8,m16n8k16<7.0 sm_80>}.row.col.(.f16.f16.f16.f16|.f32.f16.f16.f32) d:D, a:A, b:B, c:C", "6.5 sm_75"),
@@ -78,7 +78,7 @@ pub(super) static GROUP: Group = Group {
             row("mma.sync.aligned.byteshape.row.col{.satfinite}.s32.byte.byte.s32 d:D, a:A, b:B, c:C", "6.5 sm_75"),
             row("mma.sync.aligned.nibbleshape.row.col{.satfinite}.s32.nibble.nibble.s32 d:D, a:A, b:B, c:C", "6.5 sm_75"),
             row("mma.sync.aligned.bitshape.row.col.s32.b1.b1.s32.{xor,and<7.1 sm_80>}.popc d:D, a:A, b:B, c:C", "7.0 sm_75"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Matrix),
         section("9.7.14.6.3", &[
             row("mma.spv.sync.aligned.m16n8k16.row.col.(.f16.f16.f16.f16|.f32.f16.f16.f32|.f32.bf16.bf16.f32) d:D, a:A, b:B, c:C, %e:b32, #f:0..3", "7.1 sm_80"),
             row("mma.spv.sync.aligned.m16n8k32.row.col.(.f16.f16.f16.f16|.f32.f16.f16.f32|.f32.bf16.bf16.f32) d:D, a:A, b:B, c:C, %e:b32, #f:0..1", "7.1 sm_80"),
@@ -94,7 +94,7 @@ pub(super) static GROUP: Group = Group {
             row("mma.spv.sync.aligned.m16n8k64.row.col{.satfinite}.s32.byte.byte.s32 d:D, a:A, b:B, c:C, %e:b32, #f:0..0", "7.1 sm_80"),
             row("mma.spv.sync.aligned.m16n8k64.row.col{.satfinite}.s32.nibble.nibble.s32 d:D, a:A, b:B, c:C, %e:b32, #f:0..1", "7.1 sm_80"),
             row("mma.spv.sync.aligned.m16n8k128.row.col{.satfinite}.s32.nibble.nibble.s32 d:D, a:A, b:B, c:C, %e:b32, #f:0..0", "7.1 sm_80"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Matrix),
         section("9.7.14.5.15", &[
             row("ldmatrix.sync.aligned.m8n8.num{.trans}{.sharedcta}.b16 d:b32*num, [p]", "6.5 sm_75"),
             row("ldmatrix.sync.aligned.m16n16.{x1,x2}.trans{.sharedcta}.b8 d:b32*num, [p]", "8.6 sm_100f|sm_110f|sm_120f"),
@@ -107,6 +107,6 @@ pub(super) static GROUP: Group = Group {
         ]).does(Does::WRITES.and(Does::SYNCHRONIZES)),
         section("9.7.14.5.17", &[
             row("movmatrix.sync.aligned.m8n8.trans.b16 d:b32, a:b32", "7.8 sm_75"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Matrix),
     ],
 };

@@ -1,7 +1,7 @@
 //! The rows, by group. Adding an instruction is adding a row; [`super::notation`] says how one is
 //! written.
 
-use super::effects::Does;
+use super::effects::{Does, Work};
 use super::model::Sets;
 
 mod asynchronous;
@@ -36,6 +36,11 @@ impl Row {
     const fn does(self, does: Does) -> Row {
         Row { does: self.does.and(does), ..self }
     }
+
+    /// The same; its instructions are work of this kind.
+    const fn work(self, work: Work) -> Row {
+        Row { does: self.does.work(work), ..self }
+    }
 }
 
 /// The rows of one section of the manual.
@@ -50,6 +55,11 @@ impl Section {
     /// The same; the instructions of its rows do this besides computing registers.
     const fn does(self, does: Does) -> Section {
         Section { does: self.does.and(does), ..self }
+    }
+
+    /// The same; the instructions of its rows are work of this kind, where it does not follow from what they do.
+    const fn work(self, work: Work) -> Section {
+        Section { does: self.does.work(work), ..self }
     }
 
     /// What a row's instructions do.

@@ -1,6 +1,6 @@
 //! Barriers, votes, fences (ISA 9.7.13.1 to 9.7.13.4, 9.7.13.8 to 9.7.13.14).
 
-use super::{Does, Group, row, section};
+use super::{Does, Group, Work, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -53,30 +53,30 @@ pub(super) static GROUP: Group = Group {
         section("9.7.13.8", &[
             row("vote.{all,any,uni}.pred d, {!}a", "1.2 sm_12 !6.4:sm_70"),
             row("vote.ballot.b32 d, {!}a:pred", "2.0 sm_20 !6.4:sm_70"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Exchange),
         section("9.7.13.9", &[
             row("vote.sync.{all,any,uni}.pred d, {!}a, membermask:u32", "6.0 sm_30"),
             row("vote.sync.ballot.b32 d, {!}a:pred, membermask:u32", "6.0 sm_30"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Exchange),
         section("9.7.13.10", &[
             row("match.any.sync.b32 d:u32, a:u32, membermask:u32", "6.0 sm_70"),
             row("match.any.sync.b64 d:u32, a:u64, membermask:u32", "6.0 sm_70"),
             row("match.all.sync.b32 d:u32_{|p_}, a:u32, membermask:u32", "6.0 sm_70"),
             row("match.all.sync.b64 d:u32_{|p_}, a:u64, membermask:u32", "6.0 sm_70"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Exchange),
         section("9.7.13.11", &[
             row("activemask.b32 d", "6.2 sm_30"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Exchange),
         section("9.7.13.12", &[
             row("redux.sync.{add,min,max}.{u32,s32} d, a, membermask:u32", "7.0 sm_80"),
             row("redux.sync.{and,or,xor}.b32 d:u32, a:u32, membermask:u32", "7.0 sm_80"),
             row("redux.sync.{min,max}{.abs}{.NaN}.f32 d, a, membermask:u32", "8.6 sm_100f"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Exchange),
         section("9.7.13.13", &[
             row("griddepcontrol.{launch_dependents,wait}", "7.8 sm_90"),
         ]).does(Does::SYNCHRONIZES),
         section("9.7.13.14", &[
             row("elect.sync d:b32_|p, membermask:u32", "8.0 sm_90"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Exchange),
     ],
 };

@@ -1,6 +1,6 @@
 //! Warpgroup-level matrix instructions (ISA 9.7.15).
 
-use super::{Does, Group, row, section};
+use super::{Does, Group, Work, row, section};
 
 #[rustfmt::skip]
 pub(super) static GROUP: Group = Group {
@@ -22,7 +22,7 @@ pub(super) static GROUP: Group = Group {
             row("wgmma.fence.sync{.aligned}", "8.0 sm_90a"),
             row("wgmma.commit_group.sync{.aligned}", "8.0 sm_90a"),
             row("wgmma.wait_group.sync{.aligned} #n:0..2147483647", "8.0 sm_90a"),
-        ]).does(Does::SYNCHRONIZES),
+        ]).does(Does::SYNCHRONIZES).work(Work::Matrix),
         section("9.7.15.5.2", &[
             row("wgmma.mma_async.sync{.aligned}.k16.(.float.f16.f16|.f32.bf16.bf16) d:D, a-desc:u64, b-desc:u64, {!}scale-d:pred=0..1, #scale-a:-1/1, #scale-b:-1/1, #trans-a:0/1, #trans-b:0/1", "8.0 sm_90a"),
             row("wgmma.mma_async.sync{.aligned}.k16.(.float.f16.f16|.f32.bf16.bf16) d:D, a:A, b-desc:u64, {!}scale-d:pred=0..1, #scale-a:-1/1, #scale-b:-1/1, #trans-b:0/1", "8.0 sm_90a"),
@@ -34,7 +34,7 @@ pub(super) static GROUP: Group = Group {
             row("wgmma.mma_async.sync{.aligned}.i32{.satfinite}.s32.bytes4 d:D, a:A, b-desc:u64, {!}scale-d:pred=0..1", "8.0 sm_90a"),
             row("wgmma.mma_async.sync{.aligned}.i256.s32.b1.b1.and.popc d:D, a-desc:u64, b-desc:u64, {!}scale-d:pred=0..1", "8.0 sm_90a"),
             row("wgmma.mma_async.sync{.aligned}.i256.s32.b1.b1.and.popc d:D, a:A, b-desc:u64, {!}scale-d:pred=0..1", "8.0 sm_90a"),
-        ]).does(Does::READS.and(Does::ASYNCHRONOUS).and(Does::ACCUMULATES)),
+        ]).does(Does::READS.and(Does::ASYNCHRONOUS).and(Does::ACCUMULATES)).work(Work::Matrix),
         section("9.7.15.6.3", &[
             row("wgmma.mma_async.sp.sync{.aligned}.k32.(.float.f16.f16|.f32.bf16.bf16) d:D, a-desc:u64, b-desc:u64, %sp-meta:b32, #sp-sel:0..1, {!}scale-d:pred=0..1, #scale-a:-1/1, #scale-b:-1/1, #trans-a:0/1, #trans-b:0/1", "8.2 sm_90a"),
             row("wgmma.mma_async.sp.sync{.aligned}.k32.(.float.f16.f16|.f32.bf16.bf16) d:D, a:A, b-desc:u64, %sp-meta:b32, #sp-sel:0..1, {!}scale-d:pred=0..1, #scale-a:-1/1, #scale-b:-1/1, #trans-b:0/1", "8.2 sm_90a"),
@@ -44,6 +44,6 @@ pub(super) static GROUP: Group = Group {
             row("wgmma.mma_async.sp.sync{.aligned}.k64.float.f8.f8 d:D, a:A, b-desc:u64, %sp-meta:b32, #sp-sel:0..0, {!}scale-d:pred=0..1, #scale-a:-1/1, #scale-b:-1/1", "8.2 sm_90a"),
             row("wgmma.mma_async.sp.sync{.aligned}.i64{.satfinite}.s32.bytes4 d:D, a-desc:u64, b-desc:u64, %sp-meta:b32, #sp-sel:0..0, {!}scale-d:pred=0..1", "8.2 sm_90a"),
             row("wgmma.mma_async.sp.sync{.aligned}.i64{.satfinite}.s32.bytes4 d:D, a:A, b-desc:u64, %sp-meta:b32, #sp-sel:0..0, {!}scale-d:pred=0..1", "8.2 sm_90a"),
-        ]).does(Does::READS.and(Does::ASYNCHRONOUS).and(Does::ACCUMULATES)),
+        ]).does(Does::READS.and(Does::ASYNCHRONOUS).and(Does::ACCUMULATES)).work(Work::Matrix),
     ],
 };

@@ -1,7 +1,7 @@
 //! What kind of work a PTX instruction is.
 
-use isa::{Modifier, Modifiers, Opcode, ScalarType};
-use ptx_frontend::Op;
+use isa::{Modifiers, ScalarType};
+use ptx_frontend::{Op, Work};
 
 macro_rules! classes {
     ($($class:ident $name:literal,)*) => {
@@ -38,25 +38,19 @@ classes! {
 
 /// The class of an instruction; of none, the `ret` that a body without one ends with.
 pub(super) fn class(op: Option<&Op>) -> Class {
-    use Opcode as O;
     let Some(op) = op else { return Class::Control };
-    match op.opcode {
-        O::Bra | O::Brx | O::Call | O::Ret | O::Exit | O::Trap | O::Brkpt | O::Nanosleep => Class::Control,
-        O::Shfl | O::Vote | O::Match | O::Redux | O::Elect | O::Activemask => Class::Warp,
-        O::Bar | O::Barrier | O::Mbarrier | O::Fence | O::Membar => Class::Synchronization,
-        O::Mma | O::Wgmma | O::Movmatrix => Class::Matrix,
-        O::Wmma if op.has(Modifier::Mma) => Class::Matrix,
-        O::Cvt => Class::Conversion,
-        O::And | O::Or | O::Xor | O::Not | O::Cnot | O::Lop3 | O::Shl | O::Shr | O::Shf => Class::Bit,
-        O::Bfe | O::Bfi | O::Bfind | O::Bmsk | O::Brev | O::Clz | O::Popc | O::Fns | O::Prmt => Class::Bit,
-        O::Mov | O::Cvta | O::Selp | O::Isspacep | O::Mapa | O::Alloca | O::Stacksave => Class::Misc,
-        O::Sin | O::Cos | O::Ex2 | O::Lg2 | O::Rcp | O::Rsqrt | O::Sqrt | O::Tanh | O::Div
-            if matches!(op.types().last(), Some(ScalarType::F32)) =>
-        {
-            Class::Special
-        }
-        _ if op.effects.reads_memory() || op.effects.writes_memory() => Class::Memory,
-        _ => of_type(op.types().last()),
+    let ty = op.types().last();
+    match op.effects.work() {
+        Work::Control => Class::Control,
+        Work::Exchange => Class::Warp,
+        Work::Synchronization => Class::Synchronization,
+        Work::Matrix => Class::Matrix,
+        Work::Conversion => Class::Conversion,
+        Work::Bits => Class::Bit,
+        Work::Memory => Class::Memory,
+        Work::Elementary if ty == Some(ScalarType::F32) => Class::Special,
+        Work::Arithmetic | Work::Elementary => of_type(ty),
+        Work::Move | Work::Address | Work::Other => Class::Misc,
     }
 }
 
