@@ -118,6 +118,12 @@ impl From<String> for Failure {
     }
 }
 
+impl From<tools::Clash> for Failure {
+    fn from(clash: tools::Clash) -> Self {
+        Failure::usage(clash.message).help(clash.help)
+    }
+}
+
 impl From<sim_core::Error> for Failure {
     fn from(error: sim_core::Error) -> Self {
         let exit = match &error {

@@ -127,14 +127,9 @@ impl Device {
         let names = AsyncPolicy::ALL.map(AsyncPolicy::name).join(", ");
         let asynchrony = AsyncPolicy::named(asynchrony)
             .ok_or_else(|| Error::new_err(format!("`{asynchrony}` is none of {names}")))?;
-        if asynchrony != AsyncPolicy::Eager && tools.contains(&Tool::Racecheck) {
-            let why =
-                "racecheck finds what is not waited for whenever it is done; without it results show that";
-            return Err(Error::new_err(format!(
-                "asynchrony=\"{}\" cannot be given with racecheck\nhelp: {why}",
-                asynchrony.name()
-            )));
-        }
+        let option = format!("asynchrony=\"{}\"", asynchrony.name());
+        tools::check_async(&tools, asynchrony, &option)
+            .map_err(|clash| Error::new_err(format!("{}\nhelp: {}", clash.message, clash.help)))?;
         let timeout = timeout
             .map(|seconds| {
                 Duration::try_from_secs_f64(seconds).map_err(|error| Error::new_err(error.to_string()))

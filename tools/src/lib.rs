@@ -10,8 +10,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use sim_core::ToolFactory;
 use sim_core::tools::{Counters, Initcheck, Synccheck};
+use sim_core::{AsyncPolicy, ToolFactory};
 
 macro_rules! registry {
     ($($tool:ident $name:literal $about:literal $make:expr;)*) => {
@@ -64,6 +64,43 @@ impl Tool {
 pub fn factories(tools: &[Tool]) -> Vec<ToolFactory> {
     let asked = Tool::ALL.iter().filter(|tool| tools.contains(tool));
     asked.filter_map(|tool| tool.factory()).collect()
+}
+
+/// Why tools and a policy do not go together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Clash {
+    /// What does not go together.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// A tool that hears of all events in one order judges asynchronous operations where they are issued, so they have to be done
+/// there. `option` is how the policy was asked for, as messages are to call it.
+///
+/// ```
+/// use sim_core::AsyncPolicy;
+/// use tools::{Tool, check_async};
+/// assert!(check_async(&[Tool::Initcheck], AsyncPolicy::Late, "`--async late`").is_ok());
+/// let clash = check_async(&[Tool::Racecheck], AsyncPolicy::Late, "`--async late`").unwrap_err();
+/// assert_eq!(clash.message, "`--async late` cannot be given with racecheck");
+/// ```
+///
+/// # Errors
+/// The tool that does not go with the policy.
+pub fn check_async(tools: &[Tool], policy: AsyncPolicy, option: &str) -> Result<(), Clash> {
+    let is_ordered = |tool: &&Tool| tool.factory().is_some_and(|factory| factory.is_ordered());
+    match tools.iter().find(is_ordered) {
+        Some(tool) if policy != AsyncPolicy::Eager => {
+            let name = tool.name();
+            let help = "finds what is not waited for whenever it is done; without it results show that";
+            Err(Clash {
+                message: format!("{option} cannot be given with {name}"),
+                help: format!("{name} {help}"),
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

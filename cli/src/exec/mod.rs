@@ -16,7 +16,7 @@ use reports::triage::{Found, Known, Policy};
 use serde_json::{Value, json};
 use sim_core::AsyncPolicy;
 
-use crate::args::{Color, ExecArgs, Global, Unused, check_async};
+use crate::args::{Color, ExecArgs, Global, Unused};
 use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::report::{Console, SCHEMA};
@@ -197,7 +197,8 @@ fn variables(
 
 /// What the library is told.
 fn settings(args: &ExecArgs, global: &Global, session: &Path, policy: &Policy) -> Result<Settings, Failure> {
-    check_async(&args.tool, args.asynchrony)?;
+    let option = format!("`--async {}`", args.asynchrony.name());
+    tools::check_async(&args.tool, args.asynchrony, &option)?;
     let tools: Vec<String> = args.tool.iter().map(|tool| tool.name().into()).collect();
     let save_launches = args.save_launches.as_ref().map(|path| {
         let folder = std::fs::create_dir_all(path).and_then(|()| std::fs::canonicalize(path));

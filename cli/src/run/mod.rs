@@ -15,7 +15,7 @@ use warpgrind::plan::{
 use warpgrind::run::is_memory_variable;
 use warpgrind::{Module, Options, Plan};
 
-use crate::args::{Global, RunArgs, check_async};
+use crate::args::{Global, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::modules;
@@ -36,7 +36,8 @@ fn try_run(
     console: &Console,
     reporter: &mut RunReporter<'_>,
 ) -> Result<Exit, Failure> {
-    check_async(&args.tool, args.asynchrony)?;
+    let option = format!("`--async {}`", args.asynchrony.name());
+    tools::check_async(&args.tool, args.asynchrony, &option)?;
     let interrupt = Interrupt::watch()?;
     let options = Options {
         tools: args.tool.clone(),

@@ -1,0 +1,193 @@
+//! The arguments of `litmus` and of `litmus diff`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use memory_model::Property;
+use memory_model::model::ModelName;
+
+use super::device::CompilerArgs;
+use super::findings::FindingArgs;
+use super::headings::{REPORT, RUNNING};
+use super::values::{names, parse_duration, parse_u32, parse_u64};
+
+/// `warpgrind litmus`
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct LitmusArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<LitmusVerb>,
+
+    /// Litmus tests: .litmus, NVIDIA's .test, .ptx with a `//@ litmus` header, or folders of them
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// The memory model: isa (the newest text), cat-7.5 and cat-6.0 (the published models), sc, or a file FILE.cat
+    #[arg(short, long, value_parser = str::parse::<ModelChoice>, default_value = "isa", value_name = "MODEL")]
+    pub(crate) model: ModelChoice,
+    /// What is asked: assertion, termination, races, barrier-divergence
+    #[arg(short, long, value_parser = names(Property::ALL.map(Property::as_str), str::parse::<Property>), default_value = "assertion", hide_possible_values = true, value_name = "PROPERTY")]
+    pub(crate) property: Property,
+    /// How often a loop is entered; without it 1, 2, 4 and 8 are tried until the verdict is settled
+    #[arg(short, long, value_name = "N", value_parser = parse_u32)]
+    pub(crate) bound: Option<u32>,
+    /// Give up on a test after this time (30s, 500ms, 2m); the verdict is then unknown
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2m")]
+    pub(crate) timeout: Duration,
+
+    /// Show an execution for what is possible, and what cuts each candidate for what is not
+    #[arg(short, long, help_heading = REPORT)]
+    pub(crate) explain: bool,
+    /// Write the execution, or the first candidate that is cut, as a DOT graph; for several tests a folder
+    #[arg(long, value_name = "PATH", help_heading = REPORT)]
+    pub(crate) dot: Option<PathBuf>,
+    /// List the outcomes: what the observed registers and locations can hold together
+    #[arg(short, long, help_heading = REPORT)]
+    pub(crate) outcomes: bool,
+    /// Count the executions behind each outcome
+    #[arg(long, requires = "outcomes", help_heading = REPORT)]
+    pub(crate) count: bool,
+    /// Write each test as a PTX kernel, as the simulator and the device run it; for several tests a folder
+    #[arg(long, value_name = "PATH", help_heading = REPORT)]
+    pub(crate) ptx: Option<PathBuf>,
+
+    /// Run so many instances on the simulator under random schedules and count the outcomes
+    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = RUNNING)]
+    pub(crate) simulate: Option<u64>,
+    /// With --simulate: memory that shows weak behaviour
+    #[arg(long, requires = "simulate", help_heading = RUNNING)]
+    pub(crate) weak: bool,
+    /// Run so many instances on a CUDA device, under memory stress, and count the outcomes
+    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = RUNNING)]
+    pub(crate) device: Option<u64>,
+    /// The device's number
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32, help_heading = RUNNING)]
+    pub(crate) device_index: u32,
+    #[command(flatten)]
+    pub(crate) compiler: CompilerArgs,
+    /// Chooses schedules, delays and placements
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = parse_u64, help_heading = RUNNING)]
+    pub(crate) seed: u64,
+
+    /// What is done with findings.
+    #[command(flatten)]
+    pub(crate) findings: FindingArgs,
+}
+
+/// What `warpgrind litmus` does but judging tests.
+#[derive(Subcommand, Debug)]
+pub(crate) enum LitmusVerb {
+    /// Find the smallest programs of which one memory model allows what another one forbids
+    #[command(after_long_help = DIFF_HELP)]
+    Diff(DiffArgs),
+}
+
+/// `warpgrind litmus diff`
+#[derive(Args, Debug)]
+pub(crate) struct DiffArgs {
+    /// A memory model: isa, cat-7.5, cat-6.0, sc, or a file FILE.cat
+    #[arg(value_name = "A", value_parser = str::parse::<ModelChoice>)]
+    pub(crate) first: ModelChoice,
+    /// Another one
+    #[arg(value_name = "B", value_parser = str::parse::<ModelChoice>)]
+    pub(crate) second: ModelChoice,
+    /// Most instructions of a program
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 3)]
+    pub(crate) instructions: usize,
+    /// Most threads of a program, up to 4
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// Most locations of a program, up to 4
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) locations: usize,
+    /// Scopes of its instructions; with cta threads stand in one block or in several
+    #[arg(long, value_name = "SCOPE,...", value_delimiter = ',', value_parser = parse_scope, default_value = "gpu")]
+    pub(crate) scopes: Vec<memory_model::program::Scope>,
+    /// Leave kinds of instructions out, whose differences hide larger ones: ld, st, atom, cas, red, fence.acq_rel,
+    /// fence.sc, bar.sync
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = parse_kind)]
+    pub(crate) without: Vec<memory_model::diff::Kind>,
+    /// Give up on a program after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
+    pub(crate) timeout: Duration,
+    /// Write the smallest test of each kind of difference into this folder
+    #[arg(short, long, value_name = "DIR", help_heading = REPORT)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+fn parse_scope(s: &str) -> Result<memory_model::program::Scope, String> {
+    use memory_model::program::Scope;
+    [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys]
+        .into_iter()
+        .find(|scope| scope.text() == s)
+        .ok_or_else(|| format!("unknown scope `{s}`; one of cta, cluster, gpu, sys"))
+}
+
+fn parse_kind(s: &str) -> Result<memory_model::diff::Kind, String> {
+    use memory_model::diff::Kind;
+    let known = || Kind::all().map(Kind::name).collect::<Vec<_>>().join(", ");
+    Kind::named(s).ok_or_else(|| format!("unknown kind `{s}`; one of {}", known()))
+}
+
+const DIFF_HELP: &str = "\
+All programs up to the bounds are looked at, each once up to the names of threads and locations: loads and stores of
+every order, exchanges, a cas that fails, reductions, fences, and barriers where threads stand in one block. A program is
+shown if no program with fewer of its instructions differs already; programs alike are counted together.
+
+Examples:
+  warpgrind litmus diff isa cat-7.5
+  warpgrind litmus diff isa mine.cat --instructions 4 --scopes cta,gpu -o differences/
+
+Exit codes: 0 the models agree on all of them, 1 they differ, 2 usage, 3 a model is not well formed.";
+
+/// A memory model: built in, or in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ModelChoice {
+    /// By name.
+    BuiltIn(ModelName),
+    /// A file in the cat language.
+    File(PathBuf),
+}
+
+impl std::str::FromStr for ModelChoice {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        if std::path::Path::new(s).extension().is_some_and(|extension| extension == "cat") {
+            return Ok(Self::File(PathBuf::from(s)));
+        }
+        let wrong =
+            |_| format!("unknown model `{s}`; one of isa, cat-7.5, cat-6.0, sc, or a file that ends in .cat");
+        s.parse().map(Self::BuiltIn).map_err(wrong)
+    }
+}
+
+impl std::fmt::Display for ModelChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::BuiltIn(name) => name.fmt(f),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+pub(super) const LITMUS_HELP: &str = "\
+A test asks a question about the final state of a small program, such as `exists (1:r0 == 1 /\\ 1:r1 == 0)`.
+The verdict says what the model allows; whether the assertion as written is true decides the exit code.
+
+  exists c     some execution ends with c        allowed: true      forbidden: false
+  ~exists c    none does                         allowed: false     forbidden: true
+  forall c     every execution ends with c       always: true       not always: false
+
+Examples:
+  warpgrind litmus MP.litmus --explain
+  warpgrind litmus tests/ --model cat-7.5 --format json
+  warpgrind litmus tests/ --model mine.cat
+  warpgrind litmus lock.litmus --property termination --bound 3
+  warpgrind litmus tests/ --simulate 10000 --weak --seed 7
+  warpgrind litmus tests/ --device 1000000
+
+Exit codes: 0 every assertion or property holds, 1 one does not, the model leaves the program undefined, or a
+run showed an outcome that the model forbids, 2 usage, 3 a test is not well formed, 4 a test cannot be run,
+5 a limit left a verdict unknown, 6 no device.";
