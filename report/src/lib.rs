@@ -9,6 +9,7 @@
 mod excerpt;
 pub mod finding;
 mod launch;
+pub mod metric_names;
 pub mod metrics;
 mod name;
 mod place;

@@ -6,8 +6,10 @@ use comfy_table::{CellAlignment, Table, presets};
 use ptx_frontend::Module;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use sim_core::tools::counts;
 use sim_core::{InstructionMetrics, Metric, Metrics};
 
+use crate::metric_names::of;
 use crate::name::readable;
 use crate::place::CodePlaceJson;
 use crate::stats::{grouped, percent};
@@ -53,34 +55,19 @@ impl MetricsJson {
     }
 }
 
-/// Beginnings of names of numbers that the table leaves out: they say in another way what others say, to be compared with a
-/// device's.
-const DETAILS: &[&str] = &[
-    "l1tex__data_pipe_lsu",
-    "l1tex__t_output_wavefronts",
-    "smsp__sass_l1tex_t_",
-    "smsp__sass_l1tex_data_bank",
-    "memory_",
-];
-
 /// Lines that are named for each number.
 const LINES: usize = 3;
 
 /// Numbers whose lines are shown: what costs and can be avoided.
-const SHOWN_BY_LINE: &[&str] = &[
-    "ptx__branches_divergent.sum",
-    "derived__memory_l2_theoretical_sectors_global_excessive",
-    "derived__memory_l1_wavefronts_shared_excessive",
-    "ptx__local_sectors_excessive.sum",
-];
+const SHOWN_BY_LINE: &[&str] =
+    &[counts::DIVERGENT, counts::EXCESSIVE_SECTORS, counts::EXCESSIVE_WAVEFRONTS, counts::EXCESSIVE_LOCAL];
 
 /// A table of what a tool measured of a launch, numbers other than 0, and the lines where the most of what could be avoided
 /// is.
 pub fn table(kernel: &str, metrics: &Metrics, module: &Module) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    let detail = |name: &str| DETAILS.iter().any(|start| name.starts_with(start));
-    for metric in metrics.totals.iter().filter(|metric| metric.value != 0 && !detail(&metric.name)) {
+    for metric in metrics.totals.iter().filter(|metric| metric.value != 0 && !of(&metric.name).is_detail) {
         table.add_row(vec![format!("  {}", metric.name), grouped(metric.value), remark(metric, metrics)]);
     }
     if let Some(column) = table.column_mut(1) {
@@ -114,17 +101,17 @@ fn remark(metric: &Metric, metrics: &Metrics) -> String {
         Some(of) if of != 0 => format!("{:.1} {unit}", metric.value as f64 / of as f64),
         _ => String::new(),
     };
-    if metric.name.starts_with("ptx__thread_inst_executed") && !metric.name.contains("_op_") {
-        return ratio("ptx__inst_executed.sum", "of 32 lanes");
+    if [counts::THREADS, counts::THREADS_ON].contains(&&*metric.name) {
+        return ratio(counts::EXECUTED, "of 32 lanes");
     }
-    if metric.name == "ptx__branches_divergent.sum" {
-        return percent(metric.value, metrics.total("ptx__branches.sum").unwrap_or(0));
+    if metric.name == counts::DIVERGENT {
+        return percent(metric.value, metrics.total(counts::BRANCHES).unwrap_or(0));
     }
     let pairs = [("_sectors_", "sectors a request"), ("_wavefronts_", "wavefronts a request")];
     for (part, unit) in pairs {
         if metric.name.contains("shared_op") && part == "_wavefronts_" {
             let kind = metric.name.rsplit_once("_op_").map_or("", |(_, kind)| kind);
-            return ratio(&format!("ptx__shared_requests_op_{kind}"), unit);
+            return ratio(&counts::shared_requests(kind.trim_end_matches(".sum")), unit);
         }
         if part == "_sectors_" && metric.name.contains("_op_") && metric.name.contains(part) {
             return ratio(&metric.name.replace(part, "_requests_"), unit);

@@ -5,9 +5,11 @@ pub mod assemble;
 pub mod csv;
 pub mod kernels;
 pub mod machine;
-pub mod names;
 pub mod residency;
 
+pub use reports::metric_names::Section;
+use reports::metric_names::of;
+use sim_core::tools::counts;
 use sim_core::{DeviceConfig, Dim3, Launch, Metrics};
 
 use assemble::Resources;
@@ -30,7 +32,7 @@ impl Value {
     /// With the unit that its name has.
     fn new(name: impl Into<String>, value: f64) -> Self {
         let name = name.into();
-        Value { unit: names::of(&name).unit, name, value }
+        Value { unit: of(&name).unit, name, value }
     }
 
     /// As it stands in tables: whole numbers as such, others with two digits.
@@ -88,7 +90,7 @@ impl Profile {
         if let Some(counted) = counted.filter(|_| resources.local_is_known()) {
             for (kind, what) in [("ld", "requests"), ("ld", "sectors"), ("st", "requests"), ("st", "sectors")]
             {
-                let ours = counted.total(&format!("ptx__local_{what}_op_{kind}.sum")).unwrap_or(0);
+                let ours = counted.total(&counts::local(what, kind)).unwrap_or(0);
                 // What ptxas keeps in registers is not accessed.
                 let value = if resources.stack == 0 { 0.0 } else { ours as f64 };
                 let name = format!("l1tex__t_{what}_pipe_lsu_mem_local_op_{kind}.sum");
@@ -113,39 +115,5 @@ impl Profile {
     pub fn value(&self, name: &str) -> Option<f64> {
         let at = self.values.binary_search_by(|value| value.name.as_str().cmp(name)).ok()?;
         Some(self.values[at].value)
-    }
-}
-
-/// Groups of numbers, as Nsight Compute has them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Section {
-    /// What was launched with which resources.
-    Launch,
-    /// Blocks on a multiprocessor.
-    Occupancy,
-    /// Requests, sectors, wavefronts, conflicts.
-    Memory,
-    /// Instructions and branches.
-    Instructions,
-    /// The lines that cost the most of what could be avoided.
-    Source,
-    /// The machine code, with lines and counts.
-    Code,
-}
-
-impl Section {
-    /// All of them, with their names.
-    pub const ALL: [(Section, &'static str); 6] = [
-        (Section::Launch, "launch"),
-        (Section::Occupancy, "occupancy"),
-        (Section::Memory, "memory"),
-        (Section::Instructions, "instructions"),
-        (Section::Source, "source"),
-        (Section::Code, "code"),
-    ];
-
-    /// That of a number.
-    pub fn of(name: &str) -> Section {
-        names::of(name).section
     }
 }

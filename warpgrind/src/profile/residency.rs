@@ -1,6 +1,7 @@
 //! How many blocks of a launch are resident on a multiprocessor, and how the driver divides its memory into shared memory and
 //! the first level of the cache.
 
+use sim_core::tools::counts;
 use sim_core::{BlockLimits, DeviceConfig};
 
 use super::Value;
@@ -57,8 +58,8 @@ impl Residency {
         let waves = blocks as f64 / f64::from((device.multiprocessors * resident).max(1));
         let static_shared = self.resources.shared;
         let list: [(&str, f64); 22] = [
-            ("launch__grid_size", blocks as f64),
-            ("launch__block_size", self.threads.into()),
+            (counts::GRID_SIZE, blocks as f64),
+            (counts::BLOCK_SIZE, self.threads.into()),
             ("launch__thread_count", blocks as f64 * f64::from(self.threads)),
             ("launch__registers_per_thread", self.resources.registers.max(16).into()),
             ("launch__registers_per_thread_allocated", f64::from(registers) / f64::from(self.threads.max(1))),
@@ -79,7 +80,7 @@ impl Residency {
             ("launch__occupancy_limit_shared_mem", self.limits.shared.into()),
             ("launch__waves_per_multiprocessor", waves),
             ("launch__sm_count", device.multiprocessors.into()),
-            ("smsp__warps_launched.sum", blocks as f64 * f64::from(warps)),
+            (counts::WARPS_LAUNCHED, blocks as f64 * f64::from(warps)),
             ("sm__maximum_warps_avg_per_active_cycle", active.into()),
             (
                 "sm__maximum_warps_per_active_cycle_pct",

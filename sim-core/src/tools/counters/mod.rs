@@ -6,6 +6,7 @@
 
 mod class;
 mod global;
+pub mod names;
 mod rules;
 mod shared;
 mod totals;
@@ -18,8 +19,9 @@ use crate::event::{AccessKind, Memory, WarpAccess};
 use crate::sums::sums;
 use rules::{Made, Rule};
 use semantics::lanes::LaneMask;
+pub use totals::counter_names;
 
-/// Counts by instruction; what the numbers are called is `totals.rs`' matter.
+/// Counts by instruction; what the numbers are called is the matter of [`names`].
 #[derive(Clone, Debug)]
 pub struct Counters {
     /// One a position, and one behind the last.

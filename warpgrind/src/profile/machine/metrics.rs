@@ -383,3 +383,13 @@ pub fn by_opcode(listing: &Listing, followed: &Followed) -> Vec<(String, u64, u6
     list.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     list
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_of_machine_code_are_known() {
+        for name in super::names() {
+            assert!(!reports::metric_names::of(name).what.is_empty(), "{name}");
+        }
+    }
+}

@@ -1,6 +1,39 @@
-//! What is known of numbers by their names: unit, section, and what they say. The one table of it.
+//! What is known of numbers by their names: unit, section, and what they say. The one table of it; the names themselves stand
+//! where the numbers are made.
 
-use super::Section;
+/// Groups of numbers, as Nsight Compute has them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Section {
+    /// What was launched with which resources.
+    Launch,
+    /// Blocks on a multiprocessor.
+    Occupancy,
+    /// Requests, sectors, wavefronts, conflicts.
+    Memory,
+    /// Instructions and branches.
+    Instructions,
+    /// The lines that cost the most of what could be avoided.
+    Source,
+    /// The machine code, with lines and counts.
+    Code,
+}
+
+impl Section {
+    /// All of them, with their names.
+    pub const ALL: [(Section, &'static str); 6] = [
+        (Section::Launch, "launch"),
+        (Section::Occupancy, "occupancy"),
+        (Section::Memory, "memory"),
+        (Section::Instructions, "instructions"),
+        (Section::Source, "source"),
+        (Section::Code, "code"),
+    ];
+
+    /// That of a number.
+    pub fn of(name: &str) -> Section {
+        of(name).section
+    }
+}
 
 /// What is known of numbers whose names begin alike.
 #[derive(Clone, Copy, Debug)]
@@ -13,10 +46,16 @@ pub struct Name {
     pub section: Section,
     /// What they say.
     pub what: &'static str,
+    /// They say in another way what others say, to be compared with a device's.
+    pub is_detail: bool,
 }
 
 const fn name(start: &'static str, unit: &'static str, section: Section, what: &'static str) -> Name {
-    Name { start, unit, section, what }
+    Name { start, unit, section, what, is_detail: false }
+}
+
+const fn detail(start: &'static str, unit: &'static str, section: Section, what: &'static str) -> Name {
+    Name { is_detail: true, ..name(start, unit, section, what) }
 }
 
 use Section::{Instructions, Launch, Memory, Occupancy};
@@ -39,20 +78,22 @@ pub const NAMES: &[Name] = &[
     name("smsp__warps_launched", "warp", Launch, "warps"),
     name("l1tex__t_requests", "", Memory, "accesses of warps that ask the first level of the cache"),
     name("l1tex__t_sectors", "sector", Memory, "sectors of 32 bytes that accesses touch"),
-    name("l1tex__t_output_wavefronts", "", Memory, "how often the tags of the first level are asked"),
-    name(
+    detail("l1tex__t_output_wavefronts", "", Memory, "how often the tags of the first level are asked"),
+    detail(
         "l1tex__data_pipe_lsu_wavefronts",
         "",
         Memory,
         "wavefronts of shared memory, as the hardware counts them",
     ),
     name("l1tex__data_bank_conflicts", "", Memory, "wavefronts beyond those that an access needs anyway"),
-    name("memory_", "", Memory, "sums over all kinds of accesses"),
-    name("memory_l2_theoretical_sectors", "sector", Memory, "different sectors that accesses touch"),
+    detail("memory_", "", Memory, "sums over all kinds of accesses"),
+    detail("memory_l2_theoretical_sectors", "sector", Memory, "different sectors that accesses touch"),
     name("derived__memory", "", Memory, "what is beyond the least that the bytes of the lanes need"),
     name("derived__memory_l2", "sector", Memory, "sectors beyond the least that the bytes of the lanes need"),
     name("smsp__sass_l1tex", "", Memory, "accesses, as they follow from addresses"),
-    name("smsp__sass_l1tex_t_sectors", "sector", Memory, "sectors, as they follow from addresses"),
+    detail("smsp__sass_l1tex_t_", "", Memory, "accesses, as they follow from addresses"),
+    detail("smsp__sass_l1tex_t_sectors", "sector", Memory, "sectors, as they follow from addresses"),
+    detail("smsp__sass_l1tex_data_bank", "", Memory, "accesses, as they follow from addresses"),
     name("ptx__shared", "", Memory, "accesses of shared memory in the PTX"),
     name("ptx__local", "", Memory, "accesses of local memory in the PTX"),
     name("ptx__local_sectors", "sector", Memory, "sectors of local memory in the PTX"),
@@ -122,9 +163,9 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_machine_code_are_known() {
-        for name in crate::profile::machine::metrics::names() {
-            assert!(!of(name).what.is_empty(), "{name}");
+    fn numbers_of_the_counters_are_known() {
+        for name in sim_core::tools::counter_names() {
+            assert!(!of(&name).what.is_empty(), "{name}");
         }
     }
 }
