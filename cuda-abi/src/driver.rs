@@ -330,3 +330,20 @@ pub struct DevResource {
     pub unit: u32,
     pub rest: [u32; 9],
 }
+
+impl DevResource {
+    /// What is not there.
+    pub const NONE: Self =
+        Self { kind: 0, internal: [0; 23], multiprocessors: 0, least: 0, unit: 0, rest: [0; 9] };
+}
+
+/// `CU_DEV_SM_RESOURCE_GROUP_PARAMS`: multiprocessors that one wants, how many of them are to lie together, flags.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C)]
+pub struct DevSmGroup {
+    pub count: u32,
+    pub together: u32,
+    pub preferred: u32,
+    pub flags: u32,
+    pub rest: [u32; 12],
+}

@@ -7,7 +7,7 @@ use cuda_abi::driver::{
     GraphInstantiateParams, HostNodeParams, KernelNodeParams, MemAllocNodeParams, Memcpy3D, MemsetNodeParams,
 };
 use cuda_abi::runtime as abi;
-use runtime::{Operation, Result, Status};
+use runtime::{ExecGraph, Graph, Operation, Result, Status};
 use sim_core::Dim3;
 
 use crate::cudart::context::ensure;
@@ -18,6 +18,7 @@ use crate::driver::launch::{call, pack};
 use crate::driver::node::{add, change, change_exec};
 use crate::driver::{graph as driver, memory_node, node as driver_node, user_object as driver_user};
 use crate::ffi::{Handle, get, put};
+use crate::object::{self, NodeRef};
 
 unsafe fn kernel(params: *const abi::KernelNodeParams) -> Result<Operation> {
     let context = ensure()?;
@@ -130,6 +131,41 @@ rt! {
     fn cudaGraphConditionalHandleCreate_v2(to: *mut u64, graph: Handle, context: Handle, default: u32, flags: u32) {
         ensure()?;
         crate::cudart::error::of(driver::cuGraphConditionalHandleCreate(to, graph, context, default, flags))
+    }
+
+    fn cudaGraphGetId(graph: Handle, id: *mut u32) {
+        put(id, driver::graph_number(object::find::<Arc<Graph>>(graph)?.id))
+    }
+
+    fn cudaGraphExecGetId(exec: Handle, id: *mut u32) {
+        put(id, driver::graph_number(object::find::<Arc<ExecGraph>>(exec)?.id))
+    }
+
+    fn cudaGraphNodeGetContainingGraph(node: Handle, graph: *mut Handle) {
+        put(graph, driver::graph_handle(&object::find::<NodeRef>(node)?.graph))
+    }
+
+    fn cudaGraphNodeGetLocalId(node: Handle, id: *mut u32) {
+        put(id, driver::graph_number(object::find::<NodeRef>(node)?.id))
+    }
+
+    fn cudaGraphNodeGetToolsId(node: Handle, id: *mut u64) {
+        put(id, object::find::<NodeRef>(node)?.id)
+    }
+
+    fn cudaGraphNodeGetParams(node: Handle, params: *mut NodeParams) {
+        let mut kind = 0;
+        crate::cudart::error::of(driver::cuGraphNodeGetType(node, &raw mut kind))?;
+        put(params, [0; 32])?;
+        put(params.cast::<u32>(), kind)?;
+        let body = params.cast::<u64>().wrapping_add(2);
+        if kind == 0 {
+            return crate::cudart::error::of(cudaGraphKernelNodeGetParams(node, body.cast()));
+        }
+        if kind == 1 {
+            return crate::cudart::error::of(cudaGraphMemcpyNodeGetParams(node, body.wrapping_add(2).cast()));
+        }
+        driver_node::put_general(node, body)
     }
 
     fn cudaGraphNodeSetParams(node: Handle, params: *const NodeParams) {

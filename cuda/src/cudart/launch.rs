@@ -162,6 +162,11 @@ rt! {
         Ok(())
     }
 
+    fn cudaFuncGetParamCount(of: u64, count: *mut usize) {
+        let context = healthy()?;
+        put(count, function(&context, of)?.params.len())
+    }
+
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut i32, of: u64, threads: i32, shared: usize) {
         put(blocks, occupancy(&healthy()?, of, threads, shared)?)
     }
@@ -200,6 +205,15 @@ fn occupancy(context: &Arc<Context>, of: u64, threads: i32, shared: usize) -> Re
     let threads = u32::try_from(threads).map_err(|_| Status::INVALID_VALUE)?;
     let shared = shared.min(u32::MAX as usize) as u32;
     Ok(active_blocks(&*function(context, of)?, threads, shared)? as i32)
+}
+
+fn host_function(stream: Handle, null: NullStream, function: u64, argument: u64) -> Result {
+    ensure()?;
+    let (context, stream) = state::stream(stream, null)?;
+    if function == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    context.enqueue(&stream, Operation::Host { function, argument })
 }
 
 rt_stream! {
@@ -248,12 +262,15 @@ rt_stream! {
     }
 
     fn cudaLaunchHostFunc | cudaLaunchHostFunc_ptsz (null; stream: Handle, function: u64, argument: u64) {
-        ensure()?;
-        let (context, stream) = state::stream(stream, null)?;
-        if function == 0 {
+        host_function(stream, null, function, argument)
+    }
+
+    fn cudaLaunchHostFunc_v2 | cudaLaunchHostFunc_v2_ptsz (null; stream: Handle, function: u64, argument: u64, waiting: u32) {
+        // Blocking or spinning: how the device waits for the function changes nothing that can be seen.
+        if waiting > 1 {
             return Err(Status::INVALID_VALUE);
         }
-        context.enqueue(&stream, Operation::Host { function, argument })
+        host_function(stream, null, function, argument)
     }
 }
 

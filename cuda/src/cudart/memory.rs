@@ -17,7 +17,7 @@ use crate::driver::host_memory;
 use crate::driver::memory::{allocate_rows, free, set};
 use crate::driver::pointer::owner;
 use crate::driver::{
-    copy as driver_copy, host_memory as driver_host, memory as driver_memory, pool as driver_pool,
+    advice, copy as driver_copy, host_memory as driver_host, memory as driver_memory, pool as driver_pool,
 };
 use crate::ffi::{Handle, NullStream, get, put};
 use crate::object;
@@ -382,7 +382,52 @@ rt_as_stream! {
         (stream: Handle, address: u64, bytes: usize, flags: u32);
 }
 
+/// The index of the first copy that attributes are of.
+static FIRST: usize = 0;
+
+rt! {
+    fn cudaMemGetLocationInfo(
+        address: u64, bytes: usize, region: usize, sample: usize, places: *mut MemLocation
+    ) {
+        let context = healthy()?;
+        if region == 0 || region > bytes || sample > region || places.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let base = advice::managed(&context, address, bytes)?.base;
+        for (number, start) in (0..bytes).step_by(region).enumerate() {
+            let place = advice::lies(base, address + start as u64, region.min(bytes - start));
+            put(places.wrapping_add(number), place)?;
+        }
+        Ok(())
+    }
+}
+
 rt_stream! {
+    fn cudaMemcpyWithAttributesAsync | cudaMemcpyWithAttributesAsync_ptsz (
+        null; to: u64, from: u64, bytes: usize, attributes: *const MemcpyAttributes, stream: Handle
+    ) {
+        ensure()?;
+        if attributes.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let copy = match null {
+            NullStream::Legacy => driver_copy::cuMemcpyBatchAsync_v2,
+            NullStream::PerThread => driver_copy::cuMemcpyBatchAsync_v2_ptsz,
+        };
+        crate::cudart::error::of(copy(&raw const to, &raw const from, &raw const bytes, 1, attributes, &raw const FIRST, 1, stream))
+    }
+
+    fn cudaMemcpy3DWithAttributesAsync | cudaMemcpy3DWithAttributesAsync_ptsz (
+        null; operation: *const Memcpy3DBatchOp, flags: u64, stream: Handle
+    ) {
+        ensure()?;
+        let copy = match null {
+            NullStream::Legacy => driver_copy::cuMemcpy3DBatchAsync_v2,
+            NullStream::PerThread => driver_copy::cuMemcpy3DBatchAsync_v2_ptsz,
+        };
+        crate::cudart::error::of(copy(1, operation, flags, stream))
+    }
+
     fn cudaMemcpy | cudaMemcpy_ptds (null; to: u64, from: u64, bytes: usize, kind: u32) {
         copy(0, null, to, from, bytes, kind, When::Now)
     }

@@ -72,6 +72,7 @@ pub(crate) mod context;
 mod device;
 pub(crate) mod error;
 mod event;
+mod execution;
 mod graph;
 mod launch;
 mod library;

@@ -96,6 +96,24 @@ fn number_of(place: MemLocation) -> i32 {
     if place.kind == 1 { place.id } else { HOST }
 }
 
+/// Where most pages of a range of an allocation lie: where the last prefetch brought them, else with the host.
+pub(crate) fn lies(base: u64, address: u64, bytes: usize) -> MemLocation {
+    let (start, end) = pages(address, bytes);
+    let mut sizes: BTreeMap<i32, u64> = BTreeMap::new();
+    said(|said| {
+        let pages = said.get(&base);
+        let first = pages.and_then(|pages| pages.range(..=start).next_back()).map(|(_, advice)| advice);
+        let others = pages.into_iter().flat_map(|pages| pages.range(start + 1..end));
+        let mut here = (start, first);
+        for next in others.map(|(&at, advice)| (at, Some(advice))).chain([(end, None)]) {
+            let place = here.1.and_then(|advice| advice.prefetched).map_or(HOST, number_of);
+            *sizes.entry(place).or_default() += next.0 - here.0;
+            here = next;
+        }
+    });
+    location(sizes.into_iter().max_by_key(|&(_, bytes)| bytes).map_or(HOST, |(place, _)| place))
+}
+
 pub(crate) fn advise(address: u64, bytes: usize, number: u32, location: MemLocation) -> Result {
     let context = healthy()?;
     let found = managed(&context, address, bytes)?;

@@ -205,12 +205,18 @@ unsafe fn neighbours(
 }
 
 /// Graphviz text of a graph.
+/// The number that a graph or a node has in a picture.
+pub(crate) fn graph_number(id: u64) -> u32 {
+    id as u32
+}
+
 fn dot(graph: &Graph) -> String {
-    let mut text = String::from("digraph graph_ {\n");
+    let mut text = format!("digraph graph_{} {{\n", graph_number(graph.id));
     for node in graph.nodes() {
-        text += &format!("  n{} [label=\"{:?}\"];\n", node.id, node.operation);
+        let name = graph_number(node.id);
+        text += &format!("  n{name} [label=\"{:?}\"];\n", node.operation);
         for edge in node.after {
-            text += &format!("  n{} -> n{};\n", edge.from, node.id);
+            text += &format!("  n{} -> n{name};\n", graph_number(edge.from));
         }
     }
     text + "}\n"

@@ -34,7 +34,21 @@ fn resource(multiprocessors: Multiprocessors) -> DevResource {
     }
 }
 
-unsafe fn put_resource(to: *mut DevResource, kind: u32, multiprocessors: Multiprocessors) -> Result {
+/// A resource of some of another's multiprocessors.
+pub(crate) fn part(of: &DevResource, count: u32) -> DevResource {
+    DevResource { multiprocessors: count, ..*of }
+}
+
+/// The only resources of sm_90 that can be split.
+pub(crate) fn is_multiprocessors(resource: &DevResource) -> Result {
+    if resource.kind == resource::SM { Ok(()) } else { Err(Status::INVALID_RESOURCE_TYPE) }
+}
+
+pub(crate) unsafe fn put_resource(
+    to: *mut DevResource,
+    kind: u32,
+    multiprocessors: Multiprocessors,
+) -> Result {
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
     }
