@@ -18,6 +18,18 @@ fn run(args: &[&str]) -> Output {
     warpgrind(args).output().unwrap()
 }
 
+/// Runs it for a while and sends it a signal, which ends it in that time.
+fn run_until(signal: &str, args: &[&str], within: Duration) -> Output {
+    let child = warpgrind(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let start = Instant::now();
+    let output = child.wait_with_output().unwrap();
+    assert!(start.elapsed() < within);
+    output
+}
+
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -193,13 +205,7 @@ fn signals_end_a_run_with_a_report_and_leave_outputs_alone() {
             if json {
                 args.extend(["--format", "json"]);
             }
-            let child = warpgrind(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-            std::thread::sleep(Duration::from_millis(1500));
-            let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-            assert!(sent.success());
-            let start = Instant::now();
-            let output = child.wait_with_output().unwrap();
-            assert!(start.elapsed() < Duration::from_secs(20));
+            let output = run_until(signal, &args, Duration::from_secs(20));
             assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
             assert_eq!(std::fs::read(&saved).unwrap(), b"old");
             if json {
@@ -228,13 +234,7 @@ fn signals_end_checks_of_litmus_tests_with_what_is_known() {
             if json {
                 args.extend(["--format", "json"]);
             }
-            let child = warpgrind(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-            std::thread::sleep(Duration::from_millis(1500));
-            let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-            assert!(sent.success());
-            let start = Instant::now();
-            let output = child.wait_with_output().unwrap();
-            assert!(start.elapsed() < Duration::from_secs(10));
+            let output = run_until(signal, &args, Duration::from_secs(10));
             assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
             if json {
                 let document: Value = serde_json::from_slice(&output.stdout).unwrap();

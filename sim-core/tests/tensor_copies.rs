@@ -50,6 +50,11 @@ const KERNEL: &str = "
         ret;
     }";
 
+fn one_block(kernel: &str, threads: u32, params: Vec<u8>) -> Launch {
+    let (grid, block) = (Dim3::ONE, Dim3::new(threads, 1, 1));
+    Launch { kernel: kernel.into(), grid, block, cluster: None, shared_bytes: 0, params, cooperative: false }
+}
+
 struct Outcomes {
     report: LaunchReport,
     dump: Vec<u32>,
@@ -76,15 +81,7 @@ fn run(swizzle: Swizzle, at: [i32; 2], change: impl Fn(&mut TensorMap), initchec
     let mut params = [map(from), map(to)].concat();
     params.extend(dump.to_le_bytes());
     params.extend(at.iter().flat_map(|at| at.to_le_bytes()));
-    let launch = Launch {
-        kernel: "copy".into(),
-        grid: Dim3::ONE,
-        block: Dim3::new(256, 1, 1),
-        cluster: None,
-        shared_bytes: 0,
-        params,
-        cooperative: false,
-    };
+    let launch = one_block("copy", 256, params);
     // What a tool watches takes another way through the simulator.
     let options = RunOptions { count_memory: initcheck, ..RunOptions::default() };
     let report = simulator.launch(id, &launch, &options).unwrap();
@@ -209,15 +206,8 @@ fn a_kernel_makes_a_map_from_zeros() {
     let words: Vec<u8> = (1..=72u32).flat_map(u32::to_le_bytes).collect();
     simulator.write(from, &words).unwrap();
     let id = simulator.load(module).unwrap();
-    let launch = Launch {
-        kernel: "makes".into(),
-        grid: Dim3::ONE,
-        block: Dim3::new(32, 1, 1),
-        cluster: None,
-        shared_bytes: 0,
-        params: [from, map, dump].iter().flat_map(|address| address.to_le_bytes()).collect(),
-        cooperative: false,
-    };
+    let params = [from, map, dump].iter().flat_map(|address| address.to_le_bytes()).collect();
+    let launch = one_block("makes", 32, params);
     let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
     let mut found = vec![0; 256];

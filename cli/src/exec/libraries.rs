@@ -1,5 +1,6 @@
 //! The folder of libraries that a program finds in place of NVIDIA's.
 
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -17,8 +18,13 @@ const MANAGEMENT_NAMES: [&str; 2] = [libraries::MANAGEMENT, "libnvidia-ml.so"];
 /// An assembler that hands on the PTX it is given, for frameworks that assemble before they load.
 const ASSEMBLER: &str = include_str!("ptxas.sh");
 
-/// `nvidia-smi`, of this very tool.
-const MONITOR: &str = "#!/bin/sh\nexec \"$WARPGRIND_TOOL_PATH\" nvidia-smi \"$@\"\n";
+/// `nvidia-smi`, of the tool that lies at a path.
+fn monitor(tool: &Path) -> Vec<u8> {
+    // Within quotes the shell takes every byte but a quote as it is.
+    let quoted =
+        tool.as_os_str().as_bytes().split(|&byte| byte == b'\'').collect::<Vec<_>>().join(&b"'\\''"[..]);
+    [b"#!/bin/sh\nexec '", &quoted[..], b"' nvidia-smi \"$@\"\n"].concat()
+}
 
 /// The folder of a session.
 #[derive(Debug)]
@@ -58,14 +64,15 @@ impl Libraries {
             symlink(from.join(name), &path).map_err(problem)?;
             preloaded.push(path);
         }
-        let script = |path: &Path, text: &str| {
+        let script = |path: &Path, text: &[u8]| {
             std::fs::write(path, text)?;
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
         };
         let (assembler, commands) = (session.join("ptxas"), session.join("bin"));
-        script(&assembler, ASSEMBLER).map_err(problem)?;
+        script(&assembler, ASSEMBLER.as_bytes()).map_err(problem)?;
         std::fs::create_dir_all(&commands).map_err(problem)?;
-        script(&commands.join("nvidia-smi"), MONITOR).map_err(problem)?;
+        let tool = std::env::current_exe().map_err(problem)?;
+        script(&commands.join("nvidia-smi"), &monitor(&tool)).map_err(problem)?;
         Ok(Libraries { folder, preloaded, assembler, commands })
     }
 }
@@ -128,5 +135,21 @@ fn unpack(to: &Path) -> std::io::Result<()> {
     match std::fs::rename(new.path(), to) {
         Err(error) if !is_complete(to) => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_monitor_finds_the_tool_whatever_its_path_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let tool = folder.path().join("it's a \"tool\" of $HOME `x`\\");
+        let script = folder.path().join("nvidia-smi");
+        symlink("/bin/echo", &tool).unwrap();
+        std::fs::write(&script, monitor(&tool)).unwrap();
+        let output = std::process::Command::new("sh").arg(&script).args(["-i", "1"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "nvidia-smi -i 1\n");
     }
 }

@@ -180,7 +180,6 @@ fn variables(
         ("LD_LIBRARY_PATH", before(folder.into(), "LD_LIBRARY_PATH")),
         ("LD_PRELOAD", before(preloaded.join(OsStr::new(":")), "LD_PRELOAD")),
         ("PATH", before(libraries.commands.clone().into(), "PATH")),
-        ("WARPGRIND_TOOL_PATH", std::env::current_exe().unwrap_or_default().into()),
         // Triton looks for the driver in this folder.
         ("TRITON_LIBCUDA_PATH", folder.into()),
         ("TRITON_PTXAS_PATH", assembler.into()),

@@ -32,6 +32,18 @@ def check_type(dtype: np.dtype, what: str) -> None:
         raise LaunchError(f"{what} has numbers of the other byte order\nhelp: `array.astype(array.dtype.newbyteorder('='))`")
 
 
+def to_device(device: Device, address: int, array: np.ndarray) -> None:
+    """Writes the elements of an array to device memory."""
+    if array.nbytes:
+        device.write(address, as_bytes(array))
+
+
+def from_device(device: Device, address: int, array: np.ndarray) -> None:
+    """Reads device memory into an array."""
+    if array.nbytes:
+        device.read(address, as_bytes(array))
+
+
 class DeviceArray:
     """An array in the memory of a module's device. Kernels take it as its address; it is freed with its last reference.
 
@@ -74,15 +86,13 @@ class DeviceArray:
     def set(self, values: Any) -> DeviceArray:
         """Copies values to it, which numpy brings to its type and shape."""
         whole = np.ascontiguousarray(np.broadcast_to(np.asarray(values, dtype=self.dtype), self.shape))
-        if self.nbytes:
-            self._device.write(self.address, as_bytes(whole))
+        to_device(self._device, self.address, whole)
         return self
 
     def numpy(self) -> np.ndarray:
         """A copy of what it holds."""
         values = np.empty(self.shape, self.dtype)
-        if self.nbytes:
-            self._device.read(self.address, as_bytes(values))
+        from_device(self._device, self.address, values)
         return values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

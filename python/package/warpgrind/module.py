@@ -13,7 +13,7 @@ import numpy as np
 from ._native import Device, LaunchError, Plan
 from .compare import buffer
 from .frameworks import CONVENTIONS, Convention, taken
-from .memory import DeviceArray, MappedArray, as_bytes, check_type, on_host
+from .memory import DeviceArray, MappedArray, check_type, from_device, on_host, to_device
 from .profile import Profile
 from .report import FindingError, Report
 
@@ -163,8 +163,7 @@ class Module(Mapping[str, "Kernel"]):
         """A copy of a ``.global`` or ``.const`` variable."""
         address, size = self._device.variable(name)
         values = np.empty(size, np.uint8)
-        if size:
-            self._device.read(address, values)
+        from_device(self._device, address, values)
         return values.view(dtype)
 
     def set_variable(self, name: str, values: Any) -> None:
@@ -173,8 +172,7 @@ class Module(Mapping[str, "Kernel"]):
         values = np.ascontiguousarray(values)
         if values.nbytes > size:
             raise LaunchError(f"{values.nbytes} bytes do not fit into `{name}`, which has {size}")
-        if values.nbytes:
-            self._device.write(address, as_bytes(values))
+        to_device(self._device, address, values)
 
     def __repr__(self) -> str:
         return f"<Module of {', '.join(self) or 'no kernel'}>"
@@ -228,8 +226,8 @@ class Kernel:
             converted = [self._argument(at, of, placed) for at, of in enumerate(self._flat(arguments, grid))]
             native = device.launch(self._request(grid, block, shared, cluster, cooperative, converted), profile)
             for _, array, whole, address in placed.values():
-                if array.flags.writeable and array.nbytes:
-                    device.read(address, as_bytes(whole))
+                if array.flags.writeable:
+                    from_device(device, address, whole)
                     if whole is not array:
                         array[...] = whole
         finally:
@@ -339,8 +337,7 @@ class Kernel:
         whole = np.ascontiguousarray(array).reshape(array.shape)
         address = self.module._device.allocate(array.nbytes, self._parameter(at))
         placed[id(value)] = value, array, whole, address
-        if array.nbytes:
-            self.module._device.write(address, as_bytes(whole))
+        to_device(self.module._device, address, whole)
         return address
 
     def _scalar(self, at: int, value: Any) -> Any:
