@@ -48,8 +48,7 @@ struct Program {
 /// A random program. `bytes` has threads of a warp use single bytes of one word besides.
 fn program(seed: u64, bytes: bool) -> Program {
     let mut random = Random::new(seed);
-    let shape =
-        Shape { threads_per_cta: 1 + random.below(3) as u32, ctas_per_cluster: 1 + random.below(2) as u32 };
+    let shape = Shape::line(1 + random.below(3) as u32, 1 + random.below(2) as u32);
     let ctas = 2 + random.below(2) as u32;
     let count = ctas * shape.threads_per_cta;
     // Some programs are mostly strong, some mostly weak, some synchronise a lot.
@@ -137,7 +136,7 @@ fn run(program: &Program, seed: u64) -> Run {
         let (a, b) = (a as u32 / shape.threads_per_cta, b as u32 / shape.threads_per_cta);
         if a == b {
             Scope::Cta
-        } else if a / shape.ctas_per_cluster == b / shape.ctas_per_cluster {
+        } else if a / shape.cluster.x == b / shape.cluster.x {
             Scope::Cluster
         } else {
             Scope::Gpu

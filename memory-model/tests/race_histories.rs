@@ -391,7 +391,7 @@ enum Programs {
 fn compare(seed: u64, programs: Programs) -> [usize; 3] {
     let crowded = programs != Programs::Few;
     let mut random = Random(seed);
-    let shape = Shape { threads_per_cta: random.pick(&[64, 40, 96]), ctas_per_cluster: 1 };
+    let shape = Shape::line(random.pick(&[64, 40, 96]), 1);
     let settings = Settings { sc_fences_are_ordered: random.chance(50) };
     let wide = programs == Programs::Strong || random.chance(15);
     let ctas = if wide || crowded { 8 } else { 1 + random.below(3) as usize };

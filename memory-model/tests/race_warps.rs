@@ -40,7 +40,7 @@ fn take(detector: &mut Detector, words: &mut Words) {
 
 fn compare(seed: u64) -> usize {
     let mut random = Random(seed);
-    let shape = Shape { threads_per_cta: [64, 40, 96][random.below(3) as usize], ctas_per_cluster: 1 };
+    let shape = Shape::line([64, 40, 96][random.below(3) as usize], 1);
     let warps = shape.threads_per_cta.div_ceil(32);
     let settings = Settings { sc_fences_are_ordered: random.below(2) == 0 };
     let (mut together, mut apart) = (Detector::new(shape, settings), Detector::new(shape, settings));
@@ -136,7 +136,7 @@ fn warps_are_their_lanes() {
 /// A word that very many warps read, and a block that goes through very many states, stay small.
 #[test]
 fn memory_is_bounded() {
-    let shape = Shape { threads_per_cta: 64, ctas_per_cluster: 1 };
+    let shape = Shape::line(64, 1);
     let mut detector = Detector::new(shape, Settings::default());
     let mut access = |cta, warp, space, kind, addresses: &[u64; 32], site| {
         detector.access(&Access {
@@ -192,7 +192,7 @@ fn memory_is_bounded() {
 /// Matrices that many blocks read, and arrays of which little is touched: what is held a byte that is touched.
 #[test]
 fn memory_of_a_byte() {
-    let shape = Shape { threads_per_cta: 32, ctas_per_cluster: 1 };
+    let shape = Shape::line(32, 1);
     let read = |detector: &mut Detector, cta, addresses: &[u64; 32], pattern, site| {
         detector.access(&Access {
             cta,

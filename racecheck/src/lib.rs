@@ -108,7 +108,8 @@ impl Racecheck {
     fn new(launch: &LaunchShape) -> Self {
         let shape = Shape {
             threads_per_cta: launch.block.count() as u32,
-            ctas_per_cluster: launch.cluster.count() as u32,
+            grid: launch.grid,
+            cluster: launch.cluster,
         };
         let settings = Settings { sc_fences_are_ordered: false };
         Self {

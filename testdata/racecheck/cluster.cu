@@ -68,3 +68,15 @@ extern "C" __cluster_dims__(2) __global__ void narrow_scope(int* out, int*) {
     if (threadIdx.x == 0) out[blockIdx.x] = *first;
     cluster.sync();
 }
+
+// A cluster along y: blocks that do not follow each other in the grid.
+//@ clean grid 3,2 block 32
+extern "C" __cluster_dims__(1, 2) __global__ void column(int* out, int*) {
+    __shared__ int mine[32];
+    cg::cluster_group cluster = cg::this_cluster();
+    int rank = cluster.block_rank();
+    cluster.sync();
+    cluster.map_shared_rank(mine, rank ^ 1)[threadIdx.x] = rank;
+    cluster.sync();
+    out[(blockIdx.y * gridDim.x + blockIdx.x) * 32 + threadIdx.x] = mine[threadIdx.x];
+}

@@ -5,6 +5,7 @@
 //! beyond that is listed by warp, as sets of lanes that share an epoch.
 
 use super::tree::{Tree, Value};
+use isa::Dim3;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -16,11 +17,19 @@ pub(super) const ALL: u32 = u32::MAX;
 pub struct Shape {
     /// Threads of a CTA, 1 to 1024.
     pub threads_per_cta: u32,
-    /// CTAs of a cluster, at least 1.
-    pub ctas_per_cluster: u32,
+    /// CTAs of the grid. Numbers behind those of the grid are of further such grids.
+    pub grid: Dim3,
+    /// CTAs of a cluster, of which the grid is made up.
+    pub cluster: Dim3,
 }
 
 impl Shape {
+    /// CTAs of so many threads in a line, with so many of them in a cluster, at least 1.
+    pub const fn line(threads_per_cta: u32, ctas_per_cluster: u32) -> Self {
+        let most = u32::MAX / ctas_per_cluster * ctas_per_cluster;
+        Self { threads_per_cta, grid: Dim3::new(most, 1, 1), cluster: Dim3::new(ctas_per_cluster, 1, 1) }
+    }
+
     /// Warps of a CTA.
     pub fn warps(self) -> u32 {
         self.threads_per_cta.div_ceil(32).max(1)
@@ -31,9 +40,20 @@ impl Shape {
     pub(super) fn domain(self, level: usize, cta: u32) -> u32 {
         match level {
             0 => cta,
-            1 => cta / self.ctas_per_cluster.max(1),
+            1 if self.cluster.y == 1 && self.cluster.z == 1 => cta / self.cluster.x.max(1),
+            1 => self.first_of_cluster(cta),
             _ => 0,
         }
+    }
+
+    /// The CTA at the corner of a CTA's cluster.
+    fn first_of_cluster(self, cta: u32) -> u32 {
+        let (grid, cluster) = (self.grid, self.cluster);
+        let count = u32::try_from(grid.count()).unwrap_or(u32::MAX).max(1);
+        let at = grid.position(u64::from(cta % count));
+        let corner = |at: u32, size: u32| at / size.max(1) * size.max(1);
+        let corner = Dim3::new(corner(at.x, cluster.x), corner(at.y, cluster.y), corner(at.z, cluster.z));
+        cta / count * count + grid.index(corner) as u32
     }
 
     /// The narrowest level that holds threads of both CTAs.

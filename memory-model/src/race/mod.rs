@@ -47,7 +47,7 @@
 //! use memory_model::program::{MemOrder, Scope};
 //! use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
 //!
-//! let shape = Shape { threads_per_cta: 1, ctas_per_cluster: 1 };
+//! let shape = Shape::line(1, 1);
 //! let mut detector = Detector::new(shape, Settings::default());
 //! let mut does = |cta, kind, address, order, scope| {
 //!     let access = Access {
