@@ -1,22 +1,15 @@
 //! How the program behaves when something is wrong: full disks, signals, odd names, errors as JSON.
 #![cfg(unix)]
 
+mod support;
+
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-
-fn warpgrind(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).args(args);
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    warpgrind(args).output().unwrap()
-}
+use support::{run, warpgrind};
 
 /// Runs it for a while and sends it a signal, which ends it in that time.
 fn run_until(signal: &str, args: &[&str], within: Duration) -> Output {

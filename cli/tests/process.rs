@@ -1,18 +1,11 @@
 //! The process as other programs see it: streams, exit codes, files.
 
+mod support;
+
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-fn warpgrind(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).args(args);
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    warpgrind(args).output().unwrap()
-}
+use std::process::Stdio;
+use support::{run, warpgrind};
 
 #[test]
 fn json_is_all_there_is() {

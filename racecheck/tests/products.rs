@@ -23,15 +23,7 @@ fn found(change: impl Fn(&str) -> String) -> BTreeSet<String> {
         params.extend(buffer.to_le_bytes());
     }
     params.extend([128u32, 128].iter().flat_map(|value| value.to_le_bytes()));
-    let launch = Launch {
-        kernel: "wgmma_gemm".into(),
-        grid: Dim3::new(1, 2, 1),
-        cluster: None,
-        block: Dim3::new(128, 1, 1),
-        shared_bytes: 0,
-        params,
-        cooperative: false,
-    };
+    let launch = Launch::new("wgmma_gemm", Dim3::new(1, 2, 1), Dim3::new(128, 1, 1), params);
     let options = RunOptions { tools: vec![racecheck::tool()], ..RunOptions::default() };
     let report = simulator.launch(id, &launch, &options).unwrap();
     report.findings.iter().map(|finding| finding.kind.name().to_string()).collect()

@@ -31,6 +31,31 @@ pub struct Launch {
     pub cooperative: bool,
 }
 
+impl Launch {
+    /// A launch without dynamic shared memory, of blocks that need not be resident together.
+    ///
+    /// ```
+    /// let launch = sim_core::Launch::new("saxpy", 4, 256, Vec::new());
+    /// assert_eq!((launch.grid.count(), launch.block.count()), (4, 256));
+    /// ```
+    pub fn new(
+        kernel: impl Into<Arc<str>>,
+        grid: impl Into<Dim3>,
+        block: impl Into<Dim3>,
+        params: Vec<u8>,
+    ) -> Launch {
+        Launch {
+            kernel: kernel.into(),
+            grid: grid.into(),
+            cluster: None,
+            block: block.into(),
+            shared_bytes: 0,
+            params,
+            cooperative: false,
+        }
+    }
+}
+
 /// How a launch ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Outcome {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, SimdLevel, Simulator};
+use sim_core::{Backend, DeviceConfig, Launch, Outcome, RunOptions, SimdLevel, Simulator};
 
 const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
 /// Threads of a block: a full warp and a part of one.
@@ -105,15 +105,7 @@ fn kernel(op: &str, space: Space, result: Result, every: u32) -> String {
 fn run(simulator: &Simulator, module: sim_core::ModuleId, input: &[u8], options: &RunOptions) -> Vec<u8> {
     let pointer = simulator.alloc(input.len() as u64, "words").unwrap();
     simulator.write(pointer, input).unwrap();
-    let launch = Launch {
-        kernel: "k".into(),
-        grid: Dim3::from(BLOCKS),
-        cluster: None,
-        block: Dim3::from(THREADS),
-        shared_bytes: 0,
-        params: pointer.to_le_bytes().to_vec(),
-        cooperative: false,
-    };
+    let launch = Launch::new("k", BLOCKS, THREADS, pointer.to_le_bytes().to_vec());
     let report = simulator.launch(module, &launch, options).unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
     let mut output = vec![0; input.len()];

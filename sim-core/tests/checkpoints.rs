@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use sim_core::tools::{Context, Event, Wants};
 use sim_core::{
-    AccessKind, AsyncPolicy, Backend, Checkpoint, DeviceConfig, DevicePtr, Dim3, Error, Launch, LaunchReport,
+    AccessKind, AsyncPolicy, Backend, Checkpoint, DeviceConfig, DevicePtr, Error, Launch, LaunchReport,
     ModuleId, RunOptions, Session, Shape, Simulator, Stop, Tool, ToolFactory, Until, WarpAccess,
 };
 use testkit::case;
@@ -301,15 +301,7 @@ fn a_tool_has_the_launch_stand_still_behind_a_write() {
     let simulator = Simulator::new(DeviceConfig::h200());
     let module = simulator.load(executor::module("count.ptx", text).unwrap()).unwrap();
     let watched = simulator.alloc(8, "watched").unwrap();
-    let launch = Launch {
-        kernel: "count".into(),
-        grid: Dim3::from(1),
-        cluster: None,
-        block: Dim3::from(1),
-        shared_bytes: 0,
-        params: watched.to_le_bytes().to_vec(),
-        cooperative: false,
-    };
+    let launch = Launch::new("count", 1, 1, watched.to_le_bytes().to_vec());
     let values = || {
         let mut bytes = [0; 8];
         simulator.read(watched, &mut bytes).unwrap();

@@ -38,15 +38,7 @@ fn saxpy() {
     params.extend(2.0f32.to_le_bytes());
     params.extend(dx.to_le_bytes());
     params.extend(dy.to_le_bytes());
-    let launch = Launch {
-        kernel: "saxpy".into(),
-        grid: Dim3::new(4, 1, 1),
-        cluster: None,
-        block: Dim3::new(256, 1, 1),
-        shared_bytes: 0,
-        params,
-        cooperative: false,
-    };
+    let launch = Launch::new("saxpy", Dim3::new(4, 1, 1), Dim3::new(256, 1, 1), params);
     let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
     let result = download(&simulator, dy, n);
@@ -72,15 +64,8 @@ fn tiled_matrix_product() {
         params.extend(pointer.to_le_bytes());
     }
     params.extend((n as i32).to_le_bytes());
-    let launch = Launch {
-        kernel: "sgemm_tiled".into(),
-        grid: Dim3::new(n as u32 / 16, n as u32 / 16, 1),
-        cluster: None,
-        block: Dim3::new(16, 16, 1),
-        shared_bytes: 0,
-        params,
-        cooperative: false,
-    };
+    let launch =
+        Launch::new("sgemm_tiled", Dim3::new(n as u32 / 16, n as u32 / 16, 1), Dim3::new(16, 16, 1), params);
     let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
     let c = download(&simulator, dc, n * n);
@@ -122,15 +107,7 @@ fn initcheck_finds_reads_of_unwritten_bytes() {
     let id = simulator.load(Arc::new(parsed.module.expect("valid PTX"))).unwrap();
     let (from, to) = (simulator.alloc(128, "from").unwrap(), simulator.alloc(128, "to").unwrap());
     simulator.write(from, &[7; 124]).unwrap();
-    let launch = Launch {
-        kernel: "copy".into(),
-        grid: Dim3::ONE,
-        cluster: None,
-        block: Dim3::from(32),
-        shared_bytes: 0,
-        params: [from.to_le_bytes(), to.to_le_bytes()].concat(),
-        cooperative: false,
-    };
+    let launch = Launch::new("copy", Dim3::ONE, 32, [from.to_le_bytes(), to.to_le_bytes()].concat());
     let options =
         RunOptions { tools: vec![ToolFactory::new(|_| sim_core::tools::Initcheck)], ..RunOptions::default() };
     let report = simulator.launch(id, &launch, &options).unwrap();

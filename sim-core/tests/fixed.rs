@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sim_core::{Backend, DeviceConfig, Dim3, Launch, ModuleId, Outcome, RunOptions, Simulator};
+use sim_core::{Backend, DeviceConfig, Launch, ModuleId, Outcome, RunOptions, Simulator};
 
 const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
 
@@ -21,15 +21,7 @@ fn launch(
 ) -> sim_core::LaunchReport {
     let mut params = out.to_le_bytes().to_vec();
     params.extend(0x8123_4567u32.to_le_bytes());
-    let launch = Launch {
-        kernel: kernel.into(),
-        grid: Dim3::from(2),
-        cluster: None,
-        block: Dim3::from(threads),
-        shared_bytes: 0,
-        params,
-        cooperative: false,
-    };
+    let launch = Launch::new(kernel, 2, threads, params);
     simulator.launch(id, &launch, &RunOptions { jobs: 1, ..RunOptions::default() }).unwrap()
 }
 

@@ -22,15 +22,7 @@ fn run(body: &str, options: &RunOptions) -> (LaunchReport, Vec<u8>) {
     let id = simulator.load(Arc::new(module)).unwrap();
     let out = simulator.alloc(4 * u64::from(THREADS), "out").unwrap();
     simulator.fill(out, 4 * u64::from(THREADS), &[0]).unwrap();
-    let launch = Launch {
-        kernel: "k".into(),
-        grid: Dim3::ONE,
-        cluster: None,
-        block: Dim3::from(THREADS),
-        shared_bytes: 0,
-        params: out.to_le_bytes().to_vec(),
-        cooperative: false,
-    };
+    let launch = Launch::new("k", Dim3::ONE, THREADS, out.to_le_bytes().to_vec());
     let report = simulator.launch(id, &launch, options).unwrap();
     let mut bytes = vec![0; 4 * THREADS as usize];
     simulator.read(out, &mut bytes).unwrap();

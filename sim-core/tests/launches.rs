@@ -76,15 +76,12 @@ fn run(kernels: &[String], grid: u32, block: u32, options: &RunOptions) -> (Laun
     simulator.fill(log, 400_000, &[0]).unwrap();
     let module = simulator.load(Arc::new(module)).unwrap();
     let used = simulator.memory_usage().1;
-    let launch = Launch {
-        kernel: "parent".into(),
-        grid: Dim3::new(grid, 1, 1),
-        block: Dim3::new(block, 1, 1),
-        cluster: None,
-        shared_bytes: 0,
-        params: [&log.to_le_bytes()[..], &[0; 4]].concat(),
-        cooperative: false,
-    };
+    let launch = Launch::new(
+        "parent",
+        Dim3::new(grid, 1, 1),
+        Dim3::new(block, 1, 1),
+        [&log.to_le_bytes()[..], &[0; 4]].concat(),
+    );
     let report = simulator.launch(module, &launch, options).unwrap();
     assert_eq!(simulator.memory_usage().1, used, "what launches needed is given back");
     let mut bytes = vec![0; 400_000];

@@ -21,15 +21,7 @@ fn run(text: &str, grid: u32, block: u32, options: &RunOptions) -> LaunchReport 
     let id = simulator.load(Arc::new(module)).unwrap();
     let buffer = simulator.alloc(1 << 16, "buffer").unwrap();
     simulator.fill(buffer, 1 << 16, &[0]).unwrap();
-    let launch = Launch {
-        kernel: "k".into(),
-        grid: Dim3::from(grid),
-        cluster: None,
-        block: Dim3::from(block),
-        shared_bytes: 0,
-        params: buffer.to_le_bytes().to_vec(),
-        cooperative: false,
-    };
+    let launch = Launch::new("k", grid, block, buffer.to_le_bytes().to_vec());
     simulator.launch(id, &launch, options).unwrap()
 }
 

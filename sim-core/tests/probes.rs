@@ -77,15 +77,12 @@ fn run(simulator: &Simulator, snippets: &[String], rows: &[[u64; 3]]) -> Result<
     let output = simulator.alloc(results.len() as u64, "out").map_err(text)?;
     simulator.write(input, &bytes).map_err(text)?;
     simulator.write(output, &results).map_err(text)?;
-    let launch = Launch {
-        kernel: "k".into(),
-        grid: Dim3::new(count / THREADS, 1, 1),
-        cluster: None,
-        block: Dim3::new(THREADS, 1, 1),
-        shared_bytes: 0,
-        params: [input, output].iter().flat_map(|pointer| pointer.to_le_bytes()).collect(),
-        cooperative: false,
-    };
+    let launch = Launch::new(
+        "k",
+        Dim3::new(count / THREADS, 1, 1),
+        Dim3::new(THREADS, 1, 1),
+        [input, output].iter().flat_map(|pointer| pointer.to_le_bytes()).collect(),
+    );
     let report = simulator.launch(id, &launch, &RunOptions::default()).map_err(text)?;
     if report.outcome != Outcome::Completed || !report.findings.is_empty() {
         return Err(format!("{:?} {:?}", report.outcome, report.findings));

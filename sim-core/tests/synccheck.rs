@@ -15,15 +15,7 @@ fn found(body: &str, options: &RunOptions) -> Vec<(&'static str, String, u64, bo
     let parsed = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into()));
     let module = parsed.module.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
     let id = simulator.load(Arc::new(module)).unwrap();
-    let launch = Launch {
-        kernel: "k".into(),
-        grid: Dim3::ONE,
-        cluster: None,
-        block: Dim3::from(64),
-        shared_bytes: 0,
-        params: Vec::new(),
-        cooperative: false,
-    };
+    let launch = Launch::new("k", Dim3::ONE, 64, Vec::new());
     let report = simulator.launch(id, &launch, options).unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
     let finding =

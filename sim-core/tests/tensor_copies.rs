@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sim_core::{
-    Backend, DeviceConfig, Dim3, ElementType, FindingKind, Launch, LaunchReport, Outcome, RunOptions,
-    Simulator, Swizzle, TensorMap,
+    Backend, DeviceConfig, ElementType, FindingKind, Launch, LaunchReport, Outcome, RunOptions, Simulator,
+    Swizzle, TensorMap,
 };
 
 /// Loads a box of 8 rows of 32 bytes, and dumps shared memory; stores it at the same place of another tensor.
@@ -50,11 +50,6 @@ const KERNEL: &str = "
         ret;
     }";
 
-fn one_block(kernel: &str, threads: u32, params: Vec<u8>) -> Launch {
-    let (grid, block) = (Dim3::ONE, Dim3::new(threads, 1, 1));
-    Launch { kernel: kernel.into(), grid, block, cluster: None, shared_bytes: 0, params, cooperative: false }
-}
-
 struct Outcomes {
     report: LaunchReport,
     dump: Vec<u32>,
@@ -81,7 +76,7 @@ fn run(swizzle: Swizzle, at: [i32; 2], change: impl Fn(&mut TensorMap), initchec
     let mut params = [map(from), map(to)].concat();
     params.extend(dump.to_le_bytes());
     params.extend(at.iter().flat_map(|at| at.to_le_bytes()));
-    let launch = one_block("copy", 256, params);
+    let launch = Launch::new("copy", 1, 256, params);
     // What a tool watches takes another way through the simulator.
     let options = RunOptions { count_memory: initcheck, ..RunOptions::default() };
     let report = simulator.launch(id, &launch, &options).unwrap();
@@ -207,7 +202,7 @@ fn a_kernel_makes_a_map_from_zeros() {
     simulator.write(from, &words).unwrap();
     let id = simulator.load(module).unwrap();
     let params = [from, map, dump].iter().flat_map(|address| address.to_le_bytes()).collect();
-    let launch = one_block("makes", 32, params);
+    let launch = Launch::new("makes", 1, 32, params);
     let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
     let mut found = vec![0; 256];

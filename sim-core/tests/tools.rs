@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sim_core::tools::{Counters, Initcheck, Synccheck};
 use sim_core::{
-    Backend, DeviceConfig, Dim3, Launch, LaunchReport, Metrics, Outcome, RunOptions, Simulator, ToolFactory,
+    Backend, DeviceConfig, Launch, LaunchReport, Metrics, Outcome, RunOptions, Simulator, ToolFactory,
 };
 
 /// Runs a kernel `k` on a buffer of 8 KiB, of which the first half is filled.
@@ -20,15 +20,7 @@ fn run(body: &str, grid: u32, block: u32, options: RunOptions) -> LaunchReport {
     let id = simulator.load(Arc::new(module)).unwrap();
     let buffer = simulator.alloc(8192, "buffer").unwrap();
     simulator.fill(buffer, 4096, &[0]).unwrap();
-    let launch = Launch {
-        kernel: "k".into(),
-        grid: Dim3::from(grid),
-        cluster: None,
-        block: Dim3::from(block),
-        shared_bytes: 0,
-        params: buffer.to_le_bytes().to_vec(),
-        cooperative: false,
-    };
+    let launch = Launch::new("k", grid, block, buffer.to_le_bytes().to_vec());
     let report = simulator.launch(id, &launch, &options).unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
     report

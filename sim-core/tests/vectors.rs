@@ -75,15 +75,7 @@ fn torn(write: &str, read: &str, narrow: bool, level: SimdLevel) -> u32 {
     let id = simulator.load(module).unwrap();
     let pointer = simulator.alloc(128, "words").unwrap();
     simulator.fill(pointer, 128, &[0]).unwrap();
-    let launch = Launch {
-        kernel: "k".into(),
-        grid: Dim3::from(2),
-        cluster: None,
-        block: Dim3::from(1),
-        shared_bytes: 0,
-        params: pointer.to_le_bytes().to_vec(),
-        cooperative: false,
-    };
+    let launch = Launch::new("k", 2, 1, pointer.to_le_bytes().to_vec());
     let options = RunOptions { jobs: 2, ..RunOptions::default() };
     let report = simulator.launch(id, &launch, &options).unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{:?}\n{text}", report.findings);
@@ -188,15 +180,7 @@ fn vectors_move_as_their_elements_would() {
                 let input: Vec<u8> = (0..8192u32).map(|at| (at * 31 % 251) as u8).collect();
                 simulator.write(pointer, &input).unwrap();
                 simulator.fill(pointer + 8192, 8192, &[0]).unwrap();
-                let launch = Launch {
-                    kernel: "k".into(),
-                    grid: Dim3::from(1),
-                    cluster: None,
-                    block: Dim3::from(threads as u32),
-                    shared_bytes: 0,
-                    params: pointer.to_le_bytes().to_vec(),
-                    cooperative: false,
-                };
+                let launch = Launch::new("k", 1, Dim3::from(threads as u32), pointer.to_le_bytes().to_vec());
                 let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
                 assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
                 let mut output = vec![0; 8192];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
+use sim_core::{Backend, DeviceConfig, Launch, Outcome, RunOptions, Simulator};
 
 const HEADER: &str = ".version 8.6\n.target sm_90\n.address_size 64\n";
 
@@ -15,15 +15,7 @@ fn run(body: &str, grid: u32, block: u32, words: usize, options: &RunOptions) ->
     let simulator = Simulator::new(DeviceConfig::h200());
     let id = simulator.load(module).unwrap();
     let pointer = simulator.alloc(4 * words as u64, "words").unwrap();
-    let launch = Launch {
-        kernel: "k".into(),
-        grid: Dim3::from(grid),
-        cluster: None,
-        block: Dim3::from(block),
-        shared_bytes: 0,
-        params: pointer.to_le_bytes().to_vec(),
-        cooperative: false,
-    };
+    let launch = Launch::new("k", grid, block, pointer.to_le_bytes().to_vec());
     let report = simulator.launch(id, &launch, options).unwrap();
     assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.findings);
     let mut bytes = vec![0; 4 * words];

@@ -1,8 +1,11 @@
 //! Counters of memory against what Nsight Compute read on an H200 (`testdata/counters`).
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+mod recordings;
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use recordings::{Recorded, recorded, testdata};
 use warpgrind::{Options, Plan};
 
 /// What is not equal, and why: the kernel's name, or its beginning with a star behind it, a part of the metric's, the reason.
@@ -47,36 +50,6 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
     ("recurse", "", "calls through pointers"),
     ("tree_sort", "", "launches and `malloc` by kernels"),
 ];
-
-fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")
-}
-
-/// A recorded launch: its name and values by metric.
-struct Recorded {
-    launch: String,
-    kernel: String,
-    values: BTreeMap<String, u64>,
-}
-
-fn recorded(name: &str) -> Vec<Recorded> {
-    let path = testdata().join(format!("counters/recordings/{name}.csv"));
-    let text = std::fs::read_to_string(path).expect("a recording");
-    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let header = lines.next().expect("a header");
-    lines
-        .map(|cells| Recorded {
-            launch: cells[0].to_owned(),
-            kernel: cells[1].to_owned(),
-            values: header
-                .iter()
-                .zip(&cells)
-                .skip(2)
-                .filter_map(|(name, cell)| Some(((*name).to_owned(), cell.parse().ok()?)))
-                .collect(),
-        })
-        .collect()
-}
 
 /// The totals of each launch of a launch file.
 fn counted(file: &Path) -> Vec<BTreeMap<String, u64>> {

@@ -1,9 +1,12 @@
 //! Machine instructions against what Nsight Compute read on an H200 (`testdata/counters`), from machine code that is stored
 //! beside the recordings.
 
+mod recordings;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use recordings::{Recorded, recorded, testdata};
 use sim_core::ToolFactory;
 use testkit::part;
 use warpgrind::profile::assemble::{Assembler, Disassembler};
@@ -11,36 +14,6 @@ use warpgrind::profile::machine;
 use warpgrind::profile::machine::listing::{self, Listing};
 use warpgrind::profile::machine::ways::{Found, Watch, Ways};
 use warpgrind::{Options, Plan};
-
-fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")
-}
-
-/// A recorded launch: its name and values by metric.
-struct Recorded {
-    launch: String,
-    kernel: String,
-    values: BTreeMap<String, u64>,
-}
-
-fn recorded(name: &str) -> Vec<Recorded> {
-    let path = testdata().join(format!("counters/recordings/{name}.csv"));
-    let text = std::fs::read_to_string(path).expect("a recording");
-    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let header = lines.next().expect("a header");
-    lines
-        .map(|cells| Recorded {
-            launch: cells[0].to_owned(),
-            kernel: cells[1].to_owned(),
-            values: header
-                .iter()
-                .zip(&cells)
-                .skip(2)
-                .filter_map(|(name, cell)| Some(((*name).to_owned(), cell.parse().ok()?)))
-                .collect(),
-        })
-        .collect()
-}
 
 /// The launch files whose launches were recorded, with the recording's name.
 fn files() -> Vec<(PathBuf, String, Vec<Recorded>)> {

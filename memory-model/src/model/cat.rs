@@ -7,8 +7,8 @@
 //! axiom only forbids.
 
 use super::algebra::*;
-use super::isa::{coherence, proxy_preserved};
-use super::{BarrierSemantics, Model, Races};
+use super::isa::{self, coherence, proxy_preserved};
+use super::{BarrierSemantics, Model};
 
 fn morally_strong(overlap: Rel, same_method: Option<Rel>) -> Rel {
     let related = po() | !po() | (cross(strong(), strong()) & mutual_scope());
@@ -51,21 +51,8 @@ fn no_thin_air() -> Axiom {
 }
 
 fn finish(axioms: Vec<Axiom>, ms: Rel, co: Rel, fr: Rel, sync: Rel, cause: Rel) -> Model {
-    Model {
-        axioms,
-        ordered_writes: (cross(writes(), writes()) & loc()) & &ms,
-        optional_order: nothing(),
-        atomic: true,
-        races: Races::Unordered,
-        ordered_fences: cross(sc_fences(), sc_fences()) & &ms,
-        co,
-        fr,
-        sync,
-        cause,
-        morally_strong: ms,
-        barriers: BarrierSemantics::Quorum,
-        failed_cas_writes: true,
-    }
+    let barriers = BarrierSemantics::Quorum;
+    Model { barriers, failed_cas_writes: true, ..isa::with(axioms, ms, co, fr, sync, cause) }
 }
 
 /// `ptx-v6.0.cat`.

@@ -117,6 +117,11 @@ pub(super) fn model() -> Model {
         acyclic("SC-per-Location", "8.10.5", (po() & vloc()) | (&ms & (rf() | &co | &fr))),
         irreflexive("Causality", "8.10.6", (rf() | &fr) >> &cause),
     ];
+    with(axioms, ms, co, fr, sync, cause)
+}
+
+/// What the manual's newest text has beside axioms and relations.
+pub(super) fn with(axioms: Vec<Axiom>, ms: Rel, co: Rel, fr: Rel, sync: Rel, cause: Rel) -> Model {
     Model {
         axioms,
         ordered_writes: (cross(writes(), writes()) & loc()) & &ms,

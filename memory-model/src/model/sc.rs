@@ -2,7 +2,7 @@
 //! every read returns the latest write. Races are those of the ISA model in the executions that remain.
 
 use super::algebra::*;
-use super::{BarrierSemantics, Model, Races, isa};
+use super::{Model, isa};
 
 pub(super) fn model() -> Model {
     let (ms, sync, _, cause) = isa::orders();
@@ -16,19 +16,5 @@ pub(super) fn model() -> Model {
         acyclic("Sequential consistency", "-", program | rf() | &co | &fr | sc()),
         empty("Atomicity", "8.10.3", (&fr >> &co) & rmw()),
     ];
-    Model {
-        axioms,
-        ordered_writes: same_location_writes,
-        optional_order: nothing(),
-        atomic: true,
-        races: Races::Unordered,
-        ordered_fences: cross(sc_fences(), sc_fences()) & &ms,
-        co,
-        fr,
-        sync,
-        cause,
-        morally_strong: ms,
-        barriers: BarrierSemantics::Phases,
-        failed_cas_writes: false,
-    }
+    Model { ordered_writes: same_location_writes, ..isa::with(axioms, ms, co, fr, sync, cause) }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ptx_frontend::Source;
-use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
+use sim_core::{Backend, DeviceConfig, Launch, Outcome, RunOptions, Simulator};
 
 use crate::forms::{self, Form, HEADER, RUN, WARPS};
 
@@ -24,15 +24,7 @@ pub(crate) fn launch(text: &str, buffers: &[Vec<u8>], grid: u32, block: u32) -> 
         simulator.write(last, buffer).unwrap();
         params.extend(last.to_le_bytes());
     }
-    let launch = Launch {
-        kernel: "k".into(),
-        grid: Dim3::from(grid),
-        cluster: None,
-        block: Dim3::from(block),
-        shared_bytes: 0,
-        params,
-        cooperative: false,
-    };
+    let launch = Launch::new("k", grid, block, params);
     let options = RunOptions { jobs: 1, ..RunOptions::default() };
     let report = simulator.launch(module, &launch, &options).unwrap();
     let found: Vec<_> = report.findings.iter().map(|f| &f.message).collect();
