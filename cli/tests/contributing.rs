@@ -37,7 +37,58 @@ fn quoted_code_is_in_the_files_named() {
         let found = source.windows(wanted.len()).any(|window| window == wanted);
         assert!(found, "{file} does not have\n{}", quoted.join("\n"));
     }
-    assert_eq!(quotations.len(), 10, "all blocks of the two worked examples were compared");
+    assert_eq!(quotations.len(), 12, "all blocks of the two worked examples were compared");
+}
+
+/// The sources whose code, tests apart, has a word, by their path in the workspace.
+fn users(folder: &Path, word: &str, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            users(&path, word, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            let mut lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+            let is_there = |line: &str| {
+                line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|part| part == word)
+            };
+            if lines.any(is_there) {
+                found.push(path.strip_prefix(root()).unwrap().display().to_string());
+            }
+        }
+    }
+}
+
+/// What there is of the worked examples is in the files that they name, and nowhere else.
+#[test]
+fn examples_name_every_file() {
+    let text = read("CONTRIBUTING.md");
+    for (section, words) in [
+        ("## Adding an instruction", ["Bmsk", "bmsk"]),
+        ("## Adding a synchronisation instruction", ["Elect", "elect"]),
+        ("## Adding a tool", ["Synccheck", "synccheck"]),
+    ] {
+        let section = text.split_once(section).unwrap().1;
+        let section = section.split("\n## ").next().unwrap();
+        let mut found = Vec::new();
+        for folder in std::fs::read_dir(root()).unwrap() {
+            let src = folder.unwrap().path().join("src");
+            if src.is_dir() {
+                words.iter().for_each(|word| users(&src, word, &mut found));
+            }
+        }
+        // Tests, texts of help and random kernels, which take what there is, need not know it.
+        let free = ["conformance/src/random/", "numerics/src/tests/", "cli/src/explain.rs"];
+        found.retain(|file| !free.iter().any(|free| file.starts_with(free)));
+        found.sort();
+        found.dedup();
+        assert!(found.len() >= 3, "{found:?}");
+        for file in found {
+            let last = file.rsplit('/').next().unwrap();
+            assert!(section.contains(&file) || section.contains(&format!("`{last}`")), "{file} is not named");
+        }
+    }
 }
 
 /// What stands in backquotes outside of blocks.

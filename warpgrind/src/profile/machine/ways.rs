@@ -123,25 +123,6 @@ impl Watch {
     }
 }
 
-/// Whether an instruction may wait for other lanes of its warp.
-fn waits(op: &str) -> bool {
-    let name = op.split('.').next().unwrap_or("");
-    matches!(
-        name,
-        "shfl"
-            | "vote"
-            | "match"
-            | "redux"
-            | "bar"
-            | "barrier"
-            | "elect"
-            | "mma"
-            | "wmma"
-            | "wgmma"
-            | "activemask"
-    )
-}
-
 impl Tool for Watch {
     type Block = Told;
 
@@ -201,7 +182,7 @@ impl Tool for Watch {
         };
         let positions: Vec<Position> = (0..self.instructions).map(position).collect();
         // What waits for other lanes is tried again.
-        let tried = |at: u32| positions.get(at as usize).is_some_and(|position| waits(&position.op));
+        let tried = |at: u32| launch.operation(at).is_some_and(|op| op.effects.synchronizes());
         let ways = ways.into_iter().map(|(way, _)| {
             let mut whole: Vec<Run> = Vec::with_capacity(way.len());
             for (first, end) in way {
