@@ -44,6 +44,8 @@ pub struct Code {
     pub copies: Vec<AsyncCopy>,
     /// Bulk copies, by [`Action::BulkCopy`].
     pub bulk_copies: Vec<BulkCopy>,
+    /// Accesses to multicast memory, by [`Action::Multimem`].
+    pub multimems: Vec<Multimem>,
     /// Changes of tensor maps, by [`Action::ReplaceField`].
     pub replacements: Vec<ReplaceField>,
     /// `.branchtargets` lists: positions.
@@ -229,6 +231,8 @@ pub enum Action {
     Atomic(Atomic),
     /// `cp.async` with a source size: index into [`Code::copies`].
     Copy(u32),
+    /// `multimem`: index into [`Code::multimems`].
+    Multimem(u32),
     /// `cp.async.bulk`, `cp.reduce.async.bulk`, `tensormap.cp_fenceproxy`: index into [`Code::bulk_copies`].
     BulkCopy(u32),
     /// `tensormap.replace`: index into [`Code::replacements`].
@@ -507,6 +511,28 @@ pub enum AtomicOp {
     Exch,
     Cas,
     Mbarrier(MbarrierOp),
+}
+
+/// An access to multicast memory: to the memory of each device that it stands for.
+#[derive(Clone, Copy, Debug)]
+pub enum Multimem {
+    /// `multimem.ld_reduce`
+    LoadReduce {
+        /// The load of one device's memory.
+        load: Access,
+        /// The same into registers of its own.
+        next: Access,
+        /// How the elements of devices are combined.
+        op: AtomicOp,
+        /// Their type.
+        ty: ptx_frontend::ScalarType,
+        /// Whether halves are added as `.f32` (`.acc::f32`).
+        widened: bool,
+    },
+    /// `multimem.st`
+    Store(Access),
+    /// `multimem.red`
+    Reduce(Atomic),
 }
 
 /// An `atom` or `red`.

@@ -140,6 +140,12 @@ impl Simulator {
         self.memory.share(base, &with.memory);
     }
 
+    /// Has `bytes` bytes at an address stand for memory at each of `replicas`, which kernels access there by `multimem`
+    /// instructions alone: they write all of them, and read them combined. No replicas end it.
+    pub fn set_multicast(&self, base: DevicePtr, bytes: u64, replicas: &[DevicePtr]) {
+        self.memory.set_multicast(base, bytes, replicas);
+    }
+
     /// Ends [`Simulator::share`].
     pub fn hide(&self, base: DevicePtr, from: &Simulator) {
         self.memory.hide(base, &from.memory);

@@ -271,6 +271,45 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// `multimem.ld_reduce`, `multimem.st`, `multimem.red`: the access to the memory of one device, done for each.
+    pub(super) fn multimem(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
+        if op.has(Modifier::LdReduce) {
+            self.load(guard, op, operands)?;
+        } else if op.has(Modifier::St) {
+            self.store(guard, op, operands)?;
+        } else {
+            self.atomic(guard, op, operands)?;
+        }
+        let last = self.code.insts.len() - 1;
+        let what = match self.code.insts[last].action {
+            Action::Load(load) => {
+                let (from, len) = (load.elements.start as usize, load.elements.len);
+                let mut slots = Vec::new();
+                for at in from..from + len as usize {
+                    let rows = rows_of(op.ty(0).unwrap_or(ScalarType::B32)).max(self.code.slots[at].rows);
+                    slots.push(RegisterSlot { slot: self.temporary(rows), rows });
+                }
+                let elements = SlotList { start: self.code.slots.len() as u32, len };
+                let element = slots[0];
+                self.code.slots.extend(slots);
+                Multimem::LoadReduce {
+                    load,
+                    next: Access { elements, element, ..load },
+                    op: atomic_operation(op)?,
+                    ty: op.ty(0).unwrap_or(ScalarType::B32),
+                    widened: op.has(Modifier::AccF32),
+                }
+            }
+            Action::Store(store) => Multimem::Store(store),
+            Action::Atomic(atomic) => Multimem::Reduce(atomic),
+            _ => return Ok(()),
+        };
+        let index = self.code.multimems.len() as u32;
+        self.code.multimems.push(what);
+        self.code.insts[last].action = Action::Multimem(index);
+        Ok(())
+    }
+
     pub(super) fn atomic(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
         let ty = op.ty(0).ok_or("an atomic without a type")?;
         let returns = op.opcode == Opcode::Atom;

@@ -84,6 +84,7 @@ pub(crate) fn decode_for<P: Patience>(
         call_sites: Vec::new(),
         copies: Vec::new(),
         bulk_copies: Vec::new(),
+        multimems: Vec::new(),
         replacements: Vec::new(),
         branch_tables: Vec::new(),
         unsupported: Vec::new(),
@@ -559,10 +560,7 @@ impl<'a> Decoder<'a> {
             Opcode::Ld | Opcode::Ldu => self.load(guard, op, operands),
             Opcode::St => self.store(guard, op, operands),
             Opcode::Atom | Opcode::Red => self.atomic(guard, op, operands),
-            // A multicast group of one device has one replica: reducing over it is reading it.
-            Opcode::Multimem if op.has(Modifier::LdReduce) => self.load(guard, op, operands),
-            Opcode::Multimem if op.has(Modifier::St) => self.store(guard, op, operands),
-            Opcode::Multimem if op.has(Modifier::Red) => self.atomic(guard, op, operands),
+            Opcode::Multimem => self.multimem(guard, op, operands),
             Opcode::Bra
             | Opcode::Brx
             | Opcode::Call

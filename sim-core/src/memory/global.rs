@@ -75,10 +75,20 @@ impl Allocation {
     }
 }
 
+/// Addresses that stand for memory of several devices: what `multimem` instructions access there lies at each replica.
+#[derive(Clone, Debug)]
+pub(crate) struct Multicast {
+    pub base: u64,
+    pub size: u64,
+    /// Where the memory of each device begins.
+    pub replicas: Arc<[u64]>,
+}
+
 /// Allocations in order of address, freed ones included as long as their place is not reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllocationTable {
     pub list: Vec<Allocation>,
+    pub multicast: Vec<Multicast>,
 }
 
 impl AllocationTable {
@@ -92,6 +102,11 @@ impl AllocationTable {
         let allocation = &self.list[self.at_or_below(address)?];
         let inside = address.checked_add(bytes)? <= allocation.end();
         (inside && allocation.state == State::Live).then_some(allocation)
+    }
+
+    /// The multicast memory that an address lies in.
+    pub(crate) fn multicast(&self, address: u64) -> Option<&Multicast> {
+        self.multicast.iter().find(|found| address.wrapping_sub(found.base) < found.size)
     }
 
     /// Says where an address lies with respect to the nearest live allocation.
@@ -470,6 +485,17 @@ impl GlobalMemory {
         other.freed.retain(|&freed| freed != base);
         other.insert(Allocation { kind: AllocationKind::Peer, ..allocation });
         with.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Has addresses stand for memory at each of some others, or for nothing any more if there are none.
+    pub(crate) fn set_multicast(&self, base: u64, size: u64, replicas: &[u64]) {
+        let mut inner = self.lock();
+        let multicast = &mut Arc::make_mut(&mut inner.layout.table).multicast;
+        multicast.retain(|found| found.base >= base.saturating_add(size) || base >= found.base + found.size);
+        if !replicas.is_empty() {
+            multicast.push(Multicast { base, size, replicas: replicas.into() });
+        }
+        self.generation.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Takes an allocation from a device that it was shown to.

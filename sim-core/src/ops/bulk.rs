@@ -233,15 +233,25 @@ impl<O: Observer> Machine<'_, '_, O> {
         let [left, right] = ignored;
         let moved = bytes.saturating_sub(left + right);
         for rank in self.receivers(registers, one) {
-            let to = self.of_rank(to, rank);
             self.tell_of_copy(registers, one, rank);
-            match one.copy.reduction {
-                Some(_) => self.reduce(registers, one, from, to, bytes)?,
-                None => self.move_bytes(registers, one, from.skip(left), to.skip(left), moved)?,
+            for to in self.replicas_of(self.of_rank(to, rank)) {
+                match one.copy.reduction {
+                    Some(_) => self.reduce(registers, one, from, to, bytes)?,
+                    None => self.move_bytes(registers, one, from.skip(left), to.skip(left), moved)?,
+                }
             }
             self.complete(registers, one, bytes, rank)?;
         }
         Ok(())
+    }
+
+    /// Where a place of multicast memory is, on each device; any other place is itself.
+    fn replicas_of(&self, place: Place) -> smallvec::SmallVec<[Place; 8]> {
+        let table = &self.worker.snapshot.table;
+        let found = table.multicast(place.address).filter(|_| place.space == AccessSpace::Global);
+        let Some(found) = found else { return smallvec::smallvec![place] };
+        let at = |replica: &u64| Place { address: place.address - found.base + replica, ..place };
+        found.replicas.iter().map(at).collect()
     }
 
     /// The ranks that get a copy; `None` where the address says it.

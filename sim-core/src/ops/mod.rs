@@ -20,6 +20,7 @@ mod in_flight;
 mod launches;
 mod masks;
 mod matrix;
+mod multimem;
 mod printf;
 mod runtime;
 mod shared;
@@ -97,6 +98,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             Action::ClusterBarrier(step) => self.cluster_barrier(group, active, *step),
             Action::Warp(op) => self.warp_operation(registers, group, active, op),
             Action::Copy(index) => self.operate_copy(registers, group, active, *index),
+            Action::Multimem(index) => self.multimem(registers, group, active, *index),
             Action::BulkCopy(index) => self.bulk_copy(registers, group, active, *index),
             Action::ReplaceField(index) => self.replace_field(registers, group, active, *index),
             Action::Groups(groups, step) => self.group_step(group, active, *groups, *step),
