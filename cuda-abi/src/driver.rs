@@ -331,6 +331,16 @@ pub struct DevResource {
     pub rest: [u32; 9],
 }
 
+/// `CUmulticastObjectProp`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MulticastObjectProp {
+    pub devices: u32,
+    pub size: usize,
+    pub handle_types: u64,
+    pub flags: u64,
+}
+
 impl DevResource {
     /// What is not there.
     pub const NONE: Self =

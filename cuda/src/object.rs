@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use runtime::virtual_memory::Physical;
 use runtime::{
     Array, Context, Event, ExecGraph, Function, Graph, GreenContext, Kernel, Library, MipmappedArray, Module,
-    Pool, Result, Status, Stream, SurfaceReference, TextureReference,
+    Multicast, Pool, Result, Status, Stream, SurfaceReference, TextureReference,
 };
 use rustc_hash::FxHashMap;
 
@@ -42,6 +42,7 @@ kinds! {
     Arc<Array>, INVALID_HANDLE;
     Arc<MipmappedArray>, INVALID_HANDLE;
     Arc<Physical>, INVALID_VALUE;
+    Arc<Multicast>, INVALID_VALUE;
     Arc<TextureReference>, INVALID_HANDLE;
     Arc<SurfaceReference>, INVALID_HANDLE;
 }

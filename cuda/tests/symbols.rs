@@ -41,7 +41,7 @@ fn entry_points_are_found_by_name_and_version() {
     assert_eq!(find(c"cuProfilerInitialize", 13000, 0), symbol(driver(), "cuProfilerInitialize"));
     assert_eq!(find(c"cuProfilerStart", 4000, 0), symbol(driver(), "cuProfilerStart"));
     // What is not implemented is not found, and neither is what does not exist.
-    assert_eq!(find(c"cuMulticastCreate", 13000, 0), None);
+    assert_eq!(find(c"cuMemMapArrayAsync", 13000, 0), None);
     assert_eq!(find(c"cuNoSuchThing", 13000, 0), None);
     // A driver that asks for proof is refused.
     let mut table = 1u64;

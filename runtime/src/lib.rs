@@ -45,6 +45,7 @@ mod library;
 mod limit;
 mod memory;
 mod module;
+mod multicast;
 pub mod objects;
 mod occupancy;
 mod operation;
@@ -79,6 +80,7 @@ pub use library::{Kernel, Library};
 pub use limit::Limit;
 pub use memory::{Allocation, Kind, Memory};
 pub use module::{Function, Module};
+pub use multicast::Multicast;
 pub use occupancy::{
     LaunchConfig, active_blocks, active_clusters, check_launch, potential_block_size, potential_cluster_size,
 };

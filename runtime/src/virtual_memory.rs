@@ -162,6 +162,25 @@ impl Reservation {
     }
 }
 
+/// What reserved addresses can stand for beside memory.
+pub trait Stands: Send + Sync {
+    /// Has addresses stand for a part of it; nobody may access it yet.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a part that does not lie inside.
+    fn map(&self, address: u64, size: u64, offset: u64) -> Result;
+    /// Has addresses stand for nothing any more.
+    fn unmap(&self, address: u64);
+    /// Says what devices may do with it at an address.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a device that is none of its own.
+    fn set_access(&self, address: u64, access: &[(usize, Access)]) -> Result;
+}
+
+/// Bytes of addresses, and what they stand for.
+type StandIn = (u64, Arc<dyn Stands>);
+
 /// The addresses that a process has reserved, and the memory of this kind that it has.
 pub struct AddressSpace {
     host: Arc<dyn Host>,
@@ -169,6 +188,8 @@ pub struct AddressSpace {
     reserved: Mutex<BTreeMap<u64, Reservation>>,
     /// Bytes of memory that was made without an address, of all devices.
     in_use: Arc<AtomicU64>,
+    /// Addresses behind which are no mappings but something else, with their bytes.
+    stand_ins: Mutex<BTreeMap<u64, StandIn>>,
 }
 
 impl std::fmt::Debug for AddressSpace {
@@ -179,7 +200,7 @@ impl std::fmt::Debug for AddressSpace {
 
 impl AddressSpace {
     pub(crate) fn new(host: Arc<dyn Host>) -> Self {
-        Self { host, reserved: Mutex::default(), in_use: Arc::default() }
+        Self { host, reserved: Mutex::default(), in_use: Arc::default(), stand_ins: Mutex::default() }
     }
 
     /// Bytes of memory that was made without an address.
@@ -281,6 +302,9 @@ impl AddressSpace {
     /// # Errors
     /// `INVALID_VALUE` if they were not reserved so, or something is behind them.
     pub fn free(&self, address: u64, size: u64) -> Result {
+        if lock(&self.stand_ins).range(address..address.saturating_add(size)).next().is_some() {
+            return Err(Status::INVALID_VALUE);
+        }
         let mut table = lock(&self.reserved);
         let found = table.get(&address).filter(|found| found.size == size && found.mappings.is_empty());
         found.ok_or(Status::INVALID_VALUE)?;
@@ -325,11 +349,51 @@ impl AddressSpace {
         })
     }
 
+    /// Has reserved addresses stand for a part of something; nobody may access it yet.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if something is there, or for a part that does not lie inside.
+    pub fn map_stand_in(&self, address: u64, size: u64, offset: u64, object: Arc<dyn Stands>) -> Result {
+        let overlaps = |base: u64, other: u64| base < address + size && address < base + other;
+        self.with(address, size, |reservation| {
+            let taken = reservation.mappings.iter().any(|(&base, mapping)| overlaps(base, mapping.size));
+            if taken { Err(Status::INVALID_VALUE) } else { Ok(()) }
+        })?;
+        let mut stand_ins = lock(&self.stand_ins);
+        if stand_ins.iter().any(|(&base, &(other, _))| overlaps(base, other)) {
+            return Err(Status::INVALID_VALUE);
+        }
+        stand_ins.insert(address, (size, object.clone()));
+        drop(stand_ins);
+        let mapped = object.map(address, size, offset);
+        if mapped.is_err() {
+            lock(&self.stand_ins).remove(&address);
+        }
+        mapped
+    }
+
+    /// What all of a range stands for; nothing if it is memory.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a part of it.
+    fn stand_in(&self, address: u64, size: u64) -> Result<Option<Arc<dyn Stands>>> {
+        match lock(&self.stand_ins).get(&address) {
+            Some((bytes, object)) if *bytes == size => Ok(Some(object.clone())),
+            Some(_) => Err(Status::INVALID_VALUE),
+            None => Ok(None),
+        }
+    }
+
     /// Takes what is behind addresses away.
     ///
     /// # Errors
     /// `INVALID_VALUE` for a part of a mapping.
     pub fn unmap(&self, address: u64, size: u64) -> Result {
+        if let Some(object) = self.stand_in(address, size)? {
+            lock(&self.stand_ins).remove(&address);
+            object.unmap(address);
+            return Ok(());
+        }
         self.with(address, size, |reservation| {
             let inside: Vec<u64> =
                 reservation.mappings.range(address..address + size).map(|(&base, _)| base).collect();
@@ -352,6 +416,9 @@ impl AddressSpace {
     /// # Errors
     /// `INVALID_VALUE` if they do not fill it, or for a device that is not there.
     pub fn set_access(&self, address: u64, size: u64, access: &[(usize, Access)]) -> Result {
+        if let Some(object) = self.stand_in(address, size)? {
+            return object.set_access(address, access);
+        }
         self.with(address, size, |reservation| {
             let mappings = reservation.filling(address, size).ok_or(Status::INVALID_VALUE)?;
             let first = mappings.first().and_then(|base| reservation.mappings.get(base));

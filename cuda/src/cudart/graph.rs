@@ -11,6 +11,7 @@ use runtime::{ExecGraph, Graph, Operation, Result, Status};
 use sim_core::Dim3;
 
 use crate::cudart::context::ensure;
+use crate::cudart::error::of;
 use crate::cudart::memory::{node_copy, of_volume, symbol_bytes, volume_of};
 use crate::cudart::register::function;
 use crate::driver::copy::describe;
@@ -60,6 +61,33 @@ unsafe fn general(params: *const NodeParams) -> Result<Operation> {
             // Flags and three reserved words stand before the copy.
             1 => volume(body.wrapping_add(2).cast()),
             _ => driver_node::general(params),
+        }
+    }
+}
+
+/// What a node that is neither a kernel's nor a copy's was made with, behind the first two words of general parameters.
+///
+/// # Safety
+/// There is room for the parameters of any node.
+unsafe fn put_general(node: Handle, body: *mut u64) -> Result {
+    let found: NodeRef = object::find(node)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        match found.graph.node(found.id)?.operation {
+            Operation::Fill(_) => of(driver_node::cuGraphMemsetNodeGetParams(node, body.cast())),
+            Operation::Host { .. } => of(driver_node::cuGraphHostNodeGetParams(node, body.cast())),
+            Operation::Child(child) => put(body, driver::graph_handle(&child)),
+            Operation::Wait(event) | Operation::Record(event) => put(body, object::handle(event.id)),
+            Operation::Allocate(_) => of(memory_node::cuGraphMemAllocNodeGetParams(node, body.cast())),
+            Operation::Free(address) => put(body, address),
+            Operation::Batch(_) | Operation::WaitValue { .. } | Operation::WriteValue { .. } => {
+                of(driver_node::cuGraphBatchMemOpNodeGetParams(node, body.cast()))
+            }
+            Operation::Conditional(conditional) => {
+                put(body, conditional.condition.handle)?;
+                put(body.wrapping_add(1).cast(), [conditional.kind as u32, conditional.bodies.len() as u32])
+            }
+            Operation::Kernel(_) | Operation::Copy(_) | Operation::Callback(_) | Operation::Empty => Ok(()),
         }
     }
 }
@@ -165,7 +193,7 @@ rt! {
         if kind == 1 {
             return crate::cudart::error::of(cudaGraphMemcpyNodeGetParams(node, body.wrapping_add(2).cast()));
         }
-        driver_node::put_general(node, body)
+        put_general(node, body)
     }
 
     fn cudaGraphNodeSetParams(node: Handle, params: *const NodeParams) {

@@ -20,6 +20,7 @@ pub(crate) mod logs;
 pub(crate) mod memory;
 pub(crate) mod memory_node;
 pub(crate) mod module;
+mod multicast;
 pub(crate) mod node;
 pub(crate) mod pointer;
 pub(crate) mod pool;

@@ -404,40 +404,6 @@ pub(crate) unsafe fn general(params: *const NodeParams) -> Result<Operation> {
     }
 }
 
-/// What a node that is neither a kernel's nor a copy's was made with, behind the first two words of general parameters.
-///
-/// # Safety
-/// There is room for the parameters of any node.
-pub(crate) unsafe fn put_general(node: Handle, body: *mut u64) -> Result {
-    let of = node_of(node)?;
-    // SAFETY: the caller's promise.
-    unsafe {
-        match of.graph.node(of.id)?.operation {
-            Operation::Fill(_) => of_driver(cuGraphMemsetNodeGetParams(node, body.cast())),
-            Operation::Host { .. } => of_driver(cuGraphHostNodeGetParams(node, body.cast())),
-            Operation::Child(child) => put(body, crate::driver::graph::graph_handle(&child)),
-            Operation::Wait(event) | Operation::Record(event) => put(body, object::handle(event.id)),
-            Operation::Allocate(_) => {
-                of_driver(crate::driver::memory_node::cuGraphMemAllocNodeGetParams(node, body.cast()))
-            }
-            Operation::Free(address) => put(body, address),
-            Operation::Batch(_) | Operation::WaitValue { .. } | Operation::WriteValue { .. } => {
-                of_driver(cuGraphBatchMemOpNodeGetParams(node, body.cast()))
-            }
-            Operation::Conditional(conditional) => {
-                put(body, conditional.condition.handle)?;
-                put(body.wrapping_add(1).cast(), [conditional.kind as u32, conditional.bodies.len() as u32])
-            }
-            Operation::Kernel(_) | Operation::Copy(_) | Operation::Callback(_) | Operation::Empty => Ok(()),
-        }
-    }
-}
-
-/// The status that a function of the driver returned.
-fn of_driver(code: u32) -> Result {
-    crate::cudart::error::of(code)
-}
-
 api! {
     fn cuGraphAddKernelNode(
         node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const KernelNodeParams

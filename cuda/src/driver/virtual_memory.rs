@@ -9,7 +9,7 @@ use cuda_abi::numbers::allocation::PINNED;
 use cuda_abi::numbers::handle_type::POSIX_FILE_DESCRIPTOR;
 use cuda_abi::numbers::{access as flag, location};
 use runtime::virtual_memory::{Access, GRANULARITY, Physical, is_size};
-use runtime::{Kind, Pages, Result, Status};
+use runtime::{Kind, Multicast, Pages, Result, Status};
 
 use crate::driver::device::{device_at, device_of};
 use crate::ffi::{Handle, get, list, put};
@@ -66,6 +66,11 @@ api! {
     }
 
     fn cuMemRelease(handle: Handle) {
+        if let Ok(multicast) = object::find::<Arc<Multicast>>(handle) {
+            object::remove::<Arc<Multicast>>(handle)?;
+            multicast.forget(addresses()?);
+            return Ok(());
+        }
         // Mappings keep the memory.
         if find(handle)?.release() {
             object::remove::<Arc<Physical>>(handle)?;
@@ -132,10 +137,13 @@ api! {
     }
 
     fn cuMemMap(address: u64, size: usize, offset: usize, handle: Handle, flags: u64) {
-        let physical = find(handle)?;
         if flags != 0 {
-            return Err(Status::INVALID_VALUE);
+            return find(handle).and(Err(Status::INVALID_VALUE));
         }
+        if let Ok(multicast) = object::find::<Arc<Multicast>>(handle) {
+            return addresses()?.map_stand_in(address, size as u64, offset as u64, multicast);
+        }
+        let physical = find(handle)?;
         addresses()?.map(address, size as u64, offset as u64, physical)
     }
 
