@@ -35,6 +35,7 @@ const MODULES: &[&str] = &[
 const CRATES: &[&str] = &[
     "isa",
     "protocol",
+    "timing",
     "ptx-frontend",
     "memory-model",
     "numerics",

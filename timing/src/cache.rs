@@ -1,0 +1,115 @@
+//! A cache: lines of four sectors, the least recently used of a set goes first.
+
+/// A line that it has.
+#[derive(Clone, Copy, Default, Debug)]
+struct Entry {
+    /// Its number, plus one; 0 is none.
+    tag: u64,
+    /// When it was used last.
+    used: u64,
+    /// When its last sector was or will be there.
+    ready: f64,
+    /// Sectors that are there, or on their way.
+    valid: u8,
+    /// Those that were written.
+    dirty: u8,
+}
+
+/// What was found of a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    /// Sectors that are there, or on their way.
+    pub(crate) valid: u8,
+    /// When.
+    pub(crate) ready: f64,
+}
+
+/// A cache.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    entries: Vec<Entry>,
+    sets: u64,
+    ways: usize,
+    uses: u64,
+}
+
+impl Cache {
+    /// Of so many bytes.
+    pub(crate) fn new(bytes: u64, ways: u32) -> Self {
+        let lines = (bytes / 128).max(1);
+        let ways = u64::from(ways).min(lines);
+        let sets = lines / ways;
+        let entries = vec![Entry::default(); (sets * ways) as usize];
+        Cache { entries, sets, ways: ways as usize, uses: 0 }
+    }
+
+    fn set(&self, line: u64) -> usize {
+        // Lines that are a power of two apart must not share one place.
+        let mixed = line ^ line >> 9 ^ line >> 17;
+        (mixed % self.sets) as usize * self.ways
+    }
+
+    /// What there is of a line.
+    pub(crate) fn look(&mut self, line: u64) -> Found {
+        let at = self.set(line);
+        self.uses += 1;
+        match self.entries[at..at + self.ways].iter_mut().find(|entry| entry.tag == line + 1) {
+            Some(entry) => {
+                entry.used = self.uses;
+                Found { valid: entry.valid, ready: entry.ready }
+            }
+            None => Found { valid: 0, ready: 0.0 },
+        }
+    }
+
+    /// Takes in sectors of a line, which are there from a time on. How many written ones had to go for it.
+    pub(crate) fn take(&mut self, line: u64, sectors: u8, ready: f64, written: bool) -> u32 {
+        let at = self.set(line);
+        self.uses += 1;
+        let set = &mut self.entries[at..at + self.ways];
+        let place = set.iter().position(|entry| entry.tag == line + 1);
+        let oldest = || (0..set.len()).min_by_key(|&way| set[way].used).unwrap_or(0);
+        let way = place.unwrap_or_else(oldest);
+        let entry = &mut set[way];
+        let mut gone = 0;
+        if entry.tag != line + 1 {
+            gone = entry.dirty.count_ones();
+            *entry = Entry { tag: line + 1, ..Entry::default() };
+        }
+        entry.used = self.uses;
+        entry.ready = entry.ready.max(ready);
+        entry.valid |= sectors;
+        if written {
+            entry.dirty |= sectors;
+        }
+        gone
+    }
+
+    /// Sectors of a line that were written, and are clean from now on.
+    pub(crate) fn clean(&mut self, line: u64) -> u32 {
+        let at = self.set(line);
+        let entry = self.entries[at..at + self.ways].iter_mut().find(|entry| entry.tag == line + 1);
+        entry.map_or(0, |entry| std::mem::take(&mut entry.dirty).count_ones())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_goes() {
+        let mut cache = Cache::new(4 * 128, 4);
+        (0..4).for_each(|line| assert_eq!(cache.take(line, 15, 1.0, line == 1), 0));
+        cache.look(0);
+        assert_eq!(cache.take(9, 1, 2.0, false), 4);
+        assert_eq!((cache.look(0).valid, cache.look(1).valid, cache.look(9).valid), (15, 0, 1));
+    }
+
+    #[test]
+    fn what_was_written_is_clean_once() {
+        let mut cache = Cache::new(1 << 12, 4);
+        cache.take(5, 3, 0.0, true);
+        assert_eq!((cache.clean(5), cache.clean(5)), (2, 0));
+    }
+}

@@ -1,0 +1,306 @@
+//! The numbers of a chip.
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::code::Unit;
+
+/// A chip. Latencies and intervals are cycles of its multiprocessors.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chip {
+    /// Its name.
+    pub name: String,
+    /// Multiprocessors, each of four sub-cores.
+    pub multiprocessors: u32,
+    /// Cycles a second.
+    pub clock: f64,
+    /// How launches begin and end.
+    pub launch: Launching,
+    /// How instructions are fetched.
+    pub fetch: Fetch,
+    /// What executes instructions.
+    pub units: Units,
+    /// Barriers of blocks.
+    pub barrier: Barrier,
+    /// Constants.
+    pub constant: Constant,
+    /// Shared memory and what else goes through the same unit.
+    pub shared: Shared,
+    /// The first level of cache.
+    pub l1: FirstLevel,
+    /// The second level.
+    pub l2: SecondLevel,
+    /// Memory.
+    pub dram: Dram,
+}
+
+/// How launches begin and end.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launching {
+    /// Cycles of a launch while no multiprocessor is active.
+    pub overhead: f64,
+    /// Cycles from one block to the next, over the whole chip.
+    pub block_interval: f64,
+    /// Cycles from a block's placement to its first instruction.
+    pub block_start: f64,
+    /// Cycles between the warps of a block.
+    pub warp_start: f64,
+    /// Cycles from a block's end to the placement of another in its stead.
+    pub turnaround: f64,
+    /// Sectors that a launch itself reads in the second level.
+    pub sectors: f64,
+}
+
+/// How instructions are fetched.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fetch {
+    /// Cycles until a line of eight instructions is there that a jump leads to for the first time.
+    pub miss: f64,
+    /// Cycles from a line to the next that follows it.
+    pub next: f64,
+}
+
+/// A kind of unit.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Cycles for which an instruction of a warp keeps a sub-core's unit busy.
+    pub interval: f64,
+    /// Cycles until a scoreboard says that the result is there.
+    pub latency: f64,
+}
+
+/// The units of a sub-core, as in [`Unit`].
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Units {
+    pub fma: Rate,
+    pub integer: Rate,
+    pub alu: Rate,
+    pub half: Rate,
+    pub double: Rate,
+    pub special: Rate,
+    pub bits: Rate,
+    pub uniform: Rate,
+    pub tensor: Rate,
+    pub branch: Rate,
+    pub memory: Rate,
+    pub constant: Rate,
+    pub none: Rate,
+}
+
+impl Units {
+    /// In the order of [`Unit::ALL`].
+    pub fn all(&self) -> [Rate; Unit::COUNT] {
+        [
+            self.fma,
+            self.integer,
+            self.alu,
+            self.half,
+            self.double,
+            self.special,
+            self.bits,
+            self.uniform,
+            self.tensor,
+            self.branch,
+            self.memory,
+            self.constant,
+            self.none,
+        ]
+    }
+}
+
+/// Barriers of blocks.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Barrier {
+    /// Cycles from the last warp's arrival until warps go on.
+    pub latency: f64,
+    /// Cycles for which an arrival keeps the multiprocessor's unit busy.
+    pub interval: f64,
+    /// Cycles of a fence for the block, and for the device.
+    pub fence: [f64; 2],
+}
+
+/// Constants.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Constant {
+    /// Cycles of the first access of a multiprocessor to a line.
+    pub miss: f64,
+    /// Bytes of a line.
+    pub line: u16,
+}
+
+/// Shared memory.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shared {
+    /// Cycles of a load.
+    pub latency: f64,
+    /// Cycles of an atomic operation.
+    pub atomic: f64,
+    /// Cycles for which a wavefront keeps the multiprocessor's unit busy.
+    pub wavefront: f64,
+    /// Cycles of a shuffle.
+    pub shuffle: f64,
+    /// Cycles until a store's operands have been read.
+    pub read: f64,
+}
+
+/// The first level of cache.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstLevel {
+    /// Bytes, together with shared memory.
+    pub bytes: u64,
+    /// Lines that one place may have.
+    pub ways: u32,
+    /// Cycles of a load that hits.
+    pub latency: f64,
+    /// Cycles for which a line keeps the tags busy.
+    pub tag: f64,
+    /// Cycles for which 128 bytes keep the data busy.
+    pub data: f64,
+    /// Cycles for which a sector from the second level keeps the multiprocessor's port busy.
+    pub fill: f64,
+}
+
+/// The second level, in two partitions.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecondLevel {
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines that one place may have.
+    pub ways: u32,
+    /// Cycles of a load that misses the first level and hits here.
+    pub latency: f64,
+    /// Cycles more for what the other partition has.
+    pub far: f64,
+    /// Cycles for which a request keeps all of it busy: one that reads, and one of its sectors.
+    pub read: [f64; 2],
+    /// The same of one that writes.
+    pub write: [f64; 2],
+    /// The same of an atomic one; and of each of its lanes at one word.
+    pub atomic: [f64; 2],
+    /// Cycles of an atomic operation whose result is wanted.
+    pub atomic_latency: f64,
+    /// Cycles until a store is known to be done.
+    pub store: f64,
+    /// Bytes that may be written and not yet in memory.
+    pub dirty: u64,
+}
+
+/// Memory.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dram {
+    /// Cycles beyond those of the second level.
+    pub latency: f64,
+    /// Bytes a cycle that are read.
+    pub read: f64,
+    /// Bytes a cycle that are written.
+    pub write: f64,
+    /// Bytes that are read at least.
+    pub grain: u32,
+    /// Cycles of the first access of a multiprocessor to a page.
+    pub page_miss: f64,
+    /// Bytes of a page.
+    pub page: u64,
+}
+
+/// Why a chip's file is none.
+#[derive(Error, Debug)]
+pub enum ChipError {
+    /// It is not TOML, or does not have what a chip has.
+    #[error("{0}")]
+    Format(#[from] toml::de::Error),
+    /// A number is none that a chip can have.
+    #[error("`{0}` must be {1}")]
+    Number(&'static str, &'static str),
+}
+
+impl Chip {
+    /// An H200.
+    ///
+    /// # Panics
+    /// Never: a test reads it.
+    pub fn h200() -> Self {
+        Chip::from_toml(include_str!("../chips/h200.toml")).expect("the chip's file is right")
+    }
+
+    /// An H100 with 80 GB of HBM3.
+    ///
+    /// # Panics
+    /// Never: a test reads it.
+    pub fn h100() -> Self {
+        Chip::from_toml(include_str!("../chips/h100.toml")).expect("the chip's file is right")
+    }
+
+    /// Of a TOML text.
+    ///
+    /// # Errors
+    /// It does not have what a chip has, all of it, or numbers that none can have.
+    pub fn from_toml(text: &str) -> Result<Self, ChipError> {
+        let chip: Chip = toml::from_str(text)?;
+        let positive = "more than 0";
+        let checks = [
+            ("multiprocessors", f64::from(chip.multiprocessors)),
+            ("clock", chip.clock),
+            ("launch.block_interval", chip.launch.block_interval),
+            ("l1.bytes", chip.l1.bytes as f64),
+            ("l1.ways", f64::from(chip.l1.ways)),
+            ("l2.bytes", chip.l2.bytes as f64),
+            ("l2.ways", f64::from(chip.l2.ways)),
+            ("constant.line", f64::from(chip.constant.line)),
+            ("dram.read", chip.dram.read),
+            ("dram.write", chip.dram.write),
+            ("dram.page", chip.dram.page as f64),
+        ];
+        if let Some((name, _)) = checks.iter().find(|(_, value)| !(*value > 0.0 && value.is_finite())) {
+            return Err(ChipError::Number(name, positive));
+        }
+        if !(32..=128).contains(&chip.dram.grain) || !chip.dram.grain.is_power_of_two() {
+            return Err(ChipError::Number("dram.grain", "32, 64 or 128"));
+        }
+        if chip.multiprocessors > 4096 {
+            return Err(ChipError::Number("multiprocessors", "at most 4096"));
+        }
+        if chip.l2.bytes > 1 << 30 || chip.l1.bytes > 1 << 24 {
+            return Err(ChipError::Number("l2.bytes", "at most 1 GiB, and l1.bytes 16 MiB"));
+        }
+        let rates = chip.units.all();
+        if rates
+            .iter()
+            .any(|rate| !(0.0..1e6).contains(&rate.interval) || !(0.0..1e6).contains(&rate.latency))
+        {
+            return Err(ChipError::Number("units", "less than a million cycles, and not negative"));
+        }
+        Ok(chip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chips_are_read() {
+        assert_eq!((Chip::h200().multiprocessors, Chip::h100().multiprocessors), (132, 132));
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        let text = include_str!("../chips/h200.toml");
+        let wrong = text.replacen("multiprocessors = 132", "multiprocessors = 0", 1);
+        assert_eq!(Chip::from_toml(&wrong).unwrap_err().to_string(), "`multiprocessors` must be more than 0");
+        let wrong = text.replacen("grain = 64", "grain = 48", 1);
+        assert_eq!(Chip::from_toml(&wrong).unwrap_err().to_string(), "`dram.grain` must be 32, 64 or 128");
+        assert!(Chip::from_toml("name = \"x\"").is_err());
+    }
+}

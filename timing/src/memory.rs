@@ -1,0 +1,202 @@
+//! The second level of cache and memory, which all multiprocessors share.
+
+use std::collections::VecDeque;
+
+use crate::cache::Cache;
+use crate::chip::Chip;
+
+/// What went through it.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(crate) struct Traffic {
+    /// Sectors that were read, written, changed.
+    pub(crate) read: u64,
+    pub(crate) write: u64,
+    pub(crate) atomic: u64,
+    /// Of those that were asked for, the ones that were found.
+    pub(crate) hit: u64,
+    pub(crate) asked: u64,
+    /// Bytes read from memory and written there.
+    pub(crate) dram_read: u64,
+    pub(crate) dram_write: u64,
+}
+
+/// The second level, in two partitions, and memory behind it.
+pub(crate) struct Memory<'a> {
+    chip: &'a Chip,
+    partitions: [Cache; 2],
+    /// When the second level, and memory, are free.
+    busy: f64,
+    memory: f64,
+    /// Lines that were written, the oldest first, with their sectors that are.
+    written: VecDeque<u64>,
+    dirty: u64,
+    pub(crate) traffic: Traffic,
+    /// By line: when atomic operations on it are done.
+    lines: Vec<(u64, f64)>,
+}
+
+/// How many lines with atomic operations are told apart.
+const ATOMIC_LINES: usize = 1 << 14;
+
+impl<'a> Memory<'a> {
+    pub(crate) fn new(chip: &'a Chip) -> Self {
+        let half = || Cache::new(chip.l2.bytes / 2, chip.l2.ways);
+        Memory {
+            chip,
+            partitions: [half(), half()],
+            busy: 0.0,
+            memory: 0.0,
+            written: VecDeque::new(),
+            dirty: 0,
+            traffic: Traffic::default(),
+            lines: vec![(0, 0.0); ATOMIC_LINES],
+        }
+    }
+
+    /// The partition in which a line is at home.
+    fn home(line: u64) -> usize {
+        let mixed = (line ^ line >> 3 ^ line >> 7 ^ line >> 13).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> 63) as usize
+    }
+
+    /// A request waits until the second level is free; when it is.
+    fn enter(&mut self, now: f64, cost: f64) -> f64 {
+        let start = self.busy.max(now);
+        self.busy = start + cost;
+        start
+    }
+
+    /// Sectors of a line for a multiprocessor near a partition: when they are there.
+    pub(crate) fn read(&mut self, now: f64, near: usize, line: u64, sectors: u8) -> f64 {
+        let l2 = &self.chip.l2;
+        let count = sectors.count_ones();
+        let start = self.enter(now, (l2.read[0]).max(l2.read[1] * f64::from(count)));
+        self.traffic.read += u64::from(count);
+        self.traffic.asked += u64::from(count);
+        let mut done = start + l2.latency;
+        let found = self.partitions[near].look(line);
+        let missing = sectors & !found.valid;
+        self.traffic.hit += u64::from((sectors & found.valid).count_ones());
+        if found.valid & sectors != 0 {
+            done = done.max(found.ready);
+        }
+        if missing != 0 {
+            let arrives = self.fetch(start, near, line, missing);
+            done = done.max(arrives);
+            self.take(near, line, missing, arrives, false);
+        }
+        done
+    }
+
+    /// What the near partition does not have.
+    fn fetch(&mut self, start: f64, near: usize, line: u64, missing: u8) -> f64 {
+        let l2 = &self.chip.l2;
+        let home = Self::home(line);
+        let mut at = start + l2.latency;
+        let mut absent = missing;
+        if home != near {
+            let count = u64::from(missing.count_ones());
+            self.traffic.read += count;
+            // The way to the other partition is narrower.
+            self.busy += 2.0 * l2.read[1] * count as f64;
+            at += l2.far;
+            let found = self.partitions[home].look(line);
+            if found.valid & missing != 0 {
+                at = at.max(found.ready);
+            }
+            absent &= !found.valid;
+        }
+        if absent != 0 {
+            // Memory gives no less than a grain.
+            let dram = &self.chip.dram;
+            let grain = match dram.grain {
+                128 => 15,
+                64 => (if absent & 3 != 0 { 3 } else { 0 }) | (if absent & 12 != 0 { 12 } else { 0 }),
+                _ => absent,
+            };
+            let bytes = u64::from(u8::count_ones(grain)) * 32;
+            self.traffic.dram_read += bytes;
+            let begins = self.memory.max(start);
+            self.memory = begins + bytes as f64 / dram.read;
+            at = at.max(self.memory + l2.latency + dram.latency + if home == near { 0.0 } else { l2.far });
+            self.take(home, line, grain, at, false);
+            if home != near {
+                self.take(near, line, grain, at, false);
+            }
+        }
+        at
+    }
+
+    fn take(&mut self, partition: usize, line: u64, sectors: u8, ready: f64, written: bool) {
+        let gone = self.partitions[partition].take(line, sectors, ready, written);
+        if gone != 0 {
+            self.write_back(gone);
+        }
+    }
+
+    /// Memory is busy with it when it has done what it was asked for before.
+    fn write_back(&mut self, sectors: u32) {
+        let bytes = u64::from(sectors) * 32;
+        self.dirty = self.dirty.saturating_sub(bytes);
+        self.traffic.dram_write += bytes;
+        self.memory += bytes as f64 / self.chip.dram.write;
+    }
+
+    /// Sectors of a line are written: when that is known to be done.
+    pub(crate) fn write(&mut self, now: f64, near: usize, line: u64, sectors: u8) -> f64 {
+        let l2 = &self.chip.l2;
+        let count = sectors.count_ones();
+        let start = self.enter(now, (l2.write[0]).max(l2.write[1] * f64::from(count)));
+        let home = Self::home(line);
+        self.traffic.write += u64::from(count) * if home == near { 1 } else { 2 };
+        self.traffic.asked += u64::from(count);
+        self.traffic.hit += u64::from(count);
+        self.note(line, home, sectors, start);
+        let backlog = (self.memory - start - 4000.0).max(0.0);
+        start + l2.store + if home == near { 0.0 } else { l2.far } + backlog
+    }
+
+    fn note(&mut self, line: u64, home: usize, sectors: u8, start: f64) {
+        self.take(home, line, sectors, start, true);
+        self.dirty += u64::from(sectors.count_ones()) * 32;
+        self.written.push_back(line);
+        while self.dirty > self.chip.l2.dirty {
+            let Some(oldest) = self.written.pop_front() else { break };
+            let sectors = self.partitions[Self::home(oldest)].clean(oldest);
+            if sectors != 0 {
+                self.write_back(sectors);
+            }
+        }
+    }
+
+    /// Words of a line are changed, at most so many lanes at one of them: when that is done, and when the result is there.
+    pub(crate) fn change(
+        &mut self,
+        now: f64,
+        near: usize,
+        line: u64,
+        sectors: u8,
+        together: u8,
+    ) -> (f64, f64) {
+        let l2 = &self.chip.l2;
+        let count = sectors.count_ones();
+        let start = self.enter(now, l2.atomic[0]);
+        let home = Self::home(line);
+        self.traffic.atomic += u64::from(count) * if home == near { 1 } else { 2 };
+        self.traffic.asked += u64::from(count);
+        let found = self.partitions[home].look(line);
+        self.traffic.hit += u64::from((sectors & found.valid).count_ones());
+        let mut at = start + if home == near { 0.0 } else { l2.far };
+        if sectors & !found.valid != 0 {
+            at = self.fetch(start, home, line, sectors & !found.valid) - l2.latency;
+        }
+        let place = (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50) as usize % ATOMIC_LINES;
+        let (own, free) = self.lines[place];
+        let begins = if own == line + 1 { at.max(free) } else { at };
+        let lanes = if together <= 1 && count == 1 { 0.37 } else { f64::from(together.max(count as u8)) };
+        let free = begins + l2.atomic[1] * lanes;
+        self.lines[place] = (line + 1, free);
+        self.note(line, home, sectors, free);
+        (free + l2.store, free + l2.atomic_latency)
+    }
+}

@@ -1,0 +1,616 @@
+//! The model: blocks are placed, warps issue, until nothing is left.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::chip::Chip;
+use crate::code::{Does, Op, Unit};
+use crate::memory::Memory;
+use crate::sm::{Multiprocessor, Resident, Stall, SubCore, Warp};
+use crate::work::{Access, Launch, Work};
+
+pub use crate::sm::Stall as Reason;
+
+/// What a launch took.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Time {
+    /// Cycles from the launch's begin to its end (`gpc__cycles_elapsed.max`).
+    pub elapsed: f64,
+    /// Cycles in which a multiprocessor had a block: in the middle, and the most (`sm__cycles_active`).
+    pub active: f64,
+    /// The most of a multiprocessor.
+    pub active_most: f64,
+    /// Instructions that were issued.
+    pub issued: u64,
+    /// Cycles that warps were resident, all together.
+    pub resident: f64,
+    /// By instruction: cycles that warps waited to issue it, by [`Stall`].
+    pub stalls: Vec<[f64; Stall::COUNT]>,
+    /// Sectors of the second level that were read, written, changed.
+    pub l2_read: u64,
+    /// Written.
+    pub l2_write: u64,
+    /// Changed by atomic operations.
+    pub l2_atomic: u64,
+    /// Of the sectors that multiprocessors asked for, those that were found.
+    pub l2_hit: f64,
+    /// Sectors that went to and from multiprocessors.
+    pub l2_asked: u64,
+    /// Bytes read from memory.
+    pub dram_read: u64,
+    /// Bytes written to memory.
+    pub dram_write: u64,
+}
+
+/// Something to look at: a sub-core, or the placement of blocks.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Event {
+    at: f64,
+    /// A sub-core's number; [`PLACE`]; or behind that, a multiprocessor whose block has ended.
+    what: u32,
+}
+
+const PLACE: u32 = 1 << 20;
+
+impl Eq for Event {}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The earliest is the greatest.
+        other.at.total_cmp(&self.at).then(other.what.cmp(&self.what))
+    }
+}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+struct Machine<'a> {
+    chip: &'a Chip,
+    code: &'a [Op],
+    launch: &'a Launch,
+    work: &'a dyn Work,
+    memory: Memory<'a>,
+    multiprocessors: Vec<Multiprocessor>,
+    cores: Vec<SubCore>,
+    warps: Vec<Warp>,
+    free_warps: Vec<u32>,
+    residents: Vec<Resident>,
+    free_residents: Vec<u32>,
+    events: BinaryHeap<Event>,
+    /// The next block, and when one was placed last.
+    block: u64,
+    placed: f64,
+    /// Whether a placement is among the events.
+    placing: bool,
+    intervals: [f64; Unit::COUNT],
+    latencies: [f64; Unit::COUNT],
+    stalls: Vec<[f64; Stall::COUNT]>,
+    issued: u64,
+    resident: f64,
+    last: f64,
+}
+
+/// How long a launch takes on a chip.
+///
+/// `work` is asked for the blocks in the order in which they are placed, which is that of their indices.
+pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
+    let count = chip.multiprocessors;
+    let l1 = chip.l1.bytes.saturating_sub(launch.shared_bytes).max(8 << 10);
+    let rates = chip.units.all();
+    let core =
+        SubCore { warps: Vec::new(), units: [0.0; Unit::COUNT], last: u32::MAX, scheduled: f64::INFINITY };
+    let mut machine = Machine {
+        chip,
+        code,
+        launch,
+        work,
+        memory: Memory::new(chip),
+        multiprocessors: (0..count).map(|number| Multiprocessor::new(chip, number, l1, code.len())).collect(),
+        cores: vec![core; 4 * count as usize],
+        warps: Vec::new(),
+        free_warps: Vec::new(),
+        residents: Vec::new(),
+        free_residents: Vec::new(),
+        events: BinaryHeap::new(),
+        block: 0,
+        placed: -chip.launch.block_interval,
+        placing: false,
+        intervals: rates.map(|rate| rate.interval),
+        latencies: rates.map(|rate| rate.latency),
+        stalls: vec![[0.0; Stall::COUNT]; code.len()],
+        issued: 0,
+        resident: 0.0,
+        last: 0.0,
+    };
+    machine.place_at(0.0);
+    machine.run();
+    machine.time()
+}
+
+impl Machine<'_> {
+    fn run(&mut self) {
+        loop {
+            while let Some(Event { at, what }) = self.events.pop() {
+                match what {
+                    PLACE => self.place(at),
+                    ended if ended > PLACE => self.ended(at, ended - PLACE - 1),
+                    core => {
+                        // Those that were overtaken by an earlier one are left out.
+                        if self.cores[core as usize].scheduled == at {
+                            self.cores[core as usize].scheduled = f64::INFINITY;
+                            self.core(core, at);
+                        }
+                    }
+                }
+            }
+            // Warps that are left wait at barriers that nobody else reaches.
+            if !self.release_all() {
+                return;
+            }
+        }
+    }
+
+    fn place_at(&mut self, at: f64) {
+        if !self.placing && self.block < self.launch.blocks {
+            self.placing = true;
+            let at = at.max(self.placed + self.chip.launch.block_interval);
+            self.events.push(Event { at, what: PLACE });
+        }
+    }
+
+    /// Places the next block where the fewest are.
+    fn place(&mut self, at: f64) {
+        self.placing = false;
+        let all = self.multiprocessors.iter().enumerate();
+        let fewest = all.min_by_key(|(_, of)| of.residents).map(|(number, of)| (number, of.residents));
+        let Some((number, residents)) = fewest else { return };
+        if residents >= self.launch.resident.max(1) {
+            return;
+        }
+        self.placed = at;
+        let block = self.work.block(self.block);
+        self.block += 1;
+        let multiprocessor = &mut self.multiprocessors[number];
+        if multiprocessor.residents == 0 {
+            multiprocessor.since = at;
+        }
+        multiprocessor.residents += 1;
+        let slot = self.free_residents.pop().unwrap_or_else(|| {
+            self.residents.push(Resident::default());
+            self.residents.len() as u32 - 1
+        });
+        let launch = &self.chip.launch;
+        let begins = at + launch.block_start;
+        let mut left = 0;
+        for (order, warp) in block.warps.iter().enumerate() {
+            let Some(first) = warp.steps.first().copied() else { continue };
+            let begins = begins + order as f64 * launch.warp_start;
+            let number_in_core = multiprocessor.next % 4;
+            multiprocessor.next += 1;
+            let core = number as u32 * 4 + number_in_core;
+            let state = Warp {
+                steps: warp.steps.clone(),
+                step: 0,
+                op: first.first,
+                when: multiprocessor.fetched(self.chip, first.first, at).max(begins),
+                stall: Stall::NoInstruction,
+                issued: begins,
+                boards: [0.0; 6],
+                far: [false; 6],
+                missing: Vec::new(),
+                copies: 0.0,
+                products: 0.0,
+                stores: 0.0,
+                cursors: warp.sources.clone(),
+                resident: slot,
+                number: order as u32,
+                unit: self.code.get(first.first as usize).map_or(Unit::None, |op| op.unit),
+            };
+            let when = state.when;
+            let index = match self.free_warps.pop() {
+                Some(index) => {
+                    self.warps[index as usize] = state;
+                    index
+                }
+                None => {
+                    self.warps.push(state);
+                    self.warps.len() as u32 - 1
+                }
+            };
+            self.cores[core as usize].warps.push(index);
+            left += 1;
+            wake(&mut self.events, &mut self.cores, core, when);
+        }
+        let resident =
+            Resident { block, multiprocessor: number as u32, left, ends: begins, barriers: Vec::new() };
+        self.residents[slot as usize] = resident;
+        if left == 0 {
+            self.free_residents.push(slot);
+            self.events.push(Event { at: begins, what: PLACE + 1 + number as u32 });
+        }
+        self.place_at(at);
+    }
+
+    /// A block of a multiprocessor has ended.
+    fn ended(&mut self, at: f64, number: u32) {
+        let of = &mut self.multiprocessors[number as usize];
+        of.residents -= 1;
+        if of.residents == 0 {
+            of.active += at - of.since;
+        }
+        self.last = self.last.max(at);
+        self.place_at(at + self.chip.launch.turnaround);
+    }
+
+    /// A sub-core issues an instruction, if it can.
+    fn core(&mut self, number: u32, now: f64) {
+        let core = &self.cores[number as usize];
+        let (mut best, mut next) = (None, f64::INFINITY);
+        for &index in &core.warps {
+            let warp = &self.warps[index as usize];
+            let ready = warp.when.max(core.units[warp.unit as usize].ceil());
+            if ready <= now {
+                // Greedy, then the oldest.
+                if best.is_none() || index == core.last {
+                    if best.is_some() {
+                        next = now;
+                    }
+                    best = Some(index);
+                } else {
+                    next = now;
+                }
+            } else {
+                next = next.min(ready);
+            }
+        }
+        if let Some(index) = best {
+            self.issue(number, index, now);
+            // What has been issued may be ready again.
+            let core = &self.cores[number as usize];
+            let warp = &self.warps[index as usize];
+            if core.warps.contains(&index) {
+                next = next.min(warp.when.max(core.units[warp.unit as usize].ceil()));
+            }
+            next = next.max(now + 1.0);
+        }
+        if next.is_finite() {
+            wake(&mut self.events, &mut self.cores, number, next.ceil());
+        }
+    }
+
+    fn issue(&mut self, core: u32, index: u32, now: f64) {
+        let chip = self.chip;
+        let warp = &mut self.warps[index as usize];
+        let at = warp.op;
+        let op = self.code[at as usize];
+        let unit = op.unit as usize;
+        // What it waited for.
+        let stalls = &mut self.stalls[at as usize];
+        let waited = (warp.when - warp.issued - 1.0).max(0.0);
+        let busy = self.cores[core as usize].units[unit];
+        let after = (now - warp.when.max(warp.issued + 1.0)).max(0.0);
+        stalls[warp.stall as usize] += waited;
+        stalls[if busy >= now { Stall::Throttle } else { Stall::NotSelected } as usize] += after;
+        stalls[Stall::Selected as usize] += 1.0;
+        self.resident += now - warp.issued;
+        self.issued += 1;
+        warp.issued = now;
+        // A unit that is free in the middle of a cycle does not lose the rest of it.
+        let free = &mut self.cores[core as usize].units[unit];
+        let begins = if free.ceil() == now { *free } else { now };
+        *free = begins + self.intervals[unit] * f64::from(op.weight);
+        let busy_until = self.cores[core as usize].units[unit];
+        self.cores[core as usize].last = index;
+
+        let mut ready = now + f64::from(op.control.stall.max(1));
+        let mut stall = Stall::Wait;
+        let mut result = now + self.latencies[unit];
+        let mut read = now + chip.shared.read;
+        let mut far = false;
+        let mut waits = false;
+        let resident = warp.resident;
+        match op.does {
+            Does::Compute => {}
+            Does::Special => result = now + self.latencies[unit],
+            Does::Load | Does::Store | Does::Atomic { .. } | Does::Copy => {
+                let (done, operands, distant) = self.access(index, at, op, now);
+                (result, read, far) = (done, operands, distant);
+            }
+            Does::Shuffle => {
+                let number = self.residents[resident as usize].multiprocessor;
+                result = self.multiprocessors[number as usize].serve(now, chip.shared.wavefront)
+                    + chip.shared.shuffle;
+            }
+            Does::Barrier { number, threads, waits: stays } => {
+                let multiprocessor = self.residents[resident as usize].multiprocessor;
+                let unit = &mut self.multiprocessors[multiprocessor as usize].barriers;
+                let arrives = unit.max(now) + chip.barrier.interval;
+                *unit = arrives;
+                waits = stays;
+                self.arrive(index, number, threads, stays, arrives);
+                // Whoever comes last goes on with the others.
+                if stays && self.warps[index as usize].when.is_finite() {
+                    waits = false;
+                    ready = ready.max(self.warps[index as usize].when);
+                    stall = Stall::Barrier;
+                }
+            }
+            Does::Product => {
+                let warp = &mut self.warps[index as usize];
+                warp.products = warp.products.max(busy_until + self.latencies[unit]);
+            }
+            Does::ProductsDone => {
+                ready = ready.max(self.warps[index as usize].products);
+                stall = Stall::ShortScoreboard;
+            }
+            Does::CopiesDone => result = result.max(self.warps[index as usize].copies),
+            Does::Missing { board, most } => {
+                let warp = &mut self.warps[index as usize];
+                warp.missing.retain(|&(_, done)| done > now);
+                let mut left: Vec<f64> =
+                    warp.missing.iter().filter(|of| of.0 == board).map(|of| of.1).collect();
+                left.sort_by(f64::total_cmp);
+                if let Some(enough) = left.len().checked_sub(usize::from(most) + 1) {
+                    ready = ready.max(left[enough]);
+                    stall = Stall::LongScoreboard;
+                }
+            }
+            Does::Fence { device } => {
+                let stores = self.warps[index as usize].stores;
+                ready =
+                    (now + chip.barrier.fence[usize::from(device)]).max(if device { stores } else { now });
+                stall = Stall::Membar;
+            }
+            Does::Exit => {}
+        }
+        if op.unit == Unit::Constant
+            && let Some(offset) = op.constant
+        {
+            let number = self.residents[resident as usize].multiprocessor;
+            result += self.multiprocessors[number as usize].constant(chip, offset, now) - now.min(result);
+            result = result.max(now + self.latencies[unit]);
+        }
+        let warp = &mut self.warps[index as usize];
+        if let Some(board) = op.control.write {
+            let board = usize::from(board);
+            warp.boards[board] = warp.boards[board].max(result);
+            warp.far[board] = far;
+            if matches!(op.does, Does::CopiesDone) {
+                warp.missing.push((board as u8, result));
+            }
+        }
+        if let Some(board) = op.control.read {
+            let board = usize::from(board);
+            warp.boards[board] = warp.boards[board].max(read);
+        }
+        self.advance(core, index, ready, stall, waits);
+    }
+
+    /// A warp goes on to its next instruction, which it can issue when it is ready for it.
+    fn advance(&mut self, core: u32, index: u32, ready: f64, stall: Stall, waits: bool) {
+        let warp = &mut self.warps[index as usize];
+        warp.op += 1;
+        if warp.op >= warp.steps[warp.step as usize].end {
+            warp.step += 1;
+            match warp.steps.get(warp.step as usize) {
+                Some(step) => warp.op = step.first,
+                None => return self.warp_ended(core, index, ready),
+            }
+        }
+        let op = &self.code[warp.op as usize];
+        let number = self.residents[warp.resident as usize].multiprocessor;
+        let multiprocessor = &mut self.multiprocessors[number as usize];
+        let (mut when, mut why) = (ready, stall);
+        for board in 0..6 {
+            if op.control.wait >> board & 1 != 0 && warp.boards[board] > when {
+                when = warp.boards[board];
+                why = if warp.far[board] { Stall::LongScoreboard } else { Stall::ShortScoreboard };
+            }
+        }
+        let fetched = multiprocessor.fetched(self.chip, warp.op, ready);
+        if fetched > when {
+            (when, why) = (fetched, Stall::NoInstruction);
+        }
+        if op.unit != Unit::Constant
+            && let Some(offset) = op.constant
+        {
+            let there = multiprocessor.constant(self.chip, offset, when);
+            if there > when {
+                (when, why) = (there, Stall::Constant);
+            }
+        }
+        warp.unit = op.unit;
+        warp.stall = why;
+        warp.when = if waits { f64::INFINITY } else { when.ceil() };
+    }
+
+    /// Accesses memory: when the result is there, when the operands have been read, and whether it came from far away.
+    fn access(&mut self, index: u32, at: u32, op: Op, now: f64) -> (f64, f64, bool) {
+        let chip = self.chip;
+        let warp = &mut self.warps[index as usize];
+        let resident = &self.residents[warp.resident as usize];
+        let multiprocessor = &mut self.multiprocessors[resident.multiprocessor as usize];
+        let place = self.launch.sources.get(at as usize).copied().flatten();
+        let block = &resident.block;
+        let next = place.and_then(|place| {
+            let cursor = warp.cursors.get_mut(place as usize)?;
+            let end = *block.warps[warp.number as usize].sources.get(place as usize + 1)?;
+            (*cursor < end).then(|| {
+                *cursor += 1;
+                block.accesses[*cursor as usize - 1]
+            })
+        });
+        let lanes = warp.steps[warp.step as usize].lanes;
+        // What the assembler puts there by itself: the words of a warp's threads lie beside each other.
+        let spilled: [u64; 4] = std::array::from_fn(|word| {
+            let words = u64::from(op.local.unwrap_or(0)) / 4 + word as u64;
+            (1 << 44 | u64::from(index) << 16 | words) << 4 | 15
+        });
+        let spilled = &spilled[..usize::from(op.bytes).div_ceil(4).min(4)];
+        match next {
+            None if op.local.is_some() => {
+                let memory = &mut self.memory;
+                if matches!(op.does, Does::Store) {
+                    let (read, done) = multiprocessor.store(chip, memory, now, spilled, true);
+                    warp.stores = warp.stores.max(done);
+                    (done, read, true)
+                } else {
+                    let data = spilled.len() as f64;
+                    (
+                        multiprocessor.load(chip, memory, now, spilled, data, false),
+                        now + chip.shared.read,
+                        true,
+                    )
+                }
+            }
+            None => {
+                let start = multiprocessor.serve(now, chip.shared.wavefront);
+                (start + chip.shared.latency, start + chip.shared.read, false)
+            }
+            Some(Access::Wavefronts(count)) => {
+                let count = f64::from(count.max(1));
+                let start = multiprocessor.serve(now, count * chip.shared.wavefront);
+                let latency = match op.does {
+                    Does::Atomic { .. } => chip.shared.atomic,
+                    _ => chip.shared.latency,
+                };
+                let last = start + (count - 1.0) * chip.shared.wavefront;
+                (last + latency, last + chip.shared.read, false)
+            }
+            Some(Access::Lines { first, count, together }) => {
+                let pieces = &block.pieces[first as usize..first as usize + usize::from(count)];
+                let memory = &mut self.memory;
+                match op.does {
+                    Does::Store => {
+                        let (read, done) =
+                            multiprocessor.store(chip, memory, now, pieces, op.local.is_some());
+                        warp.stores = warp.stores.max(done);
+                        (done, read, true)
+                    }
+                    Does::Atomic { returns } => {
+                        let (done, result) = multiprocessor.change(chip, memory, now, pieces, together);
+                        warp.stores = warp.stores.max(done);
+                        (if returns { result } else { done }, now + chip.shared.read, true)
+                    }
+                    _ => {
+                        let data = f64::from(lanes) * f64::from(op.bytes) / 128.0;
+                        let done = multiprocessor.load(chip, memory, now, pieces, data.ceil(), op.past);
+                        if matches!(op.does, Does::Copy) {
+                            warp.copies = warp.copies.max(done);
+                        }
+                        (done, now + chip.shared.read, true)
+                    }
+                }
+            }
+        }
+    }
+
+    /// A warp arrives at a barrier of its block; if all are there, those that wait go on.
+    fn arrive(&mut self, index: u32, number: u8, threads: Option<u32>, stays: bool, at: f64) {
+        let slot = self.warps[index as usize].resident;
+        let resident = &mut self.residents[slot as usize];
+        let wanted = threads.map_or(resident.left, |threads| threads.div_ceil(32));
+        let barrier = match resident.barriers.iter().position(|barrier| barrier.0 == number) {
+            Some(at) => at,
+            None => {
+                resident.barriers.push((number, 0, 0.0, Vec::new()));
+                resident.barriers.len() - 1
+            }
+        };
+        let (_, count, last, waiting) = &mut resident.barriers[barrier];
+        *count += 1;
+        *last = last.max(at);
+        self.warps[index as usize].when = f64::INFINITY;
+        if stays {
+            waiting.push(index);
+        }
+        if *count >= wanted {
+            self.release(slot, barrier);
+        }
+    }
+
+    fn release(&mut self, slot: u32, barrier: usize) {
+        let resident = &mut self.residents[slot as usize];
+        let (_, _, last, waiting) = resident.barriers.swap_remove(barrier);
+        let at = (last + self.chip.barrier.latency).ceil();
+        let first = resident.multiprocessor * 4;
+        for index in waiting {
+            let warp = &mut self.warps[index as usize];
+            warp.when = at;
+            warp.stall = Stall::Barrier;
+        }
+        (first..first + 4).for_each(|core| wake(&mut self.events, &mut self.cores, core, at));
+    }
+
+    /// Lets all go on that wait at barriers; whether there were any.
+    fn release_all(&mut self) -> bool {
+        let slots = 0..self.residents.len() as u32;
+        let mut any = false;
+        for slot in slots {
+            while self.residents[slot as usize].left > 0 && !self.residents[slot as usize].barriers.is_empty()
+            {
+                any |= !self.residents[slot as usize].barriers[0].3.is_empty();
+                self.release(slot, 0);
+            }
+        }
+        any
+    }
+
+    fn warp_ended(&mut self, core: u32, index: u32, at: f64) {
+        let warp = &self.warps[index as usize];
+        let (slot, ends) = (warp.resident, at.max(warp.stores));
+        self.cores[core as usize].warps.retain(|&own| own != index);
+        self.free_warps.push(index);
+        let resident = &mut self.residents[slot as usize];
+        resident.left -= 1;
+        resident.ends = resident.ends.max(ends);
+        if resident.left == 0 {
+            let (ends, number) = (resident.ends, resident.multiprocessor);
+            *resident = Resident::default();
+            self.free_residents.push(slot);
+            self.events.push(Event { at: ends, what: PLACE + 1 + number });
+        } else {
+            // Those at a barrier of the whole block wait for it no longer.
+            let left = resident.left;
+            while let Some(full) =
+                self.residents[slot as usize].barriers.iter().position(|of| of.1 >= left && !of.3.is_empty())
+            {
+                let last = &mut self.residents[slot as usize].barriers[full].2;
+                *last = last.max(at);
+                self.release(slot, full);
+            }
+        }
+    }
+
+    fn time(self) -> Time {
+        let active: Vec<f64> = self.multiprocessors.iter().map(|of| of.active).collect();
+        let traffic = self.memory.traffic;
+        Time {
+            elapsed: self.last + self.chip.launch.overhead,
+            active: active.iter().sum::<f64>() / active.len() as f64,
+            active_most: active.iter().copied().fold(0.0, f64::max),
+            issued: self.issued,
+            resident: self.resident,
+            stalls: self.stalls,
+            l2_read: traffic.read + self.chip.launch.sectors as u64,
+            l2_write: traffic.write,
+            l2_atomic: traffic.atomic,
+            l2_hit: if traffic.asked == 0 { 0.0 } else { traffic.hit as f64 / traffic.asked as f64 },
+            l2_asked: traffic.asked,
+            dram_read: traffic.dram_read,
+            dram_write: traffic.dram_write,
+        }
+    }
+}
+
+/// Has a sub-core looked at no later than at a time.
+fn wake(events: &mut BinaryHeap<Event>, cores: &mut [SubCore], core: u32, at: f64) {
+    let of = &mut cores[core as usize];
+    if at < of.scheduled {
+        of.scheduled = at;
+        events.push(Event { at, what: core });
+    }
+}

@@ -1,0 +1,270 @@
+//! A multiprocessor: what its warps wait for, and its first level of cache.
+
+use std::sync::Arc;
+
+use crate::cache::Cache;
+use crate::chip::Chip;
+use crate::code::Unit;
+use crate::memory::Memory;
+use crate::work::{Block, Step, parts};
+
+/// Why a warp does not issue, as Nsight Compute names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stall {
+    /// It does.
+    Selected,
+    /// The latency of its last instruction, or a jump.
+    Wait,
+    /// Global or local memory.
+    LongScoreboard,
+    /// Shared memory, shuffles, special functions.
+    ShortScoreboard,
+    /// Other warps of its block.
+    Barrier,
+    /// Its next instruction is not there.
+    NoInstruction,
+    /// A constant is not there.
+    Constant,
+    /// The unit is busy.
+    Throttle,
+    /// Another warp issues.
+    NotSelected,
+    /// A fence.
+    Membar,
+}
+
+impl Stall {
+    /// How many there are.
+    pub const COUNT: usize = 10;
+
+    /// All of them, with the part of Nsight Compute's names that says which.
+    pub const ALL: [(Stall, &'static str); Stall::COUNT] = [
+        (Stall::Selected, "selected"),
+        (Stall::Wait, "wait"),
+        (Stall::LongScoreboard, "long_scoreboard"),
+        (Stall::ShortScoreboard, "short_scoreboard"),
+        (Stall::Barrier, "barrier"),
+        (Stall::NoInstruction, "no_instruction"),
+        (Stall::Constant, "imc_miss"),
+        (Stall::Throttle, "math_pipe_throttle"),
+        (Stall::NotSelected, "not_selected"),
+        (Stall::Membar, "membar"),
+    ];
+}
+
+/// A warp that is resident.
+#[derive(Debug)]
+pub(crate) struct Warp {
+    pub(crate) steps: Arc<[Step]>,
+    pub(crate) step: u32,
+    /// Its next instruction.
+    pub(crate) op: u32,
+    /// When it can be issued, if its unit is free.
+    pub(crate) when: f64,
+    /// What it waits for until then.
+    pub(crate) stall: Stall,
+    /// When the last one was issued.
+    pub(crate) issued: f64,
+    /// When the results that scoreboards stand for are there, and whether they come from far away.
+    pub(crate) boards: [f64; 6],
+    pub(crate) far: [bool; 6],
+    /// Those of boards that count.
+    pub(crate) missing: Vec<(u8, f64)>,
+    /// When its copies, its products of matrices, and its stores are done.
+    pub(crate) copies: f64,
+    pub(crate) products: f64,
+    pub(crate) stores: f64,
+    /// Accesses that are left, by place in the source.
+    pub(crate) cursors: Vec<u32>,
+    pub(crate) resident: u32,
+    /// Index of the warp in its block.
+    pub(crate) number: u32,
+    pub(crate) unit: Unit,
+}
+
+/// A block that is resident.
+#[derive(Default)]
+pub(crate) struct Resident {
+    pub(crate) block: Block,
+    pub(crate) multiprocessor: u32,
+    /// Warps that have not ended.
+    pub(crate) left: u32,
+    pub(crate) ends: f64,
+    /// Warps at each barrier, with when the last one comes.
+    pub(crate) barriers: Vec<(u8, u32, f64, Vec<u32>)>,
+}
+
+/// A quarter of a multiprocessor.
+#[derive(Clone, Debug)]
+pub(crate) struct SubCore {
+    pub(crate) warps: Vec<u32>,
+    pub(crate) units: [f64; Unit::COUNT],
+    /// The one that issued last.
+    pub(crate) last: u32,
+    /// When it is looked at next.
+    pub(crate) scheduled: f64,
+}
+
+/// A multiprocessor.
+pub(crate) struct Multiprocessor {
+    pub(crate) l1: Cache,
+    /// When what serves memory instructions, and the port to the second level, are free.
+    pub(crate) serves: f64,
+    pub(crate) port: f64,
+    pub(crate) barriers: f64,
+    /// When the lines of code, and of constants, are there.
+    pub(crate) code: Vec<f64>,
+    pub(crate) constants: Vec<f64>,
+    /// Pages that it knows, and since when.
+    pub(crate) pages: Vec<(u64, f64)>,
+    pub(crate) near: usize,
+    pub(crate) residents: u32,
+    pub(crate) next: u32,
+    pub(crate) since: f64,
+    pub(crate) active: f64,
+}
+
+impl Multiprocessor {
+    pub(crate) fn new(chip: &Chip, number: u32, l1: u64, code: usize) -> Self {
+        Multiprocessor {
+            l1: Cache::new(l1, chip.l1.ways),
+            serves: 0.0,
+            port: 0.0,
+            barriers: 0.0,
+            code: vec![f64::INFINITY; code / 8 + 1],
+            constants: vec![f64::INFINITY; (1 << 16) / usize::from(chip.constant.line) + 1],
+            pages: Vec::new(),
+            near: (number >= chip.multiprocessors / 2) as usize,
+            residents: 0,
+            next: 0,
+            since: 0.0,
+            active: 0.0,
+        }
+    }
+
+    /// When the line of an instruction is there, if it is wanted at a time.
+    pub(crate) fn fetched(&mut self, chip: &Chip, op: u32, now: f64) -> f64 {
+        let line = op as usize / 8;
+        if self.code[line].is_infinite() {
+            let before = line.checked_sub(1).map_or(f64::INFINITY, |before| self.code[before]);
+            let follows = before + chip.fetch.next;
+            let jumps = now + chip.fetch.miss;
+            self.code[line] = follows.min(jumps);
+        }
+        self.code[line]
+    }
+
+    /// When a constant is there.
+    pub(crate) fn constant(&mut self, chip: &Chip, offset: u16, now: f64) -> f64 {
+        let at = &mut self.constants[usize::from(offset / chip.constant.line)];
+        if at.is_infinite() {
+            *at = now + chip.constant.miss;
+        }
+        *at
+    }
+
+    /// When the page of a line is known.
+    fn page(&mut self, chip: &Chip, line: u64, now: f64) -> f64 {
+        let page = line * 128 / chip.dram.page;
+        if let Some(at) = self.pages.iter().rposition(|(known, _)| *known == page) {
+            let since = self.pages[at].1;
+            // Those that were used last are found first.
+            let last = self.pages.len() - 1;
+            self.pages.swap(at, last);
+            return since.max(now);
+        }
+        if self.pages.len() >= PAGES {
+            self.pages.remove(0);
+        }
+        self.pages.push((page, now + chip.dram.page_miss));
+        now + chip.dram.page_miss
+    }
+
+    /// Serves an instruction for so many cycles; when it begins.
+    pub(crate) fn serve(&mut self, now: f64, cycles: f64) -> f64 {
+        let start = self.serves.max(now);
+        self.serves = start + cycles;
+        start
+    }
+
+    /// Loads lines; when they are there.
+    pub(crate) fn load(
+        &mut self,
+        chip: &Chip,
+        memory: &mut Memory<'_>,
+        now: f64,
+        pieces: &[u64],
+        data: f64,
+        past: bool,
+    ) -> f64 {
+        let l1 = &chip.l1;
+        let start = self.serve(now, (pieces.len() as f64 * l1.tag).max(data * l1.data));
+        let mut done = start + l1.latency;
+        for (at, &piece) in pieces.iter().enumerate() {
+            let (line, sectors) = parts(piece);
+            let begins = self.page(chip, line, start + at as f64 * l1.tag);
+            done = done.max(begins + l1.latency);
+            let found = self.l1.look(line);
+            let valid = if past { 0 } else { found.valid };
+            if valid & sectors != 0 {
+                done = done.max(found.ready);
+            }
+            let missing = sectors & !valid;
+            if missing != 0 {
+                let arrives = memory.read(begins, self.near, line, missing);
+                self.port = self.port.max(arrives) + f64::from(missing.count_ones()) * l1.fill;
+                if !past {
+                    self.l1.take(line, missing, self.port, false);
+                }
+                done = done.max(self.port);
+            }
+        }
+        done
+    }
+
+    /// Stores lines; when its operands are read, and when it is done.
+    pub(crate) fn store(
+        &mut self,
+        chip: &Chip,
+        memory: &mut Memory<'_>,
+        now: f64,
+        pieces: &[u64],
+        keeps: bool,
+    ) -> (f64, f64) {
+        let start = self.serve(now, pieces.len() as f64 * chip.l1.tag);
+        let mut done = start;
+        for (at, &piece) in pieces.iter().enumerate() {
+            let (line, sectors) = parts(piece);
+            let begins = self.page(chip, line, start + at as f64 * chip.l1.tag);
+            if keeps || self.l1.look(line).valid != 0 {
+                self.l1.take(line, sectors, begins, false);
+            }
+            done = done.max(memory.write(begins, self.near, line, sectors));
+        }
+        (start + chip.shared.read, done)
+    }
+
+    /// Changes words of lines; when it is done, and when the result is there.
+    pub(crate) fn change(
+        &mut self,
+        chip: &Chip,
+        memory: &mut Memory<'_>,
+        now: f64,
+        pieces: &[u64],
+        together: u8,
+    ) -> (f64, f64) {
+        let start = self.serve(now, pieces.len() as f64 * chip.l1.tag);
+        let (mut done, mut result) = (start, start);
+        for (at, &piece) in pieces.iter().enumerate() {
+            let (line, sectors) = parts(piece);
+            let begins = self.page(chip, line, start + at as f64 * chip.l1.tag);
+            let (changed, known) = memory.change(begins, self.near, line, sectors, together);
+            done = done.max(changed);
+            result = result.max(known);
+        }
+        (done, result)
+    }
+}
+
+/// Pages that a multiprocessor knows at a time.
+const PAGES: usize = 64;

@@ -1,0 +1,86 @@
+//! What a launch executes, a block at a time.
+
+use std::sync::Arc;
+
+/// Instructions that follow each other, executed by so many lanes of a warp.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Step {
+    /// Index of the first one.
+    pub first: u32,
+    /// That behind the last one.
+    pub end: u32,
+    /// How many lanes.
+    pub lanes: u32,
+}
+
+/// What one access of a warp asks the memory for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Lines of global or local memory: the first of [`Block::pieces`] and how many there are.
+    Lines {
+        /// Index of the first.
+        first: u32,
+        /// How many.
+        count: u8,
+        /// The most lanes that have one word, where they go one after the other.
+        together: u8,
+    },
+    /// Shared memory: how often its banks are asked.
+    Wavefronts(u16),
+}
+
+/// A line of 128 bytes and which of its sectors of 32 are asked for: the line's number times 16, and four bits.
+pub type Piece = u64;
+
+/// The line and the sectors of a piece.
+pub fn parts(piece: Piece) -> (u64, u8) {
+    (piece >> 4, (piece & 15) as u8)
+}
+
+/// What a warp executes.
+#[derive(Clone, Default, Debug)]
+pub struct Warp {
+    /// Its instructions.
+    pub steps: Arc<[Step]>,
+    /// Its accesses by the place in the source that makes them (`sources[place]` to `sources[place + 1]` of
+    /// [`Block::accesses`]), each in the order in which it is done.
+    pub sources: Vec<u32>,
+}
+
+/// What a block executes.
+#[derive(Clone, Default, Debug)]
+pub struct Block {
+    /// Its warps.
+    pub warps: Vec<Warp>,
+    /// The accesses of all.
+    pub accesses: Vec<Access>,
+    /// The lines of all.
+    pub pieces: Vec<Piece>,
+}
+
+/// A launch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Launch {
+    /// Blocks.
+    pub blocks: u64,
+    /// Blocks that are resident on a multiprocessor at a time.
+    pub resident: u32,
+    /// Blocks that are placed together.
+    pub cluster: u32,
+    /// Bytes of the first level that are shared memory.
+    pub shared_bytes: u64,
+    /// By instruction: the place in the source whose accesses it makes, if it makes any.
+    pub sources: Vec<Option<u32>>,
+}
+
+impl Default for Launch {
+    fn default() -> Self {
+        Launch { blocks: 0, resident: 1, cluster: 1, shared_bytes: 0, sources: Vec::new() }
+    }
+}
+
+/// What says what each block executes.
+pub trait Work {
+    /// A block, by its index in the grid. It is asked for when it is placed, once.
+    fn block(&self, index: u64) -> Block;
+}
