@@ -12,6 +12,8 @@ pub enum Section {
     Memory,
     /// Instructions and branches.
     Instructions,
+    /// Cycles, what warps wait for, the second level of cache and memory.
+    Time,
     /// The lines that cost the most of what could be avoided.
     Source,
     /// The machine code, with lines and counts.
@@ -20,11 +22,12 @@ pub enum Section {
 
 impl Section {
     /// All of them, with their names.
-    pub const ALL: [(Section, &'static str); 6] = [
+    pub const ALL: [(Section, &'static str); 7] = [
         (Section::Launch, "launch"),
         (Section::Occupancy, "occupancy"),
         (Section::Memory, "memory"),
         (Section::Instructions, "instructions"),
+        (Section::Time, "time"),
         (Section::Source, "source"),
         (Section::Code, "code"),
     ];
@@ -58,7 +61,7 @@ const fn detail(start: &'static str, unit: &'static str, section: Section, what:
     Name { is_detail: true, ..name(start, unit, section, what) }
 }
 
-use Section::{Instructions, Launch, Memory, Occupancy};
+use Section::{Instructions, Launch, Memory, Occupancy, Time};
 
 const LAUNCHED: &str = "how a kernel was launched, and what its blocks take";
 const RESIDENT: &str = "warps that are resident on a multiprocessor at most";
@@ -94,6 +97,21 @@ pub const NAMES: &[Name] = &[
     detail("smsp__sass_l1tex_t_", "", Memory, "accesses, as they follow from addresses"),
     detail("smsp__sass_l1tex_t_sectors", "sector", Memory, "sectors, as they follow from addresses"),
     detail("smsp__sass_l1tex_data_bank", "", Memory, "accesses, as they follow from addresses"),
+    name("gpc__cycles_elapsed", "cycle", Time, "cycles from a launch's begin to its end"),
+    name("gpu__time_duration", "ns", Time, "the same as time"),
+    name("sm__cycles_active", "cycle", Time, "cycles in which a multiprocessor has a block"),
+    name("sm__warps_active", "%", Time, "warps that are resident, of those that could be"),
+    name("sm__inst_issued", "inst/cycle", Time, "instructions that a multiprocessor issues a cycle"),
+    name("smsp__issue_active", "cycle", Time, "cycles in which a sub-core issues"),
+    name(
+        "smsp__average_warps_issue_stalled",
+        "",
+        Time,
+        "warps that wait while one issues, by what they wait for",
+    ),
+    name("lts__t_sectors", "sector", Time, "sectors that the second level of the cache is asked for"),
+    name("lts__t_sector_hit_rate", "%", Time, "of these, those that it has"),
+    name("dram__bytes", "byte", Time, "bytes that go to or come from memory"),
     name("ptx__shared", "", Memory, "accesses of shared memory in the PTX"),
     name("ptx__local", "", Memory, "accesses of local memory in the PTX"),
     name("ptx__local_sectors", "sector", Memory, "sectors of local memory in the PTX"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use warpgrind::profile::time::MOST_BLOCKS;
 
 use super::headings::{CHECKS, LAUNCH, REPORT};
 use super::values::{parse_duration, parse_u64};
@@ -23,7 +24,7 @@ pub(crate) struct ProfileArgs {
     /// The numbers to show, by name
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = REPORT)]
     pub(crate) metrics: Vec<String>,
-    /// Groups of numbers to show: launch, occupancy, memory, instructions, source, code
+    /// Groups of numbers to show: launch, occupancy, memory, instructions, time, source, code
     #[arg(long, value_name = "SECTION", value_delimiter = ',', value_parser = section_parser(), help_heading = REPORT)]
     pub(crate) section: Vec<String>,
     /// Write what `ncu --csv --page raw` writes
@@ -38,6 +39,16 @@ pub(crate) struct ProfileArgs {
     /// The disassembler that lists machine code; otherwise it is looked for beside ptxas
     #[arg(long, value_name = "PATH", help_heading = REPORT)]
     pub(crate) nvdisasm: Option<PathBuf>,
+
+    /// The chip on which launches are timed: h200, h100, or a file that says what another one is like
+    #[arg(long, value_name = "CHIP", default_value = "h200", help_heading = REPORT)]
+    pub(crate) chip: PathBuf,
+    /// Time only the first so many blocks of a launch, and take the others to go on like them
+    #[arg(long, value_name = "BLOCKS", value_parser = parse_u64, default_value_t = MOST_BLOCKS, help_heading = REPORT)]
+    pub(crate) sample: u64,
+    /// Count only: leave out how long launches take
+    #[arg(long, help_heading = REPORT)]
+    pub(crate) no_time: bool,
 
     /// Show only kernels whose name contains this
     #[arg(short, long, value_name = "KERNEL", help_heading = LAUNCH)]
@@ -62,8 +73,8 @@ fn section_parser() -> PossibleValuesParser {
 }
 
 pub(super) const PROFILE_HELP: &str = "\
-Requests, sectors, wavefronts and bank conflicts are counted as an H200 counts them; cli/PROFILE.md says what is exact and
-what is not. Registers and machine instructions need ptxas and nvdisasm, which are looked for in CUDA_HOME, CUDA_PATH, PATH and
+Requests, sectors, wavefronts and bank conflicts are counted as an H200 counts them, and a model of it says how long launches
+take; cli/PROFILE.md says what is exact and what is not. Registers and machine instructions need ptxas and nvdisasm, which are looked for in CUDA_HOME, CUDA_PATH, PATH and
 NVIDIA's Python packages; without them registers are estimated and instructions those of the PTX, which is said.
 
 Examples:

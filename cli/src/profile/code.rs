@@ -5,7 +5,10 @@ use ptx_frontend::{Module, Source};
 use serde_json::{Value as Json, json};
 use warpgrind::profile::kernels::Executed;
 use warpgrind::profile::machine;
+use warpgrind::profile::time::{Reason, Time, Timed};
 
+/// Characters of a share of waiting, and what it is for.
+const SHARE: usize = 27;
 /// Opcodes that are shown.
 const SHOWN: usize = 12;
 
@@ -16,7 +19,7 @@ pub(super) trait Said {
     /// The opcodes that were executed the most.
     fn opcodes(&self) -> String;
     /// The machine code, with the lines of PTX and CUDA that its instructions were made of.
-    fn source(&self, module: &Module, kernel: &str) -> String;
+    fn source(&self, module: &Module, kernel: &str, timed: Option<&Timed>) -> String;
 }
 
 impl Said for Executed {
@@ -57,7 +60,7 @@ impl Said for Executed {
         text
     }
 
-    fn source(&self, module: &Module, kernel: &str) -> String {
+    fn source(&self, module: &Module, kernel: &str, timed: Option<&Timed>) -> String {
         let has = |source: &&Source| {
             let words = source.text.split(|c: char| !c.is_alphanumeric() && !"_$".contains(c));
             words.into_iter().any(|word| word == kernel)
@@ -65,7 +68,10 @@ impl Said for Executed {
         let source = module.sources.iter().find(has).or(module.sources.first());
         let lines = source.map(|source| Lines::of(&source.text)).unwrap_or_default();
         let mut cuda = None;
-        let mut text = String::from("  machine code: warps, threads a warp, instruction\n");
+        let waits = timed.map(|timed| Waits::of(&timed.time));
+        let mut text = String::from("  machine code: warps, threads a warp, ");
+        text +=
+            if waits.is_some() { "share of waiting and what for, instruction\n" } else { "instruction\n" };
         let mut shown = 0;
         for (at, (of, count)) in self.listing.instructions.iter().zip(&self.followed.counts).enumerate() {
             if of.line != shown && of.line != 0 {
@@ -87,8 +93,9 @@ impl Said for Executed {
                 format!("@{}{space}{} ", if guard.negated { "!" } else { "" }, guard.predicate % 8)
             });
             let line = format!(
-                "  {:>10} {lanes:>5}  {:04x}  {guard}{} {}",
+                "  {:>10} {lanes:>5}{}  {:04x}  {guard}{} {}",
                 count.warps,
+                waits.as_ref().map_or(String::new(), |waits| waits.text(at)),
                 16 * at,
                 of.opcode,
                 of.operands
@@ -96,6 +103,34 @@ impl Said for Executed {
             text += &format!("{}\n", line.trim_end());
         }
         text
+    }
+}
+
+/// What warps wait for, by machine instruction.
+struct Waits<'a> {
+    time: &'a Time,
+    all: f64,
+}
+
+impl<'a> Waits<'a> {
+    fn of(time: &'a Time) -> Self {
+        Waits { time, all: time.stalls.iter().map(Self::sum).sum::<f64>().max(1.0) }
+    }
+
+    fn sum(stalls: &[f64; Reason::COUNT]) -> f64 {
+        stalls.iter().sum()
+    }
+
+    /// The share of all waiting that is for an instruction, and what the most of it is for.
+    fn text(&self, at: usize) -> String {
+        let Some(stalls) = self.time.stalls.get(at) else { return " ".repeat(SHARE) };
+        let share = 100.0 * Self::sum(stalls) / self.all;
+        if share < 0.05 {
+            return " ".repeat(SHARE);
+        }
+        let most =
+            Reason::ALL.iter().max_by(|(a, _), (b, _)| stalls[*a as usize].total_cmp(&stalls[*b as usize]));
+        format!("  {share:>4.1} % {:<18}", most.map_or("", |(_, name)| name))
     }
 }
 
@@ -142,6 +177,14 @@ impl<'a> Lines<'a> {
         let Some((file, line)) = place else { return String::new() };
         let name = self.files.iter().find(|(number, _)| *number == file).map_or("?", |(_, name)| name);
         format!("{name}:{line}")
+    }
+}
+
+/// How the time of a launch is known.
+pub(super) fn timed_how(timed: &Timed) -> String {
+    match timed.blocks {
+        (all, of) if all >= of => "by the model, all blocks".into(),
+        (some, of) => format!("by the model, from the first {some} of {of} blocks"),
     }
 }
 

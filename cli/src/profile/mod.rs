@@ -11,9 +11,9 @@ use sim_core::{LaunchReport, Outcome, RunOptions};
 use tools::Tool;
 use warpgrind::profile::assemble::AssembleError;
 use warpgrind::profile::csv::{self, Launched};
-use warpgrind::profile::kernels::{Executed, Kernels, Measured, Toolchain};
+use warpgrind::profile::kernels::{Executed, Kernels, Measured, Noted, Timing, Toolchain};
 use warpgrind::profile::machine;
-use warpgrind::profile::machine::ways::Found;
+use warpgrind::profile::time::{Chip, Untimed};
 use warpgrind::profile::{Profile, Section, number};
 use warpgrind::run::Placed;
 use warpgrind::{Module, Options, Plan};
@@ -125,9 +125,9 @@ impl Session<'_> {
         interrupt: &Interrupt,
         at: usize,
     ) -> Result<Exit, Failure> {
-        let found = Found::default();
+        let noted = Noted::new(self.timing()?);
         let mut run = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
-        run.tools.extend(kernels.watch(&found));
+        run.tools.extend(kernels.watch(&noted));
         let backend = options.simulator();
         let placed = Placed::new(plan, module, &backend)?;
         let mut exit = Exit::Clean;
@@ -142,7 +142,7 @@ impl Session<'_> {
             exit = exit.max(exit_of(&report));
             let completed = report.outcome == Outcome::Completed;
             if wanted(&launch.kernel) {
-                let measured = kernels.measured(launch, &report, &found);
+                let measured = kernels.measured(launch, &report, &noted);
                 launches.push(Launch { measured, report, module: at });
             } else {
                 self.others.push(reports::readable(&launch.kernel).into_owned());
@@ -153,6 +153,26 @@ impl Session<'_> {
         }
         self.launches.extend(launches);
         Ok(exit)
+    }
+
+    /// On what launches are timed, if they are.
+    fn timing(&self) -> Result<Option<Timing>, Failure> {
+        let path = &self.args.chip;
+        let chip = match path.to_str() {
+            _ if self.args.no_time => return Ok(None),
+            Some("h200") => Chip::h200(),
+            Some("h100") => Chip::h100(),
+            _ => {
+                let read = std::fs::read_to_string(path);
+                let text = read.map_err(|error| {
+                    Failure::usage(format!("cannot read {}: {error}", path.display()))
+                        .help("chips that need no file are h200 and h100")
+                })?;
+                Chip::from_toml(&text)
+                    .map_err(|problem| Failure::usage(format!("{}: {problem}", path.display())))?
+            }
+        };
+        Ok(Some(Timing { chip, blocks: self.args.sample.max(1) }))
     }
 
     /// Refuses a name that no kernel has.
@@ -271,6 +291,11 @@ impl Session<'_> {
         };
         text += &format!("  registers and shared memory: {how}\n");
         text += &format!("  machine instructions: {}\n", code::how(launch.measured.executed.as_ref()));
+        match &launch.measured.timed {
+            Ok(timed) => text += &format!("  time: {}\n", code::timed_how(timed)),
+            Err(Untimed::NotAsked | Untimed::NotFollowed) => {}
+            Err(why) => text += &format!("  time: not known, as {why}\n"),
+        }
         if launch.report.outcome != Outcome::Completed {
             let how = reports::outcome_name(launch.report.outcome);
             text += &format!("  it did not complete ({how}): `warpgrind run` says why\n");
@@ -315,7 +340,11 @@ impl Session<'_> {
                 text += &executed.opcodes();
             }
             if self.has(Section::Code) {
-                text += &executed.source(self.modules[launch.module].checked(), kernel);
+                text += &executed.source(
+                    self.modules[launch.module].checked(),
+                    kernel,
+                    launch.measured.timed.as_ref().ok(),
+                );
             }
         }
         text
@@ -341,6 +370,10 @@ impl Session<'_> {
                 "block": [block.x, block.y, block.z],
                 "outcome": reports::outcome_name(launch.report.outcome),
                 "resources_estimated": launch.measured.estimated,
+                "timed": match &launch.measured.timed {
+                    Ok(timed) => json!({ "blocks": timed.blocks.0, "of": timed.blocks.1 }),
+                    Err(why) => json!({ "not_known": why.to_string() }),
+                },
                 "machine_code": launch.measured.executed.as_ref().map(Executed::json),
                 "metrics": numbers,
                 "imported": theirs,

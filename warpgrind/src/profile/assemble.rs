@@ -179,8 +179,12 @@ impl Disassembler {
         // Lines change nothing about the code.
         assembler.assemble(ptx, target, code.path(), &["--generate-line-info"])?;
         let mut command = Command::new(&self.path);
-        let output =
-            command.args(["-c", "-gp"]).arg(code.path()).stdin(Stdio::null()).output().map_err(failed)?;
+        let output = command
+            .args(["-c", "-gp", "-hex"])
+            .arg(code.path())
+            .stdin(Stdio::null())
+            .output()
+            .map_err(failed)?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let message = said.lines().next().unwrap_or("it says nothing").to_owned();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sim_core::{DeviceConfig, Launch, LaunchReport, Outcome, ToolFactory};
 use tools::Tool;
@@ -12,6 +12,9 @@ use super::assemble::{AssembleError, Assembler, Disassembler, Resources};
 use super::machine::listing::Listing;
 use super::machine::ways::{Found, Watch, Ways};
 use super::machine::{self, Followed};
+use super::residency::Residency;
+use super::time::record::{self, Recorded, Recorder};
+use super::time::{self, Timed, Untimed};
 use crate::module::Module;
 
 /// NVIDIA's tools for machine code, as far as they are there.
@@ -41,6 +44,8 @@ pub struct Measured {
     pub estimated: bool,
     /// The machine instructions that it executed, if it completed and there is machine code.
     pub executed: Option<Executed>,
+    /// How long it takes.
+    pub timed: Result<Timed, Untimed>,
 }
 
 /// The machine instructions that a launch executed.
@@ -98,40 +103,63 @@ impl Toolchain {
 }
 
 impl Kernels {
-    /// The tool that notes in `found` which way the threads of a launch took; none where there is no machine code.
-    pub fn watch(&self, found: &Found) -> Option<ToolFactory> {
-        let found = Found::clone(found);
-        (!self.listings.is_empty())
-            .then(|| ToolFactory::new(move |shape| Watch::new(&found, shape.instructions)))
+    /// The tools that note in `found` which way the threads of a launch took, and what it asked the memory for; none where
+    /// there is no machine code.
+    pub fn watch(&self, found: &Noted) -> Vec<ToolFactory> {
+        if self.listings.is_empty() {
+            return Vec::new();
+        }
+        let ways = Arc::clone(&found.ways);
+        let Some(chip) = &found.chip else {
+            return vec![ToolFactory::new(move |shape| Watch::new(&ways, shape.instructions))];
+        };
+        let (asked, most) = (Arc::clone(&found.asked), chip.blocks);
+        vec![
+            ToolFactory::new(move |shape| Watch::keeping(&ways, shape.instructions)),
+            ToolFactory::new(move |_| Recorder::new(&asked, most)),
+        ]
     }
 
     /// The numbers of a launch that ran under [`Tool::Counters`], and under [`Kernels::watch`] with the same `found`.
-    pub fn measured(&self, launch: &Launch, report: &LaunchReport, found: &Found) -> Measured {
+    pub fn measured(&self, launch: &Launch, report: &LaunchReport, found: &Noted) -> Measured {
         let name = &*launch.kernel;
         let (of, estimated) = self.taken.get(name).copied().unwrap_or_default();
         let of = if estimated { Resources { stack: u32::MAX, ..of } } else { of };
         let counted = report.metrics.iter().find(|metrics| metrics.tool == Tool::Counters.name());
         let mut profile = Profile::new(&DeviceConfig::h200(), launch, &of, counted);
-        let executed = Executed::of(self.listings.get(name), found, name);
+        let threads = u32::try_from(launch.block.count()).unwrap_or(u32::MAX);
+        let residency = Residency::of(&DeviceConfig::h200(), threads, &of, launch.shared_bytes);
+        let blocks = launch.grid.count() as u64;
+        let mut timed = Err(if found.chip.is_some() { Untimed::NotFollowed } else { Untimed::NotAsked });
+        let executed =
+            Executed::of(self.listings.get(name), found, name, |listing, ways, asked, sequence| {
+                if let Some(chip) = found.chip.as_ref().filter(|_| report.outcome == Outcome::Completed) {
+                    timed = time::time(&chip.chip, listing, ways, asked, &residency, blocks, sequence);
+                }
+            });
         let executed = executed.filter(|_| report.outcome == Outcome::Completed);
         if let Some(executed) = executed.as_ref().filter(|executed| executed.is_whole()) {
             profile.add_machine(&executed.listing, &executed.followed);
         }
-        Measured { profile, estimated, executed }
+        if let Ok(timed) = &timed {
+            profile.add(&timed.values);
+        }
+        Measured { profile, estimated, executed, timed }
     }
 }
 
 impl Executed {
     /// What was found of a launch of a kernel that has machine code. A launch that launches others has several grids, of
     /// which this is the kernel's own.
-    fn of(listing: Option<&Listing>, found: &Found, kernel: &str) -> Option<Self> {
-        let grids = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
-        let listing = listing?;
-        let mut own: Vec<Ways> =
-            grids.into_iter().filter(|(name, _)| **name == *kernel).map(|(_, ways)| ways).collect();
-        // Of a kernel that launches itself one does not know which grid was first.
-        let ways = own.pop().filter(|_| own.is_empty())?;
-        let followed = machine::follow(listing, &ways);
+    fn of(
+        listing: Option<&Listing>,
+        found: &Noted,
+        kernel: &str,
+        then: impl FnOnce(&Listing, &Ways, &Recorded, &dyn Fn(u32) -> machine::Sequence),
+    ) -> Option<Self> {
+        let (ways, asked) = (only(&found.ways, kernel), only(&found.asked, kernel).unwrap_or_default());
+        let (listing, ways) = (listing?, ways?);
+        let followed = machine::follow_and(listing, &ways, |sequence| then(listing, &ways, &asked, sequence));
         Some(Executed { listing: listing.clone(), followed })
     }
 
@@ -139,6 +167,37 @@ impl Executed {
     pub fn is_whole(&self) -> bool {
         self.followed.warps.1 == 0 && self.followed.warps.0 > 0
     }
+}
+
+/// What is noted of a launch while it runs, and on what it is timed.
+#[derive(Clone, Default, Debug)]
+pub struct Noted {
+    ways: Found,
+    asked: record::Found,
+    chip: Option<Timing>,
+}
+
+/// On what launches are timed.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// The chip.
+    pub chip: timing::chip::Chip,
+    /// Blocks of a launch that are timed.
+    pub blocks: u64,
+}
+
+impl Noted {
+    /// With what times are wanted for, if they are.
+    pub fn new(chip: Option<Timing>) -> Self {
+        Noted { chip, ..Noted::default() }
+    }
+}
+
+/// What was noted of the one grid of a kernel. Of one that launches itself one does not know which grid was first.
+fn only<T>(found: &Mutex<Vec<(Arc<str>, T)>>, kernel: &str) -> Option<T> {
+    let grids = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut own: Vec<T> = grids.into_iter().filter(|(name, _)| **name == *kernel).map(|(_, of)| of).collect();
+    own.pop().filter(|_| own.is_empty())
 }
 
 /// What ptxas makes for an H200: PTX of older targets runs there, too.

@@ -6,6 +6,7 @@ pub mod csv;
 pub mod kernels;
 pub mod machine;
 pub mod residency;
+pub mod time;
 
 pub use reports::metric_names::Section;
 use reports::metric_names::of;
@@ -108,6 +109,14 @@ impl Profile {
         let all = metrics.into_iter().map(|(name, value)| (name, value as f64)).chain(ratios);
         let new: Vec<(&str, f64)> = all.filter(|(name, _)| self.value(name).is_none()).collect();
         self.values.extend(new.into_iter().map(|(name, value)| Value::new(name, value)));
+        self.values.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
+    /// Adds numbers that are not there.
+    pub fn add(&mut self, numbers: &[(String, f64)]) {
+        let new: Vec<&(String, f64)> =
+            numbers.iter().filter(|(name, _)| self.value(name).is_none()).collect();
+        self.values.extend(new.into_iter().map(|(name, value)| Value::new(name.clone(), *value)));
         self.values.sort_by(|a, b| a.name.cmp(&b.name));
     }
 

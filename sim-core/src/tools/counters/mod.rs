@@ -12,7 +12,7 @@ mod shared;
 mod totals;
 
 use super::event::{Event, Wants, WarpId, WarpRanges};
-use super::launch::{LaunchShape, LaunchView};
+use super::launch::{InstructionView, LaunchShape, LaunchView};
 use super::sectors::{half_sectors, sectors};
 use super::tool::{Context, Summary, Tool};
 use crate::event::{AccessKind, Memory, WarpAccess};
@@ -101,6 +101,22 @@ struct Source {
     position: u32,
     lanes: LaneMask,
     addresses: [u64; 32],
+}
+
+/// How often the banks of shared memory are asked for an access of a warp, as the hardware counts it.
+pub fn shared_wavefronts(
+    addresses: &[u64; 32],
+    lanes: LaneMask,
+    bytes: u32,
+    store: bool,
+    of: Option<InstructionView<'_>>,
+) -> u64 {
+    shared::wavefronts(addresses, lanes, bytes, store, rules::made(of).rule).hardware
+}
+
+/// Whether one lane of a warp does an atomic operation for all that take part.
+pub fn is_combined(of: Option<InstructionView<'_>>) -> bool {
+    rules::made(of).combined
 }
 
 impl Counters {

@@ -25,6 +25,8 @@ pub struct Instruction {
     pub operands: String,
     /// Where it jumps to, by index: one place, or those of a table.
     pub targets: Vec<u32>,
+    /// Its control information, 21 bits: what it waits for, and what waits for it.
+    pub control: u32,
 }
 
 impl Instruction {
@@ -52,6 +54,16 @@ impl Instruction {
     pub fn special(&self) -> Option<&str> {
         let at = self.operands.find("SR_")?;
         self.operands[at..].split([' ', ',', ';']).next()
+    }
+
+    /// What of its operands time depends on: barriers, scoreboards, constants.
+    fn timed_operands(&self) -> Option<String> {
+        if matches!(self.base(), "BAR" | "DEPBAR" | "LDL" | "STL") {
+            return Some(self.operands.replace(' ', ""));
+        }
+        let at = self.operands.find("c[0x0][").filter(|_| !converges(self.base()))?;
+        let end = self.operands[at..].match_indices(']').nth(1)?.0;
+        Some(self.operands[at..=at + end].to_owned())
     }
 
     /// The convergence barrier that it names.
@@ -110,8 +122,16 @@ fn section(lines: &[&str]) -> Listing {
         if let Some((_, rest)) = text.split_once("\".nv_debug_ptx_txt") {
             let number = rest.split_once("line ").and_then(|(_, rest)| rest.split_whitespace().next());
             line = number.and_then(|number| number.parse().ok()).unwrap_or(0);
-        } else if let Some((_, body)) = text.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
-            let Some((body, after)) = body.split_once(';') else { continue };
+        } else if let Some((number, body)) = text.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
+            let Some((body, after)) = body.split_once(';') else {
+                // The upper half of the instruction before.
+                let upper = number.trim().strip_prefix("0x").filter(|_| body.is_empty());
+                let upper = upper.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+                if let Some((of, upper)) = instructions.last_mut().zip(upper) {
+                    of.control = (upper >> 41 & 0x1f_ffff) as u32;
+                }
+                continue;
+            };
             let (guard, body) = guard(body.trim());
             let (opcode, operands) = body.split_once(char::is_whitespace).unwrap_or((body, ""));
             let tables = after.split_once("BRANCH_TARGETS").or(operands.split_once("BRANCH_TARGETS"));
@@ -127,7 +147,7 @@ fn section(lines: &[&str]) -> Listing {
             }
             let line = if own { line } else { 0 };
             let (opcode, operands) = (opcode.to_owned(), operands.trim().to_owned());
-            instructions.push(Instruction { line, guard, opcode, operands, targets: Vec::new() });
+            instructions.push(Instruction { line, guard, opcode, operands, targets: Vec::new(), control: 0 });
         } else if let Some(label) = text.strip_suffix(':') {
             labels.insert(label, instructions.len() as u32);
             // What ptxas brings along has no lines; those before it do not go on.
@@ -158,8 +178,8 @@ fn guard(body: &str) -> (Option<Guard>, &str) {
     (Some(Guard { predicate: (predicate & 7) + uniform, negated }), body.trim_start())
 }
 
-/// Writes listings so that counting needs nothing else: of each instruction its line (less that before it), guard, opcode,
-/// barrier and targets (less its own place).
+/// Writes listings so that counting and timing need nothing else: of each instruction its line (less that before it), guard,
+/// opcode, barrier, control information, the operands that time depends on, and targets (less its own place).
 pub fn write(kernels: &BTreeMap<String, Listing>) -> String {
     let mut text = String::new();
     for (name, listing) in kernels {
@@ -180,6 +200,12 @@ pub fn write(kernels: &BTreeMap<String, Listing>) -> String {
             }
             if of.chooses() {
                 text.push_str(" P");
+            }
+            if of.control != 0 {
+                let _ = write!(text, " ={:x}", of.control);
+            }
+            if let Some(operands) = of.timed_operands() {
+                let _ = write!(text, " ~{operands}");
             }
             for &target in &of.targets {
                 let _ = write!(text, " {:+}", i64::from(target) - at as i64);
@@ -221,14 +247,20 @@ pub fn read(text: &str) -> Result<BTreeMap<String, Listing>, String> {
             Guard { predicate: number.parse().unwrap_or(7), negated }
         });
         let opcode = words.next().ok_or_else(wrong)?.to_owned();
-        let operands = words.next_if(|word| word.starts_with(['B', 'P', 'S'])).unwrap_or("").to_owned();
+        let mut operands = words.next_if(|word| word.starts_with(['B', 'P', 'S'])).unwrap_or("").to_owned();
+        let control = words.next_if(|word| word.starts_with('='));
+        let control = control.map(|word| u32::from_str_radix(&word[1..], 16).map_err(|_| wrong()));
+        let control = control.transpose()?.unwrap_or(0);
+        if let Some(timed) = words.next_if(|word| word.starts_with('~')) {
+            operands = timed[1..].to_owned();
+        }
         let at = listing.instructions.len() as i64;
         let target =
             |word: &str| word.parse::<i64>().ok().and_then(|step| u32::try_from(at.checked_add(step)?).ok());
         let targets =
             words.map(|word| target(word).ok_or_else(wrong)).collect::<Result<Vec<u32>, String>>()?;
         let line = u32::try_from(line).map_err(|_| wrong())?;
-        listing.instructions.push(Instruction { line, guard, opcode, operands, targets });
+        listing.instructions.push(Instruction { line, guard, opcode, operands, targets, control });
     }
     for listing in kernels.values_mut() {
         let count = listing.instructions.len() as u32;
@@ -247,7 +279,8 @@ mod tests {
 k:
 .text.k:
 	//## File ".nv_debug_ptx_txt", line 7
-        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0000*/                   LDC R1, c[0x0][0x28] ;                /* 0x00000a00ff017b82 */
+                                                                         /* 0x000fe20000000800 */
 	//## File ".nv_debug_ptx_txt", line 12
         /*0010*/                   BSSY B0, `(.L_x_1) ;
 .L_x_0:
@@ -270,6 +303,7 @@ $__internal_0_$slow:
         let kernels = read_disassembly(TEXT);
         let listing = &kernels["k"].instructions;
         assert_eq!(listing.len(), 8);
+        assert_eq!((listing[0].control, listing[1].control), (0x7f1, 0));
         assert_eq!((listing[0].line, listing[1].line, listing[7].line), (7, 12, 0));
         assert_eq!(listing[2].guard, Some(Guard { predicate: 0, negated: true }));
         assert_eq!((&listing[2].targets[..], &listing[5].targets[..]), (&[2][..], &[7][..]));
@@ -283,7 +317,8 @@ $__internal_0_$slow:
         let text = write(&kernels);
         for of in kernels.values_mut().flat_map(|listing| &mut listing.instructions) {
             let barrier = of.barrier();
-            of.operands = barrier.map_or(String::new(), |barrier| format!("B{barrier}"));
+            let timed = of.timed_operands().unwrap_or_default();
+            of.operands = barrier.map_or(timed, |barrier| format!("B{barrier}"));
         }
         assert_eq!(read(&text).unwrap(), kernels);
         assert_eq!(read("kernel k\n1 NOP\nx\n").unwrap_err(), "line 3: `x`");

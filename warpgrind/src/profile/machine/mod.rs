@@ -61,8 +61,16 @@ fn elections(listing: &Listing) -> BTreeSet<u32> {
     with(["VOTEU", "VOTE"]).intersection(&with(["UFLO", "FLO"])).copied().collect()
 }
 
+/// What the machine code's instructions are in the order in which a warp executes them: first, behind the last, lanes.
+pub type Sequence = Vec<(u32, u32, u32)>;
+
 /// Follows the ways of a launch through a kernel's machine code.
 pub fn follow(listing: &Listing, ways: &Ways) -> Followed {
+    follow_and(listing, ways, |_| {})
+}
+
+/// The same; if all warps were followed, `then` may ask for the sequence of each of [`Ways::warps`].
+pub fn follow_and(listing: &Listing, ways: &Ways, then: impl FnOnce(&dyn Fn(u32) -> Sequence)) -> Followed {
     let nothing = Count { on: Some((0, 0)), ..Count::default() };
     let mut followed = Followed {
         counts: vec![nothing; listing.instructions.len()],
@@ -97,9 +105,11 @@ pub fn follow(listing: &Listing, ways: &Ways) -> Followed {
         }
         break (follower, paths);
     };
-    let mut counts = Counts { blocks: vec![Executed::default(); graph.blocks.len()], forced: 0 };
+    let nothing =
+        || Counts { blocks: vec![Executed::default(); graph.blocks.len()], forced: 0, sequence: None };
+    let mut counts = nothing();
+    let path = |way: u32| paths.get(way.checked_sub(1)? as usize)?.as_ref();
     for (warp, times) in &ways.warps {
-        let path = |way: u32| paths.get(way.checked_sub(1)? as usize)?.as_ref();
         if warp.iter().any(|&way| way != 0 && path(way).is_none()) {
             followed.warps.1 += times;
             continue;
@@ -149,6 +159,23 @@ pub fn follow(listing: &Listing, ways: &Ways) -> Followed {
             };
         }
     }
+    if followed.warps.1 == 0 {
+        then(&|warp| {
+            let Some((warp, _)) = ways.warps.get(warp as usize) else { return Sequence::new() };
+            let lanes: [&[Step]; 32] = warp.map(|way| path(way).map_or(&[][..], |path| &path.steps));
+            let mut counts = Counts { sequence: Some(Vec::new()), ..nothing() };
+            replay::replay(&graph, listing, &follower, lanes, 1, &mut counts);
+            let mut sequence = Sequence::new();
+            for (block, lanes) in counts.sequence.unwrap_or_default() {
+                let block = &graph.blocks[block as usize];
+                match sequence.last_mut() {
+                    Some(last) if last.1 == block.first && last.2 == lanes => last.1 = block.end,
+                    _ => sequence.push((block.first, block.end, lanes)),
+                }
+            }
+            sequence
+        });
+    }
     followed
 }
 
@@ -163,7 +190,7 @@ mod tests {
         let mut warp = [0; 32];
         (0..lanes.len()).for_each(|lane| warp[lane] = lane as u32 + 1);
         let ways = lanes.iter().map(|way| way.to_vec()).collect();
-        Ways { ways, warps: vec![(warp, 1)], lost: 0, positions: positions.collect() }
+        Ways { ways, warps: vec![(warp, 1)], lost: 0, positions: positions.collect(), each: Vec::new() }
     }
 
     fn warps(listing: &str, ways: &Ways) -> (Vec<u64>, Followed) {

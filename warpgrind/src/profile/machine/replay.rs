@@ -33,6 +33,8 @@ pub struct Counts {
     pub blocks: Vec<Executed>,
     /// Groups that were let go on though others were missing at a barrier.
     pub forced: u64,
+    /// Blocks in the order in which they were executed, each with how many lanes did, if that is to be known.
+    pub sequence: Option<Vec<(u32, u32)>>,
 }
 
 struct Group {
@@ -178,6 +180,7 @@ impl Warp<'_> {
 
     fn count(&self, block: u32, lanes: Lanes, times: u64, counts: &mut Counts) {
         let covers = self.follower.covers(block);
+        counts.sequence.as_mut().into_iter().for_each(|list| list.push((block, lanes.count_ones())));
         let executed = &mut counts.blocks[block as usize];
         executed.warps += times;
         executed.threads += times * u64::from(lanes.count_ones());

@@ -35,6 +35,8 @@ pub struct Ways {
     pub lost: u64,
     /// All instructions.
     pub positions: Vec<Position>,
+    /// By block and warp, in their order: which of `warps` it is. Empty, if nobody wanted to know.
+    pub each: Vec<(u64, u32, u32)>,
 }
 
 /// Where the ways of a launch are left, those of all its grids.
@@ -46,7 +48,10 @@ pub struct Watch {
     found: Found,
     instructions: u32,
     ways: HashMap<Vec<Run>, u32>,
-    warps: HashMap<[u32; 32], u64>,
+    /// Different warps: their number, and how many there are.
+    warps: HashMap<[u32; 32], (u32, u64)>,
+    /// Block, warp and number of each, if that is to be known.
+    each: Option<Vec<(u64, u32, u32)>>,
     /// Runs of all ways.
     kept: usize,
     lost: u64,
@@ -63,7 +68,21 @@ impl Watch {
     /// Of a launch of so many instructions.
     pub fn new(found: &Found, instructions: u32) -> Self {
         let found = Arc::clone(found);
-        Watch { found, instructions, ways: HashMap::new(), warps: HashMap::new(), kept: 0, lost: 0 }
+        let (ways, warps) = (HashMap::new(), HashMap::new());
+        Watch { found, instructions, ways, warps, each: None, kept: 0, lost: 0 }
+    }
+
+    /// The same, which keeps of each warp what it did.
+    pub fn keeping(found: &Found, instructions: u32) -> Self {
+        Watch { each: Some(Vec::new()), ..Self::new(found, instructions) }
+    }
+
+    /// Counts warps of a kind; its number.
+    fn count(&mut self, warp: [u32; 32], times: u64) -> u32 {
+        let next = self.warps.len() as u32;
+        let (number, count) = self.warps.entry(warp).or_insert((next, 0));
+        *count += times;
+        *number
     }
 
     /// The number of a way; 0 if no more are kept.
@@ -82,9 +101,9 @@ impl Watch {
         next
     }
 
-    fn finished(&mut self, block: &mut Told) {
+    fn finished(&mut self, number: u64, block: &mut Told) {
         let lost = block.count > MOST_RUNS;
-        for told in &mut block.warps {
+        for (at, told) in (0..).zip(&mut block.warps) {
             let told = std::mem::take(told);
             if told.is_empty() {
                 continue;
@@ -116,7 +135,8 @@ impl Watch {
             if self.kept > MOST_KEPT {
                 self.lost += 1;
             } else {
-                *self.warps.entry(warp).or_default() += 1;
+                let kind = self.count(warp, 1);
+                self.each.as_mut().into_iter().for_each(|each| each.push((number, at, kind)));
             }
         }
         block.count = 0;
@@ -151,7 +171,7 @@ impl Tool for Watch {
                     }
                 }
             }
-            Event::BlockFinished { .. } => self.finished(block),
+            Event::BlockFinished { block: number } => self.finished(number, block),
             _ => {}
         }
     }
@@ -160,9 +180,13 @@ impl Tool for Watch {
         let mut ways: Vec<(Vec<Run>, u32)> = other.ways.into_iter().collect();
         ways.sort_by_key(|(_, number)| *number);
         let ours: Vec<u32> = ways.into_iter().map(|(way, _)| self.way(way)).collect();
-        for (warp, count) in other.warps {
+        let mut kinds = vec![0; other.warps.len()];
+        for (warp, (number, count)) in other.warps {
             let warp = warp.map(|way| way.checked_sub(1).map_or(0, |way| ours[way as usize]));
-            *self.warps.entry(warp).or_default() += count;
+            kinds[number as usize] = self.count(warp, count);
+        }
+        if let Some((each, theirs)) = self.each.as_mut().zip(other.each) {
+            each.extend(theirs.into_iter().map(|(block, warp, kind)| (block, warp, kinds[kind as usize])));
         }
         self.lost += other.lost;
     }
@@ -173,9 +197,15 @@ impl Tool for Watch {
         ways.sort();
         let mut order = vec![0; ways.len() + 1];
         ways.iter().zip(1..).for_each(|((_, number), place)| order[*number as usize] = place);
-        let warps = self.warps.into_iter().map(|(warp, count)| (warp.map(|way| order[way as usize]), count));
-        let mut warps: Vec<([u32; 32], u64)> = warps.collect();
+        let warps = self.warps.into_iter().map(|(warp, of)| (warp.map(|way| order[way as usize]), of));
+        let mut warps: Vec<([u32; 32], (u32, u64))> = warps.collect();
         warps.sort();
+        let mut places = vec![0; warps.len()];
+        warps.iter().zip(0..).for_each(|((_, (number, _)), place)| places[*number as usize] = place);
+        let mut each = self.each.unwrap_or_default();
+        each.iter_mut().for_each(|(_, _, kind)| *kind = places[*kind as usize]);
+        each.sort_unstable();
+        let warps = warps.into_iter().map(|(warp, (_, count))| (warp, count)).collect();
         let position = |at| Position {
             line: launch.line(&launch.place(at)),
             op: launch.operation(at).map_or_else(|| "ret".into(), ToString::to_string),
@@ -193,7 +223,7 @@ impl Tool for Watch {
             }
             whole
         });
-        let ways = Ways { ways: ways.collect(), warps, lost: self.lost, positions };
+        let ways = Ways { ways: ways.collect(), warps, lost: self.lost, positions, each };
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.push((launch.kernel(), ways));
         Summary::default()
@@ -206,7 +236,7 @@ mod tests {
 
     fn warp(told: &[(u32, Run)]) -> (Vec<Vec<Run>>, [u32; 32]) {
         let mut watch = Watch::new(&Found::default(), 100);
-        watch.finished(&mut Told { warps: vec![told.to_vec()], count: told.len() });
+        watch.finished(0, &mut Told { warps: vec![told.to_vec()], count: told.len() });
         let mut ways: Vec<(Vec<Run>, u32)> = watch.ways.into_iter().collect();
         ways.sort_by_key(|(_, number)| *number);
         (ways.into_iter().map(|(way, _)| way).collect(), *watch.warps.keys().next().unwrap())

@@ -1,0 +1,219 @@
+//! How long a launch takes on a chip: what its warps execute of the machine code, and what they ask the memory for
+//! ([`record`]), through the model of `timing`.
+
+pub mod record;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+pub use timing::chip::{Chip, ChipError};
+use timing::code::{Does, Op, Unit};
+use timing::work::{Block, Step, Warp, Work};
+pub use timing::{Reason, Time};
+
+use thiserror::Error;
+
+use super::machine::Sequence;
+use super::machine::listing::Listing;
+use super::machine::ways::Ways;
+use super::residency::Residency;
+use record::{Asked, Recorded};
+
+/// Blocks of a launch that are timed, unless its user wants more of them.
+pub const MOST_BLOCKS: u64 = 1 << 14;
+
+/// Why it is not known how long a launch takes.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Untimed {
+    /// Nobody asked.
+    #[error("nobody asked")]
+    NotAsked,
+    /// There is no machine code, or it was not followed.
+    #[error("there is no machine code of which the way of all warps is known")]
+    NotFollowed,
+    /// The disassembler does not list what instructions wait for.
+    #[error("the machine code is listed without its control information")]
+    NoControl,
+    /// The model does not know what some of it takes.
+    #[error("the model does not know what `{0}` takes")]
+    Unknown(String),
+    /// The accesses of its blocks are more than is kept.
+    #[error("its blocks access too much to be kept: `--sample` takes fewer of them")]
+    TooMuch,
+}
+
+/// What a launch takes.
+#[derive(Clone, Debug)]
+pub struct Timed {
+    /// Of the blocks that were timed.
+    pub time: Time,
+    /// How many these were, of how many.
+    pub blocks: (u64, u64),
+    /// The numbers, by Nsight Compute's names.
+    pub values: Vec<(String, f64)>,
+}
+
+/// The machine code as the model knows it, and the places whose accesses its instructions make.
+struct Code {
+    ops: Vec<Op>,
+    sources: Vec<Option<u32>>,
+    /// By position of the PTX: the place.
+    place_of: Vec<Option<u32>>,
+    places: usize,
+}
+
+impl Code {
+    fn of(listing: &Listing, ways: &Ways) -> Self {
+        let op = |of: &super::machine::listing::Instruction| Op::new(&of.opcode, &of.operands, of.control);
+        let ops: Vec<Op> = listing.instructions.iter().map(op).collect();
+        let mut places: BTreeMap<u32, u32> = BTreeMap::new();
+        let accesses = |op: &Op| op.unit == Unit::Memory && !matches!(op.does, Does::Shuffle | Does::Compute);
+        for (of, _) in listing.instructions.iter().zip(&ops).filter(|(of, op)| accesses(op) && of.line != 0) {
+            let next = places.len() as u32;
+            places.entry(of.line).or_insert(next);
+        }
+        let sources = listing.instructions.iter().zip(&ops);
+        let sources = sources.map(|(of, op)| places.get(&of.line).copied().filter(|_| accesses(op)));
+        let place_of = ways.positions.iter().map(|position| places.get(&position.line).copied());
+        Code { sources: sources.collect(), place_of: place_of.collect(), places: places.len(), ops }
+    }
+}
+
+/// The blocks of a launch.
+struct Blocks<'a> {
+    code: &'a Code,
+    asked: &'a BTreeMap<u64, Asked>,
+    /// By block: its warps' kinds.
+    kinds: HashMap<u64, Vec<u32>>,
+    sequence: &'a dyn Fn(u32) -> Sequence,
+    known: RefCell<HashMap<u32, Arc<[Step]>>>,
+}
+
+/// Steps that are kept, of warps that may be many times there.
+const MOST_KNOWN: usize = 1 << 22;
+
+impl Blocks<'_> {
+    fn steps(&self, kind: u32) -> Arc<[Step]> {
+        let mut known = self.known.borrow_mut();
+        if let Some(steps) = known.get(&kind) {
+            return steps.clone();
+        }
+        let sequence = (self.sequence)(kind);
+        let steps: Arc<[Step]> =
+            sequence.into_iter().map(|(first, end, lanes)| Step { first, end, lanes }).collect();
+        if known.values().map(|steps| steps.len()).sum::<usize>() + steps.len() > MOST_KNOWN {
+            known.clear();
+        }
+        known.insert(kind, steps.clone());
+        steps
+    }
+}
+
+impl Work for Blocks<'_> {
+    fn block(&self, index: u64) -> Block {
+        let nothing = Asked::default();
+        let asked = self.asked.get(&index).unwrap_or(&nothing);
+        let mut block = Block { pieces: asked.pieces.clone(), ..Block::default() };
+        for (at, &kind) in self.kinds.get(&index).into_iter().flatten().enumerate() {
+            let place_of = |position: u32| self.code.place_of.get(position as usize).copied().flatten();
+            let told = asked.warps.get(at).map_or(&[][..], |told| told);
+            let mut own: Vec<(u32, timing::work::Access)> =
+                told.iter().filter_map(|&(position, access)| Some((place_of(position)?, access))).collect();
+            own.sort_by_key(|(place, _)| *place);
+            let start = block.accesses.len() as u32;
+            let sources = (0..=self.code.places as u32)
+                .map(|place| start + own.partition_point(|(of, _)| *of < place) as u32)
+                .collect();
+            block.accesses.extend(own.into_iter().map(|(_, access)| access));
+            block.warps.push(Warp { steps: self.steps(kind), sources });
+        }
+        block
+    }
+}
+
+/// How long a launch of so many blocks takes, whose ways were all followed.
+///
+/// # Errors
+/// The model does not know what it executes, or too much was asked for.
+pub fn time(
+    chip: &Chip,
+    listing: &Listing,
+    ways: &Ways,
+    recorded: &Recorded,
+    residency: &Residency,
+    blocks: u64,
+    sequence: &dyn Fn(u32) -> Sequence,
+) -> Result<Timed, Untimed> {
+    if let Some(of) = listing.instructions.iter().find(|of| !timing::code::is_known(&of.opcode)) {
+        return Err(Untimed::Unknown(of.opcode.clone()));
+    }
+    if listing.instructions.iter().all(|of| of.control == 0) {
+        return Err(Untimed::NoControl);
+    }
+    if recorded.overfull || recorded.blocks.is_empty() {
+        return Err(Untimed::TooMuch);
+    }
+    let code = Code::of(listing, ways);
+    let mut kinds: HashMap<u64, Vec<u32>> = HashMap::new();
+    ways.each.iter().for_each(|&(block, _, kind)| kinds.entry(block).or_default().push(kind));
+    let kept = recorded.blocks.len() as u64;
+    let work = Blocks { code: &code, asked: &recorded.blocks, kinds, sequence, known: RefCell::default() };
+    let launch = |blocks: u64| timing::work::Launch {
+        blocks,
+        resident: residency.blocks(),
+        cluster: 1,
+        shared_bytes: residency.configured.into(),
+        sources: code.sources.clone(),
+    };
+    let time = timing::run(chip, &code.ops, &launch(kept), &work);
+    let mut scale = 1.0;
+    let mut elapsed = time.elapsed;
+    if kept < blocks && kept > 1 {
+        // What the second half of those that are known took, the others take, too.
+        let half = timing::run(chip, &code.ops, &launch(kept / 2), &work);
+        let each = (time.elapsed - half.elapsed).max(0.0) / (kept - kept / 2) as f64;
+        elapsed += each * (blocks - kept) as f64;
+        scale = blocks as f64 / kept as f64;
+    }
+    let values = values(chip, &time, elapsed, scale);
+    Ok(Timed { time, blocks: (kept, blocks), values })
+}
+
+fn values(chip: &Chip, time: &Time, elapsed: f64, scale: f64) -> Vec<(String, f64)> {
+    let stretch = (elapsed - chip.launch.overhead) / (time.elapsed - chip.launch.overhead).max(1.0);
+    let active = time.active * stretch;
+    let issued = time.issued as f64;
+    let mut list: Vec<(String, f64)> = vec![
+        ("gpc__cycles_elapsed.max".into(), elapsed.round()),
+        ("gpu__time_duration.sum".into(), (elapsed / chip.clock * 1e9).round()),
+        ("sm__cycles_active.avg".into(), active),
+        ("sm__cycles_active.max".into(), time.active_most * stretch),
+        ("smsp__issue_active.sum".into(), (issued * scale).round()),
+        ("lts__t_sectors_op_read.sum".into(), (time.l2_read as f64 * scale).round()),
+        ("lts__t_sectors_op_write.sum".into(), (time.l2_write as f64 * scale).round()),
+        ("lts__t_sectors_srcunit_tex.sum".into(), (time.l2_asked as f64 * scale).round()),
+        ("lts__t_sector_hit_rate.pct".into(), 100.0 * time.l2_hit),
+        ("dram__bytes_read.sum".into(), (time.dram_read as f64 * scale).round()),
+        ("dram__bytes_write.sum".into(), (time.dram_write as f64 * scale).round()),
+    ];
+    let cycles = time.active * f64::from(chip.multiprocessors);
+    if cycles > 0.0 {
+        let warps = 100.0 * time.resident / cycles / 64.0;
+        list.push(("sm__warps_active.avg.pct_of_peak_sustained_active".into(), warps));
+        let ipc = issued / cycles;
+        list.push(("sm__inst_issued.avg.per_cycle_active".into(), ipc));
+    }
+    for (reason, name) in Reason::ALL {
+        let all: f64 = time.stalls.iter().map(|stalls| stalls[reason as usize]).sum();
+        let name = format!("smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio");
+        list.push((name, if issued > 0.0 { all / issued } else { 0.0 }));
+    }
+    list
+}
+
+/// The numbers that are said of the time of a launch.
+pub fn names() -> Vec<String> {
+    let time = Time { active: 1.0, ..Time::default() };
+    values(&Chip::h200(), &time, 1.0, 1.0).into_iter().map(|(name, _)| name).collect()
+}
