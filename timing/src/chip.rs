@@ -186,8 +186,8 @@ pub struct SecondLevel {
     pub read: [f64; 2],
     /// The same of one that writes.
     pub write: [f64; 2],
-    /// The same of an atomic one; and of each of its lanes at one word.
-    pub atomic: [f64; 2],
+    /// The same of an atomic one; for how long the line is busy with one word of it, with several, and with each lane at one.
+    pub atomic: [f64; 4],
     /// Cycles of an atomic operation whose result is wanted.
     pub atomic_latency: f64,
     /// Cycles until a store is known to be done.

@@ -193,8 +193,10 @@ impl<'a> Memory<'a> {
         let place = (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50) as usize % ATOMIC_LINES;
         let (own, free) = self.lines[place];
         let begins = if own == line + 1 { at.max(free) } else { at };
-        let lanes = if together <= 1 && count == 1 { 0.37 } else { f64::from(together.max(count as u8)) };
-        let free = begins + l2.atomic[1] * lanes;
+        // One word of one lane goes through; several are a turn, and lanes at one word a turn each.
+        let several = l2.atomic[2].max(l2.atomic[3] * f64::from(together));
+        let cost = if together <= 1 && count == 1 { l2.atomic[1] } else { several };
+        let free = begins + cost;
         self.lines[place] = (line + 1, free);
         self.note(line, home, sectors, free);
         (free + l2.store, free + l2.atomic_latency)

@@ -138,8 +138,12 @@ fn launches_that_were_held_out() {
     for of in recorded("launches") {
         by_file.entry(of.launch.split('.').next().expect("a name").to_owned()).or_default().push(of);
     }
-    // Kernels that wait for each other spin as often as the interpreter has them do.
-    by_file.retain(|name, _| !["float_order", "objects"].contains(&&**name));
+    // Kernels that wait for each other spin as often as the interpreter has them do, and of loops around a compare-and-swap the
+    // ways are guesses.
+    by_file.retain(|name, _| !["float_order", "objects", "cooperative"].contains(&&**name));
+    by_file
+        .values_mut()
+        .for_each(|list| list.retain(|of| !["atomics.2", "atomics.3"].contains(&&*of.launch)));
     let files = by_file
         .into_iter()
         .map(|(name, list)| (testdata().join(format!("launches/{name}.toml")), name, list));
