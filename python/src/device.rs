@@ -12,7 +12,6 @@ use sim_core::{AsyncPolicy, Backend, Dim3, Error as DeviceError, Poll};
 use tools::Tool;
 use warpgrind::module::read_source;
 use warpgrind::plan::{Arg, LaunchPlan, Scalar, describe, parameters};
-use warpgrind::profile::machine::ways::Found;
 use warpgrind::{Element, Module, Options, RunError, Session};
 
 use crate::error::{Error, LaunchError, module_error, run_error};
@@ -247,7 +246,7 @@ impl Device {
             let mut options = self.options.run_options();
             options.interrupt = Some(interrupt.clone());
             options.poll = poll.cloned();
-            let found = Found::default();
+            let found = Profiler::noted();
             let profiler = if profile { Some(self.profiler()?) } else { None };
             if let Some(profiler) = profiler {
                 if !self.options.tools.contains(&Tool::Counters) {

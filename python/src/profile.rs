@@ -4,9 +4,9 @@ use pyo3::prelude::*;
 use sim_core::{Launch, LaunchReport};
 use warpgrind::Module;
 use warpgrind::profile::Section;
-use warpgrind::profile::kernels::{Kernels, Measured, Toolchain};
+use warpgrind::profile::kernels::{Kernels, Measured, Noted, Timing, Toolchain};
 use warpgrind::profile::machine::metrics::by_opcode;
-use warpgrind::profile::machine::ways::Found;
+use warpgrind::profile::time::{Chip, MOST_BLOCKS};
 
 use crate::error::Error;
 
@@ -40,14 +40,19 @@ impl Profiler {
         Ok(Self { kernels, ptxas: tools.assembler.map(|assembler| assembler.version) })
     }
 
+    /// What notes what a launch does, to be timed on an H200.
+    pub(crate) fn noted() -> Noted {
+        Noted::new(Some(Timing { chip: Chip::h200(), blocks: MOST_BLOCKS }))
+    }
+
     pub(crate) fn measured(
         &self,
         module: &Module,
         launch: &Launch,
         report: &LaunchReport,
-        found: &Found,
+        found: &Noted,
     ) -> Profile {
-        let Measured { profile, estimated, executed } = self.kernels.measured(launch, report, found);
+        let Measured { profile, estimated, executed, .. } = self.kernels.measured(launch, report, found);
         let section = |name: &str| {
             let of = Section::of(name);
             Section::ALL.iter().find(|(known, _)| *known == of).map_or("", |(_, text)| text)
