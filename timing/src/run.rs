@@ -7,7 +7,7 @@ use crate::chip::Chip;
 use crate::code::{Does, Op, Unit};
 use crate::memory::Memory;
 use crate::sm::{Multiprocessor, Resident, Stall, SubCore, Warp};
-use crate::work::{Access, Launch, Work};
+use crate::work::{Access, Launch, Stay, Work};
 
 pub use crate::sm::Stall as Reason;
 
@@ -40,6 +40,8 @@ pub struct Time {
     pub dram_read: u64,
     /// Bytes written to memory.
     pub dram_write: u64,
+    /// Where each block was, and when, in the order in which they ended.
+    pub blocks: Vec<Stay>,
 }
 
 /// Something to look at: a sub-core, or the placement of blocks.
@@ -91,6 +93,7 @@ struct Machine<'a> {
     issued: u64,
     resident: f64,
     last: f64,
+    stays: Vec<Stay>,
 }
 
 /// How long a launch takes on a chip.
@@ -124,6 +127,7 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
         issued: 0,
         resident: 0.0,
         last: 0.0,
+        stays: Vec::new(),
     };
     machine.place_at(0.0);
     machine.run();
@@ -171,7 +175,8 @@ impl Machine<'_> {
             return;
         }
         self.placed = at;
-        let block = self.work.block(self.block);
+        let index = self.block;
+        let block = self.work.block(index);
         self.block += 1;
         let multiprocessor = &mut self.multiprocessors[number];
         if multiprocessor.residents == 0 {
@@ -224,8 +229,15 @@ impl Machine<'_> {
             left += 1;
             wake(&mut self.events, &mut self.cores, core, when);
         }
-        let resident =
-            Resident { block, multiprocessor: number as u32, left, ends: begins, barriers: Vec::new() };
+        let stay = Stay { block: index, multiprocessor: number as u32, from: at, to: begins };
+        let resident = Resident {
+            block,
+            multiprocessor: number as u32,
+            left,
+            ends: begins,
+            stay: Some(stay),
+            barriers: Vec::new(),
+        };
         self.residents[slot as usize] = resident;
         if left == 0 {
             self.free_residents.push(slot);
@@ -569,6 +581,7 @@ impl Machine<'_> {
         resident.ends = resident.ends.max(ends);
         if resident.left == 0 {
             let (ends, number) = (resident.ends, resident.multiprocessor);
+            self.stays.extend(resident.stay.map(|stay| Stay { to: ends, ..stay }));
             *resident = Resident::default();
             self.free_residents.push(slot);
             self.events.push(Event { at: ends, what: PLACE + 1 + number });
@@ -602,6 +615,7 @@ impl Machine<'_> {
             l2_asked: traffic.asked,
             dram_read: traffic.dram_read,
             dram_write: traffic.dram_write,
+            blocks: self.stays,
         }
     }
 }

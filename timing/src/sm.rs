@@ -6,6 +6,7 @@ use crate::cache::Cache;
 use crate::chip::Chip;
 use crate::code::Unit;
 use crate::memory::Memory;
+use crate::work::Stay;
 use crate::work::{Block, Step, parts};
 
 /// Why a warp does not issue, as Nsight Compute names it.
@@ -90,6 +91,7 @@ pub(crate) struct Resident {
     /// Warps that have not ended.
     pub(crate) left: u32,
     pub(crate) ends: f64,
+    pub(crate) stay: Option<Stay>,
     /// Warps at each barrier, with when the last one comes.
     pub(crate) barriers: Vec<(u8, u32, f64, Vec<u32>)>,
 }

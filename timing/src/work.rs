@@ -84,3 +84,16 @@ pub trait Work {
     /// A block, by its index in the grid. It is asked for when it is placed, once.
     fn block(&self, index: u64) -> Block;
 }
+
+/// A block on a multiprocessor.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Stay {
+    /// Its index in the grid.
+    pub block: u64,
+    /// Index of the multiprocessor.
+    pub multiprocessor: u32,
+    /// The cycle in which it was placed, from the first block's on.
+    pub from: f64,
+    /// The cycle in which its last thread ended, and all that it wrote was written.
+    pub to: f64,
+}

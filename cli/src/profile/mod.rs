@@ -2,6 +2,7 @@
 
 mod code;
 mod program;
+mod trace;
 
 use std::path::Path;
 
@@ -20,6 +21,7 @@ use warpgrind::{Module, Options, Plan};
 
 use crate::args::{Global, ProfileArgs};
 use crate::exit::{Exit, Failure, quoted_list};
+use crate::files::{can_replace, replace};
 use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::report::{Console, SCHEMA};
@@ -49,6 +51,7 @@ struct Session<'a> {
 pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
     let interrupt = Interrupt::watch()?;
     let imported = args.import.as_deref().map(import).transpose()?;
+    args.trace.as_deref().map(can_replace).transpose()?;
     let toolchain = Toolchain::find(args.ptxas.as_deref(), args.nvdisasm.as_deref()).map_err(tool_failed)?;
     if toolchain.assembler.is_none() && args.nvdisasm.is_some() {
         return Err(Failure::usage("`--nvdisasm` needs an assembler too").help("`--ptxas` names one"));
@@ -76,6 +79,7 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
     session.check_kernels()?;
     session.check_names()?;
     session.show(exit, imported.as_deref())?;
+    session.trace()?;
     Ok(exit)
 }
 
@@ -173,6 +177,17 @@ impl Session<'_> {
             }
         };
         Ok(Some(Timing { chip, blocks: self.args.sample.max(1) }))
+    }
+
+    /// Writes the timeline that is asked for.
+    fn trace(&self) -> Result<(), Failure> {
+        let (Some(path), Some(timing)) = (&self.args.trace, self.timing()?) else { return Ok(()) };
+        let timed = self.launches.iter().filter_map(|launch| {
+            let kernel = reports::readable(&launch.measured.profile.kernel).into_owned();
+            Some((kernel, launch.measured.timed.as_ref().ok()?))
+        });
+        let events = trace::events(&timing.chip, timed);
+        replace(path, events.to_string().as_bytes())
     }
 
     /// Refuses a name that no kernel has.

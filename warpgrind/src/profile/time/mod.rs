@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 pub use timing::chip::{Chip, ChipError};
 use timing::code::{Does, Op, Unit};
+pub use timing::work::Stay;
 use timing::work::{Block, Step, Warp, Work};
 pub use timing::{Reason, Time};
 
