@@ -124,8 +124,6 @@ pub enum Does {
         /// By the device.
         device: bool,
     },
-    /// Reads a special register.
-    Special,
     /// The threads end.
     Exit,
 }
@@ -210,7 +208,6 @@ fn does(base: &str, opcode: &str, operands: &str) -> Does {
             board.map_or(Does::Compute, |board: u8| Does::Missing { board: board.min(5), most })
         }
         "MEMBAR" => Does::Fence { device: !has("CTA") },
-        "S2R" | "S2UR" => Does::Special,
         "EXIT" | "KILL" => Does::Exit,
         _ => Does::Compute,
     }

@@ -326,7 +326,6 @@ impl Machine<'_> {
         let resident = warp.resident;
         match op.does {
             Does::Compute => {}
-            Does::Special => result = now + self.latencies[unit],
             Does::Load | Does::Store | Does::Atomic { .. } | Does::Copy => {
                 let (done, operands, distant) = self.access(index, at, op, now);
                 (result, read, far) = (done, operands, distant);

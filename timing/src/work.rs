@@ -65,8 +65,6 @@ pub struct Launch {
     pub blocks: u64,
     /// Blocks that are resident on a multiprocessor at a time.
     pub resident: u32,
-    /// Blocks that are placed together.
-    pub cluster: u32,
     /// Bytes of the first level that are shared memory.
     pub shared_bytes: u64,
     /// By instruction: the place in the source whose accesses it makes, if it makes any.
@@ -75,7 +73,7 @@ pub struct Launch {
 
 impl Default for Launch {
     fn default() -> Self {
-        Launch { blocks: 0, resident: 1, cluster: 1, shared_bytes: 0, sources: Vec::new() }
+        Launch { blocks: 0, resident: 1, shared_bytes: 0, sources: Vec::new() }
     }
 }
 

@@ -163,7 +163,6 @@ pub fn time(
     let launch = |blocks: u64| timing::work::Launch {
         blocks,
         resident: residency.blocks(),
-        cluster: 1,
         shared_bytes: residency.configured.into(),
         sources: code.sources.clone(),
     };
