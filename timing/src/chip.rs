@@ -182,6 +182,8 @@ pub struct SecondLevel {
     pub latency: f64,
     /// Cycles more for what the other partition has.
     pub far: f64,
+    /// How often a sector of the other partition keeps it busy, beyond once.
+    pub narrow: f64,
     /// Cycles for which a request keeps all of it busy: one that reads, and one of its sectors.
     pub read: [f64; 2],
     /// The same of one that writes.
@@ -192,6 +194,8 @@ pub struct SecondLevel {
     pub atomic_latency: f64,
     /// Cycles until a store is known to be done.
     pub store: f64,
+    /// Cycles that memory may lag behind before stores wait for it.
+    pub backlog: f64,
     /// Bytes that may be written and not yet in memory.
     pub dirty: u64,
 }

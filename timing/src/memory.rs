@@ -98,7 +98,7 @@ impl<'a> Memory<'a> {
             let count = u64::from(missing.count_ones());
             self.traffic.read += count;
             // The way to the other partition is narrower.
-            self.busy += 2.0 * l2.read[1] * count as f64;
+            self.busy += l2.narrow * l2.read[1] * count as f64;
             at += l2.far;
             let found = self.partitions[home].look(line);
             if found.valid & missing != 0 {
@@ -152,7 +152,7 @@ impl<'a> Memory<'a> {
         self.traffic.asked += u64::from(count);
         self.traffic.hit += u64::from(count);
         self.note(line, home, sectors, start);
-        let backlog = (self.memory - start - 4000.0).max(0.0);
+        let backlog = (self.memory - start - l2.backlog).max(0.0);
         start + l2.store + if home == near { 0.0 } else { l2.far } + backlog
     }
 

@@ -381,8 +381,8 @@ impl Machine<'_> {
             && let Some(offset) = op.constant
         {
             let number = self.residents[resident as usize].multiprocessor;
-            result += self.multiprocessors[number as usize].constant(chip, offset, now) - now.min(result);
-            result = result.max(now + self.latencies[unit]);
+            let there = self.multiprocessors[number as usize].constant(chip, offset, now);
+            result = there.max(now) + self.latencies[unit];
         }
         let warp = &mut self.warps[index as usize];
         if let Some(board) = op.control.write {
