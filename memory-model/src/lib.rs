@@ -31,6 +31,7 @@
 //! * [`explore`] searches: a SAT solver proposes executions, the model judges them, and the derivation of each
 //!   violation becomes a clause ([`explore::engine`]). A slow enumerator ([`explore::oracle`]) is the yardstick
 //!   in the tests. Loops that write and come back to where they were are found by [`explore::lasso`].
+//! * [`generate`] makes tests from cycles of relaxation edges, [`diff`] from all programs of a size.
 //! * [`race`] detects races in one execution of a launch of any size, with scoped vector clocks.
 //! * [`until`] says when a check gives up.
 //! * [`emit`] writes a test as a PTX kernel, to be run.
@@ -67,6 +68,7 @@ pub mod emit;
 pub mod event;
 pub mod explain;
 pub mod explore;
+pub mod generate;
 pub mod litmus;
 pub mod model;
 pub mod program;

@@ -1,10 +1,11 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
-//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models; deciding is the crate
+//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models, [`mod@generate`] makes tests; deciding is the crate
 //! `memory-model`'s, making tests of kernels and running tests as kernels `warpgrind`'s.
 
 mod diff;
 mod document;
+mod generate;
 mod load;
 mod model;
 mod show;
@@ -193,8 +194,10 @@ fn gravity(exit: Exit) -> u8 {
 
 /// Checks all tests on all cores; the exit code is the gravest.
 pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
-    if let Some(LitmusVerb::Diff(args)) = &args.verb {
-        return diff::diff(args, global, console);
+    match &args.verb {
+        Some(LitmusVerb::Diff(args)) => return diff::diff(args, global, console),
+        Some(LitmusVerb::Generate(args)) => return generate::generate(args, global, console),
+        None => {}
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(global.jobs).build();
     let pool =
