@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use memory_model::Property;
 use memory_model::model::ModelName;
+use memory_model::{Property, Scheduler};
 
 use super::device::CompilerArgs;
 use super::findings::FindingArgs;
@@ -29,6 +29,13 @@ pub(crate) struct LitmusArgs {
     /// What is asked: assertion, termination, races, barrier-divergence
     #[arg(short, long, value_parser = names(Property::ALL.map(Property::as_str), str::parse::<Property>), default_value = "assertion", hide_possible_values = true, value_name = "PROPERTY")]
     pub(crate) property: Property,
+    /// With --property termination: which blocks are sure to go on: weak, strong (fairness to all), hsa, obe, hsa-obe,
+    /// lobe (weakly fair to some; -strong behind it), unfair
+    #[arg(long, value_parser = names(Scheduler::NAMES, str::parse::<Scheduler>), default_value = "weak", hide_possible_values = true, value_name = "SCHEDULER")]
+    pub(crate) scheduler: Scheduler,
+    /// With --scheduler: schedule each thread for itself, not blocks
+    #[arg(long, requires = "scheduler")]
+    pub(crate) schedule_threads: bool,
     /// How often a loop is entered; without it 1, 2, 4 and 8 are tried until the verdict is settled
     #[arg(short, long, value_name = "N", value_parser = parse_u32)]
     pub(crate) bound: Option<u32>,
@@ -73,6 +80,14 @@ pub(crate) struct LitmusArgs {
     /// What is done with findings.
     #[command(flatten)]
     pub(crate) findings: FindingArgs,
+}
+
+impl LitmusArgs {
+    /// The scheduler's name, if it is not the one that is weakly fair to all.
+    pub(crate) fn unusual_scheduler(&self) -> Option<String> {
+        let threads = if self.schedule_threads { " of threads" } else { "" };
+        (!self.scheduler.is_weakly_fair()).then(|| format!("{}{threads}", self.scheduler))
+    }
 }
 
 /// What `warpgrind litmus` does but judging tests.

@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use device::Device;
 use memory_model::emit::Kernel;
-use memory_model::{Limits, Litmus, Options, Verdict as Answer, check};
+use memory_model::explore::scheduler::{Scheduler, Unit};
+use memory_model::{Limits, Litmus, Options, Property, Verdict as Answer, check};
 use ptx_frontend::Diagnostic;
 use rayon::prelude::*;
 use reports::triage::{Issue, Spot, Verdict};
@@ -109,7 +110,9 @@ impl Checked {
         if self.exit_of_verdict() == Exit::Clean {
             return;
         }
-        let asked = format!("{} of {}: {}", args.property.as_str(), args.model, self.verdict.verdict);
+        let scheduler = args.unusual_scheduler().map_or(String::new(), |name| format!(" under {name}"));
+        let asked =
+            format!("{}{scheduler} of {}: {}", args.property.as_str(), args.model, self.verdict.verdict);
         let place = Spot { file: file.to_owned(), line: 0 };
         let issue = Issue::new(LITMUS, &self.litmus.name, vec![place], &[(&asked, 1)]);
         let verdict = triage.judge(&issue);
@@ -207,10 +210,17 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         Ok(chosen) => chosen,
         Err(exit) => return Ok(exit),
     };
+    if args.scheduler != Scheduler::default() && args.property != Property::Termination {
+        let asks =
+            Failure::usage("`--scheduler` asks whether threads end: `--property termination`".to_owned());
+        return Err(asks);
+    }
+    let unit = if args.schedule_threads { Unit::Thread } else { Unit::Block };
     let options = Options {
         model,
         file,
         property: args.property,
+        scheduler: Scheduler { unit, ..args.scheduler },
         bound: args.bound,
         outcomes: args.outcomes,
         count: args.count,
