@@ -53,7 +53,8 @@ out="$here/ptx"
 [ $check = 0 ] || { out="$scratch/ptx"; rm -rf "$out"; }
 rm -rf "$scratch/src"
 mkdir -p "$scratch/src"
-cp -R "$here/kernels" "$here/perf" "$here/rates" "$here/racecheck" "$scratch/src/"
+cp -R "$here/kernels" "$here/perf" "$here/rates" "$here/racecheck" "$here/debugger" \
+    "$scratch/src/"
 cd "$scratch/src"
 
 # compile FLAVOUR ARCH SOURCE [nvcc options]
@@ -98,6 +99,10 @@ for source in racecheck/*.cu; do
     racecheck/launches.cu) compile racecheck sm_90 "$source" -lineinfo -rdc=true ;;
     *) compile racecheck sm_90 "$source" -lineinfo ;;
     esac
+done
+for source in debugger/*.cu; do
+    compile debugger sm_90 "$source" -lineinfo
+    compile debugger-debug sm_90 "$source" -G
 done
 
 if grep -rl "$scratch" "$out" --include='*.ptx'; then

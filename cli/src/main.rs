@@ -16,6 +16,7 @@ mod args;
 mod check;
 mod command_line;
 mod conformance;
+mod debug;
 mod exec;
 mod exit;
 mod explain;
@@ -99,6 +100,7 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
     has_format(cli)?;
     match &cli.command {
         Command::Run(args) => run::run(args, &cli.global, console),
+        Command::Debug(args) => debug::debug(args, console),
         Command::Check(args) => check::check(args, &cli.global, console),
         Command::Litmus(args) => litmus::litmus(args, &cli.global, console),
         Command::Devices(args) => hardware::list(args, console),

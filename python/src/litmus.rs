@@ -119,13 +119,14 @@ pub(crate) fn litmus(
     let timeout = Duration::try_from_secs_f64(timeout).map_err(|error| Error::new_err(error.to_string()))?;
     let mut options = Options {
         model: model_name.parse().map_err(Error::new_err)?,
+        file: None,
         property: property.parse().map_err(Error::new_err)?,
         bound,
         outcomes: true,
         count,
         explain,
         limits: Limits { time: Some(timeout), ..Limits::default() },
-        ..Options::default()
+        interrupt: None,
     };
     interruptible(py, |interrupt| {
         options.interrupt = Some(Interrupt(interrupt.clone()));

@@ -37,7 +37,7 @@ impl Sources<'_> {
 
     /// Path and text of a CUDA source, if the file can be found: where `.file` says, under the root, in the directories
     /// above the PTX, or beside it.
-    pub(crate) fn cuda(&self, place: &CudaPlace, ptx: SourceId) -> Option<(String, String)> {
+    pub fn cuda(&self, place: &CudaPlace, ptx: SourceId) -> Option<(String, String)> {
         let named = Path::new(&*place.file);
         let above = self.ptx(ptx).into_iter().flat_map(|source| Path::new(&*source.name).ancestors().skip(1));
         let beside = above.clone().next();

@@ -111,6 +111,19 @@ pub struct CodeFunction {
     pub params: Vec<ParamSlot>,
     /// Frame offsets and sizes of return parameters.
     pub returns: Vec<ParamSlot>,
+    /// Where each register is, with [`DeviceConfig::inspectable`](crate::DeviceConfig); otherwise nothing.
+    pub registers: Vec<RegisterPlace>,
+}
+
+/// Where a register of a frame is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RegisterPlace {
+    /// Nowhere: no instruction that was decoded reads or writes it.
+    Nowhere,
+    /// In rows.
+    Rows(RegisterSlot),
+    /// In a predicate register of the frame, by index.
+    Predicate(u32),
 }
 
 impl Code {

@@ -60,6 +60,9 @@ pub struct DeviceConfig {
     /// Whether instructions of which the optimiser of NVIDIA's compiler makes something else do that: what a device shows
     /// unless its optimiser is off. What leaves the manual is a [`crate::Rewrite`].
     pub as_optimised: bool,
+    /// Whether code is decoded for debuggers: each register keeps its value to the end of its function
+    /// ([`CodeFunction::registers`](crate::code::CodeFunction)), and a launch can stand still before each instruction.
+    pub inspectable: bool,
     /// Clock in kHz, for `%clock` and `%globaltimer`.
     pub clock_khz: u32,
 }
@@ -92,13 +95,18 @@ impl DeviceConfig {
             global_addresses: window::GLOBAL,
             contraction: true,
             as_optimised: false,
+            inspectable: false,
             clock_khz: 1_980_000,
         }
     }
 
     /// What is done as NVIDIA's compiler does it.
     pub(crate) fn compiler(&self) -> crate::Compiler {
-        crate::Compiler { contraction: self.contraction, as_optimised: self.as_optimised }
+        crate::Compiler {
+            contraction: self.contraction,
+            as_optimised: self.as_optimised,
+            inspectable: self.inspectable,
+        }
     }
 
     /// Blocks of a kernel that fit on a multiprocessor. Registers are an estimate, and never a reason for none.

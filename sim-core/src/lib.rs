@@ -56,7 +56,10 @@ pub use memory::host::{HostMemory, host_memory, host_memory_is_spent, limit_host
 pub use metrics::{InstructionMetrics, Metric, Metrics};
 pub use options::{AsyncPolicy, Poll, RunOptions};
 pub use semantics::{lanes::SimdLevel, window};
-pub use session::{Running, Session, Stop, Until};
+pub use session::{
+    AllocationView, BarrierView, BlockView, FrameView, GroupView, Look, Running, Session, Stop, Until,
+    WaitsFor, WarpView,
+};
 pub use simulator::Simulator;
 pub use tensor_map::{ElementType, Interleave, Mode, Swizzle, TENSOR_MAP_BYTES, TensorMap, TensorMapError};
 pub use texture::{

@@ -15,7 +15,7 @@ pub(crate) trait Observer: Sized + Send {
         Wants::NONE
     }
 
-    /// Has events of some kinds told, whether somebody wants to hear of them or not, and no others but those.
+    /// Asks again who wants to hear what; events of some kinds are told besides, whether somebody wants them or not.
     fn count(&mut self, _kinds: Wants) {}
 
     /// Whether all that hear of accesses are content with [`Event::Ranges`].
@@ -66,9 +66,16 @@ impl Tools {
                 (tool.wants(), tool)
             })
             .collect();
-        let wants = list.iter().fold(Wants::NONE, |all, (wants, _)| all | *wants);
+        let mut tools = Self { list, wants: Wants::NONE, ranges_suffice: false };
+        tools.see(Wants::NONE);
+        tools
+    }
+
+    /// What is wanted in all, some kinds besides.
+    fn see(&mut self, kinds: Wants) {
         let content = |(wants, _): &(Wants, _)| !wants.has(Wants::ACCESSES) || wants.has(Wants::RANGES);
-        Self { ranges_suffice: list.iter().all(content), list, wants }
+        self.wants = self.list.iter().fold(kinds, |all, (wants, _)| all | *wants);
+        self.ranges_suffice = self.list.iter().all(content);
     }
 }
 
@@ -81,7 +88,10 @@ impl Observer for Tools {
     }
 
     fn count(&mut self, kinds: Wants) {
-        self.wants = self.list.iter().fold(kinds, |all, (wants, _)| all | *wants);
+        for (wants, tool) in &mut self.list {
+            *wants = tool.wants();
+        }
+        self.see(kinds);
     }
 
     #[inline(always)]

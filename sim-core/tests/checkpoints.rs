@@ -316,7 +316,8 @@ fn a_tool_has_the_launch_stand_still_behind_a_write() {
             assert_eq!(values(), [written, written - 1], "the next write is not done");
             let running = session.running().expect("in the middle of a turn");
             assert_eq!((running.lanes, running.warp.block), (1, 0));
-            assert_eq!(&text[running.place.span.start as usize..][..9], "st.global");
+            let place = session.place(running.position).unwrap();
+            assert_eq!(&text[place.span.start as usize..][..9], "st.global");
             first.get_or_insert_with(|| session.checkpoint());
         }
         assert_eq!(session.run(Until::End), Stop::Ended);

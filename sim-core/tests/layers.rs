@@ -44,6 +44,7 @@ const CRATES: &[&str] = &[
     "racecheck",
     "tools",
     "report",
+    "debugger",
     "cuda-abi",
     "runtime",
     "device",

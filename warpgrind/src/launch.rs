@@ -58,14 +58,23 @@ impl Default for Options {
 impl Options {
     /// The device that these options describe: an H200.
     pub fn simulator(&self) -> Simulator {
-        Simulator::new(DeviceConfig {
+        Simulator::new(self.device())
+    }
+
+    /// The same, whose launches debuggers can look into.
+    pub fn inspectable_simulator(&self) -> Simulator {
+        Simulator::new(DeviceConfig { inspectable: true, ..self.device() })
+    }
+
+    fn device(&self) -> DeviceConfig {
+        DeviceConfig {
             track_initialization: tools::factories(&self.tools)
                 .iter()
                 .any(|tool| tool.tracks_initialization()),
             contraction: self.contraction,
             as_optimised: self.as_optimised,
             ..DeviceConfig::h200()
-        })
+        }
     }
 
     /// How launches on it run.

@@ -11,11 +11,13 @@ use crate::exit::Exit;
 mod check;
 mod compare;
 mod conformance;
+mod debug;
 mod device;
 mod exec;
 mod explain;
 mod findings;
 mod headings;
+mod launch;
 mod litmus;
 mod occupancy;
 mod profile;
@@ -27,11 +29,13 @@ mod values;
 pub(crate) use check::CheckArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use conformance::{ConformanceCommand, ConformanceRecordArgs, RandomArgs, VerifyArgs};
+pub(crate) use debug::{DebugArgs, ScriptArgs};
 pub(crate) use device::{DriverArgs, OnDeviceArgs};
 pub(crate) use exec::{ExecArgs, StartArgs};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use findings::{FindingArgs, Unused};
-pub(crate) use litmus::{DiffArgs, GenerateArgs, LitmusArgs, LitmusVerb, ModelChoice};
+pub(crate) use launch::LaunchArgs;
+pub(crate) use litmus::{DiffArgs, LitmusArgs, LitmusVerb, ModelChoice};
 pub(crate) use occupancy::OccupancyArgs;
 pub(crate) use profile::ProfileArgs;
 pub(crate) use record::RecordArgs;
@@ -120,6 +124,9 @@ pub(crate) enum Command {
     /// Run a CUDA program with no GPU: its kernels run from the PTX in it
     #[command(after_long_help = exec::EXEC_HELP)]
     Exec(Box<ExecArgs>),
+    /// Debug a launch: breakpoints, steps, values of all lanes, and back in time
+    #[command(after_long_help = debug::DEBUG_HELP)]
+    Debug(Box<DebugArgs>),
     /// Say whether PTX files are valid and can be run
     Check(CheckArgs),
     /// Decide what the PTX memory model allows litmus tests to do
@@ -191,12 +198,10 @@ impl Command {
         match self {
             Self::Run(_) => "run",
             Self::Exec(_) => "exec",
+            Self::Debug(_) => "debug",
             Self::Check(_) => "check",
-            Self::Litmus(args) => match args.verb {
-                None => "litmus",
-                Some(LitmusVerb::Diff(_)) => "litmus diff",
-                Some(LitmusVerb::Generate(_)) => "litmus generate",
-            },
+            Self::Litmus(args) if args.verb.is_some() => "litmus diff",
+            Self::Litmus(_) => "litmus",
             Self::Devices(_) => "devices",
             Self::Compare(_) => "compare",
             Self::Record(_) => "record",
@@ -234,6 +239,6 @@ mod tests {
     fn arguments_may_start_with_a_hyphen() {
         let cli = Cli::try_parse_from(["warpgrind", "run", "a.ptx", "--arg", "-1", "-a", "2"]).unwrap();
         let Command::Run(run) = cli.command else { panic!("run expected") };
-        assert_eq!(run.args, ["-1", "2"]);
+        assert_eq!(run.launch.args, ["-1", "2"]);
     }
 }

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use sim_core::{AsyncPolicy, Dim3};
+use sim_core::AsyncPolicy;
 use tools::Tool;
 
 use super::findings::FindingArgs;
-use super::headings::{CHECKS, LAUNCH, REPORT};
-use super::values::{async_parser, parse_dim3, parse_duration, parse_u32, parse_u64, tool_parser};
+use super::headings::{CHECKS, REPORT};
+use super::launch::LaunchArgs;
+use super::values::{async_parser, parse_duration, parse_u64, tool_parser};
 
 /// `warpgrind run`
 #[derive(Args, Debug)]
@@ -18,40 +19,9 @@ pub(crate) struct RunArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// The kernel, by its PTX or its C++ name; may be left out if there is only one
-    #[arg(short, long, visible_alias = "kernel", value_name = "KERNEL", help_heading = LAUNCH)]
-    pub(crate) entry: Option<String>,
-    /// Blocks in the grid
-    #[arg(short, long, value_name = "X[,Y[,Z]]", value_parser = parse_dim3, help_heading = LAUNCH)]
-    pub(crate) grid: Option<Dim3>,
-    /// Threads in a block
-    #[arg(short, long, value_name = "X[,Y[,Z]]", value_parser = parse_dim3, help_heading = LAUNCH)]
-    pub(crate) block: Option<Dim3>,
-    /// Blocks in a cluster
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dim3, help_heading = LAUNCH)]
-    pub(crate) cluster: Option<Dim3>,
-    /// Dynamic shared memory in bytes
-    #[arg(short, long, value_name = "BYTES", value_parser = parse_u32, help_heading = LAUNCH)]
-    pub(crate) shared: Option<u32>,
-    /// All blocks must be resident at once, as in cudaLaunchCooperativeKernel
-    #[arg(long, help_heading = LAUNCH)]
-    pub(crate) cooperative: bool,
-    /// Round every product and every sum. Otherwise some become one fma, as NVIDIA's compiler makes it where the PTX
-    /// does not say how to round
-    #[arg(long, help_heading = LAUNCH)]
-    pub(crate) no_contraction: bool,
-    /// Have instructions do what the optimiser of NVIDIA's compiler is known to make of them; `check` names those where it
-    /// leaves the PTX manual
-    #[arg(long, help_heading = LAUNCH)]
-    pub(crate) as_optimised: bool,
-    /// An argument, in order of the kernel's parameters; --help explains the forms
-    #[arg(short, long = "arg", value_name = "ARG", allow_hyphen_values = true, help_heading = LAUNCH)]
-    pub(crate) args: Vec<String>,
-
-    #[allow(rustdoc::broken_intra_doc_links, reason = "the text is that of the help")]
-    /// A buffer that is no argument itself, for addresses such as &NAME: NAME=TYPE[SHAPE]=CONTENTS>OUTPUT
-    #[arg(long, value_name = "NAME=BUFFER", help_heading = LAUNCH)]
-    pub(crate) buffer: Vec<String>,
+    /// The launch.
+    #[command(flatten)]
+    pub(crate) launch: LaunchArgs,
 
     /// Print the first N elements (16 if not said) of a buffer or module variable afterwards
     #[arg(short, long, value_name = "NAME[:N]", help_heading = REPORT)]

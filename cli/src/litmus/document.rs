@@ -32,8 +32,6 @@ pub(super) struct TestJson {
     name: Option<String>,
     model: String,
     property: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scheduler: Option<String>,
     /// The assertion in the notation of litmus files.
     assertion: Option<String>,
     holds: Option<bool>,
@@ -70,7 +68,6 @@ impl TestJson {
             name: None,
             model: args.model.to_string(),
             property: args.property.as_str(),
-            scheduler: args.unusual_scheduler(),
             assertion: None,
             holds: None,
             verdict: "error",

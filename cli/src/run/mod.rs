@@ -15,7 +15,7 @@ use warpgrind::plan::{
 use warpgrind::run::is_memory_variable;
 use warpgrind::{Module, Options, Plan};
 
-use crate::args::{Global, RunArgs};
+use crate::args::{Global, LaunchArgs, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::modules;
@@ -46,13 +46,15 @@ fn try_run(
         asynchrony: args.asynchrony,
         max_instructions: args.max_instructions,
         timeout: args.timeout,
-        contraction: !args.no_contraction,
-        as_optimised: args.as_optimised,
+        contraction: !args.launch.no_contraction,
+        as_optimised: args.launch.as_optimised,
         count_memory: args.stats,
         source_root: args.source_root.clone(),
     };
     let run_options = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
-    let (mut plan, module) = prepare(args, reporter)?;
+    let (mut plan, module) = prepare(&args.files, &args.launch, &mut |diagnostic, source, elsewhere| {
+        reporter.diagnostic(diagnostic, source, elsewhere);
+    })?;
     for text in &args.print {
         add_print(&mut plan, &module, text)?;
     }
@@ -60,34 +62,34 @@ fn try_run(
     execute::execute(&plan, &module, &run_options, &interrupt, &backend, console.is_human(), reporter)
 }
 
-/// The plan and the module it is about.
-fn prepare(args: &RunArgs, reporter: &mut RunReporter<'_>) -> Result<(Plan, Module), Failure> {
+/// What is told of texts that are read.
+pub(crate) type Diagnose<'a> = &'a mut dyn FnMut(&Diagnostic, &Source, &[Elsewhere]);
+
+/// The plan of a launch file or of arguments, and the module it is about.
+pub(crate) fn prepare(
+    files: &[PathBuf],
+    args: &LaunchArgs,
+    report: Diagnose<'_>,
+) -> Result<(Plan, Module), Failure> {
     let is_launch_file = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
-    match &args.files[..] {
+    match files {
         [path] if is_launch_file(path) => {
             refuse_launch_options(args)?;
-            read_launch_file(path, &mut |diagnostic, source, elsewhere| {
-                reporter.diagnostic(diagnostic, source, elsewhere);
-            })
+            read_launch_file(path, report)
         }
         files if files.iter().any(is_launch_file) => {
             Err(Failure::usage("a launch file names its PTX files itself; give it alone"))
         }
         files => {
             let sources = files.iter().map(|path| modules::read_source(path)).collect::<Result<_, _>>()?;
-            let module = modules::load(sources, &mut |diagnostic, source, elsewhere| {
-                reporter.diagnostic(diagnostic, source, elsewhere);
-            })?;
+            let module = modules::load(sources, report)?;
             Ok((plan_from_args(args, &module)?, module))
         }
     }
 }
 
 /// The plan of a launch file, and its module.
-pub(crate) fn read_launch_file(
-    path: &Path,
-    report: &mut dyn FnMut(&Diagnostic, &Source, &[Elsewhere]),
-) -> Result<(Plan, Module), Failure> {
+pub(crate) fn read_launch_file(path: &Path, report: Diagnose<'_>) -> Result<(Plan, Module), Failure> {
     let plan = Plan::read(path)?;
     let sources = plan
         .modules
@@ -101,7 +103,7 @@ pub(crate) fn read_launch_file(
     Ok((plan, module))
 }
 
-fn refuse_launch_options(args: &RunArgs) -> Result<(), Failure> {
+fn refuse_launch_options(args: &LaunchArgs) -> Result<(), Failure> {
     let given = [
         ("--entry", args.entry.is_some()),
         ("--grid", args.grid.is_some()),
@@ -121,7 +123,7 @@ fn refuse_launch_options(args: &RunArgs) -> Result<(), Failure> {
 
 /// The plan of a single launch. Buffers defined in arguments get the argument's name, or else that
 /// of the kernel's parameter.
-fn plan_from_args(args: &RunArgs, module: &Module) -> Result<Plan, Failure> {
+fn plan_from_args(args: &LaunchArgs, module: &Module) -> Result<Plan, Failure> {
     let kernel = module.kernel(args.entry.as_deref())?;
     let parameters = parameters(module.checked(), kernel);
     let mut buffers: IndexMap<String, BufferPlan> = IndexMap::new();

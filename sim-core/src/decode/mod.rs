@@ -123,6 +123,7 @@ pub(crate) fn decode_for<P: Patience>(
                 Decoder::new(module, id, &function, &body, level, &indices, &mut code, &mut pools);
             decoder.converted = converted;
             decoder.replaced = replaced;
+            decoder.inspectable = compiler.inspectable;
             decoder.run(patience)?;
         }
     }
@@ -136,11 +137,13 @@ pub struct Compiler {
     pub contraction: bool,
     /// [`crate::DeviceConfig::as_optimised`].
     pub as_optimised: bool,
+    /// [`crate::DeviceConfig::inspectable`].
+    pub inspectable: bool,
 }
 
 impl Default for Compiler {
     fn default() -> Self {
-        Self { contraction: true, as_optimised: false }
+        Self { contraction: true, as_optimised: false, inspectable: false }
     }
 }
 
@@ -317,6 +320,8 @@ struct Decoder<'a> {
     first_accumulator: u32,
     /// Instructions that are another one's: an optimiser's.
     replaced: FxHashMap<u32, ptx_frontend::Op>,
+    /// Each register has a place of its own, each instruction can be stopped at.
+    inspectable: bool,
 }
 
 /// Bytes between two local variables, so that running over one's end hits nothing.
@@ -372,6 +377,7 @@ impl<'a> Decoder<'a> {
             locals: places,
             params: Vec::new(),
             returns: Vec::new(),
+            registers: Vec::new(),
         });
         Decoder {
             module,
@@ -392,6 +398,7 @@ impl<'a> Decoder<'a> {
             accumulators: Accumulators::default(),
             first_accumulator: 0,
             replaced: FxHashMap::default(),
+            inspectable: false,
         }
     }
 
@@ -405,7 +412,7 @@ impl<'a> Decoder<'a> {
         if let Some(&CodeFunction { id, .. }) = self.code.functions.last() {
             self.code.accumulators.extend(self.accumulators.registers.iter().map(|&register| (id, register)));
         }
-        self.allocation = Allocation::new(self.function, live, &self.fixed.places);
+        self.allocation = Allocation::new(self.function, live, &self.fixed.places, self.inspectable);
         let start = self.code.insts.len() as u32;
         let mut position_of_block = vec![u32::MAX; flow.blocks.len()];
         let mut fixups: Vec<(usize, u32)> = Vec::new();
@@ -466,6 +473,7 @@ impl<'a> Decoder<'a> {
                 params,
                 returns,
                 locals: std::mem::take(&mut function.locals),
+                registers: if self.inspectable { self.allocation.places() } else { Vec::new() },
                 id: function.id,
             };
         }
@@ -475,8 +483,9 @@ impl<'a> Decoder<'a> {
     /// Marks the lane operation before the branch that ends a block, which starts at `start`: both run
     /// without going through the interpreter's loop in between.
     fn before_branch(&mut self, start: usize) {
-        if let [.., Inst { action: first, .. }, Inst { action: Action::Branch(_), .. }] =
-            &mut self.code.insts[start..]
+        if !self.inspectable
+            && let [.., Inst { action: first, .. }, Inst { action: Action::Branch(_), .. }] =
+                &mut self.code.insts[start..]
             && let Action::Lanes(run, operands) = *first
         {
             *first = Action::BeforeBranch(run, operands);

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use super::liveness::Interval;
 use super::rows_of;
-use crate::code::RegisterSlot;
+use crate::code::{RegisterPlace, RegisterSlot};
 use semantics::lanes::{Pred, Slot};
 
 /// Predicate registers that every frame has: the constant true and the carry flag (ISA 9.7.2).
@@ -16,7 +16,7 @@ const FIRST_PREDICATE: u32 = 2;
 /// Where each register of a function lives.
 #[derive(Default)]
 pub(crate) struct Allocation {
-    places: Vec<Place>,
+    places: Vec<RegisterPlace>,
     /// Rows of the frame.
     pub rows: u32,
     /// Predicates of the frame.
@@ -25,12 +25,6 @@ pub(crate) struct Allocation {
     pub exposed_rows: Vec<u32>,
     /// The most 32-bit registers that live at once.
     pub pressure: u32,
-}
-
-#[derive(Clone, Copy)]
-enum Place {
-    Rows(RegisterSlot),
-    Predicate(u32),
 }
 
 /// Free places of one size, lowest first.
@@ -57,11 +51,12 @@ impl Pool {
 }
 
 impl Allocation {
-    /// Rows for live registers, but for those that have a place already.
+    /// Rows for live registers, but for those that have a place already. `apart`: none shares its rows.
     pub(crate) fn new(
         function: &Function,
         mut live: Vec<Option<Interval>>,
         fixed: &[Option<RegisterSlot>],
+        apart: bool,
     ) -> Allocation {
         let count = function.registers.len();
         // Register parameters are set and read from outside the body.
@@ -76,7 +71,7 @@ impl Allocation {
             .collect();
         order.sort_unstable();
         let mut allocation = Allocation {
-            places: vec![Place::Predicate(0); count],
+            places: vec![RegisterPlace::Nowhere; count],
             rows: 0,
             exposed_rows: Vec::new(),
             predicates: FIRST_PREDICATE,
@@ -86,10 +81,11 @@ impl Allocation {
         let mut events: Vec<(u32, i32)> = Vec::new();
         for (_, id) in order {
             let Some(interval) = live[id as usize] else { continue };
+            let kept = if apart { whole } else { interval };
             let ty = function.registers[id as usize].ty;
             allocation.places[id as usize] = if ty == ScalarType::Pred {
                 let predicates = &mut allocation.predicates;
-                Place::Predicate(pools[3].take(interval, || {
+                RegisterPlace::Predicate(pools[3].take(kept, || {
                     *predicates += 1;
                     *predicates - 1
                 }))
@@ -98,18 +94,18 @@ impl Allocation {
                 events.push((interval.start, i32::from(rows)));
                 events.push((interval.end.saturating_add(1), -i32::from(rows)));
                 if let Some(place) = fixed[id as usize] {
-                    allocation.places[id as usize] = Place::Rows(place);
+                    allocation.places[id as usize] = RegisterPlace::Rows(place);
                     continue;
                 }
                 let next = &mut allocation.rows;
-                let row = pools[rows.trailing_zeros() as usize].take(interval, || {
+                let row = pools[rows.trailing_zeros() as usize].take(kept, || {
                     *next += u32::from(rows);
                     *next - u32::from(rows)
                 });
-                if interval.start == 0 {
+                if kept.start == 0 {
                     allocation.exposed_rows.extend(row..row + u32::from(rows));
                 }
-                Place::Rows(RegisterSlot { slot: Slot::frame(row), rows })
+                RegisterPlace::Rows(RegisterSlot { slot: Slot::frame(row), rows })
             };
         }
         events.sort_unstable();
@@ -121,19 +117,26 @@ impl Allocation {
         allocation
     }
 
+    /// The places of all registers.
+    pub(crate) fn places(&mut self) -> Vec<RegisterPlace> {
+        std::mem::take(&mut self.places)
+    }
+
     /// The rows of a register; predicates have none.
     pub(crate) fn slot(&self, id: RegId) -> RegisterSlot {
         match self.places[id.index()] {
-            Place::Rows(slot) => slot,
-            Place::Predicate(_) => RegisterSlot { slot: Slot::frame(0), rows: 0 },
+            RegisterPlace::Rows(slot) => slot,
+            RegisterPlace::Predicate(_) | RegisterPlace::Nowhere => {
+                RegisterSlot { slot: Slot::frame(0), rows: 0 }
+            }
         }
     }
 
     /// The predicate register.
     pub(crate) fn predicate(&self, id: RegId) -> Pred {
         match self.places[id.index()] {
-            Place::Predicate(index) => Pred::register(index, false),
-            Place::Rows(_) => Pred::TRUE,
+            RegisterPlace::Predicate(index) => Pred::register(index, false),
+            RegisterPlace::Rows(_) | RegisterPlace::Nowhere => Pred::TRUE,
         }
     }
 }

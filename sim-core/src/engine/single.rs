@@ -150,10 +150,35 @@ impl<O: Observer> Machine<'_, '_, O> {
         warp.release(group.frame);
     }
 
+    /// The first position from `position` on before which some lanes stand still, behind so many instructions of the run.
+    #[inline(always)]
+    fn next_break(&self, position: u32, lanes: LaneMask, ran: u64) -> u32 {
+        if !O::ACTIVE {
+            return u32::MAX;
+        }
+        let breaks = &self.worker.pauses.breaks;
+        let follows = breaks.followed(self.cta.index, self.index) & lanes != 0;
+        breaks.from(position, follows, self.worker.stats.warp_instructions + ran)
+    }
+
     /// Whether the launch is to stand still behind the instruction that runs.
     #[inline(always)]
     fn is_asked_to_pause(&self) -> bool {
         O::ACTIVE && self.worker.pauses.is_asked()
+    }
+
+    /// Whether some lanes are about to execute an instruction before which the launch stands still.
+    fn is_at_break(
+        &self,
+        position: u32,
+        stop: u32,
+        lanes: LaneMask,
+        counts: &Counts,
+        most: u64,
+        fair: bool,
+    ) -> bool {
+        self.next_break(position, lanes, counts.ran) == position
+            && run_end(position, stop, most.saturating_sub(counts.ran), fair) > position
     }
 
     /// Ends a run before `end`; another starts at `next` with `lanes`.
@@ -183,6 +208,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         // Instructions follow each other from the start of a run to its end; what changes the position
         // otherwise, the lanes or `stop` starts a new one.
         let mut end = run_end(position, stop, most.min(until_pause), fair);
+        end = end.min(self.next_break(position, lanes, 0));
         // With weak memory, also where loads that were put off must be done.
         let weak = self.weak().is_some();
         if weak {
@@ -193,6 +219,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 self.close(&mut counts, position + 1, $next, lanes);
                 position = $next;
                 end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
+                end = end.min(self.next_break(position, lanes, counts.ran));
                 if self.is_asked_to_pause() {
                     end = position;
                 }
@@ -202,6 +229,12 @@ impl<O: Observer> Machine<'_, '_, O> {
         let flow = loop {
             if position >= end {
                 self.close(&mut counts, position, position, lanes);
+                if O::ACTIVE && self.is_at_break(position, stop, lanes, &counts, most.min(until_pause), fair)
+                {
+                    (group.position, group.lanes) = (position, lanes);
+                    (now.until_look, now.stop) = (most.saturating_sub(counts.ran), stop);
+                    break Flow::Pause;
+                }
                 if O::ACTIVE && self.worker.pauses.is_due(self.worker.stats.warp_instructions + counts.ran) {
                     (group.position, group.lanes) = (position, lanes);
                     (now.until_look, now.stop) = (most.saturating_sub(counts.ran), stop);
@@ -217,6 +250,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     }
                     end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
                     end = end.min(self.due(group.frame, lanes));
+                    end = end.min(self.next_break(position, lanes, counts.ran));
                     continue;
                 }
                 // Groups that meet in order need no scheduler; what it would do for one alone ends here.
@@ -231,7 +265,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                             (group.position, group.lanes) = (position, lanes);
                             break Flow::Switch;
                         }
-                        end = run_end(position, stop, most.min(until_pause) - counts.ran, fair);
+                        end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
+                        end = end.min(self.next_break(position, lanes, counts.ran));
                         continue;
                     }
                 }
@@ -310,6 +345,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     self.close(&mut counts, position + 1, group.position, lanes);
                     position = group.position;
                     end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
+                    end = end.min(self.next_break(position, lanes, counts.ran));
                     if weak {
                         end = end.min(self.due(group.frame, lanes));
                     }

@@ -423,6 +423,7 @@ impl<O: Observer> Worker<'_, O> {
         for warp in cluster.blocks.iter_mut().flat_map(|cta| &mut cta.warps) {
             warp.groups.clear();
         }
+        self.pauses.found();
     }
 
     /// Reports where the threads of a block stand when a limit ends the launch.

@@ -144,6 +144,16 @@ impl Findings {
         }
     }
 
+    /// How often something was found, and what, in the order in which each was first.
+    pub(crate) fn list(&self) -> impl Iterator<Item = &Finding> {
+        self.list.iter().map(|group| &group.finding)
+    }
+
+    /// How often anything was found.
+    pub(crate) fn count(&self) -> u64 {
+        self.dropped + self.list.iter().map(|group| group.finding.count).sum::<u64>()
+    }
+
     pub(crate) fn faulted(&self) -> bool {
         self.list.iter().any(|group| group.finding.kind.is_fault())
     }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::cluster::Cluster;
@@ -92,13 +92,20 @@ pub(super) struct Apart<T>(pub(super) T);
 
 /// Clusters that have started, besides those that workers have in hand.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     /// Clusters that gave way, oldest first.
     pub(super) waiting: VecDeque<Cluster>,
     /// Clusters started and not finished, those that run included.
     resident: u64,
     /// Chooses what comes next, with [`RunOptions::interleave`] or a seed.
     random: Option<Random>,
+}
+
+impl Queue {
+    /// The clusters that gave way, oldest first.
+    pub(crate) fn clusters(&self) -> impl Iterator<Item = &Cluster> {
+        self.waiting.iter()
+    }
 }
 
 /// What a worker gets from the queue.
@@ -275,18 +282,6 @@ impl<'a> Grid<'a> {
         queue.resident -= 1;
     }
 
-    /// Records a fault of some lanes of a warp.
-    pub(crate) fn report(
-        &self,
-        cta: &Cta,
-        warp: usize,
-        frame: super::frame::FrameId,
-        position: u32,
-        fault: Fault,
-    ) {
-        self.add(self.finding(cta, warp, frame, position, fault));
-    }
-
     /// A fault with its place and threads.
     pub(crate) fn finding(
         &self,
@@ -313,6 +308,22 @@ impl<'a> Grid<'a> {
     pub(crate) fn add(&self, finding: Finding) {
         let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
         findings.add(finding, self.options.max_findings);
+    }
+
+    /// What was found so far.
+    pub(crate) fn found(&self) -> MutexGuard<'_, Findings> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What finished blocks printed so far.
+    pub(crate) fn printed(&self) -> Vec<u8> {
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.iter().flat_map(|(_, text)| text).copied().collect()
+    }
+
+    /// The clusters that gave way, oldest first.
+    pub(crate) fn waiting(&self) -> MutexGuard<'_, Queue> {
+        self.queue.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the launch because a worker panicked.

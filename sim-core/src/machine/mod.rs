@@ -25,6 +25,7 @@ pub(crate) mod warpgroup;
 pub(crate) mod weak;
 pub(crate) mod worker;
 
+use crate::finding::Finding;
 use crate::observer::Observer;
 use cluster::Peers;
 use cta::Cta;
@@ -110,6 +111,13 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
 
     /// Reports something that does not stop the thread.
     pub(crate) fn note(&mut self, group: &Group, fault: Fault) {
-        self.worker.grid.report(self.cta, self.index, group.frame, group.position, fault);
+        let finding = self.worker.grid.finding(self.cta, self.index, group.frame, group.position, fault);
+        self.found(finding);
+    }
+
+    /// Reports a finding.
+    pub(crate) fn found(&mut self, finding: Finding) {
+        self.worker.grid.add(finding);
+        self.worker.pauses.found();
     }
 }

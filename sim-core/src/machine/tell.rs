@@ -74,9 +74,13 @@ impl<O: Observer> Machine<'_, '_, O> {
                 frame,
                 snapshot: &worker.snapshot,
                 asked: Cell::new(false),
+                found: Cell::new(false),
             };
             worker.observer.tell(kind, event, &mut parts, &here);
             worker.pauses.told(kind, here.asked.get());
+            if here.found.get() {
+                worker.pauses.found();
+            }
             if let Some((access, race)) = worker.grid.launches.access(event) {
                 here.races_with_above(&access, &race);
             }
@@ -102,6 +106,8 @@ struct Here<'a> {
     snapshot: &'a Snapshot,
     /// The launch is to stand still behind the instruction.
     asked: Cell<bool>,
+    /// Something was reported.
+    found: Cell<bool>,
 }
 
 impl Here<'_> {
@@ -141,6 +147,7 @@ impl Context for Here<'_> {
         let finding = self.grid.finding(self.cta, warp as usize, frame, position, fault);
         let other_place = other.map(|other| place(self.grid.code, None, other));
         self.grid.add(Finding { other_place, ..finding });
+        self.found.set(true);
     }
 
     fn instruction(&self, position: u32) -> Option<InstructionView<'_>> {

@@ -131,6 +131,6 @@ impl<O: Observer> Machine<'_, '_, O> {
         let fault = Fault::new(FindingKind::UndefinedBehavior, active, text).note(note);
         let grid = self.worker.grid;
         let finding = grid.finding(self.cta, self.index, group.frame, group.position, fault);
-        grid.add(Finding { other_place: Some(place(grid.code, None, other)), ..finding });
+        self.found(Finding { other_place: Some(place(grid.code, None, other)), ..finding });
     }
 }

@@ -150,7 +150,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let finding = grid.finding(self.cta, self.index, group.frame, group.position, fault);
         let other_place =
             (operation.position != other.position).then(|| place(grid.code, None, other.position));
-        grid.add(Finding { other_place, ..finding });
+        self.found(Finding { other_place, ..finding });
     }
 
     /// A descriptor, which all lanes must have alike; that of the first one.

@@ -13,7 +13,6 @@
 
 mod bytes;
 mod check;
-mod layout;
 mod map;
 mod runs;
 

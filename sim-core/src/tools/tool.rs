@@ -30,7 +30,8 @@ pub trait Tool: Sized + Send + 'static {
     /// first allocation on ([`DeviceConfig::track_initialization`](crate::DeviceConfig)).
     const TRACKS_INITIALIZATION: bool = false;
 
-    /// What it wants to hear; the same for the whole launch.
+    /// What it wants to hear; the same for the whole launch, but that one directed step by step
+    /// ([`Session`](crate::Session)) asks again whenever it goes on.
     fn wants(&self) -> Wants;
 
     /// Something happens that it wants to hear of. `block` is what it keeps of the block, or where shared memory is accessed,

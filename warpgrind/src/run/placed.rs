@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ptx_frontend::{Function, Module as Checked, StateSpace, Symbol};
-use sim_core::{Backend, DevicePtr, Launch, LaunchReport, ModuleId, RunOptions};
+use ptx_frontend::{Function, Module as Checked, StateSpace, Symbol, VarId};
+use sim_core::{Backend, DevicePtr, Launch, LaunchReport, ModuleId, RunOptions, Session, Simulator};
 
 use super::RunError;
 use crate::array::{Array, ArrayError, Comparison, Element, compare, count};
@@ -40,6 +40,16 @@ impl<'a> Resident<'a> {
     /// Its address on the backend.
     pub fn address(&self) -> DevicePtr {
         self.pointer
+    }
+
+    /// The type of its elements.
+    pub fn element(&self) -> Element {
+        self.element
+    }
+
+    /// Its shape.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
     }
 
     /// Whether it is a buffer of the plan, not a variable of the module.
@@ -158,6 +168,36 @@ impl<'a> Placed<'a> {
         report.map_err(|error| {
             RunError::from(error).at(self.plan.source.as_ref(), &self.plan.launches[at].place)
         })
+    }
+
+    /// The same on the simulator that it was placed on, step by step: [`Simulator::launch_stepwise`].
+    ///
+    /// # Errors
+    /// Those of [`Placed::launch`].
+    ///
+    /// # Panics
+    /// If there is no launch of this number.
+    pub fn launch_stepwise(
+        &self,
+        at: usize,
+        simulator: &Simulator,
+        options: &RunOptions,
+        direct: &mut dyn FnMut(&mut Session<'_, '_>),
+    ) -> Result<LaunchReport, RunError> {
+        let report = simulator.launch_stepwise(self.id, &self.launches[at], options, direct);
+        report.map_err(|error| {
+            RunError::from(error).at(self.plan.source.as_ref(), &self.plan.launches[at].place)
+        })
+    }
+
+    /// The addresses of the module's `.global` and `.const` variables.
+    pub fn variables(&self, module: &Module) -> Vec<(VarId, DevicePtr)> {
+        let variables = module.checked().variables.iter().zip(0..);
+        let found = variables.filter_map(|(variable, id)| {
+            let (address, _) = self.backend.variable(self.id, &variable.name).ok()?;
+            Some((VarId(id), address))
+        });
+        found.collect()
     }
 
     /// Gives the memory and the module back.

@@ -9,7 +9,6 @@ pub mod anchors;
 pub mod follow;
 pub mod graph;
 pub mod listing;
-pub mod lower;
 pub mod metrics;
 pub mod replay;
 pub mod ways;
