@@ -357,6 +357,31 @@ fn a_killed_session_leaves_nothing() {
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
 }
 
+/// `profile` has `exec` run its program.
+#[test]
+fn a_killed_profile_leaves_no_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("pid");
+    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 300", note.display());
+    let mut profile = named("profile", &["--", "sh", "-c", &script])
+        .env("TMPDIR", folder.path())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let wait = || {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::time::Instant::now() < patience
+    };
+    while !note.exists() && wait() {}
+    let program = Path::new("/proc").join(std::fs::read_to_string(&note).unwrap().trim());
+    assert!(program.exists());
+    profile.kill().unwrap();
+    profile.wait().unwrap();
+    while program.exists() && wait() {}
+    assert!(!program.exists(), "the program goes with it");
+}
+
 /// Compiles a text as a library or a program.
 fn rustc(kind: &str, source: &str, to: &Path, arguments: &[String]) {
     let compiler = std::env::var_os("RUSTC").unwrap_or("rustc".into());

@@ -106,10 +106,9 @@ impl Device {
     /// What this process has allocated; other processes' devices are others.
     fn memory(self) -> Memory {
         let total = self.config.global_memory;
-        let used = state::runtime().ok().map_or(0, |runtime| {
-            let own = runtime.devices.get(self.index).map_or(0, |device| device.simulator.memory_usage().1);
-            own + runtime.addresses.bytes_in_use()
-        });
+        let used = state::runtime()
+            .ok()
+            .map_or(0, |runtime| runtime.devices.get(self.index).map_or(0, |device| device.memory_usage().1));
         let used = used.min(total);
         Memory { total, free: total - used, used }
     }

@@ -107,6 +107,8 @@ functions! {
     link_add = "cuLinkAddData_v2" (state: Handle, kind: c_uint, data: *mut c_void, size: usize, name: *const c_char, count: c_uint, options: *mut c_uint, values: *mut *mut c_void);
     link_complete = "cuLinkComplete" (state: Handle, image: *mut *mut c_void, size: *mut usize);
     link_destroy = "cuLinkDestroy" (state: Handle);
+    map_tiled = "cuTensorMapEncodeTiled" (map: *mut c_void, element: c_uint, rank: c_uint, address: *mut c_void, extents: *const u64, strides: *const u64, tile: *const c_uint, steps: *const c_uint, interleave: c_uint, swizzle: c_uint, promotion: c_uint, fill: c_uint);
+    map_im2col = "cuTensorMapEncodeIm2col" (map: *mut c_void, element: c_uint, rank: c_uint, address: *mut c_void, extents: *const u64, strides: *const u64, lower: *const c_int, upper: *const c_int, channels: c_uint, pixels: c_uint, steps: *const c_uint, interleave: c_uint, swizzle: c_uint, promotion: c_uint, fill: c_uint);
     launch = "cuLaunchKernelEx" (config: *const LaunchConfig, function: Handle, params: *mut *mut c_void, extra: *mut *mut c_void);
 }
 

@@ -11,6 +11,7 @@ use sim_core::{DeviceConfig, Error, Launch, LaunchError};
 use crate::context::Context;
 use crate::error::CallError;
 use crate::fault::Stop;
+use crate::tensor_map;
 
 /// Starts a kernel in the context, which is current. `Err` means that nothing was started.
 pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Result<(), Error> {
@@ -51,6 +52,7 @@ pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Res
     };
     // Markers of `cuLaunchKernel`'s `extra`: a parameter buffer, its size, the end.
     let mut params = launch.params.clone();
+    tensor_map::encode(context, &mut params).map_err(rejected)?;
     let mut size = params.len();
     let mut extra: [*mut c_void; 5] = [
         std::ptr::without_provenance_mut(1),

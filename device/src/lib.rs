@@ -38,6 +38,7 @@ mod process;
 mod properties;
 mod protocol;
 mod serve;
+mod tensor_map;
 
 pub use contraction::without_contraction;
 pub use cuda_abi::Status;

@@ -4,7 +4,8 @@ use crate::cat::CatModel;
 use crate::explain::{Cut, Shown};
 use crate::explore::Search;
 use crate::explore::engine::{Effort, Engine, Found, Witness};
-use crate::explore::lasso::fair_cycle;
+use crate::explore::lasso::{Endless, endless};
+use crate::explore::scheduler::Scheduler;
 use crate::model::{Axiom, Model, ModelName, Races};
 use crate::program::{Litmus, Quantifier};
 use crate::skeleton::{Leaf, Skeleton, TooLarge, Unrolling};
@@ -85,6 +86,10 @@ pub struct Options {
     pub file: Option<Arc<CatModel>>,
     /// What is asked.
     pub property: Property,
+    /// Which threads are sure to go on, where termination is asked. Another scheduler than the one that is weakly fair to
+    /// all is decided by sequentially consistent states: what never ends among them never ends under any model, and
+    /// that all of them end is the answer for sequential consistency, and for programs of one location.
+    pub scheduler: Scheduler,
     /// How often a loop body may be entered. `None` tries 1, 2, 4 and 8 until the verdict no longer depends
     /// on it. Iterations that change nothing do not count.
     pub bound: Option<u32>,
@@ -316,6 +321,10 @@ impl Checker<'_> {
         }
         let decided = match self.options.property {
             Property::Assertion => self.assertion(&skeleton, verdict)?,
+            Property::Termination if !self.options.scheduler.is_weakly_fair() => {
+                self.scheduled(&skeleton, verdict)?;
+                return Ok(false);
+            }
             Property::Termination => {
                 self.stuck(&skeleton, verdict, Search::Stuck, ["terminates", "may run for ever"])?
             }
@@ -329,14 +338,16 @@ impl Checker<'_> {
         }
         let mut engine = self.engine(&skeleton, Search::Cut)?;
         if self.found(engine.find())?.is_some() {
-            if self.options.property == Property::Termination
-                && self.first
-                && let Some(cycle) = fair_cycle(&self.litmus.program, &skeleton, &self.until)
-            {
-                verdict.holds = Some(false);
-                verdict.verdict = "may run for ever";
-                verdict.reason = Some(cycle.to_string());
-                return Ok(false);
+            if self.options.property == Property::Termination && self.first {
+                match endless(&self.litmus.program, &skeleton, Scheduler::default(), &self.until) {
+                    Endless::Cycle(cycle) => {
+                        (verdict.holds, verdict.verdict) = (Some(false), "may run for ever");
+                        verdict.reason = Some(cycle.to_string());
+                        return Ok(false);
+                    }
+                    Endless::None if self.is_sequential(&skeleton) => return Ok(false),
+                    Endless::None | Endless::Unknown(_) => {}
+                }
             }
             verdict.holds = None;
             verdict.verdict = "unknown";
@@ -478,6 +489,51 @@ impl Checker<'_> {
             self.explain(&engine, witness.as_deref(), verdict);
         }
         Ok(witness.is_some())
+    }
+
+    /// Looks for an execution that a scheduler lets go on for ever.
+    fn scheduled(&self, skeleton: &Skeleton, verdict: &mut Verdict) -> Result<(), Stop> {
+        let program = &self.litmus.program;
+        match endless(program, skeleton, self.options.scheduler, &self.until) {
+            Endless::Cycle(cycle) => {
+                (verdict.holds, verdict.verdict) = (Some(false), "may run for ever");
+                verdict.reason = Some(cycle.to_string());
+            }
+            Endless::None if self.is_sequential(skeleton) => {
+                (verdict.holds, verdict.verdict) = (Some(true), "terminates");
+            }
+            Endless::None => {
+                let weaker = "it terminates under sequential consistency; weaker executions are not searched";
+                verdict.reason = Some(weaker.to_owned());
+            }
+            Endless::Unknown(_) if self.until.is_over() => return Err(Stop::Time),
+            Endless::Unknown(why) => verdict.reason = Some(why.to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Whether all executions are sequentially consistent: by the model, or because there is one location, accessed
+    /// morally strongly.
+    fn is_sequential(&self, skeleton: &Skeleton) -> bool {
+        if self.options.file.is_some() {
+            return false;
+        }
+        if self.options.model == ModelName::Sc {
+            return true;
+        }
+        let accesses = skeleton.events.iter().filter(|e| e.event.thread.is_some() && e.event.is_memory());
+        let accesses: Vec<_> = accesses.map(|e| &e.event).collect();
+        let strong_together = |a: &crate::event::Event, b: &crate::event::Event| match (a.thread, b.thread) {
+            (Some(ta), Some(tb)) => {
+                let common = skeleton.common_scope[ta][tb];
+                let reaches = |e: &crate::event::Event| e.scope.is_some_and(|scope| common <= scope);
+                ta == tb || a.is_strong() && b.is_strong() && reaches(a) && reaches(b)
+            }
+            _ => false,
+        };
+        accesses.iter().enumerate().all(|(at, a)| {
+            accesses[..at].iter().all(|b| a.cell == b.cell && a.proxy == b.proxy && strong_together(a, b))
+        })
     }
 
     /// Looks for an execution that raises a flag of the model.

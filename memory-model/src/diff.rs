@@ -175,18 +175,7 @@ impl Program {
             }
             columns.push(column);
         }
-        let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
-        let widths: Vec<usize> =
-            columns.iter().map(|c| c.iter().map(String::len).max().unwrap_or(0)).collect();
-        let mut out = format!("PTX difference\n{{{initial} }}\n");
-        for row in 0..rows {
-            let cells: Vec<String> = columns
-                .iter()
-                .zip(&widths)
-                .map(|(column, &width)| format!("{:width$}", column.get(row).map_or("", String::as_str)))
-                .collect();
-            let _ = writeln!(out, " {} ;", cells.join(" | "));
-        }
+        let mut out = format!("PTX difference\n{{{initial} }}\n{}", crate::litmus::columns(&columns));
         if question.is_empty() {
             let _ = writeln!(out, "locations [{}]", observed.join("; "));
         } else {

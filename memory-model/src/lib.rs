@@ -30,7 +30,8 @@
 //! * [`cat`] reads models from files, in the language of herd7 and Dartagnan.
 //! * [`explore`] searches: a SAT solver proposes executions, the model judges them, and the derivation of each
 //!   violation becomes a clause ([`explore::engine`]). A slow enumerator ([`explore::oracle`]) is the yardstick
-//!   in the tests. Loops that write and come back to where they were are found by [`explore::lasso`].
+//!   in the tests. Loops that write and come back to where they were are found by [`explore::lasso`], under each [`Scheduler`].
+//! * [`generate`] makes tests from cycles of relaxation edges, [`diff`] from all programs of a size.
 //! * [`race`] detects races in one execution of a launch of any size, with scoped vector clocks.
 //! * [`until`] says when a check gives up.
 //! * [`emit`] writes a test as a PTX kernel, to be run.
@@ -48,7 +49,7 @@
 //! `tests/hostile.rs` damages tests: 97,000 of them, no panic, nothing that outlasts its time limit.
 //!
 //! # What can be asked
-//! The assertion as written, termination under fair scheduling, freedom from races, and barrier divergence
+//! The assertion as written, termination under fair scheduling or another scheduler, freedom from races, and barrier divergence
 //! ([`Property`]).
 //!
 //! # Limits
@@ -67,6 +68,7 @@ pub mod emit;
 pub mod event;
 pub mod explain;
 pub mod explore;
+pub mod generate;
 pub mod litmus;
 pub mod model;
 pub mod program;
@@ -77,6 +79,7 @@ pub mod until;
 
 pub use check::{Limits, Options, Outcome, Property, Race, RaceClass, Verdict, check};
 pub use explore::engine::Effort;
+pub use explore::scheduler::Scheduler;
 pub use litmus::{Diagnostic, parse, parse_nvlitmus};
 pub use program::Litmus;
 pub use until::Interrupt;

@@ -1,13 +1,14 @@
 //! Termination: loops that wait, loops that write, and barriers that not all reach.
 
-use memory_model::explore::lasso::fair_cycle;
+use memory_model::explore::lasso::{Endless, endless};
+use memory_model::explore::scheduler::{Scheduler, Unit};
 use memory_model::model::ModelName;
 use memory_model::program::Op;
 use memory_model::skeleton::{Skeleton, Unrolling};
 use memory_model::until::Until;
 use memory_model::{Limits, Litmus, Options, Property, Verdict, check, parse};
 use std::time::Duration;
-use testkit::litmus::{FLAVOURS, Flavour, litmus};
+use testkit::litmus::{FLAVOURS, Flavour, Random, litmus};
 
 fn read(name: &str) -> Litmus {
     let path = format!("{}/testdata/termination/{name}.litmus", env!("CARGO_MANIFEST_DIR"));
@@ -83,7 +84,7 @@ fn skeleton(litmus: &Litmus) -> Skeleton {
 /// ends of paths, and cycles of states.
 #[test]
 fn cycles_and_idle_iterations_agree() {
-    let (mut ending, mut endless) = (0, 0);
+    let (mut ending, mut running) = (0, 0);
     for flavour in FLAVOURS {
         let seeds = if flavour == Flavour::Control { 600 } else { 60 };
         for seed in 0..seeds {
@@ -93,7 +94,11 @@ fn cycles_and_idle_iterations_agree() {
             if test.program.threads.iter().flat_map(|t| &t.code).any(|i| barrier(&i.op)) {
                 continue;
             }
-            let cycle = fair_cycle(&test.program, &skeleton(&test), &Until::default());
+            let found = endless(&test.program, &skeleton(&test), Scheduler::default(), &Until::default());
+            let cycle = match found {
+                Endless::Cycle(cycle) => Some(cycle),
+                _ => None,
+            };
             let verdict = ends(&test, ModelName::Sc);
             match verdict.holds {
                 Some(holds) => assert_eq!(holds, cycle.is_none(), "{flavour:?} {seed}: {cycle:?}\n{text}"),
@@ -101,14 +106,14 @@ fn cycles_and_idle_iterations_agree() {
             }
             // What is possible under sequential consistency is possible under the ISA model.
             if cycle.is_some() {
-                endless += 1;
+                running += 1;
                 assert_ne!(ends(&test, ModelName::Isa).holds, Some(true), "{flavour:?} {seed}\n{text}");
             } else {
                 ending += 1;
             }
         }
     }
-    assert!(ending > 100 && endless > 100, "{ending} end, {endless} do not");
+    assert!(ending > 100 && running > 100, "{ending} end, {running} do not");
 }
 
 #[test]
@@ -175,4 +180,123 @@ fn loops_around_barriers() {
         let verdict = check(&parse(&text).expect("well formed"), &options);
         assert_eq!(verdict.holds, Some(holds), "{rounds} rounds: {:?}", verdict.reason);
     }
+}
+
+fn scheduled(litmus: &Litmus, scheduler: &str, unit: Unit) -> Verdict {
+    let scheduler = Scheduler { unit, ..scheduler.parse().expect("a scheduler") };
+    let options =
+        Options { model: ModelName::Sc, property: Property::Termination, scheduler, ..Options::default() };
+    check(litmus, &options)
+}
+
+/// Which schedulers a program needs: for each test, whether it ends under each of them.
+#[test]
+fn schedulers() {
+    const SCHEDULERS: [&str; 11] = Scheduler::NAMES;
+    let wait = "LC0: | ;\nld.relaxed.gpu r0, x | st.relaxed.gpu x, 1 ;\nbeq r0, 0, LC0 | ;\n";
+    let wait_for_earlier = " | LC0: ;\nst.relaxed.gpu x, 1 | ld.relaxed.gpu r0, x ;\n | beq r0, 0, LC0 ;\n";
+    // Each takes the lock when it can, and gives it back.
+    let lock = "LC0: | LC1: ;\natom.relaxed.gpu.cas r0, x, 0, 1 | atom.relaxed.gpu.cas r0, x, 0, 1 ;\n\
+        bne r0, 0, LC0 | bne r0, 0, LC1 ;\nst.relaxed.gpu x, 0 | st.relaxed.gpu x, 0 ;\n";
+    // Both have to come by, twice.
+    let both = "st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\nLC0: | LC1: ;\nld.relaxed.gpu r0, y | ld.relaxed.gpu r0, x ;\n\
+        beq r0, 0, LC0 | beq r0, 0, LC1 ;\n";
+    // Ends as soon as one of them makes two steps in a row.
+    let luck = "LC0: | LC1: ;\natom.relaxed.gpu.exch r0, x, 1 | atom.relaxed.gpu.exch r0, x, 2 ;\n\
+        bne r0, 1, LC0 | bne r0, 2, LC1 ;\n";
+    let cases = [
+        (wait, "weak strong"),
+        (wait_for_earlier, "weak strong hsa hsa-strong hsa-obe hsa-obe-strong lobe lobe-strong"),
+        (lock, "weak strong obe obe-strong hsa-obe hsa-obe-strong lobe lobe-strong"),
+        (both, "weak strong"),
+        (luck, "strong obe-strong hsa-strong hsa-obe-strong lobe-strong"),
+    ];
+    for (code, wanted) in cases {
+        let text =
+            format!("PTX s\n{{ x=0; y=0; }}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n{code}exists (x == 0)\n");
+        let test = parse(&text).unwrap_or_else(|e| panic!("{}", e[0].render("s", &text)));
+        let wanted: Vec<&str> = wanted.split(' ').collect();
+        for scheduler in SCHEDULERS {
+            let verdict = scheduled(&test, scheduler, Unit::Block);
+            assert_eq!(
+                verdict.holds,
+                Some(wanted.contains(&scheduler)),
+                "{scheduler}: {:?}\n{text}",
+                verdict.reason
+            );
+        }
+        // Threads of one block go on together.
+        let together = parse(&text.replace("P1@cta 1", "P1@cta 0")).expect("well formed");
+        for scheduler in ["hsa", "obe", "lobe", "hsa-obe"] {
+            let holds = wanted.contains(&"weak");
+            // Occupancy alone never starts a block; once it has started both go on.
+            assert_eq!(
+                scheduled(&together, scheduler, Unit::Block).holds,
+                Some(holds),
+                "{scheduler}\n{text}"
+            );
+            let alone = scheduled(&together, scheduler, Unit::Thread).holds;
+            assert_eq!(alone, Some(wanted.contains(&scheduler)), "{scheduler}\n{text}");
+        }
+    }
+}
+
+/// Random programs of atomic exchanges and branches: who promises more lets more programs end.
+#[test]
+fn schedulers_that_promise_more() {
+    // Each promises what the one before the arrow does, and more.
+    const MORE: [(&str, &str); 8] = [
+        ("unfair", "hsa"),
+        ("unfair", "obe"),
+        ("hsa", "hsa-obe"),
+        ("obe", "hsa-obe"),
+        ("hsa-obe", "lobe"),
+        ("lobe", "weak"),
+        ("hsa", "hsa-strong"),
+        ("weak", "strong"),
+    ];
+    let mut random = Random::new(18);
+    let mut differing = vec![0; MORE.len()];
+    for _ in 0..1500 {
+        let threads = 2 + random.below(2);
+        let mut columns: Vec<Vec<String>> = Vec::new();
+        for thread in 0..threads {
+            let mut column = vec![format!("P{thread}@cta {thread},gpu 0")];
+            let count = 1 + random.below(if threads == 2 { 3 } else { 2 });
+            for at in 0..count {
+                let location = random.pick(&["x", "x", "y"]);
+                let (check, to) = (random.below(2), random.below(count + 1));
+                column.push(format!("LC{thread}{at}:"));
+                column.push(match random.below(3) {
+                    0 => format!("ld.relaxed.gpu r{at}, {location}"),
+                    _ => format!("atom.relaxed.gpu.exch r{at}, {location}, {}", random.below(2)),
+                });
+                column.push(format!("beq r{at}, {check}, LC{thread}{to}"));
+            }
+            column.push(format!("LC{thread}{count}:"));
+            columns.push(column);
+        }
+        let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
+        let row = |row: usize| {
+            let cells: Vec<&str> = columns.iter().map(|c| c.get(row).map_or("", String::as_str)).collect();
+            format!("{} ;\n", cells.join(" | "))
+        };
+        let code: String = (0..rows).map(row).collect();
+        let text = format!("PTX s\n{{ x=0; y=0; }}\n{code}exists (x == 0)\n");
+        let test = parse(&text).unwrap_or_else(|e| panic!("{}", e[0].render("s", &text)));
+        for ((less, more), differing) in MORE.iter().zip(&mut differing) {
+            let [less, more] = [less, more].map(|s| scheduled(&test, s, Unit::Block).holds.expect("small"));
+            assert!(more || !less, "{text}");
+            *differing += usize::from(more != less);
+        }
+    }
+    differing.remove(4);
+    assert!(differing.iter().all(|&n| n > 1), "{differing:?}");
+    // Who has seen that the last block goes on waits for the one between, which only lobe then lets go on.
+    let text = "PTX s\n{ x=0; y=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0 ;\n\
+        ld.relaxed.gpu r0, x | st.relaxed.gpu y, 1 | st.relaxed.gpu x, 1 ;\nbeq r0, 0, LC1 | | ;\nLC0: | | ;\n\
+        ld.relaxed.gpu r0, y | | ;\nbeq r0, 0, LC0 | | ;\nLC1: | | ;\nexists (x == 0)\n";
+    let test = parse(text).unwrap_or_else(|e| panic!("{}", e[0].render("s", text)));
+    let holds = ["hsa-obe", "lobe"].map(|scheduler| scheduled(&test, scheduler, Unit::Block).holds);
+    assert_eq!(holds, [Some(false), Some(true)]);
 }

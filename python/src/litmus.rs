@@ -119,14 +119,13 @@ pub(crate) fn litmus(
     let timeout = Duration::try_from_secs_f64(timeout).map_err(|error| Error::new_err(error.to_string()))?;
     let mut options = Options {
         model: model_name.parse().map_err(Error::new_err)?,
-        file: None,
         property: property.parse().map_err(Error::new_err)?,
         bound,
         outcomes: true,
         count,
         explain,
         limits: Limits { time: Some(timeout), ..Limits::default() },
-        interrupt: None,
+        ..Options::default()
     };
     interruptible(py, |interrupt| {
         options.interrupt = Some(Interrupt(interrupt.clone()));

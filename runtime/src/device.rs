@@ -37,10 +37,17 @@ impl Device {
             contexts: Mutex::default(),
             primary: Mutex::default(),
             allocations: AtomicU64::new(0),
+            without_address: AtomicU64::new(0),
             memory_is_shared: AtomicBool::new(false),
             fault: AtomicU32::new(0),
             all: OnceLock::new(),
         }
+    }
+
+    /// Bytes of memory, and how many of them are in use, memory without an address included.
+    pub fn memory_usage(&self) -> (u64, u64) {
+        let (total, used) = self.simulator.memory_usage();
+        (total, used + self.without_address.load(SeqCst))
     }
 
     /// Shows it the devices of the process, itself among them.

@@ -36,6 +36,8 @@ struct State {
     bindings: Vec<Binding>,
     /// By the first address.
     mapped: BTreeMap<u64, Mapped>,
+    /// Its handle is gone.
+    is_released: bool,
 }
 
 /// Memory of several devices that `multimem` instructions access together.
@@ -132,14 +134,11 @@ impl Multicast {
         Ok(())
     }
 
-    /// Lets go of the memory that is bound, unless addresses still stand for it: its handle is gone.
-    pub fn forget(&self, addresses: &AddressSpace) {
+    /// Its handle is gone: it lets go of the memory that is bound, once no addresses stand for it.
+    pub fn release(&self, addresses: &AddressSpace) {
         let state = &mut *lock(&self.state);
-        if state.mapped.is_empty() {
-            for binding in std::mem::take(&mut state.bindings) {
-                binding.forget(addresses);
-            }
-        }
+        state.is_released = true;
+        state.let_go(addresses);
     }
 }
 
@@ -153,13 +152,14 @@ impl Stands for Multicast {
         Ok(())
     }
 
-    fn unmap(&self, address: u64) {
+    fn unmap(&self, address: u64, addresses: &AddressSpace) {
         let state = &mut *lock(&self.state);
         if let Some(mapped) = state.mapped.remove(&address) {
             for device in &state.devices {
                 device.simulator.set_multicast(address, mapped.size, &[]);
             }
         }
+        state.let_go(addresses);
     }
 
     fn set_access(&self, address: u64, access: &[(usize, Access)]) -> Result {
@@ -197,6 +197,15 @@ impl Binding {
 }
 
 impl State {
+    /// Lets go of the memory that is bound if nobody can reach it any more.
+    fn let_go(&mut self, addresses: &AddressSpace) {
+        if self.is_released && self.mapped.is_empty() {
+            for binding in std::mem::take(&mut self.bindings) {
+                binding.forget(addresses);
+            }
+        }
+    }
+
     /// Tells the simulators of devices which addresses stand for which memory: parts that all devices have bound.
     fn show(&self) {
         let edges: BTreeSet<u64> = self

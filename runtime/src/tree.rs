@@ -34,6 +34,8 @@ pub struct Device {
     pub(crate) contexts: Mutex<Vec<Weak<Context>>>,
     pub(crate) primary: Mutex<Primary>,
     pub(crate) allocations: AtomicU64,
+    /// Bytes of its memory that was made without an address.
+    pub(crate) without_address: AtomicU64,
     pub(crate) memory_is_shared: AtomicBool,
     /// What a kernel left in any context of the device; 0 is none.
     pub(crate) fault: AtomicU32,

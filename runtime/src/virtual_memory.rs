@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use cuda_abi::{Result, Status};
@@ -43,7 +43,6 @@ pub struct Physical {
     file: File,
     /// Handles of the program.
     references: AtomicU32,
-    in_use: Arc<AtomicU64>,
 }
 
 impl Physical {
@@ -71,7 +70,7 @@ impl Physical {
 
 impl Drop for Physical {
     fn drop(&mut self) {
-        self.in_use.fetch_sub(self.size, SeqCst);
+        self.device.without_address.fetch_sub(self.size, SeqCst);
     }
 }
 
@@ -170,7 +169,7 @@ pub trait Stands: Send + Sync {
     /// `INVALID_VALUE` for a part that does not lie inside.
     fn map(&self, address: u64, size: u64, offset: u64) -> Result;
     /// Has addresses stand for nothing any more.
-    fn unmap(&self, address: u64);
+    fn unmap(&self, address: u64, addresses: &AddressSpace);
     /// Says what devices may do with it at an address.
     ///
     /// # Errors
@@ -186,26 +185,19 @@ pub struct AddressSpace {
     host: Arc<dyn Host>,
     /// By the first address.
     reserved: Mutex<BTreeMap<u64, Reservation>>,
-    /// Bytes of memory that was made without an address, of all devices.
-    in_use: Arc<AtomicU64>,
     /// Addresses behind which are no mappings but something else, with their bytes.
     stand_ins: Mutex<BTreeMap<u64, StandIn>>,
 }
 
 impl std::fmt::Debug for AddressSpace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AddressSpace").field("in_use", &self.in_use).finish_non_exhaustive()
+        f.debug_struct("AddressSpace").finish_non_exhaustive()
     }
 }
 
 impl AddressSpace {
     pub(crate) fn new(host: Arc<dyn Host>) -> Self {
-        Self { host, reserved: Mutex::default(), in_use: Arc::default(), stand_ins: Mutex::default() }
-    }
-
-    /// Bytes of memory that was made without an address.
-    pub fn bytes_in_use(&self) -> u64 {
-        self.in_use.load(SeqCst)
+        Self { host, reserved: Mutex::default(), stand_ins: Mutex::default() }
     }
 
     /// The reservation that an address lies in: its first address and bytes.
@@ -242,17 +234,15 @@ impl AddressSpace {
         [exportable, imported]: [bool; 2],
         file: File,
     ) -> Arc<Physical> {
-        self.in_use.fetch_add(size, SeqCst);
-        let (device, in_use) = (device.clone(), self.in_use.clone());
+        device.without_address.fetch_add(size, SeqCst);
         Arc::new(Physical {
             id: fresh_id(),
             size,
-            device,
+            device: device.clone(),
             exportable,
             imported,
             file,
             references: AtomicU32::new(1),
-            in_use,
         })
     }
 
@@ -264,8 +254,8 @@ impl AddressSpace {
         if !is_size(size) {
             return Err(Status::INVALID_VALUE);
         }
-        let (total, used) = device.simulator.memory_usage();
-        if size > total.saturating_sub(used).saturating_sub(self.bytes_in_use()) {
+        let (total, used) = device.memory_usage();
+        if size > total.saturating_sub(used) {
             return Err(Status::OUT_OF_MEMORY);
         }
         let file = self.host.file(size, device.index)?;
@@ -391,7 +381,7 @@ impl AddressSpace {
     pub fn unmap(&self, address: u64, size: u64) -> Result {
         if let Some(object) = self.stand_in(address, size)? {
             lock(&self.stand_ins).remove(&address);
-            object.unmap(address);
+            object.unmap(address, self);
             return Ok(());
         }
         self.with(address, size, |reservation| {

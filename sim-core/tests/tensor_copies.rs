@@ -3,9 +3,25 @@
 use std::sync::Arc;
 
 use sim_core::{
-    Backend, DeviceConfig, ElementType, FindingKind, Launch, LaunchReport, Outcome, RunOptions, Simulator,
-    Swizzle, TensorMap,
+    Backend, DeviceConfig, ElementType, FindingKind, Launch, LaunchReport, Mode, Outcome, RunOptions,
+    Simulator, Swizzle, TensorMap,
 };
+
+/// Waits until the first phase of the mbarrier at `%b` is over; kernels have the word in this place.
+const WAIT: &str = "
+    again:
+        mbarrier.try_wait.parity.shared::cta.b64 %done, [%b], 0;
+        @!%done bra again;";
+
+/// A simulator with a kernel's module, in which [`WAIT`] stands where it says so.
+fn load(kernel: &str) -> (Simulator, sim_core::ModuleId) {
+    let source = ptx_frontend::Source::new("copies.ptx", kernel.replace("WAIT;", WAIT).into_bytes());
+    let parsed = ptx_frontend::parse(source);
+    let module = Arc::new(parsed.module.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics)));
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let id = simulator.load(module).unwrap();
+    (simulator, id)
+}
 
 /// Loads a box of 8 rows of 32 bytes, and dumps shared memory; stores it at the same place of another tensor.
 const KERNEL: &str = "
@@ -33,9 +49,7 @@ const KERNEL: &str = "
             [%a], [%m, {%x, %y}], [%b];
     wait:
         bar.sync 0;
-    again:
-        mbarrier.try_wait.parity.shared::cta.b64 %done, [%b], 0;
-        @!%done bra again;
+        WAIT;
         mad.lo.u32 %v, %t, 4, %a;
         mad.wide.u32 %at, %t, 4, %d;
         ld.shared.u32 %v, [%v];
@@ -58,15 +72,12 @@ struct Outcomes {
 
 /// A tensor of 10 by 6 words, rows of 48 bytes; every word its number plus 1.
 fn run(swizzle: Swizzle, at: [i32; 2], change: impl Fn(&mut TensorMap), initcheck: bool) -> Outcomes {
-    let source = ptx_frontend::Source::new("copy.ptx", KERNEL.as_bytes().to_vec());
-    let module = Arc::new(ptx_frontend::parse(source).module.unwrap());
-    let simulator = Simulator::new(DeviceConfig::h200());
+    let (simulator, id) = load(KERNEL);
     let [from, to] = ["from", "to"].map(|name| simulator.alloc(288, name).unwrap());
     let dump = simulator.alloc(1024, "dump").unwrap();
     let words: Vec<u8> = (1..=72u32).flat_map(u32::to_le_bytes).collect();
     simulator.write(from, &words).unwrap();
     simulator.write(to, &[0; 288]).unwrap();
-    let id = simulator.load(module).unwrap();
     let map = |address: u64| {
         let mut map = TensorMap::tiled(ElementType::U32, address, &[10, 6], &[48], &[8, 8]);
         map.swizzle = swizzle;
@@ -178,9 +189,7 @@ const MAKES_A_MAP: &str = "
         cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%a], [%map, {0, 0}], [%b];
     wait:
         bar.sync 0;
-    again:
-        mbarrier.try_wait.parity.shared::cta.b64 %done, [%b], 0;
-        @!%done bra again;
+        WAIT;
         mad.lo.u32 %v, %t, 4, %a;
         mad.wide.u32 %at, %t, 4, %d;
         ld.shared.u32 %m, [%v];
@@ -192,15 +201,11 @@ const MAKES_A_MAP: &str = "
 
 #[test]
 fn a_kernel_makes_a_map_from_zeros() {
-    let source = ptx_frontend::Source::new("makes.ptx", MAKES_A_MAP.as_bytes().to_vec());
-    let parsed = ptx_frontend::parse(source);
-    let module = Arc::new(parsed.module.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics)));
-    let simulator = Simulator::new(DeviceConfig::h200());
+    let (simulator, id) = load(MAKES_A_MAP);
     let [from, map, dump] = [("from", 288), ("map", 128), ("dump", 256)]
         .map(|(name, bytes)| simulator.alloc(bytes, name).unwrap());
     let words: Vec<u8> = (1..=72u32).flat_map(u32::to_le_bytes).collect();
     simulator.write(from, &words).unwrap();
-    let id = simulator.load(module).unwrap();
     let params = [from, map, dump].iter().flat_map(|address| address.to_le_bytes()).collect();
     let launch = Launch::new("makes", 1, 32, params);
     let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
@@ -211,5 +216,77 @@ fn a_kernel_makes_a_map_from_zeros() {
         let (row, column) = (at as u32 / 8, at as u32 % 8);
         let expected = if row < 6 { 12 * row + column + 1 } else { 0 };
         assert_eq!(u32::from_le_bytes(bytes.try_into().unwrap()), expected, "row {row}, column {column}");
+    }
+}
+
+/// Loads 16 pixels of 16 bytes, and stores 16 at the same place, or one of the two.
+const PIXELS: &str = "
+    .version 8.0\n.target sm_90\n.address_size 64
+    .visible .entry pixels(.param .align 64 .b8 map[128], .param .u32 x, .param .u32 stores)
+    {
+        .shared .align 128 .b8 area[256];
+        .shared .align 8 .b64 bar;
+        .reg .b64 %m; .reg .b32 %x, %s, %a, %b; .reg .b16 %o; .reg .pred %p, %done;
+        mov.u32 %a, area;
+        mov.u32 %b, bar;
+        ld.param.u32 %x, [x];
+        ld.param.u32 %s, [stores];
+        setp.ne.u32 %p, %s, 0;
+        mov.b64 %m, map;
+        cvta.param.u64 %m, %m;
+        mov.u16 %o, 0;
+        mbarrier.init.shared::cta.b64 [%b], 1;
+        fence.proxy.async;
+        @%p bra store;
+        mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 256;
+        cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes
+            [%a], [%m, {0, %x, 0}], [%b], {%o};
+        WAIT;
+        ret;
+    store:
+        cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%m, {0, %x, 0}], [%a];
+        cp.async.bulk.commit_group;
+        cp.async.bulk.wait_group 0;
+        ret;
+    }";
+
+/// As an H200 ends with an illegal instruction or does not.
+#[test]
+fn pixels_begin_in_the_bounding_box() {
+    let (simulator, id) = load(PIXELS);
+    let image = simulator.alloc(1024, "image").unwrap();
+    simulator.write(image, &[1; 1024]).unwrap();
+    let begins = "begins outside the bounding box in its width";
+    let larger = "a bounding box that is larger than the image";
+    for (stores, lower, upper, x, expected) in [
+        (false, 0, 0, 0, None),
+        (false, 0, 0, 7, None),
+        (false, -2, 2, -2, None),
+        (false, -2, 2, 9, None),
+        (false, 1, 0, 0, Some(begins)),
+        (false, 0, -1, 7, Some(begins)),
+        (false, -2, 2, -3, Some(begins)),
+        (true, 1, -1, 1, None),
+        (true, 0, 0, 7, None),
+        (true, 1, 0, 0, Some(begins)),
+        (true, -1, 0, 0, Some(larger)),
+        (true, 0, 1, 0, Some(larger)),
+    ] {
+        let mut map = TensorMap::tiled(ElementType::F32, image, &[4, 8, 8], &[16, 128], &[]);
+        map.mode = Mode::Im2col { lower: [lower, 0, 0], upper: [upper, 0, 0], channels: 4, pixels: 16 };
+        let mut params = map.to_bytes().to_vec();
+        params.extend([x, i32::from(stores)].iter().flat_map(|word: &i32| word.to_le_bytes()));
+        let launch = Launch::new("pixels", 1, 1, params);
+        let report = simulator.launch(id, &launch, &RunOptions::default()).unwrap();
+        let found = report.findings.first();
+        let case = format!("store {stores} box {lower} {upper} at {x}: {found:?}");
+        match expected {
+            None => assert!(found.is_none(), "{case}"),
+            Some(text) => {
+                let found = found.unwrap_or_else(|| panic!("{case}"));
+                assert_eq!(found.kind, FindingKind::IllegalInstruction, "{case}");
+                assert!(found.message.contains(text), "{case}");
+            }
+        }
     }
 }

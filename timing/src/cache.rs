@@ -24,6 +24,15 @@ pub(crate) struct Found {
     pub(crate) ready: f64,
 }
 
+/// What taking in a line changed, in sectors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Taken {
+    /// Written ones that had to go for it.
+    pub(crate) gone: u32,
+    /// Those that were clean, or not there, and are written now.
+    pub(crate) new: u32,
+}
+
 /// A cache.
 #[derive(Debug)]
 pub(crate) struct Cache {
@@ -62,8 +71,8 @@ impl Cache {
         }
     }
 
-    /// Takes in sectors of a line, which are there from a time on. How many written ones had to go for it.
-    pub(crate) fn take(&mut self, line: u64, sectors: u8, ready: f64, written: bool) -> u32 {
+    /// Takes in sectors of a line, which are there from a time on.
+    pub(crate) fn take(&mut self, line: u64, sectors: u8, ready: f64, written: bool) -> Taken {
         let at = self.set(line);
         self.uses += 1;
         let set = &mut self.entries[at..at + self.ways];
@@ -79,10 +88,9 @@ impl Cache {
         entry.used = self.uses;
         entry.ready = entry.ready.max(ready);
         entry.valid |= sectors;
-        if written {
-            entry.dirty |= sectors;
-        }
-        gone
+        let new = if written { sectors & !entry.dirty } else { 0 };
+        entry.dirty |= new;
+        Taken { gone, new: new.count_ones() }
     }
 
     /// Sectors of a line that were written, and are clean from now on.
@@ -100,16 +108,17 @@ mod tests {
     #[test]
     fn the_least_recently_used_goes() {
         let mut cache = Cache::new(4 * 128, 4);
-        (0..4).for_each(|line| assert_eq!(cache.take(line, 15, 1.0, line == 1), 0));
+        (0..4).for_each(|line| assert_eq!(cache.take(line, 15, 1.0, line == 1).gone, 0));
         cache.look(0);
-        assert_eq!(cache.take(9, 1, 2.0, false), 4);
+        assert_eq!(cache.take(9, 1, 2.0, false).gone, 4);
         assert_eq!((cache.look(0).valid, cache.look(1).valid, cache.look(9).valid), (15, 0, 1));
     }
 
     #[test]
     fn what_was_written_is_clean_once() {
         let mut cache = Cache::new(1 << 12, 4);
-        cache.take(5, 3, 0.0, true);
-        assert_eq!((cache.clean(5), cache.clean(5)), (2, 0));
+        let news = [3, 3, 7].map(|sectors| cache.take(5, sectors, 0.0, true).new);
+        assert_eq!(news, [2, 0, 1]);
+        assert_eq!((cache.clean(5), cache.clean(5)), (3, 0));
     }
 }

@@ -166,6 +166,8 @@ pub struct FirstLevel {
     pub tag: f64,
     /// Cycles for which 128 bytes keep the data busy.
     pub data: f64,
+    /// Cycles for which a line that misses keeps the tags busy once more.
+    pub allocate: f64,
     /// Cycles for which a sector from the second level keeps the multiprocessor's port busy.
     pub fill: f64,
 }
@@ -184,6 +186,10 @@ pub struct SecondLevel {
     pub far: f64,
     /// How often a sector of the other partition keeps it busy, beyond once.
     pub narrow: f64,
+    /// Groups of multiprocessors (GPCs) whose reads of one line are merged on their way.
+    pub groups: u32,
+    /// How many more take part in one that is on its way.
+    pub merged: u32,
     /// Cycles for which a request keeps all of it busy: one that reads, and one of its sectors.
     pub read: [f64; 2],
     /// The same of one that writes.
@@ -271,6 +277,9 @@ impl Chip {
         }
         if !(32..=128).contains(&chip.dram.grain) || !chip.dram.grain.is_power_of_two() {
             return Err(ChipError::Number("dram.grain", "32, 64 or 128"));
+        }
+        if chip.l2.groups == 0 || chip.l2.groups > chip.multiprocessors {
+            return Err(ChipError::Number("l2.groups", "at least 1, and at most as many as multiprocessors"));
         }
         if chip.multiprocessors > 4096 {
             return Err(ChipError::Number("multiprocessors", "at most 4096"));

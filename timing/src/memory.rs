@@ -33,10 +33,43 @@ pub(crate) struct Memory<'a> {
     pub(crate) traffic: Traffic,
     /// By line: when atomic operations on it are done.
     lines: Vec<(u64, f64)>,
+    /// By group and line: reads that are on their way.
+    reads: Vec<Read>,
+}
+
+/// A read of a line by a multiprocessor of a group, in which others of the group take part until it is done.
+#[derive(Clone, Copy, Default)]
+struct Read {
+    /// The line's number, plus one; 0 is none.
+    line: u64,
+    sectors: u8,
+    /// How many more may take part.
+    more: u32,
+    done: f64,
+}
+
+/// A multiprocessor, as the second level sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    /// The partition that is near to it.
+    pub(crate) near: usize,
+    /// Its group, whose reads are merged.
+    pub(crate) group: usize,
+}
+
+impl Asker {
+    pub(crate) fn new(chip: &Chip, multiprocessor: u32) -> Self {
+        let groups = chip.l2.groups.max(1);
+        let group = multiprocessor * groups / chip.multiprocessors;
+        Asker { near: (group >= groups.div_ceil(2)) as usize, group: group as usize }
+    }
 }
 
 /// How many lines with atomic operations are told apart.
 const ATOMIC_LINES: usize = 1 << 14;
+
+/// How many reads of a group that are on their way are told apart.
+const READS: usize = 1 << 10;
 
 impl<'a> Memory<'a> {
     pub(crate) fn new(chip: &'a Chip) -> Self {
@@ -50,6 +83,7 @@ impl<'a> Memory<'a> {
             dirty: 0,
             traffic: Traffic::default(),
             lines: vec![(0, 0.0); ATOMIC_LINES],
+            reads: vec![Read::default(); READS * chip.l2.groups.max(1) as usize],
         }
     }
 
@@ -66,8 +100,20 @@ impl<'a> Memory<'a> {
         start
     }
 
-    /// Sectors of a line for a multiprocessor near a partition: when they are there.
-    pub(crate) fn read(&mut self, now: f64, near: usize, line: u64, sectors: u8) -> f64 {
+    /// Sectors of a line for a multiprocessor: when they are there.
+    pub(crate) fn read(&mut self, now: f64, asker: Asker, line: u64, sectors: u8) -> f64 {
+        let at = asker.group * READS + line as usize % READS;
+        let way = &mut self.reads[at];
+        if way.line == line + 1 && way.sectors & sectors == sectors && way.done > now && way.more > 0 {
+            way.more -= 1;
+            return way.done.max(now + self.chip.l1.latency);
+        }
+        let done = self.read_alone(now, asker.near, line, sectors);
+        self.reads[at] = Read { line: line + 1, sectors, more: self.chip.l2.merged, done };
+        done
+    }
+
+    fn read_alone(&mut self, now: f64, near: usize, line: u64, sectors: u8) -> f64 {
         let l2 = &self.chip.l2;
         let count = sectors.count_ones();
         let start = self.enter(now, (l2.read[0]).max(l2.read[1] * f64::from(count)));
@@ -127,11 +173,13 @@ impl<'a> Memory<'a> {
         at
     }
 
-    fn take(&mut self, partition: usize, line: u64, sectors: u8, ready: f64, written: bool) {
-        let gone = self.partitions[partition].take(line, sectors, ready, written);
-        if gone != 0 {
-            self.write_back(gone);
+    /// How many sectors are newly written.
+    fn take(&mut self, partition: usize, line: u64, sectors: u8, ready: f64, written: bool) -> u32 {
+        let taken = self.partitions[partition].take(line, sectors, ready, written);
+        if taken.gone != 0 {
+            self.write_back(taken.gone);
         }
+        taken.new
     }
 
     /// Memory is busy with it when it has done what it was asked for before.
@@ -143,7 +191,8 @@ impl<'a> Memory<'a> {
     }
 
     /// Sectors of a line are written: when that is known to be done.
-    pub(crate) fn write(&mut self, now: f64, near: usize, line: u64, sectors: u8) -> f64 {
+    pub(crate) fn write(&mut self, now: f64, asker: Asker, line: u64, sectors: u8) -> f64 {
+        let near = asker.near;
         let l2 = &self.chip.l2;
         let count = sectors.count_ones();
         let start = self.enter(now, (l2.write[0]).max(l2.write[1] * f64::from(count)));
@@ -157,8 +206,11 @@ impl<'a> Memory<'a> {
     }
 
     fn note(&mut self, line: u64, home: usize, sectors: u8, start: f64) {
-        self.take(home, line, sectors, start, true);
-        self.dirty += u64::from(sectors.count_ones()) * 32;
+        let new = self.take(home, line, sectors, start, true);
+        if new == 0 {
+            return;
+        }
+        self.dirty += u64::from(new) * 32;
         self.written.push_back(line);
         while self.dirty > self.chip.l2.dirty {
             let Some(oldest) = self.written.pop_front() else { break };
@@ -173,11 +225,12 @@ impl<'a> Memory<'a> {
     pub(crate) fn change(
         &mut self,
         now: f64,
-        near: usize,
+        asker: Asker,
         line: u64,
         sectors: u8,
         together: u8,
     ) -> (f64, f64) {
+        let near = asker.near;
         let l2 = &self.chip.l2;
         let count = sectors.count_ones();
         let start = self.enter(now, l2.atomic[0]);

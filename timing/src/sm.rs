@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cache::Cache;
 use crate::chip::Chip;
 use crate::code::Unit;
-use crate::memory::Memory;
+use crate::memory::{Asker, Memory};
 use crate::work::Stay;
 use crate::work::{Block, Step, parts};
 
@@ -119,7 +119,7 @@ pub(crate) struct Multiprocessor {
     pub(crate) constants: Vec<f64>,
     /// Pages that it knows, and since when.
     pub(crate) pages: Vec<(u64, f64)>,
-    pub(crate) near: usize,
+    pub(crate) asker: Asker,
     pub(crate) residents: u32,
     pub(crate) next: u32,
     pub(crate) since: f64,
@@ -136,7 +136,7 @@ impl Multiprocessor {
             code: vec![f64::INFINITY; code / 8 + 1],
             constants: vec![f64::INFINITY; (1 << 16) / usize::from(chip.constant.line) + 1],
             pages: Vec::new(),
-            near: (number >= chip.multiprocessors / 2) as usize,
+            asker: Asker::new(chip, number),
             residents: 0,
             next: 0,
             since: 0.0,
@@ -213,7 +213,8 @@ impl Multiprocessor {
             }
             let missing = sectors & !valid;
             if missing != 0 {
-                let arrives = memory.read(begins, self.near, line, missing);
+                let arrives = memory.read(begins, self.asker, line, missing);
+                self.serves += l1.allocate;
                 self.port = self.port.max(arrives) + f64::from(missing.count_ones()) * l1.fill;
                 if !past {
                     self.l1.take(line, missing, self.port, false);
@@ -241,7 +242,7 @@ impl Multiprocessor {
             if keeps || self.l1.look(line).valid != 0 {
                 self.l1.take(line, sectors, begins, false);
             }
-            done = done.max(memory.write(begins, self.near, line, sectors));
+            done = done.max(memory.write(begins, self.asker, line, sectors));
         }
         (start + chip.shared.read, done)
     }
@@ -260,7 +261,7 @@ impl Multiprocessor {
         for (at, &piece) in pieces.iter().enumerate() {
             let (line, sectors) = parts(piece);
             let begins = self.page(chip, line, start + at as f64 * chip.l1.tag);
-            let (changed, known) = memory.change(begins, self.near, line, sectors, together);
+            let (changed, known) = memory.change(begins, self.asker, line, sectors, together);
             done = done.max(changed);
             result = result.max(known);
         }

@@ -24,6 +24,9 @@ pub(crate) struct ExecArgs {
     )]
     pub(crate) command: Vec<OsString>,
 
+    /// The process that has this one run a program for it, and takes it with it when it is killed
+    #[arg(long, hide = true)]
+    pub(crate) ends_with: Option<i32>,
     /// Print the variables that the program is given, and run nothing. The folder that they lead to stays
     #[arg(long)]
     pub(crate) show_env: bool,

@@ -1,11 +1,11 @@
-//! The arguments of `litmus` and of `litmus diff`.
+//! The arguments of `litmus` and of what it does but judging tests.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use memory_model::Property;
 use memory_model::model::ModelName;
+use memory_model::{Property, Scheduler};
 
 use super::device::CompilerArgs;
 use super::findings::FindingArgs;
@@ -29,6 +29,13 @@ pub(crate) struct LitmusArgs {
     /// What is asked: assertion, termination, races, barrier-divergence
     #[arg(short, long, value_parser = names(Property::ALL.map(Property::as_str), str::parse::<Property>), default_value = "assertion", hide_possible_values = true, value_name = "PROPERTY")]
     pub(crate) property: Property,
+    /// With --property termination: which blocks are sure to go on: weak, strong (fairness to all), hsa, obe, hsa-obe,
+    /// lobe (weakly fair to some; -strong behind it), unfair
+    #[arg(long, value_parser = names(Scheduler::NAMES, str::parse::<Scheduler>), default_value = "weak", hide_possible_values = true, value_name = "SCHEDULER")]
+    pub(crate) scheduler: Scheduler,
+    /// With --scheduler: schedule each thread for itself, not blocks
+    #[arg(long, requires = "scheduler")]
+    pub(crate) schedule_threads: bool,
     /// How often a loop is entered; without it 1, 2, 4 and 8 are tried until the verdict is settled
     #[arg(short, long, value_name = "N", value_parser = parse_u32)]
     pub(crate) bound: Option<u32>,
@@ -75,13 +82,70 @@ pub(crate) struct LitmusArgs {
     pub(crate) findings: FindingArgs,
 }
 
+impl LitmusArgs {
+    /// The scheduler's name, if it is not the one that is weakly fair to all.
+    pub(crate) fn unusual_scheduler(&self) -> Option<String> {
+        let threads = if self.schedule_threads { " of threads" } else { "" };
+        (!self.scheduler.is_weakly_fair()).then(|| format!("{}{threads}", self.scheduler))
+    }
+}
+
 /// What `warpgrind litmus` does but judging tests.
 #[derive(Subcommand, Debug)]
 pub(crate) enum LitmusVerb {
     /// Find the smallest programs of which one memory model allows what another one forbids
     #[command(after_long_help = DIFF_HELP)]
     Diff(DiffArgs),
+    /// Make tests from cycles of relaxation edges
+    #[command(after_long_help = GENERATE_HELP)]
+    Generate(GenerateArgs),
 }
+
+/// `warpgrind litmus generate`
+#[derive(Args, Debug)]
+pub(crate) struct GenerateArgs {
+    /// The edges of one cycle, with annotations between them: PodWW Rel Rfe Acq PodRR Fre
+    #[arg(value_name = "EDGE", required_unless_present = "size")]
+    pub(crate) edges: Vec<String>,
+    /// All critical cycles of at most so many edges
+    #[arg(long, value_name = "N", conflicts_with = "edges", value_parser = parse_size)]
+    pub(crate) size: Option<usize>,
+    /// What the cycles of --size are made of, instead of the suite's edges
+    #[arg(long, value_name = "LIST", requires = "size")]
+    pub(crate) relaxations: Option<String>,
+    /// Judge the tests under this model, too; several times for several models
+    #[arg(short, long = "model", value_parser = str::parse::<ModelChoice>, value_name = "MODEL")]
+    pub(crate) models: Vec<ModelChoice>,
+    /// Give up on a test after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
+    pub(crate) timeout: Duration,
+    /// Write the tests into this folder, with their verdicts in expected.csv
+    #[arg(short, long, value_name = "DIR", help_heading = REPORT)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Longest cycles of a suite; there are hundreds of thousands.
+const LARGEST: usize = 8;
+
+fn parse_size(s: &str) -> Result<usize, String> {
+    match s.parse() {
+        Ok(size @ 2..=LARGEST) => Ok(size),
+        _ => Err(format!("a number from 2 to {LARGEST}")),
+    }
+}
+
+const GENERATE_HELP: &str = "\
+Edges are those of diy: Rfe, Fre, Coe between threads and Rfi, Fri, Coi within one, PodWR (or PosWR for one location),
+DpAddrdR, DpDatadW, DpCtrldW; and of PTX Rfe.cta (in one block; cluster, gpu, sys), Fence.sc.gpudWR, Fence.proxy.asyncsWR,
+Amo.add, BardWR. Annotations stand between edges: Wk, Rlx.gpu, Acq.cta, Rel.sys, Amo, Red, Alias, Async, Tex, Sur, Con;
+without one an access is relaxed at gpu scope. In lists * stands for R and W, and brackets keep words together.
+
+Examples:
+  warpgrind litmus generate PodWW Rel Rfe Acq PodRR Fre
+  warpgrind litmus generate --size 6 --model isa --model cat-7.5
+  warpgrind litmus generate --size 6 --relaxations 'Rfe Fre Coe [Wk Pod** Wk] Fence.sc.gpud**' -o tests/
+
+Exit codes: 0 done, 2 usage, 3 a model is not well formed, 5 a limit left a verdict unknown.";
 
 /// `warpgrind litmus diff`
 #[derive(Args, Debug)]

@@ -35,7 +35,7 @@ pub(crate) use exec::{ExecArgs, StartArgs};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use findings::{FindingArgs, Unused};
 pub(crate) use launch::LaunchArgs;
-pub(crate) use litmus::{DiffArgs, LitmusArgs, LitmusVerb, ModelChoice};
+pub(crate) use litmus::{DiffArgs, GenerateArgs, LitmusArgs, LitmusVerb, ModelChoice};
 pub(crate) use occupancy::OccupancyArgs;
 pub(crate) use profile::ProfileArgs;
 pub(crate) use record::RecordArgs;
@@ -200,8 +200,11 @@ impl Command {
             Self::Exec(_) => "exec",
             Self::Debug(_) => "debug",
             Self::Check(_) => "check",
-            Self::Litmus(args) if args.verb.is_some() => "litmus diff",
-            Self::Litmus(_) => "litmus",
+            Self::Litmus(args) => match args.verb {
+                None => "litmus",
+                Some(LitmusVerb::Diff(_)) => "litmus diff",
+                Some(LitmusVerb::Generate(_)) => "litmus generate",
+            },
             Self::Devices(_) => "devices",
             Self::Compare(_) => "compare",
             Self::Record(_) => "record",

@@ -112,6 +112,17 @@ fn has_parent(parent: i32) -> bool {
     rustix::process::getppid().map(Pid::as_raw_pid) == Some(parent)
 }
 
+/// Ends this process when the one is gone that started it.
+pub(super) fn end_with(parent: i32) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    bind_to_parent(Signal::KILL)?;
+    // It may have been gone before.
+    if !has_parent(parent) {
+        std::process::exit(128 + SIGTERM);
+    }
+    Ok(())
+}
+
 /// Starts the program and stays beside it. Returns only if that is not possible.
 #[cfg(target_os = "linux")]
 pub(crate) fn keep(args: &StartArgs) -> Failure {

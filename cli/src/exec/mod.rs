@@ -51,6 +51,9 @@ pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Resul
     if let Some(path) = &args.json {
         files::can_replace(path)?;
     }
+    if let Some(parent) = args.ends_with {
+        child::end_with(parent).map_err(problem)?;
+    }
     let status = child::run(&args.command, &variables, session.path())?;
     let counts = Counts::read(session.path());
     let launches = match records(args) {

@@ -32,6 +32,8 @@ pub(super) struct TestJson {
     name: Option<String>,
     model: String,
     property: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheduler: Option<String>,
     /// The assertion in the notation of litmus files.
     assertion: Option<String>,
     holds: Option<bool>,
@@ -68,6 +70,7 @@ impl TestJson {
             name: None,
             model: args.model.to_string(),
             property: args.property.as_str(),
+            scheduler: args.unusual_scheduler(),
             assertion: None,
             holds: None,
             verdict: "error",

@@ -1,10 +1,11 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
-//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models; deciding is the crate
+//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models, [`mod@generate`] makes tests; deciding is the crate
 //! `memory-model`'s, making tests of kernels and running tests as kernels `warpgrind`'s.
 
 mod diff;
 mod document;
+mod generate;
 mod load;
 mod model;
 mod show;
@@ -18,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use device::Device;
 use memory_model::emit::Kernel;
-use memory_model::{Limits, Litmus, Options, Verdict as Answer, check};
+use memory_model::explore::scheduler::{Scheduler, Unit};
+use memory_model::{Limits, Litmus, Options, Property, Verdict as Answer, check};
 use ptx_frontend::Diagnostic;
 use rayon::prelude::*;
 use reports::triage::{Issue, Spot, Verdict};
@@ -108,7 +110,9 @@ impl Checked {
         if self.exit_of_verdict() == Exit::Clean {
             return;
         }
-        let asked = format!("{} of {}: {}", args.property.as_str(), args.model, self.verdict.verdict);
+        let scheduler = args.unusual_scheduler().map_or(String::new(), |name| format!(" under {name}"));
+        let asked =
+            format!("{}{scheduler} of {}: {}", args.property.as_str(), args.model, self.verdict.verdict);
         let place = Spot { file: file.to_owned(), line: 0 };
         let issue = Issue::new(LITMUS, &self.litmus.name, vec![place], &[(&asked, 1)]);
         let verdict = triage.judge(&issue);
@@ -193,8 +197,10 @@ fn gravity(exit: Exit) -> u8 {
 
 /// Checks all tests on all cores; the exit code is the gravest.
 pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
-    if let Some(LitmusVerb::Diff(args)) = &args.verb {
-        return diff::diff(args, global, console);
+    match &args.verb {
+        Some(LitmusVerb::Diff(args)) => return diff::diff(args, global, console),
+        Some(LitmusVerb::Generate(args)) => return generate::generate(args, global, console),
+        None => {}
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(global.jobs).build();
     let pool =
@@ -204,10 +210,17 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         Ok(chosen) => chosen,
         Err(exit) => return Ok(exit),
     };
+    if args.scheduler != Scheduler::default() && args.property != Property::Termination {
+        let asks =
+            Failure::usage("`--scheduler` asks whether threads end: `--property termination`".to_owned());
+        return Err(asks);
+    }
+    let unit = if args.schedule_threads { Unit::Thread } else { Unit::Block };
     let options = Options {
         model,
         file,
         property: args.property,
+        scheduler: Scheduler { unit, ..args.scheduler },
         bound: args.bound,
         outcomes: args.outcomes,
         count: args.count,

@@ -182,9 +182,10 @@ impl<'a> Lines<'a> {
 
 /// How the time of a launch is known.
 pub(super) fn timed_how(timed: &Timed) -> String {
+    let code = if timed.lowered { ", machine code estimated, since ptxas is not found" } else { "" };
     match timed.blocks {
-        (all, of) if all >= of => "by the model, all blocks".into(),
-        (some, of) => format!("by the model, from the first {some} of {of} blocks"),
+        (all, of) if all >= of => format!("by the model, all blocks{code}"),
+        (some, of) => format!("by the model, from the first {some} of {of} blocks{code}"),
     }
 }
 

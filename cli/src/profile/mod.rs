@@ -386,7 +386,9 @@ impl Session<'_> {
                 "outcome": reports::outcome_name(launch.report.outcome),
                 "resources_estimated": launch.measured.estimated,
                 "timed": match &launch.measured.timed {
-                    Ok(timed) => json!({ "blocks": timed.blocks.0, "of": timed.blocks.1 }),
+                    Ok(timed) => json!({
+                        "blocks": timed.blocks.0, "of": timed.blocks.1, "machine_code_estimated": timed.lowered,
+                    }),
                     Err(why) => json!({ "not_known": why.to_string() }),
                 },
                 "machine_code": launch.measured.executed.as_ref().map(Executed::json),

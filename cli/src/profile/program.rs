@@ -32,7 +32,8 @@ impl Saved {
         let launches = self.0.join("launches");
         let summary = self.0.join("exec.json");
         let mut command = Command::new(std::env::current_exe().map_err(problem)?);
-        command.arg("exec").arg("--save-launches").arg(&launches).arg("--json").arg(&summary);
+        command.arg("exec").arg("--ends-with").arg(std::process::id().to_string());
+        command.arg("--save-launches").arg(&launches).arg("--json").arg(&summary);
         let mut option = |name: &str, value: Option<String>| {
             if let Some(value) = value {
                 command.arg(name).arg(value);

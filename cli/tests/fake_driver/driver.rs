@@ -237,6 +237,16 @@ pub unsafe extern "system" fn cuModuleGetFunction(
     result()
 }
 
+#[unsafe(no_mangle)]
+pub extern "system" fn cuTensorMapEncodeTiled() -> u32 {
+    1
+}
+
+#[unsafe(no_mangle)]
+pub extern "system" fn cuTensorMapEncodeIm2col() -> u32 {
+    1
+}
+
 #[cfg(not(old))]
 #[unsafe(no_mangle)]
 pub extern "system" fn cuLaunchKernelEx(

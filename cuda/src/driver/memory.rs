@@ -158,8 +158,8 @@ api! {
 
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
         let context = healthy()?;
-        let (all, used) = context.device.simulator.memory_usage();
-        put_wanted(free, all.saturating_sub(used + state::addresses()?.bytes_in_use()) as usize);
+        let (all, used) = context.device.memory_usage();
+        put_wanted(free, all.saturating_sub(used) as usize);
         put_wanted(total, all as usize);
         Ok(())
     }

@@ -22,7 +22,11 @@ unsafe fn properties(from: *const MulticastObjectProp) -> Result<MulticastObject
     if asked.flags != 0 || asked.devices == 0 {
         return Err(Status::INVALID_VALUE);
     }
-    if asked.handle_types != 0 { Err(Status::NOT_SUPPORTED) } else { Ok(asked) }
+    if asked.handle_types != 0 {
+        crate::refused::report("multicast objects for other processes");
+        return Err(Status::NOT_SUPPORTED);
+    }
+    Ok(asked)
 }
 
 api! {

@@ -68,7 +68,7 @@ api! {
     fn cuMemRelease(handle: Handle) {
         if let Ok(multicast) = object::find::<Arc<Multicast>>(handle) {
             object::remove::<Arc<Multicast>>(handle)?;
-            multicast.forget(addresses()?);
+            multicast.release(addresses()?);
             return Ok(());
         }
         // Mappings keep the memory.

@@ -1,12 +1,16 @@
-//! Executions that go round for ever although their loops write: cycles of sequentially consistent states.
+//! Executions that go round for ever: cycles of sequentially consistent states.
 //!
 //! Loops that only wait are ends of paths (see [`crate::skeleton`]); loops that write are not, however often they
 //! are unrolled. Here the program is run in every order of its steps with memory that everybody sees at once. A
-//! set of states that reach each other is an execution that never ends, and a fair one if each thread that has
-//! not ended takes a step in it. Every model here allows what sequential consistency allows, so such a cycle
-//! settles the question; that there is none settles nothing.
+//! set of states that reach each other is an execution that never ends, and a weakly fair one if each thread that
+//! is scheduled fairly takes a step in it. Under strong fairness it must be a set that no fair step leaves. Every
+//! model here allows what sequential consistency allows, so such a cycle settles the question; that there is none
+//! settles it for sequential consistency.
 
-use crate::program::{Access, Base, BinOp, LocId, Op, Operand, Program, RegId, RmwOp, Thread, address_value};
+use super::scheduler::{Fairness, Scheduler, Unit};
+use crate::program::{
+    Access, Base, BinOp, LocId, Op, Operand, Placement, Program, RegId, RmwOp, Thread, address_value,
+};
 use crate::skeleton::{Skeleton, deciding_registers};
 use crate::until::Until;
 use rustc_hash::FxHashMap;
@@ -25,19 +29,40 @@ pub struct Cycle {
     pub threads: Vec<(u32, Vec<u32>)>,
 }
 
-/// A fair cycle of sequentially consistent states, if the search meets one. Programs with barriers are not
-/// searched.
-pub fn fair_cycle(program: &Program, skeleton: &Skeleton, until: &Until) -> Option<Cycle> {
-    let barrier = |op: &Op| matches!(op, Op::Bar { .. } | Op::ClusterArrive { .. } | Op::ClusterWait);
-    if program.threads.iter().flat_map(|t| &t.code).any(|i| barrier(&i.op)) {
-        return None;
-    }
-    let machine = Machine::new(program, skeleton);
-    let graph = Graph::explore(&machine, until);
-    graph.fair_component(program).map(|component| graph.cycle(program, &component))
+/// What a search for an execution that never ends came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endless {
+    /// There is one.
+    Cycle(Cycle),
+    /// There is none.
+    None,
+    /// None was found, and not all states were visited; why.
+    Unknown(&'static str),
 }
 
-/// Program counters, registers and memory, in this order.
+/// Looks for a cycle of sequentially consistent states that the scheduler lets go on for ever.
+pub fn endless(program: &Program, skeleton: &Skeleton, scheduler: Scheduler, until: &Until) -> Endless {
+    let barrier = |op: &Op| matches!(op, Op::Bar { .. } | Op::ClusterArrive { .. } | Op::ClusterWait);
+    if program.threads.iter().flat_map(|t| &t.code).any(|i| barrier(&i.op)) {
+        return Endless::Unknown("states of barriers are not searched");
+    }
+    let machine = Machine::new(program, skeleton, scheduler);
+    if machine.units.iter().any(|&unit| unit >= 64) {
+        return Endless::Unknown("more than 64 units are scheduled");
+    }
+    let graph = Graph::explore(&machine, until);
+    let component = match scheduler.fairness {
+        Fairness::Weak => graph.weakly_fair_component(),
+        Fairness::Strong => graph.strongly_fair_component(),
+    };
+    match (component, graph.complete) {
+        (Some(component), _) => Endless::Cycle(graph.cycle(program, &component)),
+        (None, true) => Endless::None,
+        (None, false) => Endless::Unknown("there are too many states"),
+    }
+}
+
+/// Program counters, the units that have made a step, registers and memory, in this order.
 type State = Box<[i64]>;
 
 struct Machine<'a> {
@@ -51,17 +76,21 @@ struct Machine<'a> {
     memory_start: usize,
     /// By thread and instruction: registers that matter.
     live: Vec<Vec<Vec<bool>>>,
+    scheduler: Scheduler,
+    /// Of each thread the number of the unit that it is scheduled with.
+    units: Vec<u32>,
 }
 
 /// A state taken apart.
 struct Parts {
     pcs: Vec<usize>,
+    started: i64,
     registers: Vec<i64>,
     memory: Vec<u8>,
 }
 
 impl<'a> Machine<'a> {
-    fn new(program: &'a Program, skeleton: &Skeleton) -> Self {
+    fn new(program: &'a Program, skeleton: &Skeleton, scheduler: Scheduler) -> Self {
         let mut places = vec![(0, 0); program.locations.len()];
         let mut memory_bytes = 0;
         for (index, place) in places.iter_mut().enumerate() {
@@ -71,13 +100,14 @@ impl<'a> Machine<'a> {
             memory_bytes += (size as usize).next_multiple_of(8);
         }
         let mut registers = Vec::new();
-        let mut next = program.threads.len();
+        let mut next = program.threads.len() + 1;
         for thread in &program.threads {
             registers.push(next);
             next += thread.registers.len();
         }
         let live = (0..program.threads.len()).map(|t| deciding_registers(program, t)).collect();
-        Self { program, places, memory_bytes, registers, memory_start: next, live }
+        let units = units(program, scheduler.unit);
+        Self { program, places, memory_bytes, registers, memory_start: next, live, scheduler, units }
     }
 
     fn initial(&self) -> State {
@@ -89,13 +119,14 @@ impl<'a> Machine<'a> {
         }
         let threads = &self.program.threads;
         let registers = threads.iter().flat_map(|t| t.initial.iter().map(|&o| constant(o))).collect();
-        self.pack(&Parts { pcs: vec![0; threads.len()], registers, memory })
+        self.pack(&Parts { pcs: vec![0; threads.len()], started: 0, registers, memory })
     }
 
     /// Registers that decide nothing any more do not tell states apart.
     fn pack(&self, parts: &Parts) -> State {
         let mut out: Vec<i64> = parts.pcs.iter().map(|&pc| pc as i64).collect();
-        let first = self.program.threads.len();
+        out.push(parts.started);
+        let first = out.len();
         for (t, &pc) in parts.pcs.iter().enumerate() {
             let from = self.registers[t] - first;
             let live = &self.live[t][pc];
@@ -110,7 +141,8 @@ impl<'a> Machine<'a> {
         let threads = self.program.threads.len();
         Parts {
             pcs: state[..threads].iter().map(|&pc| pc as usize).collect(),
-            registers: state[threads..self.memory_start].to_vec(),
+            started: state[threads],
+            registers: state[threads + 1..self.memory_start].to_vec(),
             memory: state[self.memory_start..].iter().flat_map(|w| w.to_le_bytes()).collect(),
         }
     }
@@ -119,10 +151,23 @@ impl<'a> Machine<'a> {
         state[thread] as usize >= self.program.threads[thread].code.len()
     }
 
+    /// Which threads the scheduler is fair to in a state: those of units that it is fair to, but for those that have
+    /// ended.
+    fn fair(&self, state: &State) -> Vec<bool> {
+        let threads = 0..self.program.threads.len();
+        let alive =
+            threads.clone().filter(|&t| !self.done(state, t)).fold(0, |all, t| all | 1 << self.units[t]);
+        let fair = self.scheduler.fair(alive, state[self.program.threads.len()] as u64);
+        threads.map(|t| !self.done(state, t) && fair >> self.units[t] & 1 == 1).collect()
+    }
+
     /// Runs a thread up to and including its next access to memory or jump backwards; `None` if its execution
     /// does not count or has no meaning. Adds the instructions run to `ran`.
     fn step(&self, state: &State, thread: usize, ran: &mut Vec<usize>) -> Option<State> {
         let mut parts = self.unpack(state);
+        if self.scheduler.remembers() {
+            parts.started |= 1 << self.units[thread];
+        }
         let code = &self.program.threads[thread].code;
         for _ in 0..MAX_LOCAL {
             let pc = parts.pcs[thread];
@@ -158,6 +203,19 @@ impl<'a> Machine<'a> {
     }
 }
 
+/// Of each thread the number of its unit, by the order of the first threads of the units.
+fn units(program: &Program, unit: Unit) -> Vec<u32> {
+    let mut known: Vec<Placement> = Vec::new();
+    let number = |(at, thread): (usize, &Thread)| match unit {
+        Unit::Thread => at as u32,
+        Unit::Block => known.iter().position(|&place| place == thread.placement).unwrap_or_else(|| {
+            known.push(thread.placement);
+            known.len() - 1
+        }) as u32,
+    };
+    program.threads.iter().enumerate().map(number).collect()
+}
+
 fn constant(operand: Operand) -> i64 {
     match operand {
         Operand::Const(c) => c,
@@ -175,7 +233,7 @@ struct Run<'m, 'a> {
 
 impl Run<'_, '_> {
     fn slot(&self, register: RegId) -> usize {
-        self.machine.registers[self.thread] - self.machine.program.threads.len() + usize::from(register.0)
+        self.machine.registers[self.thread] - self.machine.program.threads.len() - 1 + usize::from(register.0)
     }
 
     fn value(&self, operand: Operand) -> i64 {
@@ -272,25 +330,35 @@ struct Graph<'m, 'a> {
     machine: &'m Machine<'a>,
     states: Vec<State>,
     steps: Vec<Vec<Step>>,
+    /// Whether every step of every state is there.
+    complete: bool,
 }
 
 impl<'m, 'a> Graph<'m, 'a> {
     fn explore(machine: &'m Machine<'a>, until: &Until) -> Self {
-        let mut graph = Graph { machine, states: vec![machine.initial()], steps: Vec::new() };
+        let mut graph = Graph { machine, states: vec![machine.initial()], steps: Vec::new(), complete: true };
         let mut known: FxHashMap<State, usize> = FxHashMap::default();
         known.insert(graph.states[0].clone(), 0);
         let mut ran = Vec::new();
         while graph.steps.len() < graph.states.len() {
             if graph.steps.len().is_multiple_of(1024) && until.is_over() {
+                graph.complete = false;
                 break;
             }
             let state = graph.states[graph.steps.len()].clone();
             let mut steps = Vec::new();
             for thread in (0..machine.program.threads.len()).filter(|&t| !machine.done(&state, t)) {
-                let Some(next) = machine.step(&state, thread, &mut ran) else { continue };
+                let Some(next) = machine.step(&state, thread, &mut ran) else {
+                    // What does not count leaves open what strong fairness would choose.
+                    graph.complete &= machine.scheduler.fairness == Fairness::Weak;
+                    continue;
+                };
                 let to = match known.get(&next) {
                     Some(&to) => to,
-                    None if graph.states.len() >= MAX_STATES => continue,
+                    None if graph.states.len() >= MAX_STATES => {
+                        graph.complete = false;
+                        continue;
+                    }
                     None => {
                         known.insert(next.clone(), graph.states.len());
                         graph.states.push(next);
@@ -306,30 +374,56 @@ impl<'m, 'a> Graph<'m, 'a> {
         graph
     }
 
-    /// A set of states that reach each other, in which every thread that has not ended takes a step.
-    fn fair_component(&self, program: &Program) -> Option<Vec<usize>> {
-        self.components().into_iter().find(|component| {
+    /// A set of states that reach each other, in which every thread takes a step to which the scheduler is fair.
+    fn weakly_fair_component(&self) -> Option<Vec<usize>> {
+        let threads = self.machine.program.threads.len();
+        self.components(|_, _| true).into_iter().find(|component| {
             let inside: BTreeSet<usize> = component.iter().copied().collect();
-            let mut moves = vec![false; program.threads.len()];
+            let mut moves = vec![false; threads];
             for &state in component {
                 for step in self.steps[state].iter().filter(|s| inside.contains(&s.to)) {
                     moves[step.thread] = true;
                 }
             }
-            let ended = |t: usize| self.machine.done(&self.states[component[0]], t);
-            moves.contains(&true) && (0..moves.len()).all(|t| moves[t] || ended(t))
+            // The states of a component agree on who has ended and who has made a step.
+            let fair = self.machine.fair(&self.states[component[0]]);
+            moves.contains(&true) && (0..threads).all(|t| moves[t] || !fair[t])
         })
     }
 
-    /// The strongly connected components (Tarjan's algorithm, without recursion).
-    fn components(&self) -> Vec<Vec<usize>> {
+    /// A set of states that reach each other by steps to which the scheduler is fair, and that no such step leaves.
+    fn strongly_fair_component(&self) -> Option<Vec<usize>> {
+        let fair: Vec<Vec<bool>> = self.states.iter().map(|state| self.machine.fair(state)).collect();
+        self.components(|state, step| fair[state][step.thread]).into_iter().find(|component| {
+            let inside: BTreeSet<usize> = component.iter().copied().collect();
+            component.iter().all(|&state| {
+                let fair = &fair[state];
+                let steps: Vec<&Step> = self.steps[state].iter().filter(|step| fair[step.thread]).collect();
+                // A thread that cannot make its step, or whose step was not followed, settles nothing.
+                let all_there = steps.len() == fair.iter().filter(|fair| **fair).count();
+                !steps.is_empty() && all_there && steps.iter().all(|step| inside.contains(&step.to))
+            })
+        })
+    }
+
+    /// The strongly connected components by the steps that count (Tarjan's algorithm, without recursion, from every
+    /// state).
+    fn components(&self, counts: impl Fn(usize, &Step) -> bool) -> Vec<Vec<usize>> {
         const NEW: usize = usize::MAX;
         let count = self.states.len();
         let (mut index, mut low) = (vec![NEW; count], vec![0; count]);
         let mut on_stack = vec![false; count];
-        let (mut stack, mut calls, mut out) = (Vec::new(), vec![(0, 0)], Vec::new());
+        let (mut stack, mut calls, mut out) = (Vec::new(), Vec::new(), Vec::new());
         let mut next = 0;
-        while let Some((state, edge)) = calls.pop() {
+        let mut roots = 0..count;
+        loop {
+            let Some((state, edge)) = calls.pop() else {
+                match roots.find(|&root| index[root] == NEW) {
+                    Some(root) => calls.push((root, 0)),
+                    None => return out,
+                }
+                continue;
+            };
             if edge == 0 {
                 (index[state], low[state]) = (next, next);
                 next += 1;
@@ -339,6 +433,9 @@ impl<'m, 'a> Graph<'m, 'a> {
             match self.steps[state].get(edge) {
                 Some(step) => {
                     calls.push((state, edge + 1));
+                    if !counts(state, step) {
+                        continue;
+                    }
                     if index[step.to] == NEW {
                         calls.push((step.to, 0));
                     } else if on_stack[step.to] {
@@ -363,7 +460,6 @@ impl<'m, 'a> Graph<'m, 'a> {
                 }
             }
         }
-        out
     }
 
     fn cycle(&self, program: &Program, component: &[usize]) -> Cycle {

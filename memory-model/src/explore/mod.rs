@@ -11,6 +11,7 @@ pub mod lasso;
 mod numbers;
 pub mod oracle;
 mod sat;
+pub mod scheduler;
 mod search;
 mod universe;
 mod words;

@@ -12,12 +12,14 @@
 //!
 //! Parsing never panics, and reports as many mistakes as it can in one go.
 
+mod columns;
 mod diagnostic;
 mod instruction;
 mod lexer;
 mod nvlitmus;
 mod parser;
 
+pub(crate) use columns::columns;
 pub use diagnostic::{Code, Diagnostic, Span};
 pub use nvlitmus::parse_nvlitmus;
 pub use parser::parse;

@@ -20,13 +20,19 @@ fn runtime(name: &str) -> Option<RuntimeFunction> {
 
 /// What is said of a call of a function that nobody defines.
 fn undefined(name: &str) -> String {
-    let launches = ["cudaLaunchDevice", "cudaGetParameterBuffer"];
-    match launches.iter().any(|start| name.starts_with(start)) {
-        true => format!(
+    let starts = |names: &[&str]| names.iter().any(|start| name.starts_with(start));
+    if starts(&["cudaLaunchDevice", "cudaGetParameterBuffer"]) {
+        return format!(
             "a launch by a kernel in the way of CUDA 11, which sm_90 does not have (call of `{name}`)"
-        ),
-        false => format!("a call of `{name}`, which no linked module defines,"),
+        );
     }
+    if starts(&["cudaCGGetSize", "cudaCGGetRank"]) {
+        return format!("a group of the grids of several devices, which CUDA 13 no longer has (`{name}`),");
+    }
+    if name.starts_with("cudaGraphKernelNode") {
+        return format!("an update of a graph's node by a kernel (call of `{name}`)");
+    }
+    format!("a call of `{name}`, which no linked module defines,")
 }
 
 impl Decoder<'_> {

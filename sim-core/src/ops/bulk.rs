@@ -470,10 +470,6 @@ impl<O: Observer> Machine<'_, '_, O> {
         let map = TensorMap::from_bytes(&bytes)
             .ok_or_else(|| illegal(format!("the 128 bytes at {:#x} are no tensor map", place.address)))?;
         map.check().map_err(|error| illegal(format!("a tensor map that cannot be: {error}")))?;
-        if map.interleave != Interleave::None {
-            let text = "a copy with a tensor map of interleaved channels";
-            return Err(one.fault(FindingKind::Unsupported, text));
-        }
         if tensor.im2col != matches!(map.mode, Mode::Im2col { .. }) {
             let (wants, is) = if tensor.im2col { ("im2col", "tiled") } else { ("tiled", "im2col") };
             return Err(illegal(format!("a copy in {wants} mode with a tensor map of {is} mode")));
@@ -493,11 +489,17 @@ impl<O: Observer> Machine<'_, '_, O> {
             *to = registers.lane::<u32>(from.slot, one.lane) as u16;
         }
         let first = i64::from(start.coordinates[0]) * i64::from(map.element.bytes());
-        if first % 16 != 0 {
+        if map.interleave == Interleave::None && first % 16 != 0 {
             let text =
                 format!("the first coordinate, {}, is {first} bytes from the start", start.coordinates[0]);
             let fault = illegal(text);
             return Err(Box::new(fault.note("it must fall on a multiple of 16 bytes")));
+        }
+        if let Some(dimension) = map.outside(start) {
+            let name = ["width", "height", "depth"][dimension - 1];
+            return Err(illegal(format!(
+                "a copy of pixels that begins outside the bounding box in its {name}"
+            )));
         }
         Ok((map, start))
     }
@@ -545,20 +547,24 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             return Ok(());
         }
-        let corners = match &map.mode {
-            Mode::Im2col { lower, .. } => &lower[..map.rank as usize - 2],
-            Mode::Tiled { .. } => &[],
-        };
-        let outside = start.coordinates.iter().take(map.rank as usize).chain(corners).find(|&&at| at < 0);
-        if let Some(at) = outside {
+        let rank = map.rank as usize;
+        if let Some(at) = start.coordinates.iter().take(rank).find(|&&at| at < 0) {
             let text = format!("a tensor copy to global memory with the coordinate {at}, which is negative");
+            return Err(one.fault(FindingKind::IllegalInstruction, text));
+        }
+        if let Mode::Im2col { lower, upper, .. } = &map.mode
+            && lower.iter().zip(upper).take(rank - 2).any(|(&lower, &upper)| lower < 0 || upper > 0)
+        {
+            let text = "a copy of pixels to global memory with a bounding box that is larger than the image";
             return Err(one.fault(FindingKind::IllegalInstruction, text));
         }
         // It writes pieces of 16 bytes: also what lies in one with the last elements of a row.
         self.tell_of_copy(registers, one, None);
         let mut written = map;
         let size = u64::from(map.element.bytes());
-        written.extents[0] = (map.extents[0] * size).next_multiple_of(16) / size;
+        if map.interleave == Interleave::None {
+            written.extents[0] = (map.extents[0] * size).next_multiple_of(16) / size;
+        }
         written.runs(start, |run| self.store_run(registers, one, &map, run, shared))
     }
 

@@ -53,7 +53,7 @@ impl TensorMap {
         if !(least..=RANK).contains(&rank) {
             return Err(TensorMapError::Rank(self.rank));
         }
-        let unit = if self.interleave == Interleave::B32 { 32 } else { 16 };
+        let unit = u64::from(self.interleave.slice().unwrap_or(16));
         if !self.address.is_multiple_of(unit) {
             return Err(TensorMapError::Address(self.address));
         }
@@ -75,6 +75,7 @@ impl TensorMap {
         if self.fill_nan && !self.element.is_float() {
             return Err(TensorMapError::Fill);
         }
+        let layout = self.layout();
         let row = match self.mode {
             Mode::Tiled { extents } => {
                 let wrong = |&(_, &extent): &(usize, &u32)| extent == 0 || extent > 256;
@@ -96,27 +97,25 @@ impl TensorMap {
                 if let Some(&corner) = corners.into_iter().find(|&&at| !(-limit..limit).contains(&at)) {
                     return Err(TensorMapError::Corner(corner));
                 }
-                for at in 0..rank - 2 {
-                    let last = self.extents[at + 1] as i64 - 1 + i64::from(upper[at]);
-                    if i64::from(lower[at]) > last {
-                        return Err(TensorMapError::Empty(at + 1));
+                for at in layout.spatial(self) {
+                    let last = layout.extents[at] as i64 - 1 + i64::from(upper[at - 1]);
+                    if i64::from(lower[at - 1]) > last {
+                        return Err(TensorMapError::Empty(at));
                     }
                 }
                 channels * self.element.bytes()
             }
         };
-        let bytes = self.counts().iter().map(|&count| u64::from(count)).product::<u64>();
-        let bytes = bytes * u64::from(self.element.bytes());
+        let bytes = layout.counts.iter().map(|&count| u64::from(count)).product::<u64>() * layout.strides[0];
         if bytes > MOST {
             return Err(TensorMapError::BoxBytes(bytes));
         }
-        if self.interleave == Interleave::None {
-            if row % 16 != 0 {
-                return Err(TensorMapError::Row(row));
-            }
-            if let Some(span) = self.swizzle.span().filter(|&span| row > span) {
-                return Err(TensorMapError::Swizzle(row, span));
-            }
+        if row % 16 != 0 {
+            return Err(TensorMapError::Row(row));
+        }
+        let span = self.swizzle.span().filter(|_| self.interleave == Interleave::None);
+        if let Some(span) = span.filter(|&span| row > span) {
+            return Err(TensorMapError::Swizzle(row, span));
         }
         Ok(())
     }

@@ -147,6 +147,15 @@ impl Swizzle {
 impl Interleave {
     /// All, in the order of the driver's and the manual's enumerations.
     pub const ALL: [Interleave; 3] = [Self::None, Self::B16, Self::B32];
+
+    /// Bytes of a slice of channels; `None` where they are not interleaved.
+    pub const fn slice(self) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::B16 => Some(16),
+            Self::B32 => Some(32),
+        }
+    }
 }
 
 /// Which elements a copy takes.
@@ -179,7 +188,8 @@ pub struct TensorMap {
     pub rank: u32,
     /// Address of the first element.
     pub address: u64,
-    /// Elements in each dimension; 1 beyond the rank.
+    /// Elements in each dimension; 1 beyond the rank. With interleaved channels: width, height and depth, slices of
+    /// channels, images.
     pub extents: [u64; RANK],
     /// Bytes from one element to the next in each dimension but the innermost.
     pub strides: [u64; RANK - 1],
@@ -229,33 +239,9 @@ impl TensorMap {
         map
     }
 
-    /// Elements that a copy takes in each dimension; of im2col, channels and pixels.
-    pub(crate) fn counts(&self) -> [u32; RANK] {
-        match self.mode {
-            Mode::Tiled { extents } => std::array::from_fn(|at| match at {
-                // The innermost dimension has no steps (ISA 5.5.3.2).
-                0 => extents[0],
-                // `tensormap.replace` may have made the rank less than the box had.
-                _ if at >= self.rank as usize => 1,
-                _ => extents[at].div_ceil(self.steps[at].max(1)),
-            }),
-            Mode::Im2col { channels, pixels, .. } => [channels, pixels, 1, 1, 1],
-        }
-    }
-
-    /// Bytes that a copy moves, what lies outside the tensor included.
-    pub fn box_bytes(&self) -> u32 {
-        self.counts().iter().product::<u32>() * self.element.bytes()
-    }
-
     /// What stands for elements outside the tensor: a pattern of 16 bits, again and again, as an H200 fills.
     pub(crate) fn fill(&self) -> u16 {
         if self.fill_nan { 0x7ff7 } else { 0 }
-    }
-
-    /// Bytes from a row of the box to the next in shared memory: a swizzle's span, however short the row.
-    pub(crate) fn pitch(&self) -> u32 {
-        self.swizzle.span().unwrap_or(self.counts()[0] * self.element.bytes())
     }
 
     /// Whether a load rounds elements ([`round_to_tf32`]).

@@ -13,6 +13,7 @@
 
 mod bytes;
 mod check;
+mod layout;
 mod map;
 mod runs;
 

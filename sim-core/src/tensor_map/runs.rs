@@ -1,6 +1,7 @@
 //! Where the elements of a copy lie.
 
-use super::map::{Mode, RANK, TensorMap};
+use super::layout::{DIMENSIONS, Layout};
+use super::map::{Interleave, Mode, RANK, TensorMap};
 
 /// Elements side by side in shared memory, and in global memory if they are in the tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,85 +29,97 @@ impl TensorMap {
     /// # Errors
     /// What the run that stopped said.
     pub(crate) fn runs<E>(&self, start: Start, mut run: impl FnMut(Run) -> Result<(), E>) -> Result<(), E> {
-        let counts = self.counts();
-        let row = counts[0] * self.element.bytes();
-        let rows = counts[1..].iter().product::<u32>();
-        let mut pixel = start.coordinates.map(i64::from);
-        for number in 0..rows {
+        let layout = self.layout();
+        let mut pixel = self.first(start);
+        for number in 0..layout.rows() {
             let at = match self.mode {
                 Mode::Tiled { .. } => {
                     let mut rest = number;
                     std::array::from_fn(|dimension| {
-                        let first = i64::from(start.coordinates[dimension]);
                         if dimension == 0 {
-                            return first;
+                            return pixel[0];
                         }
-                        let index = rest % counts[dimension];
-                        rest /= counts[dimension];
-                        first + i64::from(index) * i64::from(self.steps[dimension])
+                        let index = rest % layout.counts[dimension];
+                        rest /= layout.counts[dimension];
+                        pixel[dimension] + i64::from(index) * i64::from(layout.steps[dimension])
                     })
                 }
                 Mode::Im2col { lower, upper, .. } => {
-                    let now = self.moved(pixel, start.offsets);
-                    self.next_pixel(&mut pixel, lower, upper);
+                    let mut now = pixel;
+                    for (dimension, offset) in layout.spatial(self).zip(start.offsets) {
+                        now[dimension] += i64::from(offset);
+                    }
+                    self.next_pixel(&layout, &mut pixel, lower, upper);
                     now
                 }
             };
-            self.row(at, row, number * self.pitch(), &mut run)?;
+            row(self, &layout, at, number * layout.pitch, &mut run)?;
         }
         Ok(())
     }
 
-    /// A pixel's coordinates with the offsets added.
-    fn moved(&self, mut pixel: [i64; RANK], offsets: [u16; 3]) -> [i64; RANK] {
-        let spatial = self.rank as usize - 2;
-        pixel[1..].iter_mut().zip(offsets).take(spatial).for_each(|(at, offset)| *at += i64::from(offset));
-        pixel
+    /// Where a copy begins, in the dimensions of its layout: at the first element of a slice.
+    fn first(&self, start: Start) -> [i64; DIMENSIONS] {
+        let skipped = usize::from(self.interleave != Interleave::None);
+        let mut first = [0; DIMENSIONS];
+        first[skipped..].iter_mut().zip(start.coordinates).for_each(|(to, from)| *to = from.into());
+        first
+    }
+
+    /// The dimension, from 1 for the width, in which a copy of im2col begins outside the bounding box.
+    pub(crate) fn outside(&self, start: Start) -> Option<usize> {
+        let Mode::Im2col { lower, upper, .. } = self.mode else { return None };
+        let layout = self.layout();
+        let first = self.first(start);
+        layout.spatial(self).find(|&at| {
+            let last = layout.extents[at] as i64 - 1 + i64::from(upper[at - 1]);
+            !(i64::from(lower[at - 1])..=last).contains(&first[at])
+        })
     }
 
     /// Goes on to the next pixel in the bounding box, from width to height to depth to the next image.
-    fn next_pixel(&self, pixel: &mut [i64; RANK], lower: [i32; 3], upper: [i32; 3]) {
-        let spatial = self.rank as usize - 2;
-        for dimension in 1..=spatial {
-            pixel[dimension] += i64::from(self.steps[dimension]);
-            let last = self.extents[dimension] as i64 - 1 + i64::from(upper[dimension - 1]);
+    fn next_pixel(&self, layout: &Layout, pixel: &mut [i64; DIMENSIONS], lower: [i32; 3], upper: [i32; 3]) {
+        for dimension in layout.spatial(self) {
+            pixel[dimension] += i64::from(layout.steps[dimension]);
+            let last = layout.extents[dimension] as i64 - 1 + i64::from(upper[dimension - 1]);
             if pixel[dimension] <= last {
                 return;
             }
             pixel[dimension] = i64::from(lower[dimension - 1]);
         }
-        pixel[spatial + 1] += 1;
+        let image = layout.rank - 1;
+        pixel[image] += i64::from(layout.steps[image]);
     }
+}
 
-    /// The runs of a row of the box: outside the tensor, inside, outside again.
-    fn row<E>(
-        &self,
-        at: [i64; RANK],
-        bytes: u32,
-        offset: u32,
-        run: &mut impl FnMut(Run) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let rank = self.rank as usize;
-        let size = i64::from(self.element.bytes());
-        let inside = (1..rank).all(|dimension| (0..self.extents[dimension] as i64).contains(&at[dimension]));
-        let (start, count) = (at[0], i64::from(bytes) / size);
-        let extent = self.extents[0] as i64;
-        let first = if inside { (-start).clamp(0, count) } else { count };
-        let last = (extent - start).clamp(first, count);
-        let mut address = self.address.wrapping_add((start.wrapping_mul(size)) as u64);
-        for (&at, &stride) in at[1..rank].iter().zip(&self.strides) {
-            address = address.wrapping_add((at as u64).wrapping_mul(stride));
-        }
-        let mut tell = |from: i64, to: i64, inside: bool| {
-            let skip = (from * size) as u32;
-            let global = inside.then(|| address.wrapping_add(u64::from(skip)));
-            let told = Run { global, offset: offset + skip, bytes: ((to - from) * size) as u32 };
-            if from < to { run(told) } else { Ok(()) }
-        };
-        tell(0, first, false)?;
-        tell(first, last, true)?;
-        tell(last.max(first), count, false)
+/// The runs of a row of the box: outside the tensor, inside, outside again.
+fn row<E>(
+    map: &TensorMap,
+    layout: &Layout,
+    at: [i64; DIMENSIONS],
+    offset: u32,
+    run: &mut impl FnMut(Run) -> Result<(), E>,
+) -> Result<(), E> {
+    let (size, count) = (layout.strides[0], i64::from(layout.counts[0]));
+    let outer = 1..layout.rank;
+    let inside =
+        outer.clone().all(|dimension| (0..layout.extents[dimension] as i64).contains(&at[dimension]));
+    let (start, extent) = (at[0], layout.extents[0] as i64);
+    let first = if inside { (-start).clamp(0, count) } else { count };
+    let last = (extent - start).clamp(first, count);
+    let mut address = map.address.wrapping_add((start as u64).wrapping_mul(size));
+    for dimension in outer {
+        address = address.wrapping_add((at[dimension] as u64).wrapping_mul(layout.strides[dimension]));
     }
+    let mut tell = |from: i64, to: i64, inside: bool| {
+        let skip = from as u64 * size;
+        let global = inside.then(|| address.wrapping_add(skip));
+        let told = Run { global, offset: offset + skip as u32, bytes: ((to - from) as u64 * size) as u32 };
+        if from < to { run(told) } else { Ok(()) }
+    };
+    tell(0, first, false)?;
+    tell(first, last, true)?;
+    tell(last.max(first), count, false)
 }
 
 #[cfg(test)]
@@ -168,5 +181,46 @@ mod tests {
         // Width ends at 9 - 1 - 1 = 7, height at 14 - 1 - 1 = 12: the next image begins at -1, -1.
         assert!(found[1..=10].iter().all(|run| run.global.is_none()), "height -1, then width -1 of height 0");
         assert_eq!(found[11].global, place(0, 0, 1));
+    }
+
+    /// Slices of 8 halves each, NCHW in memory: what an H200 copied of it.
+    #[test]
+    fn a_slice_of_channels_is_copied() {
+        let map = TensorMap {
+            interleave: Interleave::B16,
+            ..TensorMap::tiled(ElementType::F16, 0, &[16, 8, 4, 2], &[0x100, 0x800, 0x4000], &[8, 3, 32, 1])
+        };
+        assert_eq!(map.box_bytes(), 16 * 8 * 3);
+        let found: Vec<_> = runs(&map, [1, 0, 0, 0, 0], [0; 3]).iter().map(|run| run.global).collect();
+        let pixels = (0..3).flat_map(|row| (0..8).map(move |pixel| Some(0x100 * row + 16 * (pixel + 1))));
+        assert_eq!(found, pixels.collect::<Vec<_>>());
+        let found = runs(&map, [15, 7, 3, 1, 0], [0; 3]);
+        assert_eq!(found[0].global, Some(0x4000 + 3 * 0x800 + 7 * 0x100 + 15 * 16));
+        assert!(found[1..].iter().all(|run| run.global.is_none()), "width and height end there");
+        let found = runs(&map, [0, 0, 4, 0, 0], [0; 3]);
+        assert!(found.iter().all(|run| run.global.is_none()), "there are four slices");
+    }
+
+    /// Pixels of slices of 32 bytes, every second one in a row, and then the next image but one.
+    #[test]
+    fn pixels_of_slices_have_steps() {
+        let map = TensorMap {
+            mode: Mode::Im2col { lower: [-1, 0, 0], upper: [0, 0, 0], channels: 32, pixels: 9 },
+            interleave: Interleave::B32,
+            steps: [2, 5, 1, 2, 1],
+            ..TensorMap::tiled(ElementType::F16, 0, &[6, 5, 4, 3], &[0x100, 0x800, 0x4000], &[])
+        };
+        assert_eq!(map.check(), Ok(()));
+        assert_eq!(map.box_bytes(), 32 * 9);
+        let found: Vec<_> =
+            runs(&map, [-1, 0, 2, 0, 0], [0; 3]).iter().map(|run| run.global.unwrap_or(0)).collect();
+        let image = |at: u64| [0, at + 0x20, at + 0x60, at + 0xa0];
+        let (first, second) = (image(2 * 0x800), image(2 * 0x800 + 2 * 0x4000));
+        assert_eq!(found, [&first[..], &second, &[0]].concat());
+        assert_eq!(map.outside(Start { coordinates: [-1, 4, 0, 0, 0], offsets: [0; 3] }), None);
+        for (width, height, dimension) in [(-2, 0, 1), (6, 0, 1), (0, -1, 2), (0, 5, 2)] {
+            let start = Start { coordinates: [width, height, 0, 0, 0], offsets: [0; 3] };
+            assert_eq!(map.outside(start), Some(dimension), "{width} {height}");
+        }
     }
 }

@@ -47,12 +47,14 @@ struct Sum {
 impl Sum {
     /// The sum of a slice's texels. Significands are aligned to the largest exponent with `guard` bits more, and cut.
     fn of_slice(slice: &[Weighted; 4], guard: u32, parts: impl Fn(u32) -> Parts) -> Option<Self> {
-        let used =
-            || slice.iter().filter(|(weight, _)| *weight != 0).map(|&(weight, bits)| (weight, parts(bits)));
-        let seen = used().filter(|(_, parts)| parts.significand != 0);
-        let largest = seen.map(|(_, parts)| parts.exponent).max()?;
+        // Zeros have no exponent that could be aligned.
+        let seen = || {
+            let used = slice.iter().filter(|(weight, _)| *weight != 0);
+            used.map(|&(weight, bits)| (weight, parts(bits))).filter(|(_, parts)| parts.significand != 0)
+        };
+        let largest = seen().map(|(_, parts)| parts.exponent).max()?;
         let mut sum = 0i128;
-        for (weight, Parts { negative, significand, exponent }) in used() {
+        for (weight, Parts { negative, significand, exponent }) in seen() {
             let shift = (largest - exponent).min(63) as u32;
             let term = i128::from(((significand << guard) >> shift) * u64::from(weight));
             sum += if negative { -term } else { term };

@@ -31,8 +31,10 @@ pub struct Toolchain {
 pub struct Kernels {
     /// By name, and whether it is an estimate.
     taken: BTreeMap<String, (Resources, bool)>,
-    /// By name; none without tools for it.
+    /// By name.
     listings: BTreeMap<String, Listing>,
+    /// Whether these are of our making ([`machine::lower`]), and good for estimates of time alone.
+    lowered: bool,
 }
 
 /// A launch with its numbers.
@@ -79,7 +81,7 @@ impl Toolchain {
     /// # Errors
     /// A tool cannot be run, or refuses the PTX.
     pub fn kernels(&self, module: &Module) -> Result<Kernels, AssembleError> {
-        let mut kernels = Kernels::default();
+        let mut kernels = Kernels { lowered: self.disassembler.is_none(), ..Kernels::default() };
         let target = machine_target(module);
         if let Some(assembler) = &self.assembler {
             for source in &module.checked().sources {
@@ -97,6 +99,10 @@ impl Toolchain {
             let guess = Resources { registers: info.registers, shared, ..Resources::default() };
             // Estimates say nothing of local memory.
             kernels.taken.entry(info.name.to_string()).or_insert((guess, true)).0.declared = declared;
+            if kernels.lowered {
+                let listing = machine::lower::lower(module.checked(), &info.name);
+                kernels.listings.extend(listing.map(|listing| (info.name.to_string(), listing)));
+            }
         }
         Ok(kernels)
     }
@@ -106,7 +112,8 @@ impl Kernels {
     /// The tools that note in `found` which way the threads of a launch took, and what it asked the memory for; none where
     /// there is no machine code.
     pub fn watch(&self, found: &Noted) -> Vec<ToolFactory> {
-        if self.listings.is_empty() {
+        // What is of our making is for time alone.
+        if self.listings.is_empty() || self.lowered && found.chip.is_none() {
             return Vec::new();
         }
         let ways = Arc::clone(&found.ways);
@@ -134,10 +141,11 @@ impl Kernels {
         let executed =
             Executed::of(self.listings.get(name), found, name, |listing, ways, asked, sequence| {
                 if let Some(chip) = found.chip.as_ref().filter(|_| report.outcome == Outcome::Completed) {
-                    timed = time::time(&chip.chip, listing, ways, asked, &residency, blocks, sequence);
+                    let of = time::time(&chip.chip, listing, ways, asked, &residency, blocks, sequence);
+                    timed = of.map(|of| Timed { lowered: self.lowered, ..of });
                 }
             });
-        let executed = executed.filter(|_| report.outcome == Outcome::Completed);
+        let executed = executed.filter(|_| report.outcome == Outcome::Completed && !self.lowered);
         if let Some(executed) = executed.as_ref().filter(|executed| executed.is_whole()) {
             profile.add_machine(&executed.listing, &executed.followed);
         }

@@ -9,6 +9,7 @@ pub mod anchors;
 pub mod follow;
 pub mod graph;
 pub mod listing;
+pub mod lower;
 pub mod metrics;
 pub mod replay;
 pub mod ways;

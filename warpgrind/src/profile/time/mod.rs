@@ -51,6 +51,8 @@ pub struct Timed {
     pub time: Time,
     /// How many these were, of how many.
     pub blocks: (u64, u64),
+    /// Whether the machine code is of our making, as NVIDIA's assembler was not there.
+    pub lowered: bool,
     /// The numbers, by Nsight Compute's names.
     pub values: Vec<(String, f64)>,
 }
@@ -177,7 +179,7 @@ pub fn time(
         scale = blocks as f64 / kept as f64;
     }
     let values = values(chip, &time, elapsed, scale);
-    Ok(Timed { time, blocks: (kept, blocks), values })
+    Ok(Timed { time, blocks: (kept, blocks), lowered: false, values })
 }
 
 fn values(chip: &Chip, time: &Time, elapsed: f64, scale: f64) -> Vec<(String, f64)> {

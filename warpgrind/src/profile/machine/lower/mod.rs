@@ -1,0 +1,569 @@
+//! Machine code of our own, where NVIDIA's assembler is not there: what each instruction of the PTX is likely made into, in
+//! an order that hides latencies, with control information. It is for estimates of time alone; nothing executes it.
+
+mod flow;
+mod schedule;
+mod table;
+
+use std::collections::HashMap;
+
+use ptx_frontend::{
+    AddressBase, Body, FuncId, Function, FunctionKind, Instruction as Ptx, Module, Operand, RegId,
+};
+use timing::code::{Op, Unit};
+
+use super::listing::{Guard, Instruction, Listing};
+use flow::Region;
+use schedule::{is_late, order};
+use table::{Shape, opcodes};
+
+/// The machine code of a kernel, and of the functions that it calls behind it; nothing if there is no such kernel.
+pub fn lower(module: &Module, kernel: &str) -> Option<Listing> {
+    let entry = module.kernel(kernel)?;
+    let mut order = vec![entry];
+    let mut listing = Listing::default();
+    let mut starts: HashMap<FuncId, u32> = HashMap::new();
+    let mut calls: Vec<(usize, FuncId)> = Vec::new();
+    let mut at = 0;
+    while let Some(&id) = order.get(at) {
+        at += 1;
+        let function = &module.functions[id.0 as usize];
+        starts.insert(id, listing.instructions.len() as u32);
+        let Some(body) = &function.body else { continue };
+        for (place, callee) in Lowering::new(module, function, body).run(&mut listing) {
+            calls.push((place, callee));
+            if !order.contains(&callee) {
+                order.push(callee);
+            }
+        }
+    }
+    for (place, callee) in calls {
+        listing.instructions[place].targets = starts.get(&callee).copied().into_iter().collect();
+    }
+    Some(listing)
+}
+
+/// An instruction before it has its place.
+struct Made {
+    machine: Instruction,
+    reads: Vec<Value>,
+    writes: Vec<Value>,
+    /// Whether it keeps its place among others of which that is said: memory, barriers, control.
+    ordered: Order,
+    unit: Unit,
+}
+
+/// What may not be exchanged: accesses to one space, of which one writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Order {
+    Free,
+    Reads(Space),
+    Writes(Space),
+    All,
+}
+
+/// Memory whose accesses are no concern of the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Space {
+    Global,
+    Shared,
+    Local,
+}
+
+/// A register, or a value between the instructions that one is made into.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Value {
+    Register(RegId),
+    /// What it is in a turn of an unrolled loop.
+    Turn(RegId, u32),
+    Between(u32),
+    Carry,
+}
+
+struct Lowering<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    body: &'a Body,
+    between: u32,
+    /// Registers that are copies of others: what takes one takes the other.
+    copies: HashMap<RegId, RegId>,
+    /// By value that comes late: the scoreboard.
+    boards: HashMap<Value, u8>,
+    next_board: u8,
+    predicates: HashMap<RegId, u8>,
+}
+
+/// Turns of a loop that are made at once, and instructions that it may have for that.
+const TURNS: u32 = 4;
+const LONGEST: usize = 48;
+
+/// Marks a target that is the number of a block, and no place of the PTX.
+const OWN: u32 = 1 << 31;
+
+/// The number of the block that a target is, by the places at which blocks begin.
+fn block_at(target: u32, mut places: impl Iterator<Item = usize>) -> usize {
+    if target & OWN != 0 {
+        return (target & !OWN) as usize;
+    }
+    places.position(|at| at as u32 >= target).unwrap_or(usize::MAX)
+}
+
+/// The scoreboard of copies from global to shared memory.
+const COPIES: u8 = 5;
+
+impl<'a> Lowering<'a> {
+    fn new(module: &'a Module, function: &'a Function, body: &'a Body) -> Self {
+        Lowering {
+            module,
+            function,
+            body,
+            between: 0,
+            copies: HashMap::new(),
+            boards: HashMap::new(),
+            next_board: 0,
+            predicates: HashMap::new(),
+        }
+    }
+
+    /// Appends the function; its calls, by place.
+    fn run(&mut self, listing: &mut Listing) -> Vec<(usize, FuncId)> {
+        let body = self.body;
+        let mut leads = vec![false; body.instructions.len() + 1];
+        leads[0] = true;
+        let mut blocks: Vec<(usize, Vec<Made>)> = Vec::new();
+        for label in &body.labels {
+            leads[(label.target as usize).min(body.instructions.len())] = true;
+        }
+        let mut calls: Vec<(usize, FuncId)> = Vec::new();
+        let mut rest = None;
+        for (at, ptx) in body.instructions.iter().enumerate() {
+            if leads[at] || blocks.is_empty() {
+                if let Some(end) = self.turns(at, &leads) {
+                    self.unroll(at, end, &mut blocks);
+                    rest = Some(blocks.len() as u32);
+                }
+                blocks.push((at, Vec::new()));
+            }
+            let mut list = self.made(ptx);
+            if let Some(callee) = self.callee(ptx) {
+                calls.push((blocks.len() - 1, callee));
+            }
+            // What is left of a loop of which four turns are made at once is a loop of its own.
+            let own = blocks.len() as u32 - 1;
+            if let Some(last) = list.last_mut().filter(|_| rest == Some(own)) {
+                last.machine.targets.iter_mut().for_each(|target| *target = OWN | own);
+            }
+            let ends = list.last().is_some_and(|made| leaves(made.machine.base()));
+            if let Some((_, made)) = blocks.last_mut() {
+                made.append(&mut list);
+            }
+            leads[at + 1] |= ends;
+        }
+        let end = || Made {
+            machine: instruction(
+                self.line(None),
+                None,
+                if self.is_kernel() { "EXIT" } else { "RET.REL.NODEC" },
+            ),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            ordered: Order::All,
+            unit: Unit::Branch,
+        };
+        if !blocks.last().is_some_and(|(_, made)| {
+            made.last().is_some_and(|made| leaves(made.machine.base()) && made.machine.guard.is_none())
+        }) {
+            blocks.push((body.instructions.len(), vec![end()]));
+        }
+        self.converge(&mut blocks);
+        self.assign_boards(&blocks);
+        // Where each instruction of the PTX begins, as far as blocks do.
+        let mut starts: Vec<(usize, u32)> = Vec::new();
+        let first = listing.instructions.len();
+        let mut found = Vec::new();
+        for (number, (at, made)) in blocks.into_iter().enumerate() {
+            starts.push((at, listing.instructions.len() as u32));
+            let call = calls.iter().find(|(block, _)| *block == number);
+            let own = schedule::scheduled(made, &self.boards);
+            listing.instructions.extend(own);
+            if let Some((_, callee)) = call {
+                found.push((listing.instructions.len() - 1, *callee));
+            }
+        }
+        let last = listing.instructions.len() as u32 - 1;
+        for of in &mut listing.instructions[first..] {
+            for target in &mut of.targets {
+                let block = block_at(*target, starts.iter().map(|(at, _)| *at));
+                *target = starts.get(block).map_or(last, |(_, start)| *start);
+            }
+        }
+        found
+    }
+
+    fn is_kernel(&self) -> bool {
+        self.function.kind == FunctionKind::Entry
+    }
+
+    fn line(&self, ptx: Option<&Ptx>) -> u32 {
+        let Some(ptx) = ptx else { return 0 };
+        let source = &self.module.sources[self.function.source.0 as usize];
+        source.line_column(ptx.span.start).0
+    }
+
+    /// The function that an instruction calls, if its body is there.
+    fn callee(&self, ptx: &Ptx) -> Option<FuncId> {
+        self.called(ptx).filter(|id| self.module.functions[id.0 as usize].body.is_some())
+    }
+
+    fn called(&self, ptx: &Ptx) -> Option<FuncId> {
+        let mut functions = self.body.operands(ptx).iter().filter_map(|operand| match operand {
+            Operand::Function(id) => Some(*id),
+            _ => None,
+        });
+        functions.next_back().filter(|_| self.module.op(ptx).opcode.text() == "call")
+    }
+
+    fn registers(&self, operand: &Operand, into: &mut Vec<Value>) {
+        match operand {
+            Operand::Register(id)
+            | Operand::Negated(id)
+            | Operand::Part(id, _)
+            | Operand::NegatedPart(id, _) => {
+                into.push(Value::Register(*id));
+            }
+            Operand::Vector(list) | Operand::Pair(list) | Operand::AddressList(list) => {
+                self.body.elements(*list).iter().for_each(|operand| self.registers(operand, into));
+            }
+            Operand::Address(address) => {
+                if let AddressBase::Register(id) = address.base {
+                    into.push(Value::Register(id));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What an instruction is made into.
+    fn made(&mut self, ptx: &Ptx) -> Vec<Made> {
+        let op = self.module.op(ptx);
+        let text = op.to_string();
+        let operands = self.body.operands(ptx);
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (at, operand) in operands.iter().enumerate() {
+            let list = if op.effects.writes_operand(at) { &mut writes } else { &mut reads };
+            self.registers(operand, list);
+        }
+        if op.effects.accumulates() {
+            reads.extend(writes.iter().copied());
+        }
+        if op.effects.reads_carry() {
+            reads.push(Value::Carry);
+        }
+        if op.effects.writes_carry() {
+            writes.push(Value::Carry);
+        }
+        let line = self.line(Some(ptx));
+        let guard = ptx.guard.map(|guard| {
+            reads.push(Value::Register(guard.register));
+            let next = self.predicates.len() as u8 % 7;
+            let predicate = *self.predicates.entry(guard.register).or_insert(next);
+            Guard { predicate, negated: guard.negated }
+        });
+        let elements = operands.iter().find_map(|operand| match operand {
+            Operand::Vector(list) => Some(self.body.elements(*list).len() as u32),
+            _ => None,
+        });
+        let special = operands.iter().any(|operand| matches!(operand, Operand::Special(_)));
+        let constant = operands.iter().skip(1).any(|operand| matches!(operand, Operand::Integer(_)));
+        let shape = Shape { kernel: self.is_kernel(), elements: elements.unwrap_or(1), special, constant };
+        // What others have, as `printf`, is no part of it.
+        let foreign = self.called(ptx).is_some() && self.callee(ptx).is_none();
+        let opcodes = if foreign { vec!["NOP".into()] } else { opcodes(&text, &shape) };
+        for value in &mut reads {
+            if let Value::Register(id) = value {
+                *value = Value::Register(self.copies.get(id).copied().unwrap_or(*id));
+            }
+        }
+        for value in &writes {
+            if let Value::Register(id) = value {
+                self.copies.remove(id);
+            }
+        }
+        if opcodes.is_empty() {
+            if let ([Value::Register(to)], [Value::Register(from), ..]) = (&writes[..], &reads[..]) {
+                self.copies.insert(*to, *from);
+            }
+            return Vec::new();
+        }
+        let count = opcodes.len();
+        let mut list = Vec::with_capacity(count);
+        let mut before: Option<Value> = None;
+        for (at, opcode) in opcodes.into_iter().enumerate() {
+            let last = at + 1 == count;
+            let mut machine = instruction(line, guard, &opcode);
+            self.fill(&mut machine, &text, operands);
+            let own: Vec<Value> = if last {
+                writes.clone()
+            } else {
+                self.between += 1;
+                vec![Value::Between(self.between)]
+            };
+            let mut of: Vec<Value> = before.into_iter().collect();
+            if at == 0 || last {
+                of.extend(reads.iter().copied());
+            }
+            before = own.first().copied();
+            let unit = Op::new(&opcode, "", 0).unit;
+            list.push(Made { ordered: order(&machine), machine, reads: of, writes: own, unit });
+        }
+        list
+    }
+
+    /// Operands on which time depends, and targets of branches as positions of the PTX.
+    fn fill(&self, machine: &mut Instruction, text: &str, operands: &[Operand]) {
+        let number = |at: usize| match operands.get(at) {
+            Some(Operand::Integer(number)) => Some(*number),
+            _ => None,
+        };
+        match machine.base() {
+            "BAR" => {
+                let threads = number(1).map_or(String::new(), |threads| format!(",{threads:#x}"));
+                machine.operands = format!("{:#x}{threads}", number(0).unwrap_or(0));
+            }
+            "DEPBAR" => {
+                let most = if text.contains("wait_all") { 0 } else { number(0).unwrap_or(0) };
+                machine.operands = format!("SB{COPIES},{most:#x}");
+            }
+            "BRA" | "BRX" => {
+                let place = |label: &ptx_frontend::LabelId| self.body.labels[label.0 as usize].target;
+                for operand in operands {
+                    match operand {
+                        Operand::Label(label) => machine.targets.push(place(label)),
+                        Operand::BranchTargets(list) => {
+                            let labels = &self.body.branch_targets[list.0 as usize];
+                            machine.targets.extend(labels.iter().map(place));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Where a loop of one block ends that begins at a place, if it is one of which several turns are made at once.
+    fn turns(&self, first: usize, leads: &[bool]) -> Option<usize> {
+        let body = self.body;
+        for (at, ptx) in body.instructions.iter().enumerate().skip(first).take(LONGEST) {
+            let op = self.module.op(ptx);
+            let operands = body.operands(ptx);
+            match op.opcode.text() {
+                "bra" => {
+                    let [Operand::Label(label)] = operands else { return None };
+                    let back = body.labels[label.0 as usize].target as usize == first;
+                    return (back && ptx.guard.is_some()).then_some(at);
+                }
+                "call" | "brx" | "ret" | "exit" | "bar" | "barrier" => return None,
+                _ if at > first && leads[at] => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// A loop whose turns are made four at once as long as there are so many; what is left follows behind.
+    fn unroll(&mut self, first: usize, end: usize, blocks: &mut Vec<(usize, Vec<Made>)>) {
+        let body = self.body;
+        let branch = |target: u32, line: u32| {
+            let guard = Some(Guard { predicate: 6, negated: false });
+            let machine = Instruction { targets: vec![target], ..instruction(line, guard, "BRA") };
+            Made { machine, reads: Vec::new(), writes: Vec::new(), ordered: Order::All, unit: Unit::Branch }
+        };
+        let number = blocks.len() as u32;
+        let (all, rest) = (OWN | (number + 1), OWN | (number + 3));
+        let turn = &body.instructions[first..=end];
+        let condition = turn.last().and_then(|branch| branch.guard).map(|guard| guard.register);
+        let writes = |ptx: &Ptx, register: RegId| matches!(body.operands(ptx).first(), Some(Operand::Register(own)) if *own == register);
+        // What counts turns, or steps through memory, does so once for all of them.
+        let steps = |ptx: &Ptx| {
+            let [Operand::Register(to), Operand::Register(from), Operand::Integer(_)] = body.operands(ptx)
+            else {
+                return false;
+            };
+            let back = |other: &Ptx| {
+                self.module.op(other).opcode.text() == "mov"
+                    && matches!(body.operands(other), [Operand::Register(a), Operand::Register(b)] if a == from && b == to)
+            };
+            self.module.op(ptx).opcode.text() == "add" && (to == from || turn.iter().any(back))
+        };
+        let once: Vec<bool> = turn
+            .iter()
+            .map(|ptx| steps(ptx) || condition.is_some_and(|register| writes(ptx, register)))
+            .collect();
+        let mut made = Vec::new();
+        let mut known: HashMap<RegId, u32> = HashMap::new();
+        for number in 0..TURNS {
+            let last = number + 1 == TURNS;
+            for (ptx, once) in turn.iter().zip(&once) {
+                if !last && (*once || self.module.op(ptx).opcode.text() == "bra") {
+                    continue;
+                }
+                let mut list = self.made(ptx);
+                for of in &mut list {
+                    for value in &mut of.reads {
+                        if let Value::Register(id) = value
+                            && let Some(&turn) = known.get(id)
+                        {
+                            *value = Value::Turn(*id, turn);
+                        }
+                    }
+                }
+                for value in list.iter_mut().flat_map(|of| &mut of.writes) {
+                    if let Value::Register(id) = *value {
+                        if last {
+                            known.remove(&id);
+                        } else {
+                            known.insert(id, number);
+                            *value = Value::Turn(id, number);
+                        }
+                    }
+                }
+                made.append(&mut list);
+            }
+        }
+        if let Some(back) = made.last_mut().filter(|made| made.machine.base() == "BRA") {
+            back.machine.targets = vec![all];
+        }
+        blocks.push((first, vec![branch(rest, 0)]));
+        blocks.push((first, made));
+        blocks.push((first, vec![branch(end as u32 + 1, 0)]));
+    }
+
+    /// Adds the barriers at which lanes come together that part at branches.
+    fn converge(&self, blocks: &mut [(usize, Vec<Made>)]) {
+        let block_of =
+            |place: u32| blocks.partition_point(|(at, _)| (*at as u32) < place).min(blocks.len() - 1);
+        let mut parts = vec![false; blocks.len()];
+        let mut next = vec![Vec::new(); blocks.len()];
+        for (at, (_, made)) in blocks.iter().enumerate() {
+            let Some(last) = made.last().map(|made| &made.machine) else {
+                next[at].push((at + 1).min(blocks.len() - 1));
+                continue;
+            };
+            let through = (at + 1 < blocks.len()).then_some(at + 1);
+            let conditional = last.guard.is_some() || last.base() == "BRX";
+            next[at] = match last.base() {
+                "BRA" | "BRX" => last.targets.iter().map(|&place| block_of(place)).collect(),
+                "EXIT" | "RET" => Vec::new(),
+                _ => through.into_iter().collect(),
+            };
+            if last.guard.is_some() {
+                next[at].extend(through);
+            }
+            next[at].dedup();
+            parts[at] = conditional && next[at].len() > 1;
+        }
+        for (number, Region { from, to }) in flow::regions(&next, &parts).into_iter().enumerate() {
+            let operands = format!("B{}", number % 16);
+            let make = |base: &str| {
+                let machine = Instruction { operands: operands.clone(), ..instruction(0, None, base) };
+                Made {
+                    machine,
+                    reads: Vec::new(),
+                    writes: Vec::new(),
+                    ordered: Order::All,
+                    unit: Unit::Branch,
+                }
+            };
+            let made = &mut blocks[from].1;
+            let end = made.len() - usize::from(made.last().is_some_and(|made| leaves(made.machine.base())));
+            made.insert(end, make("BSSY"));
+            blocks[to].1.insert(0, make("BSYNC"));
+        }
+    }
+
+    /// Results that come late get scoreboards, in turn.
+    fn assign_boards(&mut self, blocks: &[(usize, Vec<Made>)]) {
+        for made in blocks.iter().flat_map(|(_, made)| made).filter(|made| is_late(made.unit)) {
+            let Some(&first) = made.writes.first() else { continue };
+            let board = match self.boards.get(&first) {
+                Some(&board) => board,
+                None => {
+                    self.next_board = (self.next_board + 1) % COPIES;
+                    self.next_board
+                }
+            };
+            made.writes.iter().for_each(|&value| {
+                self.boards.insert(value, board);
+            });
+        }
+    }
+}
+
+fn instruction(line: u32, guard: Option<Guard>, opcode: &str) -> Instruction {
+    Instruction {
+        line,
+        guard,
+        opcode: opcode.to_owned(),
+        operands: String::new(),
+        targets: Vec::new(),
+        control: 0,
+    }
+}
+
+/// Whether control may go elsewhere behind it.
+fn leaves(base: &str) -> bool {
+    matches!(base, "BRA" | "BRX" | "EXIT" | "RET" | "CALL")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lowered(body: &str) -> Vec<String> {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a) {{\n\
+             .reg .pred %p<4>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .b64 %rd<8>;\n{body}\nret;\n}}"
+        );
+        let module = crate::Module::from_ptx("k.ptx", &text).expect("right PTX");
+        let listing = lower(module.checked(), "k").expect("a kernel");
+        let text = |of: &Instruction| {
+            let to: Vec<String> = of.targets.iter().map(|to| format!(" {to}")).collect();
+            format!("{}{}", of.opcode, to.concat())
+        };
+        listing.instructions.iter().map(text).collect()
+    }
+
+    #[test]
+    fn loads_come_before_what_takes_them() {
+        let body = "ld.param.u64 %rd1, [a]; ld.global.f32 %f1, [%rd1]; add.f32 %f2, %f1, %f1;\n\
+                    ld.global.f32 %f3, [%rd1+4]; add.f32 %f4, %f3, %f2; st.global.f32 [%rd1+8], %f4;\n\
+                    ld.global.f32 %f5, [%rd1+12]; st.global.f32 [%rd1+16], %f5;";
+        let all = ["LDG.E", "LDG.E", "FADD", "FADD", "STG.E", "LDG.E", "STG.E", "EXIT"];
+        assert_eq!(lowered(body), all);
+    }
+
+    #[test]
+    fn turns_of_a_loop_are_made_four_at_once() {
+        let body = "mov.u32 %r1, 0; mov.f32 %f1, 0f00000000;\n\
+                    again: mul.f32 %f1, %f1, %f1; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 100; @%p1 bra again;";
+        let all = lowered(body);
+        // One branch leads to what is left, one back to the four, one past what is left, which has its own.
+        let branches: Vec<&str> =
+            all.iter().filter(|opcode| opcode.starts_with("BRA")).map(|opcode| &**opcode).collect();
+        let turn = |opcode: &str| all.iter().filter(|own| *own == opcode).count();
+        assert_eq!((turn("FMUL"), turn("ISETP"), turn("BSSY"), turn("BSYNC")), (5, 2, 1, 1), "{all:?}");
+        assert_eq!(branches, ["BRA 10", "BRA 2", "BRA 14", "BRA 10"], "{all:?}");
+    }
+
+    #[test]
+    fn lanes_come_together_behind_a_branch() {
+        let body = "mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; @%p1 bra one; add.u32 %r2, %r1, 1; one: mul.lo.u32 %r3, %r2, 2;";
+        let all = ["S2R", "BSSY", "ISETP", "BRA 5", "IADD3", "BSYNC", "IMAD", "EXIT"];
+        let found = lowered(body);
+        let mut sorted = (found.clone(), all.map(str::to_owned).to_vec());
+        sorted.0[..3].sort();
+        sorted.1[..3].sort();
+        assert_eq!(sorted.0, sorted.1);
+    }
+}
