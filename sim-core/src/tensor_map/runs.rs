@@ -124,7 +124,7 @@ fn row<E>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::map::{ElementType, TensorMap};
+    use super::super::map::{ElementType, Swizzle, TensorMap};
     use super::*;
 
     fn runs(map: &TensorMap, coordinates: [i32; RANK], offsets: [u16; 3]) -> Vec<Run> {
@@ -222,5 +222,95 @@ mod tests {
             let start = Start { coordinates: [width, height, 0, 0, 0], offsets: [0; 3] };
             assert_eq!(map.outside(start), Some(dimension), "{width} {height}");
         }
+    }
+
+    /// A line of `testdata/h200/interleave.txt`: the map, where a copy begins, and what an H200 gave.
+    fn recorded(line: &str) -> (bool, TensorMap, Start, &str) {
+        const ADDRESS: u64 = 1 << 20;
+        let (case, given) = line.split_once(": ").unwrap();
+        let words: Vec<&str> = case.split(' ').collect();
+        let list = |name: &str| -> Vec<i64> {
+            let at = words.iter().position(|word| *word == name);
+            at.map_or(vec![], |at| words[at + 1].split(',').map(|word| word.parse().unwrap()).collect())
+        };
+        let one = |name: &str| list(name)[0] as usize;
+        let [extents, strides] = ["extents", "strides"]
+            .map(|name| -> Vec<u64> { list(name).into_iter().map(|word| word as u64).collect() });
+        let tile: Vec<u32> = list("box").into_iter().map(|word| word as u32).collect();
+        let mut map = TensorMap::tiled(ElementType::ALL[one("type")], ADDRESS, &extents, &strides, &tile);
+        let mut start = Start::default();
+        map.steps.iter_mut().zip(list("steps")).for_each(|(to, from)| *to = from as u32);
+        start.coordinates.iter_mut().zip(list("at")).for_each(|(to, from)| *to = from as i32);
+        start.offsets.iter_mut().zip(list("offsets")).for_each(|(to, from)| *to = from as u16);
+        map.interleave = Interleave::ALL[one("interleave")];
+        map.swizzle = Swizzle::ALL[one("swizzle")];
+        map.fill_nan = one("fill") == 1;
+        if tile.is_empty() {
+            let [mut lower, mut upper] = [[0; 3]; 2];
+            lower.iter_mut().zip(list("lower")).for_each(|(to, from)| *to = from as i32);
+            upper.iter_mut().zip(list("upper")).for_each(|(to, from)| *to = from as i32);
+            let (channels, pixels) = (one("channels") as u32, one("pixels") as u32);
+            map.mode = Mode::Im2col { lower, upper, channels, pixels };
+        }
+        (words[0] == "load", map, start, given)
+    }
+
+    /// Words of shared memory by place: the word of the tensor that stands there, or what fills it.
+    fn words_of(map: &TensorMap, start: Start) -> Vec<Result<u64, u32>> {
+        let mut words = std::collections::BTreeMap::new();
+        for run in runs(map, start.coordinates, start.offsets) {
+            for byte in (0..run.bytes).step_by(4) {
+                let place = map.swizzle.apply(u64::from(run.offset + byte)) / 4;
+                let fill = u32::from(map.fill()) * 0x1_0001;
+                let word = run.global.map(|global| (global - map.address + u64::from(byte)) / 4).ok_or(fill);
+                assert_eq!(words.insert(place, word), None);
+            }
+        }
+        assert_eq!(words.len() * 4, map.box_bytes() as usize);
+        assert!(words.keys().copied().eq(0..words.len() as u64), "without gaps");
+        words.into_values().collect()
+    }
+
+    #[test]
+    fn interleaved_channels_lie_as_on_an_h200() {
+        let hexadecimal = |text: &str| u64::from_str_radix(text, 16).unwrap();
+        let mut copied = 0;
+        for line in include_str!("../../../testdata/h200/interleave.txt").lines() {
+            let (loads, map, start, given) = recorded(line);
+            assert_eq!(map.check().is_err(), given == "refused", "{line}");
+            if given == "refused" {
+                continue;
+            }
+            copied += 1;
+            let words = words_of(&map, start);
+            let mut found = vec![];
+            let mut stored = vec![];
+            for part in given.split(' ') {
+                if let Some((fill, count)) = part.strip_prefix('[').and_then(|part| part.split_once(']')) {
+                    let count: usize = count.parse().unwrap();
+                    found.extend(std::iter::repeat_n(Err(hexadecimal(fill) as u32), count));
+                    continue;
+                }
+                let (first, count) = part.split_once('+').unwrap();
+                let count: u64 = count.parse().unwrap();
+                match first.split_once('=') {
+                    None => found.extend((0..count).map(|word| Ok(hexadecimal(first) + word))),
+                    Some((to, from)) => {
+                        let pairs = (0..count).map(|word| (hexadecimal(from) + word, hexadecimal(to) + word));
+                        stored.extend(pairs);
+                    }
+                }
+            }
+            if loads {
+                assert_eq!(words, found, "{line}");
+            } else {
+                stored.sort_unstable();
+                let all = words.iter().enumerate();
+                let expected: Vec<_> =
+                    all.filter_map(|(from, to)| to.ok().map(|to| (from as u64, to))).collect();
+                assert_eq!(stored, expected, "{line}");
+            }
+        }
+        assert_eq!(copied, 150);
     }
 }
