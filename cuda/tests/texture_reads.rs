@@ -55,7 +55,7 @@ fn coordinates(count: usize, [low, high]: [f32; 2], borders: bool, seed: u64) ->
             return numbers.unit();
         }
         let value = low + (high - low) * numbers.unit();
-        if borders && numbers.next() % 2 != 0 { (value * 512.0).floor() / 512.0 } else { value }
+        if borders && numbers.next() & 1 != 0 { (value * 512.0).floor() / 512.0 } else { value }
     };
     (0..count).map(|_| [one(false), one(false), one(false), one(true)]).collect()
 }
