@@ -296,6 +296,11 @@ impl Checker<'_> {
         if self.until.is_interrupted() {
             return Err(Stop::Time);
         }
+        if self.litmus.source && self.options.file.is_none() {
+            let model = "a test in the source dialect asks a model of it: `--model FILE.cat` that includes scoped-rc11.cat";
+            verdict.reason = Some(model.to_owned());
+            return Ok(false);
+        }
         // A racing access may be that of an iteration that changes nothing.
         let idle = u32::from(self.options.property == Property::Races);
         let skeleton = self.skeleton(idle)?;

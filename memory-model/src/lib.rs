@@ -32,6 +32,7 @@
 //!   violation becomes a clause ([`explore::engine`]). A slow enumerator ([`explore::oracle`]) is the yardstick
 //!   in the tests. Loops that write and come back to where they were are found by [`explore::lasso`], under each [`Scheduler`].
 //! * [`generate`] makes tests from cycles of relaxation edges, [`diff`] from all programs of a size.
+//! * [`mapping`] judges how compilers map the atomics of source languages to PTX.
 //! * [`race`] detects races in one execution of a launch of any size, with scoped vector clocks.
 //! * [`until`] says when a check gives up.
 //! * [`emit`] writes a test as a PTX kernel, to be run.
@@ -70,6 +71,7 @@ pub mod explain;
 pub mod explore;
 pub mod generate;
 pub mod litmus;
+pub mod mapping;
 pub mod model;
 pub mod program;
 pub mod race;

@@ -534,6 +534,8 @@ pub struct Assertion {
 pub struct Litmus {
     /// Name in the header.
     pub name: String,
+    /// Whether it is written with the atomics of a source language, which models of PTX say nothing of.
+    pub source: bool,
     /// Threads and memory.
     pub program: Program,
     /// Only executions whose final state satisfies it count.

@@ -15,6 +15,10 @@ fn made(words: &str) -> Result<Cycle, String> {
     Cycle::new(&words).map_err(|wrong| wrong.to_string())
 }
 
+fn ptx(cycle: &Cycle) -> String {
+    cycle.ptx().unwrap_or_else(|wrong| panic!("{cycle}: {wrong}"))
+}
+
 fn judged(text: &str, model: ModelName) -> Verdict {
     let litmus = parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("made", text)));
     check(&litmus, &Options { model, ..Options::default() })
@@ -71,9 +75,9 @@ fn cycles_of_the_literature() {
         // Its own words make it again, and so does any rotation of the edges.
         assert_eq!(made(&cycle.to_string()), Ok(cycle.clone()), "{words}");
         for model in ModelName::ALL {
-            let verdicts = [cycle.text(), shape(written)].map(|text| judged(&text, model).verdict);
+            let verdicts = [ptx(&cycle), shape(written)].map(|text| judged(&text, model).verdict);
             // What is written may ask whether it is forbidden.
-            assert_eq!(verdicts[0], verdicts[1], "{words} under {model}\n{}", cycle.text());
+            assert_eq!(verdicts[0], verdicts[1], "{words} under {model}\n{}", ptx(&cycle));
         }
     }
 }
@@ -118,7 +122,7 @@ fn atomics_proxies_barriers_scopes() {
     ];
     for (words, wanted) in cases {
         let cycle = cycle(words);
-        assert_eq!(judged(&cycle.text(), ModelName::Isa).verdict, wanted, "{words}\n{}", cycle.text());
+        assert_eq!(judged(&ptx(&cycle), ModelName::Isa).verdict, wanted, "{words}\n{}", ptx(&cycle));
     }
 }
 
@@ -130,7 +134,7 @@ fn families_up_to_six_edges() {
         Z6.0 Z6.1 Z6.2 Z6.3 Z6.4 Z6.5";
     assert_eq!(names, wanted.split_whitespace().collect::<Vec<_>>());
     for cycle in all {
-        assert_eq!(judged(&cycle.text(), ModelName::Isa).verdict, "allowed", "{}", cycle.text());
+        assert_eq!(judged(&ptx(&cycle), ModelName::Isa).verdict, "allowed", "{}", ptx(&cycle));
     }
 }
 
@@ -149,12 +153,7 @@ fn sequential_consistency_forbids_critical_cycles() {
         );
         println!("{} cycles of {vocabulary}", all.len());
         for cycle in all {
-            assert_eq!(
-                judged(&cycle.text(), ModelName::Sc).verdict,
-                "forbidden",
-                "{cycle}\n{}",
-                cycle.text()
-            );
+            assert_eq!(judged(&ptx(&cycle), ModelName::Sc).verdict, "forbidden", "{cycle}\n{}", ptx(&cycle));
         }
     }
 }
@@ -204,7 +203,7 @@ proptest::proptest! {
     fn any_words(picked in proptest::collection::vec(0usize..WORDS.len(), 1..9)) {
         let words: Vec<&str> = picked.iter().map(|&at| WORDS[at]).collect();
         if let Ok(cycle) = made(&words.join(" ")) {
-            let text = cycle.text();
+            let text = ptx(&cycle);
             parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render("made", &text)));
             proptest::prop_assert_eq!(made(&cycle.to_string()), Ok(cycle));
         }

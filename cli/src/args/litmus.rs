@@ -99,7 +99,45 @@ pub(crate) enum LitmusVerb {
     /// Make tests from cycles of relaxation edges
     #[command(after_long_help = GENERATE_HELP)]
     Generate(GenerateArgs),
+    /// Judge whether a compiler's mapping of atomics to PTX keeps what the source language promises
+    #[command(after_long_help = MAP_HELP)]
+    Map(MapArgs),
 }
+
+/// `warpgrind litmus map`
+#[derive(Args, Debug)]
+pub(crate) struct MapArgs {
+    /// A table: libcu++, llvm-nvptx, sycl-cuda, triton, or a file FILE.map
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: PathBuf,
+    /// Tests are the critical cycles of at most so many edges
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = parse_size)]
+    pub(crate) size: usize,
+    /// What they are made of, instead of accesses of every kind and order with every fence
+    #[arg(long, value_name = "LIST")]
+    pub(crate) relaxations: Option<String>,
+    /// The model of the source language: scoped-rc11, or a file FILE.cat
+    #[arg(long, value_name = "MODEL", default_value = "scoped-rc11")]
+    pub(crate) source_model: PathBuf,
+    /// The model of PTX
+    #[arg(short, long, value_parser = str::parse::<ModelChoice>, default_value = "isa", value_name = "MODEL")]
+    pub(crate) model: ModelChoice,
+    /// Give up on a test after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
+    pub(crate) timeout: Duration,
+}
+
+const MAP_HELP: &str = "\
+A table has one line an operation of the source language, `load.acquire  ld.acquire.$`, with the instructions of PTX that
+it becomes; `$` stands for the scope. Tests are made with the source's atomics, judged under its model, compiled by the
+table, and judged again as PTX. What the source forbids must not become possible, unless the source has a data race.
+
+Examples:
+  warpgrind litmus map libcu++
+  warpgrind litmus map mine.map --size 6 --relaxations 'Rfe Fre Coe [Rel Pod** Acq] [Sc Pod** Sc]'
+
+Exit codes: 0 sound on all tests, 1 unsound, 2 usage, 3 a table or a model is not well formed, 5 a limit left a verdict
+unknown.";
 
 /// `warpgrind litmus generate`
 #[derive(Args, Debug)]
@@ -113,6 +151,9 @@ pub(crate) struct GenerateArgs {
     /// What the cycles of --size are made of, instead of the suite's edges
     #[arg(long, value_name = "LIST", requires = "size")]
     pub(crate) relaxations: Option<String>,
+    /// Write them with the atomics of a source language, as `litmus map` takes them
+    #[arg(long)]
+    pub(crate) source: bool,
     /// Judge the tests under this model, too; several times for several models
     #[arg(short, long = "model", value_parser = str::parse::<ModelChoice>, value_name = "MODEL")]
     pub(crate) models: Vec<ModelChoice>,

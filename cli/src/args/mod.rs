@@ -35,7 +35,7 @@ pub(crate) use exec::{ExecArgs, StartArgs};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use findings::{FindingArgs, Unused};
 pub(crate) use launch::LaunchArgs;
-pub(crate) use litmus::{DiffArgs, GenerateArgs, LitmusArgs, LitmusVerb, ModelChoice};
+pub(crate) use litmus::{DiffArgs, GenerateArgs, LitmusArgs, LitmusVerb, MapArgs, ModelChoice};
 pub(crate) use occupancy::OccupancyArgs;
 pub(crate) use profile::ProfileArgs;
 pub(crate) use record::RecordArgs;
@@ -204,6 +204,7 @@ impl Command {
                 None => "litmus",
                 Some(LitmusVerb::Diff(_)) => "litmus diff",
                 Some(LitmusVerb::Generate(_)) => "litmus generate",
+                Some(LitmusVerb::Map(_)) => "litmus map",
             },
             Self::Devices(_) => "devices",
             Self::Compare(_) => "compare",

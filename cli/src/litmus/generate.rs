@@ -49,16 +49,18 @@ pub(crate) fn generate(args: &GenerateArgs, global: &Global, console: &Console) 
     let pool =
         pool.map_err(|error| Failure::usage(format!("cannot start {} threads: {error}", global.jobs)))?;
     let progress = Counted::new(console.is_human(), cycles.len(), "tests");
-    let tests: Vec<TestJson> = pool.install(|| {
+    let tests: Result<Vec<TestJson>, Failure> = pool.install(|| {
         let test = |cycle: &Cycle| {
-            let test = cycle.text();
+            let test = if args.source { cycle.source() } else { cycle.ptx() };
+            let test = test.map_err(|wrong| Failure::usage(wrong.to_string()))?;
             let verdicts = models.iter().map(|options| verdict(&test, options)).collect();
             progress.done();
-            TestJson { name: cycle.name(), cycle: cycle.to_string(), test, verdicts }
+            Ok(TestJson { name: cycle.name(), cycle: cycle.to_string(), test, verdicts })
         };
         cycles.par_iter().map(test).collect()
     });
     drop(progress);
+    let tests = tests?;
     let names: Vec<String> = args.models.iter().map(ToString::to_string).collect();
     if let Some(folder) = &args.output {
         write(folder, &tests, &names)?;

@@ -1,12 +1,13 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
-//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models, [`mod@generate`] makes tests; deciding is the crate
+//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models, [`mod@generate`] makes tests, [`mod@map`] judges compilers; deciding is the crate
 //! `memory-model`'s, making tests of kernels and running tests as kernels `warpgrind`'s.
 
 mod diff;
 mod document;
 mod generate;
 mod load;
+mod map;
 mod model;
 mod show;
 #[cfg(test)]
@@ -200,6 +201,7 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
     match &args.verb {
         Some(LitmusVerb::Diff(args)) => return diff::diff(args, global, console),
         Some(LitmusVerb::Generate(args)) => return generate::generate(args, global, console),
+        Some(LitmusVerb::Map(args)) => return map::map(args, global, console),
         None => {}
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(global.jobs).build();

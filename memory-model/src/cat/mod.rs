@@ -62,13 +62,15 @@ pub fn no_includes(_: &str, _: &str) -> Result<(String, String), String> {
     Err("nothing can be included here".to_owned())
 }
 
-/// The text of a model that the crate ships as a file, too: `isa.cat`, `cat-7.5.cat`, `cat-6.0.cat`, `sc.cat`. Other
+/// The text of a model that the crate ships as a file, too: `isa.cat`, `cat-7.5.cat`, `cat-6.0.cat`, `sc.cat`; and `scoped-rc11.cat`, the
+/// model of source languages. Other
 /// files can include them.
 pub fn shipped(name: &str) -> Option<&'static str> {
     Some(match name {
         "isa.cat" => include_str!("../../models/isa.cat"),
         "cat-7.5.cat" => include_str!("../../models/cat-7.5.cat"),
         "cat-6.0.cat" => include_str!("../../models/cat-6.0.cat"),
+        "scoped-rc11.cat" => include_str!("../../models/scoped-rc11.cat"),
         "sc.cat" => include_str!("../../models/sc.cat"),
         _ => return None,
     })

@@ -126,7 +126,7 @@ fn set_of(name: &str) -> Option<Set> {
         "ACQ_REL" => acq_rel_fences(),
         "ACQ-FENCE" => acquire_fences(),
         "REL-FENCE" => release_fences(),
-        "SC" => sc_fences(),
+        "SC" => sc_fences() | sc_accesses(),
         "GEN" => generic() | set(S::GenericAccess),
         "TEX" => set(S::Texture),
         "SUR" => set(S::Surface),

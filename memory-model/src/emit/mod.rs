@@ -115,6 +115,9 @@ impl Kernel {
     /// What the test has and a kernel cannot have: proxies other than the generic one, aliases, mbarriers, an
     /// atomic that PTX lacks, a location that is accessed beyond its size, arithmetic of addresses.
     pub fn new(litmus: &Litmus) -> Result<Self, Unsupported> {
+        if litmus.source {
+            return Err(Unsupported("the source dialect".to_owned()));
+        }
         let memory = locations(litmus)?;
         let groups = Groups::new(litmus)?;
         let threads = &litmus.program.threads;

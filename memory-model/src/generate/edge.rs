@@ -197,7 +197,7 @@ impl Annotation {
             (Direction::Read, Access::Reduction) => "a reduction gives nothing to read",
             (Direction::Read, Access::Plain) if order == MemOrder::Release => "a load is no release",
             (Direction::Write, Access::Plain) if order == MemOrder::Acquire => "a store is no acquire",
-            (_, Access::Reduction) if matches!(order, MemOrder::Acquire | MemOrder::AcqRel) => {
+            (_, Access::Reduction) if !matches!(order, MemOrder::Relaxed | MemOrder::Release) => {
                 "a reduction is relaxed or a release"
             }
             (_, Access::Atom | Access::Reduction) if proxy != Proxy::Generic => {
@@ -357,6 +357,7 @@ fn annotation(word: &str) -> Result<Option<Annotation>, WrongWord> {
         Some(&"Rlx") => Some(MemOrder::Relaxed),
         Some(&"Acq") => Some(MemOrder::Acquire),
         Some(&"Rel") => Some(MemOrder::Release),
+        Some(&"Sc") => Some(MemOrder::Sc),
         Some(&"AcqRel") if out.access == Access::Atom => Some(MemOrder::AcqRel),
         _ => None,
     };
@@ -386,7 +387,7 @@ fn local(word: &str) -> Result<Edge, WrongWord> {
         WrongWord(format!(
             "`{word}` is neither an edge nor an annotation; edges are Rfe Fre Coe Rfi Fri Coi, Pod**, \
              Fence.ORDER.SCOPEd**, Fence.Proxy.KINDd**, DpAddrd*, DpDatadW, DpCtrld*, Amo.OP and Bard** \
-             (`s` for one location, R and W for `*`), annotations Wk Rlx Acq Rel with a scope, Amo, Red, Alias, \
+             (`s` for one location, R and W for `*`), annotations Wk Rlx Acq Rel Sc with a scope, Amo, Red, Alias, \
              Async, Tex, Sur and Con"
         ))
     };
@@ -504,7 +505,8 @@ impl fmt::Display for Annotation {
             MemOrder::Acquire => "Acq",
             MemOrder::Release => "Rel",
             MemOrder::AcqRel => "AcqRel",
-            _ => "Rlx",
+            MemOrder::Sc => "Sc",
+            MemOrder::Relaxed => "Rlx",
         });
         if let Some(scope) = self.scope {
             parts.push(scope.text());

@@ -11,7 +11,7 @@
 //! let words: Result<Vec<Word>, _> = "PodWW Rel Rfe Acq PodRR Fre".split(' ').map(str::parse).collect();
 //! let cycle = Cycle::new(&words?)?;
 //! assert_eq!(cycle.name(), "MP+po-rel+acq-po");
-//! let litmus = parse(&cycle.text()).expect("a well-formed test");
+//! let litmus = parse(&cycle.ptx()?).expect("a well-formed test");
 //! assert_eq!(check(&litmus, &Options::default()).verdict, "forbidden");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,6 +1,6 @@
 //! A cycle as the text of a litmus test.
 
-use super::cycle::{Cycle, Event};
+use super::cycle::{Cycle, CycleError, Event, error};
 use super::edge::{Access, Annotation, Atomic, Dependency, Direction, Link};
 use crate::litmus::columns;
 use crate::program::{MemOrder, Proxy, Scope};
@@ -24,8 +24,59 @@ fn address(event: &Event) -> (String, Option<&'static str>) {
     (format!("{name}_{suffix}"), Some(kind))
 }
 
-fn qualifiers(order: MemOrder, scope: Option<Scope>) -> String {
-    scope.map_or_else(|| order.to_string(), |scope| format!("{order}{scope}"))
+/// What a test is written in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Ptx,
+    Source,
+}
+
+impl Dialect {
+    fn header(self) -> &'static str {
+        match self {
+            Dialect::Ptx => "PTX",
+            Dialect::Source => "C++",
+        }
+    }
+
+    fn qualifiers(self, order: MemOrder, scope: Option<Scope>) -> String {
+        let order = match (self, order) {
+            (Dialect::Source, MemOrder::Weak) => "na",
+            (Dialect::Source, MemOrder::Sc) => "seq_cst",
+            (_, order) => order.text(),
+        };
+        let scope = scope.map(|scope| match (self, scope) {
+            (Dialect::Source, Scope::Cta) => "block",
+            (Dialect::Source, Scope::Gpu) => "device",
+            (Dialect::Source, Scope::Sys) => "system",
+            (_, scope) => scope.text(),
+        });
+        scope.map_or_else(|| format!(".{order}"), |scope| format!(".{order}.{scope}"))
+    }
+
+    fn load(self, proxy: Proxy) -> &'static str {
+        match self {
+            Dialect::Ptx => load(proxy),
+            Dialect::Source => "load",
+        }
+    }
+
+    fn store(self, proxy: Proxy) -> &'static str {
+        match self {
+            Dialect::Ptx => store(proxy),
+            Dialect::Source => "store",
+        }
+    }
+
+    /// An atomic that computes `exch`, `add` or `cas`, with its order and scope.
+    fn atomic(self, op: &str, how: &str) -> String {
+        match (self, op) {
+            (Dialect::Ptx, op) => format!("atom{how}.{op}"),
+            (Dialect::Source, "exch") => format!("exchange{how}"),
+            (Dialect::Source, "cas") => format!("compare_exchange{how}"),
+            (Dialect::Source, op) => format!("fetch_{op}{how}"),
+        }
+    }
 }
 
 /// What writing a thread needs to know.
@@ -34,6 +85,8 @@ struct Column {
     lines: Vec<String>,
     registers: usize,
     labels: usize,
+    /// Whether a branch leads to its end.
+    guarded: bool,
 }
 
 impl Column {
@@ -45,7 +98,36 @@ impl Column {
 
 impl Cycle {
     /// The litmus test that asks whether an execution with this cycle is allowed.
-    pub fn text(&self) -> String {
+    ///
+    /// # Errors
+    /// An access that is sequentially consistent, which none of PTX is.
+    pub fn ptx(&self) -> Result<String, CycleError> {
+        match self.events.iter().find(|event| event.annotation.order == MemOrder::Sc) {
+            Some(event) => error(format!(
+                "`{}`: no access of PTX is sc; those of source languages are",
+                event.annotation
+            )),
+            None => Ok(self.text(Dialect::Ptx)),
+        }
+    }
+
+    /// The same test in the source dialect.
+    ///
+    /// # Errors
+    /// What source languages do not have: reductions, proxies, aliases, barriers.
+    pub fn source(&self) -> Result<String, CycleError> {
+        let plain = |a: &Annotation| a.access != Access::Reduction && a.proxy == Proxy::Generic && !a.alias;
+        if let Some(event) = self.events.iter().find(|event| !plain(&event.annotation)) {
+            return error(format!("`{}` has no counterpart in the source dialect", event.annotation));
+        }
+        let ptx_only = |link: Link| matches!(link, Link::ProxyFence(_) | Link::Barrier);
+        match self.edges.iter().find(|edge| ptx_only(edge.link)) {
+            Some(edge) => error(format!("`{edge}` has no counterpart in the source dialect")),
+            None => Ok(self.text(Dialect::Source)),
+        }
+    }
+
+    fn text(&self, dialect: Dialect) -> String {
         let threads = self.placements.len();
         let mut columns_of: Vec<Column> = (0..threads).map(|_| Column::default()).collect();
         for (column, place) in columns_of.iter_mut().zip(&self.placements).enumerate().map(|(t, (c, p))| {
@@ -80,12 +162,19 @@ impl Cycle {
             // thread has the last one's edge behind it.
             let link = (at > 0 || threads > 1).then_some(self.edges[before].link);
             match link {
-                Some(Link::Fence(order, scope)) => column.lines.push(format!("fence{order}{scope}")),
+                Some(Link::Fence(order, scope)) => {
+                    column.lines.push(format!("fence{}", dialect.qualifiers(order, Some(scope))))
+                }
                 Some(Link::ProxyFence(kind)) => column.lines.push(format!("fence.proxy.{kind}")),
                 Some(Link::Barrier) => column.lines.push(format!("bar.sync {}", self.barrier(before))),
                 Some(Link::Dependency(which)) => {
                     let source = read_into[before].clone().unwrap_or_default();
-                    if which == Dependency::Control {
+                    if which == Dependency::Control && dialect == Dialect::Source {
+                        // Only who has read it goes on, so that what is not atomic does not race.
+                        let seen = self.events[before].value.unwrap_or(0);
+                        column.lines.push(format!("bne {source}, {seen}, LC{}", event.thread));
+                        column.guarded = true;
+                    } else if which == Dependency::Control {
                         let label = format!("LC{}{}", event.thread, column.labels);
                         column.labels += 1;
                         column.lines.push(format!("beq {source}, {source}, {label}"));
@@ -110,7 +199,7 @@ impl Cycle {
                 continue;
             }
             let Annotation { access, order, scope, proxy, .. } = event.annotation;
-            let how = qualifiers(order, scope);
+            let how = dialect.qualifiers(order, scope);
             match event.direction {
                 Direction::Read => {
                     let register = column.register();
@@ -120,28 +209,28 @@ impl Cycle {
                     let line = match (self.edges[at].link, access) {
                         (Link::Atomic(op), _) => {
                             let write = &self.events[self.next(at)];
-                            let how = qualifiers(both(order, write.annotation.order), scope);
+                            let how = dialect.qualifiers(both(order, write.annotation.order), scope);
                             let (old, new) = (value, write.value.unwrap_or(0));
                             let operands = match op {
                                 Atomic::Exch => new.to_string(),
                                 Atomic::Add => (new - old).to_string(),
                                 Atomic::Cas => format!("{old}, {new}"),
                             };
-                            format!("atom{how}.{} {register}, {address}, {operands}", op.opcode())
+                            format!("{} {register}, {address}, {operands}", dialect.atomic(op.opcode(), &how))
                         }
-                        (_, Access::Plain) => format!("{}{how} {register}, {address}", load(proxy)),
-                        _ => format!("atom{how}.add {register}, {address}, 0"),
+                        (_, Access::Plain) => format!("{}{how} {register}, {address}", dialect.load(proxy)),
+                        _ => format!("{} {register}, {address}, 0", dialect.atomic("add", &how)),
                     };
                     column.lines.push(line);
                     read_into[at] = Some(register);
                 }
                 Direction::Write => {
                     let line = match access {
-                        Access::Plain => format!("{}{how} {address}, {operand}", store(proxy)),
+                        Access::Plain => format!("{}{how} {address}, {operand}", dialect.store(proxy)),
                         Access::Reduction => format!("red{how}.max {address}, {operand}"),
                         Access::Atom => {
                             let register = column.register();
-                            format!("atom{how}.exch {register}, {address}, {operand}")
+                            format!("{} {register}, {address}, {operand}", dialect.atomic("exch", &how))
                         }
                     };
                     column.lines.push(line);
@@ -156,9 +245,14 @@ impl Cycle {
         }
         let initial: String =
             (0..self.finals.len()).map(|index| format!(" {}=0;", location(index))).collect();
-        let lines: Vec<Vec<String>> = columns_of.into_iter().map(|column| column.lines).collect();
+        let ended = |(thread, mut column): (usize, Column)| {
+            column.lines.extend(column.guarded.then(|| format!("LC{thread}:")));
+            column.lines
+        };
+        let lines: Vec<Vec<String>> = columns_of.into_iter().enumerate().map(ended).collect();
         format!(
-            "PTX {}\n\"{self}\"\n{{{initial}{} }}\n{}exists ({})\n",
+            "{} {}\n\"{self}\"\n{{{initial}{} }}\n{}exists ({})\n",
+            dialect.header(),
             self.name(),
             aliases.concat(),
             columns(&lines),
@@ -180,6 +274,9 @@ impl Cycle {
 
 /// The order of an atomic whose read has the first and whose write the second.
 fn both(read: MemOrder, write: MemOrder) -> MemOrder {
+    if [read, write].contains(&MemOrder::Sc) {
+        return MemOrder::Sc;
+    }
     match (read.acquires(), write.releases()) {
         (true, true) => MemOrder::AcqRel,
         (true, false) => MemOrder::Acquire,

@@ -39,6 +39,79 @@ impl<'a> Name<'a> {
     }
 }
 
+/// Names of the source dialect.
+mod source {
+    use super::{Code, Diagnostic, MemOrder, Name, Parse, arithmetic};
+
+    /// What PTX and this parser call an operation, an order or a scope of the source dialect.
+    pub(super) fn translate(name: &mut Name<'_>) -> Parse<()> {
+        let mut operation = None;
+        let access = match name.base {
+            "load" => Some("ld"),
+            "store" => Some("st"),
+            "exchange" => {
+                operation = Some("exch");
+                Some("atom")
+            }
+            "compare_exchange" => {
+                operation = Some("cas");
+                Some("atom")
+            }
+            "fence" => Some("fence"),
+            base => match base.strip_prefix("fetch_") {
+                Some(op) if arithmetic(op).is_some() => {
+                    operation = Some(op);
+                    Some("atom")
+                }
+                _ => None,
+            },
+        };
+        let Some(access) = access else {
+            // Moves, arithmetic and branches are those of tests in PTX.
+            let is_access = ["ld", "st", "atom", "red", "bar", "barrier", "mbarrier", "membar"]
+                .contains(&name.base)
+                || name.base.len() > 3 && (name.base.ends_with("ld") || name.base.ends_with("st"));
+            return match is_access {
+                false => Ok(()),
+                true => {
+                    let message = format!("`{}` is not an operation of the source dialect", name.base);
+                    Err(Diagnostic::new(Code::UnknownInstruction, name.span, message)
+                        .with_help("load, store, exchange, compare_exchange, fetch_add and the like, fence"))
+                }
+            };
+        };
+        for qualifier in &mut name.qualifiers {
+            *qualifier = match *qualifier {
+                "na" => "weak",
+                "seq_cst" => "sc",
+                "block" | "work_group" => "cta",
+                "device" => "gpu",
+                "system" | "all_devices" => "sys",
+                known @ ("relaxed" | "acquire" | "release" | "acq_rel" | "cluster") => known,
+                other => {
+                    return Err(name
+                        .error(format!("`.{other}` is neither an order nor a scope of the source dialect"))
+                        .with_help(
+                            "na, relaxed, acquire, release, acq_rel, seq_cst; block, cluster, device, system",
+                        ));
+                }
+            };
+        }
+        if !name.qualifiers.iter().any(|q| MemOrder::from_text(q).is_some()) {
+            return Err(name
+                .error(format!("`{}` without an order", name.base))
+                .with_help("na, relaxed, acquire, release, acq_rel or seq_cst"));
+        }
+        let scoped = name.qualifiers.iter().any(|q| ["cta", "cluster", "gpu", "sys"].contains(q));
+        if !scoped && !name.qualifiers.contains(&"weak") {
+            name.qualifiers.push("sys");
+        }
+        name.base = access;
+        name.qualifiers.extend(operation);
+        Ok(())
+    }
+}
+
 fn arithmetic(q: &str) -> Option<BinOp> {
     match q {
         "add" => Some(BinOp::Add),
@@ -75,6 +148,9 @@ impl<'a> Parser<'a> {
     /// One instruction, up to the end of its cell.
     pub(super) fn instruction(&mut self, thread: usize) -> Parse<Op> {
         let mut name = self.dotted_name()?;
+        if self.source {
+            source::translate(&mut name)?;
+        }
         let op = match name.base {
             "ld" | "tld" | "suld" | "cold" | "ldc" | "ald" | "tmld" => self.load(thread, &mut name)?,
             "st" | "sust" | "ast" => self.store(thread, &mut name)?,
@@ -239,7 +315,8 @@ impl<'a> Parser<'a> {
             }
         }
         let (mut access, count) = access_qualifiers(name, MemOrder::Weak)?;
-        if !matches!(access.order, MemOrder::Weak | MemOrder::Relaxed | MemOrder::Acquire) {
+        let sc = self.source && access.order == MemOrder::Sc;
+        if !sc && !matches!(access.order, MemOrder::Weak | MemOrder::Relaxed | MemOrder::Acquire) {
             return Err(name.error("a load is weak, relaxed or acquire".to_owned()));
         }
         access.proxy = match name.base {
@@ -258,7 +335,8 @@ impl<'a> Parser<'a> {
 
     fn store(&mut self, thread: usize, name: &mut Name<'a>) -> Parse<Op> {
         let (mut access, count) = access_qualifiers(name, MemOrder::Weak)?;
-        if !matches!(access.order, MemOrder::Weak | MemOrder::Relaxed | MemOrder::Release) {
+        let sc = self.source && access.order == MemOrder::Sc;
+        if !sc && !matches!(access.order, MemOrder::Weak | MemOrder::Relaxed | MemOrder::Release) {
             return Err(name.error("a store is weak, relaxed or release".to_owned()));
         }
         access.proxy = match name.base {
@@ -304,7 +382,7 @@ impl<'a> Parser<'a> {
                 name.error("of the atomics of floating-point numbers, add and exch are read".to_owned())
             );
         }
-        if matches!(access.order, MemOrder::Weak | MemOrder::Sc) {
+        if access.order == MemOrder::Weak || !self.source && access.order == MemOrder::Sc {
             return Err(name.error("an atomic is relaxed, acquire, release or acq_rel".to_owned()));
         }
         if matches!(name.base, "suatom" | "sured") {

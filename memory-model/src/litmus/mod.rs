@@ -8,6 +8,9 @@
 //! offset, addresses held by registers, scalar types (`.u8` to `.b64`), vectors (`.v2`, `.v4`), and
 //! `ald`/`ast` for accesses through the async proxy.
 //!
+//! Tests that begin with `C++` are of the source dialect: the same but for accesses and fences, which are called as in C++
+//! (`load.acquire.device`, `exchange.seq_cst`, `fence.release.block`).
+//!
 //! [`parse_nvlitmus`] reads the `.test` files of NVIDIA's mixed-proxy study.
 //!
 //! Parsing never panics, and reports as many mistakes as it can in one go.

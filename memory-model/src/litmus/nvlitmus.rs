@@ -89,6 +89,7 @@ fn one(text: &str, suffix: &str) -> Parse<Vec<Litmus>> {
         let (name, _) = parser.expect_word("a name")?;
         parser.eat(";");
         out.push(Litmus {
+            source: false,
             name: format!("{name}{suffix}"),
             program: parser.program.clone(),
             filter: None,

@@ -16,6 +16,9 @@ const MAX_TERMS: usize = 1000;
 const MAX_DEPTH: u32 = 100;
 const MAX_DIAGNOSTICS: usize = 50;
 
+/// What tests of the source dialect begin with.
+const SOURCE: &str = "C++";
+
 pub(super) type Parse<T> = Result<T, Diagnostic>;
 
 /// Reads one litmus test.
@@ -26,6 +29,7 @@ pub fn parse(text: &str) -> Result<Litmus, Vec<Diagnostic>> {
     let (name, body) = header(text).map_err(|d| vec![d])?;
     let tokens = lex(text, body).map_err(|d| vec![d])?;
     let mut parser = Parser::new(text, tokens);
+    parser.source = text.trim_start_matches('\u{feff}').trim_start().starts_with(SOURCE);
     let spec = parser.file();
     if let Err(error) = spec {
         parser.errors.push(error);
@@ -34,7 +38,7 @@ pub fn parse(text: &str) -> Result<Litmus, Vec<Diagnostic>> {
     parser.resolve_labels();
     match spec {
         Ok((filter, assertion, locations)) if parser.errors.is_empty() => {
-            Ok(Litmus { name, program: parser.program, filter, assertion, locations })
+            Ok(Litmus { name, source: parser.source, program: parser.program, filter, assertion, locations })
         }
         _ => Err(parser.errors),
     }
@@ -46,14 +50,14 @@ fn header(text: &str) -> Parse<(String, usize)> {
     let line = text[start..].lines().next().unwrap_or("");
     let mut words = line.split_whitespace();
     let language = words.next().unwrap_or("");
-    if language != "PTX" && language != "ptx" {
+    if !matches!(language, "PTX" | "ptx" | SOURCE) {
         let message = if language.is_empty() {
             "the file is empty".to_owned()
         } else {
             format!("`{language}` is not a language this parser reads")
         };
         return Err(Diagnostic::new(Code::Header, Span::new(start, start + language.len().max(1)), message)
-            .with_help("a litmus test begins with a line `PTX name`"));
+            .with_help("a litmus test begins with a line `PTX name`, or `C++ name` in the source dialect"));
     }
     let after = start + language.len();
     let name = text[after..].lines().next().unwrap_or("");
@@ -80,6 +84,8 @@ pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     tokens: Vec<Token>,
     at: usize,
+    /// Whether the test is of the source dialect.
+    pub(super) source: bool,
     pub(super) program: Program,
     names: FxHashMap<String, LocId>,
     /// Label positions of each thread.
@@ -98,6 +104,7 @@ impl<'a> Parser<'a> {
             text,
             tokens,
             at: 0,
+            source: false,
             program: Program::default(),
             names: FxHashMap::default(),
             labels: Vec::new(),

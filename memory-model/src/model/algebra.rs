@@ -43,6 +43,8 @@ pub enum BaseSet {
     AcquireRead,
     /// Release writes.
     ReleaseWrite,
+    /// Sequentially consistent accesses, which source languages have.
+    ScAccess,
     /// Read halves of reductions.
     ReductionRead,
     /// `fence.sc`.
@@ -423,6 +425,8 @@ base_sets! {
     acquire_reads = AcquireRead;
     /// [`BaseSet::ReleaseWrite`].
     release_writes = ReleaseWrite;
+    /// [`BaseSet::ScAccess`].
+    sc_accesses = ScAccess;
     /// [`BaseSet::ReductionRead`].
     reduction_reads = ReductionRead;
     /// [`BaseSet::ScFence`].

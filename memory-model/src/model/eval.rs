@@ -419,6 +419,7 @@ fn in_base_set(base: BaseSet, e: &Event) -> bool {
         BaseSet::Strong => e.is_strong(),
         BaseSet::AcquireRead => e.kind == Kind::Read && e.order == MemOrder::Acquire,
         BaseSet::ReleaseWrite => e.kind == Kind::Write && e.order == MemOrder::Release,
+        BaseSet::ScAccess => e.is_memory() && e.order == MemOrder::Sc,
         BaseSet::ReductionRead => e.kind == Kind::Read && e.reduction,
         BaseSet::ScFence => e.kind == Kind::Fence && e.order == MemOrder::Sc,
         BaseSet::AcqRelFence => e.kind == Kind::Fence && e.order == MemOrder::AcqRel,

@@ -300,6 +300,8 @@ impl Unroller<'_> {
         let order = match (access.order, kind) {
             (MemOrder::AcqRel | MemOrder::Acquire, Kind::Read) => MemOrder::Acquire,
             (MemOrder::AcqRel | MemOrder::Release, Kind::Write) => MemOrder::Release,
+            // Of source languages, whose halves both are.
+            (MemOrder::Sc, _) => MemOrder::Sc,
             (MemOrder::Weak, _) => MemOrder::Weak,
             _ => MemOrder::Relaxed,
         };

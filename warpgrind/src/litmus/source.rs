@@ -4,6 +4,7 @@ use std::path::Path;
 
 use memory_model::cat::{self, CatModel, ModelError};
 use memory_model::litmus as text;
+use memory_model::mapping::Mapping;
 use memory_model::{Litmus, parse, parse_nvlitmus};
 use ptx_frontend::{Code, Diagnostic, Source, Span};
 
@@ -92,6 +93,14 @@ pub fn model(
         let source = Source::new(file.as_str(), text.as_bytes().to_vec());
         Box::new(Malformed { source, diagnostics: vec![diagnostic(wrong)] })
     })
+}
+
+/// The table of a file.
+///
+/// # Errors
+/// Every mistake in it, with its place.
+pub fn mapping(source: &Source) -> Result<Mapping, Vec<Diagnostic>> {
+    Mapping::parse(&source.text).map_err(|wrong| wrong.into_iter().map(diagnostic).collect())
 }
 
 /// A mistake in a litmus test as the front end words its own.

@@ -1,0 +1,198 @@
+//! Source languages: scoped RC11, and mappings to PTX.
+
+use memory_model::cat;
+use memory_model::generate::{Cycle, Word, cycles, relaxations};
+use memory_model::mapping::{Mapping, SHIPPED, Soundness, judged, soundness};
+use memory_model::model::ModelName;
+use memory_model::{Options, Property, check, parse};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+fn source() -> Options {
+    let text = cat::shipped("scoped-rc11.cat").expect("shipped");
+    let model = cat::load("scoped-rc11.cat", text, &cat::no_includes).expect("well formed");
+    Options { file: Some(Arc::new(model)), ..Options::default() }
+}
+
+fn test(words: &str) -> Cycle {
+    let words: Result<Vec<Word>, _> = words.split_whitespace().map(str::parse).collect();
+    Cycle::new(&words.expect("words")).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+fn shipped(name: &str) -> Mapping {
+    let (_, text) = SHIPPED.iter().find(|(known, _)| *known == name).expect("shipped");
+    Mapping::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render(name, text)))
+}
+
+/// What scoped RC11 says of cycles: a verdict, or that the program has a data race.
+#[test]
+fn scoped_rc11() {
+    let cases = [
+        ("Sc PodWR Sc Fre Sc PodWR Sc Fre", "forbidden"),
+        ("Rel PodWR Acq Fre Rel PodWR Acq Fre", "allowed"),
+        ("Fence.sc.gpudWR Fre Fence.sc.gpudWR Fre", "forbidden"),
+        // What is not atomic is read only by who has seen the flag.
+        ("Wk PodWW Rel Rfe Acq DpCtrldR Wk Fre", "forbidden"),
+        ("Wk PodWW Rel Rfe Acq PodRR Wk Fre", "racy"),
+        ("Wk PodWW Rfe DpCtrldR Wk Fre", "racy"),
+        ("PodWW Rfe PodRR Fre", "allowed"),
+        ("Fence.acq_rel.gpudWW Rfe Fence.acq_rel.gpudRR Fre", "forbidden"),
+        ("Fence.release.gpudWW Rfe Fence.acquire.gpudRR Fre", "forbidden"),
+        ("Rfe Acq PodRR Acq Fre Rfe Acq PodRR Acq Fre", "allowed"),
+        ("Sc Rfe Sc PodRR Sc Fre Sc Rfe Sc PodRR Sc Fre", "forbidden"),
+        ("PodWW Coe PodWW Coe", "allowed"),
+        ("PodRW Rfe PodRW Rfe", "allowed"),
+        ("DpDatadW Rfe DpDatadW Rfe", "forbidden"),
+        ("Rfe PosRR Fre", "forbidden"),
+        // A read-modify-write goes on with a release sequence, in C++20 a store of another thread does not.
+        ("Wk PodWW Rel Rfe Amo.add Rfe Acq DpCtrldR Wk Fre", "forbidden"),
+        ("Wk PodWW Rel Rfe PosRW Rfe Acq DpCtrldR Wk Fre", "racy"),
+        // Scopes that do not hold the other thread.
+        ("Wk PodWW Rel.cta Rfe Acq.cta DpCtrldR Wk Fre", "racy"),
+        ("Wk PodWW Rel.cta Rfe.cta Acq.cta DpCtrldR Wk Fre.cta", "forbidden"),
+        ("Sc.cta PodWR Sc.cta Fre.cta Sc.cta PodWR Sc.cta Fre.cta", "forbidden"),
+        ("Wk PodWW Wk Rfe Wk PodRR Wk Fre", "racy"),
+    ];
+    for (words, wanted) in cases {
+        let text = test(words).source().expect("in the source dialect");
+        let litmus = parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render("made", &text)));
+        let races = check(&litmus, &Options { property: Property::Races, ..source() }).verdict;
+        let verdict = check(&litmus, &source()).verdict;
+        assert_eq!(if races == "racy" { "racy" } else { verdict }, wanted, "{text}");
+        // The models of PTX say nothing of it.
+        assert_eq!(check(&litmus, &Options::default()).verdict, "unknown");
+    }
+}
+
+#[test]
+fn tables_that_compilers_have_are_sound() {
+    let small = "Rfe Fre Coe [Wk Pod** Rel] [Acq DpCtrld* Wk] [Wk Pod** Amo.Rel] [Amo.Acq DpCtrld* Wk] [Rlx Pod** Rlx] [Sc Pod** Sc] [Amo.Sc Pod** Sc] \
+        Fence.acq_rel.gpud** Fence.sc.gpud**";
+    let all = cycles(&relaxations(small).expect("well formed"), 5).expect("cycles");
+    for (name, _) in SHIPPED {
+        let mapping = shipped(name);
+        let mut kept = 0;
+        for cycle in &all {
+            let judged = soundness(&mapping, cycle, &source(), &Options::default());
+            assert!(!matches!(judged, Soundness::Broken(_) | Soundness::Unknown), "{name}: {cycle}");
+            kept += usize::from(judged == Soundness::Kept);
+        }
+        assert!(kept > if name == "triton" { 0 } else { 100 }, "{name}: {kept} of {}", all.len());
+    }
+}
+
+/// Every fence and every order of a table is there for something.
+#[test]
+fn tables_that_forget_something_break() {
+    let whole = SHIPPED[0].1;
+    let cases = [
+        (
+            "load.seq_cst    fence.sc.$; ld.acquire.$",
+            "load.seq_cst ld.acquire.$",
+            "Sc PodWR Sc Fre Sc PodWR Sc Fre",
+        ),
+        ("store.release   st.release.$", "store.release st.relaxed.$", "PodWW Rel Rfe Acq PodRR Fre"),
+        ("load.acquire    ld.acquire.$", "load.acquire ld.relaxed.$", "Wk PodWW Rel Rfe Acq DpCtrldR Wk Fre"),
+        (
+            "store.seq_cst   fence.sc.$; st.relaxed.$",
+            "store.seq_cst st.relaxed.$",
+            "PodWW Sc Rfe Acq PodRR Fre",
+        ),
+        (
+            "rmw.acq_rel     atom.acq_rel.$",
+            "rmw.acq_rel atom.acquire.$",
+            "PodWW Amo.AcqRel Rfe Acq PodRR Fre",
+        ),
+        (
+            "fence.seq_cst   fence.sc.$",
+            "fence.seq_cst fence.acq_rel.$",
+            "Fence.sc.gpudWR Fre Fence.sc.gpudWR Fre",
+        ),
+        ("fence.release   fence.acq_rel.$", "fence.release -", "Fence.release.gpudWW Rfe Acq PodRR Fre"),
+    ];
+    for (line, instead, words) in cases {
+        let cycle = test(words);
+        let judge = |text: &str| {
+            let mapping = Mapping::parse(text).unwrap_or_else(|e| panic!("{}", e[0].render("table", text)));
+            soundness(&mapping, &cycle, &source(), &Options::default())
+        };
+        assert_eq!(judge(whole), Soundness::Kept, "{words}");
+        assert!(whole.contains(line), "{line}");
+        assert!(matches!(judge(&whole.replace(line, instead)), Soundness::Broken(_)), "{instead}");
+    }
+    // The published model does not take fence.sc for a release fence.
+    let published = Options { model: ModelName::Cat75, ..Options::default() };
+    let cycle = test("PodWW Sc Rfe Acq PodRR Fre");
+    assert!(matches!(soundness(&shipped("libcu++"), &cycle, &source(), &published), Soundness::Broken(_)));
+}
+
+#[test]
+fn what_is_compiled_is_the_same_program() {
+    let text = "C++ spin\n{ x=1; p=&x; P1:r3=7; }\n P0@cta 0,cluster 0,gpu 0 | P1@cta 1,cluster 0,gpu 0 ;\n \
+        LC0: | fetch_add.acq_rel.block r0, x, r3 ;\n load.seq_cst.device r0, x | compare_exchange.relaxed r1, x, 8, 9 ;\n \
+        beq r0, 1, LC0 | exchange.release.cluster r2, x, 2 ;\n goto LC1 | fence.seq_cst.system ;\n \
+        store.na [r1], 3 | ;\n LC1: | ;\nfilter (0:r0 != 3)\n~exists (1:r0 == 1 && x == 2)\n";
+    let litmus = parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("spin", text)));
+    let compiled = shipped("libcu++").compile(&litmus).expect("all of it is in the table");
+    let wanted = "PTX spin\n{ x = 1; p = &x; P1:r3 = 7; }\n \
+        P0@cta 0,cluster 0,gpu 0 | P1@cta 1,cluster 0,gpu 0           ;\n \
+        LC0:                     | atom.acq_rel.cta.add r0, x, r3     ;\n \
+        fence.sc.gpu             | atom.relaxed.sys.cas r1, x, 8, 9   ;\n \
+        ld.acquire.gpu r0, x     | atom.release.cluster.exch r2, x, 2 ;\n \
+        beq r0, 1, LC0           | fence.sc.sys                       ;\n \
+        goto LC1                 |                                    ;\n \
+        st.weak [r1], 3          |                                    ;\n \
+        LC1:                     |                                    ;\n\
+        filter (0:r0 != 3)\n~exists (1:r0 == 1 && x == 2)\n";
+    assert_eq!(compiled, wanted);
+    parse(&compiled).unwrap_or_else(|errors| panic!("{}", errors[0].render("compiled", &compiled)));
+    assert_eq!(judged(&shipped("triton"), &litmus, &source(), &Options::default()), Soundness::Missing);
+}
+
+#[test]
+fn mistakes_have_places() {
+    let cases = [
+        ("load.acquire ld.acquire.$\nload.acquire ld.acquire.$\n", "2:1", "has a line already"),
+        ("load.release ld.relaxed.$", "1:1", "no operation with an order"),
+        ("move.na ld.weak", "1:1", "no operation with an order"),
+        ("  store.na  st.weak; st.week", "1:22", "`st.week` is no instruction"),
+        ("load.na st.weak", "1:9", "no instruction that `load.na` can become"),
+        ("store.relaxed -", "1:1", "becomes 0 accesses"),
+        ("load.na ld.weak; ld.weak", "1:1", "becomes 2 accesses"),
+        ("fence.seq_cst fence.sc.$;\n", "1:26", "an instruction is missing"),
+        ("rmw.relaxed atom.relaxed.$ | x", "1:13", "is no instruction"),
+    ];
+    for (text, place, message) in cases {
+        let errors = Mapping::parse(text).expect_err(text);
+        let rendered = errors[0].render("table", text);
+        assert!(rendered.starts_with(&format!("table:{place}:")) && rendered.contains(message), "{rendered}");
+    }
+    let source = [
+        ("ld.relaxed.gpu r0, x", "not an operation of the source dialect"),
+        ("load r0, x", "without an order"),
+        ("load.weak r0, x", "neither an order nor a scope"),
+        ("store.acquire.device x, 1", "a store is"),
+        ("load.na.device r0, x", "takes no scope"),
+        ("fetch_cas.relaxed r0, x, 1", "not an instruction"),
+        ("exchange.na r0, x, 1", "an atomic is"),
+        ("bar.sync 0", "not an operation"),
+    ];
+    for (line, message) in source {
+        let text = format!("C++ t\n{{ x=0; }}\n P0@cta 0,gpu 0 ;\n {line} ;\nexists (x == 0)\n");
+        let errors = parse(&text).expect_err(line);
+        assert!(errors[0].message.contains(message), "{line}: {}", errors[0].message);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// No text makes a table's parser panic, and mistakes lie within it.
+    #[test]
+    fn any_table(text in "([a-z_.$;# |-]|load|store|rmw|fence|\\.acquire|\\.na|ld|st|atom|\n|é){0,60}") {
+        if let Err(errors) = Mapping::parse(&text) {
+            prop_assert!(!errors.is_empty());
+            errors.iter().for_each(|error| drop(error.render("table", &text)));
+        }
+    }
+}
