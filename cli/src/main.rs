@@ -21,6 +21,7 @@ mod exec;
 mod exit;
 mod explain;
 mod files;
+mod folder;
 mod hardware;
 mod interrupt;
 mod litmus;

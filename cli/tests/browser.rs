@@ -133,6 +133,22 @@ impl Browser {
     }
 }
 
+impl Browser {
+    /// Only the page itself was asked for, and nothing was complained of.
+    fn stood_alone(&self) {
+        let of =
+            |method: &str| self.events.iter().filter(|event| event["method"] == method).collect::<Vec<_>>();
+        let asked: Vec<&Value> =
+            of("Network.requestWillBeSent").into_iter().map(|of| &of["params"]["request"]["url"]).collect();
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        assert!(
+            of("Log.entryAdded").is_empty() && of("Runtime.exceptionThrown").is_empty(),
+            "{:?}",
+            self.events
+        );
+    }
+}
+
 impl Drop for Browser {
     fn drop(&mut self) {
         // It may have ended.
@@ -238,15 +254,96 @@ fn the_page_is_clicked_through() {
     }
     assert_ne!(colours[0], colours[1]);
 
-    // Only the page itself was asked for, and nothing was complained of.
-    let of =
-        |method: &str| browser.events.iter().filter(|event| event["method"] == method).collect::<Vec<_>>();
-    let asked: Vec<&Value> =
-        of("Network.requestWillBeSent").into_iter().map(|of| &of["params"]["request"]["url"]).collect();
-    assert_eq!(asked.len(), 1, "{asked:?}");
-    assert!(
-        of("Log.entryAdded").is_empty() && of("Runtime.exceptionThrown").is_empty(),
-        "{:?}",
-        browser.events
+    browser.stood_alone();
+}
+
+/// A kernel whose lines are of a file that is there, and of one whose name would be markup.
+const TIMED: &str = "\
+.version 8.0
+.target sm_90
+.address_size 64
+.file 1 \"scale.cu\"
+.file 2 \"<img src=x onerror=alert(1)>.cu\"
+.visible .entry scale(.param .u64 p) {
+  .reg .b64 %p, %a; .reg .b32 %x, %t;
+  .loc 1 2 3
+  ld.param.u64 %p, [p];
+  mov.u32 %t, %tid.x;
+  mul.wide.u32 %a, %t, 4;
+  add.u64 %p, %p, %a;
+  .loc 1 3 3
+  ld.global.u32 %x, [%p];
+  .loc 2 7 1
+  add.u32 %x, %x, 1;
+  st.global.u32 [%p], %x;
+  ret;
+}
+";
+
+const LAUNCH: &str = "\
+modules = [\"scale.ptx\"]
+
+[buffers.p]
+type = \"u32\"
+shape = 64
+
+[[launch]]
+kernel = \"scale\"
+grid = 4
+block = 64
+args = [\"p\"]
+";
+
+#[test]
+fn the_page_of_a_profile_is_looked_at() {
+    let Some(program) = browser() else {
+        eprintln!("SKIPPED: no Chromium is installed; WARPGRIND_CHROMIUM may name one");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("scale.ptx"), TIMED).unwrap();
+    std::fs::write(folder.path().join("scale.cu"), "// <b>\nint i = threadIdx.x;\np[i] += 1; // & more\n")
+        .unwrap();
+    std::fs::write(folder.path().join("launch.toml"), LAUNCH).unwrap();
+    let ran = Command::new(env!("CARGO_BIN_EXE_warpgrind"))
+        .current_dir(&folder)
+        .env_remove("CUDA_HOME")
+        .env("PATH", "")
+        .args(["profile", "launch.toml", "--report", "report.html", "--metrics", "launch__block_size"])
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+
+    let mut browser = Browser::open(&program, &folder.path().join("profile"));
+    browser.visit(&folder.path().join("report.html"));
+    assert_eq!(browser.value("document.querySelectorAll('section').length"), 1);
+    let headline = browser.value("document.querySelector('.headline').textContent");
+    assert!(headline.as_str().unwrap().starts_with("1 launch: "), "{headline}");
+    let sources = "[...document.querySelectorAll('.heat .cuda .source')].map(of => of.textContent).join('|')";
+    assert_eq!(browser.value(sources), "int i = threadIdx.x;|p[i] += 1; // & more|");
+    assert_eq!(
+        browser.value("document.querySelectorAll('img, b:not(.unit b)').length"),
+        0,
+        "texts are no markup"
     );
+    // Shares are of one whole.
+    let shares = "[...document.querySelectorAll('.heat .ptx .hot')].reduce((all, of) => all + parseFloat(of.textContent), 0)";
+    let all = browser.value(shares).as_f64().unwrap();
+    assert!((all - 100.0).abs() < 0.5, "{all}");
+    // Bars are as long as what they say.
+    let bars = "[...document.querySelectorAll('.charts figure:first-child .fill')].map(of => of.getBoundingClientRect().width)";
+    let widths = browser.value(bars);
+    let widths: Vec<f64> = widths.as_array().unwrap().iter().map(|width| width.as_f64().unwrap()).collect();
+    assert!(widths.len() > 2 && widths.is_sorted_by(|a, b| a >= b), "{widths:?}");
+    for scheme in ["light", "dark"] {
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        browser.call("Emulation.setEmulatedMedia", json!({ "features": features }));
+        for width in [1280, 480] {
+            let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
+            browser.call("Emulation.setDeviceMetricsOverride", size);
+            let fits = "document.documentElement.scrollWidth <= innerWidth";
+            assert_eq!(browser.value(fits), true, "{scheme}, {width}");
+        }
+    }
+    browser.stood_alone();
 }

@@ -380,6 +380,11 @@ fn a_killed_profile_leaves_no_program() {
     profile.wait().unwrap();
     while program.exists() && wait() {}
     assert!(!program.exists(), "the program goes with it");
+    // Its folder goes with the next session.
+    let output = exec(&[], "nothing").env("TMPDIR", folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let left = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["pid"]);
 }
 
 /// Compiles a text as a library or a program.

@@ -33,6 +33,9 @@ pub(crate) struct ProfileArgs {
     /// Show the numbers beside those of a page that `ncu --csv --page raw` wrote, with the difference
     #[arg(long, value_name = "NCU.csv", help_heading = REPORT)]
     pub(crate) import: Option<PathBuf>,
+    /// Write a page to look at: charts of waiting, memory and occupancy, and the lines that cost the most
+    #[arg(long, value_name = "FILE.html", help_heading = REPORT)]
+    pub(crate) report: Option<PathBuf>,
     /// Write when each block is on which multiprocessor, as a timeline for Perfetto
     #[arg(long, value_name = "FILE.json", conflicts_with = "no_time", help_heading = REPORT)]
     pub(crate) trace: Option<PathBuf>,

@@ -19,10 +19,10 @@ use sim_core::AsyncPolicy;
 use crate::args::{Color, ExecArgs, Global, Unused};
 use crate::exit::{Exit, Failure};
 use crate::files;
+use crate::folder::Folder;
 use crate::report::{Console, SCHEMA};
 use crate::triage::Triage;
 use libraries::Libraries;
-use session::Folder;
 
 /// Runs the program and ends with its status.
 pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {

@@ -61,12 +61,7 @@ impl Said for Executed {
     }
 
     fn source(&self, module: &Module, kernel: &str, timed: Option<&Timed>) -> String {
-        let has = |source: &&Source| {
-            let words = source.text.split(|c: char| !c.is_alphanumeric() && !"_$".contains(c));
-            words.into_iter().any(|word| word == kernel)
-        };
-        let source = module.sources.iter().find(has).or(module.sources.first());
-        let lines = source.map(|source| Lines::of(&source.text)).unwrap_or_default();
+        let lines = Lines::of(text_of(module, kernel));
         let mut cuda = None;
         let waits = timed.map(|timed| Waits::of(&timed.time));
         let mut text = String::from("  machine code: warps, threads a warp, ");
@@ -106,6 +101,15 @@ impl Said for Executed {
     }
 }
 
+/// The text that a kernel is in.
+pub(super) fn text_of<'a>(module: &'a Module, kernel: &str) -> &'a str {
+    let has = |source: &&Source| {
+        let words = source.text.split(|c: char| !c.is_alphanumeric() && !"_$".contains(c));
+        words.into_iter().any(|word| word == kernel)
+    };
+    module.sources.iter().find(has).or(module.sources.first()).map_or("", |source| &source.text)
+}
+
 /// What warps wait for, by machine instruction.
 struct Waits<'a> {
     time: &'a Time,
@@ -136,14 +140,14 @@ impl<'a> Waits<'a> {
 
 /// The lines of a PTX text, and what its `.loc` directives say of them.
 #[derive(Default)]
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     /// Of each line its text, and file and line of what it was made of.
     lines: Vec<(&'a str, Option<(u32, u32)>)>,
     files: Vec<(u32, &'a str)>,
 }
 
 impl<'a> Lines<'a> {
-    fn of(text: &'a str) -> Self {
+    pub(super) fn of(text: &'a str) -> Self {
         let mut files = Vec::new();
         let mut place = None;
         let lines = text.lines().map(|line| {
@@ -168,15 +172,18 @@ impl<'a> Lines<'a> {
         Lines { lines, files }
     }
 
-    fn at(&self, line: u32) -> (&'a str, Option<(u32, u32)>) {
+    pub(super) fn at(&self, line: u32) -> (&'a str, Option<(u32, u32)>) {
         self.lines.get((line as usize).wrapping_sub(1)).copied().unwrap_or(("", None))
     }
 
+    /// The name of a file.
+    pub(super) fn file(&self, file: u32) -> &'a str {
+        self.files.iter().find(|(number, _)| *number == file).map_or("?", |(_, name)| name)
+    }
+
     /// A place as `FILE:LINE`.
-    fn cuda(&self, place: Option<(u32, u32)>) -> String {
-        let Some((file, line)) = place else { return String::new() };
-        let name = self.files.iter().find(|(number, _)| *number == file).map_or("?", |(_, name)| name);
-        format!("{name}:{line}")
+    pub(super) fn cuda(&self, place: Option<(u32, u32)>) -> String {
+        place.map_or(String::new(), |(file, line)| format!("{}:{line}", self.file(file)))
     }
 }
 

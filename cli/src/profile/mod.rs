@@ -1,6 +1,7 @@
 //! `warpgrind profile`: what launches cost, by Nsight Compute's names.
 
 mod code;
+mod html;
 mod program;
 mod trace;
 
@@ -52,6 +53,7 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
     let interrupt = Interrupt::watch()?;
     let imported = args.import.as_deref().map(import).transpose()?;
     args.trace.as_deref().map(can_replace).transpose()?;
+    args.report.as_deref().map(can_replace).transpose()?;
     let toolchain = Toolchain::find(args.ptxas.as_deref(), args.nvdisasm.as_deref()).map_err(tool_failed)?;
     if toolchain.assembler.is_none() && args.nvdisasm.is_some() {
         return Err(Failure::usage("`--nvdisasm` needs an assembler too").help("`--ptxas` names one"));
@@ -80,6 +82,7 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
     session.check_names()?;
     session.show(exit, imported.as_deref())?;
     session.trace()?;
+    session.report(exit)?;
     Ok(exit)
 }
 
@@ -188,6 +191,17 @@ impl Session<'_> {
         });
         let events = trace::events(&timing.chip, timed);
         replace(path, events.to_string().as_bytes())
+    }
+
+    /// Writes the page that is asked for.
+    fn report(&self, exit: Exit) -> Result<(), Failure> {
+        let Some(path) = &self.args.report else { return Ok(()) };
+        let chip = self.timing()?.map_or_else(Chip::h200, |timing| timing.chip);
+        let texts = self.launches.iter().map(|launch| {
+            let module = self.modules[launch.module].checked();
+            (launch, code::text_of(module, &launch.measured.profile.kernel))
+        });
+        replace(path, html::page(&chip, &texts.collect::<Vec<_>>(), exit.code()).as_bytes())
     }
 
     /// Refuses a name that no kernel has.

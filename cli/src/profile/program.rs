@@ -8,17 +8,16 @@ use serde_json::Value as Json;
 
 use crate::args::{Global, ProfileArgs};
 use crate::exit::{Exit, Failure};
+use crate::folder::Folder;
 use crate::report::Console;
 
 /// Launches of a program, as launch files in a folder that goes with this.
-pub(super) struct Saved(PathBuf);
+pub(super) struct Saved(Folder);
 
 impl Saved {
     pub(super) fn make() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("warpgrind-profile-{}", std::process::id()));
-        let made = std::fs::create_dir_all(&path);
-        made.map_err(|error| Failure::usage(format!("cannot make {}: {error}", path.display())))?;
-        Ok(Self(path))
+        let made = Folder::make();
+        Ok(Self(made.map_err(|error| Failure::usage(format!("cannot make a folder for launches: {error}")))?))
     }
 
     /// Runs the program as `exec` does; nothing if it could not be started, which was said.
@@ -29,8 +28,8 @@ impl Saved {
         console: &Console,
     ) -> Result<Option<Ran>, Failure> {
         let problem = |error: std::io::Error| Failure::usage(format!("cannot run the program: {error}"));
-        let launches = self.0.join("launches");
-        let summary = self.0.join("exec.json");
+        let launches = self.0.path().join("launches");
+        let summary = self.0.path().join("exec.json");
         let mut command = Command::new(std::env::current_exe().map_err(problem)?);
         command.arg("exec").arg("--ends-with").arg(std::process::id().to_string());
         command.arg("--save-launches").arg(&launches).arg("--json").arg(&summary);
@@ -94,13 +93,6 @@ fn none_launched(summary: &Json, args: &ProfileArgs) -> Failure {
             };
             Failure::usage(message).help("--kernel, --launch-skip and --launch-count say which are picked")
         }
-    }
-}
-
-impl Drop for Saved {
-    fn drop(&mut self) {
-        // What cannot be taken away stays in the folder for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod exchange;
 mod file;
-mod html;
+pub(crate) mod html;
 mod json;
 mod run;
 

@@ -53,6 +53,8 @@ pub struct Timed {
     pub blocks: (u64, u64),
     /// Whether the machine code is of our making, as NVIDIA's assembler was not there.
     pub lowered: bool,
+    /// By machine instruction: the line of the PTX that it was made of, from 1; 0 is none.
+    pub lines: Vec<u32>,
     /// The numbers, by Nsight Compute's names.
     pub values: Vec<(String, f64)>,
 }
@@ -179,7 +181,8 @@ pub fn time(
         scale = blocks as f64 / kept as f64;
     }
     let values = values(chip, &time, elapsed, scale);
-    Ok(Timed { time, blocks: (kept, blocks), lowered: false, values })
+    let lines = listing.instructions.iter().map(|of| of.line).collect();
+    Ok(Timed { time, blocks: (kept, blocks), lowered: false, lines, values })
 }
 
 fn values(chip: &Chip, time: &Time, elapsed: f64, scale: f64) -> Vec<(String, f64)> {
