@@ -49,6 +49,12 @@ pub(crate) struct LitmusArgs {
     /// Write the execution, or the first candidate that is cut, as a DOT graph; for several tests a folder
     #[arg(long, value_name = "PATH", help_heading = REPORT)]
     pub(crate) dot: Option<PathBuf>,
+    /// Write the same as a picture; for several tests a folder
+    #[arg(long, value_name = "PATH", help_heading = REPORT)]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write the same as a page that switches relations on and off; for several tests a folder
+    #[arg(long, value_name = "PATH", help_heading = REPORT)]
+    pub(crate) html: Option<PathBuf>,
     /// List the outcomes: what the observed registers and locations can hold together
     #[arg(short, long, help_heading = REPORT)]
     pub(crate) outcomes: bool,

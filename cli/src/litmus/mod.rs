@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use device::Device;
 use memory_model::emit::Kernel;
+use memory_model::explain::{Cut, Shown};
 use memory_model::explore::scheduler::{Scheduler, Unit};
 use memory_model::{Limits, Litmus, Options, Property, Verdict as Answer, check};
 use ptx_frontend::Diagnostic;
@@ -226,7 +227,7 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         bound: args.bound,
         outcomes: args.outcomes,
         count: args.count,
-        explain: args.explain || args.dot.is_some(),
+        explain: args.explain || [&args.dot, &args.svg, &args.html].iter().any(|path| path.is_some()),
         limits: Limits { time: Some(args.timeout), ..Limits::default() },
         // The process ends with its checks.
         interrupt: None,
@@ -244,6 +245,8 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
     let mut worst = Exit::Clean;
     let count = files.len();
     let graphs = Extra::new(args.dot.as_deref(), "dot", count);
+    let pictures = Extra::new(args.svg.as_deref(), "svg", count);
+    let pages = Extra::new(args.html.as_deref(), "html", count);
     let kernels = Extra::new(args.ptx.as_deref(), "ptx", count);
     let interrupt = Interrupt::watch()?;
     let asked = Asked::new(options, args, device, Some(&interrupt));
@@ -267,7 +270,9 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
             next += 1;
             file.judge(args, &triage);
             worst = file.exits().into_iter().chain([worst]).max_by_key(|&e| gravity(e)).unwrap_or(worst);
-            graphs.write(&file, graph)?;
+            graphs.write(&file, |test| drawn(test, Shown::dot, Cut::dot))?;
+            pictures.write(&file, |test| drawn(test, Shown::svg, Cut::svg))?;
+            pages.write(&file, |test| drawn(test, Shown::html, Cut::html))?;
             kernels.write(&file, |test| Kernel::new(&test.litmus).ok().map(|kernel| kernel.text))?;
             progress.step(|| {
                 if console.is_human() {
@@ -309,11 +314,15 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
     Ok(exit)
 }
 
-/// The graph of a test: of an execution, or of the first candidate that is cut.
-fn graph(test: &Checked) -> Option<String> {
-    let title = &test.litmus.name;
-    let verdict = &test.verdict;
-    verdict.witness.as_ref().map(|shown| shown.dot(title)).or_else(|| Some(verdict.cuts.first()?.dot(title)))
+/// How an execution, or the first candidate that is cut, is drawn.
+fn drawn(
+    test: &Checked,
+    execution: fn(&Shown, &str) -> String,
+    cut: fn(&Cut, &str) -> String,
+) -> Option<String> {
+    let (title, verdict) = (&test.litmus.name, &test.verdict);
+    let witness = verdict.witness.as_ref().map(|shown| execution(shown, title));
+    witness.or_else(|| Some(cut(verdict.cuts.first()?, title)))
 }
 
 /// Further files, one a test: a file if there is one test, else in a folder.

@@ -89,6 +89,16 @@ impl Cut {
         super::dot::cut_graph(self, title)
     }
 
+    /// The candidate as a picture, with the cycle in one colour.
+    pub fn svg(&self, title: &str) -> String {
+        super::picture::cut_svg(self, title)
+    }
+
+    /// A page with the picture, a switch for each relation, and the text.
+    pub fn html(&self, title: &str) -> String {
+        super::picture::cut_page(self, title)
+    }
+
     fn step(&self, out: &mut String, step: &Step, indent: usize) {
         let _ = writeln!(
             out,

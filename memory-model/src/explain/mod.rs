@@ -2,6 +2,7 @@
 
 mod cycle;
 mod dot;
+mod picture;
 
 pub use cycle::{Cut, Step};
 
@@ -223,6 +224,17 @@ impl Shown {
     /// The execution as a graph in the DOT language.
     pub fn dot(&self, title: &str) -> String {
         dot::graph(self, title)
+    }
+
+    /// The execution as a picture: threads side by side, program order downwards, a colour and a dash a relation; in the
+    /// light or dark colours that the reader prefers.
+    pub fn svg(&self, title: &str) -> String {
+        picture::execution_svg(self, title)
+    }
+
+    /// A page with the picture, a switch for each relation, and the table.
+    pub fn html(&self, title: &str) -> String {
+        picture::execution_page(self, title)
     }
 }
 
