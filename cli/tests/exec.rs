@@ -573,6 +573,23 @@ fn launches_are_picked_and_written_as_json() {
 }
 
 #[test]
+fn a_program_ends_when_the_picked_launches_are_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("launches");
+    let options = ["--save-launches", saved.to_str().unwrap(), "--launch-count", "2", "--kill"];
+    let output = run(&options, "good");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(said(&output).is_empty(), "it never came so far as to say what it had");
+    assert!(saved.join("0001-saxpy/LAUNCH.toml").exists());
+    // One that launches no more ends by itself.
+    let output = run(&["--launch-count", "3", "--kill"], "good");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let output = profile(&["--launch-count", "1", "--kill", "--no-time"], "good");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout).matches("saxpy: grid").count(), 1);
+}
+
+#[test]
 fn statistics_are_printed_for_picked_launches() {
     let output = run(&["--stats", "--launch-count", "2"], "good");
     let error = text(&output.stderr);

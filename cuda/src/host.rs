@@ -26,6 +26,9 @@ unsafe extern "C" {
     static stdout: *mut libc::FILE;
 }
 
+/// Picked launches that are over.
+static OVER: AtomicU64 = AtomicU64::new(0);
+
 impl Pick {
     /// Whether the next launch of a kernel is picked.
     fn takes(&self, kernel: &str) -> bool {
@@ -35,7 +38,16 @@ impl Pick {
             return false;
         }
         let at = FITTING.fetch_add(1, SeqCst);
-        at >= self.skip && self.count.is_none_or(|count| at - self.skip < count)
+        let over = at >= self.skip && self.count.is_some_and(|count| at - self.skip >= count);
+        if over && self.kill && OVER.load(SeqCst) >= self.count.unwrap_or(0) {
+            // What the program has printed is its own, and nothing else of it is wanted.
+            // SAFETY: both calls are allowed anywhere; no handler of the program runs.
+            unsafe {
+                libc::fflush(stdout);
+                libc::_exit(0);
+            }
+        }
+        at >= self.skip && !over
     }
 }
 
@@ -138,6 +150,7 @@ impl Host for Program {
         if settings.record && (picked || !report.findings.is_empty()) {
             session::record(&LaunchJson::judged(launch, options, report, &sources, &judged), picked);
         }
+        OVER.fetch_add(u64::from(picked), SeqCst);
     }
 
     fn begins(&self) {

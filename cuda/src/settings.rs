@@ -43,6 +43,8 @@ pub(crate) struct Pick {
     /// Of those that fit, how many are passed over, and how many are taken then.
     pub skip: u64,
     pub count: Option<u64>,
+    /// Whether the program ends with them.
+    pub kill: bool,
 }
 
 impl Settings {
@@ -89,7 +91,12 @@ impl Settings {
             devices: told.devices.unwrap_or(1).min(64) as usize,
             plain,
             checked,
-            pick: Pick { filter: told.filter, skip: told.launch_skip.unwrap_or(0), count: told.launch_count },
+            pick: Pick {
+                filter: told.filter,
+                skip: told.launch_skip.unwrap_or(0),
+                count: told.launch_count,
+                kill: told.kill.is_some(),
+            },
             record: told.record.is_some(),
             stats: told.stats.is_some(),
             color: told.color.unwrap_or(Color::Auto),

@@ -147,6 +147,8 @@ settings! {
     launch_skip: u64 = "WARPGRIND_LAUNCH_SKIP";
     /// How many are taken then.
     launch_count: u64 = "WARPGRIND_LAUNCH_COUNT";
+    /// The program ends when they are over.
+    kill: () = "WARPGRIND_KILL";
     /// Seed of the schedule.
     seed: u64 = "WARPGRIND_SEED";
     /// When asynchronous operations are done: the policy's name.
@@ -197,6 +199,7 @@ mod tests {
             filter: Some("scale".into()),
             launch_skip: Some(1),
             launch_count: Some(2),
+            kill: Some(()),
             seed: Some(u64::MAX),
             asynchrony: Some("late".into()),
             timeout: Some(Duration::from_millis(1500)),
@@ -212,7 +215,7 @@ mod tests {
             print_suppressions: Some(()),
         };
         let variables = all.variables();
-        assert_eq!(variables.len(), 20);
+        assert_eq!(variables.len(), 21);
         let texts: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.to_str().unwrap())).collect();
         assert_eq!(read(&texts), (all, vec![]));

@@ -53,6 +53,9 @@ pub(crate) struct ExecArgs {
     /// … only to this many of those launches
     #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = CHECKS)]
     pub(crate) launch_count: Option<u64>,
+    /// End the program, with status 0, when it launches more than the last of them
+    #[arg(long, requires = "launch_count", help_heading = CHECKS)]
+    pub(crate) kill: bool,
     /// The exit status if something was found; otherwise the program's own is passed through
     #[arg(long, value_name = "N", help_heading = CHECKS)]
     pub(crate) error_exitcode: Option<u8>,

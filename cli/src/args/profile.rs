@@ -65,6 +65,9 @@ pub(crate) struct ProfileArgs {
     /// Of a program, take only this many launches
     #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = LAUNCH)]
     pub(crate) launch_count: Option<u64>,
+    /// End the program when it launches more than the last of --launch-count
+    #[arg(long, requires = "launch_count", help_heading = LAUNCH)]
+    pub(crate) kill: bool,
     /// End a launch after this many warp instructions
     #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = CHECKS)]
     pub(crate) max_instructions: Option<u64>,

@@ -214,6 +214,7 @@ fn settings(args: &ExecArgs, global: &Global, session: &Path, policy: &Policy) -
         filter: args.filter.clone(),
         launch_skip: args.launch_skip,
         launch_count: args.launch_count,
+        kill: args.kill.then_some(()),
         seed: (args.seed != 0).then_some(args.seed),
         asynchrony: (args.asynchrony != AsyncPolicy::Eager).then(|| args.asynchrony.name().into()),
         timeout: args.timeout,

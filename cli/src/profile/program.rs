@@ -43,6 +43,9 @@ impl Saved {
         option("--launch-count", args.launch_count.map(|count| count.to_string()));
         option("--timeout", args.timeout.map(|time| format!("{}ms", time.as_millis().max(1))));
         option("--jobs", (global.jobs != 0).then(|| global.jobs.to_string()));
+        if args.kill {
+            command.arg("--kill");
+        }
         // What the program prints is its own, and does not stand between the numbers.
         command.arg("--").args(&args.program).stdout(std::io::stderr());
         let status = command.status().map_err(problem)?;
