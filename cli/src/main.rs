@@ -16,6 +16,7 @@ mod args;
 mod check;
 mod command_line;
 mod conformance;
+mod dap;
 mod debug;
 mod exec;
 mod exit;
@@ -102,6 +103,7 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) => run::run(args, &cli.global, console),
         Command::Debug(args) => debug::debug(args, console),
+        Command::Dap(args) => dap::dap(args, console),
         Command::Check(args) => check::check(args, &cli.global, console),
         Command::Litmus(args) => litmus::litmus(args, &cli.global, console),
         Command::Devices(args) => hardware::list(args, console),

@@ -160,6 +160,7 @@ pub struct Debugger<'d, 's, 'g> {
     /// The selected call frame.
     frame: usize,
     found: Vec<Found>,
+    stops_at_findings: bool,
 }
 
 impl<'d, 's, 'g> Debugger<'d, 's, 'g> {
@@ -186,6 +187,7 @@ impl<'d, 's, 'g> Debugger<'d, 's, 'g> {
             focus,
             frame: 0,
             found: Vec::new(),
+            stops_at_findings: true,
         };
         debugger.begin();
         debugger.resolve();
@@ -209,6 +211,11 @@ impl<'d, 's, 'g> Debugger<'d, 's, 'g> {
         self.go(0);
         self.session.run(Until::Decided);
         self.focus_on_running();
+    }
+
+    /// Whether it stands still where something is found; it does unless it is told not to.
+    pub fn stop_at_findings(&mut self, stops: bool) {
+        self.stops_at_findings = stops;
     }
 
     /// Has findings that are known of the launch from an earlier run of it, as tools make them, among those that can be gone
@@ -461,7 +468,8 @@ impl<'d, 's, 'g> Debugger<'d, 's, 'g> {
         breaks.extend(&wanted.extra);
         self.session.break_at(&breaks);
         self.session.follow(wanted.follow.map(|focus| (focus.warp, 1 << focus.lane)));
-        self.session.pause_at_findings(wanted.findings);
+        let findings = wanted.findings && self.stops_at_findings;
+        self.session.pause_at_findings(findings);
         let watched = match wanted.watchpoints {
             true => {
                 let enabled = self.points.watchpoints.iter().map(|point| {
@@ -486,11 +494,8 @@ impl<'d, 's, 'g> Debugger<'d, 's, 'g> {
                 return Reached::Limit;
             }
             let stood = self.session.running().is_some();
-            let known = self
-                .found
-                .iter()
-                .enumerate()
-                .filter(|(_, found)| wanted.findings && found.time > Some(start));
+            let known =
+                self.found.iter().enumerate().filter(|(_, found)| findings && found.time > Some(start));
             // One that it stands at was told.
             let known = known.filter(|(_, found)| found.at != Some(began));
             let known = known.filter_map(|(at, found)| Some((found.time?, at))).min();
@@ -507,7 +512,7 @@ impl<'d, 's, 'g> Debugger<'d, 's, 'g> {
             {
                 return Reached::Finding(at);
             }
-            if wanted.findings && self.session.found() > before {
+            if findings && self.session.found() > before {
                 if let Some(at) = self.discover(now, began) {
                     return Reached::Finding(at);
                 }

@@ -206,13 +206,13 @@ impl Program {
         format!("{}:{number}", self.file(line))
     }
 
-    /// The texts whose name ends with the parts of a path.
+    /// The texts whose name ends with the parts of a path, or that end a longer one.
     pub fn files(&self, path: &str) -> Vec<Line> {
         let matches = |name: &str| {
             let wanted: Vec<&str> =
                 path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();
             let parts: Vec<&str> = name.split(['/', '\\']).collect();
-            !wanted.is_empty() && parts.ends_with(&wanted)
+            !wanted.is_empty() && (parts.ends_with(&wanted) || wanted.ends_with(&parts))
         };
         let cuda = self.module.files.iter().zip(0..).filter(|(file, _)| matches(&file.name));
         let ptx = self.module.sources.iter().zip(0..).filter(|(source, _)| matches(&source.name));

@@ -134,6 +134,11 @@ impl Scope<'_> {
         found
     }
 
+    /// The buffers, by their names.
+    pub fn buffers(&self) -> Vec<String> {
+        self.symbols.buffers.iter().map(|buffer| buffer.name.clone()).collect()
+    }
+
     /// Parameters and variables of the function, as PTX names them.
     pub fn locals(&self) -> Vec<String> {
         let declared = self.program.declared(self.function);

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 mod check;
 mod compare;
 mod conformance;
+mod dap;
 mod debug;
 mod device;
 mod exec;
@@ -29,6 +30,7 @@ mod values;
 pub(crate) use check::CheckArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use conformance::{ConformanceCommand, ConformanceRecordArgs, RandomArgs, VerifyArgs};
+pub(crate) use dap::DapArgs;
 pub(crate) use debug::{DebugArgs, ScriptArgs};
 pub(crate) use device::{DriverArgs, OnDeviceArgs};
 pub(crate) use exec::{ExecArgs, StartArgs};
@@ -127,6 +129,9 @@ pub(crate) enum Command {
     /// Debug a launch: breakpoints, steps, values of all lanes, and back in time
     #[command(after_long_help = debug::DEBUG_HELP)]
     Debug(Box<DebugArgs>),
+    /// Debug launches from an editor, over the debug adapter protocol
+    #[command(after_long_help = dap::DAP_HELP)]
+    Dap(DapArgs),
     /// Say whether PTX files are valid and can be run
     Check(CheckArgs),
     /// Decide what the PTX memory model allows litmus tests to do
@@ -199,6 +204,7 @@ impl Command {
             Self::Run(_) => "run",
             Self::Exec(_) => "exec",
             Self::Debug(_) => "debug",
+            Self::Dap(_) => "dap",
             Self::Check(_) => "check",
             Self::Litmus(args) => match args.verb {
                 None => "litmus",

@@ -54,7 +54,7 @@ pub(crate) fn debug(args: &DebugArgs, console: &Console) -> Result<Exit, Failure
 }
 
 /// What a debugger calls the memory of a plan.
-fn symbols(placed: &Placed<'_>, module: &Module) -> Symbols {
+pub(crate) fn symbols(placed: &Placed<'_>, module: &Module) -> Symbols {
     let element = |element: Element| match element {
         Element::E4m3 | Element::E5m2 => Type::Int(1, false),
         other => Type::named(other.name()).unwrap_or(Type::Int(1, false)),
@@ -110,7 +110,7 @@ fn run(
 }
 
 /// What tools find of a launch: it is run once, and memory is what it was then.
-fn find(
+pub(crate) fn find(
     placed: &Placed<'_>,
     module: &Module,
     simulator: &Simulator,

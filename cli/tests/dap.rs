@@ -1,0 +1,220 @@
+//! The debug adapter: our own messages, a client that vanishes, messages that are none, and a client library that is not ours.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// The binary with paths from the root of the repository.
+fn adapter(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
+    command.args(args).current_dir("..").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+struct Conversation<R, W> {
+    input: BufReader<R>,
+    output: W,
+    seq: u64,
+    events: Vec<Value>,
+}
+
+impl<R: Read, W: Write> Conversation<R, W> {
+    fn new(input: R, output: W) -> Self {
+        Conversation { input: BufReader::new(input), output, seq: 0, events: Vec::new() }
+    }
+
+    fn send(&mut self, command: &str, arguments: Value) {
+        self.seq += 1;
+        let message = json!({"seq": self.seq, "type": "request", "command": command, "arguments": arguments});
+        let body = message.to_string();
+        write!(self.output, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        self.output.flush().unwrap();
+    }
+
+    fn receive(&mut self) -> Value {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.input.read_line(&mut line).unwrap(), 0, "the adapter has gone");
+            match line.trim().strip_prefix("Content-Length: ") {
+                Some(bytes) => length = bytes.parse().unwrap(),
+                None => break,
+            }
+        }
+        let mut body = vec![0; length];
+        self.input.read_exact(&mut body).unwrap();
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    /// The answer to a request; events on the way are kept.
+    fn ask(&mut self, command: &str, arguments: Value) -> Value {
+        self.send(command, arguments);
+        loop {
+            let message = self.receive();
+            if message["type"] == "event" {
+                self.events.push(message);
+            } else {
+                assert_eq!(
+                    (&message["command"], &message["request_seq"]),
+                    (&json!(command), &json!(self.seq))
+                );
+                return message;
+            }
+        }
+    }
+
+    /// The next event of a kind.
+    fn event(&mut self, event: &str) -> Value {
+        loop {
+            if let Some(at) = self.events.iter().position(|message| message["event"] == event) {
+                return self.events.remove(at)["body"].clone();
+            }
+            let message = self.receive();
+            assert_eq!(message["type"], "event", "{message}");
+            self.events.push(message);
+        }
+    }
+
+    /// From the beginning to a launch that stands still.
+    fn begin(&mut self, launch: Value) {
+        assert_eq!(self.ask("initialize", json!({}))["body"]["supportsStepBack"], true);
+        assert_eq!(self.ask("launch", launch)["success"], true);
+        self.event("initialized");
+    }
+}
+
+fn over(mut child: Child) {
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{status}");
+}
+
+const OVERRUN: &str = "cli/tests/data/debug/gemm_overrun.toml";
+
+#[test]
+fn what_cannot_be_is_answered() {
+    let mut child = adapter(&["dap"]).spawn().unwrap();
+    let mut dap = Conversation::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    assert_eq!(dap.ask("stackTrace", json!({"threadId": 1}))["success"], false);
+    assert_eq!(dap.ask("launch", json!({"files": ["nowhere.ptx"]}))["success"], false);
+    assert_eq!(dap.ask("launch", json!({"files": [OVERRUN], "grid": "x"}))["success"], false);
+    assert_eq!(dap.ask("launch", json!({}))["success"], false);
+    dap.begin(json!({"files": [OVERRUN], "stopOnEntry": true}));
+    let lines = json!([{"line": 0}, {"line": 99999}, {"line": 21, "condition": "1 +"}, {"line": 21, "hitCondition": "x"}]);
+    let answer =
+        dap.ask("setBreakpoints", json!({"source": {"path": "gemm_overrun.cu"}, "breakpoints": lines}));
+    let verified = |answer: &Value| -> Vec<bool> {
+        answer["body"]["breakpoints"].as_array().unwrap().iter().map(|one| one["verified"] == true).collect()
+    };
+    assert_eq!(verified(&answer), [false; 4]);
+    let answer =
+        dap.ask("setBreakpoints", json!({"source": {"path": "other.cu"}, "breakpoints": [{"line": 3}]}));
+    assert_eq!(verified(&answer), [false], "code that was never loaded");
+    let answer = dap.ask("setFunctionBreakpoints", json!({"breakpoints": [{"name": "nothing"}]}));
+    assert_eq!(verified(&answer), [false]);
+    dap.send("configurationDone", json!({}));
+    assert_eq!(dap.receive()["success"], true);
+    assert_eq!(dap.event("stopped")["reason"], "entry");
+    for (command, arguments) in [
+        ("frobnicate", json!({})),
+        ("stackTrace", json!({"threadId": 1_000_000})),
+        ("stackTrace", json!({"threadId": 0})),
+        ("variables", json!({"variablesReference": 77})),
+        ("evaluate", json!({"expression": "1 +"})),
+        ("evaluate", json!({"expression": "nosuch"})),
+        ("readMemory", json!({"memoryReference": "x", "count": 4})),
+        ("disassemble", json!({"memoryReference": "", "instructionCount": 4})),
+        ("exceptionInfo", json!({"threadId": 1})),
+        ("stepOut", json!({"threadId": 1})),
+        ("next", json!({"threadId": 3})),
+    ] {
+        let answer = dap.ask(command, arguments);
+        assert_eq!(answer["success"], false, "{answer}");
+        assert!(answer["message"].as_str().is_some_and(|text| !text.is_empty()));
+    }
+    let nothing = dap.ask("readMemory", json!({"memoryReference": "0x10", "count": 4}));
+    assert_eq!(nothing["body"]["unreadableBytes"], 4);
+    let outside = dap.ask(
+        "disassemble",
+        json!({"memoryReference": "0x0", "instructionOffset": -2, "instructionCount": 3}),
+    );
+    assert_eq!(outside["body"]["instructions"].as_array().unwrap().len(), 3);
+    assert_eq!(dap.ask("disconnect", json!({}))["success"], true);
+    drop(dap);
+    over(child);
+}
+
+#[test]
+fn a_client_that_vanishes_ends_it_even_while_a_kernel_runs() {
+    // One that never ends by itself.
+    for leaves in [true, false] {
+        let mut child = adapter(&["dap"]).spawn().unwrap();
+        let mut dap = Conversation::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
+        dap.begin(json!({"files": ["cli/tests/data/endless.ptx"], "args": ["u32[1]=0"]}));
+        dap.send("configurationDone", json!({}));
+        assert_eq!(dap.receive()["success"], true);
+        if leaves {
+            drop(dap);
+        } else {
+            dap.send("pause", json!({"threadId": 1}));
+            assert_eq!(dap.event("stopped")["reason"], "pause");
+            assert_eq!(dap.receive()["command"], "pause");
+            drop(dap);
+        }
+        over(child);
+    }
+}
+
+#[test]
+fn what_is_no_message_ends_it() {
+    for text in [
+        "Content-Length: x\r\n\r\n",
+        "Content-Length: 7\r\n\r\nnothing",
+        "\u{0}\u{1}",
+        "Content-Length: 2\r\n\r\n[]",
+    ] {
+        let mut child = adapter(&["dap"]).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        over(child);
+    }
+}
+
+#[test]
+fn it_listens_at_an_address() {
+    let mut child = adapter(&["dap", "--listen", "127.0.0.1:0"]).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let address = said.trim().strip_prefix("listening on ").unwrap();
+    let stream = TcpStream::connect(address).unwrap();
+    let mut dap = Conversation::new(stream.try_clone().unwrap(), stream);
+    dap.begin(json!({"files": [OVERRUN]}));
+    let answer = dap.ask("setFunctionBreakpoints", json!({"breakpoints": [{"name": "gemm_overrun"}]}));
+    assert_eq!(answer["body"]["breakpoints"][0]["verified"], true);
+    dap.send("configurationDone", json!({}));
+    assert_eq!(dap.receive()["success"], true);
+    assert_eq!(dap.event("stopped")["reason"], "breakpoint");
+    assert_eq!(dap.ask("terminate", json!({}))["success"], true);
+    drop(dap);
+    over(child);
+}
+
+#[test]
+fn a_client_library_that_is_not_ours() {
+    let python = std::env::var("WARPGRIND_DAP_PYTHON").unwrap_or_else(|_| "python3".into());
+    let knows = Command::new(&python).args(["-c", "import dap"]).output();
+    if !knows.is_ok_and(|knows| knows.status.success()) {
+        eprintln!(
+            "SKIPPED: {python} has no dap-python (pip install dap-python; WARPGRIND_DAP_PYTHON names another)"
+        );
+        return;
+    }
+    let done = Command::new(python)
+        .arg("cli/tests/dap/client.py")
+        .arg(env!("CARGO_BIN_EXE_warpgrind"))
+        .current_dir("..")
+        .output();
+    let done = done.unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+}
