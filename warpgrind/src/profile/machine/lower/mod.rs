@@ -275,7 +275,13 @@ impl<'a> Lowering<'a> {
         });
         let special = operands.iter().any(|operand| matches!(operand, Operand::Special(_)));
         let constant = operands.iter().skip(1).any(|operand| matches!(operand, Operand::Integer(_)));
-        let shape = Shape { kernel: self.is_kernel(), elements: elements.unwrap_or(1), special, constant };
+        let shape = Shape {
+            kernel: self.is_kernel(),
+            elements: elements.unwrap_or(1),
+            special,
+            work: op.effects.work(),
+            constant,
+        };
         // What others have, as `printf`, is no part of it.
         let foreign = self.called(ptx).is_some() && self.callee(ptx).is_none();
         let opcodes = if foreign { vec!["NOP".into()] } else { opcodes(&text, &shape) };

@@ -1,10 +1,14 @@
 //! What the instructions of the PTX are made into.
 
+use ptx_frontend::Work;
+
 /// What of an instruction's operands says into what it is made.
 pub(super) struct Shape {
     pub(super) kernel: bool,
     pub(super) elements: u32,
     pub(super) special: bool,
+    /// What kind of work it is.
+    pub(super) work: Work,
     /// Whether one that it reads is a constant.
     pub(super) constant: bool,
 }
@@ -126,7 +130,7 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
         "shl" | "shr" | "shf" if wide => several(&["SHF.L.U64.HI", "SHF.L.U32"]),
         "shl" | "shr" | "shf" => one("SHF.L.U32"),
         "bfe" => several(&["SHF.R.U32.HI", "LOP3.LUT"]),
-        "bfi" | "bmsk" => several(&["SHF.L.U32", "LOP3.LUT", "LOP3.LUT"]),
+        "bfi" => several(&["SHF.L.U32", "LOP3.LUT", "LOP3.LUT"]),
         "setp" | "testp" => by("FSETP", "DSETP", "HSETP2", &["ISETP"], &["ISETP", "ISETP.EX"]),
         "set" | "slct" => by("FSET", "DSETP", "HSET2", &["ISETP", "SEL"], &["ISETP", "SEL"]),
         "selp" if wide => several(&["SEL", "SEL"]),
@@ -136,7 +140,7 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
         "clz" | "bfind" | "fns" => one("FLO.U32"),
         "brev" => one("BREV"),
         "shfl" => one("SHFL.IDX"),
-        "vote" | "activemask" | "elect" => one("VOTE.ANY"),
+        "vote" | "activemask" => one("VOTE.ANY"),
         "match" => one("MATCH.ANY"),
         "redux" => one("REDUX"),
         "bar" | "barrier" if has("cluster") => one("UCGABAR_WAIT"),
@@ -174,7 +178,13 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
         "nanosleep" => one("NANOSLEEP"),
         "brkpt" | "pmevent" | "griddepcontrol" | "setmaxnreg" => one("NOP"),
         "prmt" => one("PRMT"),
-        _ => one("LOP3.LUT"),
+        // What is not listed is what its kind is.
+        _ => one(match shape.work {
+            Work::Exchange => "VOTE.ANY",
+            Work::Elementary => "MUFU.EX2",
+            Work::Control | Work::Synchronization | Work::Other => "NOP",
+            _ => "LOP3.LUT",
+        }),
     }
 }
 
