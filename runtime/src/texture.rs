@@ -290,7 +290,8 @@ impl Sampling {
         Ok(Sampler {
             address,
             filter: filter(self.filter)?,
-            mipmap_filter: filter(self.mipmap_filter)?,
+            // One level alone has nothing to filter.
+            mipmap_filter: if is_mipmapped { filter(self.mipmap_filter)? } else { Filter::Point },
             // Levels have but the whole in common.
             normalized: self.flags & f::NORMALIZED != 0 || is_mipmapped,
             integers: self.flags & f::READ_AS_INTEGER != 0 && !fraction,

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub(crate) mod functions;
+pub(crate) mod recorded;
 pub(crate) mod script;
 
 use std::ffi::{CStr, CString, c_void};

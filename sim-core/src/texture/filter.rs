@@ -211,6 +211,11 @@ pub(super) fn sum(slices: &Slices<Weighted>) -> i64 {
     slices.as_flattened().iter().map(|&(weight, value)| i64::from(weight) * i64::from(value as i32)).sum()
 }
 
+/// The sum of weighted integers without a sign.
+pub(super) fn unsigned_sum(slices: &Slices<Weighted>) -> u64 {
+    slices.as_flattened().iter().map(|&(weight, value)| u64::from(weight) * u64::from(value)).sum()
+}
+
 /// A weighted sum without the weights' fraction bits: the nearest integer, halves up.
 pub(super) fn nearest(sum: i64) -> i32 {
     ((sum + i64::from(WHOLE) / 2) >> 8) as i32

@@ -1,5 +1,6 @@
 //! Formats of texels: what their bytes mean to a read, and what a border's colour becomes in them.
 
+use super::coordinate::WHOLE;
 use super::filter;
 use super::half;
 use super::srgb;
@@ -140,8 +141,21 @@ impl Kind {
                 ratio(filter::nearest(258 * sum + ((sum >> 12) << 5)).max(-32767), 32767)
             }
             Self::Signed(_) => ratio(filter::nearest(filter::sum(slices)).max(-32767), 32767),
+            // Words are cut.
+            Self::Integer(Channel::Unsigned(4)) => (filter::unsigned_sum(slices) >> 8) as u32,
+            Self::Integer(channel) if channel.bytes() == 4 => (filter::sum(slices) >> 8) as u32,
             Self::Integer(_) => filter::nearest(filter::sum(slices)) as u32,
         }
+    }
+
+    /// What a gather gives for a value: a signed byte passes the filter's 16 bits.
+    pub(super) fn gathered(self, value: u32) -> u32 {
+        if self != Self::Signed(1) {
+            return self.result(value);
+        }
+        let mut slices = [[(0, 0); 4]; 4];
+        slices[0][0] = (WHOLE, value);
+        self.filtered(&slices)
     }
 }
 

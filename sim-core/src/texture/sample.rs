@@ -67,9 +67,14 @@ fn axes(texture: &Texture, fetch: &Fetch) -> Axes {
     let layers = texture.image.levels[0].extent[2];
     let [x, y, z] = fetch.at;
     let flat = |at, layer| Axes { modes, normalized, at, layer: Some(layer) };
+    // A row has nothing above or below it.
+    let row = |x, layer| Axes {
+        modes: [modes[0], AddressMode::Clamp, AddressMode::Clamp],
+        ..flat([x, 0.0, 0.0], layer)
+    };
     match texture.image.shape {
         Shape::Linear | Shape::OneD | Shape::TwoD => flat([x, y, 0.0], 0),
-        Shape::OneDLayered => flat([x, 0.0, 0.0], fetch.layer.min(layers - 1)),
+        Shape::OneDLayered => row(x, fetch.layer.min(layers - 1)),
         Shape::TwoDLayered => flat([x, y, 0.0], fetch.layer.min(layers - 1)),
         Shape::ThreeD => Axes { modes, normalized, at: [x, y, z], layer: None },
         Shape::Cube | Shape::CubeLayered => {
@@ -82,11 +87,20 @@ fn axes(texture: &Texture, fetch: &Fetch) -> Axes {
     }
 }
 
-/// A place on a face from 0 to 1, rounded down, of one from -1 to 1.
+/// A place on a face from 0 to 1, rounded down, of one from -1 to 1. Subnormal ones are zeros.
 fn upwards_from_edge(at: f32) -> f32 {
-    let exact = f64::from(at) * 0.5 + 0.5;
-    let near = exact as f32;
-    if f64::from(near) > exact { f32::from_bits(near.to_bits() - 1) } else { near }
+    // A reciprocal that was rounded up may have led over the edge.
+    let at = at.clamp(-1.0, 1.0);
+    let half = if at.is_subnormal() { 0.0 } else { f64::from(at) * 0.5 };
+    let sum = half + 0.5;
+    let near = sum as f32;
+    // What an f64 cannot hold of the sum counts, too.
+    let below = half - (sum - 0.5) < 0.0;
+    if f64::from(near) > sum || f64::from(near) == sum && below {
+        f32::from_bits(near.to_bits() - 1)
+    } else {
+        near
+    }
 }
 
 /// The address of a texel, or `None` for the border.
@@ -162,7 +176,8 @@ pub(crate) fn fetch<T: Texels>(
             }
         }
     }
-    let alone = texture.sampler.filter == Filter::Point && terms.count == 1;
+    // A sampler that filters does so even where one texel has all the weight.
+    let alone = [texture.sampler.filter, texture.sampler.mipmap_filter] == [Filter::Point; 2];
     let mut result = [0; 4];
     for (number, result) in result.iter_mut().enumerate().take(usize::from(image.format.channels)) {
         let kind = Kind::of(image.format, number, integers, srgb);
@@ -259,7 +274,7 @@ pub(crate) fn gather<T: Texels>(
             }
             None => kind.border(border[component]),
         };
-        *result = kind.result(value);
+        *result = kind.gathered(value);
     }
     Ok(result)
 }
