@@ -1,6 +1,7 @@
 //! The libraries as a program sees them: opened at run time, called by name.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod copies;
 pub(crate) mod functions;
 pub(crate) mod recorded;
 pub(crate) mod script;
