@@ -52,6 +52,11 @@ impl<O: Observer> Texels for Memories<'_, '_, '_, O> {
     fn read(&mut self, address: u64, bytes: u32) -> Checked<[u32; 4]> {
         self.machine.texel(self.reader, address, bytes)
     }
+
+    fn refuse(&self, what: &'static str) -> Box<Fault> {
+        let text = format!("{what} is not supported");
+        Box::new(Fault::new(FindingKind::Unsupported, 1 << self.reader.lane, text))
+    }
 }
 
 /// The results of a warp: words by channel and lane.
@@ -152,13 +157,15 @@ impl<O: Observer> Machine<'_, '_, O> {
                     integer(texture, moved, layer, level, clamps, &mut memories)
                 }
                 ref kind => {
-                    let mut at = words.map(f32::from_bits);
-                    if matches!(op.shape, Shape::Cube | Shape::CubeLayered) {
-                        at = projected(at);
-                    }
+                    let said = words.map(f32::from_bits);
+                    let is_cube = matches!(op.shape, Shape::Cube | Shape::CubeLayered);
+                    let at = if is_cube { projected(said) } else { said };
                     let step = |rows: &[[u32; WARP_SIZE]; 3]| rows.map(|row| f32::from_bits(row[lane]));
                     let lod = match (sample.lod, &lod) {
                         (SampleLod::Level(_), Some([rows, _])) => Lod::Level(f32::from_bits(rows[0][lane])),
+                        (SampleLod::Gradients(..), Some([x, y])) if is_cube => {
+                            Lod::Directions([said, step(x), step(y)])
+                        }
                         (SampleLod::Gradients(..), Some([x, y])) => Lod::Gradients(step(x), step(y)),
                         _ => Lod::Finest,
                     };

@@ -91,6 +91,12 @@ impl Axis {
         (texels, if clamps && beyond { 0 } else { fraction })
     }
 
+    /// Whether one of the two texels around a coordinate lies outside the image.
+    pub(super) fn leaves(self, x: f32, offset: i32) -> bool {
+        let (first, fraction) = self.position(x, offset).between();
+        first < 0 || first + i64::from(fraction != 0) >= i64::from(self.size)
+    }
+
     /// Only normalised coordinates do.
     const fn repeats(self) -> bool {
         self.normalized && matches!(self.mode, AddressMode::Wrap | AddressMode::Mirror)

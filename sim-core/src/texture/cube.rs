@@ -19,3 +19,37 @@ pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, [f32; 2]) {
         (0, [-z, -y])
     }
 }
+
+/// Where a direction meets the faces of a cube, as seen from one of them.
+pub(super) enum Seen {
+    /// On that face, from -1 to 1.
+    There([f32; 2]),
+    /// On a face beside it, which is folded into its plane.
+    Beside([f32; 2]),
+    /// On the opposite face.
+    Opposite,
+}
+
+/// Which axis has the largest coordinate.
+fn major([x, y, z]: [f32; 3]) -> usize {
+    let [x, y, z] = [x.abs(), y.abs(), z.abs()];
+    if z >= x && z >= y { 2 } else { usize::from(y >= x) }
+}
+
+/// Where a direction meets the cube, seen from the face that `from` meets.
+pub(super) fn seen(from: [f32; 3], at: [f32; 3]) -> Seen {
+    let (home, face) = (major(from), major(at));
+    let reciprocal = 1.0 / at[face].abs();
+    let at = at.map(|at| at * reciprocal);
+    // How far it is in front of the middle of the cube.
+    let ahead = if from[home] > 0.0 { at[home] } else { -at[home] };
+    let flat = match home {
+        0 => [1, 2],
+        1 => [0, 2],
+        _ => [0, 1],
+    };
+    if face == home {
+        return if ahead < 0.0 { Seen::Opposite } else { Seen::There(flat.map(|axis| at[axis])) };
+    }
+    Seen::Beside(flat.map(|axis| if axis == face { (2.0 - ahead).copysign(at[axis]) } else { at[axis] }))
+}

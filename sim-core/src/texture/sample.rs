@@ -14,6 +14,9 @@ pub(crate) trait Texels {
 
     /// The bytes of a texel at an address, as words; those behind it are zeros.
     fn read(&mut self, address: u64, bytes: u32) -> Result<[u32; 4], Self::Error>;
+
+    /// Why a read cannot be done: it would be what is not simulated.
+    fn refuse(&self, what: &'static str) -> Self::Error;
 }
 
 /// The level of detail that an instruction asks for.
@@ -25,6 +28,8 @@ pub(crate) enum Lod {
     Level(f32),
     /// Steps of the coordinates to the right and down.
     Gradients([f32; 3], [f32; 3]),
+    /// A direction and its steps to the right and down.
+    Directions([[f32; 3]; 3]),
 }
 
 /// One thread's read.
@@ -60,7 +65,15 @@ impl Axes {
     fn axis(&self, level: &Level, axis: usize) -> Axis {
         Axis { size: level.extent[axis], mode: self.modes[axis], normalized: self.normalized }
     }
+
+    /// Whether a linear filter needs texels of another face of a cubemap.
+    fn leaves_face(&self, level: &Level, fetch: &Fetch) -> bool {
+        (0..2).any(|axis| self.axis(level, axis).leaves(self.at[axis], fetch.offset[axis]))
+    }
 }
+
+/// What a seamless cubemap's filter does.
+const OVER_EDGES: &str = "a filter over the edges of a cubemap's faces";
 
 fn axes(texture: &Texture, fetch: &Fetch) -> Axes {
     let Sampler { address: modes, normalized, seamless, .. } = texture.sampler;
@@ -161,8 +174,19 @@ pub(crate) fn fetch<T: Texels>(
         Lod::Finest => lod::steps(FINEST),
         Lod::Level(level) => lod::steps(level),
         Lod::Gradients(x, y) => lod::of_gradients(x, y, image.levels[0].extent),
+        Lod::Directions([at, x, y]) => lod::of_directions(at, x, y, image.levels[0].extent[0]),
     };
+    let has_steps = matches!(fetch.lod, Lod::Gradients(..) | Lod::Directions(_));
+    if detail > 0 && has_steps && texture.sampler.anisotropy > 1 {
+        return Err(texels.refuse("an anisotropic filter"));
+    }
     let levels = lod::levels(detail, &texture.sampler, image.levels.len());
+    if texture.sampler.seamless
+        && texture.sampler.filter == Filter::Linear
+        && [levels.first, levels.second].iter().any(|&level| axes.leaves_face(&image.levels[level], fetch))
+    {
+        return Err(texels.refuse(OVER_EDGES));
+    }
     terms.add(texture, &axes, fetch, &image.levels[levels.first], WHOLE - levels.fraction);
     if levels.fraction != 0 {
         terms.add(texture, &axes, fetch, &image.levels[levels.second], levels.fraction);
@@ -259,6 +283,9 @@ pub(crate) fn gather<T: Texels>(
     if component >= usize::from(image.format.channels) {
         return Ok([0; 4]);
     }
+    if texture.sampler.seamless && axes.leaves_face(level, fetch) {
+        return Err(texels.refuse(OVER_EDGES));
+    }
     let mut around = [[None; 2]; 2];
     for (axis, around) in around.iter_mut().enumerate() {
         (*around, _) = axes.axis(level, axis).around(axes.at[axis], fetch.offset[axis]);
@@ -288,7 +315,7 @@ mod tests {
     struct Bytes(Vec<u8>);
 
     impl Texels for Bytes {
-        type Error = std::convert::Infallible;
+        type Error = &'static str;
 
         fn read(&mut self, address: u64, bytes: u32) -> Result<[u32; 4], Self::Error> {
             let mut texel = [0; 16];
@@ -296,6 +323,10 @@ mod tests {
             Ok(std::array::from_fn(|word| {
                 u32::from_le_bytes(std::array::from_fn(|byte| texel[4 * word + byte]))
             }))
+        }
+
+        fn refuse(&self, what: &'static str) -> Self::Error {
+            what
         }
     }
 
@@ -321,7 +352,7 @@ mod tests {
 
     fn read(texture: &Texture, at: [f32; 3], bytes: Vec<u8>) -> [f32; 4] {
         let from = Fetch { at, layer: 0, offset: [0; 3], lod: Lod::Finest };
-        let Ok(words) = fetch(texture, &from, &mut Bytes(bytes));
+        let words = fetch(texture, &from, &mut Bytes(bytes)).expect("simulated");
         words.map(f32::from_bits)
     }
 
@@ -372,5 +403,27 @@ mod tests {
         // Just over a fifth, and as a fixed-point number just below it.
         assert_eq!(read(&row, [f32::from_bits(0x3e4c_ccce), 0.0, 0.0], texels.clone())[0], 0.0);
         assert_eq!(read(&row, [0.2001, 0.0, 0.0], texels)[0], 1.0);
+    }
+
+    #[test]
+    fn filters_that_are_not_simulated_are_refused() {
+        let mut plane = texture(Shape::TwoD, Channel::Unsigned(1), 1, [4, 4]);
+        plane.sampler.normalized = true;
+        plane.sampler.anisotropy = 16;
+        let with = |texture: &Texture, at, lod| {
+            fetch(texture, &Fetch { at, layer: 0, offset: [0; 3], lod }, &mut Bytes(vec![0; 96]))
+        };
+        let steps = |texels: f32| Lod::Gradients([texels / 4.0, 0.0, 0.0], [0.0, 0.25, 0.0]);
+        assert_eq!(with(&plane, [0.5; 3], steps(3.0)), Err("an anisotropic filter"));
+        assert_eq!(with(&plane, [0.5; 3], steps(1.0)), Ok([0; 4]), "no step is longer than a texel");
+        assert_eq!(with(&plane, [0.5; 3], Lod::Level(3.0)), Ok([0; 4]));
+
+        let mut cube = texture(Shape::Cube, Channel::Unsigned(1), 1, [4, 4]);
+        cube.image.levels[0].extent[2] = 6;
+        cube.sampler.seamless = true;
+        assert_eq!(with(&cube, [0.1, 0.2, 1.0], Lod::Finest), Ok([0; 4]));
+        assert_eq!(with(&cube, [0.1, 0.9, 1.0], Lod::Finest), Err(OVER_EDGES));
+        cube.sampler.filter = Filter::Point;
+        assert_eq!(with(&cube, [0.1, 0.9, 1.0], Lod::Finest), Ok([0; 4]));
     }
 }
