@@ -56,6 +56,11 @@ impl Position {
         Self { value: self.value + (texels << self.bits), bits: self.bits }
     }
 
+    /// With a number of steps added, of which a texel has 256.
+    const fn stepped(self, steps: i64) -> Self {
+        Self { value: self.value + (steps << (self.bits - WEIGHT_BITS)), bits: self.bits }
+    }
+
     /// The first of the two texels around it and the weight of the second.
     const fn between(self) -> (i64, u32) {
         let half = 1 << (self.bits - WEIGHT_BITS - 1);
@@ -63,6 +68,15 @@ impl Position {
         let from_centre = nearest - (WHOLE as i64) / 2;
         (from_centre >> WEIGHT_BITS, (from_centre & (WHOLE as i64 - 1)) as u32)
     }
+}
+
+/// How far from a coordinate is read, in one dimension.
+#[derive(Clone, Copy)]
+pub(super) struct Offset {
+    /// In texels: an instruction's.
+    pub texels: i32,
+    /// In 256ths of a texel: a tap's of an anisotropic filter.
+    pub steps: i64,
 }
 
 /// One dimension of a level.
@@ -78,12 +92,12 @@ pub(super) struct Axis {
 
 impl Axis {
     /// The nearest texel; `None` is the border's colour.
-    pub(super) fn nearest(self, x: f32, offset: i32) -> Option<u32> {
+    pub(super) fn nearest(self, x: f32, offset: Offset) -> Option<u32> {
         self.inside(self.position(x, offset).texel())
     }
 
     /// The two texels around a coordinate and the weight of the second, which is none where both are an edge's.
-    pub(super) fn around(self, x: f32, offset: i32) -> ([Option<u32>; 2], u32) {
+    pub(super) fn around(self, x: f32, offset: Offset) -> ([Option<u32>; 2], u32) {
         let (first, fraction) = self.position(x, offset).between();
         let texels = [first, first + 1].map(|texel| self.inside(texel));
         let clamps = !matches!(self.mode, AddressMode::Border) && !self.repeats();
@@ -92,7 +106,7 @@ impl Axis {
     }
 
     /// Whether one of the two texels around a coordinate lies outside the image.
-    pub(super) fn leaves(self, x: f32, offset: i32) -> bool {
+    pub(super) fn leaves(self, x: f32, offset: Offset) -> bool {
         let (first, fraction) = self.position(x, offset).between();
         first < 0 || first + i64::from(fraction != 0) >= i64::from(self.size)
     }
@@ -102,10 +116,12 @@ impl Axis {
         self.normalized && matches!(self.mode, AddressMode::Wrap | AddressMode::Mirror)
     }
 
-    /// Where a coordinate lies; `offset` texels further, where an instruction says so.
-    fn position(self, x: f32, offset: i32) -> Position {
+    /// Where a coordinate lies.
+    fn position(self, x: f32, Offset { texels, steps }: Offset) -> Position {
         if !self.normalized {
-            return Position { value: fixed(x, TEXEL_BITS), bits: TEXEL_BITS }.moved(i64::from(offset));
+            return Position { value: fixed(x, TEXEL_BITS), bits: TEXEL_BITS }
+                .moved(i64::from(texels))
+                .stepped(steps);
         }
         let bits = if self.size > WIDE { NORMALIZED_BITS + 1 } else { NORMALIZED_BITS };
         let one = 1i64 << bits;
@@ -114,7 +130,7 @@ impl Axis {
             AddressMode::Mirror => fixed(x, bits) & (2 * one - 1),
             AddressMode::Clamp | AddressMode::Border => fixed(x, bits).clamp(-FAR, FAR),
         };
-        Position { value: coordinate * i64::from(self.size), bits }.moved(i64::from(offset))
+        Position { value: coordinate * i64::from(self.size), bits }.moved(i64::from(texels)).stepped(steps)
     }
 
     /// The texel that the mode makes of one that may be outside; `None` is the border's colour.

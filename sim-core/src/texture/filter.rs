@@ -3,11 +3,15 @@
 use super::coordinate::WHOLE;
 use super::srgb;
 
-/// Texels that one filtered read may combine, by slices: up to two of two levels, each of two times two texels.
-pub(super) type Slices<T> = [[T; 4]; 4];
-
 /// The weight and the value of a texel; no weight where there is none.
 pub(super) type Weighted = (u32, u32);
+
+/// What one filtered read combines: slices of two times two texels. Weights have so many fraction bits, and sum up to one.
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'a> {
+    pub slices: &'a [[Weighted; 4]],
+    pub bits: u32,
+}
 
 /// Splits a weight by a fraction of 256: what stays, and what goes to the second texel, ties to the second or first.
 const fn split(weight: u32, fraction: u32, ties_up: bool) -> [u32; 2] {
@@ -46,7 +50,7 @@ struct Sum {
 
 impl Sum {
     /// The sum of a slice's texels. Significands are aligned to the largest exponent with `guard` bits more, and cut.
-    fn of_slice(slice: &[Weighted; 4], guard: u32, parts: impl Fn(u32) -> Parts) -> Option<Self> {
+    fn of_slice(slice: &[Weighted; 4], bits: u32, guard: u32, parts: impl Fn(u32) -> Parts) -> Option<Self> {
         // Zeros have no exponent that could be aligned.
         let seen = || {
             let used = slice.iter().filter(|(weight, _)| *weight != 0);
@@ -59,7 +63,7 @@ impl Sum {
             let term = i128::from(((significand << guard) >> shift) * u64::from(weight));
             sum += if negative { -term } else { term };
         }
-        Some(Self { value: sum, exponent: largest - guard as i32 - 8 })
+        Some(Self { value: sum, exponent: largest - (guard + bits) as i32 })
     }
 
     /// With another slice's: aligned to the larger one with two bits more, and rounded down. On an H200, where slices
@@ -76,30 +80,30 @@ impl Sum {
 }
 
 /// The sum of all texels: sign, magnitude and exponent of the last bit.
-fn float_sum(slices: &Slices<Weighted>, guard: u32, parts: impl Fn(u32) -> Parts) -> (bool, u64, i32) {
-    let sums = slices.iter().filter_map(|slice| Sum::of_slice(slice, guard, &parts));
+fn float_sum(terms: Terms<'_>, guard: u32, parts: impl Fn(u32) -> Parts) -> (bool, u128, i32) {
+    let sums = terms.slices.iter().filter_map(|slice| Sum::of_slice(slice, terms.bits, guard, &parts));
     let Some(Sum { value, exponent }) = sums.reduce(Sum::with) else { return (false, 0, 0) };
-    (value < 0, value.unsigned_abs() as u64, exponent)
+    (value < 0, value.unsigned_abs(), exponent)
 }
 
 /// `magnitude` times 2 to the `exponent`, to a float of `digits` bits and exponents from `lowest` (of the leading bit) on,
 /// halves away from zero: significand and exponent of its last bit.
-fn round(magnitude: u64, exponent: i32, digits: u32, lowest: i32) -> (u64, i32) {
-    let length = 64 - magnitude.leading_zeros();
+fn round(magnitude: u128, exponent: i32, digits: u32, lowest: i32) -> (u128, i32) {
+    let length = 128 - magnitude.leading_zeros();
     let last = (exponent + length as i32 - digits as i32).max(lowest - digits as i32 + 1);
     let shift = last - exponent;
     if shift <= 0 {
         return (magnitude << -shift as u32, last);
     }
-    let rounded = if shift > 63 { 0 } else { (magnitude + (1 << (shift - 1))) >> shift };
+    let rounded = if shift > 127 { 0 } else { (magnitude + (1 << (shift - 1))) >> shift };
     (rounded, last)
 }
 
 /// What infinities and NaNs among weighted texels make of a sum; none where there are none.
-fn special(slices: &Slices<Weighted>) -> Option<Special> {
+fn special(terms: Terms<'_>) -> Option<Special> {
     const EXPONENT: u32 = 0x7f80_0000;
     let mut found = None;
-    for &(weight, bits) in slices.as_flattened() {
+    for &(weight, bits) in terms.slices.as_flattened() {
         if weight == 0 || bits & EXPONENT != EXPONENT {
             continue;
         }
@@ -115,8 +119,8 @@ fn special(slices: &Slices<Weighted>) -> Option<Special> {
 }
 
 /// The sign of a sum of zeros: negative where all are.
-fn zero(slices: &Slices<Weighted>) -> u32 {
-    let negative = slices.as_flattened().iter().all(|&(weight, bits)| weight == 0 || bits >> 31 != 0);
+fn zero(terms: Terms<'_>) -> u32 {
+    let negative = terms.slices.as_flattened().iter().all(|&(weight, bits)| weight == 0 || bits >> 31 != 0);
     u32::from(negative) << 31
 }
 
@@ -136,8 +140,8 @@ impl Special {
 }
 
 /// Weighted texels that are f32.
-pub(super) fn single(slices: &Slices<Weighted>) -> u32 {
-    if let Some(special) = special(slices) {
+pub(super) fn single(terms: Terms<'_>) -> u32 {
+    if let Some(special) = special(terms) {
         return special.bits(0x7fff_ffff);
     }
     let parts = |bits: u32| {
@@ -147,10 +151,10 @@ pub(super) fn single(slices: &Slices<Weighted>) -> u32 {
         let significand = if exponent == 0 { 0 } else { fraction | 1 << 23 };
         Parts { negative: bits >> 31 != 0, significand, exponent: exponent.max(1) - 127 - 23 }
     };
-    let (negative, magnitude, exponent) = float_sum(slices, 4, parts);
+    let (negative, magnitude, exponent) = float_sum(terms, 4, parts);
     let sign = u32::from(negative) << 31;
     if magnitude == 0 {
-        return zero(slices);
+        return zero(terms);
     }
     let (mut significand, mut last) = round(magnitude, exponent, 24, i32::MIN / 2);
     if significand >> 24 != 0 {
@@ -166,11 +170,11 @@ pub(super) fn single(slices: &Slices<Weighted>) -> u32 {
 }
 
 /// Weighted texels that are f16, widened to f32; the result is rounded to f16.
-pub(super) fn half(slices: &Slices<Weighted>) -> u32 {
-    if let Some(special) = special(slices) {
+pub(super) fn half(terms: Terms<'_>) -> u32 {
+    if let Some(special) = special(terms) {
         return special.bits(0x7fff_e000);
     }
-    let sum = float_sum(slices, 4, |bits: u32| {
+    let sum = float_sum(terms, 4, |bits: u32| {
         if bits << 1 == 0 {
             return Parts { negative: false, significand: 0, exponent: 0 };
         }
@@ -180,12 +184,12 @@ pub(super) fn half(slices: &Slices<Weighted>) -> u32 {
         let significand = u64::from(bits & 0x7f_ffff | 1 << 23) >> 13 >> lower;
         Parts { negative: bits >> 31 != 0, significand, exponent: exponent + lower - 10 }
     });
-    rounded_to_half(sum, zero(slices))
+    rounded_to_half(sum, zero(terms))
 }
 
 /// Weighted texels that are sRGB bytes, as linear light of eight bits, aligned without more.
-pub(super) fn srgb(slices: &Slices<Weighted>) -> u32 {
-    let sum = float_sum(slices, 0, |byte: u32| {
+pub(super) fn srgb(terms: Terms<'_>) -> u32 {
+    let sum = float_sum(terms, 0, |byte: u32| {
         let (significand, exponent) = srgb::parts(byte as u8);
         Parts { negative: false, significand, exponent }
     });
@@ -196,7 +200,7 @@ pub(super) fn srgb(slices: &Slices<Weighted>) -> u32 {
 const SMALLEST_HALF: i32 = -14;
 
 /// A sum rounded to f16, as bits of an f32.
-fn rounded_to_half((negative, magnitude, exponent): (bool, u64, i32), zero: u32) -> u32 {
+fn rounded_to_half((negative, magnitude, exponent): (bool, u128, i32), zero: u32) -> u32 {
     if magnitude == 0 {
         return zero;
     }
@@ -206,17 +210,21 @@ fn rounded_to_half((negative, magnitude, exponent): (bool, u64, i32), zero: u32)
     if value >= 65536.0 { sign | 0x7f80_0000 } else { sign | value.to_bits() }
 }
 
-/// The sum of weighted integers.
-pub(super) fn sum(slices: &Slices<Weighted>) -> i64 {
-    slices.as_flattened().iter().map(|&(weight, value)| i64::from(weight) * i64::from(value as i32)).sum()
-}
+impl Terms<'_> {
+    /// The sum of weighted integers.
+    pub(super) fn sum(self) -> i64 {
+        let terms = self.slices.as_flattened().iter();
+        terms.map(|&(weight, value)| i64::from(weight) * i64::from(value as i32)).sum()
+    }
 
-/// The sum of weighted integers without a sign.
-pub(super) fn unsigned_sum(slices: &Slices<Weighted>) -> u64 {
-    slices.as_flattened().iter().map(|&(weight, value)| u64::from(weight) * u64::from(value)).sum()
-}
+    /// The sum of weighted integers without a sign.
+    pub(super) fn unsigned_sum(self) -> u64 {
+        let terms = self.slices.as_flattened().iter();
+        terms.map(|&(weight, value)| u64::from(weight) * u64::from(value)).sum()
+    }
 
-/// A weighted sum without the weights' fraction bits: the nearest integer, halves up.
-pub(super) fn nearest(sum: i64) -> i32 {
-    ((sum + i64::from(WHOLE) / 2) >> 8) as i32
+    /// A sum without the weights' fraction bits: the nearest integer, halves up.
+    pub(super) fn nearest(self, sum: i64) -> i32 {
+        ((sum + (1 << (self.bits - 1))) >> self.bits) as i32
+    }
 }

@@ -1,6 +1,6 @@
 //! Formats of texels: what their bytes mean to a read, and what a border's colour becomes in them.
 
-use super::coordinate::WHOLE;
+use super::coordinate::{WEIGHT_BITS, WHOLE};
 use super::filter;
 use super::half;
 use super::srgb;
@@ -128,23 +128,26 @@ impl Kind {
     }
 
     /// What a read gives for weighted values. Integers that are read as such are not filtered.
-    pub(super) fn filtered(self, slices: &filter::Slices<filter::Weighted>) -> u32 {
+    pub(super) fn filtered(self, terms: filter::Terms<'_>) -> u32 {
         match self {
-            Self::Single => filter::single(slices),
-            Self::Half => filter::half(slices),
-            Self::Srgb => filter::srgb(slices),
+            Self::Single => filter::single(terms),
+            Self::Half => filter::half(terms),
+            Self::Srgb => filter::srgb(terms),
             // Bytes become 16 bits with the sum.
-            Self::Unsigned(1) => ratio(filter::nearest(257 * filter::sum(slices)), 65535),
-            Self::Unsigned(_) => ratio(filter::nearest(filter::sum(slices)), 65535),
+            Self::Unsigned(1) => ratio(terms.nearest(257 * terms.sum()), 65535),
+            Self::Unsigned(_) => ratio(terms.nearest(terms.sum()), 65535),
             Self::Signed(1) => {
-                let sum = filter::sum(slices);
-                ratio(filter::nearest(258 * sum + ((sum >> 12) << 5)).max(-32767), 32767)
+                let sum = terms.sum();
+                ratio(
+                    terms.nearest(258 * sum + ((sum >> (terms.bits + 4)) << (terms.bits - 3))).max(-32767),
+                    32767,
+                )
             }
-            Self::Signed(_) => ratio(filter::nearest(filter::sum(slices)).max(-32767), 32767),
+            Self::Signed(_) => ratio(terms.nearest(terms.sum()).max(-32767), 32767),
             // Words are cut.
-            Self::Integer(Channel::Unsigned(4)) => (filter::unsigned_sum(slices) >> 8) as u32,
-            Self::Integer(channel) if channel.bytes() == 4 => (filter::sum(slices) >> 8) as u32,
-            Self::Integer(_) => filter::nearest(filter::sum(slices)) as u32,
+            Self::Integer(Channel::Unsigned(4)) => (terms.unsigned_sum() >> terms.bits) as u32,
+            Self::Integer(channel) if channel.bytes() == 4 => (terms.sum() >> terms.bits) as u32,
+            Self::Integer(_) => terms.nearest(terms.sum()) as u32,
         }
     }
 
@@ -153,9 +156,8 @@ impl Kind {
         if self != Self::Signed(1) {
             return self.result(value);
         }
-        let mut slices = [[(0, 0); 4]; 4];
-        slices[0][0] = (WHOLE, value);
-        self.filtered(&slices)
+        let none = (0, 0);
+        self.filtered(filter::Terms { slices: &[[(WHOLE, value), none, none, none]], bits: WEIGHT_BITS })
     }
 }
 

@@ -3,6 +3,12 @@
 use super::cube::{self, Seen};
 use super::{Filter, Sampler};
 
+/// Logarithms are in 256ths.
+pub(super) const ONE: i64 = 256;
+
+/// The most taps of an anisotropic filter, as a logarithm.
+const MOST_TAPS: u32 = 4;
+
 /// The levels to read and the weight of the second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Levels {
@@ -16,12 +22,34 @@ pub(super) fn steps(levels: f32) -> i64 {
     (f64::from(levels) * 256.0).clamp(-1e9, 1e9) as i64
 }
 
+/// How a sampler that allows `most` samples weights levels: what lies between two is nearer to one of them.
+fn between_levels(detail: i64, most: u32) -> i64 {
+    let (slope, from) = match anisotropy(most) {
+        0 => return detail,
+        1 => (6, 42),
+        2 => (7, 54),
+        _ => (8, 64),
+    };
+    let fraction = detail & (ONE - 1);
+    detail - fraction + (((fraction - from) * slope) >> 2).clamp(0, ONE)
+}
+
+/// The logarithm of the samples that a sampler allows.
+pub(super) fn anisotropy(most: u32) -> u32 {
+    most.max(1).ilog2().min(MOST_TAPS)
+}
+
+/// What a sampler adds to a level of detail.
+fn bias(sampler: &Sampler) -> i64 {
+    steps(sampler.bias).clamp(-0x1000, 0xfff)
+}
+
 /// The levels for a level of detail, biased and clamped as the sampler says, of `count` levels.
 pub(super) fn levels(detail: i64, sampler: &Sampler, count: usize) -> Levels {
     let [lowest, highest] = sampler.clamp.map(|bound| steps(bound).clamp(0, 0xfff));
-    let bias = steps(sampler.bias).clamp(-0x1000, 0xfff);
     let last = count.saturating_sub(1);
-    let detail = (detail + bias).min(highest).max(lowest).min(last as i64 * 256);
+    let detail = between_levels(detail + bias(sampler), sampler.anisotropy);
+    let detail = detail.min(highest).max(lowest).min(last as i64 * 256);
     match sampler.mipmap_filter {
         Filter::Point => {
             let level = ((detail + 128) >> 8) as usize;
@@ -57,7 +85,7 @@ const FINEST: i64 = -(1 << 20);
 const COARSEST: i64 = 1 << 20;
 
 /// The logarithm of a length in texels, in 256ths, as a device's table has it.
-fn logarithm(length: f32) -> i64 {
+pub(super) fn logarithm(length: f32) -> i64 {
     let bits = length.to_bits();
     let exponent = i64::from(bits >> 23 & 0xff) - 127;
     if length.is_nan() || exponent == -127 {
@@ -66,10 +94,15 @@ fn logarithm(length: f32) -> i64 {
     exponent * 256 + i64::from(LOGARITHMS[(bits >> 15 & 0xff) as usize])
 }
 
+/// A float with so many bits behind the first one.
+pub(super) fn cut(x: f32, bits: u32) -> f32 {
+    f32::from_bits(x.to_bits() & !((1 << (23 - bits)) - 1))
+}
+
 /// The approximate length of a step: its largest part, 11/32 of the next and a quarter of the last, as far as ten bits tell.
-fn length(step: [f32; 3]) -> f32 {
-    let cut = |x: f32, bits: u32| f32::from_bits(x.abs().to_bits() & !((1 << (23 - bits)) - 1));
-    let mut parts = step.map(|part| cut(part, 10));
+fn length<const N: usize>(step: [f32; N]) -> f32 {
+    let mut parts = [0.0; 3];
+    parts[..N].copy_from_slice(&step.map(|part| cut(part.abs(), 10)));
     parts.sort_by(|a, b| b.total_cmp(a));
     let [first, second, third] = parts;
     if first == 0.0 || !first.is_finite() {
@@ -80,23 +113,45 @@ fn length(step: [f32; 3]) -> f32 {
     first + ((second * (11.0 / 32.0) + third * 0.25) / unit).floor() * unit
 }
 
-/// The level of detail of gradients: steps right and down, and both diagonals, each as long as 11/16 of it. Against an H200
-/// it is one or two 256ths off for one in seventeen gradients.
-pub(super) fn of_gradients(x: [f32; 3], y: [f32; 3], extent: [u32; 3]) -> i64 {
-    let texels = |step: [f32; 3]| [0, 1, 2].map(|axis| step[axis] * extent[axis] as f32);
-    let (x, y) = (texels(x), texels(y));
-    let both = |sign: f32| [0, 1, 2].map(|axis| x[axis] + sign * y[axis]);
-    let diagonal = length(both(1.0)).max(length(both(-1.0))) * (11.0 / 16.0);
-    logarithm(length(x).max(length(y)).max(diagonal))
+/// The logarithm of the length of the longest of steps right and down, in texels, and of both diagonals, each as long as 11/16
+/// of it; and that step. Against an H200 it is one or two 256ths off for one in seventeen gradients.
+pub(super) fn longest<const N: usize>(x: [f32; N], y: [f32; N]) -> (i64, [f32; N]) {
+    const DIAGONAL: f32 = 11.0 / 16.0;
+    let both = |sign: f32| std::array::from_fn(|axis| x[axis] + sign * y[axis]);
+    let mut longest = (length(x), x);
+    if length(y) > longest.0 {
+        longest = (length(y), y);
+    }
+    for diagonal in [both(1.0), both(-1.0)] {
+        let length = length(diagonal) * DIAGONAL;
+        if length > longest.0 {
+            longest = (length, diagonal.map(|part| part * DIAGONAL));
+        }
+    }
+    (logarithm(longest.0), longest.1)
 }
 
-/// The level of detail of steps of a direction, on faces of `size` texels: of where those lead on the direction's face. A
-/// step to the face beside it counts as if that were folded into its plane, and then diagonals do not count; to the opposite
-/// face there is no level that is coarse enough.
-pub(super) fn of_directions(at: [f32; 3], x: [f32; 3], y: [f32; 3], size: u32) -> i64 {
+/// Steps of coordinates, in texels.
+pub(super) fn in_texels(step: [f32; 3], extent: [u32; 3]) -> [f32; 3] {
+    [0, 1, 2].map(|axis| step[axis] * extent[axis] as f32)
+}
+
+/// Where steps of a direction lead.
+pub(super) enum Faced {
+    /// To the same face of a cubemap, so far on it.
+    Same([[f32; 3]; 2]),
+    /// At least one to a face beside it: the level of detail.
+    Folded(i64),
+}
+
+/// Where steps of a direction lead on its face of `size` texels. A step to the face beside it counts as if that were folded
+/// into its plane, and then diagonals do not count; to the opposite face there is no level that is coarse enough.
+pub(super) fn of_directions(at: [f32; 3], x: [f32; 3], y: [f32; 3], size: u32) -> Faced {
     let mut folds = false;
     let mut steps = [[0.0; 3]; 2];
-    let (Seen::There(start) | Seen::Beside(start)) = cube::seen(at, at) else { return COARSEST };
+    let (Seen::There(start) | Seen::Beside(start)) = cube::seen(at, at) else {
+        return Faced::Folded(COARSEST);
+    };
     for (step, towards) in steps.iter_mut().zip([x, y]) {
         let end = match cube::seen(at, [0, 1, 2].map(|axis| at[axis] + towards[axis])) {
             Seen::There(end) => end,
@@ -104,14 +159,13 @@ pub(super) fn of_directions(at: [f32; 3], x: [f32; 3], y: [f32; 3], size: u32) -
                 folds = true;
                 end
             }
-            Seen::Opposite => return COARSEST,
+            Seen::Opposite => return Faced::Folded(COARSEST),
         };
         *step = [(end[0] - start[0]) * 0.5, (end[1] - start[1]) * 0.5, 0.0];
     }
-    let [x, y] = steps;
     if !folds {
-        return of_gradients(x, y, [size; 3]);
+        return Faced::Same(steps);
     }
-    let texels = |step: [f32; 3]| step.map(|part| part * size as f32);
-    logarithm(length(texels(x)).max(length(texels(y))))
+    let [x, y] = steps.map(|step| length(in_texels(step, [size; 3])));
+    Faced::Folded(logarithm(x.max(y)))
 }

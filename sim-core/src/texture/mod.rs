@@ -4,6 +4,7 @@
 //! check the accesses that it makes. The manual says little about the arithmetic (CUDA programming guide, "Texture
 //! Fetching"); what is here was measured on an H200 and compared with it bit for bit.
 
+mod anisotropy;
 mod coordinate;
 mod cube;
 mod filter;

@@ -1,7 +1,9 @@
 //! Reads of textures.
 
-use super::coordinate::{Axis, WHOLE};
+use super::anisotropy::{self, FINEST_BITS, Footprint, Which};
+use super::coordinate::{Axis, Offset, WEIGHT_BITS};
 use super::format::Kind;
+use super::lod::Faced;
 use super::{AddressMode, Filter, Level, Sampler, Shape, Texture, cube, filter, lod};
 
 /// The level of detail of an instruction that says none: the compiler's.
@@ -45,12 +47,16 @@ pub(crate) struct Fetch {
     pub lod: Lod,
 }
 
-/// Texels with weights.
-struct Terms {
-    slices: filter::Slices<(u32, Option<u64>)>,
+/// Texels with weights, by slices of two times two: up to `N` of them.
+struct Terms<const N: usize> {
+    slices: [[(u32, Option<u64>); 4]; N],
     /// Slices that have texels.
     count: usize,
 }
+
+/// What a read covers: two slices of two levels, or one of each tap.
+const FEW: usize = 4;
+const MANY: usize = 32;
 
 /// What a shape's coordinates mean in a level.
 struct Axes {
@@ -67,8 +73,8 @@ impl Axes {
     }
 
     /// Whether a linear filter needs texels of another face of a cubemap.
-    fn leaves_face(&self, level: &Level, fetch: &Fetch) -> bool {
-        (0..2).any(|axis| self.axis(level, axis).leaves(self.at[axis], fetch.offset[axis]))
+    fn leaves_face(&self, level: &Level, offset: [Offset; 3]) -> bool {
+        (0..2).any(|axis| self.axis(level, axis).leaves(self.at[axis], offset[axis]))
     }
 }
 
@@ -123,25 +129,31 @@ fn address(level: &Level, bytes: u32, texel: [Option<u32>; 3]) -> Option<u64> {
     Some(level.base.wrapping_add(offset))
 }
 
-impl Terms {
-    /// Adds the texels of a level that make a part of the whole.
-    fn add(&mut self, texture: &Texture, axes: &Axes, fetch: &Fetch, level: &Level, part: u32) {
+impl<const N: usize> Terms<N> {
+    /// Adds the texels of a level, so far from the coordinates, that make a part of the whole; weights are shifted then.
+    fn add(
+        &mut self,
+        texture: &Texture,
+        axes: &Axes,
+        offset: [Offset; 3],
+        level: &Level,
+        (part, shift): (u32, u32),
+    ) {
         let bytes = texture.image.format.bytes();
         let dimensions = if axes.layer.is_some() { 2 } else { 3 };
         if texture.sampler.filter == Filter::Point {
             let mut texel = [axes.layer; 3];
             for (axis, texel) in texel.iter_mut().enumerate().take(dimensions) {
-                *texel = axes.axis(level, axis).nearest(axes.at[axis], fetch.offset[axis]);
+                *texel = axes.axis(level, axis).nearest(axes.at[axis], offset[axis]);
             }
-            self.slices[self.count][0] = (part, address(level, bytes, texel));
+            self.slices[self.count][0] = (part << shift, address(level, bytes, texel));
             self.count += 1;
             return;
         }
         let mut texels = [[axes.layer; 2]; 3];
         let mut fractions = [0; 3];
         for axis in 0..dimensions {
-            (texels[axis], fractions[axis]) =
-                axes.axis(level, axis).around(axes.at[axis], fetch.offset[axis]);
+            (texels[axis], fractions[axis]) = axes.axis(level, axis).around(axes.at[axis], offset[axis]);
         }
         let weights = filter::weights(part, fractions);
         for (z, weights) in weights.as_chunks::<4>().0.iter().enumerate() {
@@ -150,7 +162,7 @@ impl Terms {
             }
             for (number, &weight) in weights.iter().enumerate() {
                 let texel = [texels[0][number & 1], texels[1][number >> 1], texels[2][z]];
-                self.slices[self.count][number] = (weight, address(level, bytes, texel));
+                self.slices[self.count][number] = (weight << shift, address(level, bytes, texel));
             }
             self.count += 1;
         }
@@ -168,31 +180,69 @@ pub(crate) fn fetch<T: Texels>(
     if image.shape == Shape::Linear {
         return Ok([0; 4]);
     }
-    let axes = axes(texture, fetch);
-    let mut terms = Terms { slices: [[(0, None); 4]; 4], count: 0 };
-    let detail = match fetch.lod {
-        Lod::Finest => lod::steps(FINEST),
-        Lod::Level(level) => lod::steps(level),
-        Lod::Gradients(x, y) => lod::of_gradients(x, y, image.levels[0].extent),
-        Lod::Directions([at, x, y]) => lod::of_directions(at, x, y, image.levels[0].extent[0]),
+    let (detail, footprint) = detail(texture, fetch);
+    if footprint.is_round() {
+        filtered::<FEW, T>(texture, fetch, detail, footprint, texels)
+    } else {
+        filtered::<MANY, T>(texture, fetch, detail, footprint, texels)
+    }
+}
+
+/// The level of detail without the sampler's bias, and what is read of it.
+fn detail(texture: &Texture, fetch: &Fetch) -> (i64, Footprint) {
+    let Texture { image, sampler } = texture;
+    let extent = image.levels[0].extent;
+    let of_steps = |steps: [[f32; 3]; 2]| {
+        let [x, y] = steps.map(|step| lod::in_texels(step, extent));
+        // Volumes and layers of rows have no anisotropic filters.
+        if sampler.anisotropy <= 1 || matches!(image.shape, Shape::ThreeD | Shape::OneDLayered) {
+            return (lod::longest(x, y).0, Footprint::ROUND);
+        }
+        let [x, y] = [x, y].map(|[u, v, _]| [u, v]);
+        anisotropy::of_steps(x, y, sampler.anisotropy)
     };
-    let has_steps = matches!(fetch.lod, Lod::Gradients(..) | Lod::Directions(_));
-    if detail > 0 && has_steps && texture.sampler.anisotropy > 1 {
-        return Err(texels.refuse("an anisotropic filter"));
+    match fetch.lod {
+        Lod::Finest => (lod::steps(FINEST), Footprint::ROUND),
+        Lod::Level(level) => (lod::steps(level), Footprint::ROUND),
+        Lod::Gradients(x, y) => of_steps([x, y]),
+        Lod::Directions([at, x, y]) => match lod::of_directions(at, x, y, extent[0]) {
+            Faced::Same(steps) => of_steps(steps),
+            Faced::Folded(detail) => (detail, Footprint::ROUND),
+        },
     }
+}
+
+/// The texels of all taps of a read, in sum.
+fn filtered<const N: usize, T: Texels>(
+    texture: &Texture,
+    fetch: &Fetch,
+    detail: i64,
+    footprint: Footprint,
+    texels: &mut T,
+) -> Result<[u32; 4], T::Error> {
+    let image = &texture.image;
+    let axes = axes(texture, fetch);
     let levels = lod::levels(detail, &texture.sampler, image.levels.len());
-    if texture.sampler.seamless
-        && texture.sampler.filter == Filter::Linear
-        && [levels.first, levels.second].iter().any(|&level| axes.leaves_face(&image.levels[level], fetch))
-    {
-        return Err(texels.refuse(OVER_EDGES));
-    }
-    terms.add(texture, &axes, fetch, &image.levels[levels.first], WHOLE - levels.fraction);
-    if levels.fraction != 0 {
-        terms.add(texture, &axes, fetch, &image.levels[levels.second], levels.fraction);
+    let mut terms = Terms { slices: [[(0, None); 4]; N], count: 0 };
+    // One tap's weights have fewer bits.
+    let bits = if footprint.is_round() { WEIGHT_BITS } else { FINEST_BITS };
+    for (level, which) in [(levels.first, Which::First), (levels.second, Which::Second)] {
+        let level = &image.levels[level];
+        let taps = footprint.taps(which, levels.fraction);
+        for (weight, [u, v]) in taps.each().filter(|&(weight, _)| weight != 0) {
+            let steps = [u, v, 0];
+            let offset = [0, 1, 2].map(|axis| Offset { texels: fetch.offset[axis], steps: steps[axis] });
+            if texture.sampler.seamless
+                && texture.sampler.filter == Filter::Linear
+                && axes.leaves_face(level, offset)
+            {
+                return Err(texels.refuse(OVER_EDGES));
+            }
+            terms.add(texture, &axes, offset, level, (weight, bits - taps.bits));
+        }
     }
     let Sampler { integers, srgb, border, .. } = texture.sampler;
-    let mut words = [[[0u32; 4]; 4]; 4];
+    let mut words = [[[0u32; 4]; 4]; N];
     for (slice, words) in terms.slices.iter().zip(&mut words).take(terms.count) {
         for (&(weight, address), words) in slice.iter().zip(words) {
             if let Some(address) = address.filter(|_| weight != 0) {
@@ -201,11 +251,12 @@ pub(crate) fn fetch<T: Texels>(
         }
     }
     // A sampler that filters does so even where one texel has all the weight.
-    let alone = [texture.sampler.filter, texture.sampler.mipmap_filter] == [Filter::Point; 2];
+    let alone =
+        [texture.sampler.filter, texture.sampler.mipmap_filter] == [Filter::Point; 2] && footprint.is_round();
     let mut result = [0; 4];
     for (number, result) in result.iter_mut().enumerate().take(usize::from(image.format.channels)) {
         let kind = Kind::of(image.format, number, integers, srgb);
-        let mut values = [[(0, 0); 4]; 4];
+        let mut values = [[(0, 0); 4]; N];
         for (slice, values) in values.iter_mut().enumerate().take(terms.count) {
             for (texel, value) in values.iter_mut().enumerate() {
                 let (weight, address) = terms.slices[slice][texel];
@@ -219,7 +270,11 @@ pub(crate) fn fetch<T: Texels>(
                 *value = (weight, read);
             }
         }
-        *result = if alone { kind.result(values[0][0].1) } else { kind.filtered(&values) };
+        *result = if alone {
+            kind.result(values[0][0].1)
+        } else {
+            kind.filtered(filter::Terms { slices: &values[..terms.count], bits })
+        };
     }
     Ok(result)
 }
@@ -279,16 +334,17 @@ pub(crate) fn gather<T: Texels>(
     let image = &texture.image;
     let axes = axes(texture, fetch);
     let Sampler { integers, srgb, border, .. } = texture.sampler;
+    let offset = fetch.offset.map(|texels| Offset { texels, steps: 0 });
     let level = &image.levels[lod::levels(lod::steps(FINEST), &texture.sampler, image.levels.len()).first];
     if component >= usize::from(image.format.channels) {
         return Ok([0; 4]);
     }
-    if texture.sampler.seamless && axes.leaves_face(level, fetch) {
+    if texture.sampler.seamless && axes.leaves_face(level, offset) {
         return Err(texels.refuse(OVER_EDGES));
     }
     let mut around = [[None; 2]; 2];
     for (axis, around) in around.iter_mut().enumerate() {
-        (*around, _) = axes.axis(level, axis).around(axes.at[axis], fetch.offset[axis]);
+        (*around, _) = axes.axis(level, axis).around(axes.at[axis], offset[axis]);
     }
     let kind = Kind::of(image.format, component, integers, srgb);
     let mut result = [0; 4];
@@ -406,18 +462,10 @@ mod tests {
     }
 
     #[test]
-    fn filters_that_are_not_simulated_are_refused() {
-        let mut plane = texture(Shape::TwoD, Channel::Unsigned(1), 1, [4, 4]);
-        plane.sampler.normalized = true;
-        plane.sampler.anisotropy = 16;
+    fn filters_over_edges_of_cubes_are_refused() {
         let with = |texture: &Texture, at, lod| {
             fetch(texture, &Fetch { at, layer: 0, offset: [0; 3], lod }, &mut Bytes(vec![0; 96]))
         };
-        let steps = |texels: f32| Lod::Gradients([texels / 4.0, 0.0, 0.0], [0.0, 0.25, 0.0]);
-        assert_eq!(with(&plane, [0.5; 3], steps(3.0)), Err("an anisotropic filter"));
-        assert_eq!(with(&plane, [0.5; 3], steps(1.0)), Ok([0; 4]), "no step is longer than a texel");
-        assert_eq!(with(&plane, [0.5; 3], Lod::Level(3.0)), Ok([0; 4]));
-
         let mut cube = texture(Shape::Cube, Channel::Unsigned(1), 1, [4, 4]);
         cube.image.levels[0].extent[2] = 6;
         cube.sampler.seamless = true;
