@@ -1,9 +1,11 @@
 """A script that knows nothing of simulated devices: networks on the device beside the same ones on the CPU."""
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import nn
+from torch._inductor import metrics
 
 torch.manual_seed(0)
 done = 0
@@ -31,6 +33,7 @@ def trains_alike(name, model, inputs, output=lambda result: result):
 
 
 a, b = torch.randn(8, 5), torch.randn(8, 5)
+c = torch.randn(2, 3, 5, 2)
 there_a, there_b = a.cuda(), b.cuda()
 same("sum", there_a + there_b, a + b)
 same("product of a transposed one", there_a.t() @ there_b, a.t() @ b)
@@ -57,11 +60,57 @@ trains_alike("LSTM", nn.LSTM(5, 7), torch.randn(3, 2, 5), lambda result: result[
 trains_alike("GRU", nn.GRU(5, 7), torch.randn(3, 2, 5), lambda result: result[0])
 
 
-@torch.compile
-def fused(x):
-    return nn.functional.gelu(x * 2) + 1
+def of_inference(x):
+    with torch.inference_mode():
+        return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True).transpose(1, 2).reshape(2, 5, 6)
 
 
-# This one is a kernel, which runs on the simulated device.
-same("compiled", fused(there_a), nn.functional.gelu(a * 2) + 1)
+same("inference", of_inference(c.cuda()), of_inference(c))
+same("a copy in another order", c.cuda().to(memory_format=torch.channels_last).clone(), c)
+same("squeezed in place", torch.ones(1, 3, device="cuda").squeeze_(0) * 2, torch.full((3,), 2.0))
+same("quantile", torch.quantile(there_a, 0.3), torch.quantile(a, 0.3))
+sparse = a.relu().to_sparse()
+same("sparse", torch.sparse.mm(sparse.cuda(), there_b.t()), torch.sparse.mm(sparse, b.t()))
+same("compressed", there_a.relu().to_sparse_csr() @ there_b.t(), a.relu() @ b.t())
+jagged = torch.nested.nested_tensor([there_a[:3], there_a[:5]], layout=torch.jagged)
+same("jagged", jagged.sin().values(), torch.cat((a[:3], a[:5])).sin())
+packed = nn.utils.rnn.pack_padded_sequence(c.cuda()[0], torch.tensor([3, 2, 2, 1, 1]), enforce_sorted=True)
+assert not packed.batch_sizes.is_cuda
+labels, lengths = torch.tensor([[1, 2]]), (torch.tensor([8]), torch.tensor([2]))
+losses = nn.functional.ctc_loss(there_a[:, None].log_softmax(2), labels.cuda(), *lengths)
+same("ctc", losses, nn.functional.ctc_loss(a[:, None].log_softmax(2), labels, *lengths))
+
+# Random numbers are those of a device's generator: its seed, its state, and nothing of the CPU's.
+drawn = []
+for _ in range(2):
+    torch.manual_seed(5)
+    drawn.append((torch.rand(4, device="cuda"), torch.rand(4, device="cuda"), torch.rand(2)))
+assert all(map(torch.equal, *drawn)) and not torch.equal(*drawn[0][:2])
+torch.manual_seed(5)
+assert torch.equal(torch.rand(2), drawn[0][2])
+state = torch.cuda.get_rng_state()
+first = nn.functional.dropout(torch.ones(50, device="cuda"))
+torch.cuda.set_rng_state(state)
+same("dropout", nn.functional.dropout(torch.ones(50, device="cuda")), first.cpu())
+generator = torch.Generator("cuda").manual_seed(9)
+first = torch.randn(4, device="cuda", generator=generator)
+same("a generator", torch.randn(4, device="cuda", generator=generator.manual_seed(9)), first.cpu())
+
+with ThreadPoolExecutor(2) as pool:
+    for number, result in enumerate(pool.map(lambda factor: there_a * factor, range(3))):
+        same("another thread", result, a * number)
+
+
+def compiled(name, function, *arguments, tolerance=1e-5):
+    """What is compiled is a kernel, which runs on the simulated device."""
+    metrics.reset()
+    found = torch.compile(function)(*(argument.cuda() for argument in arguments))
+    assert metrics.generated_kernel_count > 0, name
+    same(name, found, function(*arguments), tolerance)
+
+
+compiled("fused", lambda x: nn.functional.gelu(x * 2) + 1, a)
+compiled("reductions", lambda x: (x.softmax(-1) * x.cumsum(-1)).sum(-1), a)
+compiled("a product in between", lambda x, y: (x.sin() @ y.t()).relu() + 1, a, b)
+compiled("constants", lambda x: nn.functional.batch_norm(x, x.mean(0), x.var(0)) * torch.arange(5, device=x.device), a)
 print(done, "as expected")

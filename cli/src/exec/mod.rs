@@ -190,6 +190,8 @@ fn variables(
         // XLA tries variants of its kernels beside others that are machine code only, and takes most of the memory.
         ("XLA_FLAGS", with_flag("XLA_FLAGS", "--xla_gpu_autotune_level", "0")),
         ("XLA_PYTHON_CLIENT_PREALLOCATE", unless_set("XLA_PYTHON_CLIENT_PREALLOCATE", "false")),
+        // Inductor measures variants of its kernels otherwise, by times that are the simulator's.
+        ("TORCHINDUCTOR_DETERMINISTIC", unless_set("TORCHINDUCTOR_DETERMINISTIC", "1")),
         // Numba's own search for it.
         ("NUMBA_CUDA_DRIVER", folder.join("libcuda.so.1").into()),
     ];

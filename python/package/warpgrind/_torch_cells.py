@@ -1,4 +1,4 @@
-"""Recurrent cells that PyTorch has for GPUs only, in operators that a CPU has."""
+"""What PyTorch has for GPUs only, in operators that a CPU has: recurrent cells, and questions for cuDNN."""
 
 # PyTorch need not be installed where types are checked.
 # mypy: disable-error-code="import-not-found, misc, no-any-return, attr-defined, no-untyped-call"
@@ -78,10 +78,18 @@ def _gru_backward(
     return inputs, hidden, grad_hy * z, *biases
 
 
+def _no(*_arguments: Any) -> bool:
+    return False
+
+
 #: What computes these operators.
 CELLS: dict[Any, Any] = {
     aten._thnn_fused_lstm_cell.default: _lstm,
     aten._thnn_fused_lstm_cell_backward_impl.default: _lstm_backward,
     aten._thnn_fused_gru_cell.default: _gru,
     aten._thnn_fused_gru_cell_backward.default: _gru_backward,
+    aten._use_cudnn_ctc_loss.default: _no,
+    aten._use_cudnn_ctc_loss.Tensor: _no,
+    aten._use_miopen_ctc_loss.default: _no,
+    aten._use_miopen_ctc_loss.Tensor: _no,
 }

@@ -5,10 +5,10 @@ executes. With this module they are computed **on the CPU**: what an operator re
 back there. Allocations, copies of bytes, views, streams, Triton kernels and compiled graphs are the simulated device's own.
 So a script that says ``model.to("cuda")`` runs, and the kernels in it that can be checked are checked.
 
-Values of eager operators are the CPU's: they may differ from a GPU's in the last bits, as two GPUs' do, and random numbers are
-those of the CPU's generator.
+Values of eager operators are the CPU's: they may differ from a GPU's in the last bits, as two GPUs' do. Random numbers follow
+from the device's generators, their seeds and states, and are not those of a GPU with the same seed.
 
-Use it around code, for a process, or for a script that knows nothing of it::
+Use it around code, for a process, or for a script that knows nothing of it; threads that are started in it are in it, too::
 
     with warpgrind.torch.eager():
         model(inputs.to("cuda"))
@@ -22,13 +22,17 @@ Use it around code, for a process, or for a script that knows nothing of it::
 # mypy: disable-error-code="import-not-found, misc, no-any-return, attr-defined, no-untyped-call"
 from __future__ import annotations
 
+import hashlib
 import runpy
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+import torch._dynamo.convert_frame
+from torch.utils import _python_dispatch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -51,6 +55,22 @@ _NATIVE = {
     aten._pin_memory.default,
 }
 
+#: Operators on functions that launch kernels.
+_LAUNCHES = ("triton_kernel_wrapper_mutation", "triton_kernel_wrapper_functional")
+
+#: What reads nothing of the tensor that it writes.
+_OVERWRITES = {aten.zero_.default, aten.fill_.Scalar, aten.fill_.Tensor}
+
+#: Modes in which nothing is computed: a compiler asks what tensors would look like. They are below all others.
+_SYMBOLIC = (
+    torch._C._TorchDispatchModeKey.FAKE,
+    torch._C._TorchDispatchModeKey.PROXY,
+    torch._C._TorchDispatchModeKey.FUNCTIONAL,
+)
+
+#: Results that lie on the CPU wherever the arguments are, by number.
+_STAYS_ON_THE_CPU = {aten._pack_padded_sequence.default: 1}
+
 
 def _is_there(value: object) -> bool:
     return isinstance(value, torch.Tensor) and value.is_cuda
@@ -58,6 +78,8 @@ def _is_there(value: object) -> bool:
 
 def _only_views(function: Any) -> bool:
     """Whether an operator gives another look at its argument and computes nothing."""
+    if torch.Tag.inplace_view in function.tags:
+        return True
     returns = function._schema.returns
     aliases = [value.alias_info for value in returns]
     return bool(returns) and all(alias is not None and not alias.is_write for alias in aliases)
@@ -81,20 +103,34 @@ class _Copies:
         """A tensor on the CPU with the same bytes and strides; tensors that share their storage share it here, too."""
         known = self._tensors.get(id(tensor))
         if known is None:
-            there = _bytes_of(tensor)
-            key = tensor.untyped_storage()._cdata
-            if key not in self._storages:
-                self._storages[key] = (there, there.cpu())
-            bytes_here = self._storages[key][1]
-            copy = torch.empty(0, dtype=tensor.dtype)
-            offset, size, stride = tensor.storage_offset(), tensor.size(), tensor.stride()
-            copy.set_(bytes_here.untyped_storage(), offset, size, stride)
-            if tensor.is_conj():
-                copy = torch._conj(copy)
-            if tensor.is_neg():
-                copy = torch._neg_view(copy)
+            copy = self._strided(tensor) if tensor.layout == torch.strided else _of_parts(tensor, self.here)
             known = self._tensors[id(tensor)] = (tensor, copy)
         return known[1]
+
+    def overwritten(self, tensor: torch.Tensor) -> None:
+        """Nothing of a tensor need be read, if nothing else is in its storage."""
+        if tensor.layout == torch.strided and tensor.is_contiguous():
+            there = _bytes_of(tensor)
+            if there.numel() == tensor.numel() * tensor.element_size():
+                self._storages[tensor.untyped_storage()._cdata] = (there, torch.empty_like(there, device="cpu"))
+
+    def _strided(self, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.is_quantized or tensor.is_nested:
+            kind = "quantized" if tensor.is_quantized else "nested"
+            raise NotImplementedError(f"warpgrind: eager operators on {kind} tensors of a device are not computed")
+        there = _bytes_of(tensor)
+        key = tensor.untyped_storage()._cdata
+        if key not in self._storages:
+            self._storages[key] = (there, there.cpu())
+        bytes_here = self._storages[key][1]
+        copy = torch.empty(0, dtype=tensor.dtype)
+        offset, size, stride = tensor.storage_offset(), tensor.size(), tensor.stride()
+        copy.set_(bytes_here.untyped_storage(), offset, size, stride)
+        if tensor.is_conj():
+            copy = torch._conj(copy)
+        if tensor.is_neg():
+            copy = torch._neg_view(copy)
+        return copy
 
     def original(self, copy: torch.Tensor) -> torch.Tensor | None:
         """The tensor that a copy stands for."""
@@ -102,14 +138,31 @@ class _Copies:
 
     def write_back(self, tensor: torch.Tensor) -> None:
         """What was written to the copy of a tensor goes to the device."""
+        if tensor.layout != torch.strided:
+            tensor.data = _there(self.here(tensor), tensor.device)
+            return
         there, bytes_here = self._storages[tensor.untyped_storage()._cdata]
         there.copy_(bytes_here)
+
+
+def _of_parts(tensor: torch.Tensor, moved: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """A sparse tensor of the parts of another one, each moved."""
+    if tensor.layout == torch.sparse_coo:
+        parts = moved(tensor._indices()), moved(tensor._values())
+        coalesced = tensor.is_coalesced()
+        return torch.sparse_coo_tensor(*parts, tensor.size(), is_coalesced=coalesced, check_invariants=False)
+    rows = tensor.layout in (torch.sparse_csr, torch.sparse_bsr)
+    compressed, plain = (
+        (tensor.crow_indices(), tensor.col_indices()) if rows else (tensor.ccol_indices(), tensor.row_indices())
+    )
+    parts = moved(compressed), moved(plain), moved(tensor.values())
+    return torch.sparse_compressed_tensor(*parts, tensor.size(), layout=tensor.layout, check_invariants=False)
 
 
 def _there(tensor: torch.Tensor, device: torch.device | None) -> torch.Tensor:
     """A tensor of the CPU's on the device, with its strides."""
     if tensor.layout != torch.strided:
-        return tensor.to(device)
+        return _of_parts(tensor, lambda part: _there(part, device))
     packed = tensor if _is_dense(tensor) else tensor.contiguous()
     storage = torch.empty(_span(packed), dtype=packed.dtype, device=device)
     source = packed.as_strided((_span(packed),), (1,), packed.storage_offset())
@@ -150,54 +203,98 @@ class _Settings:
             enable_it(was)
 
 
-def _text_of(tensor: torch.Tensor, *, tensor_contents: str | None = None) -> str:
-    # PyTorch leaves all modes before it makes a text.
-    with Eager():
-        return _own_text_of(tensor, tensor_contents=tensor_contents)
+@contextmanager
+def _numbers_of(generator: torch.Generator) -> Iterator[None]:
+    """Random numbers of the CPU's generator inside follow from the state of a device's, which goes on."""
+    offset = generator.get_offset()
+    # The CPU's generator makes use of 32 bits of a seed.
+    state = hashlib.blake2b(f"{generator.initial_seed()} {offset}".encode(), digest_size=4).digest()
+    was = torch.default_generator.get_state()
+    torch.default_generator.manual_seed(int.from_bytes(state, "little"))
+    try:
+        yield
+    finally:
+        torch.default_generator.set_state(was)
+        generator.set_offset(offset + 4)
 
 
-_own_text_of = torch._tensor_str._str_intern
-torch._tensor_str._str_intern = _text_of
+@contextmanager
+def _not_traced() -> Iterator[None]:
+    """What happens inside is no part of what ``torch.jit.trace`` records."""
+    was = torch._C._get_tracing_state()
+    torch._C._set_tracing_state(None)
+    try:
+        yield
+    finally:
+        torch._C._set_tracing_state(was)
 
 
-class Eager(TorchDispatchMode):
+class _Operators(TorchDispatchMode):
     """The mode in which eager operators on tensors of a device are computed on the CPU."""
 
-    def __enter__(self) -> Eager:
-        self._settings = _Settings()
-        return super().__enter__()
+    supports_higher_order_operators = True
 
-    def __exit__(self, *raised: Any) -> None:
-        super().__exit__(*raised)
-        self._settings.restore()
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """What ``torch.compile`` takes is compiled, as it would be without the mode."""
+        return True
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if any(torch._C._get_dispatch_mode(mode) is not None for mode in _SYMBOLIC):
+            return func(*args, **(kwargs or {}))
+        if any(kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl for kind in types):
+            # Such a tensor says itself which operators on plain ones make it up.
+            return NotImplemented
+        if torch._C._get_tracing_state() is not None:
+            with _not_traced():
+                return self.__torch_dispatch__(func, types, args, kwargs)
         kwargs = dict(kwargs or {})
         values = pytree.tree_leaves((args, kwargs))
         device = next((value.device for value in values if _is_there(value)), None)
+        if isinstance(func, torch._ops.HigherOrderOperator):
+            if device is None or func.name() in _LAUNCHES:
+                return func(*args, **kwargs)
+            return self._on_the_cpu(func, args, kwargs, device, None)
         wanted = kwargs.get("device")
         target = torch.device(wanted) if wanted is not None else None
         if target is not None and target.type == "cuda":
             device = target
-        is_copy = func in (aten._to_copy.default, aten.copy_.default)
-        native = func in _NATIVE or func.namespace != "aten" or device is None or _only_views(func)
-        if native or is_copy and self._moves_bytes(func, args, kwargs):
+        if func in _NATIVE or func.namespace != "aten" or device is None:
             return func(*args, **kwargs)
-        return self._on_the_cpu(func, args, kwargs, device, target)
+        if _only_views(func):
+            # In inference mode what gives a view or a copy comes here whole.
+            with _Operators():
+                parts = func.decompose(*args, **kwargs)
+            return func(*args, **kwargs) if parts is NotImplemented else parts
+        is_copy = func in (aten._to_copy.default, aten.copy_.default)
+        if is_copy and self._moves_bytes(func, args, kwargs):
+            return func(*args, **kwargs)
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            return self._on_the_cpu(func, args, kwargs, device, target)
+        given = (value for value in values if isinstance(value, torch.Generator) and value.device.type == "cuda")
+        index = torch.cuda.current_device() if device.index is None else device.index
+        with _numbers_of(next(given, torch.cuda.default_generators[index])):
+            return self._on_the_cpu(func, args, kwargs, device, target)
 
     @staticmethod
     def _moves_bytes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether a copy between the CPU and a device needs no kernel."""
         if function is aten.copy_.default:
             to, source = args[0], args[1]
+            if not to.layout == source.layout == torch.strided:
+                return False
             alike = to.dtype == source.dtype and to.size() == source.size()
             dense = to.is_contiguous() and source.is_contiguous()
             return alike and dense and (to.is_cuda != source.is_cuda or to.is_cuda)
         source = args[0]
-        to_type = kwargs.get("dtype")
-        return (to_type is None or to_type == source.dtype) and source.is_contiguous()
+        if to_type := kwargs.get("dtype"):
+            if to_type != source.dtype:
+                return False
+        order = kwargs.get("memory_format") or torch.preserve_format
+        plain = order in (torch.preserve_format, torch.contiguous_format)
+        return plain and source.layout == torch.strided and source.is_contiguous()
 
     @staticmethod
     def _on_the_cpu(
@@ -208,6 +305,8 @@ class Eager(TorchDispatchMode):
         target: torch.device | None,
     ) -> Any:
         copies = _Copies()
+        if function in _OVERWRITES and _is_there(args[0]):
+            copies.overwritten(args[0])
         cpu = torch.device("cpu")
 
         def here(value: Any) -> Any:
@@ -226,8 +325,9 @@ class Eager(TorchDispatchMode):
             raise NotImplementedError(
                 f"warpgrind: {function} is an operator of GPUs only, as machine code; the CPU has none to compute it with"
             ) from error
-        given = dict(zip((declared.name for declared in function._schema.arguments), args)) | kwargs
-        for declared in function._schema.arguments:
+        declarations = [] if isinstance(function, torch._ops.HigherOrderOperator) else function._schema.arguments
+        given = dict(zip((declared.name for declared in declarations), args)) | kwargs
+        for declared in declarations:
             if declared.alias_info is not None and declared.alias_info.is_write:
                 for tensor in filter(_is_there, pytree.tree_leaves(given.get(declared.name))):
                     copies.write_back(tensor)
@@ -239,7 +339,59 @@ class Eager(TorchDispatchMode):
             original = copies.original(value)
             return _there(value, device) if original is None else original
 
+        if function in _STAYS_ON_THE_CPU:
+            number = _STAYS_ON_THE_CPU[function]
+            return tuple(value if at == number else back(value) for at, value in enumerate(result))
         return pytree.tree_map(back, result)
+
+
+class Eager(_Operators):
+    """The mode with PyTorch's settings for it."""
+
+    def __enter__(self) -> Eager:
+        self._settings = _Settings()
+        return super().__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        super().__exit__(*raised)
+        self._settings.restore()
+
+
+def _is_on() -> bool:
+    return any(isinstance(mode, _Operators) for mode in _python_dispatch._get_current_dispatch_mode_stack())
+
+
+def _start(thread: threading.Thread) -> None:
+    # PyTorch's modes are a thread's own.
+    if _is_on():
+        run = thread.run
+
+        def run_in_mode() -> None:
+            with _Operators():
+                run()
+
+        thread.run = run_in_mode  # type: ignore[method-assign]
+    _own_start(thread)
+
+
+@contextmanager
+def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
+    # PyTorch leaves all modes where it compiles and where it makes a text, and computes constants and digits there.
+    inside = _is_on()
+    with _own_disable_current_modes() as modes:
+        if not inside:
+            yield modes
+            return
+        with _Operators():
+            yield modes
+
+
+_own_disable_current_modes = _python_dispatch._disable_current_modes
+_python_dispatch._disable_current_modes = _disable_current_modes
+torch._dynamo.convert_frame._disable_current_modes = _disable_current_modes
+
+_own_start = threading.Thread.start
+threading.Thread.start = _start  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -250,7 +402,7 @@ def eager() -> Iterator[None]:
 
 
 def enable() -> Callable[[], None]:
-    """Does so from here on, on this thread; what it returns ends it."""
+    """Does so from here on, on this thread and those that it starts; what it returns ends it."""
     mode = Eager()
     mode.__enter__()
     return lambda: mode.__exit__(None, None, None)
