@@ -159,15 +159,30 @@ fn unless_set(name: &str, text: &str) -> OsString {
     std::env::var_os(name).unwrap_or_else(|| text.into())
 }
 
-/// Flags of a variable, with one more unless it is among them.
-fn with_flag(name: &str, flag: &str, value: &str) -> OsString {
-    let mut flags = std::env::var_os(name).unwrap_or_default();
-    if !flags.to_string_lossy().split_whitespace().any(|given| given.split('=').next() == Some(flag)) {
-        flags.push(if flags.is_empty() { "" } else { " " });
-        flags.push(format!("{flag}={value}"));
+/// Flags of a variable, with those of a list that are not among them.
+fn with_flags(name: &str, list: &[(&str, &str)]) -> OsString {
+    let given = std::env::var_os(name).unwrap_or_default();
+    let mut flags = given.clone();
+    for (flag, value) in list {
+        if !given.to_string_lossy().split_whitespace().any(|given| given.split('=').next() == Some(flag)) {
+            flags.push(if flags.is_empty() { "" } else { " " });
+            flags.push(format!("{flag}={value}"));
+        }
     }
     flags
 }
+
+/// What has XLA make kernels, where it would take machine code: its own that finds out which variant of a kernel is fast, cuDNN's
+/// for convolutions, cuBLAS's for some products. Tiles of products it chooses by measuring; those that it takes without are
+/// smaller than a matrix instruction on bytes, and such products are wrong.
+const XLA_FLAGS: [(&str, &str); 3] = [
+    ("--xla_gpu_autotune_level", "0"),
+    ("--xla_disable_hlo_passes", "conv-rewriter,cublas-gemm-rewriter"),
+    (
+        "--xla_gpu_override_gemm_autotuner",
+        "block_m:32,block_n:32,block_k:32,split_k:1,num_stages:1,num_warps:4,num_ctas:1",
+    ),
+];
 
 /// What the program's environment gets.
 fn variables(
@@ -187,8 +202,8 @@ fn variables(
         ("TRITON_LIBCUDA_PATH", folder.into()),
         ("TRITON_PTXAS_PATH", assembler.into()),
         ("TRITON_PTXAS_BLACKWELL_PATH", assembler.into()),
-        // XLA tries variants of its kernels beside others that are machine code only, and takes most of the memory.
-        ("XLA_FLAGS", with_flag("XLA_FLAGS", "--xla_gpu_autotune_level", "0")),
+        ("XLA_FLAGS", with_flags("XLA_FLAGS", &XLA_FLAGS)),
+        // JAX takes most of the memory otherwise.
         ("XLA_PYTHON_CLIENT_PREALLOCATE", unless_set("XLA_PYTHON_CLIENT_PREALLOCATE", "false")),
         // Inductor measures variants of its kernels otherwise, by times that are the simulator's.
         ("TORCHINDUCTOR_DETERMINISTIC", unless_set("TORCHINDUCTOR_DETERMINISTIC", "1")),

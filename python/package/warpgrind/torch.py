@@ -155,8 +155,9 @@ def _of_parts(tensor: torch.Tensor, moved: Callable[[torch.Tensor], torch.Tensor
     compressed, plain = (
         (tensor.crow_indices(), tensor.col_indices()) if rows else (tensor.ccol_indices(), tensor.row_indices())
     )
-    parts = moved(compressed), moved(plain), moved(tensor.values())
-    return torch.sparse_compressed_tensor(*parts, tensor.size(), layout=tensor.layout, check_invariants=False)
+    return torch.sparse_compressed_tensor(
+        moved(compressed), moved(plain), moved(tensor.values()), tensor.size(), layout=tensor.layout, check_invariants=False
+    )
 
 
 def _there(tensor: torch.Tensor, device: torch.device | None) -> torch.Tensor:
@@ -391,7 +392,7 @@ _python_dispatch._disable_current_modes = _disable_current_modes
 torch._dynamo.convert_frame._disable_current_modes = _disable_current_modes
 
 _own_start = threading.Thread.start
-threading.Thread.start = _start  # type: ignore[method-assign]
+threading.Thread.start = _start  # type: ignore[assignment, method-assign]
 
 
 @contextmanager
