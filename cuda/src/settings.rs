@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use protocol::Color;
 use reports::triage::Policy;
-use sim_core::{AsyncPolicy, DeviceConfig, RunOptions};
+use sim_core::{AsyncPolicy, DeviceConfig, Engine, RunOptions};
 use tools::Tool;
 
 /// What the environment says.
@@ -78,6 +78,7 @@ impl Settings {
             jobs: told.jobs.unwrap_or(0),
             seed: told.seed.unwrap_or(0),
             asynchrony: told.asynchrony.as_deref().and_then(AsyncPolicy::named).unwrap_or_default(),
+            engine: told.engine.as_deref().and_then(Engine::named).unwrap_or_default(),
             timeout: told.timeout,
             interrupt: Some(crate::signals::ASKED.clone()),
             ..RunOptions::default()

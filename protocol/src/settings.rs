@@ -153,6 +153,8 @@ settings! {
     seed: u64 = "WARPGRIND_SEED";
     /// When asynchronous operations are done: the policy's name.
     asynchrony: String = "WARPGRIND_ASYNC";
+    /// What runs instructions: the engine's name.
+    engine: String = "WARPGRIND_ENGINE";
     /// How long a launch may take, in milliseconds.
     timeout: Duration = "WARPGRIND_TIMEOUT_MS";
     /// Workers of a launch.
@@ -202,6 +204,7 @@ mod tests {
             kill: Some(()),
             seed: Some(u64::MAX),
             asynchrony: Some("late".into()),
+            engine: Some("compiled".into()),
             timeout: Some(Duration::from_millis(1500)),
             jobs: Some(3),
             devices: Some(4),

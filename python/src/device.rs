@@ -145,6 +145,7 @@ impl Device {
             as_optimised,
             count_memory,
             source_root,
+            ..Options::default()
         };
         py.detach(|| {
             let mut sources: Vec<Source> =

@@ -14,6 +14,7 @@
 //! # What it must not know
 //! Memory, warps, blocks, code: whatever has state beyond the registers that it is given.
 
+pub mod formula;
 pub mod lanes;
 pub mod matrix;
 pub mod window;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 pub use crate::event::{Asynchronous, Completion, GroupStep, Groups};
 pub use numerics::mbarrier::MbarrierOp;
+use semantics::formula::Formula;
 use semantics::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
 pub use semantics::lanes::{RegisterSlot, SlotList};
 use semantics::matrix::warpgroup::Warpgroup;
@@ -191,13 +192,15 @@ impl Constant {
     }
 }
 
-/// Which PTX instruction an [`Inst`] came from.
+/// Which PTX instruction an [`Inst`] came from, and what a compiler needs to know of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Meta {
     /// Index into [`Code::functions`].
     pub function: u32,
     /// Index into the body's instructions; past the end for the implicit `ret` of a body.
     pub instruction: u32,
+    /// What a lane operation computes, if that is one of the formulas.
+    pub formula: Option<Formula>,
 }
 
 /// One decoded instruction.

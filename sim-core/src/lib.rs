@@ -54,7 +54,7 @@ pub use machine::checkpoint::Checkpoint;
 pub use memory::Written;
 pub use memory::host::{HostMemory, host_memory, host_memory_is_spent, limit_host_memory};
 pub use metrics::{InstructionMetrics, Metric, Metrics};
-pub use options::{AsyncPolicy, Poll, RunOptions};
+pub use options::{AsyncPolicy, Engine, Poll, RunOptions};
 pub use semantics::{lanes::SimdLevel, window};
 pub use session::{
     AllocationView, BarrierView, BlockView, FrameView, GroupView, Look, Running, Session, Stop, Until,

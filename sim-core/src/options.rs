@@ -72,11 +72,61 @@ impl fmt::Debug for Poll {
     }
 }
 
+/// What runs instructions. A defined result does not depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Engine {
+    /// Compiled code for kernels that run long, as far as the host has AVX-512; `WARPGRIND_ENGINE` may name another one.
+    #[default]
+    Auto,
+    /// The interpreter alone.
+    Interpreter,
+    /// Compiled code for all kernels, from their first instruction on.
+    Compiled,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Engine; 3] = [Engine::Auto, Engine::Interpreter, Engine::Compiled];
+
+    /// Its name, as arguments have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Engine::Auto => "auto",
+            Engine::Interpreter => "interpreter",
+            Engine::Compiled => "compiled",
+        }
+    }
+
+    /// The engine of this name.
+    ///
+    /// ```
+    /// use sim_core::Engine;
+    /// assert_eq!(Engine::named("compiled"), Some(Engine::Compiled));
+    /// assert_eq!(Engine::named("other"), None);
+    /// ```
+    pub fn named(name: &str) -> Option<Engine> {
+        Engine::ALL.into_iter().find(|engine| engine.name() == name)
+    }
+
+    /// What [`Engine::Auto`] is by the environment.
+    pub(crate) fn chosen(self) -> Engine {
+        match self {
+            Engine::Auto => {
+                let named = std::env::var("WARPGRIND_ENGINE").ok().and_then(|name| Engine::named(&name));
+                named.unwrap_or_default()
+            }
+            other => other,
+        }
+    }
+}
+
 /// How to run: schedule, limits and checks. None of it changes a defined result.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// Worker threads; 0 takes one a core.
     pub jobs: usize,
+    /// What runs instructions.
+    pub engine: Engine,
     /// 0 schedules round robin; any other value seeds a random schedule, and an order in which blocks start.
     pub seed: u64,
     /// Gives another block a turn after every few instructions, as blocks that run at the same time would
@@ -114,6 +164,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             jobs: 0,
+            engine: Engine::Auto,
             seed: 0,
             interleave: false,
             weak: false,

@@ -40,6 +40,7 @@ const CRATES: &[&str] = &[
     "memory-model",
     "numerics",
     "semantics",
+    "jit",
     "sim-core",
     "racecheck",
     "tools",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use sim_core::{AsyncPolicy, DeviceConfig, Dim3, RunOptions, Simulator};
+use sim_core::{AsyncPolicy, DeviceConfig, Dim3, Engine, RunOptions, Simulator};
 use tools::Tool;
 
 use crate::array::{Array, Init};
@@ -23,6 +23,8 @@ pub struct Options {
     pub seed: u64,
     /// When asynchronous operations are done. racecheck has them done where they are issued.
     pub asynchrony: AsyncPolicy,
+    /// What runs instructions.
+    pub engine: Engine,
     /// Ends a launch after this many warp instructions.
     pub max_instructions: Option<u64>,
     /// Ends a launch after this time.
@@ -45,6 +47,7 @@ impl Default for Options {
             jobs: 0,
             seed: 0,
             asynchrony: AsyncPolicy::Eager,
+            engine: Engine::Auto,
             max_instructions: None,
             timeout: None,
             contraction: true,
@@ -83,6 +86,7 @@ impl Options {
             jobs: self.jobs,
             seed: self.seed,
             asynchrony: self.asynchrony,
+            engine: self.engine,
             max_instructions: self.max_instructions,
             timeout: self.timeout,
             tools: tools::factories(&self.tools),

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use sim_core::AsyncPolicy;
+use sim_core::{AsyncPolicy, Engine};
 use tools::Tool;
 
 use super::findings::FindingArgs;
 use super::headings::{CHECKS, REPORT};
 use super::launch::LaunchArgs;
-use super::values::{async_parser, parse_duration, parse_u64, tool_parser};
+use super::values::{async_parser, engine_parser, parse_duration, parse_u64, tool_parser};
 
 /// `warpgrind run`
 #[derive(Args, Debug)]
@@ -43,6 +43,9 @@ pub(crate) struct RunArgs {
     /// that follow from --seed
     #[arg(long = "async", value_name = "WHEN", value_parser = async_parser(), default_value = "eager", hide_default_value = true, help_heading = CHECKS)]
     pub(crate) asynchrony: AsyncPolicy,
+    /// What runs instructions: the interpreter, code compiled for the host, or that where it pays
+    #[arg(long, value_name = "ENGINE", value_parser = engine_parser(), default_value = "auto", hide_default_value = true, help_heading = CHECKS)]
+    pub(crate) engine: Engine,
     /// End a launch after this many warp instructions
     #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = CHECKS)]
     pub(crate) max_instructions: Option<u64>,

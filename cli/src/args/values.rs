@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use sim_core::{AsyncPolicy, Dim3};
+use sim_core::{AsyncPolicy, Dim3, Engine};
 use tools::Tool;
 use warpgrind::array::parse_integer;
 
@@ -71,6 +71,12 @@ pub(super) fn names<T: Clone + Send + Sync + 'static, const N: usize>(
 pub(super) fn async_parser() -> impl TypedValueParser<Value = AsyncPolicy> {
     let named = AsyncPolicy::ALL.map(AsyncPolicy::name);
     PossibleValuesParser::new(named).try_map(|name| AsyncPolicy::named(&name).ok_or("no such policy"))
+}
+
+/// Names of engines.
+pub(super) fn engine_parser() -> impl TypedValueParser<Value = Engine> {
+    let named = Engine::ALL.map(Engine::name);
+    PossibleValuesParser::new(named).try_map(|name| Engine::named(&name).ok_or("no such engine"))
 }
 
 /// Names of tools, as the registry has them.

@@ -14,7 +14,7 @@ use std::path::Path;
 use protocol::{Counts, Settings};
 use reports::triage::{Found, Known, Policy};
 use serde_json::{Value, json};
-use sim_core::AsyncPolicy;
+use sim_core::{AsyncPolicy, Engine};
 
 use crate::args::{Color, ExecArgs, Global, Unused};
 use crate::exit::{Exit, Failure};
@@ -234,6 +234,7 @@ fn settings(args: &ExecArgs, global: &Global, session: &Path, policy: &Policy) -
         kill: args.kill.then_some(()),
         seed: (args.seed != 0).then_some(args.seed),
         asynchrony: (args.asynchrony != AsyncPolicy::Eager).then(|| args.asynchrony.name().into()),
+        engine: (args.engine != Engine::Auto).then(|| args.engine.name().into()),
         timeout: args.timeout,
         jobs: (global.jobs != 0).then_some(global.jobs),
         devices: args.devices,

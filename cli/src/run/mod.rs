@@ -44,6 +44,7 @@ fn try_run(
         jobs: global.jobs,
         seed: args.seed,
         asynchrony: args.asynchrony,
+        engine: args.engine,
         max_instructions: args.max_instructions,
         timeout: args.timeout,
         contraction: !args.launch.no_contraction,

@@ -88,6 +88,11 @@ impl Slot {
         self.0 & Self::BASE == Slot::warp(0).0
     }
 
+    /// Whether it is a row of the current call frame.
+    pub const fn is_frame(self) -> bool {
+        self.0 & Self::BASE == 0
+    }
+
     /// The slot `rows` further on.
     pub const fn offset(self, rows: u32) -> Slot {
         Slot(self.0 + (rows << Self::ROW))
@@ -152,6 +157,12 @@ impl Registers {
             base(constants.cast_mut(), Slot::constant(0)),
         ];
         Self { bases, predicates }
+    }
+
+    /// Where the rows of the frame, of the warp and of constants begin, and the frame's predicates: for compiled code.
+    pub fn places(&self) -> ([*mut Row; 3], *mut LaneMask) {
+        let place = |slot| self.row(slot);
+        ([place(Slot::frame(0)), place(Slot::warp(0)), place(Slot::constant(0))], self.predicates)
     }
 
     /// The first row of a slot.

@@ -183,7 +183,7 @@ impl Decoder<'_> {
         if let Some(constants) = constants {
             for (slot, constant) in slots.iter().zip(constants).filter(|(slot, _)| slot.rows != 0) {
                 let constant = self.constant(constant);
-                self.unary(guard, semantics::copy(slot.rows), slot.slot, constant, 0);
+                self.copy_register(guard, slot.rows, slot.slot, constant);
             }
             return Ok(());
         }

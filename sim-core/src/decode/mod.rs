@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::code::*;
+use semantics::formula::Formula;
 use semantics::lanes::{Pred, SimdLevel, Slot};
 use semantics::window;
 
@@ -515,7 +516,7 @@ impl<'a> Decoder<'a> {
         for (to, from) in body.elements(to).iter().zip(from) {
             if let (&Operand::Register(to), &Operand::Register(from)) = (to, from) {
                 let (to, from) = (self.allocation.slot(to), self.allocation.slot(from));
-                self.unary(Pred::TRUE, semantics::copy(to.rows), to.slot, from.slot, 0);
+                self.copy_register(Pred::TRUE, to.rows, to.slot, from.slot);
             }
         }
     }
@@ -523,7 +524,14 @@ impl<'a> Decoder<'a> {
     fn emit(&mut self, guard: Pred, action: Action) {
         self.code.insts.push(Inst { guard, action });
         let function = self.code.functions.len() as u32 - 1;
-        self.code.meta.push(Meta { function, instruction: self.at });
+        self.code.meta.push(Meta { function, instruction: self.at, formula: None });
+    }
+
+    /// Says what the lane operation that was emitted last computes.
+    fn computes(&mut self, formula: Option<Formula>) {
+        if let Some(meta) = self.code.meta.last_mut() {
+            meta.formula = formula;
+        }
     }
 
     fn refuse(&mut self, inst: &Instruction, refusal: Refusal) {

@@ -8,6 +8,7 @@ use super::compiler::Part;
 use super::registers::CARRY;
 use super::{Decoder, Refusal, rows_of};
 use crate::code::*;
+use semantics::formula::{self, Formula, Width};
 use semantics::lanes::{LaneFns, Operands, Pred, Slot, map1, map2};
 use semantics::window;
 use semantics::{self, Role, Written};
@@ -53,6 +54,16 @@ impl Decoder<'_> {
         self.lanes(guard, fns, Operands { dst, src: [a; 4], imm, ..Operands::default() });
     }
 
+    /// A register of so many rows into another one.
+    pub(super) fn copy_register(&mut self, guard: Pred, rows: u8, dst: Slot, a: Slot) {
+        self.unary(guard, semantics::copy(rows), dst, a, 0);
+        self.computes(match rows {
+            1 => Some(Formula::Copy(Width::Word)),
+            2 => Some(Formula::Copy(Width::Double)),
+            _ => None,
+        });
+    }
+
     pub(super) fn binary(&mut self, guard: Pred, fns: LaneFns, dst: Slot, a: Slot, b: Slot) {
         self.lanes(guard, fns, Operands { dst, src: [a, b, b, b], ..Operands::default() });
     }
@@ -61,6 +72,7 @@ impl Decoder<'_> {
     fn low_half(&mut self, guard: Pred, whole: Slot) -> Slot {
         let dst = self.temporary(1);
         self.unary(guard, map1!(|a: u64| -> u32 { a as u32 }), dst, whole, 0);
+        self.computes(Some(Formula::Truncate));
         dst
     }
 
@@ -81,6 +93,7 @@ impl Decoder<'_> {
                             map1!(|a: u32| -> u64 { a as u64 })
                         };
                         self.unary(guard, fns, dst, register.slot, 0);
+                        self.computes(Some(Formula::Extend { signed: ty.is_signed() }));
                         dst
                     }
                     _ => return Err(format!("a register of another size than `{ty}`")),
@@ -172,6 +185,7 @@ impl Decoder<'_> {
                 }
                 let dst = self.temporary(2);
                 self.unary(guard, map1!(|a: u32| -> u64 { a as u64 }), dst, slot, 0);
+                self.computes(Some(Formula::Extend { signed: false }));
                 dst
             }
             R::Clock
@@ -242,6 +256,8 @@ impl Decoder<'_> {
                 (_, true) => map1!(|a: i32| -> i64 { a as i64 }),
             };
             self.unary(guard, fns, register.slot, from, 0);
+            let word = ty.bits() == 32;
+            self.computes(word.then_some(Formula::Extend { signed: ty.is_signed() }));
         }
     }
 
@@ -268,6 +284,7 @@ impl Decoder<'_> {
         let flat = self.flat(operands);
         let bound =
             semantics::bind(op, Written { operands: &flat, pair }).ok_or_else(|| format!("`{op}`"))?;
+        let formula = formula::formula(op, Written { operands: &flat, pair });
         let mut operands = Operands { imm: bound.imm, ..Operands::default() };
         let mut written = flat.iter();
         // Source predicates fill their places from the back.
@@ -314,6 +331,7 @@ impl Decoder<'_> {
             }
         }
         self.lanes(guard, bound.fns, operands);
+        self.computes(formula);
         for rest in widen {
             self.widen(guard, rest);
         }
@@ -334,13 +352,13 @@ impl Decoder<'_> {
                 for &operand in from {
                     let source = self.source(guard, operand, ty)?;
                     let copy = self.temporary(rows_of(ty));
-                    self.unary(guard, semantics::copy(rows_of(ty)), copy, source, 0);
+                    self.copy_register(guard, rows_of(ty), copy, source);
                     staged.push(copy);
                 }
                 for (&operand, source) in to.iter().zip(staged) {
                     if operand != Operand::Sink {
                         let (slot, rest) = self.destination(operand, ty)?;
-                        self.unary(guard, semantics::copy(rows_of(ty)), slot, source, 0);
+                        self.copy_register(guard, rows_of(ty), slot, source);
                         self.widen(guard, rest);
                     }
                 }
@@ -368,6 +386,11 @@ impl Decoder<'_> {
                         _ => return Err(format!("unpacking `{ty}` into elements of {width} bits")),
                     };
                     self.unary(guard, fns, slot, source, shift);
+                    self.computes(match (ty.bits(), width, shift) {
+                        (64, 32, 0) => Some(Formula::Truncate),
+                        (64, 32, _) => Some(Formula::Upper),
+                        _ => None,
+                    });
                     self.widen(guard, rest);
                 }
                 Ok(())
@@ -396,6 +419,7 @@ impl Decoder<'_> {
                     for pair in parts.chunks_exact(2) {
                         let dst = if last { slot } else { self.temporary(rows_of(wide)) };
                         self.binary(guard, fns, dst, pair[0], pair[1]);
+                        self.computes((width == 32).then_some(Formula::Pack));
                         packed.push(dst);
                     }
                     parts = packed;

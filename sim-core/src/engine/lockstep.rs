@@ -23,6 +23,7 @@ use crate::ops::barrier::Arrival;
 use crate::ops::flow::Flow;
 use crate::ops::keeps_whole;
 use crate::tools::{Event, Wants};
+use jit::{Compiled, Exit};
 use semantics::lanes::{LaneMask, Pred, Registers};
 
 /// Rows of registers that warps running together may have: about half of a first-level cache.
@@ -210,15 +211,22 @@ impl<O: Observer> Machine<'_, '_, O> {
         let code = self.worker.grid.code;
         let insts = &code.insts[..];
         let (width, next) = (team.width, team.next);
+        let compiled = self.compiled();
+        let most = (*left).max(0) as u64 / team.count.max(1) as u64 + 1;
         let here = &mut team.members[..team.count];
         let mut start = here.first().map_or(LEFT, |member| member.position);
+        if let Some(compiled) = compiled.filter(|compiled| compiled.begins(start, most)) {
+            return self.run_team_compiled(compiled, team, left, most);
+        }
         let mut position = start;
         let mut idle = 0;
         let count = here.len() as u64;
+        // Up to where there is code.
+        let until = |position: u32| compiled.map_or(next, |compiled| next.min(compiled.next(position)));
         let far = |position: u32, left: i64| {
             position.saturating_add((left.max(0) as u64 / count).min(1 << 30) as u32 + 1)
         };
-        let mut end = far(position, *left).min(next);
+        let mut end = far(position, *left).min(until(position + 1));
         // Ends the run: all that run stand at a position.
         macro_rules! moved {
             ($end:expr, $to:expr) => {{
@@ -280,7 +288,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 self.account(here, width, (start, position + 1), idle, left);
                 if taken == count {
                     (start, position, idle) = (target, target, 0);
-                    end = if *left > 0 { far(target, *left).min(next) } else { target };
+                    end = if *left > 0 { far(target, *left).min(until(target)) } else { target };
                     if target < next {
                         continue;
                     }
@@ -410,6 +418,48 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
             }
         }
+    }
+
+    /// The same in compiled code, one warp after the other.
+    fn run_team_compiled(&mut self, compiled: &Compiled, team: &mut Team, left: &mut i64, most: u64) -> Run {
+        let next = team.next;
+        let here = &mut team.members[..team.count];
+        let mut run = Run::Moved;
+        for member in here {
+            self.index = member.index;
+            let (lanes, group) = (member.lanes, member.group(member.position));
+            let (exit, mut ran, flow) = self.run_compiled(compiled, &mut member.registers, group, next, most);
+            if exit == Exit::Parted {
+                ran.idle += lane_count(lanes & !ran.taken);
+            }
+            let stats = &mut self.worker.stats;
+            stats.warp_instructions += ran.steps;
+            stats.thread_instructions += ran.steps * lane_count(lanes) - ran.idle;
+            stats.branches += ran.branches;
+            self.cta.clock += ran.steps;
+            self.cta.warps[member.index].clock += ran.steps;
+            *left -= ran.steps as i64;
+            member.position = ran.position;
+            match (exit, flow) {
+                (Exit::Moved, _) => {}
+                (Exit::Parted, _) => {
+                    if let Action::Branch(target) = self.worker.grid.code.insts[ran.position as usize].action
+                    {
+                        self.split(member, ran.taken, ran.position, target);
+                        self.rejoin(member, 0, left);
+                    }
+                }
+                (Exit::Called, Some(Flow::Fault(fault))) => {
+                    self.fault(0, &member.group(ran.position), *fault);
+                    self.complete_collectives();
+                    self.recheck_barriers();
+                    member.position = LEFT;
+                    run = Run::Released;
+                }
+                (Exit::Called, _) => member.position = ran.position + 1,
+            }
+        }
+        run
     }
 
     /// Whole warps, which stand behind a barrier already, arrive at it one after the other.

@@ -1,8 +1,10 @@
 //! Who runs next: blocks, the warps of a block, the groups of a warp. What an instruction does is told by
 //! [`crate::ops`]; an engine schedules, and does what [`Flow`](crate::ops::flow::Flow) says.
 //!
-//! There are two: [`single`] runs the groups of one warp, [`lockstep`] the whole warps of a block together.
+//! There are three: [`single`] runs the groups of one warp, [`lockstep`] the whole warps of a block together; both leave
+//! to [`compiled`] what there is host code for.
 
+mod compiled;
 mod lockstep;
 mod single;
 mod worker;

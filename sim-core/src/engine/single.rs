@@ -6,11 +6,13 @@ use super::Pause;
 use crate::code::Action;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
+use crate::machine::frame::ROOT;
 use crate::machine::turn::{GroupTurn, WarpTurn};
 use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use crate::ops::flow::{Flow, On};
 use crate::tools::{Event, Wants};
+use jit::{Compiled, Exit};
 use semantics::lanes::{LaneMask, Pred};
 
 /// Instructions a group runs before others that are ready get a turn, when it may wait for them.
@@ -214,21 +216,62 @@ impl<O: Observer> Machine<'_, '_, O> {
         if weak {
             end = end.min(self.due(group.frame, lanes));
         }
+        // Code is the kernel's own; a group whose turn it is out of order does without.
+        let mut compiled = self.compiled().filter(|_| group.frame == ROOT && !fair);
+        let until = |compiled: Option<&Compiled>, position: u32| {
+            compiled.map_or(u32::MAX, |compiled| compiled.next(position))
+        };
         macro_rules! next_run {
             ($next:expr) => {{
                 self.close(&mut counts, position + 1, $next, lanes);
                 position = $next;
                 end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
                 end = end.min(self.next_break(position, lanes, counts.ran));
+                end = end.min(until(compiled, position));
                 if self.is_asked_to_pause() {
                     end = position;
                 }
                 continue;
             }};
         }
+        end = end.min(until(compiled, position));
         let flow = loop {
             if position >= end {
                 self.close(&mut counts, position, position, lanes);
+                let rest = most.saturating_sub(counts.ran);
+                if let Some(code) = compiled.filter(|code| code.next(position) == position)
+                    && position < stop
+                    && rest > 0
+                {
+                    if !code.begins(position, rest) {
+                        end = run_end(position, stop, rest, fair).min(code.next(position + 1));
+                        continue;
+                    }
+                    let now = Group { position, lanes, ..*group };
+                    let (exit, ran, flow) = self.run_compiled(code, &mut registers, now, stop, rest);
+                    counts.ran += ran.steps;
+                    counts.threads += ran.steps * lane_count(lanes) - ran.idle;
+                    self.worker.stats.branches += ran.branches;
+                    position = ran.position;
+                    if exit == Exit::Called {
+                        (group.position, group.lanes) = (position, lanes);
+                        break flow.unwrap_or(Flow::Switch);
+                    }
+                    if let (Exit::Parted, Action::Branch(target)) = (exit, &insts[position as usize].action) {
+                        let rest = lanes & !ran.taken;
+                        counts.threads -= lane_count(rest);
+                        self.worker.stats.divergent_branches += 1;
+                        let [low, high] = two_ways(position, *target, ran.taken, rest);
+                        (group.position, group.lanes) = (position, lanes);
+                        self.warp_mut().fork(group, high.0, high.1);
+                        (position, lanes) = low;
+                        stop = stop.min(high.0);
+                    }
+                    counts.restart(position, lanes);
+                    end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
+                    end = end.min(until(compiled, position));
+                    continue;
+                }
                 if O::ACTIVE && self.is_at_break(position, stop, lanes, &counts, most.min(until_pause), fair)
                 {
                     (group.position, group.lanes) = (position, lanes);
@@ -267,6 +310,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                         }
                         end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
                         end = end.min(self.next_break(position, lanes, counts.ran));
+                        end = end.min(until(compiled, position));
                         continue;
                     }
                 }
@@ -344,8 +388,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                     lanes = group.lanes;
                     self.close(&mut counts, position + 1, group.position, lanes);
                     position = group.position;
+                    compiled = self.compiled().filter(|_| group.frame == ROOT && !fair);
                     end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
                     end = end.min(self.next_break(position, lanes, counts.ran));
+                    end = end.min(until(compiled, position));
                     if weak {
                         end = end.min(self.due(group.frame, lanes));
                     }

@@ -232,6 +232,7 @@ impl<O: Observer> Worker<'_, O> {
         let mut single_turns = 0;
         let together = self.random.is_none() && warps > 1 && !self.pauses.stepwise;
         loop {
+            self.warm_up();
             if together && single_turns == 0 {
                 let before = self.waits;
                 let slice = if waiting_turns > 0 { WAITING_SLICE } else { WARP_SLICE } * warps as u64;

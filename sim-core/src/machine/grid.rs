@@ -18,9 +18,9 @@ use crate::config::DeviceConfig;
 use crate::finding::{Finding, FindingKind};
 use crate::launch::{Dim3, Launch};
 use crate::memory::{GlobalMemory, Wide};
-use crate::options::{AsyncPolicy, RunOptions};
+use crate::options::{AsyncPolicy, Engine, RunOptions};
 use crate::texture::Objects;
-use semantics::lanes::Row;
+use semantics::lanes::{Row, SimdLevel};
 
 /// What all blocks of a launch share.
 pub(crate) struct Grid<'a> {
@@ -54,6 +54,8 @@ pub(crate) struct Grid<'a> {
     pub exclusive: bool,
     pub jobs: usize,
     pub level: semantics::lanes::SimdLevel,
+    /// Warp instructions of a kernel after which it is compiled.
+    pub cold: u64,
     /// Clusters that may be resident at once.
     pub resident_limit: u64,
     /// When the launch was asked for, before its kernel was decoded.
@@ -85,6 +87,9 @@ const SMALL: u128 = 4096;
 
 /// Clusters that wait or run, up to which a seed starts further ones as readily as it lets those go on.
 const FEW: u64 = 4;
+
+/// Warp instructions after which compiling a kernel pays: about a millisecond of the interpreter.
+const COLD: u64 = 200_000;
 
 /// Has cache lines of its own: workers write to it often, and read what would lie beside it.
 #[repr(align(128))]
@@ -182,6 +187,12 @@ impl<'a> Grid<'a> {
             exclusive: jobs == 1 && options.alone,
             jobs,
             level,
+            cold: match options.engine.chosen() {
+                _ if level != SimdLevel::Avx512 => u64::MAX,
+                Engine::Interpreter => u64::MAX,
+                Engine::Auto => COLD,
+                Engine::Compiled => 0,
+            },
             resident_limit: (resident_limit / cluster.count().max(1) as u64).max(1),
             began,
             started: Instant::now(),

@@ -1,12 +1,14 @@
 //! What launches leave for later ones, so that a small launch costs little: blocks with their memory, and for each
 //! kernel what it accessed and how its warps begin. Nothing of it decides what a launch does.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::cta::{Cta, warp_rows};
 use crate::code::Code;
 use crate::launch::Dim3;
 use crate::memory::{Hint, Snapshot};
+use jit::Compiled;
 use semantics::lanes::Row;
 
 /// Blocks of finished launches.
@@ -41,6 +43,10 @@ pub(crate) struct Kernel {
     /// See [`warp_rows`], of the last shape of blocks.
     rows: Mutex<Option<(Dim3, Arc<[Row]>)>>,
     accessed: Mutex<Option<Accessed>>,
+    /// Host code for it, once it is compiled; nothing if that cannot be.
+    pub compiled: OnceLock<Option<Compiled>>,
+    /// Warp instructions of its launches so far.
+    pub heat: AtomicU64,
 }
 
 /// By instruction, the allocation that it accessed last, if that may be a [`Hint`]; in the table of a generation.
@@ -55,7 +61,13 @@ const NONE: u32 = u32::MAX;
 
 impl Kernel {
     pub(crate) fn new(code: Code) -> Kernel {
-        Kernel { code: Arc::new(code), rows: Mutex::default(), accessed: Mutex::default() }
+        Kernel {
+            code: Arc::new(code),
+            rows: Mutex::default(),
+            accessed: Mutex::default(),
+            compiled: OnceLock::new(),
+            heat: AtomicU64::new(0),
+        }
     }
 
     /// Special registers that depend on the warp's place in its block only.

@@ -11,6 +11,7 @@ use super::turn::BlockTurn;
 use crate::launch::Stats;
 use crate::memory::{Hint, Snapshot, host};
 use crate::observer::Observer;
+use jit::{Compiled, Context};
 use semantics::matrix::panel::Panel;
 use semantics::matrix::tile::Tile;
 
@@ -42,6 +43,9 @@ pub(crate) struct Worker<'g, O> {
     pub(super) fuel: u64,
     /// Work done since the last look at the clock, in warp instructions.
     work: u64,
+    /// Host code for the kernel, once there is any, and what runs of it are told.
+    pub compiled: Option<&'g Compiled>,
+    pub context: Option<Box<Context>>,
     /// Scratch memory of matrix instructions, from the first one on.
     pub tile: Option<Box<Tile>>,
     pub panel: Option<Box<Panel>>,
@@ -73,6 +77,8 @@ impl<'g, O: Observer> Worker<'g, O> {
             alone: true,
             fuel: 0,
             work: 0,
+            compiled: None,
+            context: None,
             tile: None,
             panel: None,
         }
@@ -86,6 +92,7 @@ impl<'g, O: Observer> Worker<'g, O> {
 
     /// What it executed, and its part of the tools.
     pub(crate) fn finish(self) -> (Stats, O) {
+        self.grid.kernel.heat.fetch_add(self.stats.warp_instructions, Relaxed);
         self.grid.kernel.keep(&self.snapshot, self.indices, &self.hints);
         self.spare.into_iter().for_each(|cta| self.grid.blocks.give(cta));
         (self.stats, self.observer)

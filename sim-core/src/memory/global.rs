@@ -306,6 +306,11 @@ impl GlobalMemory {
         std::mem::replace(&mut inner.layout, layout)
     }
 
+    /// The number of the table of allocations, where compiled code looks for it.
+    pub(crate) fn generation(&self) -> *const u64 {
+        self.generation.as_ptr()
+    }
+
     /// Whether a snapshot is out of date.
     #[inline(always)]
     pub(crate) fn is_stale(&self, snapshot: &Snapshot) -> bool {

@@ -6,6 +6,7 @@ use super::{Allocation, AllocationKind};
 
 /// The allocation that an instruction accessed last.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct Hint {
     /// First address.
     pub base: u64,

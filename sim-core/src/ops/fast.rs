@@ -18,6 +18,7 @@ use crate::event::{Memory, Shape};
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::tools::{Event, Wants, WarpRanges};
+use jit::Window;
 #[cfg(target_arch = "x86_64")]
 use semantics::lanes::SimdLevel;
 use semantics::lanes::{FULL, LaneMask, Registers, WARP_SIZE};
@@ -334,6 +335,12 @@ impl<O: Observer> Machine<'_, '_, O> {
         // Shared memory starts at an aligned address.
         let words = shared.bytes_mut().as_mut_ptr().cast::<u32>().wrapping_byte_add(base as usize);
         Range { base, size, words }
+    }
+
+    /// The same for compiled code.
+    pub(crate) fn shared_window(&mut self) -> Window {
+        let Range { base, size, words } = self.shared_range();
+        Window { base, size, words, writable: true }
     }
 
     /// The allocation that an instruction with a 64-bit address accessed last, if it may access it still.

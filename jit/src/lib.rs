@@ -1,0 +1,37 @@
+//! Host code for the instructions of a kernel: what one warp does from a position on, until something comes that is not
+//! compiled.
+//!
+//! A [`Program`] is a list of [`Step`]s, one an instruction, whose lane operations are [`Formula`]s. [`Compiled::new`] makes
+//! AVX-512 code of it: a row of 32 words is two vector registers, masks are mask registers. Rows stay in registers within
+//! a basic block. Loads and stores are checked against the [`Window`] that the instruction accessed last, and moved; whatever
+//! else an instruction may have to do, and each step of kind [`Kind::Call`], is the business of [`Context::call`].
+//!
+//! # Invariants
+//! * A compiled step gives the bits that the function bound to its op gives.
+//! * Registers of lanes that do not take part keep their values.
+//! * Code is only made of a checked `Program`; memory is never writable and executable at once.
+//!
+//! # What it must not know
+//! Scheduling, warps, allocations, PTX: whatever a `Context` does not say.
+
+mod context;
+mod program;
+
+// Where calls of the host are those of the System V ABI.
+#[cfg(all(target_arch = "x86_64", unix))]
+mod emit;
+#[cfg(all(target_arch = "x86_64", unix))]
+mod host;
+#[cfg(all(target_arch = "x86_64", unix))]
+mod liveness;
+#[cfg(all(target_arch = "x86_64", unix))]
+mod registers;
+
+#[cfg(not(all(target_arch = "x86_64", unix)))]
+#[path = "elsewhere.rs"]
+mod host;
+
+pub use context::{Call, Context, Exit, Ran, Window};
+pub use host::Compiled;
+pub use program::{Access, Kind, Program, Space, Step, Uses};
+pub use semantics::formula::{Formula, Width};

@@ -1,0 +1,136 @@
+//! Which rows of the frame somebody may still read.
+
+use crate::program::{Kind, Program, Uses};
+use semantics::formula::{Formula, Integer, Width};
+use semantics::lanes::{Operands, Pred, Slot};
+
+/// Sets of rows, one a position: those that are live before its step.
+#[derive(Debug)]
+pub(crate) struct Liveness {
+    words: usize,
+    before: Vec<u64>,
+}
+
+/// The sources of a formula, with their widths.
+pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<Item = (Slot, Width)> {
+    use Width::{Double, Word};
+    let widths: &[Width] = match formula {
+        Formula::Copy(Word) | Formula::Not(Word) | Formula::Extend { .. } => &[Word],
+        Formula::Copy(Double)
+        | Formula::Not(Double)
+        | Formula::Truncate
+        | Formula::Upper
+        | Formula::Offset => &[Double],
+        Formula::Integer(Integer::ShiftLeft | Integer::ShiftRight | Integer::ShiftRightSigned, Double) => {
+            &[Double, Word]
+        }
+        Formula::Integer(_, Word) | Formula::Float(_, Word) | Formula::Compare(_, _, Word) => &[Word, Word],
+        Formula::Select(Word) | Formula::Pack | Formula::MultiplyWide { add: false, .. } => &[Word, Word],
+        Formula::Integer(_, Double) | Formula::Float(_, Double) => &[Double, Double],
+        Formula::Compare(_, _, Double) | Formula::Select(Double) => &[Double, Double],
+        Formula::MultiplyAdd(Word) | Formula::FusedMultiplyAdd(Word) | Formula::Logic3 => &[Word, Word, Word],
+        Formula::MultiplyAdd(Double) | Formula::FusedMultiplyAdd(Double) => &[Double, Double, Double],
+        Formula::MultiplyWide { add: true, .. } => &[Word, Word, Double],
+        Formula::Predicate(_) => &[],
+    };
+    widths.iter().enumerate().map(|(at, &width)| (operands.src[at], width)).collect::<Vec<_>>().into_iter()
+}
+
+/// The width of a formula's result, if it has one in a row.
+pub(crate) fn result(formula: Formula) -> Option<Width> {
+    Some(match formula {
+        Formula::Copy(width)
+        | Formula::Not(width)
+        | Formula::Integer(_, width)
+        | Formula::MultiplyAdd(width)
+        | Formula::Float(_, width)
+        | Formula::FusedMultiplyAdd(width)
+        | Formula::Select(width) => width,
+        Formula::MultiplyWide { .. } | Formula::Extend { .. } | Formula::Pack | Formula::Offset => {
+            Width::Double
+        }
+        Formula::Truncate | Formula::Upper | Formula::Logic3 => Width::Word,
+        Formula::Compare(..) | Formula::Predicate(_) => return None,
+    })
+}
+
+impl Liveness {
+    pub(crate) fn new(program: &Program) -> Liveness {
+        let words = (program.rows as usize).div_ceil(64).max(1);
+        let count = program.steps.len();
+        let mut liveness = Liveness { words, before: vec![0; words * (count + 1)] };
+        let mut live = vec![0u64; words];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for at in (0..count).rev() {
+                live.copy_from_slice(liveness.set(at + 1));
+                let step = &program.steps[at];
+                let set = |live: &mut [u64], slot: Slot, rows: u32, value: bool| {
+                    for row in slot.row()..slot.row() + rows {
+                        if slot.is_frame() && row < program.rows {
+                            let bit = 1 << (row % 64);
+                            let word = &mut live[row as usize / 64];
+                            *word = if value { *word | bit } else { *word & !bit };
+                        }
+                    }
+                };
+                match &step.kind {
+                    Kind::Compute(formula, operands) => {
+                        if let Some(width) = result(*formula)
+                            && step.guard == Pred::TRUE
+                        {
+                            set(&mut live, operands.dst, width.rows(), false);
+                        }
+                        for (slot, width) in sources(*formula, operands) {
+                            set(&mut live, slot, width.rows(), true);
+                        }
+                    }
+                    Kind::Access(access) => {
+                        if !access.store && step.guard == Pred::TRUE {
+                            set(&mut live, access.element, access.width.rows(), false);
+                        }
+                        if access.store {
+                            set(&mut live, access.element, access.width.rows(), true);
+                        }
+                        set(&mut live, access.address, access.address_width.rows(), true);
+                    }
+                    Kind::Branch(target) => {
+                        let other = liveness.set(*target as usize).to_vec();
+                        if step.guard == Pred::TRUE {
+                            live.copy_from_slice(&other);
+                        } else {
+                            live.iter_mut().zip(other).for_each(|(live, other)| *live |= other);
+                        }
+                    }
+                    Kind::Nothing => {}
+                    Kind::Call | Kind::Leave(Uses::All) => live.fill(u64::MAX),
+                    Kind::Leave(Uses::Slots(slots)) => {
+                        for &(slot, rows) in slots {
+                            set(&mut live, slot, rows, true);
+                        }
+                    }
+                }
+                let old = liveness.set_mut(at);
+                if *old != live[..] {
+                    old.copy_from_slice(&live);
+                    changed = true;
+                }
+            }
+        }
+        liveness
+    }
+
+    fn set(&self, at: usize) -> &[u64] {
+        &self.before[at * self.words..][..self.words]
+    }
+
+    fn set_mut(&mut self, at: usize) -> &mut [u64] {
+        &mut self.before[at * self.words..][..self.words]
+    }
+
+    /// Whether somebody may read a row before the step at `at`, or after it.
+    pub(crate) fn is_live(&self, at: u32, row: u32) -> bool {
+        self.set(at as usize).get(row as usize / 64).is_some_and(|word| word >> (row % 64) & 1 != 0)
+    }
+}

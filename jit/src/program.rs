@@ -1,0 +1,82 @@
+//! What is compiled: a kernel's instructions, as far as a compiler needs to know them.
+
+use semantics::formula::{Formula, Width};
+use semantics::lanes::{Operands, Pred, Slot};
+
+/// The instructions of a function, by position from its start.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// One an instruction.
+    pub steps: Vec<Step>,
+    /// Rows of the frame.
+    pub rows: u32,
+    /// Code is entered only where at least so many steps may follow.
+    pub least: u32,
+    /// Constants that are known now: the value of every lane, by the slot of the first row.
+    pub known: Vec<(Slot, u64)>,
+    /// By row of a constant: whether all its lanes have one value.
+    pub uniform: Vec<bool>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Lanes where this does not hold sit out.
+    pub guard: Pred,
+    /// What the others do.
+    pub kind: Kind,
+}
+
+/// What an instruction does.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// A lane operation.
+    Compute(Formula, Operands),
+    /// A load or store of one element a lane.
+    Access(Access),
+    /// Something that [`Context::call`](crate::Context::call) does, after which the next step follows.
+    Call,
+    /// A branch to a position.
+    Branch(u32),
+    /// Nothing.
+    Nothing,
+    /// Something after which compiled code does not go on by itself, and what it reads of the frame.
+    Leave(Uses),
+}
+
+/// What a step reads of the frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Uses {
+    /// Anything.
+    All,
+    /// These slots, of so many rows.
+    Slots(Vec<(Slot, u32)>),
+}
+
+/// A weak load or store of one element of 4 or 8 bytes, into or from a register of that size.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Whether it stores.
+    pub store: bool,
+    /// Which memory.
+    pub space: Space,
+    /// Size of an element.
+    pub width: Width,
+    /// The address register.
+    pub address: Slot,
+    /// Its size: doubles are addresses, words are extended with zeros after the offset was added.
+    pub address_width: Width,
+    /// Added to the address; a multiple of the size.
+    pub offset: i64,
+    /// The element's register; a load without one is of no interest.
+    pub element: Slot,
+}
+
+/// Where an access finds its window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Space {
+    /// The window of the instruction: [`Context::windows`](crate::Context::windows).
+    Hinted,
+    /// The window of the block: [`Context::shared`](crate::Context::shared).
+    Shared,
+}

@@ -1,0 +1,244 @@
+//! Lane operations as data, for a compiler of host code: those whose result a few host instructions give exactly.
+//!
+//! [`formula`] says of an op what [`crate::bind`] gives as a function; both take the same operands. What it does not
+//! know it leaves to that function.
+
+use ptx_frontend::{CmpOp, Modifier, Modifiers, Op, Opcode, ScalarType as S, StateSpace};
+
+use crate::Written;
+use crate::modes::VALUE;
+
+/// How wide a register is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Width {
+    /// 32 bits, one row.
+    Word,
+    /// 64 bits, two rows.
+    Double,
+}
+
+impl Width {
+    /// Rows that a register takes.
+    pub const fn rows(self) -> u32 {
+        match self {
+            Width::Word => 1,
+            Width::Double => 2,
+        }
+    }
+}
+
+/// What `d = a op b` computes of integers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Integer {
+    Add,
+    Subtract,
+    /// The lower half of the product.
+    Multiply,
+    And,
+    Or,
+    Xor,
+    MinSigned,
+    MinUnsigned,
+    MaxSigned,
+    MaxUnsigned,
+    /// By a word; by as many bits as there are or more gives zero.
+    ShiftLeft,
+    /// The same, filled with zeros.
+    ShiftRight,
+    /// The same, filled with the sign.
+    ShiftRightSigned,
+}
+
+/// What `d = a op b` computes of floats, rounded to nearest, subnormals kept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Float {
+    Add,
+    Subtract,
+    Multiply,
+}
+
+/// What a comparison takes its operands for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Compared {
+    Signed,
+    Unsigned,
+    /// Subnormals are kept.
+    Float,
+}
+
+/// What is done with predicates.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Logic {
+    And,
+    Or,
+    Xor,
+    Not,
+    Copy,
+}
+
+/// What a lane operation computes, of the operands that [`crate::bind`] gives places.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Formula {
+    /// `d = a`
+    Copy(Width),
+    /// `d = !a`
+    Not(Width),
+    /// `d = a op b`
+    Integer(Integer, Width),
+    /// `d = a * b + c`, the lower half.
+    MultiplyAdd(Width),
+    /// The whole product of two words.
+    MultiplyWide {
+        /// Of signed words.
+        signed: bool,
+        /// With a double added.
+        add: bool,
+    },
+    /// A word to a double: with its sign, or with zeros.
+    Extend {
+        /// With its sign.
+        signed: bool,
+    },
+    /// The lower word of a double.
+    Truncate,
+    /// The upper word of a double.
+    Upper,
+    /// A double of two words, the lower first.
+    Pack,
+    /// A double plus the immediate.
+    Offset,
+    /// Any function of the bits of three words: [`table`].
+    Logic3,
+    /// `d = a op b`
+    Float(Float, Width),
+    /// `d = a * b + c`, rounded once, to nearest.
+    FusedMultiplyAdd(Width),
+    /// Predicates 0 and 1: a comparison and its complement, combined with predicate 2 as the immediate says.
+    Compare(CmpOp, Compared, Width),
+    /// `a` where predicate 2 holds, `b` elsewhere.
+    Select(Width),
+    /// Predicate 0: of predicates 2 and 1.
+    Predicate(Logic),
+}
+
+/// The function of [`Formula::Logic3`], as the manual writes it.
+pub const fn table(imm: u64) -> u8 {
+    (imm >> VALUE) as u8
+}
+
+/// An integer type of words or doubles: width and sign.
+fn integer(ty: S) -> Option<(Width, bool)> {
+    Some(match ty {
+        S::U32 | S::B32 => (Width::Word, false),
+        S::S32 => (Width::Word, true),
+        S::U64 | S::B64 => (Width::Double, false),
+        S::S64 => (Width::Double, true),
+        _ => return None,
+    })
+}
+
+/// The width of any type of 32 or 64 bits that is one value.
+fn width(ty: S) -> Option<Width> {
+    match ty {
+        S::F32 => Some(Width::Word),
+        S::F64 => Some(Width::Double),
+        ty => integer(ty).map(|(width, _)| width),
+    }
+}
+
+/// What an op computes, if that is one of the formulas.
+pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
+    use Formula as F;
+    let ty = op.ty(0)?;
+    // Only these modifiers beside the types and a comparison: others change what is computed.
+    let has_only =
+        |known: &[Modifier]| op.modifiers.iter().all(|m| matches!(m, Modifier::Type(_)) || known.contains(m));
+    let plain = has_only(&[]);
+    if ty == S::Pred {
+        let logic = match op.opcode {
+            Opcode::And => Logic::And,
+            Opcode::Or => Logic::Or,
+            Opcode::Xor => Logic::Xor,
+            Opcode::Not => Logic::Not,
+            Opcode::Mov => Logic::Copy,
+            _ => return None,
+        };
+        return plain.then_some(F::Predicate(logic));
+    }
+    let float = |float: Float| {
+        let ok = matches!(ty, S::F32 | S::F64) && op.ty(1).is_none() && has_only(&[Modifier::Rn]);
+        (ok && written.operands.len() == 3).then_some(F::Float(float, width(ty)?))
+    };
+    let binary = |signed: Integer, unsigned: Integer| {
+        let (width, sign) = integer(ty)?;
+        plain.then_some(F::Integer(if sign { signed } else { unsigned }, width))
+    };
+    match op.opcode {
+        Opcode::Mov if plain => Some(F::Copy(width(ty)?)),
+        Opcode::Cvta if ty.bits() == 64 => match op.space() {
+            StateSpace::Shared | StateSpace::SharedCluster | StateSpace::Local | StateSpace::Param => {
+                Some(F::Offset)
+            }
+            _ => Some(F::Copy(Width::Double)),
+        },
+        Opcode::Not if plain => Some(F::Not(integer(ty)?.0)),
+        Opcode::Add => binary(Integer::Add, Integer::Add).or_else(|| float(Float::Add)),
+        Opcode::Sub => binary(Integer::Subtract, Integer::Subtract).or_else(|| float(Float::Subtract)),
+        Opcode::And => binary(Integer::And, Integer::And),
+        Opcode::Or => binary(Integer::Or, Integer::Or),
+        Opcode::Xor => binary(Integer::Xor, Integer::Xor),
+        Opcode::Min => binary(Integer::MinSigned, Integer::MinUnsigned),
+        Opcode::Max => binary(Integer::MaxSigned, Integer::MaxUnsigned),
+        Opcode::Shl => binary(Integer::ShiftLeft, Integer::ShiftLeft),
+        Opcode::Shr => binary(Integer::ShiftRightSigned, Integer::ShiftRight),
+        Opcode::Mul if has_only(&[Modifier::Lo]) && integer(ty).is_some() => {
+            Some(F::Integer(Integer::Multiply, integer(ty)?.0))
+        }
+        Opcode::Mad if has_only(&[Modifier::Lo]) && integer(ty).is_some() => {
+            Some(F::MultiplyAdd(integer(ty)?.0))
+        }
+        Opcode::Mul | Opcode::Mad if op.has(Modifier::Wide) && has_only(&[Modifier::Wide]) => {
+            let (Width::Word, signed) = integer(ty)? else { return None };
+            Some(F::MultiplyWide { signed, add: op.opcode == Opcode::Mad })
+        }
+        Opcode::Mul => float(Float::Multiply),
+        Opcode::Fma | Opcode::Mad => {
+            let ok = matches!(ty, S::F32 | S::F64) && op.ty(1).is_none() && has_only(&[Modifier::Rn]);
+            (ok && written.operands.len() == 4).then_some(F::FusedMultiplyAdd(width(ty)?))
+        }
+        Opcode::Lop3 if plain => Some(F::Logic3),
+        Opcode::Cvt if plain => match (integer(ty)?, integer(op.ty(1)?)?) {
+            ((Width::Double, _), (Width::Word, signed)) => Some(F::Extend { signed }),
+            ((Width::Word, _), (Width::Double, _)) => Some(F::Truncate),
+            ((width, _), _) => Some(F::Copy(width)),
+        },
+        Opcode::Selp if plain => Some(F::Select(width(ty)?)),
+        Opcode::Setp => {
+            let cmp = op.cmp()?;
+            // Nothing else that the table lets through changes what is computed.
+            if op.has(Modifier::Ftz) {
+                return None;
+            }
+            let compared =
+                match integer(ty) {
+                    Some((_, signed)) => {
+                        match cmp {
+                            CmpOp::Eq | CmpOp::Ne | CmpOp::Lt | CmpOp::Le | CmpOp::Gt | CmpOp::Ge => {
+                                if signed { Compared::Signed } else { Compared::Unsigned }
+                            }
+                            // Of unsigned integers alone.
+                            CmpOp::Lo | CmpOp::Ls | CmpOp::Hi | CmpOp::Hs if !signed => Compared::Unsigned,
+                            _ => return None,
+                        }
+                    }
+                    None => Compared::Float,
+                };
+            Some(F::Compare(cmp, compared, width(ty)?))
+        }
+        _ => None,
+    }
+}

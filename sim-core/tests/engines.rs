@@ -1,0 +1,442 @@
+//! Engines agree: random kernels with divergence, loops, barriers and atomics leave the same memory and the same counts.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use sim_core::{Backend, DeviceConfig, Dim3, Engine, Launch, Outcome, RunOptions, Simulator};
+
+/// A sequence of numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.below(list.len() as u64) as usize]
+    }
+}
+
+/// Registers of each kind, but predicates.
+const COUNT: u64 = 6;
+/// Words of the input, which all threads read.
+const WORDS: u64 = 1024;
+/// Words that each thread may write.
+const OWN: u64 = 32;
+const THREADS: usize = 256;
+
+/// Writes a kernel.
+struct Writer {
+    random: Random,
+    text: String,
+    labels: u32,
+    depth: u32,
+}
+
+impl Writer {
+    fn line(&mut self, line: &str) {
+        let guard = match self.random.below(8) {
+            0 => format!("@%p{} ", self.random.below(4)),
+            1 => format!("@!%p{} ", self.random.below(4)),
+            _ => String::new(),
+        };
+        writeln!(self.text, "    {guard}{line}").unwrap();
+    }
+
+    fn register(&mut self, kind: &str) -> String {
+        format!("%{kind}{}", self.random.below(COUNT))
+    }
+
+    /// A source: a register, now and then a constant.
+    fn source(&mut self, kind: &str) -> String {
+        if self.random.below(4) > 0 {
+            return self.register(kind);
+        }
+        match kind {
+            "f" => self
+                .random
+                .pick(&["0f3F800000", "0fC0490FDB", "0f00000000", "0f7F800000", "0f00000001"])
+                .into(),
+            "d" => {
+                self.random.pick(&["0d3FF0000000000000", "0dC00921FB54442D18", "0d7FF0000000000000"]).into()
+            }
+            _ => self.random.pick(&["0", "1", "-1", "3", "31", "1664525", "-2147483648"]).into(),
+        }
+    }
+
+    fn operation(&mut self) {
+        let (r, rd, f, d) = ("r", "rd", "f", "d");
+        let float = |random: &mut Random| random.pick(&["add", "sub", "mul", "add.rn", "mul.rn"]);
+        match self.random.below(22) {
+            0..=2 => {
+                let op = self.random.pick(&[
+                    "add.s32",
+                    "sub.u32",
+                    "mul.lo.s32",
+                    "and.b32",
+                    "or.b32",
+                    "xor.b32",
+                    "min.s32",
+                    "max.u32",
+                    "min.u32",
+                    "max.s32",
+                    "mul.hi.u32",
+                    "add.u32",
+                    "div.u32",
+                ]);
+                let (to, a, b) = (self.register(r), self.register(r), self.source(r));
+                self.line(&format!("{op} {to}, {a}, {b};"));
+            }
+            3 => {
+                let op = self.random.pick(&["shl.b32", "shr.u32", "shr.s32"]);
+                let (to, a) = (self.register(r), self.register(r));
+                let by = if self.random.below(2) == 0 {
+                    self.register(r)
+                } else {
+                    self.random.below(40).to_string()
+                };
+                self.line(&format!("{op} {to}, {a}, {by};"));
+            }
+            4 => {
+                let op = self.random.pick(&["shl.b64", "shr.u64", "shr.s64"]);
+                let (to, a) = (self.register(rd), self.register(rd));
+                let by = if self.random.below(2) == 0 {
+                    self.register(r)
+                } else {
+                    self.random.below(70).to_string()
+                };
+                self.line(&format!("{op} {to}, {a}, {by};"));
+            }
+            5 | 6 => {
+                let op = self.random.pick(&[
+                    "add.s64",
+                    "sub.u64",
+                    "mul.lo.u64",
+                    "and.b64",
+                    "or.b64",
+                    "xor.b64",
+                    "min.s64",
+                    "max.u64",
+                    "min.u64",
+                    "max.s64",
+                ]);
+                let (to, a, b) = (self.register(rd), self.register(rd), self.source(rd));
+                self.line(&format!("{op} {to}, {a}, {b};"));
+            }
+            7 => {
+                let op = self.random.pick(&["mad.lo.s32", "lop3.b32"]);
+                let (to, a, b, c) = (self.register(r), self.register(r), self.source(r), self.source(r));
+                let table =
+                    if op == "lop3.b32" { format!(", {}", self.random.below(256)) } else { String::new() };
+                self.line(&format!("{op} {to}, {a}, {b}, {c}{table};"));
+            }
+            8 => {
+                let op = self.random.pick(&["mul.wide.s32", "mul.wide.u32"]);
+                let (to, a, b) = (self.register(rd), self.register(r), self.source(r));
+                self.line(&format!("{op} {to}, {a}, {b};"));
+            }
+            9 => {
+                let op = self.random.pick(&["mad.wide.s32", "mad.wide.u32"]);
+                let (to, a, b, c) = (self.register(rd), self.register(r), self.source(r), self.register(rd));
+                self.line(&format!("{op} {to}, {a}, {b}, {c};"));
+            }
+            10 => {
+                let (wide, low, high) = (self.register(rd), self.register(r), self.register(r));
+                let line = match self.random.below(6) {
+                    0 => format!("cvt.s64.s32 {wide}, {low};"),
+                    1 => format!("cvt.u64.u32 {wide}, {low};"),
+                    2 => format!("cvt.u32.u64 {low}, {wide};"),
+                    3 => format!("mov.b64 {wide}, {{{low}, {high}}};"),
+                    4 if low != high => format!("mov.b64 {{{low}, {high}}}, {wide};"),
+                    _ => format!("not.b32 {low}, {high};"),
+                };
+                self.line(&line);
+            }
+            11..=13 => {
+                let (op, to, a, b) =
+                    (float(&mut self.random), self.register(f), self.register(f), self.source(f));
+                self.line(&format!("{op}.f32 {to}, {a}, {b};"));
+            }
+            14 => {
+                let (op, to, a, b) =
+                    (float(&mut self.random), self.register(d), self.register(d), self.source(d));
+                self.line(&format!("{op}.f64 {to}, {a}, {b};"));
+            }
+            15 => {
+                let (kind, ty) = if self.random.below(2) == 0 { (f, "f32") } else { (d, "f64") };
+                let (to, a, b, c) =
+                    (self.register(kind), self.register(kind), self.source(kind), self.source(kind));
+                self.line(&format!("fma.rn.{ty} {to}, {a}, {b}, {c};"));
+            }
+            16 => {
+                let line = match self.random.below(4) {
+                    0 => format!("cvt.rn.f32.s32 {}, {};", self.register(f), self.register(r)),
+                    1 => format!("cvt.rzi.s32.f32 {}, {};", self.register(r), self.register(f)),
+                    2 => format!("mov.b32 {}, {};", self.register(f), self.register(r)),
+                    _ => format!("cvt.f64.f32 {}, {};", self.register(d), self.register(f)),
+                };
+                self.line(&line);
+            }
+            17 | 18 => self.comparison(),
+            19 => {
+                let p = self.random.below(4);
+                let line = match self.random.below(3) {
+                    0 => format!(
+                        "selp.b32 {}, {}, {}, %p{p};",
+                        self.register(r),
+                        self.register(r),
+                        self.source(r)
+                    ),
+                    1 => format!(
+                        "selp.b64 {}, {}, {}, %p{p};",
+                        self.register(rd),
+                        self.register(rd),
+                        self.source(rd)
+                    ),
+                    _ => format!(
+                        "{} %p{}, %p{p}, %p{};",
+                        self.random.pick(&["and.pred", "or.pred", "xor.pred"]),
+                        self.random.below(4),
+                        self.random.below(4)
+                    ),
+                };
+                self.line(&line);
+            }
+            _ => self.access(),
+        }
+    }
+
+    fn comparison(&mut self) {
+        let (kind, ty) =
+            [("r", "s32"), ("r", "u32"), ("rd", "s64"), ("rd", "u64"), ("f", "f32"), ("d", "f64")]
+                [self.random.below(6) as usize];
+        let integers = ["eq", "ne", "lt", "le", "gt", "ge"];
+        let floats = ["eq", "ne", "lt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"];
+        let cmp = if kind.starts_with('r') { self.random.pick(&integers) } else { self.random.pick(&floats) };
+        let (p, a, b) = (self.random.below(4), self.register(kind), self.source(kind));
+        let line = match self.random.below(4) {
+            0 => format!("setp.{cmp}.and.{ty} %p{p}, {a}, {b}, %p{};", self.random.below(4)),
+            1 => format!("setp.{cmp}.{ty} %p{p}|%p{}, {a}, {b};", (p + 1) % 4),
+            _ => format!("setp.{cmp}.{ty} %p{p}, {a}, {b};"),
+        };
+        self.line(&line);
+    }
+
+    fn access(&mut self) {
+        let (register, wide) = (self.register("r"), self.register("rd"));
+        let (f, d) = (self.register("f"), self.register("d"));
+        let own = 4 * self.random.below(OWN - 2);
+        match self.random.below(12) {
+            // Anywhere in the input, at consecutive places, at one place for half a warp, for all.
+            0 | 1 => {
+                writeln!(self.text, "    and.b32 %t0, {register}, {};", WORDS - 2).unwrap();
+                writeln!(self.text, "    mul.wide.u32 %a0, %t0, 4;\n    add.s64 %a0, %a0, %in;").unwrap();
+                let line = match self.random.below(3) {
+                    0 => format!("ld.global.u64 {wide}, [%a0];"),
+                    1 => "ld.global.v2.u32 {%r0, %r1}, [%a0];".into(),
+                    _ => format!("ld.global.f32 {f}, [%a0];"),
+                };
+                self.line(&line);
+            }
+            2 => self.line(&format!("ld.global.u32 {register}, [%inown+{own}];")),
+            3 => {
+                let shift = self.random.pick(&["4", "5", "1"]);
+                writeln!(self.text, "    shr.u32 %t0, %tid0, {shift};\n    mul.wide.u32 %a0, %t0, 8;\n    add.s64 %a0, %a0, %in;").unwrap();
+                let line = if self.random.below(2) == 0 {
+                    format!("ld.global.f32 {f}, [%a0+{own}];")
+                } else {
+                    format!("ld.global.f64 {d}, [%a0+{}];", own / 8 * 8)
+                };
+                self.line(&line);
+            }
+            4 => self.line(&format!("st.global.u32 [%own+{own}], {register};")),
+            5 => self.line(&format!("st.global.f64 [%own+{}], {d};", own / 8 * 8)),
+            6 => self.line(&format!("st.shared.u32 [%sown+{}], {register};", own % 16)),
+            7 => self.line(&format!("ld.shared.f32 {f}, [%sown+{}];", own % 16)),
+            8 => self.line(&format!("st.shared.u64 [%sown+{}], {wide};", own % 16 / 8 * 8)),
+            9 => self.line(&format!("ld.shared.u64 {wide}, [%sown+{}];", own % 16 / 8 * 8)),
+            10 => self.line(&format!("ld.global.u8 {register}, [%inown+{own}];")),
+            _ => {
+                let place = 4 * self.random.below(8);
+                self.line(&format!("red.global.add.u32 [%counts+{place}], {register};"));
+            }
+        }
+    }
+
+    fn block(&mut self, statements: u64) {
+        for _ in 0..statements {
+            match self.random.below(10) {
+                0 if self.depth < 3 => self.condition(),
+                1 if self.depth < 3 => self.repetition(),
+                2 if self.depth == 0 => writeln!(self.text, "    bar.sync 0;").unwrap(),
+                _ => self.operation(),
+            }
+        }
+    }
+
+    fn label(&mut self) -> u32 {
+        self.labels += 1;
+        self.labels
+    }
+
+    fn condition(&mut self) {
+        let (other, end) = (self.label(), self.label());
+        let not = self.random.pick(&["", "!"]);
+        writeln!(self.text, "    @{not}%p{} bra L{other};", self.random.below(4)).unwrap();
+        self.depth += 1;
+        let statements = 1 + self.random.below(5);
+        self.block(statements);
+        if self.random.below(2) == 0 {
+            writeln!(self.text, "    bra L{end};\nL{other}:").unwrap();
+            self.block(statements);
+            writeln!(self.text, "L{end}:").unwrap();
+        } else {
+            writeln!(self.text, "L{other}:").unwrap();
+        }
+        self.depth -= 1;
+    }
+
+    fn repetition(&mut self) {
+        let (start, depth) = (self.label(), self.depth);
+        let bound = match self.random.below(3) {
+            0 => format!("    mov.u32 %n{depth}, {};", 1 + self.random.below(5)),
+            1 => format!("    and.b32 %n{depth}, {}, 7;", self.register("r")),
+            _ => format!("    shr.u32 %n{depth}, %tid0, 4;"),
+        };
+        writeln!(self.text, "{bound}\nL{start}:").unwrap();
+        self.depth += 1;
+        let statements = 1 + self.random.below(6);
+        self.block(statements);
+        self.depth -= 1;
+        writeln!(
+            self.text,
+            "    setp.ne.u32 %q, %n{depth}, 0;\n    add.u32 %n{depth}, %n{depth}, -1;\n    @%q bra L{start};"
+        )
+        .unwrap();
+    }
+}
+
+/// The kernel of a seed.
+fn kernel(seed: u64) -> String {
+    let mut writer = Writer {
+        random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+        text: String::new(),
+        labels: 0,
+        depth: 0,
+    };
+    for _ in 0..8 {
+        writer.random.next();
+    }
+    let text = &mut writer.text;
+    text.push_str(
+        ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {
+    .reg .b32 %r<6>, %t0, %tid0, %sown, %n<4>; .reg .b64 %rd<6>, %a0, %in, %inown, %own, %counts;
+    .reg .f32 %f<6>; .reg .f64 %d<6>; .reg .pred %p<4>, %q;
+    .shared .align 8 .b8 s[4096];
+    ld.param.u64 %in, [in]; ld.param.u64 %own, [out]; ld.param.u64 %counts, [counts];
+    mov.u32 %tid0, %tid.x; mov.u32 %t0, %ctaid.x; mov.u32 %r0, %ntid.x; mad.lo.u32 %t0, %t0, %r0, %tid0;
+    mul.wide.u32 %a0, %t0, 4; add.s64 %inown, %in, %a0;
+    mul.wide.u32 %a0, %t0, 128; add.s64 %own, %own, %a0;
+    shl.b32 %t0, %tid0, 4; mov.u32 %sown, s; add.u32 %sown, %sown, %t0;
+    st.shared.u64 [%sown], %own; st.shared.u64 [%sown+8], %own;\n",
+    );
+    for at in 0..COUNT {
+        writeln!(text, "    ld.global.u32 %r{at}, [%inown+{}];", 4 * at).unwrap();
+        writeln!(
+            text,
+            "    cvt.s64.s32 %rd{at}, %r{at}; mov.b32 %f{at}, %r{at}; cvt.rn.f64.s32 %d{at}, %r{at};"
+        )
+        .unwrap();
+    }
+    for at in 0..4 {
+        writeln!(text, "    setp.lt.s32 %p{at}, %r{at}, %tid0;").unwrap();
+    }
+    let statements = 8 + writer.random.below(24);
+    writer.block(statements);
+    let text = &mut writer.text;
+    for at in 0..COUNT {
+        writeln!(
+            text,
+            "    st.global.u32 [%own+{}], %r{at}; st.global.f32 [%own+{}], %f{at};",
+            4 * at,
+            4 * at + 24
+        )
+        .unwrap();
+        writeln!(text, "    st.global.u64 [%own+{}], %rd{at};", 8 * at + 48).unwrap();
+    }
+    text.push_str(
+        "    add.f64 %d0, %d0, %d1; add.f64 %d0, %d0, %d2; st.global.f64 [%own+96], %d0;\n    ret;\n}\n",
+    );
+    writer.text
+}
+
+/// What a run leaves: outcome, counts, memory.
+fn run(text: &str, engine: Engine, block: u32, input: &[u8]) -> (String, Vec<u8>) {
+    let parsed = ptx_frontend::parse(ptx_frontend::Source::new("random.ptx", text.as_bytes().to_vec()));
+    let module = parsed.module.unwrap_or_else(|| panic!("{:?}\n{text}", parsed.diagnostics));
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let module = simulator.load(Arc::new(module)).unwrap();
+    let sizes = [input.len() as u64, THREADS as u64 * 4 * OWN, 64];
+    let memory = sizes.map(|size| simulator.alloc(size, "memory").unwrap());
+    simulator.write(memory[0], input).unwrap();
+    simulator.write(memory[1], &vec![0; sizes[1] as usize]).unwrap();
+    simulator.write(memory[2], &[0; 64]).unwrap();
+    let launch = Launch {
+        kernel: "k".into(),
+        grid: Dim3::new(2, 1, 1),
+        block: Dim3::new(block, 1, 1),
+        cluster: None,
+        shared_bytes: 0,
+        params: memory.iter().flat_map(|address| address.to_le_bytes()).collect(),
+        cooperative: false,
+    };
+    let options = RunOptions { engine, jobs: 1, max_instructions: Some(1 << 20), ..RunOptions::default() };
+    let report = simulator.launch(module, &launch, &options).unwrap();
+    let mut stats = report.stats;
+    stats.time = Default::default();
+    let mut bytes = vec![0; sizes[1] as usize + 64];
+    let (out, counts) = bytes.split_at_mut(sizes[1] as usize);
+    simulator.read(memory[1], out).unwrap();
+    simulator.read(memory[2], counts).unwrap();
+    assert_eq!(report.outcome, Outcome::Completed, "{:?}\n{text}", report.findings);
+    (format!("{stats:?} {:?}", report.findings), bytes)
+}
+
+#[test]
+fn random_kernels_agree() {
+    let number = |name: &str, otherwise: u64| {
+        std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+    };
+    // More of them by hand.
+    let (first, count) = (number("WARPGRIND_FIRST_KERNEL", 1), number("WARPGRIND_KERNELS", 300));
+    let mut random = Random(7);
+    let special =
+        [0u32, 1, 0x7f80_0000, 0xff80_0000, 0x7fc0_0001, 0x7f80_0001, 0x8000_0000, 0x0000_0007, 0x3f80_0000];
+    let words = (0..WORDS + 64).map(|_| match random.below(6) {
+        0 => special[random.below(special.len() as u64) as usize],
+        1 => random.below(64) as u32,
+        2 => (random.below(1000) as f32 - 500.0).to_bits(),
+        _ => random.next() as u32,
+    });
+    let input: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+    for seed in first..first + count {
+        let text = kernel(seed);
+        let block = [32, 64, 96, 128, 40, 5][seed as usize % 6];
+        let expected = run(&text, Engine::Interpreter, block, &input);
+        let found = run(&text, Engine::Compiled, block, &input);
+        assert_eq!(expected.0, found.0, "kernel {seed}\n{text}");
+        if expected.1 != found.1 {
+            let at = expected.1.iter().zip(&found.1).position(|(a, b)| a != b).unwrap();
+            panic!("kernel {seed}: byte {} of thread {}\n{text}", at % 128, at / 128);
+        }
+    }
+}
