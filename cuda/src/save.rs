@@ -10,9 +10,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use ptx_frontend::{Param, ScalarType, StateSpace, Symbol, TypeClass, Variable};
+use ptx_frontend::{Opcode, Param, ScalarType, StateSpace, Symbol, TypeClass, Variable};
 use runtime::{Allocation, Kind, Launching};
-use sim_core::{Backend, Dim3};
+use sim_core::{AddressMode, Backend, Channel, Dim3, Filter, Level, TextureObject, TextureShape};
 
 /// Largest buffer that is written, and most pointers in one.
 const MOST: u64 = 4 << 30;
@@ -43,6 +43,72 @@ pub(crate) struct Launch {
     tail: String,
 }
 
+/// A texture or surface that the launch may use.
+struct SavedObject {
+    handle: u64,
+    object: TextureObject,
+    /// The variable of the module that stands for it.
+    reference: Option<String>,
+    /// Whether the launch has its handle, so that its memory is among what is written.
+    used: bool,
+    /// Where its levels are; fewer than these where the memory is gone.
+    levels: Vec<String>,
+}
+
+impl SavedObject {
+    /// The table of a launch file.
+    fn text(&self) -> String {
+        let image = self.object.image();
+        let kind = match self.object {
+            TextureObject::Texture(_) => "textures.t",
+            TextureObject::Surface(_) => "surfaces.s",
+        };
+        let mut text = format!("\n[{kind}{}]\nhandle = {}\n", self.handle, self.handle);
+        if let Some(reference) = &self.reference {
+            let _ = writeln!(text, "reference = {reference:?}");
+        }
+        let (shape, channel) =
+            (name(&TextureShape::ALL, image.shape), name(&Channel::ALL, image.format.channel));
+        let _ = writeln!(text, "shape = {shape:?}\ntype = {channel:?}\nchannels = {}", image.format.channels);
+        let _ = writeln!(text, "array = {}", image.opaque);
+        let levels = image.levels.iter().zip(&self.levels).map(|(level, at)| {
+            let Level { extent, pitch, slice, .. } = level;
+            format!("{{ at = {at:?}, extent = {extent:?}, pitch = {pitch}, slice = {slice} }}")
+        });
+        let _ = writeln!(text, "levels = [{}]", levels.collect::<Vec<_>>().join(", "));
+        if let TextureObject::Texture(texture) = &self.object {
+            let of = &texture.sampler;
+            let address = of.address.map(|mode| name(&AddressMode::ALL, mode));
+            let [filter, between] = [of.filter, of.mipmap_filter].map(|filter| name(&Filter::ALL, filter));
+            let _ = writeln!(
+                text,
+                "sampler = {{ address = {address:?}, filter = {filter:?}, mipmap_filter = {between:?}, \
+                 normalized = {}, integers = {}, srgb = {}, seamless = {}, bias = {}, clamp = [{}, {}], border = {:?}, \
+                 anisotropy = {} }}",
+                of.normalized,
+                of.integers,
+                of.srgb,
+                of.seamless,
+                float(of.bias),
+                float(of.clamp[0]),
+                float(of.clamp[1]),
+                of.border,
+                of.anisotropy
+            );
+        }
+        text
+    }
+}
+
+fn name<T: PartialEq>(all: &[(T, &'static str)], value: T) -> &'static str {
+    all.iter().find(|(known, _)| *known == value).map_or("", |(_, name)| name)
+}
+
+/// A float as TOML has it.
+fn float(value: f32) -> String {
+    if value.is_nan() { "nan".into() } else { format!("{value:?}") }
+}
+
 fn read(launching: &Launching<'_>, base: u64, size: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; size as usize];
     launching.simulator.read(base, &mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
@@ -63,6 +129,7 @@ struct Reached<'a> {
     /// Addresses below and above which there is no allocation.
     span: (u64, u64),
     memory: Vec<Saved>,
+    objects: Vec<SavedObject>,
 }
 
 impl<'a> Reached<'a> {
@@ -71,7 +138,8 @@ impl<'a> Reached<'a> {
         let all = launching.memory.list();
         let first = all.first().map_or(0, |allocation| allocation.base);
         let end = all.iter().map(|allocation| allocation.base + allocation.size).max().unwrap_or(0);
-        let mut reached = Reached { launching, span: (first, end), memory: Vec::new() };
+        let objects = objects(launching);
+        let mut reached = Reached { launching, span: (first, end), memory: Vec::new(), objects };
         for variable in &launching.module.variables {
             let in_memory = matches!(variable.space, StateSpace::Global | StateSpace::Const);
             if !in_memory || variable.owner.is_some() || variable.size == 0 {
@@ -121,8 +189,12 @@ impl<'a> Reached<'a> {
         bytes.iter().enumerate().all(|(at, &found)| of_address[at] || found == byte(at))
     }
 
-    /// Where an address leads, as launch files say it. The buffer there is one of those that are written.
+    /// Where an address leads, as launch files say it. The buffer there is one of those that are written. A handle leads
+    /// nowhere: objects have the same in the launch file.
     fn lead(&mut self, address: u64) -> Option<String> {
+        if let Some(object) = self.objects.iter_mut().find(|object| object.handle == address) {
+            object.used = true;
+        }
         if !(self.span.0..self.span.1).contains(&address) {
             return None;
         }
@@ -160,7 +232,10 @@ impl<'a> Reached<'a> {
     /// Follows the addresses in all that was reached.
     fn follow(&mut self) {
         let mut at = 0;
-        while at < self.memory.len() {
+        while at < self.memory.len() || self.follow_objects() {
+            if at >= self.memory.len() {
+                continue;
+            }
             let bytes = std::mem::take(&mut self.memory[at].before);
             let mut pointers = Vec::new();
             // What the module says has the right addresses wherever it is loaded.
@@ -178,6 +253,20 @@ impl<'a> Reached<'a> {
             saved.before = bytes;
             at += 1;
         }
+    }
+
+    /// Has the memory of the next object that is used written; whether there was one.
+    fn follow_objects(&mut self) -> bool {
+        let next = self.objects.iter().position(|object| object.used && object.levels.is_empty());
+        let Some(next) = next else { return false };
+        let levels = self.objects[next].object.image().levels.clone();
+        let found: Option<Vec<String>> = levels.iter().map(|level| self.lead(level.base)).collect();
+        match found {
+            Some(found) => self.objects[next].levels = found,
+            // Its memory is gone: whoever reads it finds no object.
+            None => drop(self.objects.remove(next)),
+        }
+        true
     }
 
     /// An argument as launch files write it.
@@ -233,6 +322,25 @@ impl<'a> Reached<'a> {
     }
 }
 
+/// The textures and surfaces that a launch may use: all, if its module has instructions for them.
+fn objects(launching: &Launching<'_>) -> Vec<SavedObject> {
+    let Launching { simulator, module, loaded, .. } = *launching;
+    let reads = |opcode: Opcode| {
+        use Opcode as O;
+        matches!(opcode, O::Tex | O::Tld4 | O::Txq | O::Suld | O::Sust | O::Sured | O::Suq)
+    };
+    if !module.ops.iter().any(|op| reads(op.opcode)) {
+        return Vec::new();
+    }
+    let bound = simulator.bound_references(loaded).unwrap_or_default();
+    let each = simulator.objects().into_iter().map(|(handle, object)| {
+        let reference = bound.iter().find(|(_, bound)| *bound == handle);
+        let reference = reference.map(|(id, _)| module.variables[id.index()].name.to_string());
+        SavedObject { handle, object, used: reference.is_some(), reference, levels: Vec::new() }
+    });
+    each.collect()
+}
+
 /// Makes a folder of its own for a launch.
 fn place(folder: &Path, kernel: &str) -> io::Result<PathBuf> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -280,11 +388,13 @@ pub(crate) fn save(folder: &Path, launching: &Launching<'_>) -> io::Result<Launc
         arguments.push(reached.argument(parameter, bytes));
     }
     reached.follow();
-    let memory = reached.memory;
+    let (memory, objects) = (reached.memory, reached.objects);
     for saved in memory.iter().filter(|saved| saved.written) {
         fs::write(place.join(format!("{}.bin", saved.name)), &saved.before)?;
     }
-    let mut tail = format!(
+    let used = objects.iter().filter(|object| !object.levels.is_empty());
+    let mut tail: String = used.map(SavedObject::text).collect();
+    tail += &format!(
         "\n[[launch]]\nkernel = {:?}\ngrid = {}\nblock = {}\n",
         launch.kernel,
         extents(launch.grid),

@@ -1,7 +1,7 @@
 //! Texture and surface objects of contexts: made of descriptors, known by handles.
 
 use cuda_abi::{Result, Status};
-use sim_core::{Image, Texture};
+use sim_core::{Backend, Image, Texture};
 
 use crate::attributes::attribute;
 use crate::lock;

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use cuda_abi::{Result, Status};
-use sim_core::ModuleId;
+use sim_core::{Backend, ModuleId};
 
 use crate::array::{Array, Element, array_flags};
 use crate::objects::{bound_surface, bound_texture};

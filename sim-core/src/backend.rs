@@ -7,6 +7,7 @@ use ptx_frontend::Module;
 use crate::error::Error;
 use crate::launch::{DevicePtr, Launch, LaunchReport};
 use crate::options::RunOptions;
+use crate::texture::Object as TextureObject;
 
 /// A module that a backend has loaded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,6 +41,27 @@ pub trait Backend: Send + Sync {
 
     /// Sets `bytes` bytes to the repeated pattern of 1, 2 or 4 bytes.
     fn fill(&self, to: DevicePtr, bytes: u64, pattern: &[u8]) -> Result<(), Error>;
+
+    /// A texture or surface for launches from now on, under the handle that it had elsewhere if one is said; its handle.
+    ///
+    /// # Errors
+    /// The backend takes none, or the handle cannot be had.
+    fn place_object(&self, _object: TextureObject, _handle: Option<u64>) -> Result<u64, Error> {
+        Err(Error::Unsupported("textures and surfaces of launch files but on the simulator".into()))
+    }
+
+    /// Ends what [`Backend::place_object`] made; false if there is none of this handle.
+    fn remove_object(&self, _handle: u64) -> bool {
+        false
+    }
+
+    /// Binds a `.texref` or `.surfref` of a module to a texture or surface, for launches from now on.
+    ///
+    /// # Errors
+    /// The module is not loaded, or has no such reference.
+    fn bind_reference(&self, _module: ModuleId, name: &str, _handle: u64) -> Result<(), Error> {
+        Err(Error::NoSuchVariable(name.into()))
+    }
 
     /// Runs a launch to its end. `Err` means that nothing ran; faults are in the report.
     fn launch(&self, module: ModuleId, launch: &Launch, options: &RunOptions) -> Result<LaunchReport, Error>;

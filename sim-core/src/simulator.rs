@@ -257,22 +257,21 @@ impl Simulator {
         self.objects.add(Object::Surface(Arc::new(image)))
     }
 
-    /// Ends a texture or surface; false if there is none of this handle.
-    pub fn remove_object(&self, handle: u64) -> bool {
-        self.objects.remove(handle)
+    /// The textures and surfaces that there are, with their handles.
+    pub fn objects(&self) -> Vec<(u64, Object)> {
+        self.objects.list()
     }
 
-    /// Binds a `.texref` or `.surfref` of a module to a texture or surface, for launches from now on.
+    /// The references of a module that are bound, with the handles.
     ///
     /// # Errors
-    /// The module is not loaded, or has no such reference.
-    pub fn bind_reference(&self, module: ModuleId, name: &str, handle: u64) -> Result<(), Error> {
+    /// The module is not loaded.
+    pub fn bound_references(&self, module: ModuleId) -> Result<Vec<(VarId, u64)>, Error> {
         let loaded = self.loaded(module)?;
-        let Some(Symbol::Variable(id)) = loaded.module.symbol(name) else {
-            return Err(Error::NoSuchVariable(name.into()));
-        };
-        loaded.references.lock().unwrap_or_else(PoisonError::into_inner).insert(id, handle);
-        Ok(())
+        let references = loaded.references.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut list: Vec<(VarId, u64)> = references.iter().map(|(&id, &handle)| (id, handle)).collect();
+        list.sort();
+        Ok(list)
     }
 
     /// Copies within global memory. Where both ranges overlap, in ascending order.
@@ -680,6 +679,27 @@ impl Backend for Simulator {
 
     fn alloc(&self, bytes: u64, label: &str) -> Result<DevicePtr, Error> {
         self.memory.alloc(bytes, label, AllocationKind::Buffer)
+    }
+
+    fn place_object(&self, object: Object, handle: Option<u64>) -> Result<u64, Error> {
+        match handle {
+            None => Ok(self.objects.add(object)),
+            Some(handle) if self.objects.add_as(handle, object) => Ok(handle),
+            Some(handle) => Err(Error::Backend(format!("the handle {handle:#x} is taken, or none"))),
+        }
+    }
+
+    fn remove_object(&self, handle: u64) -> bool {
+        self.objects.remove(handle)
+    }
+
+    fn bind_reference(&self, module: ModuleId, name: &str, handle: u64) -> Result<(), Error> {
+        let loaded = self.loaded(module)?;
+        let Some(Symbol::Variable(id)) = loaded.module.symbol(name) else {
+            return Err(Error::NoSuchVariable(name.into()));
+        };
+        loaded.references.lock().unwrap_or_else(PoisonError::into_inner).insert(id, handle);
+        Ok(())
     }
 
     fn free(&self, pointer: DevicePtr) -> Result<(), Error> {

@@ -29,6 +29,14 @@ pub struct Chip {
     pub shared: Shared,
     /// The first level of cache.
     pub l1: FirstLevel,
+    /// Textures and surfaces.
+    pub texture: Textures,
+    /// Bulk copies.
+    pub bulk: Bulk,
+    /// mbarrier objects.
+    pub mbarrier: Mbarrier,
+    /// Clusters of blocks.
+    pub cluster: Cluster,
     /// The second level.
     pub l2: SecondLevel,
     /// Memory.
@@ -170,6 +178,54 @@ pub struct FirstLevel {
     pub allocate: f64,
     /// Cycles for which a sector from the second level keeps the multiprocessor's port busy.
     pub fill: f64,
+}
+
+/// Textures and surfaces, which the first level has, too.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Textures {
+    /// Cycles of a read that hits the first level: of a texel by its number, and of one by coordinates.
+    pub latency: [f64; 2],
+    /// Cycles for which a group of lanes (four of an image, eight of a row) keeps the multiprocessor's unit busy.
+    pub group: f64,
+}
+
+/// Bulk copies, of which a multiprocessor has one unit.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bulk {
+    /// Cycles beyond those of the second level, and of memory.
+    pub latency: f64,
+    /// Cycles more of boxes of tensors.
+    pub tensor: f64,
+    /// Cycles for which a line keeps the unit busy: of bytes that follow each other, and of boxes.
+    pub line: [f64; 2],
+    /// The same of a line that is written to global memory.
+    pub out: f64,
+    /// Cycles until what a copy to global memory reads is read, beyond those of its lines.
+    pub read: f64,
+}
+
+/// mbarrier objects.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mbarrier {
+    /// Cycles until an arrival counts.
+    pub arrive: f64,
+    /// Cycles from a phase's completion, or from the question for it, until the warp knows.
+    pub wait: f64,
+    /// Cycles for which an operation keeps the multiprocessor's unit busy.
+    pub interval: f64,
+}
+
+/// Clusters of blocks.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// Cycles from the last arrival at the cluster's barrier until warps go on.
+    pub barrier: f64,
+    /// Cycles of a load from another block's shared memory.
+    pub remote: f64,
 }
 
 /// The second level, in two partitions.

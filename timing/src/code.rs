@@ -124,6 +124,28 @@ pub enum Does {
         /// By the device.
         device: bool,
     },
+    /// Reads texels, or bytes of surfaces.
+    Texture {
+        /// With coordinates that are no numbers of texels.
+        samples: bool,
+    },
+    /// Has the unit for bulk copies copy: bytes that follow each other, or a box of a tensor.
+    Bulk {
+        /// A box.
+        tensor: bool,
+    },
+    /// A scoreboard is clear when what the bulk copies of the warp read is read.
+    BulkDone,
+    /// Arrives at an mbarrier.
+    Arrives,
+    /// The same, once the copies of the warp (`LDGSTS`) are done.
+    ArrivesCopied,
+    /// Waits for a phase of an mbarrier.
+    Awaits,
+    /// Arrives at the barrier of the cluster.
+    ClusterArrives,
+    /// Waits there.
+    ClusterWaits,
     /// The threads end.
     Exit,
 }
@@ -166,7 +188,7 @@ fn unit(base: &str, opcode: &str) -> Unit {
         | "ATOMS" | "RED" | "REDG" | "REDS" | "LDGSTS" | "SHFL" | "MATCH" | "REDUX" | "CREDUX" | "TEX"
         | "TLD" | "TLD4" | "TXQ" | "SULD" | "SUST" | "SURED" | "SUATOM" | "CCTL" | "SYNCS" | "UBLKCP"
         | "UBLKRED" | "UTMALDG" | "UTMASTG" | "UTMAREDG" | "STAS" | "REDAS" | "LDGMC" | "ISBERD"
-        | "ATOMSWS" => Unit::Memory,
+        | "ATOMSWS" | "UBLKPF" | "UTMAPF" => Unit::Memory,
         "MOVM" | "BAR" | "DEPBAR" | "LDGDEPBAR" | "NOP" | "MEMBAR" | "ERRBAR" | "NANOSLEEP"
         | "UTMACMDFLUSH" | "CS2R" | "UCGABAR_ARV" | "UCGABAR_WAIT" | "USETMAXREG" | "WARPGROUP"
         | "WARPGROUPSET" | "ARRIVES" | "FENCE" | "S2R" | "S2UR" => Unit::None,
@@ -180,15 +202,21 @@ fn does(base: &str, opcode: &str, operands: &str) -> Does {
     let words = || operands.split(',').map(str::trim);
     let hexadecimal = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).ok();
     match base {
-        "LDG" | "LD" | "LDL" | "LDS" | "LDSM" | "TEX" | "TLD" | "TLD4" | "TXQ" | "SULD" | "LDGMC" => {
-            Does::Load
+        "LDG" | "LD" | "LDL" | "LDS" | "LDSM" | "LDGMC" => Does::Load,
+        "TEX" | "TLD" | "TLD4" | "SULD" => Does::Texture { samples: matches!(base, "TEX" | "TLD4") },
+        "STG" | "ST" | "STL" | "STS" | "STSM" | "SUST" | "STAS" | "CCTL" => Does::Store,
+        "UBLKCP" | "UBLKRED" | "UBLKPF" | "UTMALDG" | "UTMASTG" | "UTMAREDG" | "UTMAPF" => {
+            Does::Bulk { tensor: base.starts_with("UT") }
         }
-        "STG" | "ST" | "STL" | "STS" | "STSM" | "SUST" | "STAS" | "UBLKCP" | "UTMASTG" | "UTMALDG"
-        | "CCTL" => Does::Store,
-        "ATOM" | "ATOMG" | "ATOMS" | "SUATOM" | "SYNCS" => Does::Atomic { returns: true },
-        "RED" | "REDG" | "REDS" | "REDAS" | "SURED" | "UBLKRED" | "UTMAREDG" => {
-            Does::Atomic { returns: false }
-        }
+        "UTMACMDFLUSH" => Does::BulkDone,
+        "SYNCS" if has("ARRIVE") => Does::Arrives,
+        "ARRIVES" => Does::ArrivesCopied,
+        "SYNCS" if has("PHASECHK") => Does::Awaits,
+        "SYNCS" => Does::Store,
+        "UCGABAR_ARV" => Does::ClusterArrives,
+        "UCGABAR_WAIT" => Does::ClusterWaits,
+        "ATOM" | "ATOMG" | "ATOMS" | "SUATOM" => Does::Atomic { returns: true },
+        "RED" | "REDG" | "REDS" | "REDAS" | "SURED" => Does::Atomic { returns: false },
         "LDGSTS" => Does::Copy,
         "SHFL" | "MATCH" | "REDUX" | "CREDUX" => Does::Shuffle,
         "BAR" if has("SYNC") || has("ARV") || has("RED") => {
@@ -213,26 +241,8 @@ fn does(base: &str, opcode: &str, operands: &str) -> Does {
     }
 }
 
-/// What the model does not know of: bulk copies and those who wait for them, textures, surfaces, barriers of clusters.
-const UNKNOWN: [&str; 17] = [
-    "SYNCS",
-    "UBLKCP",
-    "UBLKRED",
-    "UTMALDG",
-    "UTMASTG",
-    "UTMAREDG",
-    "STAS",
-    "REDAS",
-    "TEX",
-    "TLD",
-    "TLD4",
-    "TXQ",
-    "SULD",
-    "SUST",
-    "SURED",
-    "SUATOM",
-    "UCGABAR_WAIT",
-];
+/// What the model does not know of: changing maps of tensors, asynchronous stores, atomics of surfaces.
+const UNKNOWN: [&str; 4] = ["STAS", "REDAS", "SURED", "SUATOM"];
 
 /// Whether the model knows what an opcode takes.
 pub fn is_known(opcode: &str) -> bool {

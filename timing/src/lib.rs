@@ -33,6 +33,7 @@
 mod cache;
 pub mod chip;
 pub mod code;
+mod meeting;
 mod memory;
 mod run;
 mod sm;

@@ -5,9 +5,10 @@ use std::collections::BinaryHeap;
 
 use crate::chip::Chip;
 use crate::code::{Does, Op, Unit};
+use crate::meeting::{Clusters, Phases};
 use crate::memory::Memory;
 use crate::sm::{Multiprocessor, Resident, Stall, SubCore, Warp};
-use crate::work::{Access, Launch, Stay, Work};
+use crate::work::{Access, Launch, Operation, Phase, Stay, Way, Work};
 
 pub use crate::sm::Stall as Reason;
 
@@ -94,6 +95,45 @@ struct Machine<'a> {
     resident: f64,
     last: f64,
     stays: Vec<Stay>,
+    phases: Phases,
+    clusters: Clusters,
+    /// Whether there is a barrier of clusters.
+    clustered: bool,
+}
+
+/// An instruction that is issued.
+#[derive(Clone, Copy)]
+struct Issued {
+    /// The warp.
+    index: u32,
+    /// The instruction's index.
+    at: u32,
+    op: Op,
+    now: f64,
+    /// When its unit is free again.
+    busy_until: f64,
+}
+
+/// What becomes of a warp by an instruction.
+#[derive(Clone, Copy)]
+struct Outcome {
+    /// When it goes on, and what it waits for until then.
+    ready: f64,
+    stall: Stall,
+    /// When the result is there, and when the operands have been read.
+    result: f64,
+    read: f64,
+    /// Whether the result comes from far away.
+    far: bool,
+    /// Whether it goes on when somebody else says so.
+    sleeps: bool,
+}
+
+impl Outcome {
+    fn wait_until(&mut self, at: f64, why: Stall) {
+        self.ready = self.ready.max(at);
+        self.stall = why;
+    }
 }
 
 /// How long a launch takes on a chip.
@@ -128,6 +168,9 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
         resident: 0.0,
         last: 0.0,
         stays: Vec::new(),
+        phases: Phases::default(),
+        clusters: Clusters::default(),
+        clustered: code.iter().any(|op| matches!(op.does, Does::ClusterArrives | Does::ClusterWaits)),
     };
     machine.place_at(0.0);
     machine.run();
@@ -207,6 +250,8 @@ impl Machine<'_> {
                 far: [false; 6],
                 missing: Vec::new(),
                 copies: 0.0,
+                bulk: 0.0,
+                core,
                 products: 0.0,
                 stores: 0.0,
                 cursors: warp.sources.clone(),
@@ -228,6 +273,10 @@ impl Machine<'_> {
             self.cores[core as usize].warps.push(index);
             left += 1;
             wake(&mut self.events, &mut self.cores, core, when);
+        }
+        self.phases.placed(index, &block.phases);
+        if self.clustered {
+            self.clusters.placed(index / u64::from(self.launch.cluster.max(1)), left);
         }
         let stay = Stay { block: index, multiprocessor: number as u32, from: at, to: begins };
         let resident = Resident {
@@ -294,7 +343,6 @@ impl Machine<'_> {
     }
 
     fn issue(&mut self, core: u32, index: u32, now: f64) {
-        let chip = self.chip;
         let warp = &mut self.warps[index as usize];
         let at = warp.op;
         let op = self.code[at as usize];
@@ -317,91 +365,232 @@ impl Machine<'_> {
         let busy_until = self.cores[core as usize].units[unit];
         self.cores[core as usize].last = index;
 
-        let mut ready = now + f64::from(op.control.stall.max(1));
-        let mut stall = Stall::Wait;
-        let mut result = now + self.latencies[unit];
-        let mut read = now + chip.shared.read;
-        let mut far = false;
-        let mut waits = false;
-        let resident = warp.resident;
+        let issued = Issued { index, at, op, now, busy_until };
+        let outcome = self.execute(issued);
+        let warp = &mut self.warps[index as usize];
+        if let Some(board) = op.control.write {
+            let board = usize::from(board);
+            warp.boards[board] = warp.boards[board].max(outcome.result);
+            warp.far[board] = outcome.far;
+            if matches!(op.does, Does::CopiesDone | Does::BulkDone) {
+                warp.missing.push((board as u8, outcome.result));
+            }
+        }
+        if let Some(board) = op.control.read {
+            let board = usize::from(board);
+            warp.boards[board] = warp.boards[board].max(outcome.read);
+        }
+        self.advance(core, index, outcome);
+    }
+
+    /// What an instruction does that has been issued.
+    fn execute(&mut self, issued: Issued) -> Outcome {
+        let chip = self.chip;
+        let Issued { index, op, now, .. } = issued;
+        let latency = self.latencies[op.unit as usize];
+        let mut outcome = Outcome {
+            ready: now + f64::from(op.control.stall.max(1)),
+            stall: Stall::Wait,
+            result: now + latency,
+            read: now + chip.shared.read,
+            far: false,
+            sleeps: false,
+        };
         match op.does {
-            Does::Compute => {}
-            Does::Load | Does::Store | Does::Atomic { .. } | Does::Copy => {
-                let (done, operands, distant) = self.access(index, at, op, now);
-                (result, read, far) = (done, operands, distant);
+            Does::Compute | Does::Exit => {}
+            Does::Load | Does::Store | Does::Atomic { .. } | Does::Copy | Does::Texture { .. } => {
+                (outcome.result, outcome.read, outcome.far) = self.access(issued);
             }
             Does::Shuffle => {
-                let number = self.residents[resident as usize].multiprocessor;
-                result = self.multiprocessors[number as usize].serve(now, chip.shared.wavefront)
-                    + chip.shared.shuffle;
+                let begins = self.multiprocessor(index).serve(now, chip.shared.wavefront);
+                outcome.result = begins + chip.shared.shuffle;
             }
-            Does::Barrier { number, threads, waits: stays } => {
-                let multiprocessor = self.residents[resident as usize].multiprocessor;
-                let unit = &mut self.multiprocessors[multiprocessor as usize].barriers;
-                let arrives = unit.max(now) + chip.barrier.interval;
-                *unit = arrives;
-                waits = stays;
-                self.arrive(index, number, threads, stays, arrives);
-                // Whoever comes last goes on with the others.
-                if stays && self.warps[index as usize].when.is_finite() {
-                    waits = false;
-                    ready = ready.max(self.warps[index as usize].when);
-                    stall = Stall::Barrier;
-                }
+            Does::Barrier { number, threads, waits } => {
+                self.barrier(index, number, threads, waits, now, &mut outcome);
             }
-            Does::Product => {
-                let warp = &mut self.warps[index as usize];
-                warp.products = warp.products.max(busy_until + self.latencies[unit]);
+            Does::Fence { device } => {
+                let stores = if device { self.warps[index as usize].stores } else { now };
+                outcome.ready = (now + chip.barrier.fence[usize::from(device)]).max(stores);
+                outcome.stall = Stall::Membar;
             }
-            Does::ProductsDone => {
-                ready = ready.max(self.warps[index as usize].products);
-                stall = Stall::ShortScoreboard;
+            Does::Product | Does::ProductsDone | Does::CopiesDone | Does::BulkDone | Does::Missing { .. } => {
+                self.completion(issued, &mut outcome);
             }
-            Does::CopiesDone => result = result.max(self.warps[index as usize].copies),
+            Does::Bulk { tensor } => self.bulk(issued, tensor, &mut outcome),
+            Does::Arrives | Does::ArrivesCopied | Does::Awaits => self.phase(issued, &mut outcome),
+            Does::ClusterArrives | Does::ClusterWaits => self.cluster(issued, &mut outcome),
+        }
+        if op.unit == Unit::Constant
+            && let Some(offset) = op.constant
+        {
+            let there = self.multiprocessor(index).constant(chip, offset, now);
+            outcome.result = there.max(now) + latency;
+        }
+        outcome
+    }
+
+    /// The multiprocessor of a warp.
+    fn multiprocessor(&mut self, index: u32) -> &mut Multiprocessor {
+        let resident = self.warps[index as usize].resident;
+        let number = self.residents[resident as usize].multiprocessor;
+        &mut self.multiprocessors[number as usize]
+    }
+
+    /// A barrier of the block.
+    fn barrier(
+        &mut self,
+        index: u32,
+        number: u8,
+        threads: Option<u32>,
+        waits: bool,
+        now: f64,
+        outcome: &mut Outcome,
+    ) {
+        let interval = self.chip.barrier.interval;
+        let unit = &mut self.multiprocessor(index).barriers;
+        let arrives = unit.max(now) + interval;
+        *unit = arrives;
+        outcome.sleeps = waits;
+        self.arrive(index, number, threads, waits, arrives);
+        // Whoever comes last goes on with the others.
+        let when = self.warps[index as usize].when;
+        if waits && when.is_finite() {
+            outcome.sleeps = false;
+            outcome.wait_until(when, Stall::Barrier);
+        }
+    }
+
+    /// What begins, or waits for, what a warp has had done: products of matrices, copies.
+    fn completion(&mut self, issued: Issued, outcome: &mut Outcome) {
+        let Issued { index, op, now, busy_until, .. } = issued;
+        let latency = self.latencies[op.unit as usize];
+        let warp = &mut self.warps[index as usize];
+        match op.does {
+            Does::Product => warp.products = warp.products.max(busy_until + latency),
+            Does::ProductsDone => outcome.wait_until(warp.products, Stall::ShortScoreboard),
+            Does::CopiesDone => outcome.result = outcome.result.max(warp.copies),
+            Does::BulkDone => outcome.result = outcome.result.max(warp.bulk),
             Does::Missing { board, most } => {
-                let warp = &mut self.warps[index as usize];
                 warp.missing.retain(|&(_, done)| done > now);
                 let mut left: Vec<f64> =
                     warp.missing.iter().filter(|of| of.0 == board).map(|of| of.1).collect();
                 left.sort_by(f64::total_cmp);
                 if let Some(enough) = left.len().checked_sub(usize::from(most) + 1) {
-                    ready = ready.max(left[enough]);
-                    stall = Stall::LongScoreboard;
+                    outcome.wait_until(left[enough], Stall::LongScoreboard);
                 }
             }
-            Does::Fence { device } => {
-                let stores = self.warps[index as usize].stores;
-                ready =
-                    (now + chip.barrier.fence[usize::from(device)]).max(if device { stores } else { now });
-                stall = Stall::Membar;
-            }
-            Does::Exit => {}
+            _ => {}
         }
-        if op.unit == Unit::Constant
-            && let Some(offset) = op.constant
-        {
-            let number = self.residents[resident as usize].multiprocessor;
-            let there = self.multiprocessors[number as usize].constant(chip, offset, now);
-            result = there.max(now) + self.latencies[unit];
-        }
+    }
+
+    /// The next of what is done beside the warps at a place of the source.
+    fn operation(&mut self, issued: Issued) -> Option<Operation> {
+        let Some(Access::Operation(number)) = self.next_access(issued) else { return None };
+        let resident = &self.residents[self.warps[issued.index as usize].resident as usize];
+        resident.block.operations.get(number as usize).cloned()
+    }
+
+    /// A bulk copy.
+    fn bulk(&mut self, issued: Issued, tensor: bool, outcome: &mut Outcome) {
+        let chip = self.chip;
+        let Issued { index, now, .. } = issued;
+        let Some(Operation::Copies { pieces: (first, count), way, arrives }) = self.operation(issued) else {
+            return;
+        };
         let warp = &mut self.warps[index as usize];
-        if let Some(board) = op.control.write {
-            let board = usize::from(board);
-            warp.boards[board] = warp.boards[board].max(result);
-            warp.far[board] = far;
-            if matches!(op.does, Does::CopiesDone) {
-                warp.missing.push((board as u8, result));
+        let resident = &self.residents[warp.resident as usize];
+        let multiprocessor = &mut self.multiprocessors[resident.multiprocessor as usize];
+        let pieces = &resident.block.pieces[first as usize..first as usize + count as usize];
+        match way {
+            Way::In => {
+                let done = multiprocessor.copy_in(chip, &mut self.memory, now, pieces, tensor);
+                for phase in arrives {
+                    self.arrive_at(phase, done);
+                }
+            }
+            Way::Out | Way::Reduces => {
+                let reduces = way == Way::Reduces;
+                let (read, done) = multiprocessor.copy_out(chip, &mut self.memory, now, pieces, reduces);
+                warp.bulk = warp.bulk.max(read);
+                warp.stores = warp.stores.max(done);
+                outcome.read = outcome.read.max(now + chip.shared.read);
             }
         }
-        if let Some(board) = op.control.read {
-            let board = usize::from(board);
-            warp.boards[board] = warp.boards[board].max(read);
+    }
+
+    /// An operation on an mbarrier.
+    fn phase(&mut self, issued: Issued, outcome: &mut Outcome) {
+        let chip = self.chip;
+        let Issued { index, op, now, .. } = issued;
+        let begins = self.multiprocessor(index).phase(chip, now);
+        outcome.read = begins + chip.shared.read;
+        outcome.result = begins + chip.mbarrier.wait;
+        match self.operation(issued) {
+            Some(Operation::Arrives(phases)) => {
+                let copied =
+                    if op.does == Does::ArrivesCopied { self.warps[index as usize].copies } else { 0.0 };
+                let at = copied.max(begins + chip.mbarrier.arrive);
+                phases.into_iter().for_each(|phase| self.arrive_at(phase, at));
+            }
+            Some(Operation::Awaits(Some(phase))) => match self.phases.wait(phase, index) {
+                Some(complete) => {
+                    outcome.result = begins.max(complete) + chip.mbarrier.wait;
+                    outcome.stall = Stall::Wait;
+                }
+                None => outcome.sleeps = true,
+            },
+            _ => {}
         }
-        self.advance(core, index, ready, stall, waits);
+    }
+
+    fn arrive_at(&mut self, phase: Phase, at: f64) {
+        if let Some((complete, waiting)) = self.phases.arrive(phase, at) {
+            self.go_on(waiting, complete + self.chip.mbarrier.wait);
+        }
+    }
+
+    /// The barrier of the cluster.
+    fn cluster(&mut self, issued: Issued, outcome: &mut Outcome) {
+        let Issued { index, op, now, .. } = issued;
+        let cluster = self.cluster_of(index);
+        let after = self.chip.cluster.barrier;
+        if op.does == Does::ClusterArrives {
+            if let Some((complete, waiting)) = self.clusters.arrive(cluster.0, cluster.1, now) {
+                self.go_on(waiting, complete + after);
+            }
+            return;
+        }
+        match self.clusters.wait(cluster.0, index) {
+            Some(complete) => outcome.wait_until(complete + after, Stall::Barrier),
+            None => outcome.sleeps = true,
+        }
+    }
+
+    /// The cluster of a warp, and how many blocks it has.
+    fn cluster_of(&self, index: u32) -> (u64, u32) {
+        let resident = &self.residents[self.warps[index as usize].resident as usize];
+        let size = u64::from(self.launch.cluster.max(1));
+        let number = resident.stay.map_or(0, |stay| stay.block) / size;
+        (number, size.min(self.launch.blocks - number * size) as u32)
+    }
+
+    /// Warps that slept go on.
+    fn go_on(&mut self, warps: Vec<u32>, at: f64) {
+        let at = at.ceil();
+        for index in warps {
+            let warp = &mut self.warps[index as usize];
+            // Who asks while it is in its last instruction is ready no sooner than that says.
+            warp.when = at.max(warp.issued + 1.0);
+            warp.stall = Stall::Barrier;
+            let core = warp.core;
+            let when = warp.when;
+            wake(&mut self.events, &mut self.cores, core, when);
+        }
     }
 
     /// A warp goes on to its next instruction, which it can issue when it is ready for it.
-    fn advance(&mut self, core: u32, index: u32, ready: f64, stall: Stall, waits: bool) {
+    fn advance(&mut self, core: u32, index: u32, outcome: Outcome) {
+        let Outcome { ready, stall, sleeps, .. } = outcome;
         let warp = &mut self.warps[index as usize];
         warp.op += 1;
         if warp.op >= warp.steps[warp.step as usize].end {
@@ -435,25 +624,31 @@ impl Machine<'_> {
         }
         warp.unit = op.unit;
         warp.stall = why;
-        warp.when = if waits { f64::INFINITY } else { when.ceil() };
+        warp.when = if sleeps { f64::INFINITY } else { when.ceil() };
+    }
+
+    /// The next access that an instruction makes.
+    fn next_access(&mut self, issued: Issued) -> Option<Access> {
+        let place = self.launch.sources.get(issued.at as usize).copied().flatten()?;
+        let warp = &mut self.warps[issued.index as usize];
+        let block = &self.residents[warp.resident as usize].block;
+        let cursor = warp.cursors.get_mut(place as usize)?;
+        let end = *block.warps[warp.number as usize].sources.get(place as usize + 1)?;
+        (*cursor < end).then(|| {
+            *cursor += 1;
+            block.accesses[*cursor as usize - 1]
+        })
     }
 
     /// Accesses memory: when the result is there, when the operands have been read, and whether it came from far away.
-    fn access(&mut self, index: u32, at: u32, op: Op, now: f64) -> (f64, f64, bool) {
+    fn access(&mut self, issued: Issued) -> (f64, f64, bool) {
         let chip = self.chip;
+        let Issued { index, op, now, .. } = issued;
+        let next = self.next_access(issued);
         let warp = &mut self.warps[index as usize];
         let resident = &self.residents[warp.resident as usize];
         let multiprocessor = &mut self.multiprocessors[resident.multiprocessor as usize];
-        let place = self.launch.sources.get(at as usize).copied().flatten();
         let block = &resident.block;
-        let next = place.and_then(|place| {
-            let cursor = warp.cursors.get_mut(place as usize)?;
-            let end = *block.warps[warp.number as usize].sources.get(place as usize + 1)?;
-            (*cursor < end).then(|| {
-                *cursor += 1;
-                block.accesses[*cursor as usize - 1]
-            })
-        });
         let lanes = warp.steps[warp.step as usize].lanes;
         // What the assembler puts there by itself: the words of a warp's threads lie beside each other.
         let spilled: [u64; 4] = std::array::from_fn(|word| {
@@ -477,7 +672,11 @@ impl Machine<'_> {
                     )
                 }
             }
-            None => {
+            Some(Access::Remote) => {
+                let start = multiprocessor.serve(now, chip.shared.wavefront);
+                (start + chip.cluster.remote, start + chip.shared.read, false)
+            }
+            None | Some(Access::Operation(_)) => {
                 let start = multiprocessor.serve(now, chip.shared.wavefront);
                 (start + chip.shared.latency, start + chip.shared.read, false)
             }
@@ -505,6 +704,11 @@ impl Machine<'_> {
                         let (done, result) = multiprocessor.change(chip, memory, now, pieces, together);
                         warp.stores = warp.stores.max(done);
                         (if returns { result } else { done }, now + chip.shared.read, true)
+                    }
+                    Does::Texture { samples } => {
+                        let groups = f64::from(together);
+                        let there = multiprocessor.sample(chip, memory, now, pieces, groups);
+                        (there + chip.texture.latency[usize::from(samples)], now + chip.shared.read, true)
                     }
                     _ => {
                         let data = f64::from(lanes) * f64::from(op.bytes) / 128.0;
@@ -559,7 +763,10 @@ impl Machine<'_> {
     /// Lets all go on that wait at barriers; whether there were any.
     fn release_all(&mut self) -> bool {
         let slots = 0..self.residents.len() as u32;
-        let mut any = false;
+        let mut left = self.phases.left();
+        left.extend(self.clusters.left());
+        let mut any = !left.is_empty();
+        self.go_on(left, self.last);
         for slot in slots {
             while self.residents[slot as usize].left > 0 && !self.residents[slot as usize].barriers.is_empty()
             {
@@ -571,6 +778,12 @@ impl Machine<'_> {
     }
 
     fn warp_ended(&mut self, core: u32, index: u32, at: f64) {
+        let (cluster, blocks) = self.cluster_of(index);
+        if self.clustered
+            && let Some((complete, waiting)) = self.clusters.warp_ended(cluster, blocks, index, at)
+        {
+            self.go_on(waiting, complete + self.chip.cluster.barrier);
+        }
         let warp = &self.warps[index as usize];
         let (slot, ends) = (warp.resident, at.max(warp.stores));
         self.cores[core as usize].warps.retain(|&own| own != index);
@@ -580,7 +793,10 @@ impl Machine<'_> {
         resident.ends = resident.ends.max(ends);
         if resident.left == 0 {
             let (ends, number) = (resident.ends, resident.multiprocessor);
-            self.stays.extend(resident.stay.map(|stay| Stay { to: ends, ..stay }));
+            if let Some(stay) = resident.stay {
+                self.phases.ended(stay.block);
+                self.stays.push(Stay { to: ends, ..stay });
+            }
             *resident = Resident::default();
             self.free_residents.push(slot);
             self.events.push(Event { at: ends, what: PLACE + 1 + number });

@@ -71,13 +71,16 @@ pub(crate) struct Warp {
     pub(crate) far: [bool; 6],
     /// Those of boards that count.
     pub(crate) missing: Vec<(u8, f64)>,
-    /// When its copies, its products of matrices, and its stores are done.
+    /// When its copies, what its bulk copies read, its products of matrices, and its stores are done.
     pub(crate) copies: f64,
+    pub(crate) bulk: f64,
     pub(crate) products: f64,
     pub(crate) stores: f64,
     /// Accesses that are left, by place in the source.
     pub(crate) cursors: Vec<u32>,
     pub(crate) resident: u32,
+    /// Its sub-core.
+    pub(crate) core: u32,
     /// Index of the warp in its block.
     pub(crate) number: u32,
     pub(crate) unit: Unit,
@@ -114,6 +117,10 @@ pub(crate) struct Multiprocessor {
     pub(crate) serves: f64,
     pub(crate) port: f64,
     pub(crate) barriers: f64,
+    /// When the units for textures, for bulk copies and for mbarriers are free.
+    pub(crate) textures: f64,
+    pub(crate) bulk: f64,
+    pub(crate) phases: f64,
     /// When the lines of code, and of constants, are there.
     pub(crate) code: Vec<f64>,
     pub(crate) constants: Vec<f64>,
@@ -133,6 +140,9 @@ impl Multiprocessor {
             serves: 0.0,
             port: 0.0,
             barriers: 0.0,
+            textures: 0.0,
+            bulk: 0.0,
+            phases: 0.0,
             code: vec![f64::INFINITY; code / 8 + 1],
             constants: vec![f64::INFINITY; (1 << 16) / usize::from(chip.constant.line) + 1],
             pages: Vec::new(),
@@ -223,6 +233,79 @@ impl Multiprocessor {
             }
         }
         done
+    }
+
+    /// Reads texels in so many groups of lanes; when they are there, but for what sampling takes.
+    pub(crate) fn sample(
+        &mut self,
+        chip: &Chip,
+        memory: &mut Memory<'_>,
+        now: f64,
+        pieces: &[u64],
+        groups: f64,
+    ) -> f64 {
+        let start = self.textures.max(now);
+        let busy = groups.max(pieces.len() as f64 * chip.l1.tag) * chip.texture.group;
+        self.textures = start + busy;
+        // The tags are those of loads, which textures leave free.
+        let serves = std::mem::replace(&mut self.serves, start);
+        let there = self.load(chip, memory, start, pieces, 0.0, false);
+        self.serves = serves;
+        (there - chip.l1.latency).max(start + busy - chip.texture.group)
+    }
+
+    /// Copies lines of global memory to shared memory; when that is done.
+    pub(crate) fn copy_in(
+        &mut self,
+        chip: &Chip,
+        memory: &mut Memory<'_>,
+        now: f64,
+        pieces: &[u64],
+        tensor: bool,
+    ) -> f64 {
+        let bulk = &chip.bulk;
+        let cost = bulk.line[usize::from(tensor)];
+        let mut done = now + bulk.latency;
+        for &piece in pieces {
+            let (line, sectors) = parts(piece);
+            let begins = self.bulk.max(now);
+            self.bulk = begins + cost;
+            let begins = self.page(chip, line, begins);
+            let tensor = if tensor { bulk.tensor } else { 0.0 };
+            done = done.max(memory.read(begins, self.asker, line, sectors) + bulk.latency + tensor);
+        }
+        done
+    }
+
+    /// Copies lines of shared memory to global memory; when they are read, and when that is done.
+    pub(crate) fn copy_out(
+        &mut self,
+        chip: &Chip,
+        memory: &mut Memory<'_>,
+        now: f64,
+        pieces: &[u64],
+        reduces: bool,
+    ) -> (f64, f64) {
+        let mut done = now;
+        for &piece in pieces {
+            let (line, sectors) = parts(piece);
+            let begins = self.bulk.max(now);
+            self.bulk = begins + chip.bulk.out;
+            let begins = self.page(chip, line, begins);
+            let written = match reduces {
+                true => memory.change(begins, self.asker, line, sectors, 1).0,
+                false => memory.write(begins, self.asker, line, sectors),
+            };
+            done = done.max(written);
+        }
+        (self.bulk.max(now) + chip.bulk.read, done)
+    }
+
+    /// When the unit for mbarriers takes an operation.
+    pub(crate) fn phase(&mut self, chip: &Chip, now: f64) -> f64 {
+        let start = self.phases.max(now);
+        self.phases = start + chip.mbarrier.interval;
+        start
     }
 
     /// Stores lines; when its operands are read, and when it is done.

@@ -22,11 +22,53 @@ pub enum Access {
         first: u32,
         /// How many.
         count: u8,
-        /// The most lanes that have one word, where they go one after the other.
+        /// The most lanes that have one word, where they go one after the other; of textures, groups of lanes that do.
         together: u8,
     },
     /// Shared memory: how often its banks are asked.
     Wavefronts(u16),
+    /// The shared memory of another block of the cluster.
+    Remote,
+    /// What is done beside the warps, or what they wait for there: an index of [`Block::operations`].
+    Operation(u32),
+}
+
+/// A phase of an mbarrier: the block that has it, and its index of that block's [`Block::phases`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Phase {
+    /// Index of the block in the grid.
+    pub block: u64,
+    /// Which of all phases of all its mbarriers.
+    pub number: u32,
+}
+
+/// What is done beside the warps, or what they wait for there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// An arrival at mbarriers.
+    Arrives(Vec<Phase>),
+    /// A wait for a phase; none where it is complete whatever happens.
+    Awaits(Option<Phase>),
+    /// A bulk copy.
+    Copies {
+        /// The first of [`Block::pieces`] that it accesses in global memory, and how many.
+        pieces: (u32, u32),
+        /// Where to.
+        way: Way,
+        /// The phases that count its bytes.
+        arrives: Vec<Phase>,
+    },
+}
+
+/// Where a bulk copy goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// From global to shared memory.
+    In,
+    /// From shared to global memory.
+    Out,
+    /// The same, where it is combined with what is there.
+    Reduces,
 }
 
 /// A line of 128 bytes and which of its sectors of 32 are asked for: the line's number times 16, and four bits.
@@ -56,6 +98,10 @@ pub struct Block {
     pub accesses: Vec<Access>,
     /// The lines of all.
     pub pieces: Vec<Piece>,
+    /// What is done beside the warps.
+    pub operations: Vec<Operation>,
+    /// By phase of its mbarriers: how many arrivals and copies complete it.
+    pub phases: Vec<u32>,
 }
 
 /// A launch.
@@ -65,6 +111,8 @@ pub struct Launch {
     pub blocks: u64,
     /// Blocks that are resident on a multiprocessor at a time.
     pub resident: u32,
+    /// Blocks of a cluster; 1 without clusters.
+    pub cluster: u32,
     /// Bytes of the first level that are shared memory.
     pub shared_bytes: u64,
     /// By instruction: the place in the source whose accesses it makes, if it makes any.
@@ -73,7 +121,7 @@ pub struct Launch {
 
 impl Default for Launch {
     fn default() -> Self {
-        Launch { blocks: 0, resident: 1, shared_bytes: 0, sources: Vec::new() }
+        Launch { blocks: 0, resident: 1, cluster: 1, shared_bytes: 0, sources: Vec::new() }
     }
 }
 

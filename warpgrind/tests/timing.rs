@@ -67,7 +67,7 @@ fn timed(
     let (found, asked) = (ways::Found::default(), record::Found::default());
     let (to_ways, to_asked) = (found.clone(), asked.clone());
     let watch = ToolFactory::new(move |shape| Watch::keeping(&to_ways, shape.instructions));
-    let recorder = ToolFactory::new(move |_| record::Recorder::new(&to_asked, time::MOST_BLOCKS));
+    let recorder = record::Recorder::factory(&to_asked, time::MOST_BLOCKS);
     let run = RunOptions { tools: vec![watch, recorder], ..options.run_options() };
     let backend = options.simulator();
     let placed = Placed::new(&plan, &module, &backend).expect("places");

@@ -396,7 +396,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         let Some(operand) = atomic.slots(&self.worker.grid.code.slots).get(1) else { return };
         let operands = &registers.read::<u32>(operand.slot);
         let (warp, lanes, position) = (self.warp_id(), at.lanes, at.position);
-        let event = Event::Mbarrier { warp, lanes, op, addresses, operands, position };
+        let peer = at.peer.and_then(|rank| self.peers.get(rank));
+        let home = peer.map_or(self.cta.index, |peer| peer.index);
+        let event = Event::Mbarrier { warp, lanes, op, home, addresses, operands, position };
         self.tell_of(Wants::MBARRIERS, at.frame, at.peer, &event);
     }
 

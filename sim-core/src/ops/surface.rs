@@ -152,6 +152,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         values: SlotList,
         clamping: Clamping,
     ) -> Checked {
+        self.tell_of_texels(group, active);
         let slots = &self.worker.grid.code.slots[values.start as usize..][..values.len as usize];
         let mut channels = [[0u32; WARP_SIZE]; 4];
         for (row, slot) in channels.iter_mut().zip(slots) {

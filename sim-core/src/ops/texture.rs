@@ -20,6 +20,7 @@ use crate::texture::{
     AddressMode, Channel, Fetch, Filter, Found, Image, Lod, Object, Objects, Shape, Texels, Texture, fetch,
     gather, integer, major_axis,
 };
+use crate::tools::{Event, Wants};
 use numerics::{Rounding, approx, cvt};
 use semantics::lanes::{LaneMask, Registers, Slot, WARP_SIZE};
 
@@ -109,6 +110,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         op: &TextureOp,
         sample: &Sample,
     ) -> Checked {
+        self.tell_of_texels(group, active);
         let handles = registers.read::<u64>(op.handle);
         let objects: &Objects = &self.worker.grid.objects;
         let at = op.coordinates.map(|slot| registers.read::<u32>(slot));
@@ -184,6 +186,14 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         self.put(registers, active, sample, &results);
         Ok(())
+    }
+
+    /// Tells tools that lanes are about to access texels.
+    pub(super) fn tell_of_texels(&mut self, group: &Group, lanes: LaneMask) {
+        if self.wants(Wants::TEXTURES) {
+            let event = Event::Texels { warp: self.warp_id(), lanes, position: group.position };
+            self.tell(Wants::TEXTURES, group.frame, &event);
+        }
     }
 
     /// Puts results into registers.

@@ -13,6 +13,16 @@ pub enum AddressMode {
     Border,
 }
 
+impl AddressMode {
+    /// All of them, with their names in launch files.
+    pub const ALL: [(AddressMode, &'static str); 4] = [
+        (AddressMode::Wrap, "wrap"),
+        (AddressMode::Clamp, "clamp"),
+        (AddressMode::Mirror, "mirror"),
+        (AddressMode::Border, "border"),
+    ];
+}
+
 /// Fraction bits of a weight.
 pub(super) const WEIGHT_BITS: u32 = 8;
 /// The weight of a texel that is alone.

@@ -17,6 +17,18 @@ pub enum Channel {
 }
 
 impl Channel {
+    /// All of them, with the names of their types in launch files.
+    pub const ALL: [(Channel, &'static str); 8] = [
+        (Channel::Unsigned(1), "u8"),
+        (Channel::Unsigned(2), "u16"),
+        (Channel::Unsigned(4), "u32"),
+        (Channel::Signed(1), "i8"),
+        (Channel::Signed(2), "i16"),
+        (Channel::Signed(4), "i32"),
+        (Channel::Float(2), "f16"),
+        (Channel::Float(4), "f32"),
+    ];
+
     /// Bytes of one.
     pub const fn bytes(self) -> u32 {
         let (Self::Unsigned(bytes) | Self::Signed(bytes) | Self::Float(bytes)) = self;

@@ -21,7 +21,8 @@ pub(crate) use cube::major_axis;
 pub use format::{Channel, Format};
 pub(crate) use sample::{Fetch, Lod, Texels, fetch, gather, integer};
 pub(crate) use surface::place;
-pub(crate) use table::{Found, Object, Objects, Tables};
+pub use table::Object;
+pub(crate) use table::{Found, Objects, Tables};
 
 /// The shape of what a texture or surface reads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -45,6 +46,18 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// All of them, with their names in launch files.
+    pub const ALL: [(Shape, &'static str); 8] = [
+        (Shape::Linear, "linear"),
+        (Shape::OneD, "1d"),
+        (Shape::TwoD, "2d"),
+        (Shape::ThreeD, "3d"),
+        (Shape::OneDLayered, "1d_layered"),
+        (Shape::TwoDLayered, "2d_layered"),
+        (Shape::Cube, "cube"),
+        (Shape::CubeLayered, "cube_layered"),
+    ];
+
     /// Whether its third dimension counts layers or faces, which have no neighbours.
     pub const fn is_layered(self) -> bool {
         matches!(self, Self::OneDLayered | Self::TwoDLayered | Self::Cube | Self::CubeLayered)
@@ -84,6 +97,11 @@ pub enum Filter {
     Point,
     /// Those around, weighted by distance.
     Linear,
+}
+
+impl Filter {
+    /// Both, with their names in launch files.
+    pub const ALL: [(Filter, &'static str); 2] = [(Filter::Point, "point"), (Filter::Linear, "linear")];
 }
 
 /// How a texture is read.

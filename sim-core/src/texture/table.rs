@@ -6,9 +6,21 @@ use super::{Image, Texture};
 
 /// What a handle stands for.
 #[derive(Clone, Debug)]
-pub(crate) enum Object {
+pub enum Object {
+    /// A texture.
     Texture(Arc<Texture>),
+    /// A surface.
     Surface(Arc<Image>),
+}
+
+impl Object {
+    /// What it reads.
+    pub fn image(&self) -> &Image {
+        match self {
+            Object::Texture(texture) => &texture.image,
+            Object::Surface(image) => image,
+        }
+    }
 }
 
 /// A place of the table.
@@ -60,6 +72,32 @@ impl Objects {
         u64::from(place.generation) << 32 | (index as u64 + 1)
     }
 
+    /// Adds an object under the handle that it had elsewhere; false if that is another one's, or none.
+    fn add_as(&mut self, handle: u64, object: Object) -> bool {
+        let (number, generation) = (handle as u32, (handle >> 32) as u32);
+        if number == 0 || number > MOST_PLACES {
+            return false;
+        }
+        if self.places.len() < number as usize {
+            self.places.resize_with(number as usize, Place::default);
+        }
+        let place = &mut self.places[number as usize - 1];
+        let free = place.object.is_none();
+        if free {
+            *place = Place { generation, object: Some(object) };
+        }
+        free
+    }
+
+    /// Each object and its handle.
+    fn list(&self) -> Vec<(u64, Object)> {
+        let each = self.places.iter().zip(1..);
+        let own = each.filter_map(|(place, number)| {
+            Some((u64::from(place.generation) << 32 | number, place.object.clone()?))
+        });
+        own.collect()
+    }
+
     fn remove(&mut self, handle: u64) -> Option<Object> {
         let (number, generation) = (handle as u32, (handle >> 32) as u32);
         let place = self.places.get_mut((number as usize).checked_sub(1)?)?;
@@ -71,6 +109,9 @@ impl Objects {
         Some(object)
     }
 }
+
+/// Places that a handle from elsewhere may name.
+const MOST_PLACES: u32 = 1 << 20;
 
 /// The table of a device: changed by the host, captured by launches.
 #[derive(Debug, Default)]
@@ -91,6 +132,16 @@ impl Tables {
     /// The handle of a new object.
     pub(crate) fn add(&self, object: Object) -> u64 {
         self.with(|objects| Arc::make_mut(objects).add(object))
+    }
+
+    /// Adds an object under a handle; false if that is another one's, or none.
+    pub(crate) fn add_as(&self, handle: u64, object: Object) -> bool {
+        self.with(|objects| Arc::make_mut(objects).add_as(handle, object))
+    }
+
+    /// Each object and its handle.
+    pub(crate) fn list(&self) -> Vec<(u64, Object)> {
+        self.with(|objects| objects.list())
     }
 
     /// Whether there was such an object, which now is gone.
@@ -121,6 +172,14 @@ mod tests {
         let now = tables.capture();
         assert!(matches!(now.find(a), Found::Destroyed) && matches!(now.find(again), Found::Object(_)));
         assert!(matches!(before.find(a), Found::Object(_)), "a launch keeps what it captured");
+        let listed: Vec<u64> = tables.list().iter().map(|(handle, _)| *handle).collect();
+        assert_eq!(listed, [again, b]);
+        assert!(!tables.add_as(b, surface()) && !tables.add_as(0, surface()));
+        assert!(!tables.add_as(u64::from(u32::MAX), surface()), "no list is that long");
+        let elsewhere = Tables::default();
+        assert!(elsewhere.add_as(5 << 32 | 7, surface()));
+        assert!(matches!(elsewhere.capture().find(5 << 32 | 7), Found::Object(_)));
+        assert_eq!(elsewhere.add(surface()), 1);
         for other in [0, 3, 7 << 32 | 1, u64::MAX] {
             assert!(matches!(now.find(other), Found::Nothing), "{other:#x}");
         }

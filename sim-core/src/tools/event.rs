@@ -106,6 +106,16 @@ pub enum Event<'a> {
     Access(&'a WarpAccess<'a>),
     /// The same, for tools that all want it so ([`Wants::RANGES`]), where it is enough.
     Ranges(&'a WarpRanges),
+    /// Lanes of a warp are about to read texels, or to write them by their format: what they access follows at once, texel by
+    /// texel and lane by lane, told as [`Event::Access`].
+    Texels {
+        /// The warp.
+        warp: WarpId,
+        /// Those that take part.
+        lanes: LaneMask,
+        /// Position of the instruction.
+        position: u32,
+    },
     /// Operations on mbarrier objects of the block are about to be done, those of lower lanes first.
     Mbarrier {
         /// The warp.
@@ -114,6 +124,8 @@ pub enum Event<'a> {
         lanes: LaneMask,
         /// What is done.
         op: MbarrierOp,
+        /// Linear index of the block whose mbarriers these are.
+        home: u64,
         /// Where, by lane: offsets into the block's shared memory.
         addresses: &'a [u64; 32],
         /// With which operand, by lane.
@@ -278,6 +290,8 @@ impl Wants {
     pub const INSTRUCTIONS: Wants = Wants(1 << 10);
     /// [`Event::Went`].
     pub const WAYS: Wants = Wants(1 << 11);
+    /// [`Event::Texels`].
+    pub const TEXTURES: Wants = Wants(1 << 12);
 
     /// Whether all of `other` are in it.
     #[inline(always)]

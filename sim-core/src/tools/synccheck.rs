@@ -71,7 +71,7 @@ impl Tool for Synccheck {
                     check_completion(Arrived { lanes, position, aligned }, barrier, warp, context);
                 }
             }
-            Event::Mbarrier { warp, lanes, op, addresses, operands, position } => {
+            Event::Mbarrier { warp, lanes, op, addresses, operands, position, .. } => {
                 check_mbarriers(op, lanes, addresses, operands, warp.warp, position, context);
             }
             _ => {}

@@ -4,6 +4,7 @@ mod argument;
 mod error;
 mod params;
 mod read;
+mod texture;
 mod write;
 
 use std::ops::Range;
@@ -21,6 +22,7 @@ pub(crate) use error::locate;
 pub use error::{PlanError, TextPlace};
 pub(crate) use params::pack;
 pub use params::{describe, dimensions_text, parameters, signature, type_text, unknown_buffer};
+pub use texture::ObjectPlan;
 
 /// Elements printed when no number is given.
 pub const PRINTED: u64 = 16;
@@ -41,6 +43,8 @@ pub struct Plan {
     pub buffers: IndexMap<String, BufferPlan>,
     /// Variables of the module by name.
     pub variables: IndexMap<String, BufferPlan>,
+    /// Textures and surfaces by name, which stands for the handle in arguments.
+    pub objects: IndexMap<String, ObjectPlan>,
     /// The launches in order.
     pub launches: Vec<LaunchPlan>,
 }

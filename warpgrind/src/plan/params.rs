@@ -146,7 +146,8 @@ fn bytes_of(
 /// There is no buffer of this name.
 pub fn unknown_buffer(name: &str, plan: &Plan) -> PlanError {
     let failure = PlanError::new(format!("there is no buffer `{name}`"));
-    let names = || plan.buffers.keys().chain(plan.variables.keys()).map(String::as_str);
+    let names =
+        || plan.buffers.keys().chain(plan.variables.keys()).chain(plan.objects.keys()).map(String::as_str);
     match closest(name, names()) {
         Some(close) => failure.help(format!("did you mean `{close}`?")),
         None if names().next().is_none() => failure,

@@ -10,6 +10,7 @@ use sim_core::Dim3;
 use toml::{Spanned, Value};
 
 use super::argument::{Arg, BufferSpec, is_name, parse_arg};
+use super::texture::{self, Described, ObjectPlan};
 use super::{BufferPlan, Expectation, LaunchPlan, PRINTED, Plan, PlanError};
 use crate::array::{Init, Tolerance, parse_element, parse_init};
 use crate::names::{closest, quoted_list};
@@ -22,6 +23,10 @@ struct File {
     buffers: IndexMap<String, Spanned<Buffer>>,
     #[serde(default)]
     variables: IndexMap<String, Spanned<Buffer>>,
+    #[serde(default)]
+    textures: IndexMap<String, Spanned<Described>>,
+    #[serde(default)]
+    surfaces: IndexMap<String, Spanned<Described>>,
     #[serde(default, rename = "launch")]
     launches: Vec<Spanned<Launch>>,
 }
@@ -76,7 +81,25 @@ pub(super) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Plan, PlanError> {
     };
     let buffers_by_name = buffers(file.buffers, false)?;
     let variables = buffers(file.variables, true)?;
-    let names: Vec<&str> = buffers_by_name.keys().chain(variables.keys()).map(String::as_str).collect();
+    let objects = |map: IndexMap<String, Spanned<Described>>, is_surface: bool| {
+        let each = map.into_iter();
+        each.map(|(name, object)| Ok((name, texture::read(object, is_surface, &at)?)))
+            .collect::<Result<IndexMap<String, ObjectPlan>, PlanError>>()
+    };
+    let mut textures = objects(file.textures, false)?;
+    for (name, surface) in objects(file.surfaces, true)? {
+        let place = surface.place.clone().unwrap_or_default();
+        if textures.insert(name.clone(), surface).is_some() {
+            return Err(at(place, format!("a texture and a surface are named `{name}`")));
+        }
+    }
+    let taken = |name: &String| buffers_by_name.contains_key(name) || variables.contains_key(name);
+    if let Some((name, object)) = textures.iter().find(|(name, _)| taken(name)) {
+        let place = object.place.clone().unwrap_or_default();
+        return Err(at(place, format!("a buffer or variable is named `{name}`, too")));
+    }
+    let names = buffers_by_name.keys().chain(variables.keys()).chain(textures.keys());
+    let names: Vec<&str> = names.map(String::as_str).collect();
     if file.launches.is_empty() {
         return Err(PlanError::new(format!("{} launches nothing", path.display()))
             .help("add a `[[launch]]` section with `kernel`, `grid`, `block` and `args`"));
@@ -95,6 +118,7 @@ pub(super) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Plan, PlanError> {
             .collect(),
         buffers: buffers_by_name,
         variables,
+        objects: textures,
         launches,
         source: Some(source),
     })

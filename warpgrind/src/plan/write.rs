@@ -6,6 +6,7 @@ use sim_core::Dim3;
 use toml::{Table, Value};
 
 use super::argument::{Arg, Scalar};
+use super::texture;
 use super::{BufferPlan, LaunchPlan, Plan};
 use crate::array::{Array, Init};
 use crate::run::hex;
@@ -24,6 +25,15 @@ pub(super) fn text<E>(
         }
         if !all.is_empty() {
             table.insert(key.into(), Value::Table(all));
+        }
+    }
+    for (key, is_surface) in [("textures", false), ("surfaces", true)] {
+        let own = plan.objects.iter().filter(|(_, object)| object.sampler.is_none() == is_surface);
+        let own: Table = own
+            .map(|(name, object)| (name.clone(), texture::written(object, |place| argument(place, true))))
+            .collect();
+        if !own.is_empty() {
+            table.insert(key.into(), Value::Table(own));
         }
     }
     table.insert("launch".into(), list(plan.launches.iter().map(launch)));
@@ -159,6 +169,7 @@ mod tests {
             (buffer.place, buffer.init_place) = (None, None);
             buffer.expect.iter_mut().for_each(|expect| expect.place = None);
         }
+        plan.objects.values_mut().for_each(|object| object.place = None);
         for launch in &mut plan.launches {
             launch.place = None;
             launch.args.iter_mut().for_each(|arg| arg.1 = None);
@@ -219,6 +230,23 @@ mod tests {
             [variables.v]
             init = "randint:1:-8..8"
             expect = "seq:0:2"
+            [textures.image]
+            handle = 4294967297
+            reference = "tex"
+            shape = "2d"
+            type = "u8"
+            channels = 4
+            array = true
+            levels = [{ at = "&list", extent = [8, 4], pitch = 32 }, { at = "&list+8", extent = [4], slice = 9 }]
+            sampler = { address = ["wrap", "border"], filter = "linear", normalized = true, bias = 0.5, border = [1, 2, 3, 4] }
+            [textures.plain]
+            shape = "linear"
+            type = "f32"
+            levels = [{ at = "&x", extent = [4] }]
+            [surfaces.out]
+            shape = "3d"
+            type = "i16"
+            levels = [{ at = "&x", extent = [4, 2, 2], pitch = 8, slice = 16 }]
             [[launch]]
             kernel = "k<int>(int*)"
             grid = [1, 2, 3]
@@ -226,7 +254,7 @@ mod tests {
             cluster = [1, 2, 1]
             shared = 1024
             cooperative = true
-            args = [1, -2.5, "f32:1.5", "hex:01ff", "bytes:@s.bin", "&list+8", "odd name", ["hex:00", "&x"], "inf"]
+            args = [1, -2.5, "f32:1.5", "hex:01ff", "bytes:@s.bin", "&list+8", "odd name", "image", "out", ["hex:00", "&x"], "inf"]
             [[launch]]
             grid = 1
             block = 1

@@ -120,10 +120,9 @@ impl Kernels {
         let Some(chip) = &found.chip else {
             return vec![ToolFactory::new(move |shape| Watch::new(&ways, shape.instructions))];
         };
-        let (asked, most) = (Arc::clone(&found.asked), chip.blocks);
         vec![
             ToolFactory::new(move |shape| Watch::keeping(&ways, shape.instructions)),
-            ToolFactory::new(move |_| Recorder::new(&asked, most)),
+            Recorder::factory(&found.asked, chip.blocks),
         ]
     }
 

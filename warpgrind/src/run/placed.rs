@@ -9,7 +9,7 @@ use super::RunError;
 use crate::array::{Array, ArrayError, Comparison, Element, compare, count};
 use crate::module::Module;
 use crate::names::quoted_list;
-use crate::plan::{Arg, BufferPlan, LaunchPlan, Plan, PlanError, pack, unknown_buffer};
+use crate::plan::{Arg, BufferPlan, LaunchPlan, ObjectPlan, Plan, PlanError, pack, unknown_buffer};
 
 /// A buffer or variable in device memory.
 pub struct Resident<'a> {
@@ -114,6 +114,8 @@ pub struct Placed<'a> {
     backend: &'a dyn Backend,
     id: ModuleId,
     memory: Vec<Resident<'a>>,
+    /// Handles of the textures and surfaces.
+    objects: Vec<u64>,
     launches: Vec<Launch>,
 }
 
@@ -135,7 +137,16 @@ impl<'a> Placed<'a> {
             .collect::<Result<Vec<_>, _>>()?;
         let id = backend.load(checked.clone())?;
         let memory = place_memory(plan, checked, id, backend)?;
-        let addresses: HashMap<&str, DevicePtr> = memory.iter().map(|r| (r.name, r.pointer)).collect();
+        let mut addresses: HashMap<&str, DevicePtr> = memory.iter().map(|r| (r.name, r.pointer)).collect();
+        let mut objects = Vec::new();
+        for (name, object) in &plan.objects {
+            let handle = place_object(object, &addresses, plan, id, backend);
+            let handle = handle.map_err(|error| {
+                error.context(format!("texture or surface `{name}`")).at(plan.source.as_ref(), &object.place)
+            })?;
+            addresses.insert(name, handle);
+            objects.push(handle);
+        }
         // All arguments are checked before anything runs.
         let launches = plan
             .launches
@@ -143,7 +154,7 @@ impl<'a> Placed<'a> {
             .zip(kernels)
             .map(|(launch, kernel)| Ok(packed(checked, kernel, plan, launch, &addresses)?))
             .collect::<Result<Vec<Launch>, RunError>>()?;
-        Ok(Self { plan, backend, id, memory, launches })
+        Ok(Self { plan, backend, id, memory, objects, launches })
     }
 
     /// The launches in order, with their packed parameters.
@@ -205,6 +216,9 @@ impl<'a> Placed<'a> {
     /// # Errors
     /// Those of the backend.
     pub fn release(self) -> Result<(), RunError> {
+        for &handle in &self.objects {
+            self.backend.remove_object(handle);
+        }
         for resident in self.memory.iter().filter(|resident| resident.is_buffer()) {
             self.backend.free(resident.pointer)?;
         }
@@ -249,6 +263,22 @@ fn place_memory<'a>(
     }
     place_pointers(&mut residents, plan, backend)?;
     Ok(residents)
+}
+
+/// Places a texture or surface on memory that is there; its handle.
+fn place_object(
+    object: &ObjectPlan,
+    addresses: &HashMap<&str, DevicePtr>,
+    plan: &Plan,
+    id: ModuleId,
+    backend: &dyn Backend,
+) -> Result<u64, RunError> {
+    let address = |name: &str| addresses.get(name).copied().ok_or_else(|| unknown_buffer(name, plan));
+    let handle = backend.place_object(object.object(address)?, object.handle)?;
+    if let Some(reference) = &object.reference {
+        backend.bind_reference(id, reference, handle)?;
+    }
+    Ok(handle)
 }
 
 /// Puts the addresses that buffers hold into them.

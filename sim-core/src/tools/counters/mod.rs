@@ -211,6 +211,12 @@ impl Counters {
         let made = || rules::made(context.instruction(part.position));
         let Some(accesses) = self.accesses(part.position, part.memory, part.kind, made) else { return };
         let made = accesses.made;
+        match made.rule {
+            // These were counted when they were told of.
+            Rule::Texels(_) => return,
+            Rule::Surface => return accesses.sums.requests += groups(part.lanes, 8),
+            _ => {}
+        }
         let store = part.kind == AccessKind::Write;
         let lanes = match part.lanes {
             lanes if made.combined => lanes & lanes.wrapping_neg(),
@@ -293,11 +299,17 @@ impl Counters {
     }
 }
 
+/// How many groups of so many lanes that follow each other have one that takes part.
+fn groups(lanes: LaneMask, width: u8) -> u64 {
+    let own = (1u64 << width) - 1;
+    (0..32u64).step_by(width.into()).filter(|first| u64::from(lanes) >> first & own != 0).count() as u64
+}
+
 impl Tool for Counters {
     type Block = ();
 
     fn wants(&self) -> Wants {
-        Wants::INSTRUCTIONS | Wants::ACCESSES | Wants::RANGES | Wants::BLOCKS
+        Wants::INSTRUCTIONS | Wants::ACCESSES | Wants::RANGES | Wants::BLOCKS | Wants::TEXTURES
     }
 
     fn event(&mut self, event: &Event<'_>, (): &mut (), context: &dyn Context) {
@@ -315,6 +327,13 @@ impl Tool for Counters {
             }
             Event::Ranges(ranges) => self.ranges(ranges, context),
             Event::Access(access) => self.access(access, context),
+            Event::Texels { lanes, position, .. } => {
+                let made = || rules::made(context.instruction(position));
+                let of = self.accesses(position, Memory::Global, AccessKind::Read, made);
+                if let Some(Accesses { made: Made { rule: Rule::Texels(width), .. }, sums, .. }) = of {
+                    sums.requests += groups(lanes, *width);
+                }
+            }
             Event::BlockStarted { .. } => self.blocks += 1,
             _ => {}
         }

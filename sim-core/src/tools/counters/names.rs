@@ -21,6 +21,8 @@ pub const BRANCHES: &str = "ptx__branches.sum";
 pub const DIVERGENT: &str = "ptx__branches_divergent.sum";
 /// Bytes that bulk copies read.
 pub const BULK_BYTES: &str = "ptx__bulk_copy_bytes.sum";
+/// Accesses of textures and surfaces, by four or eight lanes.
+pub const TEXTURE_REQUESTS: &str = "l1tex__t_requests_pipe_tex.sum";
 /// Lines that accesses of global memory touch.
 pub const TAG_REQUESTS: &str = "memory_l1_tag_requests_global";
 /// Sectors of global memory.

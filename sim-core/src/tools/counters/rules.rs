@@ -29,6 +29,10 @@ pub(super) enum Rule {
     Synchronization,
     /// The constant cache.
     Constant,
+    /// Texels, of so many lanes together: they are told as a whole before they are read.
+    Texels(u8),
+    /// Bytes of a surface.
+    Surface,
 }
 
 /// What is known of an instruction before it is executed.
@@ -53,6 +57,11 @@ pub(super) fn made(of: Option<InstructionView<'_>>) -> Made {
         Opcode::Mbarrier => Rule::Synchronization,
         Opcode::Ldmatrix | Opcode::Stmatrix => Rule::Rows,
         Opcode::Ld if op.space() == StateSpace::Const => Rule::Constant,
+        // Four lanes are a square of an image, and eight a piece of a row.
+        Opcode::Tex | Opcode::Tld4 if !op.has(Modifier::D1) && !op.has(Modifier::A1d) => Rule::Texels(4),
+        Opcode::Tex => Rule::Texels(8),
+        Opcode::Sust if op.has(Modifier::P) => Rule::Texels(8),
+        Opcode::Suld | Opcode::Sust | Opcode::Sured => Rule::Surface,
         Opcode::Atom | Opcode::Red => return atomic(of, op),
         _ => Rule::Plain,
     };

@@ -29,6 +29,7 @@ fn add(to: &mut Named, accesses: &Accesses) {
             }
         }
         (_, Rule::Synchronization | Rule::Constant) => {}
+        (_, Rule::Texels(_) | Rule::Surface) => add(n::TEXTURE_REQUESTS.into(), requests),
         (Memory::Global, rule @ (Rule::Copy | Rule::Bypass)) => {
             let how = if rule == Rule::Copy { "access" } else { "bypass" };
             add(n::global("requests", "ld"), requests);
@@ -206,5 +207,6 @@ fn empty() -> Named {
     }
     [AccessKind::Read, AccessKind::Write].into_iter().for_each(|kind| none(Memory::Shared, kind, Rule::Rows));
     sums.add(n::BULK_BYTES, 0);
+    sums.add(n::TEXTURE_REQUESTS, 0);
     sums
 }

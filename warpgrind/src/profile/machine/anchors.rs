@@ -99,6 +99,46 @@ fn branches(op: &str) -> bool {
     matches!(name, "bra" | "brx" | "call" | "ret" | "exit" | "trap")
 }
 
+/// Whether a machine instruction reads texels: ptxas does not say of which line it was made.
+fn is_texture(of: &Instruction) -> bool {
+    matches!(of.base(), "TEX" | "TLD" | "TLD4")
+}
+
+/// The lines of the instructions of a block of machine code. Those that read texels have the lines of the PTX's, in their order
+/// and again, in the block of the PTX that the others are the most of.
+fn texture_lines(
+    own: &[Instruction],
+    ways: &Ways,
+    lines: &BTreeMap<u32, usize>,
+    block_of: &[u32],
+) -> Vec<u32> {
+    let plain = || own.iter().map(|of| of.line);
+    if !own.iter().any(is_texture) {
+        return plain().collect();
+    }
+    let mut texels: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (position, &block) in ways.positions.iter().zip(block_of) {
+        if matches!(position.op.split('.').next(), Some("tex" | "tld4")) {
+            texels.entry(block).or_default().push(position.line);
+        }
+    }
+    let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
+    for of in own.iter().filter(|of| !is_texture(of)) {
+        let block = lines.get(&of.line).map(|&at| block_of[at]);
+        block
+            .into_iter()
+            .filter(|block| texels.contains_key(block))
+            .for_each(|block| *votes.entry(block).or_default() += 1);
+    }
+    let most = votes.into_iter().max_by_key(|&(block, count)| (count, std::cmp::Reverse(block)));
+    let only = || texels.keys().next().copied().filter(|_| texels.len() == 1);
+    let Some(list) = most.map(|(block, _)| block).or_else(only).and_then(|block| texels.get(&block)) else {
+        return plain().map(|_| 0).collect();
+    };
+    let mut next = list.iter().cycle();
+    own.iter().map(|of| if is_texture(of) { next.next().copied().unwrap_or(0) } else { of.line }).collect()
+}
+
 impl Anchors {
     /// Of a kernel and the ways through it.
     pub fn of(listing: &Listing, graph: &Graph, ways: &Ways) -> Self {
@@ -122,13 +162,14 @@ impl Anchors {
         // By block of the PTX, by line: how often each block of the machine code has it, without and with guards.
         let mut found: Vec<BTreeMap<u32, Line>> = vec![BTreeMap::new(); number as usize + 1];
         for (site, block) in graph.blocks.iter().enumerate() {
-            for of in &listing.instructions[block.first as usize..block.end as usize] {
-                let Some(&at) = lines.get(&of.line) else { continue };
+            let own = &listing.instructions[block.first as usize..block.end as usize];
+            for (of, line) in own.iter().zip(texture_lines(own, ways, &lines, &block_of)) {
+                let Some(&at) = lines.get(&line) else { continue };
                 let weight = weight(&ways.positions[at].op, of);
                 if weight == 0 {
                     continue;
                 }
-                let line = found[block_of[at] as usize].entry(of.line).or_default();
+                let line = found[block_of[at] as usize].entry(line).or_default();
                 line.0 = line.0.max(weight);
                 let counts = line.1.entry(site as u32).or_default();
                 if of.guard.is_some() { counts.1 += 1 } else { counts.0 += 1 }

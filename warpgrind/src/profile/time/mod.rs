@@ -1,6 +1,7 @@
 //! How long a launch takes on a chip: what its warps execute of the machine code, and what they ask the memory for
 //! ([`record`]), through the model of `timing`.
 
+mod beside;
 pub mod record;
 
 use std::cell::RefCell;
@@ -59,6 +60,51 @@ pub struct Timed {
     pub values: Vec<(String, f64)>,
 }
 
+/// Kinds of instructions of which ptxas does not say the line, and keeps the order: each kind is one place.
+#[derive(Clone, Copy)]
+enum Ordered {
+    Arrives,
+    Awaits,
+    ArrivesCopied,
+    Bulk,
+    Texture,
+    SurfaceLoad,
+    SurfaceStore,
+}
+
+impl Ordered {
+    const COUNT: u32 = 7;
+
+    /// Of a machine instruction.
+    fn of_machine(of: &super::machine::listing::Instruction) -> Option<Self> {
+        Some(match of.base() {
+            "SYNCS" if of.has("ARRIVE") => Self::Arrives,
+            "SYNCS" if of.has("PHASECHK") => Self::Awaits,
+            "ARRIVES" => Self::ArrivesCopied,
+            "UBLKCP" | "UBLKRED" | "UTMALDG" | "UTMASTG" | "UTMAREDG" => Self::Bulk,
+            "TEX" | "TLD" | "TLD4" => Self::Texture,
+            "SULD" => Self::SurfaceLoad,
+            "SUST" => Self::SurfaceStore,
+            _ => return None,
+        })
+    }
+
+    /// Of an opcode of the PTX with its modifiers.
+    fn of_ptx(op: &str) -> Option<Self> {
+        let has = |part: &str| op.split('.').any(|own| own == part);
+        Some(match op.split('.').next()? {
+            "mbarrier" if has("test_wait") || has("try_wait") => Self::Awaits,
+            "mbarrier" => Self::Arrives,
+            "cp" if has("bulk") => Self::Bulk,
+            "cp" if has("mbarrier") => Self::ArrivesCopied,
+            "tex" | "tld4" => Self::Texture,
+            "suld" => Self::SurfaceLoad,
+            "sust" => Self::SurfaceStore,
+            _ => return None,
+        })
+    }
+}
+
 /// The machine code as the model knows it, and the places whose accesses its instructions make.
 struct Code {
     ops: Vec<Op>,
@@ -75,13 +121,19 @@ impl Code {
         let mut places: BTreeMap<u32, u32> = BTreeMap::new();
         let accesses = |op: &Op| op.unit == Unit::Memory && !matches!(op.does, Does::Shuffle | Does::Compute);
         for (of, _) in listing.instructions.iter().zip(&ops).filter(|(of, op)| accesses(op) && of.line != 0) {
-            let next = places.len() as u32;
+            let next = Ordered::COUNT + places.len() as u32;
             places.entry(of.line).or_insert(next);
         }
-        let sources = listing.instructions.iter().zip(&ops);
-        let sources = sources.map(|(of, op)| places.get(&of.line).copied().filter(|_| accesses(op)));
-        let place_of = ways.positions.iter().map(|position| places.get(&position.line).copied());
-        Code { sources: sources.collect(), place_of: place_of.collect(), places: places.len(), ops }
+        let sources = listing.instructions.iter().zip(&ops).map(|(of, op)| match Ordered::of_machine(of) {
+            Some(kind) => Some(kind as u32),
+            None => places.get(&of.line).copied().filter(|_| accesses(op)),
+        });
+        let place_of = ways.positions.iter().map(|position| match Ordered::of_ptx(&position.op) {
+            Some(kind) => Some(kind as u32),
+            None => places.get(&position.line).copied(),
+        });
+        let places = places.len() + Ordered::COUNT as usize;
+        Code { sources: sources.collect(), place_of: place_of.collect(), places, ops }
     }
 }
 
@@ -119,7 +171,13 @@ impl Work for Blocks<'_> {
     fn block(&self, index: u64) -> Block {
         let nothing = Asked::default();
         let asked = self.asked.get(&index).unwrap_or(&nothing);
-        let mut block = Block { pieces: asked.pieces.clone(), ..Block::default() };
+        let Asked { pieces, operations, phases, .. } = asked;
+        let mut block = Block {
+            pieces: pieces.clone(),
+            operations: operations.clone(),
+            phases: phases.clone(),
+            ..Block::default()
+        };
         for (at, &kind) in self.kinds.get(&index).into_iter().flatten().enumerate() {
             let place_of = |position: u32| self.code.place_of.get(position as usize).copied().flatten();
             let told = asked.warps.get(at).map_or(&[][..], |told| told);
@@ -167,16 +225,19 @@ pub fn time(
     let launch = |blocks: u64| timing::work::Launch {
         blocks,
         resident: residency.blocks(),
+        cluster: recorded.cluster.max(1),
         shared_bytes: residency.configured.into(),
         sources: code.sources.clone(),
     };
     let time = timing::run(chip, &code.ops, &launch(kept), &work);
+    let cluster = u64::from(recorded.cluster.max(1));
+    let half = kept / 2 / cluster * cluster;
     let mut scale = 1.0;
     let mut elapsed = time.elapsed;
-    if kept < blocks && kept > 1 {
+    if kept < blocks && half > 0 {
         // What the second half of those that are known took, the others take, too.
-        let half = timing::run(chip, &code.ops, &launch(kept / 2), &work);
-        let each = (time.elapsed - half.elapsed).max(0.0) / (kept - kept / 2) as f64;
+        let first = timing::run(chip, &code.ops, &launch(half), &work);
+        let each = (time.elapsed - first.elapsed).max(0.0) / (kept - half) as f64;
         elapsed += each * (blocks - kept) as f64;
         scale = blocks as f64 / kept as f64;
     }

@@ -3,22 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ptx_frontend::Opcode;
-use sim_core::tools::{Context, Event, LaunchView, Summary, Wants, is_combined, shared_wavefronts};
-use sim_core::{AccessKind, Asynchronous, Memory, Tool, WarpId};
+use ptx_frontend::{Modifier, Modifiers, Opcode};
+use sim_core::tools::{
+    Context, Event, InstructionView, LaunchView, Summary, Wants, is_combined, shared_wavefronts,
+};
+use sim_core::{AccessKind, Asynchronous, Memory, Tool, ToolFactory, WarpId};
 use timing::work::{Access, Piece};
 
-/// An access of a warp, and the position of the instruction that makes it.
-type Told = (u32, Access);
-
-/// What a block asked for, by warp.
-#[derive(Clone, Default, Debug)]
-pub struct Asked {
-    /// The accesses of each warp, in their order.
-    pub warps: Vec<Vec<Told>>,
-    /// The lines of all.
-    pub pieces: Vec<Piece>,
-}
+pub use super::beside::Asked;
+use super::beside::Beside;
 
 /// What the blocks of a grid asked for, by index; and how many there were of which it was not kept.
 #[derive(Clone, Default, Debug)]
@@ -27,6 +20,8 @@ pub struct Recorded {
     pub blocks: BTreeMap<u64, Asked>,
     /// Whether one had more than is kept.
     pub overfull: bool,
+    /// Blocks of a cluster.
+    pub cluster: u32,
 }
 
 /// Where it is left, grid by grid.
@@ -43,6 +38,7 @@ pub struct Recorder {
     most: u64,
     recorded: Recorded,
     kept: usize,
+    beside: Beside,
 }
 
 /// What is told of a block.
@@ -52,12 +48,22 @@ pub struct Block {
     keeps: bool,
     /// Warp, position and lanes of the last access: lanes in different allocations are told one after the other.
     last: (u32, u32, u32),
+    /// Of the warp and position that read texels: the pieces that they have so far begin there.
+    texels: Option<(u32, u32)>,
 }
 
 impl Recorder {
-    /// Of a launch, of which the first so many blocks are kept.
-    pub fn new(found: &Found, most: u64) -> Self {
-        Recorder { found: Arc::clone(found), most, recorded: Recorded::default(), kept: 0 }
+    /// What makes recorders of launches that come one after the other, which leave in `found` what of each the first so many
+    /// blocks asked for, in whole clusters.
+    pub fn factory(found: &Found, most: u64) -> ToolFactory {
+        let found = Arc::clone(found);
+        let known = Arc::default();
+        ToolFactory::new(move |shape| {
+            let cluster = shape.cluster.count() as u32;
+            let most = most.next_multiple_of(u64::from(cluster.max(1)));
+            let recorded = Recorded { cluster, ..Recorded::default() };
+            Recorder { found: Arc::clone(&found), most, recorded, kept: 0, beside: Beside::new(&known) }
+        })
     }
 
     fn access(of: &Seen<'_>, block: &mut Block, context: &dyn Context) {
@@ -65,6 +71,11 @@ impl Recorder {
             return;
         }
         let instruction = context.instruction(of.position);
+        let opcode = instruction.map(|of| of.op().opcode);
+        if block.texels == Some((of.warp.warp, of.position)) {
+            return block.texel(of);
+        }
+        let surface = matches!(opcode, Some(Opcode::Suld | Opcode::Sust | Opcode::Sured));
         let copies = instruction.is_some_and(|of| of.op().opcode == Opcode::Cp);
         let mut lanes = of.lanes;
         let access = match of.memory {
@@ -96,14 +107,11 @@ impl Recorder {
                     }
                 }
                 let count = (block.asked.pieces.len() - first as usize).min(255) as u8;
-                Access::Lines { first, count, together: together(of, lanes) }
+                let together = if surface { groups(lanes, 8) } else { together(of, lanes) };
+                Access::Lines { first, count, together }
             }
         };
-        let at = of.warp.warp as usize;
-        if block.asked.warps.len() <= at {
-            block.asked.warps.resize_with(at + 1, Vec::new);
-        }
-        let told = &mut block.asked.warps[at];
+        let told = block.asked.told(of.warp.warp);
         let again =
             block.last.0 == of.warp.warp && block.last.1 == of.position && block.last.2 & of.lanes == 0;
         if let (true, Some((_, Access::Lines { count, .. })), Access::Lines { count: more, .. }) =
@@ -116,6 +124,44 @@ impl Recorder {
         block.last = (of.warp.warp, of.position, of.lanes);
         told.push((of.position, access));
     }
+}
+
+impl Block {
+    /// Lanes of a warp are about to access texels.
+    fn texels(&mut self, warp: u32, position: u32, lanes: u32, context: &dyn Context) {
+        if !self.keeps {
+            return;
+        }
+        let op = context.instruction(position).map(|of| of.op());
+        let is_row = op.is_none_or(|op| {
+            !matches!(op.opcode, Opcode::Tex | Opcode::Tld4) || op.has(Modifier::D1) || op.has(Modifier::A1d)
+        });
+        let first = self.asked.pieces.len() as u32;
+        let together = groups(lanes, if is_row { 8 } else { 4 });
+        self.asked.told(warp).push((position, Access::Lines { first, count: 0, together }));
+        self.texels = Some((warp, position));
+        self.last = (u32::MAX, 0, 0);
+    }
+
+    /// A texel of those.
+    fn texel(&mut self, of: &Seen<'_>) {
+        let Asked { warps, pieces, .. } = &mut self.asked;
+        let last = warps.get_mut(of.warp.warp as usize).and_then(|told| told.last_mut());
+        let Some((_, Access::Lines { first, count, .. })) = last else { return };
+        for lane in (0..32).filter(|lane| of.lanes >> lane & 1 != 0) {
+            let address = of.addresses[lane as usize];
+            for sector in address / 32..=(address + u64::from(of.bytes.max(1)) - 1) / 32 {
+                add(pieces, *first as usize, sector);
+            }
+        }
+        *count = (pieces.len() - *first as usize).min(255) as u8;
+    }
+}
+
+/// How many groups of so many lanes that follow each other have one that takes part.
+fn groups(lanes: u32, width: u32) -> u8 {
+    let own = (1u32 << width) - 1;
+    (0..32).step_by(width as usize).filter(|first| lanes >> first & own != 0).count() as u8
 }
 
 /// An access of a warp.
@@ -156,19 +202,61 @@ fn together(of: &Seen<'_>, lanes: u32) -> u8 {
     active().map(same).max().unwrap_or(1) as u8
 }
 
+/// Whether an instruction's own accesses are those of something beside the warps: of mbarriers, and of maps of tensors.
+fn is_beside(of: InstructionView<'_>) -> bool {
+    let op = of.op();
+    op.opcode == Opcode::Mbarrier || op.opcode == Opcode::Cp && op.has(Modifier::Bulk)
+}
+
 impl Tool for Recorder {
     type Block = Block;
 
     fn wants(&self) -> Wants {
-        Wants::ACCESSES | Wants::RANGES | Wants::BLOCKS
+        Wants::ACCESSES
+            | Wants::RANGES
+            | Wants::BLOCKS
+            | Wants::TEXTURES
+            | Wants::MBARRIERS
+            | Wants::ASYNCHRONOUS
     }
 
     fn event(&mut self, event: &Event<'_>, block: &mut Block, context: &dyn Context) {
+        let copying = match event {
+            Event::Access(of) => matches!(of.asynchronous, Asynchronous::Issued),
+            event => matches!(event, Event::Mbarrier { .. } | Event::Issued { .. }),
+        };
+        if !copying {
+            self.beside.others();
+        }
         match event {
             Event::BlockStarted { block: number, .. } => {
                 block.keeps = *number < self.most && self.kept < MOST_KEPT;
                 block.last = (u32::MAX, 0, 0);
                 block.asked = Asked::default();
+                block.texels = None;
+            }
+            Event::Texels { warp, lanes, position } => block.texels(warp.warp, *position, *lanes, context),
+            Event::Issued { warp, .. } => self.beside.issued(*warp),
+            Event::Mbarrier { warp, lanes, op, home, addresses, operands, position } => {
+                let of = [addresses, &operands.map(u64::from)];
+                self.beside.mbarrier((*warp, *position), *home, *op, *lanes, of);
+            }
+            Event::Access(of) if matches!(of.asynchronous, Asynchronous::Issued) => {
+                let copies = context.instruction(of.position).is_some_and(|of| of.op().opcode == Opcode::Cp);
+                if copies && of.memory == Memory::Global {
+                    self.beside.copies(of);
+                }
+            }
+            Event::Access(of) if context.instruction(of.position).is_some_and(is_beside) => {
+                let op = context.instruction(of.position).map(|of| of.op());
+                if of.kind == AccessKind::Read && op.is_some_and(|op| op.opcode == Opcode::Mbarrier) {
+                    let warp = WarpId { block: of.block, warp: of.warp };
+                    let address = of.addresses[of.lanes.trailing_zeros() as usize & 31];
+                    self.beside.asks(warp, of.position, of.home, address);
+                }
+            }
+            Event::Access(of) if of.memory == Memory::Shared && of.home != of.block => {
+                self.beside.remote(WarpId { block: of.block, warp: of.warp }, of.position);
             }
             // What a unit does by itself is another matter.
             Event::Access(of) if matches!(of.asynchronous, Asynchronous::No) => {
@@ -177,17 +265,23 @@ impl Tool for Recorder {
                 let (lanes, bytes, position) = (of.lanes, of.bytes, of.position);
                 Self::access(&Seen { memory, kind, addresses, lanes, bytes, position, warp }, block, context);
             }
+            Event::Ranges(of) if context.instruction(of.position).is_some_and(is_beside) => {
+                // Full warps ask, and store nothing there.
+                self.beside.asks(of.warp, of.position, of.warp.block, of.starts[0]);
+            }
             Event::Ranges(of) => {
                 let (memory, kind, addresses) = (of.memory, of.kind, &of.addresses());
                 let (lanes, bytes, position, warp) = (u32::MAX, of.bytes, of.position, of.warp);
                 Self::access(&Seen { memory, kind, addresses, lanes, bytes, position, warp }, block, context);
             }
             Event::BlockFinished { block: number } if block.keeps => {
-                let asked = std::mem::take(&mut block.asked);
+                let mut asked = std::mem::take(&mut block.asked);
+                self.beside.finished(*number, &mut asked);
                 self.kept += asked.pieces.len() + asked.warps.iter().map(Vec::len).sum::<usize>();
                 self.recorded.overfull |= self.kept >= MOST_KEPT;
                 self.recorded.blocks.insert(*number, asked);
             }
+            Event::BlockFinished { block: number } => self.beside.finished(*number, &mut Asked::default()),
             _ => {}
         }
     }
@@ -197,7 +291,8 @@ impl Tool for Recorder {
         self.recorded.overfull |= other.recorded.overfull;
     }
 
-    fn finish(self, launch: &dyn LaunchView) -> Summary {
+    fn finish(mut self, launch: &dyn LaunchView) -> Summary {
+        self.beside.complete(&mut self.recorded.blocks);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.push((launch.kernel(), self.recorded));
         Summary::default()
