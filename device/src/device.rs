@@ -103,11 +103,12 @@ impl Device {
         let state = &mut *self.enter()?;
         let loaded = state.modules.get_mut(&module).ok_or_else(|| unknown(module))?;
         let context = &mut state.context;
-        let function = loaded.function(context, launch)?;
+        let prints = loaded.prints;
+        let (function, offsets) = loaded.function(context, launch)?;
         let start = Instant::now();
-        let run = || launch::start(context, function, launch).map(|()| launch::wait(context, limit));
+        let run = || launch::start(context, function, offsets, launch).map(|()| launch::wait(context, limit));
         let (stop, output, errors) =
-            if loaded.prints { capture::during(run) } else { (run(), Vec::new(), Vec::new()) };
+            if prints { capture::during(run) } else { (run(), Vec::new(), Vec::new()) };
         let ended = Ended { stop: stop?, output, errors, time: start.elapsed() };
         match &ended.stop {
             None => {}

@@ -6,7 +6,7 @@ use std::ffi::{CString, c_uint, c_void};
 
 use cuda_abi::numbers::{jit_input, jit_option};
 use cuda_abi::{Handle, Status};
-use ptx_frontend::{Module, StateSpace, Symbol, TargetKind};
+use ptx_frontend::{Module, Param, StateSpace, Symbol, TargetKind};
 use sim_core::{Error, Launch, LaunchError};
 
 use crate::context::Context;
@@ -25,12 +25,21 @@ pub(crate) struct Image {
     version: String,
     /// `sm_90a`, its number, and which later numbers will do.
     target: (String, u16, Reach),
-    /// Names of kernels, and the bytes of their parameters.
-    kernels: Vec<(String, u64)>,
+    kernels: Vec<Kernel>,
     /// Names of `.global` and `.const` variables of module scope.
     variables: Vec<String>,
     /// The kernels may write to the standard streams.
     prints: bool,
+}
+
+/// A kernel of a module.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct Kernel {
+    name: String,
+    /// Bytes of its parameters, as the simulator lays them out.
+    bytes: u64,
+    /// Where each parameter begins.
+    offsets: Vec<u64>,
 }
 
 /// Where code for a target runs.
@@ -60,7 +69,11 @@ impl Image {
             target: (module.target.to_string(), module.target.sm, reach),
             kernels: module
                 .kernels()
-                .map(|(_, kernel)| (kernel.name.to_string(), kernel.param_bytes))
+                .map(|(_, kernel)| Kernel {
+                    name: kernel.name.to_string(),
+                    bytes: kernel.param_bytes,
+                    offsets: kernel.params.iter().filter_map(|param| offset(module, param)).collect(),
+                })
                 .collect(),
             variables: module
                 .symbols
@@ -91,6 +104,14 @@ impl Image {
     }
 }
 
+/// Where a kernel's parameter begins.
+fn offset(module: &Module, param: &Param) -> Option<u64> {
+    match *param {
+        Param::Variable(id) => Some(module.variables[id.index()].offset),
+        Param::Register(_) => None,
+    }
+}
+
 /// A module on the device.
 #[derive(Debug)]
 pub(crate) struct Loaded {
@@ -98,7 +119,7 @@ pub(crate) struct Loaded {
     functions: HashMap<String, Handle>,
     /// Address and size in bytes of variables.
     pub(crate) variables: HashMap<String, (u64, u64)>,
-    kernels: Vec<(String, u64)>,
+    kernels: Vec<Kernel>,
     /// The kernels may write to the standard streams.
     pub(crate) prints: bool,
 }
@@ -159,26 +180,29 @@ impl Loaded {
         Ok(())
     }
 
-    /// The kernel of a launch, whose parameters have the size that it wants.
-    pub(crate) fn function(&mut self, context: &Context, launch: &Launch) -> Result<Handle, Error> {
+    /// The kernel of a launch, whose parameters have the size that it wants, and where each of them begins.
+    pub(crate) fn function(&mut self, context: &Context, launch: &Launch) -> Result<(Handle, &[u64]), Error> {
         let name = &*launch.kernel;
         let missing = || {
-            let candidates = self.kernels.iter().map(|(name, _)| name.clone()).collect();
+            let candidates = self.kernels.iter().map(|kernel| kernel.name.clone()).collect();
             Error::NoSuchKernel { name: name.into(), candidates }
         };
-        let (_, wanted) = self.kernels.iter().find(|(known, _)| known == name).ok_or_else(missing)?;
-        if launch.params.len() as u64 != *wanted {
-            let (kernel, given) = (name.to_owned(), launch.params.len() as u64);
-            return Err(LaunchError::Params { kernel, given, wanted: *wanted }.into());
+        let kernel = self.kernels.iter().find(|kernel| kernel.name == name).ok_or_else(missing)?;
+        if launch.params.len() as u64 != kernel.bytes {
+            let (given, wanted) = (launch.params.len() as u64, kernel.bytes);
+            return Err(LaunchError::Params { kernel: name.to_owned(), given, wanted }.into());
         }
         if let Some(&function) = self.functions.get(name) {
-            return Ok(function);
+            return Ok((function, &kernel.offsets));
         }
         let text = CString::new(name).map_err(|_| missing())?;
         let mut function = 0;
         // SAFETY: the module is loaded, the name ends with zero, and the result is written.
         match unsafe { context.api.module_function(&mut function, self.handle, text.as_ptr()) } {
-            Ok(()) => Ok(*self.functions.entry(name.into()).or_insert(function)),
+            Ok(()) => {
+                self.functions.insert(name.into(), function);
+                Ok((function, &kernel.offsets))
+            }
             Err(error) if error.code == Status::NOT_FOUND => Err(missing()),
             Err(error) => Err(Error::Backend(error.to_string())),
         }

@@ -13,8 +13,13 @@ use crate::error::CallError;
 use crate::fault::Stop;
 use crate::tensor_map;
 
-/// Starts a kernel in the context, which is current. `Err` means that nothing was started.
-pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Result<(), Error> {
+/// Starts a kernel, whose parameters begin at offsets, in the context, which is current. `Err` means that nothing was started.
+pub(crate) fn start(
+    context: &Context,
+    function: Handle,
+    offsets: &[u64],
+    launch: &Launch,
+) -> Result<(), Error> {
     // What may be asked for without saying so before is the same on all devices.
     let limits = DeviceConfig::h200();
     let api = &context.api;
@@ -50,21 +55,14 @@ pub(crate) fn start(context: &Context, function: Handle, launch: &Launch) -> Res
         attributes: attributes.as_ptr(),
         attribute_count: attributes.len() as u32,
     };
-    // Markers of `cuLaunchKernel`'s `extra`: a parameter buffer, its size, the end.
     let mut params = launch.params.clone();
     tensor_map::encode(context, &mut params).map_err(rejected)?;
-    let mut size = params.len();
-    let mut extra: [*mut c_void; 5] = [
-        std::ptr::without_provenance_mut(1),
-        params.as_mut_ptr().cast(),
-        std::ptr::without_provenance_mut(2),
-        (&raw mut size).cast(),
-        std::ptr::null_mut(),
-    ];
-    let extra = if params.is_empty() { std::ptr::null_mut() } else { extra.as_mut_ptr() };
-    // SAFETY: the configuration has as many attributes as it says; the parameters have the kernel's size (checked
-    // where the function was looked up) and are copied before the call returns.
-    unsafe { api.launch(&config, function, std::ptr::null_mut(), extra) }.map_err(rejected)
+    // One by one: a device places those that are aligned to more than 16 bytes elsewhere in its buffer.
+    let mut params: Vec<*mut c_void> =
+        offsets.iter().map(|&offset| params[offset as usize..].as_mut_ptr().cast()).collect();
+    // SAFETY: the configuration has as many attributes as it says; there is a pointer for each parameter of the kernel, to as
+    // many bytes as it has (their sum was checked where the function was looked up), which are copied before the call returns.
+    unsafe { api.launch(&config, function, params.as_mut_ptr(), std::ptr::null_mut()) }.map_err(rejected)
 }
 
 fn rejected(error: &CallError, launch: &Launch) -> Error {
