@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use cuda_abi::{Result, Status};
-use ptx_frontend::{FuncId, Param, ScalarType, Symbol, VarId};
+use ptx_frontend::{FuncId, Param, ScalarType, Symbol, VarId, Variable};
 use sim_core::{Backend, Code, Dim3, ModuleId};
 
 use crate::compile::Linked;
@@ -145,7 +145,7 @@ impl Module {
             module: self.clone(),
             name: (&*declared.name).into(),
             kernel,
-            params: params.map(|v| (v.offset as usize, v.size as usize)).collect(),
+            params: Parameter::list(params),
             param_bytes: declared.param_bytes as usize,
             max_dynamic_shared: AtomicU32::new(UNASKED),
             attributes: Default::default(),
@@ -229,6 +229,34 @@ impl Variables for Module {
 /// No value of dynamic shared memory.
 const UNASKED: u32 = u32::MAX;
 
+/// A parameter of a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// Where it lies in the parameters of a launch.
+    pub offset: usize,
+    /// Its size.
+    pub bytes: usize,
+    /// Where an H200 has it, which aligns the address in its bank of constants.
+    pub placed: usize,
+}
+
+/// Where parameters begin in an H200's bank of constants.
+const PARAMETERS: usize = 0x210;
+
+impl Parameter {
+    fn list<'v>(variables: impl Iterator<Item = &'v Variable>) -> Vec<Self> {
+        let mut end = PARAMETERS;
+        variables
+            .map(|variable| {
+                let address = end.next_multiple_of(variable.align as usize);
+                end = address + variable.size as usize;
+                let (offset, bytes) = (variable.offset as usize, variable.size as usize);
+                Self { offset, bytes, placed: address - PARAMETERS }
+            })
+            .collect()
+    }
+}
+
 /// A kernel of a loaded module.
 #[derive(Debug)]
 pub struct Function {
@@ -239,8 +267,8 @@ pub struct Function {
     /// Its PTX name.
     pub name: Arc<str>,
     kernel: FuncId,
-    /// Offset and size of each parameter.
-    pub params: Vec<(usize, usize)>,
+    /// Its parameters.
+    pub params: Vec<Parameter>,
     /// Bytes of the parameter buffer.
     pub param_bytes: usize,
     /// Dynamic shared memory that launches may ask for, in bytes, if the program set it.
@@ -357,5 +385,21 @@ impl Function {
         if let Some(attribute) = self.attributes.get(number) {
             attribute.store(value, Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_lie_where_an_h200_has_them() {
+        let text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry copy(.param .u64 to,
+            .param .align 64 .b8 map[128], .param .align 64 .b8 pixels[128], .param .u32 which) { ret; }";
+        let source = ptx_frontend::Source::new("copy.ptx", text.as_bytes().to_vec());
+        let module = ptx_frontend::parse(source).module.expect("PTX without errors");
+        let params = Parameter::list(module.variables.iter());
+        assert_eq!(params.iter().map(|one| one.placed).collect::<Vec<_>>(), [0, 48, 176, 304]);
+        assert_eq!(params.iter().map(|one| one.offset).collect::<Vec<_>>(), [0, 64, 192, 320]);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cuda_abi::driver::LaunchConfig;
 use cuda_abi::runtime as abi;
-use runtime::{Context, LaunchConfig as Config, Operation, Result, Status, active_blocks};
+use runtime::{Context, LaunchConfig as Config, Operation, Parameter, Result, Status, active_blocks};
 
 use crate::cudart::context::{ensure, healthy};
 use crate::cudart::register::{function, is_registered};
@@ -156,8 +156,8 @@ rt! {
     fn cudaFuncGetParamInfo(of: u64, index: usize, offset: *mut usize, size: *mut usize) {
         let context = healthy()?;
         let function = function(&context, of)?;
-        let &(at, bytes) = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
-        put(offset, at)?;
+        let &Parameter { placed, bytes, .. } = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
+        put(offset, placed)?;
         put_wanted(size, bytes);
         Ok(())
     }

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use cuda_abi::driver::LaunchConfig;
 use cuda_abi::numbers::{function_attribute as a, launch_attribute};
 use runtime::{
-    Context, Function, Kernel, Result, Status, active_blocks, active_clusters, potential_block_size,
-    potential_cluster_size,
+    Context, Function, Kernel, Parameter, Result, Status, active_blocks, active_clusters,
+    potential_block_size, potential_cluster_size,
 };
 use sim_core::Dim3;
 
@@ -221,8 +221,8 @@ api! {
 
     fn cuFuncGetParamInfo(function_: Handle, index: usize, offset: *mut usize, size: *mut usize) {
         let function = named(function_)?;
-        let &(at, bytes) = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
-        put(offset, at)?;
+        let &Parameter { placed, bytes, .. } = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
+        put(offset, placed)?;
         put_wanted(size, bytes);
         Ok(())
     }

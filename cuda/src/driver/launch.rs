@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cuda_abi::driver::LaunchConfig;
 use cuda_abi::numbers::launch_attribute as a;
 use runtime::{
-    EdgeKind, Event, Function, KernelCall, LaunchConfig as Config, Operation, Result, Status, check_launch,
+    EdgeKind, Event, Function, KernelCall, LaunchConfig as Config, Operation, Parameter, Result, Status,
+    check_launch,
 };
 use sim_core::{Dim3, Launch};
 
@@ -41,20 +42,24 @@ pub(crate) unsafe fn pack(function: &Function, params: *const u64, extra: *const
         }
         // SAFETY: the buffer has the size that was said.
         let given = unsafe { list(from as *const u8, size) }?;
-        if given.len() > buffer.len().next_multiple_of(8) {
+        let end = function.params.last().map_or(0, |last| last.placed + last.bytes);
+        if given.len() > end.next_multiple_of(8) {
             return Err(Status::LAUNCH_OUT_OF_RESOURCES);
         }
         if from == 0 && !function.params.is_empty() {
             return Err(Status::INVALID_VALUE);
         }
-        let count = given.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&given[..count]);
+        for &Parameter { offset, bytes, placed } in &function.params {
+            let argument = given.get(placed..).unwrap_or_default();
+            let count = argument.len().min(bytes);
+            buffer[offset..offset + count].copy_from_slice(&argument[..count]);
+        }
         return Ok(buffer);
     }
     if params.is_null() && !function.params.is_empty() {
         return Err(Status::INVALID_VALUE);
     }
-    for (at, &(offset, bytes)) in function.params.iter().enumerate() {
+    for (at, &Parameter { offset, bytes, .. }) in function.params.iter().enumerate() {
         // SAFETY: there is a pointer for each parameter, to as many bytes as it has.
         let argument = unsafe {
             let argument = get(params.wrapping_add(at))?;

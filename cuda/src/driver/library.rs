@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use runtime::{Function, Kernel, Library, Module, Result, Status};
+use runtime::{Function, Kernel, Library, Module, Parameter, Result, Status};
 
 use crate::driver::function::{attribute, c_name, set_attribute};
 use crate::driver::module::{image_texts, jit_options, parse, program_name, put_function};
@@ -172,8 +172,8 @@ api! {
             return Err(Status::INVALID_VALUE);
         }
         let function = kernel_function(kernel)?;
-        let &(at, bytes) = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
-        put(offset, at)?;
+        let &Parameter { placed, bytes, .. } = function.params.get(index).ok_or(Status::INVALID_VALUE)?;
+        put(offset, placed)?;
         put_wanted(size, bytes);
         Ok(())
     }

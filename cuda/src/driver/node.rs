@@ -86,7 +86,7 @@ unsafe fn kernel_params(node: &NodeRef, to: *mut KernelNodeParams, has_kernel: b
         return Err(Status::INVALID_VALUE);
     };
     let bytes: Arc<[u8]> = call.launch.params.as_slice().into();
-    let pointers = call.function.params.iter().map(|(offset, _)| bytes.as_ptr() as u64 + *offset as u64);
+    let pointers = call.function.params.iter().map(|one| bytes.as_ptr() as u64 + one.offset as u64);
     let pointers: Arc<[u64]> = pointers.collect();
     let (grid, block) = (call.launch.grid, call.launch.block);
     let params = KernelNodeParams {
