@@ -218,7 +218,7 @@ mod tests {
             print_suppressions: Some(()),
         };
         let variables = all.variables();
-        assert_eq!(variables.len(), 21);
+        assert_eq!(variables.len(), 22);
         let texts: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.to_str().unwrap())).collect();
         assert_eq!(read(&texts), (all, vec![]));
