@@ -75,10 +75,11 @@ impl fmt::Debug for Poll {
 /// What runs instructions. A defined result does not depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Engine {
-    /// Compiled code for kernels that run long, as far as the host has AVX-512; `WARPGRIND_ENGINE` may name another one.
-    #[default]
+    /// What `WARPGRIND_ENGINE` names, where `auto` is compiled code for kernels that run long, as far as the host has AVX-512;
+    /// the interpreter where it names none.
     Auto,
     /// The interpreter alone.
+    #[default]
     Interpreter,
     /// Compiled code for all kernels, from their first instruction on.
     Compiled,
