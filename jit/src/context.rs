@@ -56,6 +56,9 @@ pub struct Context {
     pub lanes: LaneMask,
     /// The position that the run does not pass.
     pub stop: u32,
+    /// Not 0 if other warps run from the same position on, as if all made each step together: the run ends before a
+    /// step that has to wait for them.
+    pub together: u32,
     pub(crate) width: u64,
 }
 
@@ -119,6 +122,7 @@ impl Context {
             ran: Ran::default(),
             lanes: 0,
             stop: u32::MAX,
+            together: 0,
             width: 0,
         }
     }

@@ -13,11 +13,11 @@ impl Compiled {
         None
     }
 
-    pub fn begins(&self, _: u32, _: u64) -> bool {
+    pub fn begins(&self, _: u32, _: u32, _: u64, _: bool) -> bool {
         match *self {}
     }
 
-    pub fn next(&self, _: u32) -> u32 {
+    pub fn next(&self, _: u32, _: bool) -> u32 {
         match *self {}
     }
 

@@ -18,6 +18,7 @@ use std::mem::offset_of;
 
 use crate::context::{Context, Ran, Tables};
 use crate::liveness::Liveness;
+use crate::order;
 use crate::program::{Kind, Program};
 use crate::registers::{COUNT, File, Held, Line};
 use semantics::formula::Width;
@@ -25,12 +26,15 @@ use semantics::lanes::{Pred, Slot};
 
 type Done<T = ()> = Result<T, IcedError>;
 
-/// Machine code, and by position where it is entered: with all lanes, with some.
+/// Machine code.
 pub(crate) struct Code {
     pub bytes: Vec<u8>,
+    /// By position: where it is entered with all lanes, and with some; 0 where not.
     pub entries: Vec<[u32; 2]>,
     /// By position: steps from there to the end of the block.
     pub blocks: Vec<u32>,
+    /// By position: whether it is worth to enter there, for a warp alone and for one of several.
+    pub worth: Vec<[bool; 2]>,
 }
 
 const Z: [AsmRegisterZmm; 32] = [
@@ -115,6 +119,21 @@ enum Cold {
         position: u32,
         start: u32,
     },
+    /// One of several warps waits for the others before a step.
+    Waits {
+        label: CodeLabel,
+        position: u32,
+        start: u32,
+        file: Box<File>,
+    },
+}
+
+/// A way into a body from outside, before a step.
+struct Way {
+    position: u32,
+    start: u32,
+    file: File,
+    to: CodeLabel,
 }
 
 struct Emitter<'p> {
@@ -129,8 +148,11 @@ struct Emitter<'p> {
     labels: Vec<CodeLabel>,
     /// By position: steps from there to the end of the block.
     blocks: Vec<u32>,
-    /// By position: how many steps may follow.
-    worth: Vec<u32>,
+    /// By position: whether a run of one of several warps ends before its step.
+    waits: Vec<bool>,
+    /// By position: whether it is worth to enter there, for a warp alone and for one of several.
+    worth: Vec<[bool; 2]>,
+    ways: Vec<Way>,
     /// Where a run ends before a position.
     moved: BTreeMap<u32, CodeLabel>,
     cold: Vec<Cold>,
@@ -144,6 +166,14 @@ struct Emitter<'p> {
 pub(crate) fn emit(program: &Program) -> Option<Code> {
     let liveness = Liveness::new(program);
     let leaders = leaders(program);
+    let waits = order::waits(program);
+    let (alone, together) = (worth(program, &[]), worth(program, &waits));
+    let enough = |worth: &[u32], at: usize, which: usize| worth[at] >= program.least[which].max(1);
+    let worth = (0..program.steps.len())
+        .map(|at| {
+            [leaders[at] && enough(&alone, at, 0), (leaders[at] || waits[at]) && enough(&together, at, 1)]
+        })
+        .collect();
     let mut assembler = CodeAssembler::new(64).ok()?;
     // Registers above 15 need the other encoding.
     assembler.set_prefer_vex(false);
@@ -157,7 +187,9 @@ pub(crate) fn emit(program: &Program) -> Option<Code> {
         predicate: None,
         labels: Vec::new(),
         blocks: blocks(program, &leaders),
-        worth: worth(program),
+        waits,
+        worth,
+        ways: Vec::new(),
         moved: BTreeMap::new(),
         cold: Vec::new(),
         done,
@@ -167,17 +199,21 @@ pub(crate) fn emit(program: &Program) -> Option<Code> {
     emitter.all(&leaders).ok()
 }
 
-/// By position: steps that follow from there on, at most, before code ends, less what calls take; up to [`MANY`].
-fn worth(program: &Program) -> Vec<u32> {
+/// By position: steps that follow from there on, at most, before code ends or waits, less what calls take; up to [`MANY`].
+fn worth(program: &Program, waits: &[bool]) -> Vec<u32> {
     let mut worth = vec![0u32; program.steps.len() + 1];
+    let behind = |worth: &[u32], at: usize| match waits.get(at) {
+        Some(true) => 0,
+        _ => worth.get(at).copied().unwrap_or(0),
+    };
     // As often as loops need to count as many.
     for _ in 0..8 {
         for (at, step) in program.steps.iter().enumerate().rev() {
-            let next = worth[at + 1];
+            let next = behind(&worth, at + 1);
             let own = match step.kind {
                 Kind::Leave(_) => 0,
                 Kind::Branch(target) => {
-                    let target = worth.get(target as usize).copied().unwrap_or(0);
+                    let target = behind(&worth, target as usize);
                     1 + if step.guard == Pred::TRUE { target } else { target.max(next) }
                 }
                 Kind::Call => next.saturating_sub(CALL),
@@ -236,8 +272,8 @@ impl Emitter<'_> {
                 offsets[*position as usize][which] = result.label_ip(label)? as u32;
             }
         }
-        let blocks = std::mem::take(&mut self.blocks);
-        Ok(Code { bytes: result.inner.code_buffer, entries: offsets, blocks })
+        let (blocks, worth) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.worth));
+        Ok(Code { bytes: result.inner.code_buffer, entries: offsets, blocks, worth })
     }
 
     fn prologue(&mut self) -> Done {
@@ -293,7 +329,6 @@ impl Emitter<'_> {
         let program = self.program;
         let count = program.steps.len() as u32;
         self.labels = (0..=count).map(|_| self.a.create_label()).collect();
-        let mut entries = Vec::new();
         for position in 0..count {
             self.position = position;
             let step = &program.steps[position as usize];
@@ -305,12 +340,11 @@ impl Emitter<'_> {
                 continue;
             }
             if leaders[position as usize] {
-                if self.worth[position as usize] >= self.program.least {
-                    entries.push(position);
-                }
                 self.a.set_label(&mut self.labels[position as usize])?;
+                self.a.nop()?;
             }
             self.file.unpin_all();
+            self.before(position)?;
             match &step.kind {
                 Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard)?,
                 Kind::Access(access) => self.access(access, step.guard)?,
@@ -327,23 +361,63 @@ impl Emitter<'_> {
                 self.go(position + 1)?;
             }
         }
-        let labels = self.enter(&entries)?;
+        let labels = self.enter()?;
         self.emit_cold()?;
         Ok(labels)
     }
 
+    /// Where one of several warps waits, and where runs begin, before a step.
+    fn before(&mut self, position: u32) -> Done {
+        let waits = self.waits[position as usize];
+        let enters = self.worth[position as usize] != [false; 2];
+        if !waits && !enters {
+            return Ok(());
+        }
+        // Its masks are not those of a run that begins here.
+        self.predicate = None;
+        if waits {
+            let label = self.a.create_label();
+            self.a.cmp(dword_ptr(at(offset_of!(Context, together))), 0)?;
+            self.a.jne(label)?;
+            let file = Box::new(self.file.clone());
+            self.cold.push(Cold::Waits { label, position, start: self.start, file });
+        }
+        if enters {
+            let mut to = self.a.create_label();
+            self.a.set_label(&mut to)?;
+            self.a.nop()?;
+            self.ways.push(Way { position, start: self.start, file: self.file.clone(), to });
+        }
+        Ok(())
+    }
+
     /// Ways into a body from outside.
-    fn enter(&mut self, entries: &[u32]) -> Done<Vec<(u32, CodeLabel)>> {
+    fn enter(&mut self) -> Done<Vec<(u32, CodeLabel)>> {
         let mut labels = Vec::new();
-        for &position in entries {
+        for Way { position, start, file, to } in std::mem::take(&mut self.ways) {
             let mut label = self.a.create_label();
             self.a.set_label(&mut label)?;
             self.a.nop()?;
             self.lanes()?;
-            self.a.jmp(self.labels[position as usize])?;
+            self.load(&file)?;
+            // The block counts its steps where it ends.
+            if position > start {
+                self.a.sub(r8, (position - start) as i32)?;
+            }
+            self.a.jmp(to)?;
             labels.push((position, label));
         }
         Ok(labels)
+    }
+
+    /// Loads what registers hold.
+    fn load(&mut self, file: &File) -> Done {
+        for (held, register) in file.held.iter().zip(Z) {
+            if let Some(held) = held {
+                self.a.vmovdqa64(register, zmmword_ptr(self.place(held.line)))?;
+            }
+        }
+        Ok(())
     }
 
     /// Sets the masks of lanes.
@@ -387,12 +461,12 @@ impl Emitter<'_> {
         if self.leaves(target) {
             return self.a.jmp(moved);
         }
-        if target > self.position {
-            self.a.cmp(dword_ptr(at(offset_of!(Context, stop))), target as i32)?;
-            self.a.jbe(moved)?;
-        }
         // A block runs as a whole, or not at all.
         let steps = self.blocks[target as usize];
+        if target > self.position {
+            self.a.cmp(dword_ptr(at(offset_of!(Context, stop))), (target + steps) as i32)?;
+            self.a.jb(moved)?;
+        }
         self.a.lea(rax, r8 + steps as i32)?;
         self.a.cmp(rax, qword_ptr(at(offset_of!(Context, most))))?;
         self.a.ja(moved)?;
@@ -628,11 +702,7 @@ impl Emitter<'_> {
                     let ended = self.a.create_label();
                     self.call_host(position, ended)?;
                     ends.push((ended, position, start));
-                    for (held, register) in after.held.iter().zip(Z) {
-                        if let Some(held) = held {
-                            self.a.vmovdqa64(register, zmmword_ptr(self.place(held.line)))?;
-                        }
-                    }
+                    self.load(&after)?;
                     self.lanes()?;
                     self.a.jmp(resume)?;
                 }
@@ -650,6 +720,15 @@ impl Emitter<'_> {
                     self.a.jmp(self.done)?;
                 }
                 Cold::Ended { label, position, start } => ends.push((label, position, start)),
+                Cold::Waits { mut label, position, start, file } => {
+                    self.a.set_label(&mut label)?;
+                    self.a.nop()?;
+                    (self.position, self.start, self.file) = (position, start, *file);
+                    self.flush([position; 2])?;
+                    self.count(position)?;
+                    let moved = self.moved_to(position);
+                    self.a.jmp(moved)?;
+                }
             }
         }
         for (mut label, position, start) in ends {

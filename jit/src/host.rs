@@ -14,8 +14,8 @@ pub struct Compiled {
     memory: Arc<Mmap>,
     /// By position: where its code begins, for whole warps and for any lanes; 0 where none does.
     entries: Vec<[u32; 2]>,
-    /// By position: the first one from there on that has code.
-    next: Vec<u32>,
+    /// By position, for a warp alone and for one of several: the first one from there on at which code begins.
+    next: Vec<[u32; 2]>,
     /// By position: steps from there to the end of the block.
     blocks: Vec<u32>,
 }
@@ -35,26 +35,31 @@ impl Compiled {
         let mut memory = MmapMut::map_anon(code.bytes.len()).ok()?;
         memory.copy_from_slice(&code.bytes);
         let memory = Arc::new(memory.make_exec().ok()?);
-        let mut next = vec![u32::MAX; code.entries.len()];
-        let mut first = u32::MAX;
-        for (at, entry) in code.entries.iter().enumerate().rev() {
-            first = if entry[0] != 0 { at as u32 } else { first };
+        let mut first = [u32::MAX; 2];
+        let mut next = vec![first; code.worth.len()];
+        for (at, worth) in code.worth.iter().enumerate().rev() {
+            for (first, worth) in first.iter_mut().zip(worth) {
+                *first = if *worth { at as u32 } else { *first };
+            }
             next[at] = first;
         }
         Some(Compiled { memory, entries: code.entries, next, blocks: code.blocks })
     }
 
-    /// Whether code begins at a position that runs for at most so many steps before it can end.
+    /// Whether code begins at a position, for a warp alone or one of several that run together, which can end before it
+    /// passes `stop` and after at most so many steps.
     #[inline(always)]
-    pub fn begins(&self, position: u32, most: u64) -> bool {
-        let entered = self.entries.get(position as usize).is_some_and(|entry| entry[0] != 0);
-        entered && u64::from(self.blocks[position as usize]) <= most
+    pub fn begins(&self, position: u32, stop: u32, most: u64, together: bool) -> bool {
+        self.next(position, together) == position && {
+            let steps = self.blocks[position as usize];
+            u64::from(steps) <= most && steps <= stop.saturating_sub(position)
+        }
     }
 
     /// The first position from `position` on at which code begins; `u32::MAX` if there is none.
     #[inline(always)]
-    pub fn next(&self, position: u32) -> u32 {
-        self.next.get(position as usize).copied().unwrap_or(u32::MAX)
+    pub fn next(&self, position: u32, together: bool) -> u32 {
+        self.next.get(position as usize).map_or(u32::MAX, |next| next[usize::from(together)])
     }
 
     /// Bytes of code.

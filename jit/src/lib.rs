@@ -25,6 +25,8 @@ mod host;
 #[cfg(all(target_arch = "x86_64", unix))]
 mod liveness;
 #[cfg(all(target_arch = "x86_64", unix))]
+mod order;
+#[cfg(all(target_arch = "x86_64", unix))]
 mod registers;
 
 #[cfg(not(all(target_arch = "x86_64", unix)))]
@@ -33,5 +35,5 @@ mod host;
 
 pub use context::{Call, Context, Exit, Ran, Window};
 pub use host::Compiled;
-pub use program::{Access, Kind, Program, Space, Step, Uses};
+pub use program::{Access, Effect, Kind, Program, Space, Step, Uses};
 pub use semantics::formula::{Formula, Width};

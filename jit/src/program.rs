@@ -10,8 +10,8 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// Rows of the frame.
     pub rows: u32,
-    /// Code is entered only where at least so many steps may follow.
-    pub least: u32,
+    /// Code is entered only where at least so many steps may follow: of a warp alone, of one of several.
+    pub least: [u32; 2],
     /// Constants that are known now: the value of every lane, by the slot of the first row.
     pub known: Vec<(Slot, u64)>,
     /// By row of a constant: whether all its lanes have one value.
@@ -25,6 +25,21 @@ pub struct Step {
     pub guard: Pred,
     /// What the others do.
     pub kind: Kind,
+    /// What it means for other warps.
+    pub effect: Effect,
+}
+
+/// What a step means for other runs that begin at the same position, as if all made each step together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// It reads what others may write.
+    Reads,
+    /// It writes what others may read or write.
+    Writes,
+    /// It is a branch, and others may go another way.
+    Parts,
 }
 
 /// What an instruction does.

@@ -201,6 +201,8 @@ pub struct Meta {
     pub instruction: u32,
     /// What a lane operation computes, if that is one of the formulas.
     pub formula: Option<Formula>,
+    /// Of a kernel's branch: whether warps of a block that run together may go different ways.
+    pub parts: bool,
 }
 
 /// One decoded instruction.

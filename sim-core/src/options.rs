@@ -75,11 +75,11 @@ impl fmt::Debug for Poll {
 /// What runs instructions. A defined result does not depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Engine {
-    /// What `WARPGRIND_ENGINE` names, where `auto` is compiled code for kernels that run long, as far as the host has AVX-512;
-    /// the interpreter where it names none.
+    /// What `WARPGRIND_ENGINE` names; if that is none of them, compiled code for kernels that run long, as far as the host
+    /// has AVX-512.
+    #[default]
     Auto,
     /// The interpreter alone.
-    #[default]
     Interpreter,
     /// Compiled code for all kernels, from their first instruction on.
     Compiled,
@@ -109,7 +109,7 @@ impl Engine {
         Engine::ALL.into_iter().find(|engine| engine.name() == name)
     }
 
-    /// What [`Engine::Auto`] is by the environment.
+    /// What the environment makes of it.
     pub(crate) fn chosen(self) -> Engine {
         match self {
             Engine::Auto => {

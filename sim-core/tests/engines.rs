@@ -39,6 +39,8 @@ struct Writer {
     text: String,
     labels: u32,
     depth: u32,
+    /// Whether threads race.
+    racy: bool,
 }
 
 impl Writer {
@@ -74,6 +76,9 @@ impl Writer {
 
     fn operation(&mut self) {
         let (r, rd, f, d) = ("r", "rd", "f", "d");
+        if self.racy && self.random.below(4) == 0 {
+            return self.race();
+        }
         let float = |random: &mut Random| random.pick(&["add", "sub", "mul", "add.rn", "mul.rn"]);
         match self.random.below(22) {
             0..=2 => {
@@ -230,6 +235,23 @@ impl Writer {
         self.line(&line);
     }
 
+    /// Accesses what other threads access too, in whatever order.
+    fn race(&mut self) {
+        let (register, place) = (self.register("r"), 4 * self.random.below(4));
+        let mask = self.random.pick(&["0", "28", "124"]);
+        writeln!(self.text, "    and.b32 %t0, %tid0, {mask};\n    add.u32 %t0, %t0, %raced;").unwrap();
+        match self.random.below(4) {
+            0 => self.line(&format!("ld.shared.u32 {register}, [%t0+{place}];")),
+            1 => self.line(&format!("st.shared.u32 [%t0+{place}], {register};")),
+            2 => self.line(&format!("ld.shared.u8 {register}, [%t0+{place}];")),
+            _ => {
+                self.line(&format!("ld.shared.u32 %t1, [%t0+{place}];"));
+                self.line("add.u32 %t1, %t1, 1;");
+                self.line(&format!("st.shared.u32 [%t0+{place}], %t1;"));
+            }
+        }
+    }
+
     fn access(&mut self) {
         let (register, wide) = (self.register("r"), self.register("rd"));
         let (f, d) = (self.register("f"), self.register("d"));
@@ -325,12 +347,13 @@ impl Writer {
 }
 
 /// The kernel of a seed.
-fn kernel(seed: u64) -> String {
+fn kernel(seed: u64, racy: bool) -> String {
     let mut writer = Writer {
         random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
         text: String::new(),
         labels: 0,
         depth: 0,
+        racy,
     };
     for _ in 0..8 {
         writer.random.next();
@@ -339,14 +362,14 @@ fn kernel(seed: u64) -> String {
     text.push_str(
         ".version 8.0\n.target sm_90\n.address_size 64
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {
-    .reg .b32 %r<6>, %t0, %tid0, %sown, %n<4>; .reg .b64 %rd<6>, %a0, %in, %inown, %own, %counts;
+    .reg .b32 %r<6>, %t<2>, %tid0, %sown, %raced, %n<4>; .reg .b64 %rd<6>, %a0, %in, %inown, %own, %counts;
     .reg .f32 %f<6>; .reg .f64 %d<6>; .reg .pred %p<4>, %q;
-    .shared .align 8 .b8 s[4096];
+    .shared .align 8 .b8 s[4096]; .shared .align 8 .b8 race[256];
     ld.param.u64 %in, [in]; ld.param.u64 %own, [out]; ld.param.u64 %counts, [counts];
     mov.u32 %tid0, %tid.x; mov.u32 %t0, %ctaid.x; mov.u32 %r0, %ntid.x; mad.lo.u32 %t0, %t0, %r0, %tid0;
     mul.wide.u32 %a0, %t0, 4; add.s64 %inown, %in, %a0;
     mul.wide.u32 %a0, %t0, 128; add.s64 %own, %own, %a0;
-    shl.b32 %t0, %tid0, 4; mov.u32 %sown, s; add.u32 %sown, %sown, %t0;
+    shl.b32 %t0, %tid0, 4; mov.u32 %sown, s; mov.u32 %raced, race; add.u32 %sown, %sown, %t0;
     st.shared.u64 [%sown], %own; st.shared.u64 [%sown+8], %own;\n",
     );
     for at in 0..COUNT {
@@ -411,13 +434,13 @@ fn run(text: &str, engine: Engine, block: u32, input: &[u8]) -> (String, Vec<u8>
     (format!("{stats:?} {:?}", report.findings), bytes)
 }
 
-#[test]
-fn random_kernels_agree() {
+/// Kernels of the first seeds that leave something else in compiled code than interpreted; and of how many.
+fn disagreeing(racy: bool) -> (Vec<u64>, u64) {
     let number = |name: &str, otherwise: u64| {
         std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
     };
     // More of them by hand.
-    let (first, count) = (number("WARPGRIND_FIRST_KERNEL", 1), number("WARPGRIND_KERNELS", 300));
+    let (first, count) = (number("WARPGRIND_FIRST_KERNEL", 1), number("WARPGRIND_KERNELS", 200));
     let mut random = Random(7);
     let special =
         [0u32, 1, 0x7f80_0000, 0xff80_0000, 0x7fc0_0001, 0x7f80_0001, 0x8000_0000, 0x0000_0007, 0x3f80_0000];
@@ -428,15 +451,31 @@ fn random_kernels_agree() {
         _ => random.next() as u32,
     });
     let input: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+    let mut wrong = Vec::new();
     for seed in first..first + count {
-        let text = kernel(seed);
-        let block = [32, 64, 96, 128, 40, 5][seed as usize % 6];
+        let text = kernel(seed, racy);
+        let block = [32, 128, 96, 64, 40, 5, 32, 96, 128, 40, 64, 128][seed as usize % 12];
         let expected = run(&text, Engine::Interpreter, block, &input);
         let found = run(&text, Engine::Compiled, block, &input);
-        assert_eq!(expected.0, found.0, "kernel {seed}\n{text}");
-        if expected.1 != found.1 {
-            let at = expected.1.iter().zip(&found.1).position(|(a, b)| a != b).unwrap();
-            panic!("kernel {seed}: byte {} of thread {}\n{text}", at % 128, at / 128);
+        if expected != found {
+            let differs = expected.1.iter().zip(&found.1).position(|(a, b)| a != b);
+            let place = differs.map(|at| format!("byte {} of thread {}", at % 128, at / 128));
+            eprintln!("kernel {seed}: {place:?}\n{}\n{}", expected.0, found.0);
+            wrong.push(seed);
         }
     }
+    (wrong, count)
+}
+
+#[test]
+fn random_kernels_agree() {
+    let (wrong, count) = disagreeing(false);
+    assert!(wrong.is_empty(), "{} of {count} kernels: {wrong:?}", wrong.len());
+}
+
+/// Compiled code keeps the order in which the warps of a block access memory, but for a few that have gone different ways.
+#[test]
+fn kernels_that_race_agree_almost_always() {
+    let (wrong, count) = disagreeing(true);
+    assert!(100 * wrong.len() as u64 <= count, "{} of {count} kernels: {wrong:?}", wrong.len());
 }

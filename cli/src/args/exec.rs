@@ -66,8 +66,7 @@ pub(crate) struct ExecArgs {
     /// that follow from --seed
     #[arg(long = "async", value_name = "WHEN", value_parser = async_parser(), default_value = "eager", hide_default_value = true, help_heading = CHECKS)]
     pub(crate) asynchrony: AsyncPolicy,
-    /// What runs instructions: the interpreter, or code compiled for the host, whose warps take longer turns, so that races may end
-    /// otherwise. `auto` is the interpreter
+    /// What runs instructions: the interpreter, code compiled for the host, or that where it pays
     #[arg(long, value_name = "ENGINE", value_parser = engine_parser(), default_value = "auto", hide_default_value = true, help_heading = CHECKS)]
     pub(crate) engine: Engine,
     /// End a launch after this time: 30s, 500ms, 2m

@@ -139,14 +139,14 @@ pub(crate) fn intervals<P: Patience>(
 }
 
 /// Registers that are live where blocks begin and end: `words` of bits a block.
-struct Sets {
-    live_in: Vec<u64>,
+pub(super) struct Sets {
+    pub(super) live_in: Vec<u64>,
     live_out: Vec<u64>,
 }
 
 impl Sets {
     /// Reads of instructions that are `dead` do not count.
-    fn new<P: Patience>(
+    pub(super) fn new<P: Patience>(
         module: &Module,
         body: &Body,
         flow: &Flow,

@@ -29,6 +29,7 @@ mod matrix;
 mod memory;
 mod operands;
 mod optimise;
+mod parting;
 mod patience;
 mod registers;
 mod rewrite;
@@ -41,6 +42,7 @@ use fixed::Fixed;
 use flow::Flow;
 pub(crate) use liveness::Uses;
 use liveness::intervals;
+use parting::parting;
 pub(crate) use patience::{Endless, Patience};
 use registers::Allocation;
 pub use rewrite::Rewrite;
@@ -414,6 +416,11 @@ impl<'a> Decoder<'a> {
             self.code.accumulators.extend(self.accumulators.registers.iter().map(|&register| (id, register)));
         }
         self.allocation = Allocation::new(self.function, live, &self.fixed.places, self.inspectable);
+        // Only a kernel's own instructions are compiled.
+        let parts = match self.code.functions.len() {
+            1 => parting(self.module, self.body, &flow, self.function.registers.len(), patience)?,
+            _ => Vec::new(),
+        };
         let start = self.code.insts.len() as u32;
         let mut position_of_block = vec![u32::MAX; flow.blocks.len()];
         let mut fixups: Vec<(usize, u32)> = Vec::new();
@@ -434,6 +441,7 @@ impl<'a> Decoder<'a> {
                 }
                 for at in before..self.code.insts.len() {
                     if let Action::Branch(target) = self.code.insts[at].action {
+                        self.code.meta[at].parts = parts.get(index as usize).copied().unwrap_or(false);
                         fixups.push((at, flow.block_of[target as usize]));
                     }
                 }
@@ -524,7 +532,7 @@ impl<'a> Decoder<'a> {
     fn emit(&mut self, guard: Pred, action: Action) {
         self.code.insts.push(Inst { guard, action });
         let function = self.code.functions.len() as u32 - 1;
-        self.code.meta.push(Meta { function, instruction: self.at, formula: None });
+        self.code.meta.push(Meta { function, instruction: self.at, formula: None, parts: false });
     }
 
     /// Says what the lane operation that was emitted last computes.

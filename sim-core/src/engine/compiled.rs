@@ -9,7 +9,9 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 
-use jit::{Access as Move, Compiled, Context, Exit, Kind, Program, Ran, Space, Step, Uses, Width, Window};
+use jit::{
+    Access as Move, Compiled, Context, Effect, Exit, Kind, Program, Ran, Space, Step, Uses, Width, Window,
+};
 
 use crate::code::{Access, AccessSpace, Action, Asynchronous, Atomic, Barrier, Code, Constant, Simple};
 use crate::machine::Machine;
@@ -34,11 +36,12 @@ const PRICE: u64 = 3000;
 /// Instructions of a kernel that is compiled, at most: code takes about half a kilobyte an instruction.
 const MOST_STEPS: u64 = 20_000;
 
-/// Steps that make it worth to enter code: doing so takes as long as interpreting about so many.
-const LEAST: u32 = 12;
+/// Steps that make it worth to enter code, for a warp alone and for one of several: doing so takes as long as
+/// interpreting about so many.
+const LEAST: [u32; 2] = [12, 24];
 
 /// What of a kernel is compiled.
-fn program(code: &Code, least: u32) -> Program {
+fn program(code: &Code, least: [u32; 2]) -> Program {
     let Some(kernel) = code.functions.first() else { return Program::default() };
     let mut program = Program { rows: kernel.rows, least, ..Program::default() };
     for constant in &code.constants {
@@ -69,9 +72,23 @@ fn program(code: &Code, least: u32) -> Program {
             Action::Atomic(atomic) => Kind::Leave(Uses::Slots(read_by_atomic(code, atomic))),
             _ => Kind::Leave(Uses::All),
         };
-        program.steps.push(Step { guard: inst.guard, kind });
+        program.steps.push(Step { guard: inst.guard, kind, effect: effect(code, position) });
     }
     program
+}
+
+/// What an instruction means for other warps of the block.
+fn effect(code: &Code, position: u32) -> Effect {
+    let own = |access: &Access| {
+        use AccessSpace::{Const, Frame, Local, Param};
+        matches!(access.space, Const | Frame | Local | Param)
+    };
+    match &code.insts[position as usize].action {
+        Action::Load(access) if !own(access) => Effect::Reads,
+        Action::Store(access) if !own(access) => Effect::Writes,
+        Action::Branch(_) if code.meta[position as usize].parts => Effect::Parts,
+        _ => Effect::None,
+    }
 }
 
 /// Rows that a barrier reads.
@@ -183,7 +200,7 @@ impl<O: Observer> Worker<'_, O> {
         let known = kernel.compiled.get().is_some();
         if known || kernel.heat.load(Relaxed).saturating_add(self.stats.warp_instructions) >= enough {
             let compiled = kernel.compiled.get_or_init(|| match steps <= MOST_STEPS {
-                true => Compiled::new(&program(grid.code, if grid.cold == 0 { 1 } else { LEAST })),
+                true => Compiled::new(&program(grid.code, if grid.cold == 0 { [1; 2] } else { LEAST })),
                 false => None,
             });
             self.compiled = compiled.as_ref();
@@ -192,15 +209,16 @@ impl<O: Observer> Worker<'_, O> {
 }
 
 impl<'g, O: Observer> Machine<'_, 'g, O> {
-    /// Runs a group of the kernel itself from a position on at which code begins, before which it is to stop; for about so
-    /// many instructions. What ended it, if that was an operation.
+    /// Runs a group of the kernel itself from a position on at which code begins; up to a position, and for at most so
+    /// many instructions. With others that run `together`, it does nothing that would have to wait for what they do first.
+    /// What ended it, if that was an operation.
     pub(super) fn run_compiled(
         &mut self,
         compiled: &Compiled,
         registers: &mut Registers,
         group: Group,
-        stop: u32,
-        most: u64,
+        (stop, most): (u32, u64),
+        together: bool,
     ) -> (Exit, Ran, Option<Flow>) {
         let shared = self.shared_window();
         let fresh = self.worker.snapshot.generation;
@@ -214,7 +232,7 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         context.shared = shared;
         context.generation = self.worker.grid.memory.generation();
         (context.fresh, context.most, context.stop) = (fresh, most, stop);
-        context.lanes = group.lanes;
+        (context.lanes, context.together) = (group.lanes, together.into());
         let place: *mut Context = &mut *context;
         let mut host = Host { machine: self, registers, context: place, group, flow: None, panic: None };
         context.host = (&raw mut host).cast();

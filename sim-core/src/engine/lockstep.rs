@@ -23,7 +23,7 @@ use crate::ops::barrier::Arrival;
 use crate::ops::flow::Flow;
 use crate::ops::keeps_whole;
 use crate::tools::{Event, Wants};
-use jit::{Compiled, Exit};
+use jit::{Compiled, Exit, Ran};
 use semantics::lanes::{LaneMask, Pred, Registers};
 
 /// Rows of registers that warps running together may have: about half of a first-level cache.
@@ -70,6 +70,18 @@ enum Run {
     Moved,
     /// A barrier is complete: more warps can run.
     Released,
+}
+
+/// What is left to do of a run in code, once all have run.
+struct Ending {
+    /// Behind so many steps.
+    steps: u64,
+    /// By whom.
+    at: usize,
+    /// The lanes that take the branch, if it parts them.
+    taken: LaneMask,
+    /// What ended the run otherwise.
+    flow: Option<Flow>,
 }
 
 /// What a stretch of running together ended with.
@@ -212,19 +224,21 @@ impl<O: Observer> Machine<'_, '_, O> {
         let insts = &code.insts[..];
         let (width, next) = (team.width, team.next);
         let compiled = self.compiled();
-        let most = (*left).max(0) as u64 / team.count.max(1) as u64 + 1;
+        let together = team.count > 1;
+        let most = ((*left).max(0) as u64).div_ceil(team.count.max(1) as u64);
         let here = &mut team.members[..team.count];
         let mut start = here.first().map_or(LEFT, |member| member.position);
-        if let Some(compiled) = compiled.filter(|compiled| compiled.begins(start, most)) {
+        if let Some(compiled) = compiled.filter(|compiled| compiled.begins(start, next, most, together)) {
             return self.run_team_compiled(compiled, team, left, most);
         }
         let mut position = start;
         let mut idle = 0;
         let count = here.len() as u64;
         // Up to where there is code.
-        let until = |position: u32| compiled.map_or(next, |compiled| next.min(compiled.next(position)));
+        let until =
+            |position: u32| compiled.map_or(next, |compiled| next.min(compiled.next(position, together)));
         let far = |position: u32, left: i64| {
-            position.saturating_add((left.max(0) as u64 / count).min(1 << 30) as u32 + 1)
+            position.saturating_add((left.max(0) as u64).div_ceil(count).min(1 << 30) as u32)
         };
         let mut end = far(position, *left).min(until(position + 1));
         // Ends the run: all that run stand at a position.
@@ -420,46 +434,65 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
     }
 
-    /// The same in compiled code, one warp after the other.
+    /// The same in compiled code: one warp after the other, as if all made each step together.
     fn run_team_compiled(&mut self, compiled: &Compiled, team: &mut Team, left: &mut i64, most: u64) -> Run {
-        let next = team.next;
+        let (next, together) = (team.next, team.count > 1);
         let here = &mut team.members[..team.count];
-        let mut run = Run::Moved;
-        for member in here {
+        let mut ends: SmallVec<[Ending; 4]> = SmallVec::new();
+        for (at, member) in here.iter_mut().enumerate() {
             self.index = member.index;
-            let (lanes, group) = (member.lanes, member.group(member.position));
-            let (exit, mut ran, flow) = self.run_compiled(compiled, &mut member.registers, group, next, most);
+            let group = member.group(member.position);
+            let (exit, mut ran, flow) =
+                self.run_compiled(compiled, &mut member.registers, group, (next, most), together);
             if exit == Exit::Parted {
-                ran.idle += lane_count(lanes & !ran.taken);
+                (ran.steps, ran.branches) = (ran.steps - 1, ran.branches - 1);
             }
-            let stats = &mut self.worker.stats;
-            stats.warp_instructions += ran.steps;
-            stats.thread_instructions += ran.steps * lane_count(lanes) - ran.idle;
-            stats.branches += ran.branches;
-            self.cta.clock += ran.steps;
-            self.cta.warps[member.index].clock += ran.steps;
-            *left -= ran.steps as i64;
+            if exit != Exit::Moved {
+                ends.push(Ending { steps: ran.steps, at, taken: ran.taken, flow });
+            }
             member.position = ran.position;
-            match (exit, flow) {
-                (Exit::Moved, _) => {}
-                (Exit::Parted, _) => {
-                    if let Action::Branch(target) = self.worker.grid.code.insts[ran.position as usize].action
-                    {
-                        self.split(member, ran.taken, ran.position, target);
-                        self.rejoin(member, 0, left);
-                    }
-                }
-                (Exit::Called, Some(Flow::Fault(fault))) => {
-                    self.fault(0, &member.group(ran.position), *fault);
+            self.account_for(member, &ran, left);
+        }
+        ends.sort_by_key(|end| (end.steps, end.at));
+        let mut first = None;
+        let mut run = Run::Moved;
+        for Ending { steps, at, taken, flow } in ends {
+            let member = &mut here[at];
+            let position = member.position;
+            self.index = member.index;
+            match flow {
+                Some(Flow::Fault(fault)) => {
+                    self.fault(0, &member.group(position), *fault);
                     self.complete_collectives();
                     self.recheck_barriers();
                     member.position = LEFT;
                     run = Run::Released;
                 }
-                (Exit::Called, _) => member.position = ran.position + 1,
+                Some(_) => member.position = position + 1,
+                // One whose lanes part later stands before the branch: the others may get there.
+                None if *first.get_or_insert(steps) == steps => {
+                    let idle = lane_count(member.lanes & !taken);
+                    self.account_for(member, &Ran { steps: 1, branches: 1, idle, ..Ran::default() }, left);
+                    if let Action::Branch(target) = self.worker.grid.code.insts[position as usize].action {
+                        self.split(member, taken, position, target);
+                        self.rejoin(member, 0, left);
+                    }
+                }
+                None => {}
             }
         }
         run
+    }
+
+    /// Accounts for what compiled code did.
+    fn account_for(&mut self, member: &Member, ran: &Ran, left: &mut i64) {
+        let stats = &mut self.worker.stats;
+        stats.warp_instructions += ran.steps;
+        stats.thread_instructions += ran.steps * lane_count(member.lanes) - ran.idle;
+        stats.branches += ran.branches;
+        self.cta.clock += ran.steps;
+        self.cta.warps[member.index].clock += ran.steps;
+        *left -= ran.steps as i64;
     }
 
     /// Whole warps, which stand behind a barrier already, arrive at it one after the other.
@@ -543,8 +576,9 @@ impl Team {
                 self.next = self.next.min(member.position);
             }
         }
-        if self.members[..self.count].iter().any(|member| member.position != low) {
-            self.members.sort_unstable_by_key(|member| (member.position != low, member.index));
+        let place = |member: &Member| (member.position != low, member.index);
+        if !self.members.is_sorted_by_key(place) {
+            self.members.sort_unstable_by_key(place);
         }
         true
     }

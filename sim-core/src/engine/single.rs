@@ -219,7 +219,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         // Code is the kernel's own; a group whose turn it is out of order does without.
         let mut compiled = self.compiled().filter(|_| group.frame == ROOT && !fair);
         let until = |compiled: Option<&Compiled>, position: u32| {
-            compiled.map_or(u32::MAX, |compiled| compiled.next(position))
+            compiled.map_or(u32::MAX, |compiled| compiled.next(position, false))
         };
         macro_rules! next_run {
             ($next:expr) => {{
@@ -239,16 +239,16 @@ impl<O: Observer> Machine<'_, '_, O> {
             if position >= end {
                 self.close(&mut counts, position, position, lanes);
                 let rest = most.saturating_sub(counts.ran);
-                if let Some(code) = compiled.filter(|code| code.next(position) == position)
+                if let Some(code) = compiled.filter(|code| code.next(position, false) == position)
                     && position < stop
                     && rest > 0
                 {
-                    if !code.begins(position, rest) {
-                        end = run_end(position, stop, rest, fair).min(code.next(position + 1));
+                    if !code.begins(position, stop, rest, false) {
+                        end = run_end(position, stop, rest, fair).min(code.next(position + 1, false));
                         continue;
                     }
                     let now = Group { position, lanes, ..*group };
-                    let (exit, ran, flow) = self.run_compiled(code, &mut registers, now, stop, rest);
+                    let (exit, ran, flow) = self.run_compiled(code, &mut registers, now, (stop, rest), false);
                     counts.ran += ran.steps;
                     counts.threads += ran.steps * lane_count(lanes) - ran.idle;
                     self.worker.stats.branches += ran.branches;
