@@ -113,6 +113,14 @@ enum Cold {
         label: CodeLabel,
         position: u32,
     },
+    /// The branch of a loop back to its start: not all lanes take it, or no turn is to follow.
+    Turned {
+        through: CodeLabel,
+        full: CodeLabel,
+        position: u32,
+        from: u32,
+        file: Box<File>,
+    },
     /// The host ended the run.
     Ended {
         label: CodeLabel,
@@ -153,6 +161,8 @@ struct Emitter<'p> {
     /// By position: whether it is worth to enter there, for a warp alone and for one of several.
     worth: Vec<[bool; 2]>,
     ways: Vec<Way>,
+    /// A loop's further turns are emitted, which nobody enters from outside.
+    repeated: bool,
     /// Where a run ends before a position.
     moved: BTreeMap<u32, CodeLabel>,
     cold: Vec<Cold>,
@@ -190,6 +200,7 @@ pub(crate) fn emit(program: &Program) -> Option<Code> {
         waits,
         worth,
         ways: Vec::new(),
+        repeated: false,
         moved: BTreeMap::new(),
         cold: Vec::new(),
         done,
@@ -343,18 +354,18 @@ impl Emitter<'_> {
                 self.a.set_label(&mut self.labels[position as usize])?;
                 self.a.nop()?;
             }
-            self.file.unpin_all();
-            self.before(position)?;
-            match &step.kind {
-                Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard)?,
-                Kind::Access(access) => self.access(access, step.guard)?,
-                Kind::Call => self.call_step(step.guard)?,
-                Kind::Branch(target) => {
-                    self.branch(*target, step.guard)?;
-                    continue;
-                }
-                Kind::Nothing | Kind::Leave(_) => {}
+            if let Some(from) = self.repeats(position) {
+                self.turn(from, position, None)?;
+                self.again(from, position)?;
+                continue;
             }
+            if let Kind::Branch(target) = step.kind {
+                self.file.unpin_all();
+                self.before(position)?;
+                self.branch(target, step.guard)?;
+                continue;
+            }
+            self.step(position)?;
             if leaders[position as usize + 1] {
                 self.flush([position + 1; 2])?;
                 self.count(position + 1)?;
@@ -364,6 +375,123 @@ impl Emitter<'_> {
         let labels = self.enter()?;
         self.emit_cold()?;
         Ok(labels)
+    }
+
+    /// What a step that does not branch does.
+    fn step(&mut self, position: u32) -> Done {
+        self.position = position;
+        self.file.unpin_all();
+        self.before(position)?;
+        let step = &self.program.steps[position as usize];
+        match &step.kind {
+            Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard),
+            Kind::Access(access) => self.access(access, step.guard),
+            Kind::Call => self.call_step(step.guard),
+            Kind::Nothing | Kind::Branch(_) | Kind::Leave(_) => Ok(()),
+        }
+    }
+
+    /// Where the block begins that a branch ends, if it leads there: that of a loop without others in it.
+    fn repeats(&self, position: u32) -> Option<u32> {
+        let step = &self.program.steps[position as usize];
+        let target = if let Kind::Branch(target) = step.kind { target } else { return None };
+        (step.guard != Pred::TRUE && target == self.start && target < position).then_some(target)
+    }
+
+    /// The steps of a loop once more, for its second and further turns: what lies in registers stays there.
+    fn again(&mut self, from: u32, branch: u32) -> Done {
+        for register in 0..COUNT {
+            if let Some(held) = &mut self.file.held[register]
+                && held.line.is_frame()
+            {
+                let row = held.line.row();
+                held.dirty = (from..branch).any(|at| self.program.steps[at as usize].writes(row));
+                if !self.liveness.is_live(from, row) {
+                    self.file.held[register] = None;
+                }
+            }
+        }
+        let file = self.file.clone();
+        let mut label = self.a.create_label();
+        self.a.set_label(&mut label)?;
+        self.a.nop()?;
+        (self.predicate, self.repeated) = (None, true);
+        for position in from..branch {
+            self.step(position)?;
+        }
+        self.position = branch;
+        self.turn(from, branch, Some((&file, label)))?;
+        self.repeated = false;
+        Ok(())
+    }
+
+    /// The branch of a loop back to its start: goes on behind, or to where the registers hold what they held.
+    fn turn(&mut self, from: u32, position: u32, to: Option<(&File, CodeLabel)>) -> Done {
+        self.file.unpin_all();
+        self.before(position)?;
+        self.count(position + 1)?;
+        self.a.inc(r9)?;
+        self.load_predicate(eax, self.program.steps[position as usize].guard)?;
+        let (through, full) = (self.a.create_label(), self.a.create_label());
+        if self.masked {
+            self.a.and(eax, ebp)?;
+            self.a.cmp(eax, ebp)?;
+        } else {
+            self.a.cmp(eax, -1)?;
+        }
+        self.a.jne(through)?;
+        self.a.lea(rax, r8 + self.blocks[from as usize] as i32)?;
+        self.a.cmp(rax, qword_ptr(at(offset_of!(Context, most))))?;
+        self.a.ja(full)?;
+        let file = Box::new(self.file.clone());
+        self.cold.push(Cold::Turned { through, full, position, from, file });
+        match to {
+            Some((file, label)) => {
+                self.arrange(file, from)?;
+                self.a.jmp(label)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Makes registers hold what they hold in `to`, where a position follows.
+    fn arrange(&mut self, to: &File, next: u32) -> Done {
+        let mut moves = Vec::new();
+        for register in 0..COUNT {
+            let Some(held) = self.file.held[register] else { continue };
+            match to.held.iter().position(|other| other.is_some_and(|other| other.line == held.line)) {
+                Some(other) if other == register => {}
+                Some(other) => moves.push((other, register)),
+                None if held.dirty && self.liveness.is_live(next, held.line.row()) => {
+                    self.store(register, held)?;
+                }
+                None => {}
+            }
+        }
+        // A register is written once nothing else is to be read from it.
+        while !moves.is_empty() {
+            let free = |&(to, _): &(usize, usize)| moves.iter().all(|&(_, from)| from != to);
+            match moves.iter().position(free) {
+                Some(at) => {
+                    let (to, from) = moves.swap_remove(at);
+                    self.a.vmovdqa64(Z[to], Z[from])?;
+                }
+                // All that are left go round; the masked store above is done with the scratch register.
+                None => {
+                    let (_, from) = moves[0];
+                    self.a.vmovdqa64(Z[S0], Z[from])?;
+                    moves[0].1 = S0;
+                }
+            }
+        }
+        for (register, held) in to.held.iter().enumerate() {
+            if let Some(held) = held
+                && self.file.peek(held.line).is_none()
+            {
+                self.a.vmovdqa64(Z[register], zmmword_ptr(self.place(held.line)))?;
+            }
+        }
+        Ok(())
     }
 
     /// Where one of several warps waits, and where runs begin, before a step.
@@ -382,7 +510,7 @@ impl Emitter<'_> {
             let file = Box::new(self.file.clone());
             self.cold.push(Cold::Waits { label, position, start: self.start, file });
         }
-        if enters {
+        if enters && !self.repeated {
             let mut to = self.a.create_label();
             self.a.set_label(&mut to)?;
             self.a.nop()?;
@@ -691,8 +819,32 @@ impl Emitter<'_> {
 
     fn emit_cold(&mut self) -> Done {
         let mut ends = Vec::new();
-        for cold in std::mem::take(&mut self.cold) {
+        let mut rest = std::mem::take(&mut self.cold);
+        while let Some(cold) = rest.pop() {
             match cold {
+                Cold::Turned { mut through, mut full, position, from, file } => {
+                    self.position = position;
+                    self.a.set_label(&mut full)?;
+                    self.a.nop()?;
+                    self.file = (*file).clone();
+                    self.flush([from; 2])?;
+                    let moved = self.moved_to(from);
+                    self.a.jmp(moved)?;
+                    self.a.set_label(&mut through)?;
+                    self.a.nop()?;
+                    self.file = *file;
+                    self.flush([from, position + 1])?;
+                    let label = self.a.create_label();
+                    self.a.test(eax, eax)?;
+                    self.a.jne(label)?;
+                    rest.push(Cold::Parted { label, position });
+                    self.add_width()?;
+                    self.go(position + 1)?;
+                    if !self.leaves(position + 1) {
+                        let next = self.labels[position as usize + 1];
+                        self.a.jmp(next)?;
+                    }
+                }
                 Cold::Host { mut label, resume, position, start, before, after, guarded } => {
                     self.a.set_label(&mut label)?;
                     self.position = position;

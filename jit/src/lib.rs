@@ -3,7 +3,7 @@
 //!
 //! A [`Program`] is a list of [`Step`]s, one an instruction, whose lane operations are [`Formula`]s. [`Compiled::new`] makes
 //! AVX-512 code of it: a row of 32 words is two vector registers, masks are mask registers. Rows stay in registers within
-//! a basic block. Loads and stores are checked against the [`Window`] that the instruction accessed last, and moved; whatever
+//! a basic block, and from turn to turn of a loop that is one. Loads and stores are checked against the [`Window`] that the instruction accessed last, and moved; whatever
 //! else an instruction may have to do, and each step of kind [`Kind::Call`], is the business of [`Context::call`].
 //!
 //! # Invariants

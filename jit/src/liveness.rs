@@ -1,6 +1,6 @@
 //! Which rows of the frame somebody may still read.
 
-use crate::program::{Kind, Program, Uses};
+use crate::program::{Kind, Program, Step, Uses};
 use semantics::formula::{Formula, Integer, Width};
 use semantics::lanes::{Operands, Pred, Slot};
 
@@ -52,6 +52,21 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
         Formula::Truncate | Formula::Upper | Formula::Logic3 => Width::Word,
         Formula::Compare(..) | Formula::Predicate(_) => return None,
     })
+}
+
+impl Step {
+    /// Whether it writes a row of the frame, if it is compiled.
+    pub(crate) fn writes(&self, row: u32) -> bool {
+        let (slot, width) = match &self.kind {
+            Kind::Compute(formula, operands) => match result(*formula) {
+                Some(width) => (operands.dst, width),
+                None => return false,
+            },
+            Kind::Access(access) if !access.store => (access.element, access.width),
+            _ => return false,
+        };
+        slot.is_frame() && (slot.row()..slot.row() + width.rows()).contains(&row)
+    }
 }
 
 impl Liveness {

@@ -1,4 +1,4 @@
-//! Which lines of rows lie in vector registers, within a basic block.
+//! Which lines of rows lie in vector registers, within a basic block or the turns of one.
 
 use semantics::formula::Width;
 
@@ -11,6 +11,10 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) const FRAME: u8 = 0;
+
+    pub(crate) const fn is_frame(self) -> bool {
+        self.base == Line::FRAME
+    }
 
     pub(crate) const fn row(self) -> u32 {
         self.number / 2
