@@ -14,6 +14,9 @@ use super::patience::Patience;
 /// Words of bits beyond which nothing is looked at: all may vary then.
 const MOST: usize = 1 << 22;
 
+/// The same for all looks at where ways meet: a tenth of a second.
+const MOST_WORK: usize = 1 << 26;
+
 /// By instruction of a kernel: whether it is a branch at which warps of a block may part.
 pub(super) fn parting<P: Patience>(
     module: &Module,
@@ -28,10 +31,20 @@ pub(super) fn parting<P: Patience>(
         return Ok(vec![true; count]);
     }
     let live = Sets::new(module, body, flow, words, &[], patience)?.live_in;
+    let mut written = vec![0u64; words * flow.blocks.len()];
+    let mut uses = Uses::default();
+    for (block, written) in flow.blocks.iter().zip(written.chunks_exact_mut(words.max(1))) {
+        patience.spend((block.end - block.start) as usize)?;
+        for inst in &body.instructions[block.start as usize..block.end as usize] {
+            uses.collect(module, body, inst);
+            uses.writes.iter().for_each(|register| _ = add(written, register.index()));
+        }
+    }
+    let meeting = Meeting { flow, live: &live, written: &written, words };
     let after = post_dominators(flow, patience)?;
     let mut varies = vec![0u64; words];
     let mut parts = vec![false; count];
-    let mut uses = Uses::default();
+    let mut work = 0usize;
     let mut changed = true;
     while changed {
         changed = false;
@@ -50,8 +63,11 @@ pub(super) fn parting<P: Patience>(
                 }
                 let branches = matches!(op.opcode, Opcode::Bra | Opcode::Brx);
                 if branches && reads_what_varies && !std::mem::replace(&mut parts[at as usize], true) {
-                    let met = Meeting { module, body, flow, live: &live, words };
-                    changed |= met.vary(block, after[block as usize], &mut varies, &mut uses, patience)?;
+                    work = work.saturating_add(flow.blocks.len() * (1 + words));
+                    if work > MOST_WORK {
+                        return Ok(vec![true; count]);
+                    }
+                    changed |= meeting.vary(block, after[block as usize], &mut varies, patience)?;
                 }
             }
         }
@@ -97,10 +113,10 @@ fn is_uniform(special: SpecialRegister) -> bool {
 
 /// Where ways meet again.
 struct Meeting<'a> {
-    module: &'a Module,
-    body: &'a Body,
     flow: &'a Flow,
+    /// By block: registers that are live where it begins, and those that it writes; `words` of bits each.
     live: &'a [u64],
+    written: &'a [u64],
     words: usize,
 }
 
@@ -111,7 +127,6 @@ impl Meeting<'_> {
         block: u32,
         last: Option<u32>,
         varies: &mut [u64],
-        uses: &mut Uses,
         patience: &P,
     ) -> Result<bool, P::Ended> {
         let count = self.flow.blocks.len();
@@ -136,15 +151,12 @@ impl Meeting<'_> {
             needed.iter_mut().zip(live).for_each(|(needed, live)| *needed |= live);
         }
         let mut new = false;
-        for (block, _) in self.flow.blocks.iter().zip(&ways).filter(|(_, ways)| **ways > 0) {
-            patience.spend((block.end - block.start) as usize)?;
-            for inst in &self.body.instructions[block.start as usize..block.end as usize] {
-                uses.collect(self.module, self.body, inst);
-                for register in &uses.writes {
-                    if has(&needed, register.index()) {
-                        new |= add(varies, register.index());
-                    }
-                }
+        for block in (0..count).filter(|&block| ways[block] > 0) {
+            patience.spend(self.words)?;
+            let written = &self.written[block * self.words..][..self.words];
+            for ((varies, written), needed) in varies.iter_mut().zip(written).zip(&needed) {
+                new |= written & needed & !*varies != 0;
+                *varies |= written & needed;
             }
         }
         Ok(new)
