@@ -270,6 +270,68 @@ fn programs_with_nothing_to_profile_say_so() {
 }
 
 #[test]
+fn a_device_s_numbers_are_recorded_and_shown() {
+    let (loads, ncu) = ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "cli/tests/data/tools/ncu");
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("ncu.csv");
+    let kept = page.to_str().unwrap();
+    let options = [
+        "--record",
+        kept,
+        "--ncu",
+        ncu,
+        "--metrics",
+        loads,
+        "--kernel",
+        "saxpy",
+        "--launch-count",
+        "2",
+        "--no-time",
+    ];
+    let output = profile(&options, "good");
+    let (said, shown) = (text(&output.stderr), text(&output.stdout));
+    // The program itself ends with 3.
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains(&format!("--metrics {loads} ")), "{said}");
+    assert!(said.contains("--kernel-name regex:.*saxpy.* --launch-count 2 "), "{said}");
+    assert!(shown.contains("250  200  +25.00 %"), "{shown}");
+    assert_eq!(
+        shown.matches("the imported page has no such launch, or no more of them").count(),
+        1,
+        "{shown}"
+    );
+    // What is kept is what `--import` reads.
+    assert!(std::fs::read_to_string(&page).unwrap().contains(loads));
+    let output = profile(&["--import", kept, "--metrics", loads, "--launch-count", "2", "--no-time"], "good");
+    assert_eq!(text(&output.stdout), shown);
+}
+
+#[test]
+fn without_a_device_nothing_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("ncu.csv");
+    let record = |ncu: &str| {
+        let mut command = named("profile", &["--record", page.to_str().unwrap(), "--ncu", ncu]);
+        let output = command.env("WARPGRIND_TEST_NO_DEVICE", "1").args(["--", "true"]).output().unwrap();
+        assert_eq!((output.status.code(), page.exists()), (Some(6), false));
+        text(&output.stderr)
+    };
+    let said = record("cli/tests/data/tools/ncu");
+    assert!(said.contains("counted no launch: No CUDA-capable device\n"), "{said}");
+    assert!(record("no/such/ncu").contains("cannot run no/such/ncu: "));
+    // None is found.
+    let mut command = named("profile", &["--record", page.to_str().unwrap(), "--", "true"]);
+    for variable in ["CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "HOME"] {
+        command.env_remove(variable);
+    }
+    if !Path::new("/usr/local/cuda/bin/ncu").exists() {
+        let output = command.env("PATH", "/no/such/folder").output().unwrap();
+        assert_eq!(output.status.code(), Some(6));
+        assert!(text(&output.stderr).contains("error: ncu is not found\n"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn interrupted_kernels_say_where_they_stand() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let mut child = exec(&[], "endless").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -33,6 +33,13 @@ pub(crate) struct ProfileArgs {
     /// Show the numbers beside those of a page that `ncu --csv --page raw` wrote, with the difference
     #[arg(long, value_name = "NCU.csv", help_heading = REPORT)]
     pub(crate) import: Option<PathBuf>,
+    /// Run the program on this machine's device too, under Nsight Compute, keep the page that it writes, and show the numbers
+    /// beside those of the page
+    #[arg(long, value_name = "NCU.csv", requires = "program", conflicts_with = "import", help_heading = REPORT)]
+    pub(crate) record: Option<PathBuf>,
+    /// Nsight Compute's command, for --record; otherwise it is looked for
+    #[arg(long, value_name = "PATH", requires = "record", help_heading = REPORT)]
+    pub(crate) ncu: Option<PathBuf>,
     /// Write a page to look at: charts of waiting, memory and occupancy, and the lines that cost the most
     #[arg(long, value_name = "FILE.html", help_heading = REPORT)]
     pub(crate) report: Option<PathBuf>,
@@ -90,4 +97,5 @@ Examples:
   warpgrind profile launch.toml --section memory
   warpgrind profile launch.toml --metrics l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum --csv
   warpgrind profile launch.toml --import ncu.csv
-  warpgrind profile --kernel reduce -- ./app";
+  warpgrind profile --kernel reduce -- ./app
+  warpgrind profile --record ncu.csv -- ./app";

@@ -15,6 +15,7 @@ use warpgrind::profile::assemble::AssembleError;
 use warpgrind::profile::csv::{self, Launched};
 use warpgrind::profile::kernels::{Executed, Kernels, Measured, Noted, Timing, Toolchain};
 use warpgrind::profile::machine;
+use warpgrind::profile::ncu::{self, Pick, Profiler, RecordError};
 use warpgrind::profile::time::{Chip, Untimed};
 use warpgrind::profile::{Profile, Section, number};
 use warpgrind::run::Placed;
@@ -51,9 +52,14 @@ struct Session<'a> {
 
 pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
     let interrupt = Interrupt::watch()?;
-    let imported = args.import.as_deref().map(import).transpose()?;
-    args.trace.as_deref().map(can_replace).transpose()?;
-    args.report.as_deref().map(can_replace).transpose()?;
+    for file in [&args.record, &args.trace, &args.report] {
+        file.as_deref().map(can_replace).transpose()?;
+    }
+    let imported = match (&args.import, &args.record) {
+        (Some(page), _) => Some(import(page)?),
+        (None, Some(page)) => Some(record(page, args)?),
+        (None, None) => None,
+    };
     let toolchain = Toolchain::find(args.ptxas.as_deref(), args.nvdisasm.as_deref()).map_err(tool_failed)?;
     if toolchain.assembler.is_none() && args.nvdisasm.is_some() {
         return Err(Failure::usage("`--nvdisasm` needs an assembler too").help("`--ptxas` names one"));
@@ -100,6 +106,30 @@ fn import(path: &Path) -> Result<Vec<Launched>, Failure> {
     let bytes = read.map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
     let launches = csv::read(&String::from_utf8_lossy(&bytes));
     launches.map_err(|problem| Failure::usage(format!("{}: {problem}", path.display())))
+}
+
+/// The launches of the program on this machine's device; their raw page is kept.
+fn record(page: &Path, args: &ProfileArgs) -> Result<Vec<Launched>, Failure> {
+    let names = match &args.metrics[..] {
+        [] => ncu::names(),
+        asked => asked.iter().filter(|name| ncu::has(name)).cloned().collect(),
+    };
+    if names.is_empty() {
+        return Err(Failure::usage("a device has none of the numbers that `--metrics` names"));
+    }
+    let (kernel, skip, count) = (args.kernel.clone(), args.launch_skip, args.launch_count);
+    let pick = Pick { kernel, skip, count, kill: args.kill };
+    let recorded = Profiler::find(args.ncu.as_deref())
+        .and_then(|profiler| profiler.record(&args.program, &names, &pick))
+        .map_err(|error| {
+            let help = match &error {
+                RecordError::Nothing { .. } => "`warpgrind devices` says whether there is a device",
+                _ => "`--ncu` names Nsight Compute's command; without a device, `--import` reads a page of another machine",
+            };
+            Failure::new(Exit::NoDevice, error.to_string()).help(help)
+        })?;
+    replace(page, recorded.page.as_bytes())?;
+    Ok(recorded.launches)
 }
 
 impl Session<'_> {

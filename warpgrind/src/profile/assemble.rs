@@ -195,7 +195,7 @@ impl Disassembler {
 }
 
 /// Where a tool of NVIDIA's may be.
-fn candidates(tool: &str) -> Vec<PathBuf> {
+pub(super) fn candidates(tool: &str) -> Vec<PathBuf> {
     let mut list = Vec::new();
     for variable in ["CUDA_HOME", "CUDA_PATH"] {
         list.extend(std::env::var_os(variable).map(|home| PathBuf::from(home).join("bin").join(tool)));

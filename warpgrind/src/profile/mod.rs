@@ -5,6 +5,7 @@ pub mod assemble;
 pub mod csv;
 pub mod kernels;
 pub mod machine;
+pub mod ncu;
 pub mod residency;
 pub mod time;
 
