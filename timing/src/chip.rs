@@ -288,7 +288,7 @@ pub enum ChipError {
     Format(#[from] toml::de::Error),
     /// A number is none that a chip can have.
     #[error("`{0}` must be {1}")]
-    Number(&'static str, &'static str),
+    Number(String, &'static str),
 }
 
 impl Chip {
@@ -329,29 +329,59 @@ impl Chip {
             ("dram.page", chip.dram.page as f64),
         ];
         if let Some((name, _)) = checks.iter().find(|(_, value)| !(*value > 0.0 && value.is_finite())) {
-            return Err(ChipError::Number(name, positive));
+            return Err(ChipError::Number((*name).into(), positive));
         }
         if !(32..=128).contains(&chip.dram.grain) || !chip.dram.grain.is_power_of_two() {
-            return Err(ChipError::Number("dram.grain", "32, 64 or 128"));
+            return Err(ChipError::Number("dram.grain".into(), "32, 64 or 128"));
         }
         if chip.l2.groups == 0 || chip.l2.groups > chip.multiprocessors {
-            return Err(ChipError::Number("l2.groups", "at least 1, and at most as many as multiprocessors"));
+            return Err(ChipError::Number(
+                "l2.groups".into(),
+                "at least 1, and at most as many as multiprocessors",
+            ));
         }
         if chip.multiprocessors > 4096 {
-            return Err(ChipError::Number("multiprocessors", "at most 4096"));
+            return Err(ChipError::Number("multiprocessors".into(), "at most 4096"));
         }
         if chip.l2.bytes > 1 << 30 || chip.l1.bytes > 1 << 24 {
-            return Err(ChipError::Number("l2.bytes", "at most 1 GiB, and l1.bytes 16 MiB"));
+            return Err(ChipError::Number("l2.bytes".into(), "at most 1 GiB, and l1.bytes 16 MiB"));
         }
-        let rates = chip.units.all();
-        if rates
-            .iter()
-            .any(|rate| !(0.0..1e6).contains(&rate.interval) || !(0.0..1e6).contains(&rate.latency))
-        {
-            return Err(ChipError::Number("units", "less than a million cycles, and not negative"));
+        let table: toml::Table = toml::from_str(text)?;
+        match cycles_beyond(&table, "") {
+            Some(name) => Err(ChipError::Number(name, "less than a million cycles, and not negative")),
+            None => Ok(chip),
         }
-        Ok(chip)
     }
+}
+
+/// What is no number of cycles that a chip can have, by its name, of the numbers that have no bounds of their own.
+fn cycles_beyond(table: &toml::Table, within: &str) -> Option<String> {
+    const OTHERS: [&str; 9] = [
+        "multiprocessors",
+        "clock",
+        "l1.bytes",
+        "l2.bytes",
+        "l2.dirty",
+        "dram.page",
+        "dram.grain",
+        "l1.ways",
+        "l2.ways",
+    ];
+    let fits = |value: &toml::Value| {
+        let number = value.as_float().or(value.as_integer().map(|number| number as f64));
+        number.is_none_or(|number| (0.0..1e6).contains(&number))
+    };
+    table.iter().find_map(|(name, value)| {
+        let name = format!("{within}{name}");
+        match value {
+            toml::Value::Table(inner) => cycles_beyond(inner, &format!("{name}.")),
+            toml::Value::Array(numbers) => {
+                let at = numbers.iter().position(|number| !fits(number))?;
+                Some(format!("{name}[{at}]"))
+            }
+            number => (!OTHERS.contains(&&*name) && !fits(number)).then_some(name),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -371,5 +401,46 @@ mod tests {
         let wrong = text.replacen("grain = 64", "grain = 48", 1);
         assert_eq!(Chip::from_toml(&wrong).unwrap_err().to_string(), "`dram.grain` must be 32, 64 or 128");
         assert!(Chip::from_toml("name = \"x\"").is_err());
+    }
+
+    /// Each number of the file in turn: below zero, none at all, and beyond all bounds.
+    #[test]
+    fn numbers_that_are_none_are_refused_by_name() {
+        fn places(table: &toml::Table, path: &[String]) -> Vec<Vec<String>> {
+            let each = table.iter().flat_map(|(name, value)| {
+                let path: Vec<String> = path.iter().chain([name]).cloned().collect();
+                match value {
+                    toml::Value::Table(inner) => places(inner, &path),
+                    toml::Value::Array(numbers) => (0..numbers.len())
+                        .map(|at| path.iter().cloned().chain([at.to_string()]).collect())
+                        .collect(),
+                    toml::Value::String(_) => Vec::new(),
+                    _ => vec![path],
+                }
+            });
+            each.collect()
+        }
+        let whole: toml::Table = toml::from_str(include_str!("../chips/h200.toml")).unwrap();
+        let all = places(&whole, &[]);
+        assert!(all.len() > 90, "{}", all.len());
+        for path in all {
+            for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+                let mut text = toml::Value::Table(whole.clone());
+                let place = path.iter().fold(&mut text, |value, name| match name.parse::<usize>() {
+                    Ok(at) => &mut value[at],
+                    Err(_) => &mut value[name.as_str()],
+                });
+                let is_whole = place.is_integer();
+                *place = if wrong == -1.0 && is_whole {
+                    toml::Value::Integer(-1)
+                } else {
+                    toml::Value::Float(wrong)
+                };
+                let said = Chip::from_toml(&toml::to_string(&text).unwrap()).unwrap_err().to_string();
+                let name = path.iter().filter(|name| name.parse::<usize>().is_err()).cloned();
+                let name = name.collect::<Vec<_>>();
+                assert!(said.contains(name.last().unwrap().as_str()), "{path:?} = {wrong}: {said}");
+            }
+        }
     }
 }
