@@ -108,7 +108,58 @@ pub(crate) enum LitmusVerb {
     /// Judge whether a compiler's mapping of atomics to PTX keeps what the source language promises
     #[command(after_long_help = MAP_HELP)]
     Map(MapArgs),
+    /// Look for the placement and the load under which a CUDA device shows weak outcomes
+    #[command(after_long_help = TUNE_HELP)]
+    Tune(TuneArgs),
 }
+
+/// `warpgrind litmus tune`
+#[derive(Args, Debug)]
+pub(crate) struct TuneArgs {
+    /// Litmus tests, or folders of them
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The memory model: isa, cat-7.5, cat-6.0, sc, or a file FILE.cat
+    #[arg(short, long, value_parser = str::parse::<ModelChoice>, default_value = "isa", value_name = "MODEL")]
+    pub(crate) model: ModelChoice,
+    /// Time for each test, and once more for one that has not shown its outcome
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
+    pub(crate) timeout: Duration,
+    /// Instances for each test at most, if the time allows them
+    #[arg(long, value_name = "N", value_parser = parse_u64)]
+    pub(crate) instances: Option<u64>,
+    /// Instances that an environment is tried with
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = parse_u64)]
+    pub(crate) trial: u64,
+    /// Run so many instances on the simulator with weak memory, too
+    #[arg(long, value_name = "N", value_parser = parse_u64)]
+    pub(crate) simulate: Option<u64>,
+    /// The device's number
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32)]
+    pub(crate) device_index: u32,
+    #[command(flatten)]
+    pub(crate) compiler: CompilerArgs,
+    /// Chooses environments
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = parse_u64)]
+    pub(crate) seed: u64,
+    /// Write the table, with environments, into this file as CSV
+    #[arg(short, long, value_name = "FILE", help_heading = REPORT)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+const TUNE_HELP: &str = "\
+An environment is where the instances of a test lie in memory and in the grid, how their threads begin, and what loads the
+memory meanwhile. Environments are tried at random and mutated where they show the outcome that a test asks about; the
+best is run once more for its rate. Then what shows one test is tried on those of the same shape that showed
+nothing and on those whose outcome is forbidden. Of an outcome that was not seen the table says how rare it is at least, at
+95 percent confidence.
+
+Examples:
+  warpgrind litmus tune tests/
+  warpgrind litmus tune tests/ --timeout 1m --simulate 10000 -o tuned.csv
+
+Exit codes: 0 done, 1 the device showed an outcome that the model forbids, 2 usage, 3 a test or a model is not well formed,
+6 no device.";
 
 /// `warpgrind litmus map`
 #[derive(Args, Debug)]

@@ -37,7 +37,7 @@ pub(crate) use exec::{ExecArgs, StartArgs};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use findings::{FindingArgs, Unused};
 pub(crate) use launch::LaunchArgs;
-pub(crate) use litmus::{DiffArgs, GenerateArgs, LitmusArgs, LitmusVerb, MapArgs, ModelChoice};
+pub(crate) use litmus::{DiffArgs, GenerateArgs, LitmusArgs, LitmusVerb, MapArgs, ModelChoice, TuneArgs};
 pub(crate) use occupancy::OccupancyArgs;
 pub(crate) use profile::ProfileArgs;
 pub(crate) use record::RecordArgs;
@@ -211,6 +211,7 @@ impl Command {
                 Some(LitmusVerb::Diff(_)) => "litmus diff",
                 Some(LitmusVerb::Generate(_)) => "litmus generate",
                 Some(LitmusVerb::Map(_)) => "litmus map",
+                Some(LitmusVerb::Tune(_)) => "litmus tune",
             },
             Self::Devices(_) => "devices",
             Self::Compare(_) => "compare",

@@ -1,6 +1,6 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
-//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models, [`mod@generate`] makes tests, [`mod@map`] judges compilers; deciding is the crate
+//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models, [`mod@generate`] makes tests, [`mod@map`] judges compilers, [`mod@tune`] looks for what a device shows; deciding is the crate
 //! `memory-model`'s, making tests of kernels and running tests as kernels `warpgrind`'s.
 
 mod diff;
@@ -12,6 +12,7 @@ mod model;
 mod show;
 #[cfg(test)]
 mod tests;
+mod tune;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -203,6 +204,7 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         Some(LitmusVerb::Diff(args)) => return diff::diff(args, global, console),
         Some(LitmusVerb::Generate(args)) => return generate::generate(args, global, console),
         Some(LitmusVerb::Map(args)) => return map::map(args, global, console),
+        Some(LitmusVerb::Tune(args)) => return tune::tune(args, console),
         None => {}
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(global.jobs).build();

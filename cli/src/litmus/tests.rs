@@ -29,9 +29,9 @@ fn shape(name: &str) -> Litmus {
     parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render(&path, &text)))
 }
 
-/// How often a run showed what a shape asks about.
-fn witnesses(name: &str, options: &str) -> u64 {
-    let args = args(&format!("warpgrind litmus x --simulate 400 {options}"));
+/// How often a run of so many instances showed what a shape asks about.
+fn witnesses(name: &str, instances: u64, options: &str) -> u64 {
+    let args = args(&format!("warpgrind litmus x --simulate {instances} {options}"));
     let runs = runs(&shape(name), &args);
     assert!(runs.alarms().is_empty(), "{name}");
     runs.rows.iter().filter(|row| row.satisfies).filter_map(|row| row.simulated).sum()
@@ -40,11 +40,11 @@ fn witnesses(name: &str, options: &str) -> u64 {
 #[test]
 fn strong_memory_is_sequentially_consistent() {
     for name in ["MP+rlx", "SB+rel+acq", "IRIW+acq", "2+2W+rlx", "CoRR+weak", "R+fence.acq_rel"] {
-        assert_eq!(witnesses(name, ""), 0, "{name}");
+        assert_eq!(witnesses(name, 400, ""), 0, "{name}");
     }
     // The blocks of an instance take turns.
     for name in ["CoWR-race", "MP+bar"] {
-        assert!(witnesses(name, "") > 0, "{name}");
+        assert!(witnesses(name, 2000, "") > 0, "{name}");
     }
 }
 
@@ -75,7 +75,7 @@ fn weak_memory_shows_what_the_model_allows() {
         // Two devices.
         "MP+rel.gpu+acq.gpu-diffgpu",
     ] {
-        assert!(witnesses(name, "--weak") > 0, "{name}");
+        assert!(witnesses(name, 400, "--weak") > 0, "{name}");
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A launch of the kernel runs many instances of the test side by side, each in memory of its own. A thread of
 //! the test is one lane of a warp; lane `l` of each warp of a batch belongs to the batch's instance `l`. The
-//! blocks of a batch are the CTAs of the test; further blocks do nothing but load memory ([`Setup::stress`]).
-//! An instance begins at a gate where its threads wait for each other for a while, so that they run at the
-//! same time; the gate is made of relaxed atomics and orders nothing.
+//! blocks of a batch are the CTAs of the test; further blocks, and further warps of these blocks, do nothing but load
+//! memory ([`Setup::stress`]). An instance begins at a gate where its threads wait for each other for a while, so that
+//! they run at the same time; the gate is made of relaxed atomics and orders nothing.
 //!
 //! Memory of an instance: every location at `memory + instance * instance_stride + index * location_stride`.
 //! Results of an instance: one 64-bit status a thread ([`DONE`] if it ran to its end), then one 64-bit word for
@@ -69,6 +69,8 @@ pub struct Kernel {
     pub barriers: bool,
     /// Whether there are loops.
     pub loops: bool,
+    /// Whether threads wait at random between their instructions ([`Setup::gap`]).
+    pub spaced: bool,
 }
 
 /// What a launch of a kernel is to do.
@@ -80,7 +82,7 @@ pub struct Setup {
     pub results: u64,
     /// Address of one 32-bit zero for each instance.
     pub gates: u64,
-    /// Address of the memory that stress blocks load; `stress_words` words.
+    /// Address of the memory that is loaded; `stress_places * stress_stride` bytes.
     pub scratch: u64,
     /// Instances to run.
     pub instances: u32,
@@ -98,14 +100,25 @@ pub struct Setup {
     pub gate: u32,
     /// Most rounds of a random delay after the gate, a power of two less one.
     pub delay: u32,
+    /// Most rounds of a random delay behind each instruction of a [spaced](Kernel::spaced) kernel, a power of two less one.
+    pub gap: u32,
+    /// Which threads of the test have the lines of all locations in their cache before they wait at the gate: a bit
+    /// each.
+    pub prime: u32,
     /// Seed of delays and stress.
     pub seed: u32,
     /// Blocks that only load memory.
     pub stress_blocks: u32,
+    /// Warps of the test's blocks that only load memory; with the test's at most 32.
+    pub stress_warps: u32,
     /// Accesses of each of their threads.
     pub stress: u32,
-    /// Words of the scratch memory, a power of two.
-    pub stress_words: u32,
+    /// Places of the scratch memory that they access, a power of two.
+    pub stress_places: u32,
+    /// Bytes from one place to the next, a multiple of 4.
+    pub stress_stride: u32,
+    /// How many of 32 accesses are stores.
+    pub stress_stores: u32,
 }
 
 impl Kernel {
@@ -115,6 +128,19 @@ impl Kernel {
     /// What the test has and a kernel cannot have: proxies other than the generic one, aliases, mbarriers, an
     /// atomic that PTX lacks, a location that is accessed beyond its size, arithmetic of addresses.
     pub fn new(litmus: &Litmus) -> Result<Self, Unsupported> {
+        Self::with_gaps(litmus, false)
+    }
+
+    /// The kernel of a test whose threads wait at random between their instructions, so that those of others fall between
+    /// them.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::new`].
+    pub fn spaced(litmus: &Litmus) -> Result<Self, Unsupported> {
+        Self::with_gaps(litmus, true)
+    }
+
+    fn with_gaps(litmus: &Litmus, spaced: bool) -> Result<Self, Unsupported> {
         if litmus.source {
             return Err(Unsupported("the source dialect".to_owned()));
         }
@@ -143,6 +169,7 @@ impl Kernel {
             loops: ops().any(
                 |(at, i)| matches!(i.op, Op::Branch { target, .. } | Op::Goto { target } if target <= at),
             ),
+            spaced,
         };
         kernel.text = write::text(litmus, &kernel, &groups)?;
         Ok(kernel)
@@ -154,8 +181,13 @@ impl Kernel {
     }
 
     /// Threads of a block.
-    pub fn block(&self) -> u32 {
-        self.warps * WARP
+    pub fn block(&self, setup: &Setup) -> u32 {
+        (self.warps + setup.stress_warps) * WARP
+    }
+
+    /// Bytes that every location fits in, a multiple of 16: the least distance of two.
+    pub fn width(&self) -> u32 {
+        self.memory.iter().map(|m| m.bytes).max().unwrap_or(8).next_multiple_of(16)
     }
 
     /// Bytes of an instance's results.
@@ -179,9 +211,13 @@ impl Kernel {
             setup.patience,
             setup.gate,
             setup.delay,
+            setup.gap,
+            setup.prime,
             setup.seed,
             setup.stress,
-            setup.stress_words.wrapping_sub(1),
+            setup.stress_places.wrapping_sub(1),
+            setup.stress_stride,
+            setup.stress_stores,
         ] {
             out.extend(word.to_le_bytes());
         }

@@ -8,7 +8,7 @@ use crate::program::{
 use std::fmt::Write as _;
 
 /// Parameters in the order of [`Kernel::params`]: size in bytes and name.
-const PARAMETERS: [(u32, &str); 16] = [
+const PARAMETERS: [(u32, &str); 20] = [
     (8, "memory"),
     (8, "results"),
     (8, "gates"),
@@ -22,9 +22,13 @@ const PARAMETERS: [(u32, &str); 16] = [
     (4, "patience"),
     (4, "gate"),
     (4, "delay"),
+    (4, "gap"),
+    (4, "prime"),
     (4, "seed"),
     (4, "stress"),
     (4, "stress_mask"),
+    (4, "stress_stride"),
+    (4, "stress_stores"),
 ];
 
 /// The kernel's PTX.
@@ -76,6 +80,8 @@ fn prologue(out: &mut String, kernel: &Kernel) {
     mov.u32 %t3, %tid.x;
     and.b32 %t2, %t3, {mask};
     shr.u32 %t3, %t3, 5;
+    setp.ge.u32 %p0, %t3, {warps};
+    @%p0 bra STRESS;
     ld.param.u32 %t8, [lanes];
     setp.ge.u32 %p0, %t2, %t8;
     @%p0 bra OVER;
@@ -92,6 +98,7 @@ fn prologue(out: &mut String, kernel: &Kernel) {
     ld.param.u32 %t8, [location_stride];
 ",
         mask = WARP - 1,
+        warps = kernel.warps,
     );
     for index in 0..kernel.memory.len() {
         let _ = write!(out, "    mul.wide.u32 %d3, %t8, {index};\n    add.u64 %l{index}, %d2, %d3;\n");
@@ -120,7 +127,7 @@ fn prologue(out: &mut String, kernel: &Kernel) {
     );
 }
 
-/// What the blocks beyond the batches do: loads and stores all over the scratch memory.
+/// What the blocks beyond the batches, and the warps beyond the test's, do: loads and stores all over the scratch memory.
 const STRESS: &str = "\
 OVER:
     exit;
@@ -130,7 +137,10 @@ STRESS:
     ld.param.u32 %t1, [stress];
     ld.param.u32 %t2, [stress_mask];
     ld.param.u32 %t3, [seed];
+    ld.param.u32 %t6, [stress_stride];
+    ld.param.u32 %t7, [stress_stores];
     mov.u32 %t4, %tid.x;
+    mov.u32 %t0, %ctaid.x;
     mad.lo.u32 %t3, %t0, 0x9e3779b1, %t3;
     mad.lo.u32 %t3, %t4, 0x85ebca6b, %t3;
 STRESS_MORE:
@@ -140,10 +150,10 @@ STRESS_MORE:
     mad.lo.u32 %t3, %t3, 0x19660d, 0x3c6ef35f;
     shr.u32 %t4, %t3, 8;
     and.b32 %t4, %t4, %t2;
-    mul.wide.u32 %d3, %t4, 4;
+    mul.wide.u32 %d3, %t4, %t6;
     add.u64 %d3, %d2, %d3;
-    and.b32 %t4, %t3, 32;
-    setp.ne.u32 %p0, %t4, 0;
+    shr.u32 %t4, %t3, 27;
+    setp.lt.u32 %p0, %t4, %t7;
     @%p0 st.volatile.global.u32 [%d3], %t3;
     @!%p0 ld.volatile.global.u32 %t5, [%d3];
     bra STRESS_MORE;
@@ -197,6 +207,7 @@ impl Writer<'_> {
             let value = self.value(initial);
             self.line(&format!("mov.b64 %r{register}, {value}"));
         }
+        self.prime();
         let (open, ready, wait, go) =
             (self.target("OPEN"), self.target("READY"), self.target("WAIT"), self.target("GO"));
         let _ = write!(
@@ -235,6 +246,9 @@ impl Writer<'_> {
                 instruction.text.replace('\n', " ")
             );
             self.instruction(at, &instruction.op)?;
+            if self.kernel.spaced {
+                self.gap(at);
+            }
         }
         self.label(&code.len().to_string());
         self.line(&format!("mov.b64 %d7, {DONE}"));
@@ -254,6 +268,50 @@ impl Writer<'_> {
             self.line(&format!("bra {end}"));
         }
         Ok(())
+    }
+
+    /// Brings the lines of the locations into the cache: weak loads of what lies behind each, which no access of the test
+    /// touches and which stays zero.
+    fn prime(&mut self) {
+        let width = self.kernel.width();
+        let free: Vec<usize> =
+            (0..self.kernel.memory.len()).filter(|&at| self.kernel.memory[at].bytes <= width - 4).collect();
+        if free.is_empty() {
+            return;
+        }
+        let gate = self.target("GATE");
+        self.line("ld.param.u32 %t8, [prime]");
+        self.line(&format!("and.b32 %t8, %t8, {}", 1u32 << (self.thread % 32)));
+        self.line("setp.eq.u32 %p0, %t8, 0");
+        self.line(&format!("@%p0 bra {gate}"));
+        self.line("mov.u32 %t8, 0");
+        for at in free {
+            self.line(&format!("ld.weak.global.u32 %t9, [%l{at}+{}]", width - 4));
+            self.line("or.b32 %t8, %t8, %t9");
+        }
+        // Nobody goes on before the loads are done.
+        self.line("setp.ne.u32 %p0, %t8, 0");
+        self.line("@%p0 bra OVER");
+        self.label("GATE");
+    }
+
+    /// Waits at random.
+    fn gap(&mut self, at: usize) {
+        let (more, over) = (self.target(format_args!("GAP{at}")), self.target(format_args!("PAST{at}")));
+        let _ = write!(
+            self.out,
+            "    mad.lo.u32 %t7, %t7, 0x19660d, 0x3c6ef35f;
+    ld.param.u32 %t8, [gap];
+    shr.u32 %t9, %t7, 8;
+    and.b32 %t8, %t8, %t9;
+{more}:
+    setp.eq.u32 %p0, %t8, 0;
+    @%p0 bra {over};
+    sub.u32 %t8, %t8, 1;
+    bra {more};
+{over}:
+"
+        );
     }
 
     fn is_target(&self, at: usize) -> bool {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use memory_model::emit::{DISCARDED, DONE, Kernel, NAME, Setup, folded};
+use memory_model::emit::{DISCARDED, DONE, Kernel, NAME, Setup, Unsupported, folded};
 use memory_model::program::{BarMode, Observable, Op, Operand, address_value};
 use memory_model::{Limits, Litmus, Options, Property, check};
 use ptx_frontend::Severity;
 use sim_core::{Backend, DevicePtr, Dim3, Launch, ModuleId, Outcome, RunOptions};
 
-use crate::array::splitmix;
+use super::environment::{Environment, Random, SCRATCH, STRIDE};
 
 /// Instances and where they run.
 #[derive(Clone, Debug)]
@@ -64,34 +64,68 @@ impl From<sim_core::Error> for NotRun {
     }
 }
 
-/// Words of the scratch memory that stress blocks load.
-const STRESS_WORDS: u32 = 1 << 18;
 /// Blocks of one launch.
 const DEVICE_BLOCKS: u32 = 528;
 const SIMULATOR_BLOCKS: u32 = 256;
-/// Most bytes between two locations and between two instances.
-const STRIDE: u32 = 1024;
 
 /// Runs instances of a test and counts outcomes.
 ///
 /// # Errors
 /// The test is no kernel, or the backend refuses it.
 pub fn run(litmus: &Litmus, backend: &dyn Backend, plan: &Plan) -> Result<Seen, NotRun> {
-    // The simulator has one device, and memory that is reached in one way only.
-    let litmus = &if plan.device { litmus.clone() } else { folded(litmus) };
-    let kernel = Kernel::new(litmus).map_err(|why| NotRun::Unsupported(why.0))?;
-    // An arrival that does not wait counts once its warp's unused lanes are gone, which may be too late to tell
-    // one phase from the next where they do not come out even.
-    let code = || litmus.program.threads.iter().flat_map(|t| &t.code);
-    let arrives = code().any(|i| matches!(i.op, Op::Bar { mode: BarMode::Arrive, .. }));
-    if kernel.barriers && (plan.device || arrives) {
-        // Threads that wait at a barrier have no patience: a device would never be free again.
-        let limits = Limits { time: Some(plan.timeout), ..Limits::default() };
-        let ends = check(litmus, &Options { property: Property::Termination, limits, ..Options::default() });
-        if ends.holds != Some(true) {
-            return Err(NotRun::Unsupported("a test that may wait at a barrier for ever".into()));
+    let experiment = Experiment::open(litmus, backend, plan)?;
+    let mut random = Random::new(plan.seed);
+    let mut seen = Seen::default();
+    let mut left = plan.instances;
+    while left > 0 {
+        if let Some(why) = experiment.ended() {
+            let made = plan.instances - left;
+            seen.failed.get_or_insert(format!("{why} after {made} of {} instances", plan.instances));
+            break;
+        }
+        let environment = plan.device.then(|| Environment::random(&mut random));
+        left -= experiment.launch(environment, left, &mut random, &mut seen)?;
+    }
+    Ok(seen)
+}
+
+/// A kernel that a backend has loaded.
+struct Loaded {
+    kernel: Kernel,
+    module: ModuleId,
+}
+
+/// A test that is ready to be launched, again and again.
+pub struct Experiment<'a> {
+    litmus: Litmus,
+    backend: &'a dyn Backend,
+    plan: &'a Plan,
+    deadline: Option<Instant>,
+    plain: Loaded,
+    /// The kernel with delays between instructions, on devices.
+    spaced: Option<Loaded>,
+    buffers: Vec<DevicePtr>,
+    /// Instances of a launch at most.
+    most: u32,
+    memory: u64,
+    results: u64,
+    gates: u64,
+    scratch: u64,
+}
+
+impl Drop for Experiment<'_> {
+    fn drop(&mut self) {
+        // Errors while giving back say nothing about the counts.
+        for buffer in std::mem::take(&mut self.buffers) {
+            let _ = self.backend.free(buffer);
+        }
+        for loaded in [Some(&self.plain), self.spaced.as_ref()].into_iter().flatten() {
+            let _ = self.backend.unload(loaded.module);
         }
     }
+}
+
+fn load(kernel: Kernel, backend: &dyn Backend) -> Result<Loaded, NotRun> {
     let parsed =
         ptx_frontend::parse(ptx_frontend::Source::new("litmus.ptx", kernel.text.clone().into_bytes()));
     let Some(module) = parsed.module else {
@@ -100,122 +134,119 @@ pub fn run(litmus: &Litmus, backend: &dyn Backend, plan: &Plan) -> Result<Seen, 
         return Err(NotRun::Failed(format!("the kernel made of the test is not valid: {what}")));
     };
     let module = backend.load(Arc::new(module))?;
-    let mut run = Run { litmus, kernel: &kernel, backend, plan, module, buffers: Vec::new() };
-    let seen = run.all();
-    // Errors while giving back say nothing about the counts.
-    for buffer in std::mem::take(&mut run.buffers) {
-        let _ = backend.free(buffer);
-    }
-    let _ = backend.unload(module);
-    seen
+    Ok(Loaded { kernel, module })
 }
 
-struct Run<'a> {
-    litmus: &'a Litmus,
-    kernel: &'a Kernel,
-    backend: &'a dyn Backend,
-    plan: &'a Plan,
-    module: ModuleId,
-    buffers: Vec<DevicePtr>,
-}
-
-/// SplitMix64, to vary configurations.
-struct Random {
-    seed: u64,
-    drawn: u64,
-}
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.drawn += 1;
-        splitmix(self.seed, self.drawn - 1) % end
-    }
-
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
-    }
-}
-
-impl Run<'_> {
-    fn all(&mut self) -> Result<Seen, NotRun> {
-        let plan = self.plan;
-        let most = if plan.device { DEVICE_BLOCKS } else { SIMULATOR_BLOCKS };
-        let batches = (most / self.kernel.blocks).max(1);
-        let lanes = if plan.device && !self.kernel.barriers { 32 } else { 1 };
+impl<'a> Experiment<'a> {
+    /// Loads a test.
+    ///
+    /// # Errors
+    /// The test is no kernel, or the backend refuses it.
+    pub fn open(litmus: &Litmus, backend: &'a dyn Backend, plan: &'a Plan) -> Result<Self, NotRun> {
+        // The simulator has one device, and memory that is reached in one way only.
+        let litmus = if plan.device { litmus.clone() } else { folded(litmus) };
+        let unsupported = |why: Unsupported| NotRun::Unsupported(why.0);
+        let kernel = Kernel::new(&litmus).map_err(unsupported)?;
+        // An arrival that does not wait counts once its warp's unused lanes are gone, which may be too late to tell
+        // one phase from the next where they do not come out even.
+        let code = || litmus.program.threads.iter().flat_map(|t| &t.code);
+        let arrives = code().any(|i| matches!(i.op, Op::Bar { mode: BarMode::Arrive, .. }));
+        if kernel.barriers && (plan.device || arrives) {
+            // Threads that wait at a barrier have no patience: a device would never be free again.
+            let limits = Limits { time: Some(plan.timeout), ..Limits::default() };
+            let ends =
+                check(&litmus, &Options { property: Property::Termination, limits, ..Options::default() });
+            if ends.holds != Some(true) {
+                return Err(NotRun::Unsupported("a test that may wait at a barrier for ever".into()));
+            }
+        }
+        let spaced = if plan.device { Some(Kernel::spaced(&litmus).map_err(unsupported)?) } else { None };
+        let plain = load(kernel, backend)?;
+        let batches = (blocks(plan) / plain.kernel.blocks).max(1);
+        let lanes = if plan.device && !plain.kernel.barriers { 32 } else { 1 };
         let most = (batches * lanes).min(plan.instances.clamp(1, u64::from(u32::MAX)) as u32);
-        let longest = self.kernel.memory.len() as u64 * u64::from(STRIDE) + u64::from(STRIDE);
-        let memory = self.alloc(u64::from(most) * longest, "memory")?;
-        let results = self.alloc(u64::from(most) * u64::from(self.kernel.result_bytes()), "results")?;
-        let gates = self.alloc(u64::from(most) * 4, "gates")?;
-        let scratch = if plan.device { self.alloc(u64::from(STRESS_WORDS) * 4, "scratch")? } else { 0 };
-        let mut seen = Seen::default();
-        let mut random = Random { seed: plan.seed, drawn: 0 };
-        let mut left = plan.instances;
-        let deadline = Instant::now().checked_add(plan.timeout);
-        while left > 0 {
-            let time = deadline.map(|d| d.saturating_duration_since(Instant::now()));
-            let late = time.is_some_and(|time| time.is_zero());
-            let interrupted = plan.interrupt.as_ref().is_some_and(|asked| asked.load(Ordering::Relaxed));
-            if late || interrupted {
-                let made = plan.instances - left;
-                let why = if interrupted { "it was interrupted" } else { "the time limit was reached" };
-                let what = format!("{why} after {made} of {} instances", plan.instances);
-                seen.failed.get_or_insert(what);
-                break;
-            }
-            let instances = left.min(u64::from(most)) as u32;
-            let wide = kernel_width(self.kernel);
-            let mut setup = Setup {
-                memory,
-                results,
-                gates,
-                scratch,
-                instances,
-                lanes,
-                instance_stride: self.kernel.memory.len() as u32 * wide,
-                location_stride: wide,
-                spread: false,
-                patience: if plan.device { 100_000 } else { 300 },
-                gate: 0,
-                delay: 0,
-                seed: random.below(1 << 32) as u32,
-                stress_blocks: 0,
-                stress: 0,
-                stress_words: STRESS_WORDS,
-            };
-            if plan.device {
-                self.vary(&mut setup, &mut random);
-            }
-            left -= u64::from(setup.instances);
-            let seed = random.below(u64::MAX - 1) + 1;
-            self.launch(&setup, seed, time, &mut seen)?;
-        }
-        Ok(seen)
+        let mut this = Self {
+            litmus,
+            backend,
+            plan,
+            deadline: Instant::now().checked_add(plan.timeout),
+            plain,
+            spaced: None,
+            buffers: Vec::new(),
+            most,
+            memory: 0,
+            results: 0,
+            gates: 0,
+            scratch: 0,
+        };
+        this.spaced = spaced.map(|kernel| load(kernel, backend)).transpose()?;
+        let longest =
+            (this.plain.kernel.memory.len() as u64 + 1) * u64::from(this.plain.kernel.width().max(STRIDE));
+        let results = this.plain.kernel.result_bytes();
+        this.memory = this.alloc(u64::from(most) * longest, "memory")?;
+        this.results = this.alloc(u64::from(most) * u64::from(results), "results")?;
+        this.gates = this.alloc(u64::from(most) * 4, "gates")?;
+        this.scratch = if plan.device { this.alloc(SCRATCH, "scratch")? } else { 0 };
+        Ok(this)
     }
 
-    /// A placement and a load for one launch on a device.
-    fn vary(&self, setup: &mut Setup, random: &mut Random) {
-        let wide = kernel_width(self.kernel);
-        let count = self.kernel.memory.len() as u32;
-        // Locations of one instance in one line, in lines side by side, or far apart; instances interleaved.
-        if random.below(2) == 0 {
-            setup.location_stride = random.of(&[wide, 128, 512, STRIDE]).max(wide);
-            setup.instance_stride = count * setup.location_stride;
-        } else {
-            setup.instance_stride = random.of(&[wide, 64, 256]).max(wide);
-            setup.location_stride = setup.instances * setup.instance_stride;
+    fn time(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Why nothing more is launched, if so.
+    pub fn ended(&self) -> Option<&'static str> {
+        if self.plan.interrupt.as_ref().is_some_and(|asked| asked.load(Ordering::Relaxed)) {
+            return Some("it was interrupted");
         }
-        setup.spread = self.kernel.cluster.is_none() && random.below(2) == 0;
-        setup.lanes = if self.kernel.barriers { 1 } else { random.of(&[32, 32, 8, 1]) };
-        setup.instances = setup.instances.min(DEVICE_BLOCKS / self.kernel.blocks * setup.lanes).max(1);
-        setup.gate = 1000;
-        setup.delay = random.of(&[0, 7, 63, 255]);
-        setup.stress_blocks = random.of(&[0, 66, 264]);
-        if let Some(cluster) = self.kernel.cluster {
-            setup.stress_blocks = setup.stress_blocks.next_multiple_of(cluster);
+        self.time().is_some_and(|time| time.is_zero()).then_some("the time limit was reached")
+    }
+
+    /// One launch, of `instances` at most; how many it had. On a device in the environment.
+    ///
+    /// # Errors
+    /// The backend refuses it.
+    pub fn launch(
+        &self,
+        environment: Option<Environment>,
+        instances: u64,
+        random: &mut Random,
+        seen: &mut Seen,
+    ) -> Result<u64, NotRun> {
+        let loaded = match &self.spaced {
+            Some(spaced) if environment.is_some_and(|environment| environment.is_spaced()) => spaced,
+            _ => &self.plain,
+        };
+        let wide = loaded.kernel.width();
+        let mut setup = Setup {
+            memory: self.memory,
+            results: self.results,
+            gates: self.gates,
+            scratch: self.scratch,
+            instances: instances.clamp(1, u64::from(self.most)) as u32,
+            lanes: 1,
+            instance_stride: loaded.kernel.memory.len() as u32 * wide,
+            location_stride: wide,
+            spread: false,
+            patience: if self.plan.device { 100_000 } else { 300 },
+            gate: 0,
+            delay: 0,
+            gap: 0,
+            prime: 0,
+            seed: random.below(1 << 32) as u32,
+            stress_blocks: 0,
+            stress_warps: 0,
+            stress: 0,
+            stress_places: 1,
+            stress_stride: 4,
+            stress_stores: 0,
+        };
+        if let Some(environment) = environment {
+            environment.apply(&loaded.kernel, blocks(self.plan), &mut setup);
         }
-        setup.stress = random.of(&[200, 1000]);
-        setup.stress_words = random.of(&[1 << 10, STRESS_WORDS]);
+        let place = Place { loaded, setup, environment, seed: random.below(u64::MAX - 1) + 1 };
+        self.run(&place, seen)?;
+        Ok(u64::from(setup.instances))
     }
 
     fn alloc(&mut self, bytes: u64, label: &str) -> Result<DevicePtr, NotRun> {
@@ -224,38 +255,38 @@ impl Run<'_> {
         Ok(buffer)
     }
 
-    fn launch(
-        &self,
-        setup: &Setup,
-        seed: u64,
-        time: Option<Duration>,
-        seen: &mut Seen,
-    ) -> Result<(), NotRun> {
-        let kernel = self.kernel;
+    fn run(&self, place: &Place<'_>, seen: &mut Seen) -> Result<(), NotRun> {
+        let (setup, kernel) = (&place.setup, &place.loaded.kernel);
         let bytes = u64::from(setup.instances) * u64::from(kernel.result_bytes());
-        self.backend.write(setup.memory, &self.initial(setup))?;
+        self.backend.write(setup.memory, &self.initial(place))?;
         self.backend.fill(setup.results, bytes, &[0])?;
         self.backend.fill(setup.gates, 4 * u64::from(setup.instances), &[0])?;
         let launch = Launch {
             kernel: NAME.into(),
             grid: Dim3::from(kernel.grid(setup) + setup.stress_blocks),
             cluster: kernel.cluster.map(Dim3::from),
-            block: Dim3::from(kernel.block()),
+            block: Dim3::from(kernel.block(setup)),
             shared_bytes: 0,
             params: kernel.params(setup),
             cooperative: false,
         };
         let options = RunOptions {
             jobs: 1,
-            seed,
+            seed: place.seed,
             interleave: true,
             weak: self.plan.weak,
             max_instructions: (!self.plan.device).then_some(200_000_000),
             interrupt: self.plan.interrupt.clone(),
-            timeout: time.into_iter().chain([Duration::from_secs(60)]).min(),
+            // On a device they are short, and one that is cut off costs the device's state.
+            timeout: self
+                .time()
+                .filter(|_| !self.plan.device)
+                .into_iter()
+                .chain([Duration::from_secs(60)])
+                .min(),
             ..RunOptions::default()
         };
-        let report = self.backend.launch(self.module, &launch, &options)?;
+        let report = self.backend.launch(place.loaded.module, &launch, &options)?;
         if report.outcome == Outcome::Unsupported {
             let what = report.findings.first().map_or_else(String::new, |f| f.message.clone());
             return Err(NotRun::Unsupported(what));
@@ -264,38 +295,27 @@ impl Run<'_> {
             let what = report.findings.first().map_or_else(String::new, |f| f.message.clone());
             seen.failed.get_or_insert(what);
         }
-        let mut memory = vec![0; self.memory_bytes(setup)];
+        let mut memory = vec![0; place.memory_bytes()];
         self.backend.read(setup.memory, &mut memory)?;
         let mut results = vec![0; bytes as usize];
         self.backend.read(setup.results, &mut results)?;
         for instance in 0..setup.instances {
-            self.count(setup, seed, instance, &memory, &results, seen);
+            self.count(place, instance, &memory, &results, seen);
         }
         Ok(())
     }
 
-    fn memory_bytes(&self, setup: &Setup) -> usize {
-        let last = u64::from(setup.instances - 1) * u64::from(setup.instance_stride);
-        let location = self.kernel.memory.len().saturating_sub(1) as u64 * u64::from(setup.location_stride);
-        (last + location) as usize + kernel_width(self.kernel) as usize
-    }
-
-    /// Offset of a location of an instance.
-    fn offset(setup: &Setup, instance: u32, location: usize) -> u64 {
-        u64::from(instance) * u64::from(setup.instance_stride)
-            + location as u64 * u64::from(setup.location_stride)
-    }
-
-    fn initial(&self, setup: &Setup) -> Vec<u8> {
-        let mut out = vec![0; self.memory_bytes(setup)];
+    fn initial(&self, place: &Place<'_>) -> Vec<u8> {
+        let (setup, kernel) = (&place.setup, &place.loaded.kernel);
+        let mut out = vec![0; place.memory_bytes()];
         for instance in 0..setup.instances {
-            for (index, memory) in self.kernel.memory.iter().enumerate() {
+            for (index, memory) in kernel.memory.iter().enumerate() {
                 let value = match self.litmus.program.locations[index].initial {
                     Operand::Const(c) => c as u64,
-                    Operand::Address(l) => setup.memory + Self::offset(setup, instance, usize::from(l.0)),
+                    Operand::Address(l) => setup.memory + place.offset(instance, usize::from(l.0)),
                     Operand::Reg(_) => 0,
                 };
-                let at = Self::offset(setup, instance, index) as usize;
+                let at = place.offset(instance, index) as usize;
                 let bytes = memory.bytes.min(8) as usize;
                 out[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
             }
@@ -304,8 +324,8 @@ impl Run<'_> {
     }
 
     /// Adds the outcome of an instance.
-    fn count(&self, setup: &Setup, seed: u64, instance: u32, memory: &[u8], results: &[u8], seen: &mut Seen) {
-        let kernel = self.kernel;
+    fn count(&self, place: &Place<'_>, instance: u32, memory: &[u8], results: &[u8], seen: &mut Seen) {
+        let (setup, kernel) = (&place.setup, &place.loaded.kernel);
         let word = |index: u32| {
             let at = (instance * kernel.result_bytes() + 8 * index) as usize;
             results.get(at..at + 8).map_or(0, |b| u64::from_le_bytes(b.try_into().unwrap_or_default()))
@@ -321,7 +341,7 @@ impl Run<'_> {
         // Addresses of locations are the numbers that stand for them.
         let number = |value: i64| {
             let at = (value as u64).wrapping_sub(setup.memory);
-            let found = (0..kernel.memory.len()).find(|&l| Self::offset(setup, instance, l) == at);
+            let found = (0..kernel.memory.len()).find(|&l| place.offset(instance, l) == at);
             found.map_or(value, |l| address_value(kernel.memory[l].location))
         };
         let value = |v: Observable| match v {
@@ -330,15 +350,15 @@ impl Run<'_> {
                 number(word(kernel.threads + slot) as i64)
             }
             Observable::Mem(location, index) => {
-                let place = kernel.memory[usize::from(location.0)];
-                let at = Self::offset(setup, instance, usize::from(location.0)) as usize
-                    + (index * place.element) as usize;
-                let bytes = place.element.min(8) as usize;
+                let memory_of = kernel.memory[usize::from(location.0)];
+                let at = place.offset(instance, usize::from(location.0)) as usize
+                    + (index * memory_of.element) as usize;
+                let bytes = memory_of.element.min(8) as usize;
                 let mut all = [0; 8];
                 all[..bytes].copy_from_slice(&memory[at..at + bytes]);
                 let raw = u64::from_le_bytes(all);
                 let shift = 64 - 8 * bytes;
-                number(if place.signed { (raw << shift) as i64 >> shift } else { raw as i64 })
+                number(if memory_of.signed { (raw << shift) as i64 >> shift } else { raw as i64 })
             }
         };
         if self.litmus.filter.as_ref().is_some_and(|filter| !filter.eval(&value)) {
@@ -346,35 +366,49 @@ impl Run<'_> {
         }
         let outcome: Vec<i64> = self.litmus.observables().into_iter().map(value).collect();
         seen.complete += 1;
-        let entry = seen.outcomes.entry(outcome).or_insert_with(|| (0, self.configuration(setup, seed)));
+        let entry = seen.outcomes.entry(outcome).or_insert_with(|| (0, self.configuration(place)));
         entry.0 += 1;
     }
 
     /// Everything that another run needs to do the same.
-    fn configuration(&self, setup: &Setup, seed: u64) -> String {
-        if !self.plan.device {
-            return format!("schedule seed {seed}, memory seed {:#x}", self.plan.seed);
+    fn configuration(&self, place: &Place<'_>) -> String {
+        let Place { setup, seed, .. } = place;
+        match place.environment {
+            Some(environment) => format!(
+                "{}: {} instances, seed {:#x}, {environment}",
+                self.backend.name(),
+                setup.instances,
+                setup.seed
+            ),
+            None => format!("schedule seed {seed}, memory seed {:#x}", self.plan.seed),
         }
-        format!(
-            "{}: {} instances, {} a warp, instance stride {}, location stride {}, {} blocks, gate {}, delay \
-             {}, seed {:#x}, {} stress blocks with {} accesses to {} words",
-            self.backend.name(),
-            setup.instances,
-            setup.lanes,
-            setup.instance_stride,
-            setup.location_stride,
-            if setup.spread { "distant" } else { "adjacent" },
-            setup.gate,
-            setup.delay,
-            setup.seed,
-            setup.stress_blocks,
-            setup.stress,
-            setup.stress_words,
-        )
     }
 }
 
-/// Bytes that every location of a kernel fits in, a multiple of 16.
-fn kernel_width(kernel: &Kernel) -> u32 {
-    kernel.memory.iter().map(|m| m.bytes).max().unwrap_or(8).next_multiple_of(16)
+/// Blocks of a launch for the test.
+fn blocks(plan: &Plan) -> u32 {
+    if plan.device { DEVICE_BLOCKS } else { SIMULATOR_BLOCKS }
+}
+
+/// A launch.
+struct Place<'a> {
+    loaded: &'a Loaded,
+    setup: Setup,
+    environment: Option<Environment>,
+    /// Of schedules.
+    seed: u64,
+}
+
+impl Place<'_> {
+    fn memory_bytes(&self) -> usize {
+        let (setup, kernel) = (&self.setup, &self.loaded.kernel);
+        let last = kernel.memory.len().saturating_sub(1);
+        self.offset(setup.instances - 1, last) as usize + kernel.width() as usize
+    }
+
+    /// Offset of a location of an instance.
+    fn offset(&self, instance: u32, location: usize) -> u64 {
+        u64::from(instance) * u64::from(self.setup.instance_stride)
+            + location as u64 * u64::from(self.setup.location_stride)
+    }
 }
