@@ -956,3 +956,24 @@ fn clients_find_files_and_a_list_of_devices() {
     let wrong = "nvidia-smi --query-gpu=colour --format=csv && exit 1; nvidia-smi -i 3 -L && exit 1; nvidia-smi -q && exit 1; true";
     assert_eq!(program(&[], wrong), "");
 }
+
+/// A kernel that never ends is ended, what it did until then is shown, and it has no time.
+#[test]
+fn a_profile_of_a_kernel_without_end_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let ptx = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/endless.ptx");
+    std::fs::copy(ptx, folder.path().join("endless.ptx")).unwrap();
+    let file = folder.path().join("launch.toml");
+    let launch = "modules = [\"endless.ptx\"]\n[buffers.begun]\ntype = \"u32\"\nshape = 1\ninit = 0\n\
+                  [[launch]]\nkernel = \"endless\"\ngrid = 2\nblock = 32\nargs = [\"begun\"]\n";
+    std::fs::write(&file, launch).unwrap();
+    for limit in [["--timeout", "200ms"], ["--max-instructions", "10000"]] {
+        let begun = std::time::Instant::now();
+        let output = named("profile", &[]).arg(&file).args(limit).output().unwrap();
+        let shown = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(5), "{shown}{}", text(&output.stderr));
+        assert!(shown.contains("it did not complete ("), "{shown}");
+        assert!(!shown.contains("gpc__cycles_elapsed"), "{shown}");
+        assert!(begun.elapsed().as_secs() < 20, "{limit:?} took {:?}", begun.elapsed());
+    }
+}
