@@ -102,7 +102,7 @@ fn dispatch(cli: &Cli, console: &Console) -> Result<Exit, Failure> {
     has_format(cli)?;
     match &cli.command {
         Command::Run(args) => run::run(args, &cli.global, console),
-        Command::Debug(args) => debug::debug(args, console),
+        Command::Debug(args) => debug::debug(args, &cli.global, console),
         Command::Dap(args) => dap::dap(args, console),
         Command::Check(args) => check::check(args, &cli.global, console),
         Command::Litmus(args) => litmus::litmus(args, &cli.global, console),

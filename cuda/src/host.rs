@@ -115,11 +115,19 @@ impl Host for Program {
     }
 
     fn launching(&self, launching: &runtime::Launching<'_>) -> Option<Completed> {
-        let folder = Settings::of_process().save.as_ref()?;
+        let settings = Settings::of_process();
+        let folder = settings.save.as_ref()?;
         let problem = |launching: &runtime::Launching<'_>, error| {
             Program.warn(&format!("the launch of `{}` is not saved: {error}", launching.launch.kernel));
         };
         let saved = save::save(folder, launching).map_err(|error| problem(launching, error)).ok()?;
+        if let Some(socket) = &settings.hold {
+            if let Err(error) = session::hold(socket, saved.place()) {
+                let kernel = &launching.launch.kernel;
+                Program.warn(&format!("the launch of `{kernel}` is not debugged: {error}"));
+            }
+            return None;
+        }
         Some(Box::new(move |launching| {
             saved.completed(launching).unwrap_or_else(|error| problem(launching, error));
         }))

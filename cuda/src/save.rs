@@ -416,6 +416,11 @@ pub(crate) fn save(folder: &Path, launching: &Launching<'_>) -> io::Result<Launc
 }
 
 impl Launch {
+    /// Its folder.
+    pub(crate) fn place(&self) -> &Path {
+        &self.place
+    }
+
     /// Writes the launch file.
     fn write(&self) -> io::Result<()> {
         let mut text = self.head.clone();

@@ -1,8 +1,10 @@
 //! The `warpgrind exec` that started the program: what it is told of launches.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -48,6 +50,15 @@ fn counters() -> Option<&'static Words> {
         }
         counters
     })
+}
+
+/// Tells whoever debugs launches where one is written, and waits until it may run: the other end closes the connection.
+pub(crate) fn hold(socket: &Path, launch: &Path) -> io::Result<()> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.write_all(launch.as_os_str().as_bytes())?;
+    stream.write_all(b"\n")?;
+    stream.read_to_end(&mut Vec::new())?;
+    Ok(())
 }
 
 /// Adds to a counter.

@@ -1,12 +1,13 @@
 //! The arguments of `debug`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
 use sim_core::AsyncPolicy;
 use tools::Tool;
 
-use super::headings::{CHECKS, REPORT};
+use super::headings::{CHECKS, LAUNCH, REPORT};
 use super::launch::LaunchArgs;
 use super::values::{async_parser, parse_u64, tool_parser};
 
@@ -14,12 +15,22 @@ use super::values::{async_parser, parse_u64, tool_parser};
 #[derive(Args, Debug)]
 pub(crate) struct DebugArgs {
     /// PTX files, linked by name, or one launch file (`.toml`)
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "program", conflicts_with = "program", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// A program and its arguments, to be run as `exec` does: it stops before each of its launches
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
 
     /// The launch.
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
+
+    /// Of a program, pass over this many launches
+    #[arg(long, value_name = "N", requires = "program", value_parser = parse_u64, help_heading = LAUNCH)]
+    pub(crate) launch_skip: Option<u64>,
+    /// Of a program, take only this many launches
+    #[arg(long, value_name = "N", requires = "program", value_parser = parse_u64, help_heading = LAUNCH)]
+    pub(crate) launch_count: Option<u64>,
 
     /// What the debugger is told to do.
     #[command(flatten)]
@@ -59,7 +70,12 @@ pub(super) const DEBUG_HELP: &str = "\
 The launch is given as for `warpgrind run`; `help` at the prompt lists its commands, which are cuda-gdb's. Without a
 terminal commands come from standard input.
 
+A program runs as under `warpgrind exec` and stops before each launch, or each whose kernel's name contains --kernel. The
+prompt has a copy of the launch and of all memory that it can reach; when it is left, the program runs the launch itself, so
+that what a kernel prints appears at the prompt and then once more. The program reads nothing from standard input.
+
 Examples:
   warpgrind debug launch.toml
   warpgrind debug gemm.ptx -g 4 -b 16,16 -a @a.npy -a @b.npy -a 'f32[64,64]' -a 64 -a 64 -a 64
+  warpgrind debug --kernel gemm -- ./app --size 64
   warpgrind debug launch.toml --tool racecheck --ex 'finding 1' --ex 'finding 1 other' --ex backtrace --batch";

@@ -27,6 +27,9 @@ pub(crate) struct ExecArgs {
     /// The process that has this one run a program for it, and takes it with it when it is killed
     #[arg(long, hide = true)]
     pub(crate) ends_with: Option<i32>,
+    /// The socket at which saved launches wait for whoever debugs them
+    #[arg(long, hide = true, requires = "save_launches")]
+    pub(crate) hold: Option<PathBuf>,
     /// Print the variables that the program is given, and run nothing. The folder that they lead to stays
     #[arg(long)]
     pub(crate) show_env: bool,

@@ -45,6 +45,8 @@ pub(super) fn capabilities() -> Value {
 pub(super) struct Kept {
     source_root: Option<PathBuf>,
     stop_on_entry: bool,
+    /// Of every launch, not only of the first.
+    pub(super) at_each: bool,
     stop_at_end: bool,
     configured: bool,
     /// Breakpoints by what set them.
@@ -57,7 +59,16 @@ pub(super) struct Kept {
 impl Kept {
     pub(super) fn new(source_root: Option<PathBuf>, stop_on_entry: bool, stop_at_end: bool) -> Self {
         let set = HashMap::new();
-        Kept { source_root, stop_on_entry, stop_at_end, configured: false, set, findings: true, over: false }
+        Kept {
+            source_root,
+            stop_on_entry,
+            at_each: false,
+            stop_at_end,
+            configured: false,
+            set,
+            findings: true,
+            over: false,
+        }
     }
 }
 
@@ -95,7 +106,8 @@ impl Adapter<'_, '_, '_, '_> {
         let mut standing = Standing::default();
         self.debugger.stop_at_findings(self.kept.findings);
         if self.kept.configured {
-            let reason = self.debugger.restart();
+            let stops = self.kept.stop_on_entry && self.kept.at_each;
+            let reason = if stops { Reason::Started } else { self.debugger.restart() };
             if self.stands(&mut standing, &reason) {
                 return;
             }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use serde_json::{Value, json};
 
@@ -59,6 +59,18 @@ impl Client {
         match self.requests.recv() {
             Ok(request) if !self.gone => Some(request),
             _ => {
+                self.gone = true;
+                None
+            }
+        }
+    }
+
+    /// A request, if one waits.
+    pub(super) fn waiting(&mut self) -> Option<Request> {
+        match self.requests.try_recv() {
+            Ok(request) => Some(request),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
                 self.gone = true;
                 None
             }

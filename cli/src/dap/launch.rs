@@ -1,6 +1,7 @@
 //! What is debugged, as the request `launch` says it.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,15 +11,17 @@ use debugger::watch::Watcher;
 use serde_json::{Value, json};
 use sim_core::{Dim3, RunOptions};
 use tools::Tool;
-use warpgrind::Options;
 use warpgrind::run::Placed;
+use warpgrind::{Module, Options, Plan};
 
 use super::adapter::{Adapter, Kept, capabilities};
 use super::client::{Client, Request};
 use crate::args::LaunchArgs;
+use crate::debug::program::{Event, PATIENCE, Program, Wanted};
 use crate::debug::{find, symbols};
+use crate::exec;
 use crate::exit::Failure;
-use crate::run::prepare;
+use crate::run::{prepare, read_launch_file};
 
 /// Answers requests until the client has gone.
 pub(super) fn serve(mut client: Client) -> Result<(), Failure> {
@@ -71,30 +74,45 @@ fn extent(value: &Value, name: &str) -> Result<Option<Dim3>, Failure> {
     }
 }
 
+/// `{"NAME": "value", "OTHER": null}`, as editors write an environment.
+fn variables(value: &Value) -> Result<Vec<(OsString, Option<OsString>)>, Failure> {
+    let problem = || Failure::usage("\"env\" is an object with texts, or null for what is not to be set");
+    let list = match value {
+        Value::Null => return Ok(Vec::new()),
+        Value::Object(list) => list,
+        _ => return Err(problem()),
+    };
+    let one = |(name, value): (&String, &Value)| {
+        let value = match value {
+            Value::Null => None,
+            Value::String(text) => Some(text.into()),
+            _ => return Err(problem()),
+        };
+        Ok((name.into(), value))
+    };
+    list.iter().map(one).collect()
+}
+
+/// Whether a name is that of something that `run` takes, and not of a program.
+fn is_file(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "ptx" || extension == "toml")
+}
+
 fn launch(client: &mut Client, request: &Request) -> Result<(), Failure> {
     let given = &request.arguments;
     let text = |name: &str| given[name].as_str().map(str::to_owned);
-    let files = match texts(&given["files"]) {
-        files if files.is_empty() => texts(&given["program"]),
-        files => files,
+    let program = text("program");
+    let files = match (texts(&given["files"]), &program) {
+        (files, Some(program)) if files.is_empty() && is_file(program) => vec![program.clone()],
+        (files, _) => files,
     };
-    if files.is_empty() {
-        return Err(Failure::usage("\"files\" names PTX files or a launch file"));
+    if files.is_empty() && program.is_none() {
+        return Err(Failure::usage("\"files\" names PTX files or a launch file, or \"program\" a program"));
     }
     if let Some(folder) = text("cwd") {
         let moved = std::env::set_current_dir(&folder);
         moved.map_err(|error| Failure::usage(format!("cannot use {folder}: {error}")))?;
     }
-    let args = LaunchArgs {
-        entry: text("entry"),
-        grid: extent(&given["grid"], "grid")?,
-        block: extent(&given["block"], "block")?,
-        cluster: extent(&given["cluster"], "cluster")?,
-        shared: given["shared"].as_u64().and_then(|bytes| bytes.try_into().ok()),
-        args: texts(&given["args"]),
-        buffer: texts(&given["buffers"]),
-        ..LaunchArgs::default()
-    };
     let named = texts(&given["tools"])
         .into_iter()
         .map(|name| Tool::named(&name).ok_or_else(|| Failure::usage(format!("there is no tool `{name}`"))));
@@ -105,28 +123,149 @@ fn launch(client: &mut Client, request: &Request) -> Result<(), Failure> {
         source_root: text("sourceRoot").map(PathBuf::from),
         ..Options::default()
     };
+    let mut kept = Kept::new(
+        options.source_root.clone(),
+        given["stopOnEntry"].as_bool().unwrap_or(false),
+        given["stopAtEnd"].as_bool().unwrap_or(false),
+    );
+    let code = match program.filter(|_| files.is_empty()) {
+        Some(program) => {
+            let command = std::iter::once(program).chain(texts(&given["args"])).map(OsString::from);
+            let wanted = Wanted {
+                command: command.collect(),
+                variables: variables(&given["env"])?,
+                kernel: text("kernel"),
+                launch_skip: given["launchSkip"].as_u64(),
+                launch_count: given["launchCount"].as_u64(),
+                seed: options.seed,
+                captured: true,
+                ..Wanted::default()
+            };
+            kept.at_each = true;
+            let program = Program::start(&wanted)?;
+            client.answer(request, Ok(Value::Null));
+            debug_program(client, program, &options, &mut kept)
+        }
+        None => {
+            let read = read_files(client, given, files)?;
+            debug_launches(client, &mut kept, &mut Points::default(), &options, &read, |client| {
+                client.answer(request, Ok(Value::Null));
+                client.event("initialized", json!({}));
+            })?;
+            0
+        }
+    };
+    if !kept.over {
+        client.event("exited", json!({"exitCode": code}));
+    }
+    client.event("terminated", json!({}));
+    Ok(())
+}
+
+/// The launch of PTX files, or those of a launch file.
+fn read_files(client: &mut Client, given: &Value, files: Vec<String>) -> Result<(Plan, Module), Failure> {
+    let text = |name: &str| given[name].as_str().map(str::to_owned);
+    let args = LaunchArgs {
+        entry: text("entry"),
+        grid: extent(&given["grid"], "grid")?,
+        block: extent(&given["block"], "block")?,
+        cluster: extent(&given["cluster"], "cluster")?,
+        shared: given["shared"].as_u64().and_then(|bytes| bytes.try_into().ok()),
+        args: texts(&given["args"]),
+        buffer: texts(&given["buffers"]),
+        ..LaunchArgs::default()
+    };
     let files: Vec<PathBuf> = files.into_iter().map(PathBuf::from).collect();
     let mut remarks = Vec::new();
     let prepared = prepare(&files, &args, &mut |diagnostic, source, elsewhere| {
         remarks.push(ptx_frontend::render::render(diagnostic, source, elsewhere, false));
     });
     for remark in remarks {
-        client.event("output", json!({"category": "console", "output": remark + "\n"}));
+        tell(client, remark);
     }
-    let (plan, module) = prepared?;
-    let simulator = options.inspectable_simulator();
-    let placed = Placed::new(&plan, &module, &simulator)?;
-    let symbols = symbols(&placed, &module);
+    prepared
+}
+
+/// A line for the client's console.
+fn tell(client: &mut Client, text: impl Into<String>) {
+    client.event("output", json!({"category": "console", "output": text.into() + "\n"}));
+}
+
+/// Debugs a program's launches as they come; what the program ended with.
+fn debug_program(client: &mut Client, mut program: Program, options: &Options, kept: &mut Kept) -> i32 {
     let mut points = Points::default();
-    let mut kept = Kept::new(
-        options.source_root.clone(),
-        given["stopOnEntry"].as_bool().unwrap_or(false),
-        given["stopAtEnd"].as_bool().unwrap_or(false),
-    );
-    client.answer(request, Ok(Value::Null));
-    client.event("initialized", json!({}));
+    let (mut launches, mut initialized) = (0, false);
+    loop {
+        match program.next(PATIENCE) {
+            Some(Event::Launch(held)) => {
+                let read = read_launch_file(&held.file(), &mut |_, _, _| {});
+                let done = read.and_then(|read| {
+                    debug_launches(client, kept, &mut points, options, &read, |client| {
+                        // Breakpoints mean something once there is code.
+                        if !initialized {
+                            client.event("initialized", json!({}));
+                        }
+                    })
+                });
+                initialized |= done.is_ok();
+                if let Err(failure) = done {
+                    let message = &failure.message;
+                    tell(client, format!("launch {launches} cannot be debugged, and runs: {message}"));
+                }
+                launches += 1;
+                if kept.over {
+                    program.end(Some(held));
+                    return 0;
+                }
+            }
+            Some(Event::Output(category, bytes)) => {
+                let output = String::from_utf8_lossy(&bytes);
+                client.event("output", json!({"category": category, "output": output}));
+            }
+            Some(Event::Ended(status)) => {
+                if let Some(failure) = program.none_launched().filter(|_| launches == 0) {
+                    tell(client, failure.message);
+                }
+                return exec::child::code(status);
+            }
+            None => {}
+        }
+        while let Some(request) = client.waiting() {
+            let leaves = matches!(&*request.command, "disconnect" | "terminate");
+            client.answer(
+                &request,
+                match &*request.command {
+                    "threads" => Ok(json!({"threads": []})),
+                    "pause" | "disconnect" | "terminate" | "configurationDone" => Ok(Value::Null),
+                    _ => Err("the program stands at no launch".into()),
+                },
+            );
+            client.interrupt.store(false, Ordering::Relaxed);
+            client.gone |= leaves;
+        }
+        if client.gone {
+            kept.over = true;
+            program.end(None);
+            return 0;
+        }
+    }
+}
+
+/// Debugs the launches of a plan, one after the other; `ready` is called when the first one can begin.
+fn debug_launches(
+    client: &mut Client,
+    kept: &mut Kept,
+    points: &mut Points,
+    options: &Options,
+    (plan, module): &(Plan, Module),
+    ready: impl FnOnce(&mut Client),
+) -> Result<(), Failure> {
+    let simulator = options.inspectable_simulator();
+    let placed = Placed::new(plan, module, &simulator)?;
+    let symbols = symbols(&placed, module);
+    ready(client);
     for at in 0..placed.launches().len() {
-        let known = find(&placed, &module, &simulator, at, &options.run_options())?;
+        let known = find(&placed, module, &simulator, at, &options.run_options())?;
         let watcher = Watcher::default();
         let end = Arc::new(AtomicBool::new(false));
         let tools = vec![watcher.factory()];
@@ -137,10 +276,9 @@ fn launch(client: &mut Client, request: &Request) -> Result<(), Failure> {
             }
             let kernel = session.launch().kernel.clone();
             let interrupt = client.interrupt.clone();
-            let mut debugger =
-                Debugger::new(session, &mut points, symbols.clone(), watcher.clone(), interrupt);
+            let mut debugger = Debugger::new(session, points, symbols.clone(), watcher.clone(), interrupt);
             debugger.expect(known.iter().filter(|finding| finding.kernel == kernel).cloned());
-            Adapter { debugger, client, kept: &mut kept }.run();
+            Adapter { debugger, client, kept }.run();
             if kept.over {
                 end.store(true, Ordering::Relaxed);
             }
@@ -149,9 +287,5 @@ fn launch(client: &mut Client, request: &Request) -> Result<(), Failure> {
             break;
         }
     }
-    if !kept.over {
-        client.event("exited", json!({"exitCode": 0}));
-    }
-    client.event("terminated", json!({}));
     Ok(())
 }

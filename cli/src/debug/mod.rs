@@ -1,8 +1,9 @@
-//! `warpgrind debug`: launches under the debugger, at a prompt.
+//! `warpgrind debug`: launches under the debugger, at a prompt; those of launch files, and those of a [`program`].
 
 mod commands;
 mod input;
 mod listing;
+pub(crate) mod program;
 mod prompt;
 mod shell;
 mod show;
@@ -20,20 +21,19 @@ use warpgrind::array::Element;
 use warpgrind::run::Placed;
 use warpgrind::{Module, Options, Plan};
 
-use crate::args::DebugArgs;
+use crate::args::{DebugArgs, Global, LaunchArgs};
+use crate::exec;
 use crate::exit::{Exit, Failure};
 use crate::report::Console;
-use crate::run::prepare;
+use crate::run::{prepare, read_launch_file, refuse_launch_options};
 use input::Input;
+use program::{Event, PATIENCE, Program, Wanted};
 use prompt::{Kept, Next, Prompt};
 
 /// Runs the command and says how it ended.
-pub(crate) fn debug(args: &DebugArgs, console: &Console) -> Result<Exit, Failure> {
+pub(crate) fn debug(args: &DebugArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
     let option = format!("`--async {}`", args.asynchrony.name());
     tools::check_async(&args.tool, args.asynchrony, &option)?;
-    let (plan, module) = prepare(&args.files, &args.launch, &mut |diagnostic, source, elsewhere| {
-        console.diagnostic(diagnostic, source, elsewhere);
-    })?;
     let options = Options {
         tools: args.tool.clone(),
         jobs: 1,
@@ -49,8 +49,86 @@ pub(crate) fn debug(args: &DebugArgs, console: &Console) -> Result<Exit, Failure
         .map_err(|error| Failure::usage(format!("cannot handle signals: {error}")))?;
     let input = Input::open(&args.script)?;
     let mut kept = Kept::new(input, console, args.source_root.clone());
-    run(&plan, &module, &options, &interrupt, &mut kept)?;
+    let mut points = Points::default();
+    if !args.program.is_empty() {
+        let wanted = wanted(args, global)?;
+        return run_program(&wanted, &options, &interrupt, &mut kept, &mut points);
+    }
+    let read = prepare(&args.files, &args.launch, &mut |diagnostic, source, elsewhere| {
+        console.diagnostic(diagnostic, source, elsewhere);
+    })?;
+    run(&read, &options, &interrupt, &mut kept, &mut points, 0)?;
     Ok(Exit::Clean)
+}
+
+/// The program that the arguments name.
+fn wanted(args: &DebugArgs, global: &Global) -> Result<Wanted, Failure> {
+    let launch = LaunchArgs { entry: None, ..args.launch.clone() };
+    refuse_launch_options(&launch, "a program", "the program says what it launches")?;
+    for (option, given) in
+        [("--no-contraction", launch.no_contraction), ("--as-optimised", launch.as_optimised)]
+    {
+        if given {
+            return Err(Failure::usage(format!("`{option}` cannot be given with a program")));
+        }
+    }
+    Ok(Wanted {
+        command: args.program.clone(),
+        kernel: args.launch.entry.clone(),
+        launch_skip: args.launch_skip,
+        launch_count: args.launch_count,
+        seed: args.seed,
+        asynchrony: args.asynchrony,
+        jobs: global.jobs,
+        ..Wanted::default()
+    })
+}
+
+/// Debugs the launches of a program, as they come.
+fn run_program(
+    wanted: &Wanted,
+    options: &Options,
+    interrupt: &Arc<AtomicBool>,
+    kept: &mut Kept<'_>,
+    points: &mut Points,
+) -> Result<Exit, Failure> {
+    let mut program = Program::start(wanted)?;
+    let mut launches = 0;
+    loop {
+        match program.next(PATIENCE) {
+            Some(Event::Launch(held)) => {
+                let read = read_launch_file(&held.file(), &mut |_, _, _| {});
+                let next = read.and_then(|read| run(&read, options, interrupt, kept, points, launches));
+                let next = next.unwrap_or_else(|failure| {
+                    let at = format!("launch {launches} cannot be debugged, and runs");
+                    kept.console.failure(&failure.context(at));
+                    Next::Continue
+                });
+                launches += 1;
+                if next == Next::Quit {
+                    program.end(Some(held));
+                    return Ok(Exit::Clean);
+                }
+            }
+            Some(Event::Output(..)) => {}
+            Some(Event::Ended(status)) if launches > 0 => {
+                let how = match program.signal() {
+                    Some(signal) => format!("was ended by signal {signal}"),
+                    None => format!("exited with status {}", exec::child::code(status)),
+                };
+                let launched = if launches == 1 { "launch" } else { "launches" };
+                kept.console.out(format!("[The program {how}, after {launches} {launched}]\n"));
+                return Ok(Exit::Clean);
+            }
+            Some(Event::Ended(_)) => return program.none_launched().map_or(Ok(Exit::Usage), Err),
+            None if interrupt.swap(false, Ordering::Relaxed) => {
+                kept.console.out("[Interrupted between launches: the program is ended]\n");
+                program.end(None);
+                return Ok(Exit::Clean);
+            }
+            None => {}
+        }
+    }
 }
 
 /// What a debugger calls the memory of a plan.
@@ -68,34 +146,34 @@ pub(crate) fn symbols(placed: &Placed<'_>, module: &Module) -> Symbols {
     Symbols { buffers: buffers.collect(), variables: placed.variables(module) }
 }
 
-/// Debugs the launches of a plan, one after the other.
+/// Debugs the launches of a plan, one after the other, and gives them numbers from `first` on.
 fn run(
-    plan: &Plan,
-    module: &Module,
+    (plan, module): &(Plan, Module),
     options: &Options,
     interrupt: &Arc<AtomicBool>,
     kept: &mut Kept<'_>,
-) -> Result<(), Failure> {
+    points: &mut Points,
+    first: usize,
+) -> Result<Next, Failure> {
     let simulator = options.inspectable_simulator();
     let placed = Placed::new(plan, module, &simulator)?;
     let symbols = symbols(&placed, module);
-    let mut points = Points::default();
+    let mut next = Next::Continue;
     for at in 0..placed.launches().len() {
         let known = find(&placed, module, &simulator, at, &options.run_options())?;
         let watcher = Watcher::default();
         let end = Arc::new(AtomicBool::new(false));
         let tools = vec![watcher.factory()];
         let run = RunOptions { interrupt: Some(end.clone()), tools, ..options.run_options() };
-        let mut next = Next::Continue;
         placed.launch_stepwise(at, &simulator, &run, &mut |session| {
             if next == Next::Quit {
                 return;
             }
             let kernel = session.launch().kernel.clone();
             let mut debugger =
-                Debugger::new(session, &mut points, symbols.clone(), watcher.clone(), interrupt.clone());
+                Debugger::new(session, points, symbols.clone(), watcher.clone(), interrupt.clone());
             debugger.expect(known.iter().filter(|finding| finding.kernel == kernel).cloned());
-            next = Prompt::new(debugger, kept).run(at);
+            next = Prompt::new(debugger, kept).run(first + at);
             if next == Next::Quit {
                 // What is left of the launch is not run.
                 end.store(true, Ordering::Relaxed);
@@ -106,7 +184,7 @@ fn run(
         }
     }
     placed.release()?;
-    Ok(())
+    Ok(next)
 }
 
 /// What tools find of a launch: it is run once, and memory is what it was then.

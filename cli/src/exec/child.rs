@@ -250,6 +250,6 @@ fn explain(program: &OsString, error: &std::io::Error) -> Failure {
 }
 
 /// The exit status of a shell for it: 128 and the number of the signal that ended the program.
-pub(super) fn code(status: ExitStatus) -> i32 {
+pub(crate) fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }

@@ -5,7 +5,7 @@
 
 pub(crate) mod child;
 mod libraries;
-mod session;
+pub(crate) mod session;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
@@ -249,6 +249,7 @@ fn settings(args: &ExecArgs, global: &Global, session: &Path, policy: &Policy) -
             Color::Never => Some(protocol::Color::Never),
         },
         save_launches: save_launches.transpose()?,
+        hold: args.hold.clone(),
         triage: (!policy.is_empty()).then(|| session.join(TRIAGE)),
         print_suppressions: args.findings.print_suppressions.then_some(()),
     })

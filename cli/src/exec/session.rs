@@ -1,7 +1,11 @@
 //! What the processes of a program leave in the session's folder.
 
 use protocol::Counts;
+use reports::plural;
 use reports::triage::Found;
+use serde_json::Value;
+
+use crate::exit::Failure;
 
 /// The counters for people.
 pub(super) fn line(counts: &Counts) -> String {
@@ -23,6 +27,27 @@ pub(super) fn line(counts: &Counts) -> String {
         count => format!(" in {count} processes"),
     };
     format!("warpgrind: {launches}{processes}{picked}, {findings}\n")
+}
+
+/// Why there is nothing to show of a program that ended, by the document that `exec` writes: it launched nothing, or nothing of
+/// the kernels that were asked for.
+pub(crate) fn none_launched(summary: &Value, kernel: Option<&str>) -> Failure {
+    let count = |name: &str| summary["counts"][name].as_u64().unwrap_or(0);
+    match (count("processes"), count("launches")) {
+        (0, _) => Failure::usage("the program used no CUDA device")
+            .help("a program that has CUDA's runtime in it uses the device once `libcuda.so.1` is asked for"),
+        (_, 0) => Failure::usage("the program launched no kernel"),
+        (_, launched) => {
+            let launched = plural(launched, "kernel");
+            let message = match kernel {
+                Some(name) => {
+                    format!("the program launched {launched}, none of which was picked by `{name}`")
+                }
+                None => format!("the program launched {launched}, and all were passed over"),
+            };
+            Failure::usage(message).help("--kernel, --launch-skip and --launch-count say which are picked")
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reports::plural;
-use serde_json::Value as Json;
-
 use crate::args::{Global, ProfileArgs};
+use crate::exec::session::none_launched;
 use crate::exit::{Exit, Failure};
 use crate::folder::Folder;
 use crate::report::Console;
@@ -60,7 +58,7 @@ impl Saved {
             files.sort();
         }
         if files.is_empty() {
-            return Err(none_launched(&summary, args));
+            return Err(none_launched(&summary, args.kernel.as_deref()));
         }
         if status.success() {
             return Ok(Some(Ran { files, exit: Exit::Clean }));
@@ -77,26 +75,6 @@ pub(super) struct Ran {
     pub(super) files: Vec<PathBuf>,
     /// Whether it ended well.
     pub(super) exit: Exit,
-}
-
-/// Why there is nothing to show of a program.
-fn none_launched(summary: &Json, args: &ProfileArgs) -> Failure {
-    let count = |name: &str| summary["counts"][name].as_u64().unwrap_or(0);
-    match (count("processes"), count("launches")) {
-        (0, _) => Failure::usage("the program used no CUDA device, so there is nothing to measure")
-            .help("a program that has CUDA's runtime in it uses the device once `libcuda.so.1` is asked for"),
-        (_, 0) => Failure::usage("the program launched no kernel"),
-        (_, launched) => {
-            let launched = plural(launched, "kernel");
-            let message = match &args.kernel {
-                Some(name) => {
-                    format!("the program launched {launched}, none of which was picked by `{name}`")
-                }
-                None => format!("the program launched {launched}, and all were passed over"),
-            };
-            Failure::usage(message).help("--kernel, --launch-skip and --launch-count say which are picked")
-        }
-    }
 }
 
 fn launch_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

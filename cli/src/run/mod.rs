@@ -75,7 +75,11 @@ pub(crate) fn prepare(
     let is_launch_file = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
     match files {
         [path] if is_launch_file(path) => {
-            refuse_launch_options(args)?;
+            refuse_launch_options(
+                args,
+                "a launch file",
+                "change the `[[launch]]` section of the file instead",
+            )?;
             read_launch_file(path, report)
         }
         files if files.iter().any(is_launch_file) => {
@@ -104,7 +108,8 @@ pub(crate) fn read_launch_file(path: &Path, report: Diagnose<'_>) -> Result<(Pla
     Ok((plan, module))
 }
 
-fn refuse_launch_options(args: &LaunchArgs) -> Result<(), Failure> {
+/// Refuses options that say what a launch is, where something else does.
+pub(crate) fn refuse_launch_options(args: &LaunchArgs, beside: &str, help: &str) -> Result<(), Failure> {
     let given = [
         ("--entry", args.entry.is_some()),
         ("--grid", args.grid.is_some()),
@@ -116,8 +121,9 @@ fn refuse_launch_options(args: &LaunchArgs) -> Result<(), Failure> {
         ("--buffer", !args.buffer.is_empty()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Failure::usage(format!("`{option}` cannot be given with a launch file"))
-            .help("change the `[[launch]]` section of the file instead")),
+        Some((option, _)) => {
+            Err(Failure::usage(format!("`{option}` cannot be given with {beside}")).help(help))
+        }
         None => Ok(()),
     }
 }
