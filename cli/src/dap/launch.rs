@@ -289,3 +289,38 @@ fn debug_launches(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// What stands between two texts, wherever that is.
+    fn between<'a>(text: &'a str, begin: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
+        text.split(begin).skip(1).filter_map(move |rest| rest.split(end).next())
+    }
+
+    #[test]
+    fn the_extension_offers_what_a_launch_takes() {
+        let manifest: Value =
+            serde_json::from_str(include_str!("../../../editors/vscode/package.json")).unwrap();
+        let debugger = &manifest["contributes"]["debuggers"][0];
+        let offered = &debugger["configurationAttributes"]["launch"]["properties"];
+        let names: BTreeSet<&str> = offered.as_object().unwrap().keys().map(String::as_str).collect();
+        let own = include_str!("launch.rs").split("#[cfg(test)]").next().unwrap();
+        let read: BTreeSet<&str> =
+            between(own, "given[\"", "\"").chain(between(own, " text(\"", "\"")).collect();
+        assert_eq!(names, read);
+        let tools = texts(&offered["tools"]["items"]["enum"]);
+        assert!(!tools.is_empty() && tools.iter().all(|name| Tool::named(name).is_some()), "{tools:?}");
+        assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
+        for examples in ["initialConfigurations", "configurationSnippets"] {
+            for example in debugger[examples].as_array().unwrap() {
+                let body = example.get("body").unwrap_or(example).as_object().unwrap();
+                let known = |name: &str| names.contains(name) || ["type", "request", "name"].contains(&name);
+                assert!(body.keys().all(|name| known(name)), "{body:?}");
+            }
+        }
+    }
+}
