@@ -7,6 +7,7 @@
 //! * [`Debugger`]: running, stepping, going back, findings, the thread in focus.
 //! * [`points`]: breakpoints and watchpoints, which outlive launches.
 //! * [`expression`], [`types`], [`mod@format`]: C expressions over registers, variables and memory, and their values as text.
+//! * [`dwarf`]: variables and types of CUDA C++, from debug information.
 //! * [`program`]: positions of the code and lines of PTX and CUDA.
 //! * [`timeline`]: checkpoints, of bounded memory.
 //! * [`watch`]: the tool that hears who accesses what.
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod debugger;
+pub mod dwarf;
 mod error;
 pub mod expression;
 pub mod format;

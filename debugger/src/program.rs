@@ -1,11 +1,12 @@
 //! What is known of a kernel's code before it runs: where its instructions are in the PTX text and in the CUDA source.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ptx_frontend::{Body, FuncId, Function, LocationId, Module, SourceId};
 use sim_core::code::{Code, RegisterPlace};
 
+use crate::dwarf::Information;
 use crate::error::{Error, Result};
 
 /// A line of a text: of a CUDA source by its number in the module's list of files, or of a PTX text.
@@ -50,6 +51,8 @@ pub struct Program {
     functions: Vec<(Arc<str>, u32, u32)>,
     ids: Vec<FuncId>,
     registers: Vec<Vec<RegisterPlace>>,
+    /// By text, once somebody asks.
+    information: Vec<OnceLock<Information>>,
     /// The positions of each line, in order of the text.
     lines: BTreeMap<Line, Vec<u32>>,
 }
@@ -115,7 +118,9 @@ impl Program {
         let functions = functions.collect();
         let registers = code.functions.iter().map(|function| function.registers.clone()).collect();
         let ids = code.functions.iter().map(|function| function.id).collect();
-        let mut program = Program { module, places, functions, ids, registers, lines: BTreeMap::new() };
+        let information = module.sources.iter().map(|_| OnceLock::new()).collect();
+        let lines = BTreeMap::new();
+        let mut program = Program { module, places, functions, ids, registers, information, lines };
         program.find_lines();
         program
     }
@@ -173,6 +178,17 @@ impl Program {
     /// The function of the module that one of the code is.
     pub fn declared(&self, function: usize) -> &Function {
         &self.module.functions[self.ids[function].index()]
+    }
+
+    /// The debug information of the text that a function is in, and where an instruction of it stands in that.
+    pub fn information(&self, position: u32) -> Option<(&Information, u64)> {
+        let place = self.place(position)?;
+        let function = self.declared(place.function);
+        let source = function.source.0 as usize;
+        let text = || Information::read(&self.module.sources[source].text);
+        let body = function.body.as_ref()?;
+        let span = body.instructions.get(place.instruction as usize).or(body.instructions.last())?.span;
+        Some((self.information.get(source)?.get_or_init(text), span.start as u64))
     }
 
     /// The PTX text of an instruction, in one line.

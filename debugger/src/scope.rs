@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ptx_frontend::{Param, ScalarType, StateSpace, Symbol, VarId, Variable};
 use sim_core::code::Code;
 
+use crate::dwarf::{self, Location};
 use crate::expression::{Bound, Names, Node, load_place, register};
 use crate::program::Program;
 use crate::types::{Space, Type};
@@ -108,6 +109,52 @@ impl Scope<'_> {
         own.chain(global).chain(hidden).find_map(|id| self.variable(id))
     }
 
+    /// A variable of CUDA C++, where debug information has one of the name.
+    fn described(&self, name: &str) -> Option<Bound> {
+        let (information, at) = self.program.information(self.position)?;
+        let variable = information.variable(name, at)?;
+        let location = match &variable.location {
+            Location::List(list) => {
+                let here = list.iter().find(|(from, to, _)| (*from..*to).contains(&at));
+                here.map_or(&Location::Unknown, |(.., location)| location)
+            }
+            location => location,
+        };
+        Some(self.placed(variable, location))
+    }
+
+    fn placed(&self, variable: &dwarf::Variable, location: &Location) -> Bound {
+        let ty = match variable.is_reference {
+            true => Type::Pointer(Space::Generic, Arc::new(variable.ty.clone())),
+            false => variable.ty.clone(),
+        };
+        let node = match location {
+            Location::Register(name) => self.register(name).map(|register| register.node),
+            Location::Symbol(name, offset) => match self.variable_named(name).map(|bound| bound.node) {
+                Some(Node::Memory(space, address)) => {
+                    Some(Node::Memory(space, address.wrapping_add(*offset)))
+                }
+                Some(Node::Frame(start)) => Some(Node::Frame(start.wrapping_add(*offset as i64))),
+                other => other,
+            },
+            Location::List(_) | Location::Unknown => None,
+        };
+        let node = node.unwrap_or_else(|| Node::Absent("optimized out".into()));
+        let bound = Bound { ty, node };
+        match variable.is_reference {
+            true => Bound { ty: variable.ty.clone(), node: Node::Target(bound.into(), 0) },
+            false => bound,
+        }
+    }
+
+    /// The names of variables that debug information has here: parameters or others.
+    fn described_names(&self, parameters: bool) -> Option<Vec<String>> {
+        let (information, at) = self.program.information(self.position)?;
+        let found = information.variables(at);
+        let own = found.iter().filter(|variable| variable.is_parameter == parameters);
+        (!found.is_empty()).then(|| own.map(|variable| variable.name.clone()).collect())
+    }
+
     fn register(&self, name: &str) -> Option<Bound> {
         let declared = self.program.declared(self.function);
         let at = declared.registers.iter().position(|register| &*register.name == name)?;
@@ -139,8 +186,17 @@ impl Scope<'_> {
         self.symbols.buffers.iter().map(|buffer| buffer.name.clone()).collect()
     }
 
-    /// Parameters and variables of the function, as PTX names them.
+    /// The parameters of the function, where debug information names them.
+    pub fn arguments(&self) -> Vec<String> {
+        self.described_names(true).unwrap_or_default()
+    }
+
+    /// The variables of the function that are in scope, the innermost first; without debug information its parameters and
+    /// variables as PTX names them.
     pub fn locals(&self) -> Vec<String> {
+        if let Some(names) = self.described_names(false) {
+            return names;
+        }
         let declared = self.program.declared(self.function);
         let module = self.program.module();
         let params = declared.params.iter().filter_map(|param| match param {
@@ -180,7 +236,7 @@ impl Names for Scope<'_> {
         {
             return Some(found);
         }
-        if let Some(found) = self.variable_named(name) {
+        if let Some(found) = self.described(name).or_else(|| self.variable_named(name)) {
             return Some(found);
         }
         let buffer = self.symbols.buffers.iter().find(|buffer| buffer.name == name)?;
@@ -188,7 +244,7 @@ impl Names for Scope<'_> {
         Some(load_place(ty, Space::Generic, buffer.address))
     }
 
-    fn type_named(&self, _: &str) -> Option<Type> {
-        None
+    fn type_named(&self, name: &str) -> Option<Type> {
+        self.program.information(self.position)?.0.type_named(name).cloned()
     }
 }

@@ -157,7 +157,7 @@ pub(super) fn variables(
         let scope = debugger.scope(position);
         match reference {
             Reference::Registers(..) => list(scope.registers().into_iter().map(|(name, _)| name).collect()),
-            Reference::Locals(..) => list(scope.locals()),
+            Reference::Locals(..) => list(scope.arguments().into_iter().chain(scope.locals()).collect()),
             Reference::Shared(..) => list(scope.shared().into_iter().map(|(name, ..)| name).collect()),
             Reference::Buffers(..) => list(scope.buffers()),
             Reference::Special(..) => {

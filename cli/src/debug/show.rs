@@ -46,6 +46,7 @@ impl Prompt<'_, '_, '_, '_> {
         let (word, rest) = what.split_once(' ').unwrap_or((what, ""));
         let all: &[(&str, Show<Self>)] = &[
             ("allocations", |prompt, _| prompt.info_allocations()),
+            ("args", |prompt, _| prompt.info_locals(true)),
             ("barriers", |prompt, _| prompt.info_barriers()),
             ("blocks", |prompt, _| prompt.info_blocks()),
             ("breakpoints", |prompt, _| prompt.info_breakpoints()),
@@ -57,7 +58,7 @@ impl Prompt<'_, '_, '_, '_> {
             ("functions", |prompt, _| prompt.info_functions()),
             ("kernels", |prompt, _| prompt.info_kernels()),
             ("lanes", |prompt, _| prompt.info_lanes()),
-            ("locals", |prompt, _| prompt.info_locals()),
+            ("locals", |prompt, _| prompt.info_locals(false)),
             ("registers", |prompt, rest| prompt.info_registers(rest)),
             ("shared", |prompt, _| prompt.info_shared()),
             ("source", |prompt, _| prompt.info_sources()),
@@ -444,11 +445,12 @@ impl Prompt<'_, '_, '_, '_> {
         Ok(())
     }
 
-    fn info_locals(&mut self) -> Result<()> {
+    fn info_locals(&mut self, arguments: bool) -> Result<()> {
         let position = self.debugger.frames()?.get(self.debugger.frame()).map_or(0, |frame| frame.position);
-        let names = self.debugger.scope(position).locals();
+        let scope = self.debugger.scope(position);
+        let names = if arguments { scope.arguments() } else { scope.locals() };
         if names.is_empty() {
-            self.out("No locals.\n");
+            self.out(if arguments { "No arguments.\n" } else { "No locals.\n" });
         }
         for name in names {
             let shown =

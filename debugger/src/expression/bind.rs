@@ -233,7 +233,8 @@ impl Binder<'_> {
                         "attempt to take contents of a void pointer; cast it to another one",
                     )),
                     Type::Pointer(_, of) => {
-                        Ok(Bound { ty: (**of).clone(), node: Node::Target(pointer.into(), 0) })
+                        let ty = self.whole((**of).clone());
+                        Ok(Bound { ty, node: Node::Target(pointer.into(), 0) })
                     }
                     Type::Int(8, _) => Err(Error::refused(
                         "attempt to take contents of a number; cast it, for example *(float *) %rd1",
@@ -279,6 +280,7 @@ impl Binder<'_> {
                         Ok(Bound { ty: (*of).clone(), node: Node::Element(array.into(), index.into()) })
                     }
                     Type::Pointer(_, of) => {
+                        let of = Arc::new(self.whole((*of).clone()));
                         let step = of.bytes() as i64;
                         let ty = array.ty.clone();
                         let pointer = Bound { ty, node: Node::Step(array.into(), index.into(), step) };
@@ -304,6 +306,18 @@ impl Binder<'_> {
                 let ty = Type::Array(Arc::new(first.ty.clone()), count as u64);
                 Ok(Bound { ty, node: first.node })
             }
+        }
+    }
+
+    /// A structure with its members: one that leads to itself knows only its name there.
+    fn whole(&self, ty: Type) -> Type {
+        match &ty {
+            Type::Struct(found) if found.members.is_empty() => self
+                .names
+                .type_named(&found.name)
+                .filter(|whole| matches!(whole, Type::Struct(_)))
+                .unwrap_or(ty),
+            _ => ty,
         }
     }
 
@@ -350,7 +364,7 @@ impl Binder<'_> {
             }
             _ => of,
         };
-        let Type::Struct(found) = of.ty.clone() else {
+        let Type::Struct(found) = self.whole(of.ty.clone()) else {
             return Err(Error::refused(format!("a value of type {} has no members", of.ty)));
         };
         match find_member(&found, name, 0) {

@@ -1,0 +1,107 @@
+//! Variables of CUDA C++ in debug information, as nvcc writes it, and as nobody should.
+
+use debugger::dwarf::{Information, Location};
+use debugger::types::Type;
+use proptest::prelude::*;
+
+const TEXT: &str = include_str!("../../testdata/ptx/debugger-debug/variables.ptx");
+
+/// Where a line of the source begins in the text, for the last time.
+fn at(line: u32) -> u64 {
+    let mark = format!("\t.loc\t1 {line} ");
+    TEXT.rfind(&mark).unwrap() as u64 + mark.len() as u64 + 2
+}
+
+fn names(line: u32) -> Vec<(String, String)> {
+    let information = Information::read(TEXT);
+    let found = information.variables(at(line));
+    found.into_iter().map(|variable| (variable.name.clone(), variable.ty.to_string())).collect()
+}
+
+fn strings(list: &[(&str, &str)]) -> Vec<(String, String)> {
+    list.iter().map(|(name, ty)| ((*name).to_owned(), (*ty).to_owned())).collect()
+}
+
+#[test]
+fn variables_are_those_of_the_innermost_block() {
+    assert_eq!(names(11), strings(&[("w", "int"), ("v", "int")]));
+    let outer = [
+        ("q", "Point"),
+        ("local", "float [4]"),
+        ("i", "int"),
+        ("u", "unsigned int"),
+        ("d", "double"),
+        ("s", "float [4][8]"),
+        ("a", "float *"),
+        ("p", "Point *"),
+        ("mode", "Mode"),
+        ("n", "int"),
+    ];
+    assert_eq!(names(27), strings(&outer));
+    let inner = names(30);
+    assert_eq!(inner[..2], strings(&[("z", "int"), ("k", "int")]));
+    assert_eq!(inner[2..], strings(&outer));
+}
+
+#[test]
+fn types_have_members_and_names() {
+    let information = Information::read(TEXT);
+    let Some(Type::Struct(point)) = information.type_named("struct Point") else { panic!() };
+    let members: Vec<_> =
+        point.members.iter().map(|member| (&*member.name, member.ty.to_string(), member.offset)).collect();
+    let expected = [("x", "int", 0), ("y", "float [3]", 4), ("next", "Point *", 16)];
+    assert_eq!(members, expected.map(|(name, ty, offset)| (name, ty.to_owned(), offset)));
+    let Some(Type::Enum(_, _, names)) = information.type_named("Mode") else { panic!() };
+    assert_eq!(
+        names.iter().map(|(name, value)| (&**name, *value)).collect::<Vec<_>>(),
+        [("Fast", 0), ("Slow", 5)]
+    );
+    assert_eq!(information.type_named("counter"), Some(&Type::UNSIGNED));
+    assert_eq!(information.type_named("nothing"), None);
+}
+
+#[test]
+fn variables_are_in_registers_and_behind_symbols() {
+    let information = Information::read(TEXT);
+    let place = |name: &str, line| information.variable(name, at(line)).unwrap().location.clone();
+    assert!(matches!(place("i", 27), Location::Register(name) if name.starts_with("%r")));
+    assert!(matches!(place("n", 27), Location::Symbol(name, 0) if name.ends_with("_param_3")));
+    assert!(matches!(place("local", 27), Location::Symbol(name, 24) if name == "__local_depot1"));
+    assert!(matches!(place("k", 30), Location::List(list) if !list.is_empty()));
+    assert!(information.variable("k", at(17)).is_none());
+}
+
+#[test]
+fn a_text_without_information_has_none() {
+    for text in ["", ".section .debug_info", ".section .debug_info {", "\t.section\t.debug_info\n{ .b32 x+ }"]
+    {
+        assert!(Information::read(text).is_empty(), "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Numbers of the sections become others: whatever is read, it ends.
+    #[test]
+    fn broken_information_ends(seed in any::<u64>(), every in 3u64..400) {
+        let start = TEXT.find(".section").unwrap();
+        let mut state = seed | 1;
+        let broken = TEXT[start..].lines().map(|line| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            match line.strip_prefix(".b8 ") {
+                Some(_) if state.is_multiple_of(every) => format!(".b8 {}\n", (state >> 20) as u8),
+                _ => format!("{line}\n"),
+            }
+        });
+        let text = TEXT[..start].to_owned() + &broken.collect::<String>();
+        let information = Information::read(&text);
+        for line in [11, 17, 27, 30] {
+            for variable in information.variables(at(line)) {
+                prop_assert!(variable.ty.to_string().len() < 1 << 20);
+            }
+        }
+    }
+}
