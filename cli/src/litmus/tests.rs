@@ -159,3 +159,45 @@ fn the_record_of_a_device_agrees_with_the_model() {
     }
     assert!(weak >= 15, "{weak} weak outcomes were seen on the device");
 }
+
+/// What a device showed once it was tuned: nothing that the model forbids; and the table in LITMUS.md is what the records say.
+#[test]
+fn the_record_of_a_tuned_device_agrees_with_the_model() {
+    let folder = format!("{}/../testdata/h200", env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
+    let (random, tuned) = (read("litmus.csv"), read("litmus-tuned.csv"));
+    let mut before: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in random.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        if cells[3] == "yes" {
+            *before.entry(cells[0]).or_default() += cells[6].parse::<u64>().unwrap();
+        }
+    }
+    let mut table = String::new();
+    let mut tests = 0;
+    for line in tuned.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let (name, verdict) = (cells[0], cells[1]);
+        let [shown, instances, environments] = [2, 3, 4].map(|at| cells[at].parse::<u64>().unwrap());
+        assert_eq!(check(&shape(name), &Options::default()).verdict, verdict, "{name}");
+        assert!(shown == 0 || verdict != "forbidden", "{name}");
+        assert!(shown <= instances && environments > 0, "{name}");
+        // Three in so many are the bound at 95 percent confidence.
+        assert_eq!(shown == 0, !cells[6].is_empty(), "{name}");
+        let rate = before.get(name).copied().unwrap_or(0) as f64 / 6.0;
+        if verdict == "allowed" && (shown > 0 || rate > 0.0) {
+            let best = match shown {
+                0 => String::new(),
+                _ => format!("{:.0} ", cells[5].parse::<f64>().unwrap()),
+            };
+            table += &format!("| {name} | {rate:.2} | {best}|\n");
+        }
+        tests += 1;
+    }
+    assert_eq!(tests, 86);
+    let page = std::fs::read_to_string(format!("{folder}/../../cli/LITMUS.md")).unwrap();
+    assert!(
+        page.contains(&format!("| test | random | tuned |\n|---|---|---|\n{table}\n")),
+        "the table is\n{table}"
+    );
+}
