@@ -79,6 +79,20 @@ fn a_text_without_information_has_none() {
     }
 }
 
+#[test]
+fn namespaces_without_end_end() {
+    // A unit, in it a namespace of which each holds the next one.
+    let abbreviations = ".b8 1, 17, 1, 0, 0, 2, 57, 1, 0, 0, 0";
+    let deep = 200_000;
+    let entries = ".b8 1\n".to_owned() + &".b8 2\n".repeat(deep);
+    let bytes = 7 + 1 + deep;
+    let text = format!(
+        "\t.section\t.debug_abbrev\n{{\n{abbreviations}\n}}\n\t.section\t.debug_info\n{{\n.b32 {bytes}\n.b8 2, 0\n\
+         .b32 .debug_abbrev\n.b8 8\n{entries}}}\n"
+    );
+    assert!(Information::read(&text).is_empty());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -96,7 +96,7 @@ impl Information {
             let unit = dwarf.unit(header)?;
             let mut reader = Reader { sections, dwarf: &dwarf, unit: &unit, types: Types::default() };
             let mut tree = unit.entries_tree(None)?;
-            let read = reader.unit(tree.root()?, self);
+            let read = reader.unit(tree.root()?, self, 0);
             self.types.extend(reader.types.by_name);
             read?;
         }
@@ -150,18 +150,13 @@ struct Reader<'u, 's, 'a> {
 type Node<'n, 'u, 's> = gimli::EntriesTreeNode<'u, 'u, 'n, Slice<'s>>;
 
 impl<'s> Reader<'_, 's, '_> {
-    fn text(&self, entry: &Entry<'_, 's>, name: gimli::DwAt) -> gimli::Result<Option<String>> {
-        let Some(value) = entry.attr_value(name)? else { return Ok(None) };
-        Ok(self.dwarf.attr_string(self.unit, value).ok().map(|text| text.to_string_lossy().into_owned()))
-    }
-
-    fn unit(&mut self, node: Node<'_, '_, 's>, into: &mut Information) -> gimli::Result<()> {
+    fn unit(&mut self, node: Node<'_, '_, 's>, into: &mut Information, depth: usize) -> gimli::Result<()> {
         let mut children = node.children();
         while let Some(child) = children.next()? {
             match child.entry().tag() {
                 gimli::DW_TAG_subprogram => into.functions.extend(self.block(child, 0)?),
                 gimli::DW_TAG_variable => into.globals.extend(self.variable(child.entry())?),
-                gimli::DW_TAG_namespace => self.unit(child, into)?,
+                gimli::DW_TAG_namespace if depth < DEPTH => self.unit(child, into, depth + 1)?,
                 tag if types::is_type(tag) => {
                     let offset = child.entry().offset();
                     self.types.at(self.unit, self.dwarf, offset, 0)?;
@@ -208,7 +203,10 @@ impl<'s> Reader<'_, 's, '_> {
             _ => None,
         };
         let described = origin.as_ref().unwrap_or(entry);
-        let Some(name) = self.text(described, gimli::DW_AT_name)? else { return Ok(None) };
+        let name = types::name(self.dwarf, self.unit, described)?;
+        if name.is_empty() {
+            return Ok(None);
+        }
         // Where a variable of a function lies in shared memory it has the name that the text gives it.
         let name = match name.starts_with("_Z") {
             true => reports::readable(&name).rsplit("::").next().unwrap_or(&name).to_owned(),

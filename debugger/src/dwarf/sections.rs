@@ -52,10 +52,8 @@ impl<'a> Sections<'a> {
             .map(|(at, _)| at)
             .filter(|&at| text[..at].rsplit('\n').next().is_some_and(|before| before.trim().is_empty()))
             .collect();
-        if !starts.iter().any(|&at| {
-            text[at..].starts_with(".section\t.debug_info")
-                || text[at..].split_whitespace().nth(1) == Some(".debug_info")
-        }) {
+        let is_information = |&at: &usize| text[at..].split_whitespace().nth(1) == Some(".debug_info");
+        if !starts.iter().any(is_information) {
             return None;
         }
         let labels = labels(text);

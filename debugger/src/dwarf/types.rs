@@ -31,7 +31,8 @@ pub(super) fn is_type(tag: gimli::DwTag) -> bool {
     )
 }
 
-fn text<'s>(
+/// The name of an entry; empty if it has none.
+pub(super) fn name<'s>(
     dwarf: &Dwarf<Slice<'s>>,
     unit: &Unit<Slice<'s>>,
     entry: &Entry<'_, 's>,
@@ -87,7 +88,7 @@ impl Types {
         let entry = unit.entry(offset)?;
         if depth > DEPTH || !self.open.insert(offset.0) {
             // A pointer to it leads on by its name.
-            let (name, bytes) = (text(dwarf, unit, &entry)?, number(&entry, gimli::DW_AT_byte_size)?);
+            let (name, bytes) = (name(dwarf, unit, &entry)?, number(&entry, gimli::DW_AT_byte_size)?);
             return Ok(match name.is_empty() {
                 true => Type::Void,
                 false => Type::Struct(Struct { name, bytes: bytes.unwrap_or(0), members: Vec::new() }.into()),
@@ -96,7 +97,7 @@ impl Types {
         let ty = self.read(unit, dwarf, &entry, depth);
         self.open.remove(&offset.0);
         let ty = ty?;
-        let name = text(dwarf, unit, &entry)?;
+        let name = name(dwarf, unit, &entry)?;
         if is_type(entry.tag()) && !name.is_empty() {
             self.by_name.insert(name, ty.clone());
         }
@@ -167,13 +168,13 @@ impl Types {
                     if let Some(offset) = offset {
                         let ty = self.inner(unit, dwarf, child, depth)?;
                         let name = match child.tag() {
-                            gimli::DW_TAG_member => text(dwarf, unit, child)?,
+                            gimli::DW_TAG_member => name(dwarf, unit, child)?,
                             _ => String::new(),
                         };
                         members.push(Member { name, ty, offset });
                     }
                 }
-                let name = text(dwarf, unit, entry)?;
+                let name = name(dwarf, unit, entry)?;
                 Type::Struct(Struct { name, bytes: bytes.unwrap_or(0), members }.into())
             }
             gimli::DW_TAG_enumeration_type => {
@@ -188,10 +189,10 @@ impl Types {
                     if let Some(value) = child.entry().attr_value(gimli::DW_AT_const_value)?
                         && let Some(value) = signed(&value)
                     {
-                        names.push((text(dwarf, unit, child.entry())?.into(), value));
+                        names.push((name(dwarf, unit, child.entry())?.into(), value));
                     }
                 }
-                Type::Enum(text(dwarf, unit, entry)?.into(), Arc::new(of), names.into())
+                Type::Enum(name(dwarf, unit, entry)?.into(), Arc::new(of), names.into())
             }
             // What a type is called, and whether it may be changed, changes nothing.
             _ => self.inner(unit, dwarf, entry, depth)?,
