@@ -1,6 +1,6 @@
 //! Variables of CUDA C++, from the DWARF sections that compilers put into PTX texts.
 //!
-//! [`sections`] makes the sections' bytes of the text, [`types`] types of their entries. An address of code is a place in the
+//! `sections` makes the bytes of the sections of the text, `types` types of their entries. An address of code is a place in the
 //! text: a label stands before its instruction there, so that no other numbering is needed. Registers are numbered by the
 //! letters of their names, and what lies in memory by its symbol.
 //!
