@@ -54,6 +54,9 @@ impl Drop for Cells {
 
 /// Words of a cache line.
 const LINE: usize = 16;
+/// Sizes of memory that is made of large pages, where the host has them: smaller memory has no use for them, and of larger
+/// memory programs may touch here and there a byte.
+const LARGE: std::ops::RangeInclusive<usize> = 4 << 20..=1 << 30;
 /// Bytes from which on memory is mapped by itself.
 const MAPPED: u64 = 1 << 20;
 
@@ -88,6 +91,11 @@ impl Cells {
         let start = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return None;
+        }
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if LARGE.contains(&size) {
+            // SAFETY: a hint about the new mapping; that it is not taken does no harm.
+            unsafe { libc::madvise(start, size, libc::MADV_HUGEPAGE) };
         }
         let words = NonNull::new(start.cast())?;
         Some(Cells { words, count: size / 4, owned: Owned::Mapped(size) })
