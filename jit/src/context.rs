@@ -1,6 +1,7 @@
 //! What compiled code and its caller tell each other.
 
 use semantics::lanes::{LaneMask, Row};
+use smallvec::SmallVec;
 use std::ffi::c_void;
 
 /// Memory that accesses may touch.
@@ -22,20 +23,18 @@ impl Window {
     pub const NONE: Window = Window { base: 0, size: 0, words: std::ptr::null_mut(), writable: false };
 }
 
-/// Does what the step at a position does with these lanes, on the rows in memory. Returns 0 if the next step follows;
-/// anything else ends the run.
+/// Does what the step at a position does with these lanes of [`Context::current`], on the rows in memory. Returns 0 if the
+/// next step follows; 1 ends the run in the step, 2 before it.
 pub type Call = unsafe extern "C" fn(host: *mut c_void, position: u32, lanes: LaneMask) -> u32;
 
-/// One run of compiled code: its registers, and what came of it.
+/// What all runs of compiled code are told, and registers of the one that goes on.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Context {
     /// Offsets of lanes by elements of words and doubles, for addresses of words and of doubles.
     pub(crate) tables: Tables,
-    /// First row of the frame, of the warp and of the constants.
-    pub rows: [*mut Row; 3],
-    /// Predicates of the frame.
-    pub predicates: *mut LaneMask,
+    /// First row of the constants.
+    pub constants: *mut Row,
     /// By position: the memory that the instruction accessed last.
     pub windows: *const Window,
     /// The block's memory.
@@ -49,23 +48,33 @@ pub struct Context {
     /// Does what is not compiled.
     pub call: Call,
     /// Steps after which a loop ends.
-    pub most: u64,
+    pub(crate) most: u64,
     /// What happened.
-    pub ran: Ran,
+    pub(crate) ran: Stretch,
     /// Lanes that run, and how many.
-    pub lanes: LaneMask,
+    pub(crate) lanes: LaneMask,
     /// The position that the run does not pass.
-    pub stop: u32,
+    pub(crate) stop: u32,
     /// Not 0 if other warps run from the same position on, as if all made each step together: the run ends before a
     /// step that has to wait for them.
-    pub together: u32,
+    pub(crate) together: u32,
     pub(crate) width: u64,
+    /// Who runs, and who runs next, up to a null.
+    pub(crate) runner: *mut Runner,
+    pub(crate) round: *const *mut Runner,
+    /// Where their code begins, for whole warps and for any lanes.
+    pub(crate) entries: [*const u8; 2],
+    /// Steps that runners made beyond where the one stands whose lanes part, or which went on alone.
+    pub ahead: u64,
+    /// Steps of the round, and all of its ends.
+    pub(crate) total: u64,
+    pub(crate) ends: u32,
 }
 
-/// What a run did.
+/// What a stretch of code has done before it calls the host, and where it ends.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub struct Ran {
+pub(crate) struct Stretch {
     /// Steps.
     pub steps: u64,
     /// Branches among them.
@@ -78,16 +87,82 @@ pub struct Ran {
     pub taken: LaneMask,
 }
 
-/// Why a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Exit {
-    /// It stands before the step at its position.
-    Moved,
-    /// The branch at its position, which is counted, parts the lanes.
-    Parted,
-    /// [`Context::call`] ended it, in the step at its position, which is counted.
-    Called,
+/// Why a stretch ended: it stands before the step at its position.
+pub(crate) const MOVED: u32 = 0;
+/// The branch at its position, which is counted, parts the lanes.
+pub(crate) const PARTED: u32 = 1;
+/// [`Context::call`] ended it, in the step at its position, which is counted.
+pub(crate) const CALLED: u32 = 2;
+
+/// What a warp did.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Ran {
+    /// Steps.
+    pub steps: u64,
+    /// Steps of each lane, in all.
+    pub threads: u64,
+    /// Branches among the steps.
+    pub branches: u64,
+    /// Branches that parted the lanes.
+    pub parted: u64,
 }
+
+/// A warp that runs code, or a group of its lanes.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct Runner {
+    /// First row of the frame and of the warp.
+    pub rows: [*mut Row; 2],
+    /// Predicates of the frame.
+    pub predicates: *mut LaneMask,
+    /// The position before which it stands, and the lanes that do.
+    pub position: u32,
+    /// See [`Runner::position`].
+    pub lanes: LaneMask,
+    /// Lanes that were parted from these, and where they stand.
+    pub aside: SmallVec<[(u32, LaneMask); 4]>,
+    /// What it did.
+    pub ran: Ran,
+    /// How many lanes it has, while it runs.
+    pub(crate) width: u64,
+    /// Of its last stretch: steps, why it ended, who takes the branch that did.
+    pub(crate) went: u64,
+    pub(crate) end: u32,
+    pub(crate) taken: LaneMask,
+    /// Its number among those that run together.
+    pub(crate) number: usize,
+    /// [`Context::call`] ended it in the step at its position, which is counted: steps since it last waited for others.
+    pub called: Option<u64>,
+    /// Those of its lanes that take the branch at its position, which is not counted yet: they part there.
+    pub(crate) parted: Option<LaneMask>,
+}
+
+impl Runner {
+    /// One that has done nothing.
+    #[inline(always)]
+    pub fn new(rows: [*mut Row; 2], predicates: *mut LaneMask, position: u32, lanes: LaneMask) -> Runner {
+        let (aside, ran) = (SmallVec::new(), Ran::default());
+        Runner {
+            rows,
+            predicates,
+            position,
+            lanes,
+            aside,
+            ran,
+            width: 0,
+            went: 0,
+            end: MOVED,
+            taken: 0,
+            number: 0,
+            called: None,
+            parted: None,
+        }
+    }
+}
+
+/// Address registers whose lanes a block knows at once.
+pub(crate) const SHAPES: usize = 16;
 
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -96,6 +171,21 @@ pub(crate) struct Tables {
     pub(crate) doubles: [[u64; 32]; 2],
     /// Lane times 4 and 8, in words; halves begin at 0.
     pub(crate) words: [[u32; 16]; 2],
+    /// The bit of each lane, in words and in doubles.
+    pub(crate) word_bits: [u32; 32],
+    pub(crate) double_bits: [u64; 32],
+    /// All ones for the lanes that run.
+    pub(crate) word_lanes: [u32; 32],
+    pub(crate) double_lanes: [u64; 32],
+    pub(crate) ones: [u32; 8],
+    pub(crate) word_signs: [u32; 8],
+    pub(crate) double_signs: [u64; 4],
+    /// Of addresses that were looked at: what the first lanes of both halves have, and how the others follow.
+    pub(crate) firsts: [[u64; 2]; SHAPES],
+    pub(crate) shapes: [u32; SHAPES],
+    /// Of an access to any addresses.
+    pub(crate) delta: [u64; 4],
+    pub(crate) last: [u64; 4],
     /// Constants of elements.
     pub(crate) seven: u64,
     pub(crate) three: u64,
@@ -104,14 +194,29 @@ pub(crate) struct Tables {
 
 impl Context {
     /// Of no warp.
-    ///
     pub fn new(host: *mut c_void, call: Call) -> Context {
         let doubles = [4, 8].map(|size| std::array::from_fn(|lane| lane as u64 % 16 * size));
         let words = [4, 8].map(|size| std::array::from_fn(|lane| lane as u32 * size));
         Context {
-            tables: Tables { doubles, words, seven: 7, three: 3, nan: 0x7fff_ffff },
-            rows: [std::ptr::null_mut(); 3],
-            predicates: std::ptr::null_mut(),
+            tables: Tables {
+                doubles,
+                words,
+                word_bits: std::array::from_fn(|lane| 1 << lane),
+                double_bits: std::array::from_fn(|lane| 1 << lane),
+                word_lanes: [0; 32],
+                double_lanes: [0; 32],
+                ones: [u32::MAX; 8],
+                word_signs: [1 << 31; 8],
+                double_signs: [1 << 63; 4],
+                firsts: [[0; 2]; SHAPES],
+                shapes: [0; SHAPES],
+                delta: [0; 4],
+                last: [0; 4],
+                seven: 7,
+                three: 3,
+                nan: 0x7fff_ffff,
+            },
+            constants: std::ptr::null_mut(),
             windows: std::ptr::null(),
             shared: Window::NONE,
             generation: std::ptr::null(),
@@ -119,11 +224,27 @@ impl Context {
             host,
             call,
             most: 0,
-            ran: Ran::default(),
+            ran: Stretch::default(),
             lanes: 0,
             stop: u32::MAX,
             together: 0,
             width: 0,
+            runner: std::ptr::null_mut(),
+            round: std::ptr::null(),
+            entries: [std::ptr::null(); 2],
+            ahead: 0,
+            total: 0,
+            ends: 0,
         }
+    }
+
+    /// Who runs, and its number among those that run together.
+    ///
+    /// # Safety
+    /// Only [`Context::call`] may ask, for as long as it runs.
+    pub unsafe fn current(&self) -> (&Runner, usize) {
+        // SAFETY: code that calls the host runs a runner, which outlives the round.
+        let runner = unsafe { &*self.runner };
+        (runner, runner.number)
     }
 }

@@ -1,7 +1,8 @@
 //! Hosts for which there is no compiler.
 
-use crate::context::{Context, Exit};
+use crate::context::{Context, Runner};
 use crate::program::Program;
+use semantics::lanes::SimdLevel;
 
 /// A compiled program, of which there is none.
 #[derive(Clone, Debug)]
@@ -9,7 +10,11 @@ pub enum Compiled {}
 
 #[allow(missing_docs, reason = "as where there is a compiler")]
 impl Compiled {
-    pub fn new(_: &Program) -> Option<Compiled> {
+    pub fn can(_: SimdLevel) -> bool {
+        false
+    }
+
+    pub fn new(_: &Program, _: SimdLevel) -> Option<Compiled> {
         None
     }
 
@@ -27,7 +32,13 @@ impl Compiled {
 
     /// # Safety
     /// It is never called.
-    pub unsafe fn run(&self, _: &mut Context, _: u32) -> Exit {
+    pub unsafe fn run_alone(&self, _: &mut Context, _: &mut Runner, _: u32, _: u64, _: bool) {
+        match *self {}
+    }
+
+    /// # Safety
+    /// It is never called.
+    pub unsafe fn run_teams(&self, _: &mut Context, _: &mut [Runner], _: usize, _: u64, _: bool) -> u64 {
         match *self {}
     }
 }

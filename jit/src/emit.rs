@@ -8,21 +8,25 @@
 //! There are two bodies: one for whole warps, and one for any lanes, in which lines in registers are right for those lanes
 //! only and written back under their mask.
 
-mod access;
-mod compute;
+mod avx2;
+mod avx512;
+mod layout;
+mod lines;
+mod predicates;
+mod window;
 
 use iced_x86::code_asm::*;
 use iced_x86::{BlockEncoderOptions, IcedError};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
-use crate::context::{Context, Ran, Tables};
+use crate::context::{CALLED, Context, MOVED, PARTED, Ran, Runner, Stretch, Tables};
 use crate::liveness::Liveness;
 use crate::order;
 use crate::program::{Kind, Program};
-use crate::registers::{COUNT, File, Held, Line};
+use crate::registers::{File, Held, Line};
 use semantics::formula::Width;
-use semantics::lanes::{Pred, Slot};
+use semantics::lanes::{Pred, SimdLevel, Slot};
 
 type Done<T = ()> = Result<T, IcedError>;
 
@@ -33,6 +37,8 @@ pub(crate) struct Code {
     pub entries: Vec<[u32; 2]>,
     /// By position: steps from there to the end of the block.
     pub blocks: Vec<u32>,
+    /// By position: steps from there to the end of the block or the first one in it that waits.
+    pub reach: Vec<u32>,
     /// By position: whether it is worth to enter there, for a warp alone and for one of several.
     pub worth: Vec<[bool; 2]>,
 }
@@ -52,43 +58,16 @@ const X: [AsmRegisterXmm; 32] = [
     xmm16, xmm17, xmm18, xmm19, xmm20, xmm21, xmm22, xmm23, xmm24, xmm25, xmm26, xmm27, xmm28, xmm29, xmm30,
     xmm31,
 ];
-/// The lanes of quarters of a warp.
-const QUARTERS: [AsmRegisterK; 4] = [k1, k3, k2, k4];
-/// The lanes of halves.
-const HALVES: [AsmRegisterK; 2] = [k1, k2];
-
-/// Compiled steps that make up for the time that a call of the host takes.
-const CALL: u32 = 6;
-/// Steps that are many.
-const MANY: u32 = 64;
-
-/// Scratch.
-const S0: usize = 29;
-const S1: usize = 30;
-const S2: usize = 31;
-
-const STEPS: usize = offset_of!(Context, ran) + offset_of!(Ran, steps);
-const BRANCHES: usize = offset_of!(Context, ran) + offset_of!(Ran, branches);
-const IDLE: usize = offset_of!(Context, ran) + offset_of!(Ran, idle);
-const POSITION: usize = offset_of!(Context, ran) + offset_of!(Ran, position);
-const TAKEN: usize = offset_of!(Context, ran) + offset_of!(Ran, taken);
+const STEPS: usize = offset_of!(Context, ran) + offset_of!(Stretch, steps);
+const BRANCHES: usize = offset_of!(Context, ran) + offset_of!(Stretch, branches);
+const IDLE: usize = offset_of!(Context, ran) + offset_of!(Stretch, idle);
+const POSITION: usize = offset_of!(Context, ran) + offset_of!(Stretch, position);
+const TAKEN: usize = offset_of!(Context, ran) + offset_of!(Stretch, taken);
 const NAN: usize = offset_of!(Context, tables) + offset_of!(Tables, nan);
 
 /// A place in the context.
 fn at(offset: usize) -> AsmMemoryOperand {
     rbx + offset as i32
-}
-
-/// An operand of a vector instruction.
-#[derive(Clone, Copy)]
-enum Source {
-    Register(usize),
-    Memory(AsmMemoryOperand),
-}
-
-/// Lines of a register.
-fn lines(width: Width) -> u32 {
-    2 * width.rows()
 }
 
 /// What is emitted behind the bodies: seldom needed.
@@ -126,6 +105,7 @@ enum Cold {
         label: CodeLabel,
         position: u32,
         start: u32,
+        guard: Pred,
     },
     /// One of several warps waits for the others before a step.
     Waits {
@@ -148,14 +128,22 @@ struct Emitter<'p> {
     a: CodeAssembler,
     program: &'p Program,
     liveness: &'p Liveness,
+    /// AVX-512, or AVX2.
+    avx512: bool,
     /// Not all lanes run.
     masked: bool,
     file: File,
     /// The predicate register whose halves are in `k5` and `k6`.
     predicate: Option<u32>,
+    /// What is known of addresses since the block began, or was entered.
+    shapes: Vec<window::Shape>,
     labels: Vec<CodeLabel>,
     /// By position: steps from there to the end of the block.
     blocks: Vec<u32>,
+    /// By position: steps from there to the end of the block or the first one in it that waits.
+    reach: Vec<u32>,
+    /// By position: whether it begins a block.
+    leaders: &'p [bool],
     /// By position: whether a run of one of several warps ends before its step.
     waits: Vec<bool>,
     /// By position: whether it is worth to enter there, for a warp alone and for one of several.
@@ -167,36 +155,45 @@ struct Emitter<'p> {
     moved: BTreeMap<u32, CodeLabel>,
     cold: Vec<Cold>,
     done: CodeLabel,
+    begin: CodeLabel,
     /// The step, and the first of its block.
     position: u32,
     start: u32,
 }
 
 /// Compiles a program; nothing if it is not to be.
-pub(crate) fn emit(program: &Program) -> Option<Code> {
+pub(crate) fn emit(program: &Program, level: SimdLevel) -> Option<Code> {
+    let avx512 = level == SimdLevel::Avx512;
+    let priced = if program.all { program.clone() } else { layout::priced(program) };
+    let program = &priced;
     let liveness = Liveness::new(program);
-    let leaders = leaders(program);
+    let leaders = layout::leaders(program);
     let waits = order::waits(program);
-    let (alone, together) = (worth(program, &[]), worth(program, &waits));
+    let (alone, together) = (layout::worth(program, &[]), layout::worth(program, &waits));
     let enough = |worth: &[u32], at: usize, which: usize| worth[at] >= program.least[which].max(1);
     let worth = (0..program.steps.len())
         .map(|at| {
-            [leaders[at] && enough(&alone, at, 0), (leaders[at] || waits[at]) && enough(&together, at, 1)]
+            let begins = (leaders[at] || waits[at]) && !program.steps[at].kind.leaves();
+            [begins && enough(&alone, at, 0), begins && enough(&together, at, 1)]
         })
         .collect();
     let mut assembler = CodeAssembler::new(64).ok()?;
     // Registers above 15 need the other encoding.
-    assembler.set_prefer_vex(false);
-    let done = assembler.create_label();
+    assembler.set_prefer_vex(!avx512);
+    let (done, begin) = (assembler.create_label(), assembler.create_label());
     let mut emitter = Emitter {
         a: assembler,
         program,
         liveness: &liveness,
         masked: false,
-        file: File::default(),
+        file: File::new(if avx512 { avx512::COUNT } else { avx2::COUNT }),
+        avx512,
         predicate: None,
+        shapes: Vec::new(),
         labels: Vec::new(),
-        blocks: blocks(program, &leaders),
+        blocks: layout::blocks(program, |at| leaders[at]),
+        reach: layout::blocks(program, |at| leaders[at] || waits.get(at).is_some_and(|waits| *waits)),
+        leaders: &leaders,
         waits,
         worth,
         ways: Vec::new(),
@@ -204,76 +201,20 @@ pub(crate) fn emit(program: &Program) -> Option<Code> {
         moved: BTreeMap::new(),
         cold: Vec::new(),
         done,
+        begin,
         position: 0,
         start: 0,
     };
-    emitter.all(&leaders).ok()
-}
-
-/// By position: steps that follow from there on, at most, before code ends or waits, less what calls take; up to [`MANY`].
-fn worth(program: &Program, waits: &[bool]) -> Vec<u32> {
-    let mut worth = vec![0u32; program.steps.len() + 1];
-    let behind = |worth: &[u32], at: usize| match waits.get(at) {
-        Some(true) => 0,
-        _ => worth.get(at).copied().unwrap_or(0),
-    };
-    // As often as loops need to count as many.
-    for _ in 0..8 {
-        for (at, step) in program.steps.iter().enumerate().rev() {
-            let next = behind(&worth, at + 1);
-            let own = match step.kind {
-                Kind::Leave(_) => 0,
-                Kind::Branch(target) => {
-                    let target = behind(&worth, target as usize);
-                    1 + if step.guard == Pred::TRUE { target } else { target.max(next) }
-                }
-                Kind::Call => next.saturating_sub(CALL),
-                _ => 1 + next,
-            };
-            worth[at] = own.min(MANY);
-        }
-    }
-    worth
-}
-
-/// By position: steps from there to the end of the block.
-fn blocks(program: &Program, leaders: &[bool]) -> Vec<u32> {
-    let mut steps = vec![0; program.steps.len() + 1];
-    for at in (0..program.steps.len()).rev() {
-        steps[at] = if leaders[at + 1] { 1 } else { steps[at + 1] + 1 };
-    }
-    steps
-}
-
-/// Positions at which blocks begin.
-fn leaders(program: &Program) -> Vec<bool> {
-    let mut leaders = vec![false; program.steps.len() + 1];
-    leaders[0] = true;
-    for (at, step) in program.steps.iter().enumerate() {
-        match step.kind {
-            Kind::Branch(target) => {
-                leaders[at + 1] = true;
-                if let Some(leader) = leaders.get_mut(target as usize) {
-                    *leader = true;
-                }
-            }
-            Kind::Leave(_) => {
-                leaders[at] = true;
-                leaders[at + 1] = true;
-            }
-            _ => {}
-        }
-    }
-    leaders
+    emitter.all().ok()
 }
 
 impl Emitter<'_> {
-    fn all(&mut self, leaders: &[bool]) -> Done<Code> {
+    fn all(&mut self) -> Done<Code> {
         self.prologue()?;
         let mut entries = [const { Vec::new() }; 2];
         for (masked, entries) in [false, true].into_iter().zip(&mut entries) {
             self.masked = masked;
-            *entries = self.body(leaders)?;
+            *entries = self.body()?;
         }
         self.epilogue()?;
         let result = self.a.assemble_options(0, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
@@ -284,7 +225,8 @@ impl Emitter<'_> {
             }
         }
         let (blocks, worth) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.worth));
-        Ok(Code { bytes: result.inner.code_buffer, entries: offsets, blocks, worth })
+        let reach = std::mem::take(&mut self.reach);
+        Ok(Code { bytes: result.inner.code_buffer, entries: offsets, blocks, reach, worth })
     }
 
     fn prologue(&mut self) -> Done {
@@ -293,15 +235,41 @@ impl Emitter<'_> {
         }
         self.a.sub(rsp, 8)?;
         self.a.mov(rbx, rdi)?;
-        for (number, register) in [r12, r13, r14].into_iter().enumerate() {
-            self.a.mov(register, qword_ptr(at(offset_of!(Context, rows) + 8 * number)))?;
+        self.a.mov(r14, qword_ptr(at(offset_of!(Context, constants))))?;
+        self.a.jmp(self.begin)
+    }
+
+    /// The next runner's turn, if there is one.
+    fn begin(&mut self) -> Done {
+        let mut out = self.a.create_label();
+        self.a.set_label(&mut self.begin)?;
+        self.a.mov(rdx, qword_ptr(at(offset_of!(Context, round))))?;
+        self.a.mov(rdi, qword_ptr(rdx))?;
+        self.a.test(rdi, rdi)?;
+        self.a.je(out)?;
+        self.a.add(rdx, 8)?;
+        self.a.mov(qword_ptr(at(offset_of!(Context, round))), rdx)?;
+        self.a.mov(qword_ptr(at(offset_of!(Context, runner))), rdi)?;
+        self.a.mov(r12, qword_ptr(rdi + offset_of!(Runner, rows)))?;
+        self.a.mov(r13, qword_ptr(rdi + (offset_of!(Runner, rows) + 8)))?;
+        self.a.mov(r15, qword_ptr(rdi + offset_of!(Runner, predicates)))?;
+        self.a.mov(ebp, dword_ptr(rdi + offset_of!(Runner, lanes)))?;
+        self.a.mov(rcx, qword_ptr(rdi + offset_of!(Runner, width)))?;
+        self.a.mov(dword_ptr(at(offset_of!(Context, lanes))), ebp)?;
+        self.a.mov(qword_ptr(at(offset_of!(Context, width))), rcx)?;
+        for register in [r8d, r9d, r10d, eax] {
+            self.a.xor(register, register)?;
         }
-        self.a.mov(r15, qword_ptr(at(offset_of!(Context, predicates))))?;
-        self.a.mov(ebp, dword_ptr(at(offset_of!(Context, lanes))))?;
-        self.a.xor(r8d, r8d)?;
-        self.a.xor(r9d, r9d)?;
-        self.a.xor(r10d, r10d)?;
-        self.a.jmp(rsi)
+        self.a.cmp(ebp, -1)?;
+        self.a.setne(al)?;
+        self.a.jmp(qword_ptr(rbx + rax * 8 + offset_of!(Context, entries)))?;
+        self.a.set_label(&mut out)?;
+        self.a.vzeroupper()?;
+        self.a.add(rsp, 8)?;
+        for register in [r15, r14, r13, r12, rbx, rbp] {
+            self.a.pop(register)?;
+        }
+        self.a.ret()
     }
 
     /// `eax` says why.
@@ -310,17 +278,26 @@ impl Emitter<'_> {
         for (position, mut label) in moved {
             self.a.set_label(&mut label)?;
             self.a.mov(dword_ptr(at(POSITION)), position as i32)?;
-            self.a.xor(eax, eax)?;
+            self.a.mov(eax, MOVED)?;
             self.a.jmp(self.done)?;
         }
         self.a.set_label(&mut self.done)?;
-        self.counters(true)?;
-        self.a.vzeroupper()?;
-        self.a.add(rsp, 8)?;
-        for register in [r15, r14, r13, r12, rbx, rbp] {
-            self.a.pop(register)?;
+        self.a.mov(rdi, qword_ptr(at(offset_of!(Context, runner))))?;
+        self.a.mov(dword_ptr(rdi + offset_of!(Runner, end)), eax)?;
+        self.a.or(dword_ptr(at(offset_of!(Context, ends))), eax)?;
+        for (from, to) in [(POSITION, offset_of!(Runner, position)), (TAKEN, offset_of!(Runner, taken))] {
+            self.a.mov(ecx, dword_ptr(at(from)))?;
+            self.a.mov(dword_ptr(rdi + to), ecx)?;
         }
-        self.a.ret()
+        let ran = |field: usize| qword_ptr(rdi + (offset_of!(Runner, ran) + field));
+        self.a.mov(qword_ptr(rdi + offset_of!(Runner, went)), r8)?;
+        self.a.add(ran(offset_of!(Ran, steps)), r8)?;
+        self.a.add(ran(offset_of!(Ran, branches)), r9)?;
+        self.a.add(qword_ptr(at(offset_of!(Context, total))), r8)?;
+        self.a.imul_2(r8, qword_ptr(rdi + offset_of!(Runner, width)))?;
+        self.a.sub(r8, r10)?;
+        self.a.add(ran(offset_of!(Ran, threads)), r8)?;
+        self.begin()
     }
 
     /// The counters to the context, or back from it.
@@ -336,8 +313,8 @@ impl Emitter<'_> {
     }
 
     /// One body; where it can be entered.
-    fn body(&mut self, leaders: &[bool]) -> Done<Vec<(u32, CodeLabel)>> {
-        let program = self.program;
+    fn body(&mut self) -> Done<Vec<(u32, CodeLabel)>> {
+        let (program, leaders) = (self.program, self.leaders);
         let count = program.steps.len() as u32;
         self.labels = (0..=count).map(|_| self.a.create_label()).collect();
         for position in 0..count {
@@ -345,9 +322,10 @@ impl Emitter<'_> {
             let step = &program.steps[position as usize];
             if leaders[position as usize] {
                 (self.start, self.predicate) = (position, None);
-                self.file = File::default();
+                self.shapes.clear();
+                self.file = self.empty();
             }
-            if let Kind::Leave(_) = step.kind {
+            if step.kind.leaves() {
                 continue;
             }
             if leaders[position as usize] {
@@ -385,9 +363,10 @@ impl Emitter<'_> {
         let step = &self.program.steps[position as usize];
         match &step.kind {
             Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard),
-            Kind::Access(access) => self.access(access, step.guard),
-            Kind::Call => self.call_step(step.guard),
-            Kind::Nothing | Kind::Branch(_) | Kind::Leave(_) => Ok(()),
+            Kind::Access(access) if self.avx512 => self.access(access, step.guard),
+            Kind::Access(access) => self.access_avx2(access, step.guard),
+            Kind::Call(_) => self.call_step(step.guard),
+            Kind::Nothing | Kind::Branch(_) | Kind::Barrier | Kind::Leave(_) => Ok(()),
         }
     }
 
@@ -400,11 +379,11 @@ impl Emitter<'_> {
 
     /// The steps of a loop once more, for its second and further turns: what lies in registers stays there.
     fn again(&mut self, from: u32, branch: u32) -> Done {
-        for register in 0..COUNT {
+        for register in 0..self.file.count() {
             if let Some(held) = &mut self.file.held[register]
                 && held.line.is_frame()
             {
-                let row = held.line.row();
+                let row = held.line.row;
                 held.dirty = (from..branch).any(|at| self.program.steps[at as usize].writes(row));
                 if !self.liveness.is_live(from, row) {
                     self.file.held[register] = None;
@@ -416,6 +395,7 @@ impl Emitter<'_> {
         self.a.set_label(&mut label)?;
         self.a.nop()?;
         (self.predicate, self.repeated) = (None, true);
+        self.shapes.clear();
         for position in from..branch {
             self.step(position)?;
         }
@@ -454,59 +434,24 @@ impl Emitter<'_> {
         }
     }
 
-    /// Makes registers hold what they hold in `to`, where a position follows.
-    fn arrange(&mut self, to: &File, next: u32) -> Done {
-        let mut moves = Vec::new();
-        for register in 0..COUNT {
-            let Some(held) = self.file.held[register] else { continue };
-            match to.held.iter().position(|other| other.is_some_and(|other| other.line == held.line)) {
-                Some(other) if other == register => {}
-                Some(other) => moves.push((other, register)),
-                None if held.dirty && self.liveness.is_live(next, held.line.row()) => {
-                    self.store(register, held)?;
-                }
-                None => {}
-            }
-        }
-        // A register is written once nothing else is to be read from it.
-        while !moves.is_empty() {
-            let free = |&(to, _): &(usize, usize)| moves.iter().all(|&(_, from)| from != to);
-            match moves.iter().position(free) {
-                Some(at) => {
-                    let (to, from) = moves.swap_remove(at);
-                    self.a.vmovdqa64(Z[to], Z[from])?;
-                }
-                // All that are left go round; the masked store above is done with the scratch register.
-                None => {
-                    let (_, from) = moves[0];
-                    self.a.vmovdqa64(Z[S0], Z[from])?;
-                    moves[0].1 = S0;
-                }
-            }
-        }
-        for (register, held) in to.held.iter().enumerate() {
-            if let Some(held) = held
-                && self.file.peek(held.line).is_none()
-            {
-                self.a.vmovdqa64(Z[register], zmmword_ptr(self.place(held.line)))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Where one of several warps waits, and where runs begin, before a step.
     fn before(&mut self, position: u32) -> Done {
         let waits = self.waits[position as usize];
-        let enters = self.worth[position as usize] != [false; 2];
+        let enters = self.leaders[position as usize] || waits;
         if !waits && !enters {
             return Ok(());
         }
         // Its masks are not those of a run that begins here.
         self.predicate = None;
+        self.shapes.clear();
         if waits {
             let label = self.a.create_label();
             self.a.cmp(dword_ptr(at(offset_of!(Context, together))), 0)?;
             self.a.jne(label)?;
+            // One alone goes on to where others of its lanes, or of its block, may stand.
+            let reach = self.reach[position as usize];
+            self.a.cmp(dword_ptr(at(offset_of!(Context, stop))), (position + reach) as i32)?;
+            self.a.jb(label)?;
             let file = Box::new(self.file.clone());
             self.cold.push(Cold::Waits { label, position, start: self.start, file });
         }
@@ -538,27 +483,6 @@ impl Emitter<'_> {
         Ok(labels)
     }
 
-    /// Loads what registers hold.
-    fn load(&mut self, file: &File) -> Done {
-        for (held, register) in file.held.iter().zip(Z) {
-            if let Some(held) = held {
-                self.a.vmovdqa64(register, zmmword_ptr(self.place(held.line)))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Sets the masks of lanes.
-    fn lanes(&mut self) -> Done {
-        if self.masked {
-            self.a.kmovd(k1, ebp)?;
-            self.a.kshiftrd(k3, k1, 8)?;
-            self.a.kshiftrd(k2, k1, 16)?;
-            self.a.kshiftrd(k4, k1, 24)?;
-        }
-        Ok(())
-    }
-
     /// Counts the steps of the block before `end`.
     fn count(&mut self, end: u32) -> Done {
         match end - self.start {
@@ -580,7 +504,7 @@ impl Emitter<'_> {
     /// Whether no code begins at a position.
     fn leaves(&self, position: u32) -> bool {
         let step = self.program.steps.get(position as usize);
-        step.is_none_or(|step| matches!(step.kind, Kind::Leave(_)))
+        step.is_none_or(|step| step.kind.leaves())
     }
 
     /// Goes on at a position; all is flushed and counted.
@@ -592,7 +516,8 @@ impl Emitter<'_> {
         // A block runs as a whole, or not at all.
         let steps = self.blocks[target as usize];
         if target > self.position {
-            self.a.cmp(dword_ptr(at(offset_of!(Context, stop))), (target + steps) as i32)?;
+            let reach = self.reach[target as usize];
+            self.a.cmp(dword_ptr(at(offset_of!(Context, stop))), (target + reach) as i32)?;
             self.a.jb(moved)?;
         }
         self.a.lea(rax, r8 + steps as i32)?;
@@ -662,125 +587,6 @@ impl Emitter<'_> {
         self.a.add(r10, rcx)
     }
 
-    /// A place in a row.
-    fn place(&self, line: Line) -> AsmMemoryOperand {
-        let base = [r12, r13, r14][usize::from(line.base)];
-        base + 64 * line.number as i32
-    }
-
-    fn line(&self, slot: Slot, number: u32) -> Line {
-        let base = if slot.is_constant() {
-            2
-        } else if slot.is_warp() {
-            1
-        } else {
-            Line::FRAME
-        };
-        Line { base, number: 2 * slot.row() + number }
-    }
-
-    /// Whether all lanes of an operand have one value.
-    fn is_uniform(&self, slot: Slot) -> bool {
-        slot.is_constant() && self.program.uniform.get(slot.row() as usize).is_some_and(|uniform| *uniform)
-    }
-
-    /// The value of a constant that is known.
-    fn known(&self, slot: Slot) -> Option<u64> {
-        self.program.known.iter().find(|(known, _)| *known == slot).map(|&(_, value)| value)
-    }
-
-    /// Writes a line to memory.
-    fn store(&mut self, from: usize, held: Held) -> Done {
-        let place = self.place(held.line);
-        if !self.masked {
-            return self.a.vmovdqa64(zmmword_ptr(place), Z[from]);
-        }
-        self.a.vmovdqa64(Z[S2], zmmword_ptr(place))?;
-        match held.width {
-            Width::Word => self.a.vmovdqa32(Z[S2].k(HALVES[held.index as usize]), Z[from])?,
-            Width::Double => self.a.vmovdqa64(Z[S2].k(QUARTERS[held.index as usize]), Z[from])?,
-        }
-        self.a.vmovdqa64(zmmword_ptr(place), Z[S2])
-    }
-
-    /// A register for something new.
-    fn new_register(&mut self) -> Done<usize> {
-        let (register, was) = self.file.choose();
-        if let Some(held) = was
-            && held.dirty
-            && [0, 1].iter().any(|more| self.liveness.is_live(self.position + more, held.line.row()))
-        {
-            self.store(register, held)?;
-        }
-        Ok(register)
-    }
-
-    /// The register that a line of an operand is in.
-    fn fetch(&mut self, slot: Slot, width: Width, number: u32) -> Done<usize> {
-        let line = self.line(slot, number);
-        if let Some(register) = self.file.find(line) {
-            return Ok(register);
-        }
-        let register = self.new_register()?;
-        self.a.vmovdqa64(Z[register], zmmword_ptr(self.place(line)))?;
-        self.file.put(register, Held::new(line, width, number, false));
-        Ok(register)
-    }
-
-    /// A line of an operand, of a constant as memory.
-    fn source(&mut self, slot: Slot, width: Width, number: u32) -> Done<Source> {
-        let line = self.line(slot, number);
-        if self.is_uniform(slot) && self.file.peek(line).is_none() {
-            let place = r14 + 128 * slot.row() as i32;
-            return Ok(Source::Memory(match width {
-                Width::Word => dword_bcst(place),
-                Width::Double => qword_bcst(place),
-            }));
-        }
-        Ok(Source::Register(self.fetch(slot, width, number)?))
-    }
-
-    /// A register has the new value of a line of a result, for the lanes of the step.
-    fn finish(&mut self, slot: Slot, width: Width, number: u32, new: usize, guard: Pred) -> Done {
-        let line = self.line(slot, number);
-        if guard == Pred::TRUE {
-            self.file.forget(line);
-            self.file.put(new, Held::new(line, width, number, true));
-            return Ok(());
-        }
-        let old = self.fetch(slot, width, number)?;
-        let shift = number * if width == Width::Word { 16 } else { 8 };
-        self.a.mov(eax, r11d)?;
-        if shift != 0 {
-            self.a.shr(eax, shift)?;
-        }
-        self.a.kmovd(k7, eax)?;
-        match width {
-            Width::Word => self.a.vmovdqa32(Z[old].k7(), Z[new])?,
-            Width::Double => self.a.vmovdqa64(Z[old].k7(), Z[new])?,
-        }
-        self.file.put(old, Held::new(line, width, number, true));
-        self.file.pin(old);
-        Ok(())
-    }
-
-    /// Writes back what may be read at two positions.
-    fn flush(&mut self, next: [u32; 2]) -> Done {
-        for register in 0..COUNT {
-            if let Some(held) = &mut self.file.held[register]
-                && std::mem::replace(&mut held.dirty, false)
-            {
-                let held = *held;
-                if next.iter().any(|&next| self.liveness.is_live(next, held.line.row())) {
-                    self.store(register, held)?;
-                } else {
-                    self.file.held[register] = None;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Calls the host for a step; counters are kept, all else is lost. The lanes are in `edx`.
     fn call_host(&mut self, position: u32, ended: CodeLabel) -> Done {
         self.counters(true)?;
@@ -806,14 +612,15 @@ impl Emitter<'_> {
             self.a.je(over)?;
         }
         self.call_host(self.position, ended)?;
-        self.lanes()?;
+        self.lanes_again()?;
         if guard != Pred::TRUE {
             self.a.set_label(&mut over)?;
             self.a.nop()?;
         }
-        self.cold.push(Cold::Ended { label: ended, position: self.position, start: self.start });
-        self.file = File::default();
+        self.cold.push(Cold::Ended { label: ended, position: self.position, start: self.start, guard });
+        self.file = self.empty();
         self.predicate = None;
+        self.shapes.clear();
         Ok(())
     }
 
@@ -853,9 +660,9 @@ impl Emitter<'_> {
                     self.a.mov(edx, if guarded { r11d } else { ebp })?;
                     let ended = self.a.create_label();
                     self.call_host(position, ended)?;
-                    ends.push((ended, position, start));
+                    ends.push((ended, position, start, Pred::TRUE));
                     self.load(&after)?;
-                    self.lanes()?;
+                    self.lanes_again()?;
                     self.a.jmp(resume)?;
                 }
                 Cold::Mixed { mut label, resume, host } => {
@@ -868,10 +675,10 @@ impl Emitter<'_> {
                     self.a.set_label(&mut label)?;
                     self.a.mov(dword_ptr(at(TAKEN)), eax)?;
                     self.a.mov(dword_ptr(at(POSITION)), position as i32)?;
-                    self.a.mov(eax, 1)?;
+                    self.a.mov(eax, PARTED)?;
                     self.a.jmp(self.done)?;
                 }
-                Cold::Ended { label, position, start } => ends.push((label, position, start)),
+                Cold::Ended { label, position, start, guard } => ends.push((label, position, start, guard)),
                 Cold::Waits { mut label, position, start, file } => {
                     self.a.set_label(&mut label)?;
                     self.a.nop()?;
@@ -883,45 +690,28 @@ impl Emitter<'_> {
                 }
             }
         }
-        for (mut label, position, start) in ends {
+        for (mut label, position, start, guard) in ends {
             self.a.set_label(&mut label)?;
-            self.a.add(r8, (position + 1 - start) as i32)?;
             self.a.mov(dword_ptr(at(POSITION)), position as i32)?;
-            self.a.mov(eax, 2)?;
+            self.a.add(r8, (position - start) as i32)?;
+            // Before the step, or in it.
+            let mut inside = self.a.create_label();
+            self.a.cmp(eax, 2)?;
+            self.a.jne(inside)?;
+            if guard != Pred::TRUE {
+                self.load_predicate(ecx, guard)?;
+                self.a.not(ecx)?;
+                self.a.and(ecx, ebp)?;
+                self.a.popcnt(ecx, ecx)?;
+                self.a.sub(r10, rcx)?;
+            }
+            self.a.mov(eax, MOVED)?;
+            self.a.jmp(self.done)?;
+            self.a.set_label(&mut inside)?;
+            self.a.inc(r8)?;
+            self.a.mov(eax, CALLED)?;
             self.a.jmp(self.done)?;
         }
         Ok(())
     }
-
-    /// The halves of a predicate register to `k5` and `k6`.
-    fn halves(&mut self, index: u32) -> Done {
-        let place = r15 + 4 * index as i32;
-        self.a.kmovw(k5, word_ptr(place))?;
-        self.a.kmovw(k6, word_ptr(place + 2))
-    }
 }
-
-/// A mask register as a mask of an operand.
-trait Masked {
-    fn k(self, mask: AsmRegisterK) -> Self;
-}
-
-macro_rules! masked {
-    ($($register:ty)*) => {$(
-        impl Masked for $register {
-            fn k(self, mask: AsmRegisterK) -> Self {
-                match mask {
-                    mask if mask == k1 => self.k1(),
-                    mask if mask == k2 => self.k2(),
-                    mask if mask == k3 => self.k3(),
-                    mask if mask == k4 => self.k4(),
-                    mask if mask == k5 => self.k5(),
-                    mask if mask == k6 => self.k6(),
-                    _ => self.k7(),
-                }
-            }
-        }
-    )*};
-}
-
-masked!(AsmRegisterZmm AsmRegisterK);

@@ -3,35 +3,47 @@
 use std::sync::Arc;
 
 use memmap2::{Mmap, MmapMut};
+use semantics::lanes::SimdLevel;
 
-use crate::context::{Context, Exit};
+use crate::context::{Context, MOVED, Runner};
 use crate::emit;
-use crate::program::Program;
+use crate::program::{Kind, Program};
 
 /// A compiled program.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     memory: Arc<Mmap>,
-    /// By position: where its code begins, for whole warps and for any lanes; 0 where none does.
-    entries: Vec<[u32; 2]>,
-    /// By position, for a warp alone and for one of several: the first one from there on at which code begins.
+    positions: Vec<Position>,
+    /// Lanes that part are left to the caller.
+    pub(crate) waits: bool,
+    /// By position, for a warp alone and for one of several: the first one from there on at which it is worth to begin.
     next: Vec<[u32; 2]>,
-    /// By position: steps from there to the end of the block.
-    blocks: Vec<u32>,
+}
+
+/// What is at a position.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    /// Where code begins, for whole warps and for any lanes; 0 where none does.
+    entries: [u32; 2],
+    /// Steps from there to the end of the block, and to the first one in it that waits.
+    steps: u32,
+    reach: u32,
+    /// Where a branch leads, [`u32::MAX`] for a barrier.
+    target: u32,
 }
 
 impl Compiled {
+    /// Whether there is code for a level, and the CPU has it.
+    pub fn can(level: SimdLevel) -> bool {
+        level != SimdLevel::Baseline && level <= SimdLevel::detect()
+    }
+
     /// Compiles a program; nothing if the host cannot run it, or nothing of it is compiled.
-    pub fn new(program: &Program) -> Option<Compiled> {
-        let fits = std::arch::is_x86_feature_detected!("avx512f")
-            && std::arch::is_x86_feature_detected!("avx512bw")
-            && std::arch::is_x86_feature_detected!("avx512dq")
-            && std::arch::is_x86_feature_detected!("avx512vl")
-            && std::arch::is_x86_feature_detected!("popcnt");
-        if !fits {
+    pub fn new(program: &Program, level: SimdLevel) -> Option<Compiled> {
+        if !Compiled::can(level) {
             return None;
         }
-        let code = emit::emit(program)?;
+        let code = emit::emit(program, level)?;
         let mut memory = MmapMut::map_anon(code.bytes.len()).ok()?;
         memory.copy_from_slice(&code.bytes);
         let memory = Arc::new(memory.make_exec().ok()?);
@@ -43,23 +55,47 @@ impl Compiled {
             }
             next[at] = first;
         }
-        Some(Compiled { memory, entries: code.entries, next, blocks: code.blocks })
+        let place = |at: usize| {
+            let (entries, steps, reach) = (code.entries[at], code.blocks[at], code.reach[at]);
+            let target = match program.steps[at].kind {
+                Kind::Branch(target) => target,
+                Kind::Barrier => u32::MAX,
+                _ => 0,
+            };
+            Position { entries, steps, reach, target }
+        };
+        let positions = (0..program.steps.len()).map(place).collect();
+        Some(Compiled { memory, positions, waits: program.waits, next })
     }
 
-    /// Whether code begins at a position, for a warp alone or one of several that run together, which can end before it
-    /// passes `stop` and after at most so many steps.
+    /// Whether it is worth to begin at a position, for a warp alone or one of several that run together, and the code there
+    /// can end before it passes `stop` and after at most so many steps.
     #[inline(always)]
     pub fn begins(&self, position: u32, stop: u32, most: u64, together: bool) -> bool {
-        self.next(position, together) == position && {
-            let steps = self.blocks[position as usize];
-            u64::from(steps) <= most && steps <= stop.saturating_sub(position)
-        }
+        self.next(position, together) == position && self.fits(position, stop, most)
     }
 
-    /// The first position from `position` on at which code begins; `u32::MAX` if there is none.
+    /// The first position from `position` on at which it is worth to begin; `u32::MAX` if there is none.
     #[inline(always)]
     pub fn next(&self, position: u32, together: bool) -> u32 {
         self.next.get(position as usize).map_or(u32::MAX, |next| next[usize::from(together)])
+    }
+
+    /// Whether code begins at a position that can end before it passes `stop` and after at most so many steps.
+    #[inline(always)]
+    pub(crate) fn fits(&self, position: u32, stop: u32, most: u64) -> bool {
+        self.positions.get(position as usize).is_some_and(|at| {
+            at.entries[0] != 0 && u64::from(at.steps) <= most && at.reach <= stop.saturating_sub(position)
+        })
+    }
+
+    /// Where the branch at a position leads.
+    pub(crate) fn target(&self, position: u32) -> u32 {
+        self.positions[position as usize].target
+    }
+
+    pub(crate) fn is_barrier(&self, position: u32) -> bool {
+        self.positions.get(position as usize).is_some_and(|at| at.target == u32::MAX)
     }
 
     /// Bytes of code.
@@ -67,26 +103,22 @@ impl Compiled {
         self.memory.len()
     }
 
-    /// Runs from a position on at which code begins, and before which the context is to stop. What came of it stands in
-    /// the context.
+    /// Runs runners that stand at a position one after the other, each until its stretch ends: those of `context.round`,
+    /// which ends with a null. The context knows `stop`, `most` and `together`. What came of it is in the runners, `total`
+    /// and `ends`.
     ///
     /// # Safety
-    /// The context's rows and predicates must be valid for all slots of the program, rows of the frame for writes; its
-    /// windows for all positions, and each for its bytes as long as the generation is fresh; `call` must be sound for `host`.
+    /// As of [`Compiled::run_teams`]; code must begin there that can end before `stop`.
     #[inline(always)]
-    pub unsafe fn run(&self, context: &mut Context, position: u32) -> Exit {
-        let entry = self.entries[position as usize][usize::from(context.lanes != u32::MAX)];
-        context.width = u64::from(context.lanes.count_ones());
-        type Start = unsafe extern "sysv64" fn(*mut Context, *const u8) -> u32;
-        // SAFETY: the memory holds what `emit` made: at its start a function of this type, at `entry` code for it to jump to.
-        let end = unsafe {
-            let start = std::mem::transmute::<*const u8, Start>(self.memory.as_ptr());
-            start(context, self.memory.as_ptr().add(entry as usize))
-        };
-        match end {
-            0 => Exit::Moved,
-            1 => Exit::Parted,
-            _ => Exit::Called,
-        }
+    pub(crate) unsafe fn go(&self, context: &mut Context, position: u32, round: *const *mut Runner) {
+        let start = self.memory.as_ptr();
+        let entries = self.positions[position as usize].entries;
+        // SAFETY: offsets within the memory.
+        context.entries = entries.map(|entry| unsafe { start.add(entry as usize) });
+        (context.round, context.total, context.ends) = (round, 0, MOVED);
+        type Start = unsafe extern "sysv64" fn(*mut Context);
+        // SAFETY: the memory holds what `emit` made: at its start a function of this type, at the entries code for it to
+        // jump to.
+        unsafe { std::mem::transmute::<*const u8, Start>(start)(context) }
     }
 }

@@ -2,9 +2,11 @@
 //! compiled.
 //!
 //! A [`Program`] is a list of [`Step`]s, one an instruction, whose lane operations are [`Formula`]s. [`Compiled::new`] makes
-//! AVX-512 code of it: a row of 32 words is two vector registers, masks are mask registers. Rows stay in registers within
-//! a basic block, and from turn to turn of a loop that is one. Loads and stores are checked against the [`Window`] that the instruction accessed last, and moved; whatever
-//! else an instruction may have to do, and each step of kind [`Kind::Call`], is the business of [`Context::call`].
+//! AVX-512 or AVX2 code of it: a row of 32 words is two or four vector registers. Rows stay in registers within
+//! a basic block, and from turn to turn of a loop that is one. Loads and stores are checked against the [`Window`] that the
+//! instruction accessed last, and moved; whatever else an instruction may have to do, and each step of kind [`Kind::Call`],
+//! is the business of [`Context::call`]. A [`Runner`] is a warp: one runs alone ([`Compiled::run_alone`]), or several as if all made
+//! each step together ([`Compiled::run_teams`]).
 //!
 //! # Invariants
 //! * A compiled step gives the bits that the function bound to its op gives.
@@ -12,7 +14,7 @@
 //! * Code is only made of a checked `Program`; memory is never writable and executable at once.
 //!
 //! # What it must not know
-//! Scheduling, warps, allocations, PTX: whatever a `Context` does not say.
+//! Blocks and their turns, allocations, PTX: whatever a `Context` does not say.
 
 mod context;
 mod program;
@@ -28,12 +30,14 @@ mod liveness;
 mod order;
 #[cfg(all(target_arch = "x86_64", unix))]
 mod registers;
+#[cfg(all(target_arch = "x86_64", unix))]
+mod team;
 
 #[cfg(not(all(target_arch = "x86_64", unix)))]
 #[path = "elsewhere.rs"]
 mod host;
 
-pub use context::{Call, Context, Exit, Ran, Window};
+pub use context::{Call, Context, Ran, Runner, Window};
 pub use host::Compiled;
-pub use program::{Access, Effect, Kind, Program, Space, Step, Uses};
+pub use program::{Access, Effect, Kind, Memories, Program, Space, Step, Uses};
 pub use semantics::formula::{Formula, Width};

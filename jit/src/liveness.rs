@@ -118,9 +118,9 @@ impl Liveness {
                             live.iter_mut().zip(other).for_each(|(live, other)| *live |= other);
                         }
                     }
-                    Kind::Nothing => {}
-                    Kind::Call | Kind::Leave(Uses::All) => live.fill(u64::MAX),
-                    Kind::Leave(Uses::Slots(slots)) => {
+                    Kind::Nothing | Kind::Barrier => {}
+                    Kind::Call(Uses::All) | Kind::Leave(Uses::All) => live.fill(u64::MAX),
+                    Kind::Call(Uses::Slots(slots)) | Kind::Leave(Uses::Slots(slots)) => {
                         for &(slot, rows) in slots {
                             set(&mut live, slot, rows, true);
                         }

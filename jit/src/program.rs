@@ -10,8 +10,12 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// Rows of the frame.
     pub rows: u32,
-    /// Code is entered only where at least so many steps may follow: of a warp alone, of one of several.
+    /// Code is begun with only where at least so many steps may follow: of a warp alone, of one of several.
     pub least: [u32; 2],
+    /// Whether all is compiled, or only what is likely to be faster for it.
+    pub all: bool,
+    /// Lanes that part are left to the caller at once, as how far they go may matter to those they wait for.
+    pub waits: bool,
     /// Constants that are known now: the value of every lane, by the slot of the first row.
     pub known: Vec<(Slot, u64)>,
     /// By row of a constant: whether all its lanes have one value.
@@ -29,17 +33,32 @@ pub struct Step {
     pub effect: Effect,
 }
 
-/// What a step means for other runs that begin at the same position, as if all made each step together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Effect {
-    /// Nothing.
-    None,
-    /// It reads what others may write.
-    Reads,
-    /// It writes what others may read or write.
-    Writes,
-    /// It is a branch, and others may go another way.
-    Parts,
+/// Memories that warps share, as a set of bits.
+pub type Memories = u8;
+
+/// What a step means for other warps that run together with its own, as if all made each step together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Effect {
+    /// What it reads of what others may write.
+    pub reads: Memories,
+    /// What it writes of what others may read or write.
+    pub writes: Memories,
+    /// It is a branch at which lanes or warps may go different ways.
+    pub parts: bool,
+}
+
+impl Effect {
+    /// Anything.
+    pub const ALL: Effect = Effect { reads: Memories::MAX, writes: Memories::MAX, parts: true };
+
+    /// Both.
+    pub(crate) fn and(self, other: Effect) -> Effect {
+        Effect {
+            reads: self.reads | other.reads,
+            writes: self.writes | other.writes,
+            parts: self.parts | other.parts,
+        }
+    }
 }
 
 /// What an instruction does.
@@ -49,14 +68,24 @@ pub enum Kind {
     Compute(Formula, Operands),
     /// A load or store of one element a lane.
     Access(Access),
-    /// Something that [`Context::call`](crate::Context::call) does, after which the next step follows.
-    Call,
+    /// Something that [`Context::call`](crate::Context::call) does, after which the next step follows, and what it reads
+    /// of the frame, or writes for some lanes.
+    Call(Uses),
     /// A branch to a position.
     Branch(u32),
     /// Nothing.
     Nothing,
+    /// All warps of the block wait for each other here; one alone leaves code, all of them pass.
+    Barrier,
     /// Something after which compiled code does not go on by itself, and what it reads of the frame.
     Leave(Uses),
+}
+
+impl Kind {
+    /// Whether code ends before it.
+    pub(crate) const fn leaves(&self) -> bool {
+        matches!(self, Kind::Barrier | Kind::Leave(_))
+    }
 }
 
 /// What a step reads of the frame.

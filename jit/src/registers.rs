@@ -2,11 +2,13 @@
 
 use semantics::formula::Width;
 
-/// A line: 64 bytes of a row, by the base of its slot (frame, warp, constants) and its number from there.
+/// A line: as much of a row as a register holds, by the base of its slot (frame, warp, constants), the row from there and
+/// the part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Line {
     pub base: u8,
-    pub number: u32,
+    pub row: u32,
+    pub part: u32,
 }
 
 impl Line {
@@ -14,10 +16,6 @@ impl Line {
 
     pub(crate) const fn is_frame(self) -> bool {
         self.base == Line::FRAME
-    }
-
-    pub(crate) const fn row(self) -> u32 {
-        self.number / 2
     }
 }
 
@@ -39,17 +37,27 @@ impl Held {
     }
 }
 
-/// Vector registers that hold lines: all but the last three, which are scratch.
-pub(crate) const COUNT: usize = 29;
+/// Vector registers, some of which hold lines.
+pub(crate) const REGISTERS: usize = 32;
 
-#[derive(Clone, Debug, Default)]
+/// Those that hold lines: the first `count`; the others are scratch.
+#[derive(Clone, Debug)]
 pub(crate) struct File {
-    pub held: [Option<Held>; COUNT],
+    pub held: [Option<Held>; REGISTERS],
+    count: usize,
     pinned: u32,
     time: u32,
 }
 
 impl File {
+    pub(crate) fn new(count: usize) -> File {
+        File { held: [None; REGISTERS], count, pinned: 0, time: 0 }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
     /// The register of a line; it stays during this step.
     pub(crate) fn find(&mut self, line: Line) -> Option<usize> {
         let at = self.peek(line)?;
@@ -62,8 +70,13 @@ impl File {
     }
 
     pub(crate) fn pin(&mut self, at: usize) {
-        self.time += 1;
         self.pinned |= 1 << at;
+        self.touch(at);
+    }
+
+    /// It is used now.
+    pub(crate) fn touch(&mut self, at: usize) {
+        self.time += 1;
         if let Some(held) = &mut self.held[at] {
             held.used = self.time;
         }
@@ -76,10 +89,10 @@ impl File {
     /// A register to be used next, and what it held.
     pub(crate) fn choose(&mut self) -> (usize, Option<Held>) {
         let free = |at: &usize| self.pinned >> at & 1 == 0;
-        let empty = (0..COUNT).filter(free).find(|&at| self.held[at].is_none());
+        let empty = (0..self.count).filter(free).find(|&at| self.held[at].is_none());
         let at = empty.unwrap_or_else(|| {
             let oldest = |&at: &usize| self.held[at].map_or(0, |held| held.used);
-            (0..COUNT).filter(free).min_by_key(oldest).unwrap_or(0)
+            (0..self.count).filter(free).min_by_key(oldest).unwrap_or(0)
         });
         let was = self.held[at].take();
         self.pinned |= 1 << at;

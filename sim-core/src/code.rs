@@ -570,6 +570,11 @@ pub struct Atomic {
 }
 
 impl Atomic {
+    /// Whether somebody may read what it found, and so wait for another thread.
+    pub fn is_read(&self) -> bool {
+        self.returns && self.access.element.rows != 0
+    }
+
     /// Its registers in [`Code::slots`]: an element each of the destination, b, and c for `cas`.
     pub fn slots<'a>(&self, table: &'a [RegisterSlot]) -> &'a [RegisterSlot] {
         let SlotList { start, len } = self.access.elements;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::around::Around;
 use crate::tools::ToolFactory;
+use semantics::lanes::SimdLevel;
 
 /// When asynchronous operations (`cp.async`, bulk and tensor copies, `st.async`, `red.async`) are done: at some time between
 /// their issue and the wait for them, which a program cannot know.
@@ -76,7 +77,7 @@ impl fmt::Debug for Poll {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Engine {
     /// What `WARPGRIND_ENGINE` names; if that is none of them, compiled code for kernels that run long, as far as the host
-    /// has AVX-512.
+    /// has AVX2 or AVX-512.
     #[default]
     Auto,
     /// The interpreter alone.
@@ -107,6 +108,11 @@ impl Engine {
     /// ```
     pub fn named(name: &str) -> Option<Engine> {
         Engine::ALL.into_iter().find(|engine| engine.name() == name)
+    }
+
+    /// Whether this host can do what it says: compiled code is for AVX2 and AVX-512, and `WARPGRIND_SIMD` may forbid both.
+    pub fn is_available(self) -> bool {
+        self != Engine::Compiled || jit::Compiled::can(SimdLevel::detect())
     }
 
     /// What the environment makes of it.

@@ -31,7 +31,7 @@ const COUNT: u64 = 6;
 const WORDS: u64 = 1024;
 /// Words that each thread may write.
 const OWN: u64 = 32;
-const THREADS: usize = 256;
+const THREADS: usize = 512;
 
 /// Writes a kernel.
 struct Writer {
@@ -41,6 +41,8 @@ struct Writer {
     depth: u32,
     /// Whether threads race.
     racy: bool,
+    /// Whether all warps have all lanes.
+    whole: bool,
 }
 
 impl Writer {
@@ -256,7 +258,7 @@ impl Writer {
         let (register, wide) = (self.register("r"), self.register("rd"));
         let (f, d) = (self.register("f"), self.register("d"));
         let own = 4 * self.random.below(OWN - 2);
-        match self.random.below(12) {
+        match self.random.below(16) {
             // Anywhere in the input, at consecutive places, at one place for half a warp, for all.
             0 | 1 => {
                 writeln!(self.text, "    and.b32 %t0, {register}, {};", WORDS - 2).unwrap();
@@ -286,6 +288,18 @@ impl Writer {
             8 => self.line(&format!("st.shared.u64 [%sown+{}], {wide};", own % 16 / 8 * 8)),
             9 => self.line(&format!("ld.shared.u64 {wide}, [%sown+{}];", own % 16 / 8 * 8)),
             10 => self.line(&format!("ld.global.u8 {register}, [%inown+{own}];")),
+            11 => {
+                let op = self.random.pick(&["add.u32", "xor.b32", "max.s32", "exch.b32"]);
+                let by = self.source("r");
+                self.line(&format!("atom.global.{op} {register}, [%own+{own}], {by};"));
+            }
+            12 => {
+                let op = self.random.pick(&["add.u32", "min.u32", "and.b32"]);
+                let by = self.source("r");
+                self.line(&format!("atom.shared.{op} {register}, [%sown+{}], {by};", own % 16));
+            }
+            13 => self.line(&format!("st.global.v2.u32 [%own+{}], {{%r2, {register}}};", own / 8 * 8)),
+            14 => self.line(&format!("st.global.u16 [%own+{own}], {register};")),
             _ => {
                 let place = 4 * self.random.below(8);
                 self.line(&format!("red.global.add.u32 [%counts+{place}], {register};"));
@@ -299,9 +313,22 @@ impl Writer {
                 0 if self.depth < 3 => self.condition(),
                 1 if self.depth < 3 => self.repetition(),
                 2 if self.depth == 0 => writeln!(self.text, "    bar.sync 0;").unwrap(),
+                3 if self.depth == 0 && self.whole => self.exchange(),
                 _ => self.operation(),
             }
         }
+    }
+
+    /// What lanes of a warp tell each other.
+    fn exchange(&mut self) {
+        let (to, from, p) = (self.register("r"), self.register("r"), self.random.below(4));
+        let line = match self.random.below(4) {
+            0 => format!("shfl.sync.bfly.b32 {to}, {from}, {}, 31, -1;", 1 << self.random.below(5)),
+            1 => format!("shfl.sync.down.b32 {to}|%p{p}, {from}, {}, 31, -1;", self.random.below(32)),
+            2 => format!("vote.sync.ballot.b32 {to}, %p{p}, -1;"),
+            _ => format!("redux.sync.add.s32 {to}, {from}, -1;"),
+        };
+        writeln!(self.text, "    {line}").unwrap();
     }
 
     fn label(&mut self) -> u32 {
@@ -347,13 +374,14 @@ impl Writer {
 }
 
 /// The kernel of a seed.
-fn kernel(seed: u64, racy: bool) -> String {
+fn kernel(seed: u64, racy: bool, whole: bool) -> String {
     let mut writer = Writer {
         random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
         text: String::new(),
         labels: 0,
         depth: 0,
         racy,
+        whole,
     };
     for _ in 0..8 {
         writer.random.next();
@@ -364,7 +392,7 @@ fn kernel(seed: u64, racy: bool) -> String {
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {
     .reg .b32 %r<6>, %t<2>, %tid0, %sown, %raced, %n<4>; .reg .b64 %rd<6>, %a0, %in, %inown, %own, %counts;
     .reg .f32 %f<6>; .reg .f64 %d<6>; .reg .pred %p<4>, %q;
-    .shared .align 8 .b8 s[4096]; .shared .align 8 .b8 race[256];
+    .shared .align 8 .b8 s[8192]; .shared .align 8 .b8 race[256];
     ld.param.u64 %in, [in]; ld.param.u64 %own, [out]; ld.param.u64 %counts, [counts];
     mov.u32 %tid0, %tid.x; mov.u32 %t0, %ctaid.x; mov.u32 %r0, %ntid.x; mad.lo.u32 %t0, %t0, %r0, %tid0;
     mul.wide.u32 %a0, %t0, 4; add.s64 %inown, %in, %a0;
@@ -453,8 +481,8 @@ fn disagreeing(racy: bool) -> (Vec<u64>, u64) {
     let input: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
     let mut wrong = Vec::new();
     for seed in first..first + count {
-        let text = kernel(seed, racy);
-        let block = [32, 128, 96, 64, 40, 5, 32, 96, 128, 40, 64, 128][seed as usize % 12];
+        let block = [32, 128, 96, 64, 40, 5, 256, 96, 256, 40, 64, 224][seed as usize % 12];
+        let text = kernel(seed, racy, block % 32 == 0);
         let expected = run(&text, Engine::Interpreter, block, &input);
         let found = run(&text, Engine::Compiled, block, &input);
         if expected != found {

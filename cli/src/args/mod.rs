@@ -43,6 +43,7 @@ pub(crate) use profile::ProfileArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use selftest::{NumericsArgs, SelfTest};
+pub(crate) use values::note_engine;
 
 /// Runs CUDA kernels from their PTX with no GPU and finds their memory errors.
 #[derive(Parser, Debug)]

@@ -73,6 +73,13 @@ pub(super) fn async_parser() -> impl TypedValueParser<Value = AsyncPolicy> {
     PossibleValuesParser::new(named).try_map(|name| AsyncPolicy::named(&name).ok_or("no such policy"))
 }
 
+/// Says that kernels are interpreted, though it was to be otherwise.
+pub(crate) fn note_engine(engine: Engine) {
+    if !engine.is_available() {
+        eprintln!("note: kernels are interpreted: compiled code needs a processor with AVX2 or AVX-512");
+    }
+}
+
 /// Names of engines.
 pub(super) fn engine_parser() -> impl TypedValueParser<Value = Engine> {
     let named = Engine::ALL.map(Engine::name);

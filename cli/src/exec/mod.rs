@@ -16,7 +16,7 @@ use reports::triage::{Found, Known, Policy};
 use serde_json::{Value, json};
 use sim_core::{AsyncPolicy, Engine};
 
-use crate::args::{Color, ExecArgs, Global, Unused};
+use crate::args::{Color, ExecArgs, Global, Unused, note_engine};
 use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::folder::Folder;
@@ -218,6 +218,7 @@ fn variables(
 fn settings(args: &ExecArgs, global: &Global, session: &Path, policy: &Policy) -> Result<Settings, Failure> {
     let option = format!("`--async {}`", args.asynchrony.name());
     tools::check_async(&args.tool, args.asynchrony, &option)?;
+    note_engine(args.engine);
     let tools: Vec<String> = args.tool.iter().map(|tool| tool.name().into()).collect();
     let save_launches = args.save_launches.as_ref().map(|path| {
         let folder = std::fs::create_dir_all(path).and_then(|()| std::fs::canonicalize(path));

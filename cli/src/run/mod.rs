@@ -15,7 +15,7 @@ use warpgrind::plan::{
 use warpgrind::run::is_memory_variable;
 use warpgrind::{Module, Options, Plan};
 
-use crate::args::{Global, LaunchArgs, RunArgs};
+use crate::args::{Global, LaunchArgs, RunArgs, note_engine};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::modules;
@@ -52,6 +52,7 @@ fn try_run(
         count_memory: args.stats,
         source_root: args.source_root.clone(),
     };
+    note_engine(args.engine);
     let run_options = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
     let (mut plan, module) = prepare(&args.files, &args.launch, &mut |diagnostic, source, elsewhere| {
         reporter.diagnostic(diagnostic, source, elsewhere);

@@ -10,17 +10,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 
 use jit::{
-    Access as Move, Compiled, Context, Effect, Exit, Kind, Program, Ran, Space, Step, Uses, Width, Window,
+    Access as Move, Compiled, Context, Effect, Kind, Memories, Program, Runner, Space, Step, Uses, Width,
+    Window,
 };
+use smallvec::SmallVec;
 
-use crate::code::{Access, AccessSpace, Action, Asynchronous, Atomic, Barrier, Code, Constant, Simple};
+use crate::code::{
+    Access, AccessSpace, Action, Asynchronous, Atomic, AtomicOp, Barrier, Code, Constant, Inst, Matrix,
+    Simple, WarpOp,
+};
 use crate::machine::Machine;
-use crate::machine::warp::Group;
+use crate::machine::frame::ROOT;
+use crate::machine::warp::{Group, Wait};
 use crate::machine::worker::Worker;
 use crate::memory::Hint;
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
-use semantics::lanes::{LaneMask, Registers, Slot};
+use semantics::lanes::{LaneMask, Pred, Registers, Slot};
 
 // Code reads hints as windows.
 const _: () = assert!(
@@ -38,12 +44,29 @@ const MOST_STEPS: u64 = 20_000;
 
 /// Steps that make it worth to enter code, for a warp alone and for one of several: doing so takes as long as
 /// interpreting about so many.
-const LEAST: [u32; 2] = [12, 24];
+const LEAST: [u32; 2] = [10, 18];
+
+/// Memories that warps share.
+const SHARED: Memories = 1;
+const GLOBAL: Memories = 2;
 
 /// What of a kernel is compiled.
 fn program(code: &Code, least: [u32; 2]) -> Program {
     let Some(kernel) = code.functions.first() else { return Program::default() };
-    let mut program = Program { rows: kernel.rows, least, ..Program::default() };
+    // What a thread may use to wait for another.
+    let waits = |inst: &Inst| match &inst.action {
+        Action::Load(access) => access.strong,
+        Action::Atomic(atomic) => atomic.is_read(),
+        Action::Sleep | Action::ReadSpecial(..) => true,
+        _ => false,
+    };
+    let mut program = Program {
+        rows: kernel.rows,
+        least,
+        all: least[0] <= 1,
+        waits: code.insts.iter().any(waits),
+        ..Program::default()
+    };
     for constant in &code.constants {
         let slot = Slot::constant(program.uniform.len() as u32);
         if let Constant::Bits(value, _) = *constant {
@@ -59,17 +82,27 @@ fn program(code: &Code, least: [u32; 2]) -> Program {
             Action::Lanes(_, operands) | Action::BeforeBranch(_, operands) => {
                 match code.meta[position as usize].formula {
                     Some(formula) => Kind::Compute(formula, *operands),
-                    None => Kind::Call,
+                    None => Kind::Call(Uses::All),
                 }
             }
             Action::Load(access) => accessed(access, false),
             Action::Store(access) => accessed(access, true),
             Action::Branch(target) if *target < kernel.end => Kind::Branch(*target),
             Action::Nothing => Kind::Nothing,
-            Action::ActiveMask(_) | Action::LocalAddress(..) => Kind::Call,
+            Action::ActiveMask(_) | Action::LocalAddress(..) | Action::Fence(..) => Kind::Call(Uses::All),
             Action::Return | Action::Exit => Kind::Leave(Uses::Slots(Vec::new())),
+            Action::Barrier(barrier) if barrier.whole.is_some() && inst.guard == Pred::TRUE => Kind::Barrier,
             Action::Barrier(barrier) => Kind::Leave(Uses::Slots(read_by_barrier(barrier))),
-            Action::Atomic(atomic) => Kind::Leave(Uses::Slots(read_by_atomic(code, atomic))),
+            Action::Atomic(atomic) => {
+                let uses = Uses::Slots(read_by_atomic(code, atomic));
+                match atomic.op {
+                    AtomicOp::Mbarrier(_) => Kind::Leave(uses),
+                    _ if atomic.access.asynchronous != Asynchronous::No => Kind::Leave(uses),
+                    _ => Kind::Call(uses),
+                }
+            }
+            Action::Warp(op) if inst.guard == Pred::TRUE && is_of_known_lanes(op) => Kind::Call(Uses::All),
+            Action::Matrix(_) if inst.guard == Pred::TRUE => Kind::Call(Uses::All),
             _ => Kind::Leave(Uses::All),
         };
         program.steps.push(Step { guard: inst.guard, kind, effect: effect(code, position) });
@@ -77,17 +110,32 @@ fn program(code: &Code, least: [u32; 2]) -> Program {
     program
 }
 
+/// Whether all lanes of a warp-level operation name the same ones.
+fn is_of_known_lanes(op: &WarpOp) -> bool {
+    op.members.is_none_or(|slot| slot.is_constant())
+}
+
 /// What an instruction means for other warps of the block.
 fn effect(code: &Code, position: u32) -> Effect {
-    let own = |access: &Access| {
-        use AccessSpace::{Const, Frame, Local, Param};
-        matches!(access.space, Const | Frame | Local | Param)
+    use AccessSpace::{Cluster, Const, Frame, Global, Local, Param, Shared};
+    let memories = |access: &Access| match access.space {
+        Const | Frame | Local | Param => 0,
+        Shared | Cluster => SHARED,
+        Global => GLOBAL,
+        AccessSpace::Generic => SHARED | GLOBAL,
     };
+    let both = |memories| Effect { reads: memories, writes: memories, parts: false };
     match &code.insts[position as usize].action {
-        Action::Load(access) if !own(access) => Effect::Reads,
-        Action::Store(access) if !own(access) => Effect::Writes,
-        Action::Branch(_) if code.meta[position as usize].parts => Effect::Parts,
-        _ => Effect::None,
+        Action::Load(access) => Effect { reads: memories(access), ..Effect::default() },
+        Action::Store(access) => Effect { writes: memories(access), ..Effect::default() },
+        Action::Atomic(atomic) => both(memories(&atomic.access)),
+        Action::Matrix(index) => match &code.matrices[*index as usize] {
+            Matrix::Multiply(_) | Matrix::Transpose(..) => Effect::default(),
+            Matrix::Load(_) | Matrix::LoadRows(_) => Effect { reads: SHARED | GLOBAL, ..Effect::default() },
+            Matrix::Store(_) | Matrix::StoreRows(_) => both(SHARED | GLOBAL),
+        },
+        Action::Branch(_) => Effect { parts: code.meta[position as usize].parts, ..Effect::default() },
+        _ => Effect::default(),
     }
 }
 
@@ -107,14 +155,14 @@ fn read_by_atomic(code: &Code, atomic: &Atomic) -> Vec<(Slot, u32)> {
 
 /// How a load or store is done.
 fn accessed(access: &Access, store: bool) -> Kind {
-    // Others may wait for it, and it for them.
+    // Others may wait for it, and it for them: how often is the interpreter's business.
     if access.strong || access.asynchronous != Asynchronous::No {
         return Kind::Leave(Uses::All);
     }
     let width = match access.simple {
         Simple::Four => Width::Word,
         Simple::Eight => Width::Double,
-        _ => return Kind::Call,
+        _ => return Kind::Call(Uses::All),
     };
     let (space, address_width) = match (access.space, access.address_rows) {
         (AccessSpace::Shared, 2) => (Space::Shared, Width::Double),
@@ -122,11 +170,11 @@ fn accessed(access: &Access, store: bool) -> Kind {
         (AccessSpace::Global | AccessSpace::Const | AccessSpace::Generic, 2) => {
             (Space::Hinted, Width::Double)
         }
-        _ => return Kind::Call,
+        _ => return Kind::Call(Uses::All),
     };
     let size = 4 * i64::from(width.rows());
     if i32::try_from(access.offset).is_err() || access.offset % size != 0 {
-        return Kind::Call;
+        return Kind::Call(Uses::All);
     }
     let (offset, element, address) = (access.offset, access.element.slot, access.address);
     Kind::Access(Move { store, space, width, address, address_width, offset, element })
@@ -135,11 +183,22 @@ fn accessed(access: &Access, store: bool) -> Kind {
 /// What [`call`] needs.
 struct Host<'x, 'a, 'g, O> {
     machine: &'x mut Machine<'a, 'g, O>,
-    registers: &'x mut Registers,
     context: *mut Context,
-    group: Group,
-    flow: Option<Flow>,
+    /// Warps of the runners.
+    warps: &'x [usize],
+    /// What ended runs, and whose.
+    flows: SmallVec<[(usize, Flow); 1]>,
     panic: Option<Box<dyn Any + Send>>,
+}
+
+/// What became of a step.
+enum Done {
+    /// The next one follows.
+    Next,
+    /// It ended the run.
+    Ended(Flow),
+    /// It is for another engine.
+    Refused,
 }
 
 /// Does what an instruction does, from within compiled code.
@@ -152,35 +211,72 @@ unsafe extern "C" fn call<O: Observer>(host: *mut c_void, position: u32, lanes: 
     let work = AssertUnwindSafe(|| host.step(position, lanes));
     // Nothing unwinds through compiled code.
     match catch_unwind(work) {
-        Ok(flow) => host.flow = flow,
-        Err(panic) => host.panic = Some(panic),
+        Ok(Done::Next) => 0,
+        Ok(Done::Refused) => 2,
+        Ok(Done::Ended(flow)) => {
+            // SAFETY: the context outlives the run; compiled code does not access it meanwhile.
+            let (_, runner) = unsafe { (*host.context).current() };
+            host.flows.push((runner, flow));
+            1
+        }
+        Err(panic) => {
+            host.panic = Some(panic);
+            1
+        }
     }
-    (host.flow.is_some() || host.panic.is_some()).into()
 }
 
 impl<O: Observer> Host<'_, '_, '_, O> {
-    /// Nothing if the next instruction follows.
-    fn step(&mut self, position: u32, lanes: LaneMask) -> Option<Flow> {
-        let code = self.machine.worker.grid.code;
-        self.group.position = position;
+    fn step(&mut self, position: u32, lanes: LaneMask) -> Done {
+        // SAFETY: the context outlives the run; compiled code does not access it meanwhile. Rows and predicates are those that
+        // slots were numbered for, and the warp's only ones in use.
+        let (runner, all, mut registers) = unsafe {
+            let context = &*self.context;
+            let (runner, number) = context.current();
+            let [frame, warp] = runner.rows;
+            (number, runner.lanes, Registers::new(frame, warp, context.constants, runner.predicates))
+        };
+        let (registers, machine) = (&mut registers, &mut *self.machine);
+        machine.index = self.warps[runner];
+        let code = machine.worker.grid.code;
+        let mut group = group(position, all);
         let flow = match &code.insts[position as usize].action {
             Action::Lanes(run, operands) | Action::BeforeBranch(run, operands) => {
                 // SAFETY: decoding took the function for a SIMD level that this CPU was found to have, and numbered its
                 // slots within the kernel's frame.
-                unsafe { run(self.registers, operands, lanes) };
-                return None;
+                unsafe { run(registers, operands, lanes) };
+                return Done::Next;
             }
-            Action::Load(access) => self.machine.operate_load(self.registers, &mut self.group, lanes, access),
-            Action::Store(access) => {
-                self.machine.operate_store(self.registers, &mut self.group, lanes, access)
+            Action::Load(access) => machine.operate_load(registers, &mut group, lanes, access),
+            Action::Store(access) => machine.operate_store(registers, &mut group, lanes, access),
+            Action::Atomic(atomic) => machine.operate_atomic(registers, &mut group, lanes, atomic),
+            Action::Warp(op) => {
+                let members = op.members.map_or(lanes, |slot| registers.lane::<u32>(slot, 0));
+                if lanes & !members != 0 || members & machine.warp().live() & !lanes != 0 {
+                    return Done::Refused;
+                }
+                machine.warp_operation(registers, &mut group, lanes, op)
             }
-            action => self.machine.operate_rarely(self.registers, &mut self.group, lanes, action, 0),
+            Action::Matrix(_) if machine.warp().live() != lanes => return Done::Refused,
+            action => machine.operate_rarely(registers, &mut group, lanes, action, 0),
         };
         // It may have looked at the allocations again.
-        // SAFETY: the context outlives the run; compiled code does not access it meanwhile.
-        unsafe { (*self.context).fresh = self.machine.worker.snapshot.generation };
-        if let Flow::Next = flow { None } else { Some(flow) }
+        // SAFETY: as above.
+        unsafe { (*self.context).fresh = machine.worker.snapshot.generation };
+        if let Flow::Next = flow { Done::Next } else { Done::Ended(flow) }
     }
+}
+
+/// A group of the kernel itself.
+fn group(position: u32, lanes: LaneMask) -> Group {
+    Group { position, lanes, frame: ROOT, wait: Wait::Ready, last_run: 0 }
+}
+
+/// A warp, or a group of its lanes, for compiled code.
+#[inline(always)]
+pub(super) fn runner(registers: &Registers, position: u32, lanes: LaneMask) -> Runner {
+    let ([frame, warp, _], predicates) = registers.places();
+    Runner::new([frame, warp], predicates, position, lanes)
 }
 
 impl<O: Observer> Worker<'_, O> {
@@ -200,7 +296,10 @@ impl<O: Observer> Worker<'_, O> {
         let known = kernel.compiled.get().is_some();
         if known || kernel.heat.load(Relaxed).saturating_add(self.stats.warp_instructions) >= enough {
             let compiled = kernel.compiled.get_or_init(|| match steps <= MOST_STEPS {
-                true => Compiled::new(&program(grid.code, if grid.cold == 0 { [1; 2] } else { LEAST })),
+                true => {
+                    let least = if grid.cold == 0 { [1; 2] } else { LEAST };
+                    Compiled::new(&program(grid.code, least), grid.level)
+                }
                 false => None,
             });
             self.compiled = compiled.as_ref();
@@ -209,44 +308,69 @@ impl<O: Observer> Worker<'_, O> {
 }
 
 impl<'g, O: Observer> Machine<'_, 'g, O> {
-    /// Runs a group of the kernel itself from a position on at which code begins; up to a position, and for at most so
-    /// many instructions. With others that run `together`, it does nothing that would have to wait for what they do first.
-    /// What ended it, if that was an operation.
+    /// Runs a group of the kernel itself from a position on at which code begins, up to a position and for at most so many
+    /// instructions. What ended it, if that was an operation.
     pub(super) fn run_compiled(
         &mut self,
         compiled: &Compiled,
-        registers: &mut Registers,
-        group: Group,
+        runner: &mut Runner,
         (stop, most): (u32, u64),
-        together: bool,
-    ) -> (Exit, Ran, Option<Flow>) {
-        let shared = self.shared_window();
-        let fresh = self.worker.snapshot.generation;
+    ) -> Option<Flow> {
+        let warps = [self.index];
+        let mut flows = self.in_code(&warps, |context| {
+            // SAFETY: as `in_code` says, for the rows and predicates of this warp.
+            unsafe { compiled.run_alone(context, runner, stop, most, false) };
+        });
+        flows.1.pop().map(|(_, flow)| flow)
+    }
+
+    /// Runs whole warps, of these indices, as if all of a team made each step together, for about so many instructions in
+    /// all; `all`: they are those of the block that live, and pass its barriers. By how many instructions others are ahead of
+    /// one whose lanes parted, and what ended runs.
+    pub(super) fn run_compiled_team(
+        &mut self,
+        compiled: &Compiled,
+        (runners, warps): (&mut [Runner], &[usize]),
+        team: usize,
+        most: u64,
+        all: bool,
+    ) -> (u64, SmallVec<[(usize, Flow); 1]>) {
+        let ((barriers, ahead), flows) = self.in_code(warps, |context| {
+            // SAFETY: as `in_code` says, for the rows and predicates of these warps.
+            let barriers = unsafe { compiled.run_teams(context, runners, team, most, all) };
+            (barriers, context.ahead)
+        });
+        self.worker.stats.barriers += barriers;
+        (ahead, flows)
+    }
+
+    /// Runs code of warps in a context: hints are kept alive by the snapshot as long as its generation is the current one,
+    /// and the block's memory as long as it runs; `call` gets the host that it is for.
+    #[inline(always)]
+    fn in_code<T>(
+        &mut self,
+        warps: &[usize],
+        run: impl FnOnce(&mut Context) -> T,
+    ) -> (T, SmallVec<[(usize, Flow); 1]>) {
         let mut context = match self.worker.context.take() {
             Some(context) => context,
             None => Box::new(Context::new(std::ptr::null_mut(), call::<O>)),
         };
-        let (rows, predicates) = registers.places();
-        (context.rows, context.predicates) = (rows, predicates);
         context.windows = self.worker.hints.as_ptr().cast();
-        context.shared = shared;
+        context.shared = self.shared_window();
         context.generation = self.worker.grid.memory.generation();
-        (context.fresh, context.most, context.stop) = (fresh, most, stop);
-        (context.lanes, context.together) = (group.lanes, together.into());
+        context.fresh = self.worker.snapshot.generation;
+        context.constants = self.worker.grid.constants.as_ptr().cast_mut();
         let place: *mut Context = &mut *context;
-        let mut host = Host { machine: self, registers, context: place, group, flow: None, panic: None };
+        let mut host = Host { machine: self, context: place, warps, flows: SmallVec::new(), panic: None };
         context.host = (&raw mut host).cast();
-        // SAFETY: rows and predicates are those that slots were numbered for; hints are kept alive by the snapshot as long
-        // as its generation is the current one, and the block's memory as long as it runs; `call` gets the host that it
-        // is for.
-        let exit = unsafe { compiled.run(&mut context, group.position) };
-        let Host { flow, panic, .. } = host;
-        let ran = context.ran;
+        let result = run(&mut context);
+        let Host { flows, panic, .. } = host;
         self.worker.context = Some(context);
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
-        (exit, ran, flow)
+        (result, flows)
     }
 
     /// Where code begins at a position, unless somebody looks on.

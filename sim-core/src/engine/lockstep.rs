@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use smallvec::SmallVec;
 
 use super::Pause;
+use super::compiled::runner;
 use super::single::{lane_count, two_ways};
 use crate::code::{Action, Barrier, WarpOp};
 use crate::machine::Machine;
@@ -23,7 +24,7 @@ use crate::ops::barrier::Arrival;
 use crate::ops::flow::Flow;
 use crate::ops::keeps_whole;
 use crate::tools::{Event, Wants};
-use jit::{Compiled, Exit, Ran};
+use jit::{Compiled, Ran, Runner};
 use semantics::lanes::{LaneMask, Pred, Registers};
 
 /// Rows of registers that warps running together may have: about half of a first-level cache.
@@ -70,18 +71,6 @@ enum Run {
     Moved,
     /// A barrier is complete: more warps can run.
     Released,
-}
-
-/// What is left to do of a run in code, once all have run.
-struct Ending {
-    /// Behind so many steps.
-    steps: u64,
-    /// By whom.
-    at: usize,
-    /// The lanes that take the branch, if it parts them.
-    taken: LaneMask,
-    /// What ended the run otherwise.
-    flow: Option<Flow>,
 }
 
 /// What a stretch of running together ended with.
@@ -226,11 +215,14 @@ impl<O: Observer> Machine<'_, '_, O> {
         let compiled = self.compiled();
         let together = team.count > 1;
         let most = ((*left).max(0) as u64).div_ceil(team.count.max(1) as u64);
-        let here = &mut team.members[..team.count];
-        let mut start = here.first().map_or(LEFT, |member| member.position);
+        let mut start = team.members.first().map_or(LEFT, |member| member.position);
         if let Some(compiled) = compiled.filter(|compiled| compiled.begins(start, next, most, together)) {
-            return self.run_team_compiled(compiled, team, left, most);
+            if let Some(run) = self.run_team_compiled(compiled, team, left) {
+                return run;
+            }
+            team.choose();
         }
+        let here = &mut team.members[..team.count];
         let mut position = start;
         let mut idle = 0;
         let count = here.len() as u64;
@@ -434,65 +426,102 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
     }
 
-    /// The same in compiled code: one warp after the other, as if all made each step together.
-    fn run_team_compiled(&mut self, compiled: &Compiled, team: &mut Team, left: &mut i64, most: u64) -> Run {
-        let (next, together) = (team.next, team.count > 1);
-        let here = &mut team.members[..team.count];
-        let mut ends: SmallVec<[Ending; 4]> = SmallVec::new();
-        for (at, member) in here.iter_mut().enumerate() {
-            self.index = member.index;
-            let group = member.group(member.position);
-            let (exit, mut ran, flow) =
-                self.run_compiled(compiled, &mut member.registers, group, (next, most), together);
-            if exit == Exit::Parted {
-                (ran.steps, ran.branches) = (ran.steps - 1, ran.branches - 1);
+    /// The same in compiled code, of all members; false if they stand where they stood.
+    fn run_team_compiled(&mut self, compiled: &Compiled, team: &mut Team, left: &mut i64) -> Option<Run> {
+        team.members.sort_unstable_by_key(|member| member.index);
+        let members = team.members.len();
+        let last_of_team = team.members.last().map_or(0, |member| member.index);
+        // Warps for which the team has no room take their turn behind it, up to the same barriers.
+        let mut rest = SmallVec::<[Member; 2]>::new();
+        if members < self.cta.warps.len() && team.members.iter().all(|member| member.position != LEFT) {
+            for index in last_of_team + 1..self.cta.warps.len() {
+                let warp = &self.cta.warps[index];
+                if warp.is_whole() {
+                    let (lanes, position) = (warp.groups[0].lanes, warp.groups[0].position);
+                    rest.push(Member { index, position, lanes, registers: self.registers_of(index, ROOT) });
+                }
             }
-            if exit != Exit::Moved {
-                ends.push(Ending { steps: ran.steps, at, taken: ran.taken, flow });
-            }
-            member.position = ran.position;
-            self.account_for(member, &ran, left);
         }
-        ends.sort_by_key(|end| (end.steps, end.at));
-        let mut first = None;
+        let mut here: SmallVec<[&mut Member; MOST]> =
+            team.members.iter_mut().chain(&mut rest).filter(|member| member.position != LEFT).collect();
+        let live = self.cta.warps.iter().filter(|warp| warp.live() != 0).count();
+        let whole = |member: &&mut Member| self.is_whole_for_barrier(member.index, member.lanes);
+        let all = here.len() == live && self.cta.open_barriers == 0 && here.iter().all(whole);
+        if !all {
+            here.truncate(here.iter().filter(|member| member.index <= last_of_team).count());
+        }
+        let mut runners = SmallVec::<[Runner; MOST]>::new();
+        let mut warps = SmallVec::<[usize; MOST]>::new();
+        for member in &here {
+            runners.push(runner(&member.registers, member.position, member.lanes));
+            warps.push(member.index);
+        }
+        let most = (*left).max(0) as u64;
+        let (ahead, mut flows) = self.run_compiled_team(compiled, (&mut runners, &warps), members, most, all);
+        let mut ran = 0;
+        for (member, runner) in here.iter_mut().zip(&runners) {
+            member.position = runner.position;
+            self.account_for(member.index, &runner.ran);
+            ran += runner.ran.steps;
+        }
+        *left -= ran as i64;
         let mut run = Run::Moved;
-        for Ending { steps, at, taken, flow } in ends {
-            let member = &mut here[at];
+        // What ended first comes first.
+        flows.sort_by_key(|(at, _)| (runners[*at].called, *at));
+        for (at, flow) in flows {
+            let (member, runner) = (&mut here[at], &runners[at]);
             let position = member.position;
-            self.index = member.index;
+            let goes_on = !matches!(flow, Flow::Fault(_));
+            self.leave_aside(member, runner, position + u32::from(goes_on));
             match flow {
-                Some(Flow::Fault(fault)) => {
-                    self.fault(0, &member.group(position), *fault);
+                Flow::Fault(fault) => {
+                    self.fault(0, &Group { lanes: runner.lanes, ..member.group(position) }, *fault);
                     self.complete_collectives();
                     self.recheck_barriers();
                     member.position = LEFT;
                     run = Run::Released;
                 }
-                Some(_) => member.position = position + 1,
-                // One whose lanes part later stands before the branch: the others may get there.
-                None if *first.get_or_insert(steps) == steps => {
-                    let idle = lane_count(member.lanes & !taken);
-                    self.account_for(member, &Ran { steps: 1, branches: 1, idle, ..Ran::default() }, left);
-                    if let Action::Branch(target) = self.worker.grid.code.insts[position as usize].action {
-                        self.split(member, taken, position, target);
-                        self.rejoin(member, 0, left);
-                    }
-                }
-                None => {}
+                _ => member.position = position + 1,
             }
         }
-        run
+        for (member, runner) in here.into_iter().zip(&runners) {
+            if !runner.aside.is_empty() {
+                if runner.called.is_none() {
+                    self.leave_aside(member, runner, runner.position);
+                }
+                // It is as if the others had not gone on yet.
+                let mut own = *left + ahead as i64;
+                self.rejoin(member, 0, &mut own);
+                *left = own - ahead as i64;
+            } else if member.index > last_of_team && member.position != LEFT {
+                self.park(member, member.position);
+            }
+        }
+        (ran > 0).then_some(run)
     }
 
-    /// Accounts for what compiled code did.
-    fn account_for(&mut self, member: &Member, ran: &Ran, left: &mut i64) {
+    /// Leaves the groups of a warp that was parted in code where the interpreter of single warps looks for them.
+    fn leave_aside(&mut self, member: &Member, runner: &Runner, position: u32) {
+        self.index = member.index;
+        let warp = &mut self.cta.warps[member.index];
+        let group = Group { lanes: runner.lanes, last_run: warp.clock, ..member.group(position) };
+        if let Some(entry) = warp.groups.first_mut() {
+            (entry.position, entry.lanes, entry.last_run) = (position, group.lanes, group.last_run);
+        }
+        for &(position, lanes) in &runner.aside {
+            warp.fork(&group, position, lanes);
+        }
+    }
+
+    /// Accounts for what a warp did in compiled code.
+    fn account_for(&mut self, warp: usize, ran: &Ran) {
         let stats = &mut self.worker.stats;
         stats.warp_instructions += ran.steps;
-        stats.thread_instructions += ran.steps * lane_count(member.lanes) - ran.idle;
+        stats.thread_instructions += ran.threads;
         stats.branches += ran.branches;
+        stats.divergent_branches += ran.parted;
         self.cta.clock += ran.steps;
-        self.cta.warps[member.index].clock += ran.steps;
-        *left -= ran.steps as i64;
+        self.cta.warps[warp].clock += ran.steps;
     }
 
     /// Whole warps, which stand behind a barrier already, arrive at it one after the other.

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Pause;
+use super::compiled::runner;
 use crate::code::Action;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
@@ -12,7 +13,7 @@ use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use crate::ops::flow::{Flow, On};
 use crate::tools::{Event, Wants};
-use jit::{Compiled, Exit};
+use jit::{Compiled, Runner};
 use semantics::lanes::{LaneMask, Pred};
 
 /// Instructions a group runs before others that are ready get a turn, when it may wait for them.
@@ -247,25 +248,25 @@ impl<O: Observer> Machine<'_, '_, O> {
                         end = run_end(position, stop, rest, fair).min(code.next(position + 1, false));
                         continue;
                     }
-                    let now = Group { position, lanes, ..*group };
-                    let (exit, ran, flow) = self.run_compiled(code, &mut registers, now, (stop, rest), false);
+                    let mut runner = runner(&registers, position, lanes);
+                    let flow = self.run_compiled(code, &mut runner, (stop, rest));
+                    let Runner { ran, called, .. } = runner;
                     counts.ran += ran.steps;
-                    counts.threads += ran.steps * lane_count(lanes) - ran.idle;
+                    counts.threads += ran.threads;
                     self.worker.stats.branches += ran.branches;
-                    position = ran.position;
-                    if exit == Exit::Called {
-                        (group.position, group.lanes) = (position, lanes);
+                    self.worker.stats.divergent_branches += ran.parted;
+                    (position, lanes) = (runner.position, runner.lanes);
+                    (group.position, group.lanes) = (position, lanes);
+                    for &(aside, lanes) in &runner.aside {
+                        self.warp_mut().fork(group, aside, lanes);
+                        stop = stop.min(aside);
+                    }
+                    if called.is_some() {
                         break flow.unwrap_or(Flow::Switch);
                     }
-                    if let (Exit::Parted, Action::Branch(target)) = (exit, &insts[position as usize].action) {
-                        let rest = lanes & !ran.taken;
-                        counts.threads -= lane_count(rest);
-                        self.worker.stats.divergent_branches += 1;
-                        let [low, high] = two_ways(position, *target, ran.taken, rest);
-                        (group.position, group.lanes) = (position, lanes);
-                        self.warp_mut().fork(group, high.0, high.1);
-                        (position, lanes) = low;
-                        stop = stop.min(high.0);
+                    if ran.steps == 0 {
+                        end = run_end(position, stop, rest, fair).min(code.next(position + 1, false));
+                        continue;
                     }
                     counts.restart(position, lanes);
                     end = run_end(position, stop, most.saturating_sub(counts.ran), fair);

@@ -20,7 +20,7 @@ use crate::launch::{Dim3, Launch};
 use crate::memory::{GlobalMemory, Wide};
 use crate::options::{AsyncPolicy, Engine, RunOptions};
 use crate::texture::Objects;
-use semantics::lanes::{Row, SimdLevel};
+use semantics::lanes::Row;
 
 /// What all blocks of a launch share.
 pub(crate) struct Grid<'a> {
@@ -188,7 +188,7 @@ impl<'a> Grid<'a> {
             jobs,
             level,
             cold: match options.engine.chosen() {
-                _ if level != SimdLevel::Avx512 => u64::MAX,
+                _ if !jit::Compiled::can(level) => u64::MAX,
                 Engine::Interpreter => u64::MAX,
                 Engine::Auto => COLD,
                 Engine::Compiled => 0,

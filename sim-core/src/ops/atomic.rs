@@ -256,7 +256,7 @@ fn run<V: View>(
 impl<O: Observer> Machine<'_, '_, O> {
     /// `atom`, `red`
     pub(crate) fn atomic(&mut self, registers: &mut Registers, at: At<'_>, atomic: &Atomic) -> Checked {
-        self.worker.waits += u64::from(atomic.returns);
+        self.worker.waits += u64::from(atomic.is_read());
         let order = at.access.order;
         if matches!(order, MemOrder::Release | MemOrder::AcqRel) {
             fence(Ordering::Release);

@@ -1,30 +1,22 @@
 //! Loads and stores: whether all lanes are inside the window, and moves of consecutive, equal and other addresses.
 
 use super::*;
-use crate::context::Window;
-use crate::program::{Access, Space};
-
-/// The window of an access: its base, size, words.
-#[derive(Clone, Copy)]
-struct Place {
-    base: AsmMemoryOperand,
-    size: AsmMemoryOperand,
-    words: AsmMemoryOperand,
-}
+use crate::emit::window::{Look, Place};
+use crate::program::Access;
 
 impl Emitter<'_> {
-    pub(super) fn access(&mut self, access: &Access, guard: Pred) -> Done {
+    pub(in crate::emit) fn access(&mut self, access: &Access, guard: Pred) -> Done {
         let guarded = guard != Pred::TRUE;
         if guarded {
             self.guard(guard)?;
         }
         // All that the ways below have in common is done before they part.
         let mut address = [0; 4];
-        for number in 0..lines(access.address_width) {
+        for number in 0..self.lines(access.address_width) {
             address[number as usize] = self.fetch(access.address, access.address_width, number)?;
         }
         let mut element = [0; 4];
-        let count = lines(access.width);
+        let count = self.lines(access.width);
         for number in 0..count {
             element[number as usize] = if access.store || guarded {
                 self.fetch(access.element, access.width, number)?
@@ -34,6 +26,7 @@ impl Emitter<'_> {
         }
         // Its masks are needed.
         self.predicate = None;
+        let look = self.look(access, guarded)?;
         let (host, mut resume) = (self.a.create_label(), self.a.create_label());
         let before = self.file.clone();
         if guarded {
@@ -43,27 +36,38 @@ impl Emitter<'_> {
             self.cold.push(Cold::Mixed { label: mixed, resume, host });
         }
         let place = self.window(access, host)?;
-        if self.masked {
-            self.scattered(access, place, address, element, host)?;
-        } else {
-            let (mut other, mut scattered) = (self.a.create_label(), self.a.create_label());
-            self.halves_alike(access, address, true, other)?;
-            self.consecutive(access, place, element, host)?;
-            self.a.jmp(resume)?;
-            self.a.set_label(&mut other)?;
-            self.a.nop()?;
-            if !access.store {
-                self.halves_alike(access, address, false, scattered)?;
-                self.equal(access, place, element, host)?;
-                self.a.jmp(resume)?;
-                self.a.set_label(&mut scattered)?;
-                self.a.nop()?;
+        let (mut other, mut scattered) = (self.a.create_label(), self.a.create_label());
+        // What is not inside as a whole may still be for the lanes that run.
+        let outside = if self.masked { scattered } else { host };
+        match look {
+            Look::Known(known) => self.recall(known, true, other)?,
+            Look::First(place) => {
+                self.halves_alike(access, address, true, other)?;
+                self.keep(place, true)?;
             }
-            self.scattered(access, place, address, element, host)?;
         }
+        self.consecutive(access, place, element, outside)?;
+        self.a.jmp(resume)?;
+        self.a.set_label(&mut other)?;
+        self.a.nop()?;
+        if !access.store {
+            match look {
+                Look::Known(known) => self.recall(known, false, scattered)?,
+                Look::First(place) => {
+                    self.halves_alike(access, address, false, scattered)?;
+                    self.keep(place, false)?;
+                }
+            }
+            self.equal(access, place, element, outside)?;
+            self.a.jmp(resume)?;
+        }
+        self.a.set_label(&mut scattered)?;
+        self.a.nop()?;
+        self.scattered(access, place, address, element, host)?;
         self.a.set_label(&mut resume)?;
         self.a.nop()?;
         if !access.store {
+            self.forget_shape(access.element, access.width.rows());
             for number in 0..count {
                 let line = self.line(access.element, number);
                 if !guarded {
@@ -79,36 +83,11 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The window of an access; to the host where it holds no longer.
-    fn window(&mut self, access: &Access, host: CodeLabel) -> Done<Place> {
-        let window = match access.space {
-            Space::Shared => at(offset_of!(Context, shared)),
-            Space::Hinted => {
-                self.a.mov(rdi, qword_ptr(at(offset_of!(Context, generation))))?;
-                self.a.mov(rsi, qword_ptr(at(offset_of!(Context, fresh))))?;
-                self.a.cmp(qword_ptr(rdi), rsi)?;
-                self.a.jne(host)?;
-                self.a.mov(rsi, qword_ptr(at(offset_of!(Context, windows))))?;
-                let window = rsi + size_of::<Window>() as i32 * self.position as i32;
-                if access.store {
-                    self.a.cmp(byte_ptr(window + offset_of!(Window, writable) as i32), 0)?;
-                    self.a.je(host)?;
-                }
-                window
-            }
-        };
-        Ok(Place {
-            base: qword_ptr(window + offset_of!(Window, base) as i32),
-            size: qword_ptr(window + offset_of!(Window, size) as i32),
-            words: qword_ptr(window + offset_of!(Window, words) as i32),
-        })
-    }
-
     /// The addresses of the first lanes of both halves to `rax` and `rcx`; elsewhere if not all addresses of a half follow
     /// its first one element by element, or are equal to it.
     fn halves_alike(&mut self, access: &Access, address: [usize; 4], follow: bool, other: CodeLabel) -> Done {
         let size = usize::from(access.width == Width::Double);
-        let lanes = lines(access.address_width) as usize / 2;
+        let lanes = self.lines(access.address_width) as usize / 2;
         for half in 0..2 {
             let to = [rax, rcx][half];
             let first = address[half * lanes];
@@ -121,7 +100,12 @@ impl Emitter<'_> {
             }
             for part in 0..lanes {
                 let own = address[half * lanes + part];
-                let mask = if half + part == 0 { k6 } else { k7 };
+                let to = if half + part == 0 { k6 } else { k7 };
+                let mask = match (self.masked, access.address_width) {
+                    (false, _) => to,
+                    (true, Width::Word) => to.k(HALVES[half]),
+                    (true, Width::Double) => to.k(QUARTERS[half * lanes + part]),
+                };
                 if access.address_width == Width::Double {
                     let expected = if follow {
                         let table = offset_of!(Context, tables) + offset_of!(Tables, doubles);
@@ -147,28 +131,9 @@ impl Emitter<'_> {
             }
         }
         self.a.kortestw(k6, k6)?;
-        self.a.jne(other)
-    }
-
-    /// From addresses in `rax` and `rcx` to places in `rax` and `rcx` behind `rdi`, of so many bytes; to the host if
-    /// one is not inside.
-    fn judge(&mut self, access: &Access, place: Place, span: u32, host: CodeLabel) -> Done {
-        let size = 4 * access.width.rows();
-        self.a.mov(rdx, place.size)?;
-        self.a.sub(rdx, span as i32)?;
-        self.a.jb(host)?;
-        self.a.mov(rdi, place.words)?;
-        for (wide, narrow) in [(rax, eax), (rcx, ecx)] {
-            if access.address_width == Width::Word {
-                self.a.add(narrow, access.offset as i32)?;
-            } else if access.offset != 0 {
-                self.a.add(wide, access.offset as i32)?;
-            }
-            self.a.test(narrow, size as i32 - 1)?;
-            self.a.jne(host)?;
-            self.a.sub(wide, place.base)?;
-            self.a.cmp(wide, rdx)?;
-            self.a.ja(host)?;
+        self.a.jne(other)?;
+        if self.masked {
+            self.same_half()?;
         }
         Ok(())
     }
@@ -176,11 +141,19 @@ impl Emitter<'_> {
     /// Moves two halves of consecutive elements.
     fn consecutive(&mut self, access: &Access, place: Place, element: [usize; 4], host: CodeLabel) -> Done {
         self.judge(access, place, 64 * access.width.rows(), host)?;
-        for number in 0..lines(access.width) as usize {
+        for number in 0..self.lines(access.width) as usize {
             let each = access.width.rows() as usize;
             let from = [rax, rcx][number / each];
             let memory = zmmword_ptr(rdi + from + 64 * (number % each) as i32);
-            if access.store {
+            if self.masked {
+                let own = Z[element[number]];
+                match (access.width, access.store) {
+                    (Width::Word, true) => self.a.vmovdqu32(memory.k(HALVES[number]), own)?,
+                    (Width::Word, false) => self.a.vmovdqu32(own.k(HALVES[number]), memory)?,
+                    (Width::Double, true) => self.a.vmovdqu64(memory.k(QUARTERS[number]), own)?,
+                    (Width::Double, false) => self.a.vmovdqu64(own.k(QUARTERS[number]), memory)?,
+                }
+            } else if access.store {
                 self.a.vmovdqu64(memory, Z[element[number]])?;
             } else {
                 self.a.vmovdqu64(Z[element[number]], memory)?;
@@ -192,7 +165,7 @@ impl Emitter<'_> {
     /// Loads one element for each half.
     fn equal(&mut self, access: &Access, place: Place, element: [usize; 4], host: CodeLabel) -> Done {
         self.judge(access, place, 4 * access.width.rows(), host)?;
-        for number in 0..lines(access.width) as usize {
+        for number in 0..self.lines(access.width) as usize {
             let from = [rax, rcx][number / access.width.rows() as usize];
             match access.width {
                 Width::Word => self.a.vpbroadcastd(Z[element[number]], dword_ptr(rdi + from))?,
@@ -222,7 +195,7 @@ impl Emitter<'_> {
         self.a.mov(rdi, place.words)?;
         let table = offset_of!(Context, tables);
         let low = table + if size == 8 { offset_of!(Tables, seven) } else { offset_of!(Tables, three) };
-        let count = lines(access.address_width) as usize;
+        let count = self.lines(access.address_width) as usize;
         if words {
             self.a.vpbroadcastd(Z[S0], eax)?;
             self.a.vpbroadcastd(Z[S1], edx)?;

@@ -1,9 +1,10 @@
 //! Lane operations.
 
 use super::*;
+use crate::emit::predicates::of_floats;
 use crate::liveness::{result, sources};
 use isa::CmpOp;
-use semantics::formula::{self, Compared, Float, Formula, Integer, Logic};
+use semantics::formula::{self, Compared, Float, Formula, Integer};
 use semantics::lanes::{Operands, combine};
 
 /// One instruction of three operands, the last of any kind.
@@ -17,23 +18,19 @@ macro_rules! three {
 }
 
 impl Emitter<'_> {
-    pub(super) fn compute(&mut self, formula: Formula, operands: &Operands, guard: Pred) -> Done {
-        if guard != Pred::TRUE {
-            self.guard(guard)?;
-        }
-        match formula {
-            Formula::Compare(cmp, compared, width) => {
-                return self.compare(cmp, compared, width, operands, guard);
-            }
-            Formula::Predicate(logic) => return self.logic(logic, operands, guard),
-            _ => {}
-        }
+    /// Computes rows of a result.
+    pub(in crate::emit) fn compute_avx512(
+        &mut self,
+        formula: Formula,
+        operands: &Operands,
+        guard: Pred,
+    ) -> Done {
         let Some(width) = result(formula) else { return Ok(()) };
-        let count = lines(width);
+        let count = self.lines(width);
         // Before anything is computed, as the host may have to.
         for (slot, width) in sources(formula, operands) {
             if !self.is_uniform(slot) {
-                for number in 0..lines(width) {
+                for number in 0..self.lines(width) {
                     self.fetch(slot, width, number)?;
                 }
             }
@@ -325,14 +322,22 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn compare(&mut self, cmp: CmpOp, compared: Compared, width: Width, o: &Operands, guard: Pred) -> Done {
+    /// Compares; the predicates get the answers.
+    pub(in crate::emit) fn compare_avx512(
+        &mut self,
+        cmp: CmpOp,
+        compared: Compared,
+        width: Width,
+        o: &Operands,
+        guard: Pred,
+    ) -> Done {
         // The first line of each half, then the second one where there is one.
         let masks = match width {
             Width::Word => [k5, k6, k7, k7],
             Width::Double => [k5, k7, k6, k7],
         };
         self.predicate = None;
-        for number in 0..lines(width) {
+        for number in 0..self.lines(width) {
             let a = self.fetch(o.src[0], width, number)?;
             let b = self.source(o.src[1], width, number)?;
             let to = masks[number as usize];
@@ -359,61 +364,13 @@ impl Emitter<'_> {
         }
         self.a.kunpckwd(k7, k6, k5)?;
         self.a.kmovd(eax, k7)?;
-        let combined = o.imm & 3;
-        if combined != combine::NONE {
-            self.load_predicate(edx, o.pred[2])?;
-        }
-        for (which, to) in o.pred[..2].iter().enumerate().filter(|(_, to)| to.index() != 0) {
-            self.a.mov(ecx, eax)?;
-            if which == 1 {
-                self.a.not(ecx)?;
-            }
-            match combined {
-                combine::AND => self.a.and(ecx, edx)?,
-                combine::OR => self.a.or(ecx, edx)?,
-                combine::XOR => self.a.xor(ecx, edx)?,
-                _ => {}
-            }
-            self.set_predicate(*to, guard)?;
-        }
+        self.compared(o, guard)?;
         let first = o.pred[0].index();
+        let combined = o.imm & 3;
         if guard == Pred::TRUE && combined == combine::NONE && first != 0 && first != o.pred[1].index() {
             self.predicate = Some(first);
         }
         Ok(())
-    }
-
-    /// Sets a predicate register to `ecx` for the lanes of the step.
-    fn set_predicate(&mut self, to: Pred, guard: Pred) -> Done {
-        let place = dword_ptr(r15 + 4 * to.index() as i32);
-        if self.masked || guard != Pred::TRUE {
-            self.a.mov(esi, place)?;
-            self.a.xor(ecx, esi)?;
-            self.a.and(ecx, if guard == Pred::TRUE { ebp } else { r11d })?;
-            self.a.xor(ecx, esi)?;
-        }
-        if self.predicate == Some(to.index()) {
-            self.predicate = None;
-        }
-        self.a.mov(place, ecx)
-    }
-
-    fn logic(&mut self, logic: Logic, o: &Operands, guard: Pred) -> Done {
-        if o.pred[0].index() == 0 {
-            return Ok(());
-        }
-        self.load_predicate(ecx, o.pred[2])?;
-        if let Logic::And | Logic::Or | Logic::Xor = logic {
-            self.load_predicate(edx, o.pred[1])?;
-        }
-        match logic {
-            Logic::And => self.a.and(ecx, edx)?,
-            Logic::Or => self.a.or(ecx, edx)?,
-            Logic::Xor => self.a.xor(ecx, edx)?,
-            Logic::Not => self.a.not(ecx)?,
-            Logic::Copy => {}
-        }
-        self.set_predicate(o.pred[0], guard)
     }
 }
 
@@ -426,25 +383,5 @@ fn of_integers(cmp: CmpOp) -> u32 {
         CmpOp::Ge | CmpOp::Hs => 5,
         CmpOp::Gt | CmpOp::Hi => 6,
         _ => 4,
-    }
-}
-
-/// The comparison of `vcmp`, quiet.
-fn of_floats(cmp: CmpOp) -> u32 {
-    match cmp {
-        CmpOp::Eq => 0,
-        CmpOp::Ne => 12,
-        CmpOp::Lt | CmpOp::Lo => 17,
-        CmpOp::Le | CmpOp::Ls => 18,
-        CmpOp::Ge | CmpOp::Hs => 29,
-        CmpOp::Gt | CmpOp::Hi => 30,
-        CmpOp::Equ => 8,
-        CmpOp::Neu => 4,
-        CmpOp::Ltu => 25,
-        CmpOp::Leu => 26,
-        CmpOp::Gtu => 22,
-        CmpOp::Geu => 21,
-        CmpOp::Num => 7,
-        CmpOp::Nan => 3,
     }
 }

@@ -1,0 +1,131 @@
+//! Where blocks begin, and where it is worth to enter code.
+
+use crate::liveness::{result, sources};
+use crate::program::{Kind, Program, Step, Uses};
+use semantics::formula::{Formula, Integer, Width};
+use semantics::lanes::{Pred, Slot};
+
+/// Compiled steps that make up for the time that a call of the host takes.
+const CALL: u32 = 4;
+/// Cycles in which an interpreter of several warps makes a step.
+const INTERPRETED: u32 = 8;
+/// Steps that are many.
+const MANY: u32 = 64;
+
+/// By position: steps that follow from there on, at most, before code ends or waits, less what calls take; up to [`MANY`].
+pub(super) fn worth(program: &Program, waits: &[bool]) -> Vec<u32> {
+    let mut worth = vec![0u32; program.steps.len() + 1];
+    let behind = |worth: &[u32], at: usize| match waits.get(at) {
+        Some(true) => 0,
+        _ => worth.get(at).copied().unwrap_or(0),
+    };
+    // As often as loops need to count as many.
+    for _ in 0..8 {
+        for (at, step) in program.steps.iter().enumerate().rev() {
+            let next = behind(&worth, at + 1);
+            let own = match step.kind {
+                Kind::Leave(_) => 0,
+                Kind::Barrier if waits.is_empty() => 0,
+                Kind::Branch(target) => {
+                    let target = behind(&worth, target as usize);
+                    1 + if step.guard == Pred::TRUE { target } else { target.max(next) }
+                }
+                Kind::Call(_) => next.saturating_sub(CALL),
+                _ => 1 + next,
+            };
+            worth[at] = own.min(MANY);
+        }
+    }
+    worth
+}
+
+/// By position: steps from there to where the next part begins.
+pub(super) fn blocks(program: &Program, begins: impl Fn(usize) -> bool) -> Vec<u32> {
+    let mut steps = vec![0; program.steps.len() + 1];
+    for at in (0..program.steps.len()).rev() {
+        steps[at] = if begins(at + 1) { 1 } else { steps[at + 1] + 1 };
+    }
+    steps
+}
+
+/// Positions at which blocks begin.
+pub(super) fn leaders(program: &Program) -> Vec<bool> {
+    let mut leaders = vec![false; program.steps.len() + 1];
+    leaders[0] = true;
+    for (at, step) in program.steps.iter().enumerate() {
+        match step.kind {
+            Kind::Branch(target) => {
+                leaders[at + 1] = true;
+                if let Some(leader) = leaders.get_mut(target as usize) {
+                    *leader = true;
+                }
+            }
+            Kind::Leave(_) | Kind::Barrier => {
+                leaders[at] = true;
+                leaders[at + 1] = true;
+            }
+            _ => {}
+        }
+    }
+    leaders
+}
+
+/// Leaves to the interpreter blocks that are not likely to be faster in code: those that mostly call the host, and chains
+/// of operations each of which waits for the one before, as it runs several warps in turn.
+pub(super) fn priced(program: &Program) -> Program {
+    let mut priced = program.clone();
+    let leaders = leaders(program);
+    let mut start = 0;
+    while start < program.steps.len() {
+        let end = (start + 1..program.steps.len()).find(|&at| leaders[at]).unwrap_or(program.steps.len());
+        let steps = &mut priced.steps[start..end];
+        let calls = steps.iter().filter(|step| matches!(step.kind, Kind::Call(_))).count() as u32;
+        let compiled = steps.len() as u32 - calls;
+        let chain = chain(&program.steps[start..end]);
+        if calls * CALL > compiled || chain > INTERPRETED * (end - start) as u32 {
+            for step in steps.iter_mut().filter(|step| !step.kind.leaves()) {
+                step.kind = Kind::Leave(Uses::All);
+            }
+        }
+        start = end;
+    }
+    priced
+}
+
+/// Cycles of the longest chain of a block's operations, each of which needs what the one before gives.
+fn chain(steps: &[Step]) -> u32 {
+    // By row of the frame: when its value is there.
+    let mut ready: Vec<u32> = Vec::new();
+    let mut longest = 0;
+    for step in steps {
+        let Kind::Compute(formula, operands) = &step.kind else { continue };
+        let at = |ready: &[u32], slot: Slot| {
+            if slot.is_frame() { ready.get(slot.row() as usize).copied().unwrap_or(0) } else { 0 }
+        };
+        let begin = sources(*formula, operands).map(|(slot, _)| at(&ready, slot)).max().unwrap_or(0);
+        let end = begin + cycles(*formula);
+        longest = longest.max(end);
+        if let Some(width) = result(*formula)
+            && operands.dst.is_frame()
+        {
+            let row = operands.dst.row() as usize;
+            ready.resize(ready.len().max(row + width.rows() as usize), 0);
+            ready[row] = end;
+        }
+    }
+    longest
+}
+
+/// About how long an operation takes.
+fn cycles(formula: Formula) -> u32 {
+    match formula {
+        Formula::Integer(Integer::Multiply, Width::Word) | Formula::MultiplyAdd(Width::Word) => 10,
+        Formula::Integer(Integer::Multiply, Width::Double) | Formula::MultiplyAdd(Width::Double) => 15,
+        Formula::MultiplyWide { .. } => 9,
+        // The result is looked at for what is no number.
+        Formula::Float(_, Width::Word) | Formula::FusedMultiplyAdd(Width::Word) => 11,
+        Formula::Float(_, Width::Double) | Formula::FusedMultiplyAdd(Width::Double) => 4,
+        Formula::Extend { .. } | Formula::Truncate | Formula::Upper | Formula::Pack | Formula::Select(_) => 4,
+        _ => 1,
+    }
+}
