@@ -141,3 +141,28 @@ fn nvjitlink_answers_as_nvidias() {
         None => eprintln!("NVIDIA's library is not compared: set CUDA_HOME to the toolkit's folder"),
     }
 }
+
+#[test]
+fn a_limit_of_registers_is_part_of_the_image() {
+    driver();
+    let library = open(&folder().join("libnvJitLink.so.13")) as usize;
+    for (limit, kept) in [(None, false), (Some(c"-maxrregcount=40"), true)] {
+        let options: Vec<u64> = [Some(c"-arch=sm_90"), limit]
+            .into_iter()
+            .flatten()
+            .map(|option| option.as_ptr() as u64)
+            .collect();
+        let text = CString::new(GOOD).expect("no zero byte");
+        let mut linker = 0u64;
+        let give = |name: &str, arguments: &[u64]| assert_eq!(call(library, name, arguments), 0, "{name}");
+        give("nvJitLinkCreate", &[out(&mut linker), options.len() as u64, at(&options[..])]);
+        give("nvJitLinkAddData", &[linker, PTX, at(text.as_bytes()), GOOD.len() as u64, 0]);
+        give("nvJitLinkComplete", &[linker]);
+        let mut size = 0u64;
+        give("nvJitLinkGetLinkedCubinSize", &[linker, out(&mut size)]);
+        let mut image = vec![0u8; size as usize];
+        give("nvJitLinkGetLinkedCubin", &[linker, image.as_mut_ptr() as u64]);
+        give("nvJitLinkDestroy", &[out(&mut linker)]);
+        assert_eq!(String::from_utf8_lossy(&image).contains(".maxnreg 40"), kept);
+    }
+}

@@ -13,6 +13,8 @@ use crate::{fresh_id, lock};
 pub struct Condition {
     /// What kernels know it by.
     pub handle: u64,
+    /// The number of the graph that it was made for.
+    pub graph: u64,
     /// The value at each launch, if it gets one.
     default: Option<u32>,
     value: AtomicU32,
@@ -36,12 +38,13 @@ impl Condition {
     ///
     /// # Errors
     /// `INVALID_VALUE` for flags that there are not.
-    pub(crate) fn new(default: u32, flags: u32) -> Result<Arc<Condition>> {
+    pub(crate) fn new(graph: u64, default: u32, flags: u32) -> Result<Arc<Condition>> {
         if flags & !ASSIGN_DEFAULT != 0 {
             return Err(Status::INVALID_VALUE);
         }
         let condition = Arc::new(Condition {
             handle: fresh_id(),
+            graph,
             default: (flags == ASSIGN_DEFAULT).then_some(default),
             value: AtomicU32::new(default),
             is_used: AtomicBool::new(false),

@@ -1,6 +1,6 @@
 //! Events: points in streams, and the time between them.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cuda_abi::{Result, Status};
@@ -82,7 +82,9 @@ impl Event {
     /// `INVALID_HANDLE` if one has no times or was never recorded, or if they are of two contexts, `NOT_READY` if one is not over.
     pub fn elapsed_ms(from: &Event, to: &Event) -> Result<f32> {
         let (start, end) = (from.op()?, to.op()?);
-        if (from.flags | to.flags) & NO_TIMES != 0 || !Weak::ptr_eq(&from.context, &to.context) {
+        let contexts = from.context.upgrade().zip(to.context.upgrade());
+        let comparable = contexts.is_some_and(|(from, to)| from.shares_events(&to));
+        if (from.flags | to.flags) & NO_TIMES != 0 || !comparable {
             return Err(Status::INVALID_HANDLE);
         }
         let (Some(start), Some(end)) = (start, end) else { return Err(Status::INVALID_HANDLE) };

@@ -288,7 +288,7 @@ mod tests {
         let a = graph.add(Operation::Empty, &[]).unwrap();
         graph.add(Operation::Empty, &[Edge::full(a)]).unwrap();
         let exec = ExecGraph::new(&graph, 0).unwrap();
-        assert!(exec.update(&graph.duplicate().0).is_ok());
+        assert!(exec.update(&graph.duplicate()).is_ok());
         graph.add(Operation::Empty, &[]).unwrap();
         assert_eq!(exec.update(&graph), Err((Status::GRAPH_EXEC_UPDATE_FAILURE, None)));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use cuda_abi::{Result, Status};
 
@@ -15,10 +15,10 @@ use crate::{fresh_id, lock};
 impl Graph {
     /// A graph without nodes.
     pub fn new() -> Arc<Graph> {
-        Graph::of(Vec::new(), Held::default())
+        Graph::of(Vec::new(), Held::default(), HashMap::new())
     }
 
-    fn of(nodes: Vec<Node>, held: Held) -> Arc<Graph> {
+    fn of(nodes: Vec<Node>, held: Held, copied: HashMap<u64, u64>) -> Arc<Graph> {
         let (nodes, held) = (Mutex::new(nodes), Mutex::new(held));
         Arc::new(Graph {
             id: fresh_id(),
@@ -26,6 +26,8 @@ impl Graph {
             held,
             instance: Mutex::default(),
             moved: AtomicBool::new(false),
+            around: OnceLock::new(),
+            copied,
             conditions: Mutex::default(),
         })
     }
@@ -35,7 +37,7 @@ impl Graph {
     /// # Errors
     /// `INVALID_VALUE` for flags that there are not.
     pub fn condition(&self, default: u32, flags: u32) -> Result<Arc<Condition>> {
-        let condition = Condition::new(default, flags)?;
+        let condition = Condition::new(self.id, default, flags)?;
         lock(&self.conditions).push(condition.clone());
         Ok(condition)
     }
@@ -74,6 +76,19 @@ impl Graph {
     /// Marks it as taken over by a node; false if it was already.
     pub fn take_over(&self) -> bool {
         !self.moved.swap(true, SeqCst)
+    }
+
+    /// Says whose node took it over.
+    pub fn lies_in(&self, around: &Arc<Graph>) {
+        let _ = self.around.set(Arc::downgrade(around));
+    }
+
+    /// The outermost of the graphs around it, or itself.
+    pub fn outermost(self: &Arc<Self>) -> Arc<Graph> {
+        match self.around.get().and_then(Weak::upgrade) {
+            Some(around) => around.outermost(),
+            None => self.clone(),
+        }
     }
 
     /// Whether a node of another graph took it over.
@@ -201,17 +216,23 @@ impl Graph {
         Ok(())
     }
 
-    /// A copy with nodes of its own, and how numbers of old nodes map to new ones.
-    pub fn duplicate(&self) -> (Arc<Graph>, HashMap<u64, u64>) {
+    /// A copy with nodes of its own.
+    pub fn duplicate(&self) -> Arc<Graph> {
         let mut nodes = self.nodes();
         let map: HashMap<u64, u64> = nodes.iter().map(|node| (node.id, fresh_id())).collect();
         for node in &mut nodes {
             node.id = map[&node.id];
             node.after.retain(|edge| map.contains_key(&edge.from));
             node.after.iter_mut().for_each(|edge| edge.from = map[&edge.from]);
-            node.operation = node.operation.with_children(|child| child.duplicate().0);
+            node.operation = node.operation.with_children(|child| child.duplicate());
         }
-        (Graph::of(nodes, lock(&self.held).clone()), map)
+        Graph::of(nodes, lock(&self.held).clone(), map)
+    }
+
+    /// The copy of a node of the graph that this one is a copy of, as long as it is there.
+    pub fn copy_of(&self, node: u64) -> Option<u64> {
+        let copy = *self.copied.get(&node)?;
+        self.node(copy).is_ok().then_some(copy)
     }
 
     /// Its nodes as they are now, with their numbers: later changes of the graphs in it do not reach them.
@@ -220,7 +241,7 @@ impl Graph {
         for node in &mut nodes {
             node.operation = node.operation.with_children(|child| {
                 let held = lock(&child.held).clone();
-                Graph::of(child.frozen(), held)
+                Graph::of(child.frozen(), held, HashMap::new())
             });
         }
         nodes

@@ -76,6 +76,16 @@ impl Context {
         self.green.get().and_then(Weak::upgrade)
     }
 
+    /// Whether events of it may be recorded in streams of another one, and compared with events of that: the green contexts of
+    /// a device count as one with its primary context.
+    pub fn shares_events(&self, other: &Context) -> bool {
+        let counts = |context: &Context| {
+            context.green.get().is_some()
+                || context.device.primary().is_some_and(|primary| primary.id == context.id)
+        };
+        self.id == other.id || Arc::ptr_eq(&self.device, &other.device) && counts(self) && counts(other)
+    }
+
     /// The multiprocessors that its kernels are given.
     pub fn multiprocessors(&self) -> Multiprocessors {
         let all = Multiprocessors::of(&self.device);

@@ -1,7 +1,8 @@
 //! What streams and graphs hold: operations, and the graphs that some of them run, as data.
 
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use cuda_abi::{Result, Status};
 use sim_core::Launch;
@@ -145,6 +146,10 @@ pub struct Graph {
     pub(crate) instance: Mutex<Weak<()>>,
     /// Whether a node of another graph took it over.
     pub(crate) moved: AtomicBool,
+    /// The graph whose node took it over.
+    pub(crate) around: OnceLock<Weak<Graph>>,
+    /// Of a copy: its nodes by those of the graph that was copied.
+    pub(crate) copied: HashMap<u64, u64>,
     /// Conditions that were made for its nodes.
     pub(crate) conditions: Mutex<Vec<Arc<Condition>>>,
 }

@@ -142,6 +142,11 @@ pub(crate) fn advise(address: u64, bytes: usize, number: u32, location: MemLocat
     Ok(())
 }
 
+/// Says where a range of an allocation was brought last.
+pub(crate) fn prefetched(base: u64, address: u64, bytes: usize, to: MemLocation) {
+    change(base, address, bytes, |advice| advice.prefetched = Some(to));
+}
+
 pub(crate) fn prefetch(
     stream: Handle,
     null: NullStream,
@@ -156,8 +161,7 @@ pub(crate) fn prefetch(
     if flags != 0 {
         return Err(Status::INVALID_VALUE);
     }
-    let to = place(to)?;
-    change(found.base, address, bytes, |advice| advice.prefetched = Some(to));
+    prefetched(found.base, address, bytes, place(to)?);
     context.enqueue(&stream, Operation::Empty)
 }
 

@@ -51,7 +51,11 @@ fn refusal(file: Option<&Path>) -> String {
         ),
         Some(file) if name(file).contains(".so") => (
             format!("`{}` has NVIDIA's CUDA runtime library inside", file.display()),
-            "What needs this library cannot run",
+            if file.parent().is_some_and(|folder| folder.ends_with("cuda/bindings/_internal")) {
+                "`python -m warpgrind.cuda_python SCRIPT` runs a script with Warpgrind's own"
+            } else {
+                "What needs this library cannot run"
+            },
         ),
         _ => (
             "the program has NVIDIA's CUDA runtime library inside".into(),
@@ -136,6 +140,8 @@ mod tests {
         assert!(
             said(Some("/v/lib/libcublasLt.so.13")).starts_with("`/v/lib/libcublasLt.so.13` has NVIDIA's")
         );
+        let bindings = "/v/lib/cuda/bindings/_internal/runtime.cpython-311-x86_64-linux-gnu.so";
+        assert!(said(Some(bindings)).contains("python -m warpgrind.cuda_python"));
         assert!(said(Some("/home/me/app")).contains("-cudart shared"));
         assert!(said(None).contains("-cudart shared"));
     }

@@ -12,7 +12,7 @@ use crate::state::{self, healthy};
 fn record(event: Handle, stream: Handle, null: NullStream) -> Result {
     let (context, stream) = state::stream(stream, null)?;
     let event: Arc<Event> = object::find(event)?;
-    if event.context.upgrade().is_none_or(|of| of.id != context.id) {
+    if event.context.upgrade().is_none_or(|of| !of.shares_events(&context)) {
         return Err(Status::INVALID_HANDLE);
     }
     context.record(&event, &stream)

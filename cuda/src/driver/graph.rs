@@ -1,6 +1,5 @@
 //! Graphs as wholes: making, walking, instantiating, launching.
 
-use std::collections::HashSet;
 use std::ffi::c_char;
 use std::sync::Arc;
 
@@ -28,10 +27,8 @@ pub(crate) fn node_handle(graph: &Arc<Graph>, id: u64) -> Handle {
 /// Takes from the table what belongs to a graph: handles of its nodes, of the graphs in them, and what was said of
 /// them.
 fn forget(graph: &Graph) {
-    let nodes: HashSet<u64> = graph.nodes().iter().map(|node| node.id).collect();
     object::remove_all(|node: &NodeRef| node.graph.id == graph.id);
-    nodes.iter().for_each(|&node| driver::node::forget(node));
-    clones(|clones| clones.retain(|(clone, original), _| *clone != graph.id && !nodes.contains(original)));
+    graph.nodes().iter().for_each(|node| driver::node::forget(node.id));
     graph.children().iter().for_each(|child| forget_child(child));
 }
 
@@ -258,15 +255,13 @@ api! {
         if graph.has_memory() || graph.has_conditions() || graph.is_moved() {
             return Err(Status::NOT_SUPPORTED);
         }
-        let (copy, map) = graph.duplicate();
-        remember_clone(copy.id, map);
-        put(clone, graph_handle(&copy))
+        put(clone, graph_handle(&graph.duplicate()))
     }
 
     fn cuGraphNodeFindInClone(node: *mut Handle, original: Handle, clone: Handle) {
         let original = node_of(original)?;
         let clone: Arc<Graph> = object::find(clone)?;
-        let id = in_clone(clone.id, original.id).ok_or(Status::INVALID_VALUE)?;
+        let id = clone.copy_of(original.id).ok_or(Status::INVALID_VALUE)?;
         put(node, node_handle(&clone, id))
     }
 
@@ -448,20 +443,4 @@ stream_api! {
         state::stream(stream, null)?;
         object::find::<Arc<ExecGraph>>(exec).map(|_| ())
     }
-}
-
-type Clones = std::collections::HashMap<(u64, u64), u64>;
-static CLONES: std::sync::Mutex<Option<Clones>> = std::sync::Mutex::new(None);
-
-fn clones<T>(body: impl FnOnce(&mut Clones) -> T) -> T {
-    let mut clones = CLONES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    body(clones.get_or_insert_with(Clones::new))
-}
-
-fn remember_clone(graph: u64, nodes: std::collections::HashMap<u64, u64>) {
-    clones(|clones| clones.extend(nodes.into_iter().map(|(old, new)| ((graph, old), new))));
-}
-
-fn in_clone(graph: u64, node: u64) -> Option<u64> {
-    clones(|clones| clones.get(&(graph, node)).copied())
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_abi::numbers::jit_input;
-use ptx_frontend::FunctionKind;
+use ptx_frontend::{FunctionKind, Module};
 use runtime::{Result, Status, fresh_id};
 
 use crate::driver::module::{JitOptions, image_texts, jit_options, parse};
@@ -23,6 +23,22 @@ pub(crate) struct Link {
 
 impl object::Kind for Arc<Mutex<Link>> {
     const MISSING: Status = Status::INVALID_HANDLE;
+}
+
+/// The image of what was linked, as a text: the one that was given, if it is the only one and nothing is to be added. Of
+/// kernels that do not say how many registers they may have, it says `most`.
+pub(crate) fn image_of(linked: &Module, only: Option<&[u8]>, most: Option<u32>) -> Vec<u8> {
+    match (only, most) {
+        (Some(one), None) => one.to_vec(),
+        (None, None) => linked.to_ptx().into_bytes(),
+        (_, most) => {
+            let mut linked = linked.clone();
+            for function in linked.functions.iter_mut().filter(|f| f.kind == FunctionKind::Entry) {
+                function.tuning.max_registers = function.tuning.max_registers.or(most);
+            }
+            linked.to_ptx().into_bytes()
+        }
+    }
 }
 
 /// Whether an archive is the device runtime library, by the object in it.
@@ -135,18 +151,8 @@ api! {
         }
         let linked = parse("linked", link.texts.clone(), &link.options)?;
         link.options.log("");
-        link.image = match (&link.texts[..], link.options.most_registers) {
-            ([one], None) => one.clone(),
-            (_, None) => linked.to_ptx().into_bytes(),
-            (_, most) => {
-                // The image says it itself, where it says nothing else.
-                let mut linked = (*linked).clone();
-                for function in linked.functions.iter_mut().filter(|f| f.kind == FunctionKind::Entry) {
-                    function.tuning.max_registers = function.tuning.max_registers.or(most);
-                }
-                linked.to_ptx().into_bytes()
-            }
-        };
+        let only = if let [one] = &link.texts[..] { Some(&one[..]) } else { None };
+        link.image = image_of(&linked, only, link.options.most_registers);
         link.image.push(0);
         put_wanted(size, link.image.len());
         put(image, link.image.as_ptr().cast())

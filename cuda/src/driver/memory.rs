@@ -7,7 +7,7 @@ use runtime::{Context, Fill, Kind, Operation, Result, Status, Stream};
 
 use sim_core::Backend;
 
-use crate::driver::advice::{advise, location, managed, place, prefetch, range_attribute};
+use crate::driver::advice::{advise, location, managed, place, prefetch, prefetched, range_attribute};
 use crate::driver::host_memory;
 use crate::ffi::{Handle, NullStream, list, put, put_wanted};
 use crate::state::{self, healthy, uncaptured};
@@ -114,16 +114,28 @@ unsafe fn batch(
     }
     // SAFETY: the program said how many there are.
     let (addresses, sizes) = unsafe { (list(addresses, count)?, list(sizes, count)?) };
+    let mut destinations = vec![None; count];
     if let Some((locations, first, count)) = places {
         // SAFETY: as above.
         let (locations, first) = unsafe { (list(locations, count)?, list(first, count)?) };
-        if first.first() != Some(&0) {
+        if first.first() != Some(&0) || first.iter().any(|&first| first >= destinations.len()) {
             return Err(Status::INVALID_VALUE);
         }
-        locations.into_iter().try_for_each(|location| place(location).map(|_| ()))?;
+        let place = |location| place(location).map_err(|_| Status::INVALID_VALUE);
+        let locations = locations.into_iter().map(place).collect::<Result<Vec<_>>>()?;
+        // Each location is for the ranges from its first one on, up to the next location's; a range that has passed never comes.
+        let mut now = 0;
+        for (range, destination) in destinations.iter_mut().enumerate() {
+            now += usize::from(range > 0 && first.get(now + 1) == Some(&range));
+            *destination = Some(locations[now]);
+        }
     }
-    for (address, bytes) in addresses.into_iter().zip(sizes) {
-        managed(&context, address, bytes)?;
+    let ranges = addresses.into_iter().zip(sizes).zip(destinations);
+    let ranges = ranges
+        .map(|((address, bytes), to)| Ok((managed(&context, address, bytes)?.base, address, bytes, to)))
+        .collect::<Result<Vec<_>>>()?;
+    for (base, address, bytes, to) in ranges {
+        to.into_iter().for_each(|to| prefetched(base, address, bytes, to));
     }
     context.enqueue(&stream, Operation::Empty)
 }

@@ -314,11 +314,28 @@ fn child(graph: Handle, ownership: u32) -> Result<Operation> {
         _ if child.is_moved() => Err(Status::NOT_SUPPORTED),
         // Memory has one address, and a condition one node.
         0 if child.has_memory() || child.has_conditions() => Err(Status::NOT_SUPPORTED),
-        0 => Ok(Operation::Child(child.duplicate().0)),
+        0 => Ok(Operation::Child(child.duplicate())),
         1 => Ok(Operation::Child(child)),
         _ => Err(Status::INVALID_VALUE),
     }
 }
+
+/// Whether the condition of a node that parameters describe, if it has one, is for a graph: a graph and all graphs that its nodes
+/// took over count as one.
+///
+/// # Safety
+/// The program describes a node.
+unsafe fn check_condition(graph: &Arc<Graph>, params: *const NodeParams) -> Result {
+    // SAFETY: null or the structure, which has the handle behind two words.
+    let (kind, handle) = unsafe { (get(params.cast::<u32>())?, get(params.cast::<u64>().wrapping_add(2))?) };
+    let Some(condition) = Condition::find(handle).filter(|_| kind == CONDITIONAL) else { return Ok(()) };
+    let made_for = object::find::<Arc<Graph>>(object::handle(condition.graph));
+    let is_one = made_for.is_ok_and(|other| other.outermost().id == graph.outermost().id);
+    if is_one { Ok(()) } else { Err(Status::INVALID_VALUE) }
+}
+
+/// `CU_GRAPH_NODE_TYPE_CONDITIONAL`
+const CONDITIONAL: u32 = 13;
 
 /// Adds a node that general parameters describe; the last argument reads them.
 ///
@@ -333,8 +350,10 @@ pub(crate) unsafe fn add_general(
     params: *const NodeParams,
     general: unsafe fn(*const NodeParams) -> Result<Operation>,
 ) -> Result {
-    object::find::<Arc<Graph>>(graph)?;
+    let into: Arc<Graph> = object::find(graph)?;
     // SAFETY: the caller's promise.
+    unsafe { check_condition(&into, params) }?;
+    // SAFETY: as above.
     let operation = unsafe { general(params) }?;
     let taken_over = match &operation {
         // SAFETY: as above; the second word behind the graph says whether it is taken over.
@@ -350,8 +369,10 @@ pub(crate) unsafe fn add_general(
     let id = add_behind(node, graph, after, data, count, operation)?;
     if let Some(child) = taken_over {
         child.take_over();
+        child.lies_in(&into);
     }
     if let Some(conditional) = conditional {
+        conditional.bodies.iter().for_each(|body| body.lies_in(&into));
         let bodies: Arc<[Handle]> = conditional.bodies.iter().map(graph_handle).collect();
         // SAFETY: the caller's promise; the place for the graphs is the third word of the node's own structure.
         unsafe { put(params.cast_mut().cast::<u64>().wrapping_add(4), bodies.as_ptr() as u64) }?;
@@ -389,7 +410,7 @@ pub(crate) unsafe fn general(params: *const NodeParams) -> Result<Operation> {
                 if of_graph { Ok(Operation::Free(address)) } else { Err(Status::INVALID_VALUE) }
             }
             12 => batch(body.cast()),
-            13 => {
+            CONDITIONAL => {
                 let words = body.wrapping_add(1).cast::<u32>();
                 let condition = Condition::take(get(body)?)?;
                 let conditional = Conditional::new(condition, get(words)?, get(words.wrapping_add(1))?)?;

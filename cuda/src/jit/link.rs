@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use runtime::{check, compile, fresh_id};
 
-use crate::driver::link::is_device_runtime;
+use crate::driver::link::{image_of, is_device_runtime};
 use crate::driver::module::{NO_PTX, texts};
 use crate::ffi::{get, list, put};
 use crate::jit::real::{enter, linker};
@@ -82,6 +82,8 @@ struct Options {
     sm: u16,
     lto: bool,
     ptx: bool,
+    /// Registers a thread at most.
+    most_registers: Option<u32>,
 }
 
 impl Options {
@@ -103,6 +105,9 @@ impl Options {
             }
             options.lto |= option == "-lto" || option == "-dlto";
             options.ptx |= option == "-ptx";
+            if let Some(most) = option.strip_prefix("-maxrregcount=") {
+                options.most_registers = most.parse().ok().filter(|&most| most > 0);
+            }
         }
         options.given = given.iter().filter_map(|option| CString::new(&**option).ok()).collect();
         match options {
@@ -253,10 +258,10 @@ impl Jit {
                     let status = if self.options.lto { PTX_COMPILE } else { INTERNAL };
                     (status, log)
                 });
-                match (linked, texts) {
-                    (Err((status, log)), _) => return Err(self.failed(status, log)),
-                    (Ok(_), [(_, one)]) => one.clone(),
-                    (Ok(linked), _) => linked.to_ptx().into_bytes(),
+                let only = if let [(_, one)] = texts { Some(&one[..]) } else { None };
+                match linked {
+                    Err((status, log)) => return Err(self.failed(status, log)),
+                    Ok(linked) => image_of(&linked, only, self.options.most_registers),
                 }
             }
         };
