@@ -19,6 +19,12 @@ def test_a_script_that_knows_nothing_of_it() -> None:
     assert done.returncode == 0 and done.stdout.endswith("as expected\n"), done.stdout + done.stderr
 
 
+def test_a_module_with_its_arguments() -> None:
+    statement = "print((torch.ones(2, device='cuda') + 1).cpu().tolist())"
+    done = run("-m", "warpgrind.torch", "-m", "timeit", "-n1", "-r1", "-s", "import torch", statement)
+    assert done.stdout.startswith("[2.0, 2.0]\n"), done.stdout + done.stderr
+
+
 def test_around_code_and_for_a_process() -> None:
     done = run(
         "-c",
@@ -50,4 +56,4 @@ def test_what_only_gpus_have_is_named() -> None:
 
 
 def test_a_script_is_wanted() -> None:
-    assert "usage: python -m warpgrind.torch SCRIPT" in run("-m", "warpgrind.torch").stderr
+    assert "usage: python -m warpgrind.torch [-m MODULE | SCRIPT]" in run("-m", "warpgrind.torch").stderr

@@ -16,6 +16,7 @@ Use it around code, for a process, or for a script that knows nothing of it; thr
     warpgrind.torch.enable()
 
     $ warpgrind exec -- python -m warpgrind.torch train.py --epochs 1
+    $ warpgrind exec -- python -m warpgrind.torch -m pytest tests
 """
 
 # PyTorch need not be installed where types are checked.
@@ -23,7 +24,6 @@ Use it around code, for a process, or for a script that knows nothing of it; thr
 from __future__ import annotations
 
 import hashlib
-import runpy
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -36,6 +36,7 @@ from torch.utils import _python_dispatch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import _script
 from ._torch_cells import CELLS
 
 aten = torch.ops.aten
@@ -410,12 +411,9 @@ def enable() -> Callable[[], None]:
 
 
 def main(arguments: list[str]) -> None:
-    """Runs a script with its arguments."""
-    if not arguments:
-        sys.exit("usage: python -m warpgrind.torch SCRIPT [ARGUMENT…]")
-    sys.argv = arguments
+    """Runs a script or a module with its arguments."""
     with eager():
-        runpy.run_path(arguments[0], run_name="__main__")
+        _script.run("warpgrind.torch", arguments)
 
 
 if __name__ == "__main__":
