@@ -3,16 +3,16 @@
 //! A node's memory has its address from the making of the node on. Kernels see it from the allocation to the free
 //! of each launch, so that a use before or after is found.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, Weak};
 
 use cuda_abi::{Result, Status};
 use sim_core::Backend;
 
-use crate::fresh_id;
-
 use crate::memory::{Allocation, Kind};
 use crate::operation::{Graph, Operation, PlacedMemory};
 use crate::tree::{Context, Device};
+use crate::{fresh_id, lock};
 
 /// Memory of a node.
 struct NodeMemory {
@@ -37,15 +37,37 @@ impl PlacedMemory for NodeMemory {
 
 impl Drop for NodeMemory {
     fn drop(&mut self) {
-        if self.device.memory.is_live(self.base) {
-            // The program still has it, and frees it.
-            return;
+        lock(nodes()).remove(&self.base);
+        // If it is allocated, the program still has it, and frees it.
+        if !self.device.memory.is_live(self.base) {
+            release(&self.device, self.base, self.bytes);
         }
-        self.device.memory.remove(self.base, |found| found.kind == Kind::Graph);
-        let _ = self.device.simulator.free(self.base);
-        // Kernels may still run that access it wrongly, so the addresses stay; the pages go.
-        self.device.host.discard(self.base, self.bytes);
     }
+}
+
+/// Gives back memory that no graph has any more.
+fn release(device: &Device, base: u64, bytes: u64) {
+    device.memory.remove(base, |found| found.kind == Kind::Graph);
+    let _ = device.simulator.free(base);
+    // Kernels may still run that access it wrongly, so the addresses stay; the pages go.
+    device.host.discard(base, bytes);
+}
+
+/// The memory of nodes, by address.
+fn nodes() -> &'static Mutex<BTreeMap<u64, Weak<NodeMemory>>> {
+    static NODES: Mutex<BTreeMap<u64, Weak<NodeMemory>>> = Mutex::new(BTreeMap::new());
+    &NODES
+}
+
+/// What a stream does to free memory of a graph. The graph may be gone when the stream comes to it: the memory is there as
+/// long as something in the stream may use it.
+pub(crate) fn freeing(device: &Arc<Device>, base: u64) -> Operation {
+    let node = lock(nodes()).get(&base).and_then(Weak::upgrade);
+    let (device, bytes) = (device.clone(), device.memory.find(base).map_or(0, |found| found.size));
+    Operation::Callback(Arc::new(move |_| match node {
+        Some(_) => drop(device.simulator.free(base)),
+        None => release(&device, base, bytes),
+    }))
 }
 
 /// Memory for a node of a graph; kernels see it when the node has run.
@@ -61,7 +83,9 @@ pub fn node_memory(device: &Arc<Device>, bytes: u64) -> Result<Arc<dyn PlacedMem
     device.share_memory();
     let (size, id) = (bytes, fresh_id());
     device.memory.insert(Allocation { base, size, kind: Kind::Graph, context: 0, flags: 0, id });
-    Ok(Arc::new(NodeMemory { base, bytes, device: device.clone() }))
+    let node = Arc::new(NodeMemory { base, bytes, device: device.clone() });
+    lock(nodes()).insert(base, Arc::downgrade(&node));
+    Ok(node)
 }
 
 /// Whether a graph may get a node that frees an address.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_abi::{Result, Status};
 
-use crate::graph_memory::{check_node_free, node_memory};
+use crate::graph_memory::{check_node_free, freeing, node_memory};
 use crate::memory::{Allocation, FOR_ALL, Kind};
 use crate::operation::{Operation, PlacedMemory};
 use crate::pool::{Pool, PoolPlace};
@@ -155,7 +155,7 @@ impl Context {
             if !memory.set_live(address, false) {
                 return Err(Status::INVALID_VALUE);
             }
-            return self.enqueue(stream, Operation::Free(address));
+            return self.enqueue(stream, freeing(&device, address));
         }
         // Calls from now on do not know it any more; the stream frees it in its order.
         let wanted = |a: &Allocation| matches!(a.kind, Kind::Pool(_) | Kind::Device) || pools.of(a).is_some();
