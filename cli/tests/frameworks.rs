@@ -1,6 +1,6 @@
 //! Frameworks from PyPI, where they are installed for one of the Pythons that `WARPGRIND_PYTHON` names (separated as
 //! in `PATH`): their kernels run under `warpgrind exec` and give the right values. Without the variable the tests are
-//! skipped. So are those of GCC's offloading without a GCC that has it.
+//! skipped. So are those of OpenMP, OpenACC, OpenCL and SYCL without a compiler or a runtime of it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -78,23 +78,34 @@ fn triton() {
     run("triton_kernels.py", "triton");
 }
 
-/// A C program whose loops GCC compiles for the device, where it can (Debian's `gcc-offload-nvptx`).
-fn offloads(source: &str, language: &str) {
+/// A program of a source in `tests/frameworks`, as a compiler made it in a folder of its own; none where it cannot.
+fn built(compiler: &[String], source: &str, libraries: &[&str]) -> Option<(tempfile::TempDir, PathBuf)> {
     let scratch = tempfile::tempdir().unwrap();
     let program = scratch.path().join("program");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks").join(source);
-    let compiled = Command::new("gcc")
-        .args(["-O2", language, "-foffload=nvptx-none"])
+    let compiled = Command::new(&compiler[0])
+        .args(&compiler[1..])
         .arg(path)
         .arg("-o")
         .arg(&program)
+        .args(libraries)
         .output();
-    if !compiled.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: there is no gcc that compiles for nvptx");
-        return;
+    match compiled {
+        Ok(output) if output.status.success() => Some((scratch, program)),
+        _ => {
+            eprintln!("skipped: `{}` does not compile {source}", compiler.join(" "));
+            None
+        }
     }
+}
+
+/// What a program ends with that found no device of the kind that it is for.
+const NO_DEVICE: i32 = 77;
+
+/// Runs a program with a device; it says that all is as expected and ends with a status.
+fn passes(program: &Path, status: i32) {
     let output = Command::new(env!("CARGO_BIN_EXE_warpgrind"))
-        .args(["exec", "--error-exitcode", "9", "--"])
+        .args(["exec", "--error-exitcode", "9", "--memory", "8G", "--"])
         .arg(program)
         .env_remove("LD_LIBRARY_PATH")
         // Without a device it shall not run on the host instead.
@@ -102,15 +113,92 @@ fn offloads(source: &str, language: &str) {
         .output()
         .unwrap();
     let (text, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && text.contains("as expected"), "{}: {text}{error}", output.status);
+    if output.status.code() == Some(NO_DEVICE) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let as_expected = text.contains("as expected") && output.status.code() == Some(status);
+    assert!(as_expected, "{}: {text}{error}", output.status);
+    eprint!("{text}");
+}
+
+/// A compiler with its options that a variable names, or else another one.
+fn named(variable: &str, other: &str) -> Vec<String> {
+    let command = std::env::var(variable).unwrap_or_else(|_| other.into());
+    command.split_whitespace().map(str::to_owned).collect()
+}
+
+/// C programs whose loops a compiler makes kernels of: GCC (Debian's `gcc-offload-nvptx`), or the one that
+/// `WARPGRIND_OFFLOAD` names with its options.
+fn offloads(source: &str, language: &str, status: i32) {
+    let mut compiler = named("WARPGRIND_OFFLOAD", "gcc -O2 -foffload=nvptx-none -foffload-options=-latomic");
+    compiler.push(language.into());
+    if let Some((_scratch, program)) = built(&compiler, source, &[]) {
+        passes(&program, status);
+    }
 }
 
 #[test]
 fn openmp() {
-    offloads("openmp.c", "-fopenmp");
+    offloads("openmp.c", "-fopenmp", 0);
+    offloads("openmp_data.c", "-fopenmp", 3);
 }
 
 #[test]
 fn openacc() {
-    offloads("openacc.c", "-fopenacc");
+    offloads("openacc.c", "-fopenacc", 0);
+    offloads("openacc_data.c", "-fopenacc", 3);
+}
+
+/// Programs on an OpenCL implementation that has the device as a GPU, such as PoCL with its CUDA driver.
+#[test]
+fn opencl() {
+    let compiler = named("CC", "cc");
+    for source in ["queries.c", "memory.c", "queues.c", "kernels.c"] {
+        if let Some((_scratch, program)) = built(&compiler, &format!("opencl/{source}"), &["-lOpenCL"]) {
+            passes(&program, 0);
+        }
+    }
+}
+
+/// Programs that a SYCL compiler makes: the one that `WARPGRIND_SYCL` names with its options, or AdaptiveCpp's.
+#[test]
+fn sycl() {
+    let compiler = named("WARPGRIND_SYCL", "acpp -O2");
+    for source in ["queries.cpp", "memory.cpp", "queues.cpp", "kernels.cpp"] {
+        if let Some((_scratch, program)) = built(&compiler, &format!("sycl/{source}"), &[]) {
+            passes(&program, 0);
+        }
+    }
+}
+
+/// The script that runs the suites of clients, on a suite with a test of each outcome: it comes to its end behind lost contexts,
+/// ended processes and tests that hang, and tells the one failure that nobody explained.
+#[test]
+fn suites() {
+    let Some(python) = python_with("tomllib, pytest") else { return };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks/suites");
+    let scratch = tempfile::tempdir().unwrap();
+    let output = Command::new(&python)
+        .arg(folder.join("run.py"))
+        .args(["--warpgrind", env!("CARGO_BIN_EXE_warpgrind"), "--python"])
+        .arg(&python)
+        .arg("--table")
+        .arg(folder.join("sample/suites.toml"))
+        .arg("--sources")
+        .arg(&folder)
+        .arg("--logs")
+        .arg(scratch.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("    ")).collect();
+    let expected = [
+        "    not explained: test_sample.py::test_fails: AssertionError: the sum is wrong",
+        "    nothing fails of: *::test_nowhere",
+    ];
+    assert_eq!(told, expected, "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let row: Vec<&str> = text.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    assert!(matches!(row[..], ["sample", _, "4", "4", "2", _, "NO"]), "{text}");
+    assert_eq!(output.status.code(), Some(1));
 }

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Runs the suites of clients under `warpgrind exec`, and compares what they say with what is expected.
+
+    suites/run.py --python env/bin/python --sources DIR [SUITE …]
+
+`suites.toml` beside this file says what each suite consists of, how many of its tests pass, and why the others do not. A suite
+is run where its package is installed for one of the Pythons, and the project's sources are in the folder of its name in DIR. A
+test that ends the process or its CUDA context takes no other test along: the rest goes on in a new process. The exit status is 1
+if a test failed that should not have, or the numbers differ.
+"""
+
+import argparse
+import collections
+import fnmatch
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def installed(python, distribution):
+    """The version of a distribution that a Python has."""
+    program = f"from importlib.metadata import version; print(version({distribution!r}))"
+    tried = subprocess.run([python, "-c", program], capture_output=True, text=True)
+    return tried.stdout.strip() if tried.returncode == 0 else None
+
+
+def outcomes_in(file):
+    """(outcome, why) by test, and whether the last process came to its end."""
+    outcomes, ended = {}, False
+    if file.exists():
+        for line in map(json.loads, file.read_text().splitlines()):
+            ended = "ended" in line
+            if "test" in line:
+                outcomes[line["test"]] = (line["outcome"], line["why"])
+    return outcomes, ended
+
+
+def run_pytest(suite, python, folder, command, environment, log):
+    """Runs each part of a suite, in as many processes as it takes."""
+    with tempfile.TemporaryDirectory() as scratch:
+        outcomes = {}
+        for number, part in enumerate(suite["tests"]):
+            file = Path(scratch) / f"{number}.jsonl"
+            own = environment | {"SUITE_OUTCOMES": str(file), "SUITE_LIMIT": str(suite.get("limit", 120))}
+            pytest = [*(["-m", suite["through"]] if "through" in suite else []), "-m", "pytest"]
+            options = ["-q", "-p", "outcomes", f"--rootdir={folder}", "--continue-on-collection-errors"]
+            options += suite.get("arguments", [])
+            while True:
+                before = len(outcomes_in(file)[0])
+                subprocess.run(
+                    [*command, python, "-P", "-W", "ignore", *pytest, *options, *part.split()],
+                    cwd=folder, env=own, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                )
+                found, ended = outcomes_in(file)
+                if ended or len(found) == before:
+                    break
+            prefix = part + " " if len(suite["tests"]) > 1 and "::" not in part else ""
+            outcomes |= {name if name.startswith(part) else prefix + name: was for name, was in found.items()}
+            if not ended:
+                outcomes[part] = ("failed", "its tests did not come to their end; the log says why")
+        return outcomes
+
+
+def run(name, suite, options):
+    """The version that is here and the outcomes of a suite, or why it is not run."""
+    folder = options.sources / suite.get("sources", name) if options.sources else None
+    if not (folder and folder.is_dir()):
+        return None, "no sources"
+    found = ((python, installed(python, suite["distribution"])) for python in options.python)
+    python, version = next(((python, version) for python, version in found if version), (None, None))
+    if python is None:
+        return None, "not installed"
+    # The suite runs in another folder.
+    python = os.path.abspath(python) if os.sep in python else python
+    folder = folder / suite.get("folder", ".")
+    environment = dict(os.environ)
+    environment.pop("LD_LIBRARY_PATH", None)
+    paths = [str(HERE), *(str(folder / path) for path in suite.get("paths", [])), os.environ.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    environment |= suite.get("environment", {})
+    command = [options.warpgrind, "exec", "--memory", suite.get("memory", "8G"), "--"]
+    with open(options.logs / f"{name}.log", "w") as log:
+        return version, run_pytest(suite, python, folder, command, environment, log)
+
+
+def judge(suite, outcomes):
+    """Failures without an explanation, and explanations without a failure."""
+    failed = {test: why for test, (outcome, why) in outcomes.items() if outcome in ("failed", "crashed")}
+    unexplained, unused = dict(failed), []
+    for known in suite.get("failing", []):
+        for key, of in (("tests", lambda test: test), ("messages", failed.get)):
+            for pattern in known.get(key, []):
+                matching = [test for test in failed if fnmatch.fnmatchcase(of(test), pattern)]
+                unused += [] if matching else [pattern]
+                for test in matching:
+                    unexplained.pop(test, None)
+    return unexplained, unused
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--warpgrind", default="warpgrind", help="the command")
+    parser.add_argument("--python", action="append", default=[], help="a Python that has clients; may be given again")
+    parser.add_argument("--sources", type=Path, help="a folder with projects' sources, each in a folder of its name")
+    parser.add_argument("--logs", type=Path, default=Path("suite-logs"), help="where what the suites print goes")
+    parser.add_argument("--table", type=Path, default=HERE / "suites.toml", help="what there is and what is expected of it")
+    parser.add_argument("--json", type=Path, help="writes the outcome of each test to this file")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="which suites; all without a name")
+    options = parser.parse_args()
+    options.sources = options.sources and options.sources.resolve()
+    if os.sep in options.warpgrind:
+        options.warpgrind = os.path.abspath(options.warpgrind)
+    options.logs.mkdir(parents=True, exist_ok=True)
+    suites = tomllib.loads(options.table.read_text())
+    if unknown := [name for name in options.suites if name not in suites]:
+        parser.error(f"no suite {unknown[0]}; there are {', '.join(suites)}")
+    everything, wrong = {}, False
+    row = "{:<16} {:<10} {:>7} {:>7} {:>8} {:>8}  {}"
+    print(row.format("suite", "version", "passed", "failed", "skipped", "seconds", "as expected"))
+    for name in options.suites or suites:
+        suite, begun = suites[name], time.monotonic()
+        version, outcomes = run(name, suite, options)
+        if isinstance(outcomes, str):
+            print(row.format(name, "", "", "", "", "", f"not run: {outcomes}"), flush=True)
+            continue
+        everything[name] = outcomes
+        count = collections.Counter("failed" if outcome == "crashed" else outcome for outcome, _ in outcomes.values())
+        numbers = {word: count[word] for word in ("passed", "failed", "skipped")}
+        unexplained, passing = judge(suite, outcomes)
+        same_version = version == suite.get("version")
+        expected = suite.get("expected", numbers) if same_version else numbers
+        alike = not unexplained and numbers == expected
+        wrong |= not alike
+        verdict = "yes" if alike and same_version else "yes, but another version" if alike else "NO"
+        seconds = round(time.monotonic() - begun)
+        print(row.format(name, version or "", *numbers.values(), seconds, verdict), flush=True)
+        if numbers != expected:
+            print(f"    expected: {', '.join(f'{number} {word}' for word, number in expected.items())}")
+        for test, why in unexplained.items():
+            print(f"    not explained: {test}: {why}")
+        for pattern in passing:
+            print(f"    nothing fails of: {pattern}")
+    if options.json:
+        options.json.write_text(json.dumps(everything, indent=1))
+    sys.exit(wrong)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+// What the programs of this folder share: a queue on the first GPU, and checks that name their line.
+#pragma once
+#include <sycl/sycl.hpp>
+
+#include <cstdlib>
+#include <iostream>
+#include <numeric>
+#include <vector>
+
+#define CHECK(condition)                                                                      \
+  do                                                                                          \
+    if (!(condition)) {                                                                       \
+      std::cerr << __FILE__ << ':' << __LINE__ << ": not so: " << #condition << std::endl;    \
+      std::exit(1);                                                                           \
+    }                                                                                         \
+  while (0)
+
+// The first GPU; without one the program ends with status 77.
+inline sycl::device gpu() {
+  try {
+    return sycl::device{sycl::gpu_selector_v};
+  } catch (const sycl::exception &error) {
+    std::cerr << "there is no GPU: " << error.what() << std::endl;
+    std::exit(77);
+  }
+}
