@@ -10,9 +10,15 @@ fi
 mkdir -p ptx/clang
 for source in clang/*.cu; do
     name=$(basename "$source" .cu)
-    for level in 0 2; do
+    # Debug information of one, in a folder that is the same everywhere.
+    levels="0 2" debug=
+    if [ "$name" = members ]; then
+        levels=0 debug="-g -fdebug-compilation-dir=."
+    fi
+    for level in $levels; do
+        # shellcheck disable=SC2086 # the options are words
         "$clang" -x cuda --cuda-device-only --cuda-gpu-arch=sm_90 -nocudainc -nocudalib --cuda-feature=+ptx80 \
-            -O$level -S -o "ptx/clang/$name-O$level.ptx" "$source"
+            $debug -O$level -S -o "ptx/clang/$name-O$level.ptx" "$source"
     done
 done
 if [ -n "${CUDA_HOME-}" ]; then

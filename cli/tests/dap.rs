@@ -132,22 +132,65 @@ fn it_listens_at_an_address() {
     over(child);
 }
 
+/// A session of a client that is not ours, which a script leads.
+fn session(mut interpreter: Command, script: &str) {
+    let done = interpreter.arg(script).arg(env!("CARGO_BIN_EXE_warpgrind")).current_dir("..").output();
+    let done = done.unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn knows(mut interpreter: Command, text: &str, missing: &str) -> bool {
+    let knows = interpreter.arg(text).output().is_ok_and(|knows| knows.status.success());
+    if !knows {
+        eprintln!("SKIPPED: {missing}");
+    }
+    knows
+}
+
 #[test]
-fn a_client_library_that_is_not_ours() {
-    let python = std::env::var("WARPGRIND_DAP_PYTHON").unwrap_or_else(|_| "python3".into());
-    let knows = Command::new(&python).args(["-c", "import dap"]).output();
-    if !knows.is_ok_and(|knows| knows.status.success()) {
-        eprintln!(
-            "SKIPPED: {python} has no dap-python (pip install dap-python; WARPGRIND_DAP_PYTHON names another)"
-        );
+fn a_client_library_of_python_that_is_not_ours() {
+    let name = std::env::var("WARPGRIND_DAP_PYTHON").unwrap_or_else(|_| "python3".into());
+    let missing =
+        format!("{name} has no dap-python (pip install dap-python; WARPGRIND_DAP_PYTHON names another)");
+    let mut asks = Command::new(&name);
+    asks.arg("-c");
+    if knows(asks, "import dap", &missing) {
+        session(Command::new(name), "cli/tests/dap/client.py");
+    }
+}
+
+#[test]
+fn a_client_library_of_node_that_is_not_ours() {
+    let package = "@vscode/debugadapter-testsupport";
+    let missing = format!(
+        "node does not find {package} (npm install {package}; WARPGRIND_DAP_NODE names the node_modules folder)"
+    );
+    let node = || {
+        let mut node = Command::new("node");
+        if let Some(folder) = std::env::var_os("WARPGRIND_DAP_NODE") {
+            node.env("NODE_PATH", folder);
+        }
+        node
+    };
+    let mut asks = node();
+    asks.arg("-e");
+    if knows(asks, &format!("require('{package}')"), &missing) {
+        session(node(), "cli/tests/dap/client.js");
+    }
+}
+
+#[test]
+fn neovim() {
+    let missing = "there is no nvim, or WARPGRIND_NVIM_DAP does not name a folder with nvim-dap";
+    let plugin = std::env::var("WARPGRIND_NVIM_DAP").unwrap_or_default();
+    let is_there = std::path::Path::new(&plugin).join("lua/dap.lua").is_file();
+    if !is_there || !knows(Command::new("nvim"), "--version", missing) {
+        eprintln!("SKIPPED: {missing}");
         return;
     }
-    let done = Command::new(python)
-        .arg("cli/tests/dap/client.py")
-        .arg(env!("CARGO_BIN_EXE_warpgrind"))
-        .current_dir("..")
-        .output();
-    let done = done.unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{said}");
+    let mut nvim = Command::new("nvim");
+    nvim.args(["--headless", "-u", "NONE", "--cmd", &format!("set runtimepath^={plugin}")]);
+    nvim.args(["-c", "luafile cli/tests/dap/neovim.lua"]).env("WARPGRIND", env!("CARGO_BIN_EXE_warpgrind"));
+    let done = nvim.current_dir("..").output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }

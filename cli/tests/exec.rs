@@ -60,17 +60,7 @@ fn client() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let saxpy = "testdata/ptx/sm_90-lineinfo/saxpy.ptx";
     match &*role {
-        "good" => {
-            let (driver, module) = Driver::start(saxpy);
-            let (x, y) = (driver.buffer(4000, Some(1.0)), driver.buffer(4000, Some(0.5)));
-            for _ in 0..3 {
-                assert_eq!(driver.saxpy(module, 1000, x, y), 0);
-            }
-            let mut values = vec![0f32; 1000];
-            driver.ok(c"cuMemcpyDtoH_v2", &[values.as_mut_ptr() as u64, y, 4000]);
-            println!("client: {} {}", values[0], values[999]);
-            std::process::exit(3);
-        }
+        "good" => Driver::three_launches(),
         "bounds" => {
             let (driver, module) = Driver::start(saxpy);
             let (x, y) = (driver.buffer(4000, Some(1.0)), driver.buffer(4000, Some(1.0)));

@@ -1,5 +1,6 @@
 //! Programs under `warpgrind debug` and `warpgrind dap`. The program is this test itself, in the role of [`client`].
 
+use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -22,16 +23,17 @@ fn client() {
     let saxpy = "testdata/ptx/sm_90-lineinfo/saxpy.ptx";
     let buffers = |driver: &Driver| (driver.buffer(4000, Some(1.0)), driver.buffer(4000, Some(0.5)));
     match &*role {
-        "three launches" => {
-            let (driver, module) = Driver::start(saxpy);
-            let (x, y) = buffers(&driver);
+        "three launches" => Driver::three_launches(),
+        "prints" => {
+            let (driver, module) = Driver::start("testdata/ptx/sm_90-lineinfo/print_assert.ptx");
+            let mut input = String::new();
+            std::io::stdin().read_to_string(&mut input).unwrap();
+            println!("client: read {}", input.trim());
+            let values = driver.buffer(8, Some(0.0));
             for _ in 0..3 {
-                assert_eq!(driver.saxpy(module, 1000, x, y), 0);
+                driver.launch(module, c"print_values", 1, 2, &[values, 2]);
+                driver.ok(c"cuCtxSynchronize", &[]);
             }
-            let mut values = vec![0f32; 1000];
-            driver.ok(c"cuMemcpyDtoH_v2", &[values.as_mut_ptr() as u64, y, 4000]);
-            println!("client: {} {}", values[0], values[999]);
-            std::process::exit(3);
         }
         "two kernels" => {
             let (driver, module) = Driver::start(saxpy);
@@ -163,6 +165,33 @@ fn programs_that_launch_nothing_or_crash_say_so() {
     assert!(text(&output.stderr).starts_with("error: cannot run ./nowhere: No such file"));
     let output = command(&["debug", "--grid", "4", "--", "./nowhere"], "").output().unwrap();
     assert!(text(&output.stderr).starts_with("error: `--grid` cannot be given with a program"));
+}
+
+#[test]
+fn what_a_kernel_prints_is_seen_once_and_the_program_has_its_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("input");
+    std::fs::write(&file, "from a file\n").unwrap();
+    let printed = "thread 1 of block 0 holds 0";
+    // Launches that are debugged to their ends, that are left with `detach`, and later ones.
+    for (commands, launches) in [(&["c"; 6][..], 3), (&["detach"], 1), (&["c", "c", "detach"], 2)] {
+        let output = debug(&["--input", file.to_str().unwrap()], commands, "prints");
+        let said = text(&output.stdout);
+        assert_eq!(said.matches(printed).count(), 3, "{said}");
+        assert_eq!(said.matches("[Launch ").count(), launches, "{said}");
+        assert!(said.contains("client: read from a file"), "{said}");
+        assert!(said.ends_with("after 3 launches]\n"), "{said}");
+    }
+    let output = debug(&["--input", "nowhere"], &[], "prints");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error: cannot read nowhere: No such file"));
+    // Nobody else reads standard input with `--batch`.
+    let mut command = command(&["debug", "--batch", "--ex", "detach"], "prints");
+    command.arg("--").args(program()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"from a pipe\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(text(&output.stdout).contains("client: read from a pipe"));
 }
 
 /// The adapter, and a conversation with it.

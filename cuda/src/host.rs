@@ -8,7 +8,7 @@ use protocol::{Color, Count};
 use reports::finding::Sources;
 use reports::triage::Found;
 use reports::{LaunchJson, messages, metrics, readable, stats, summary_of};
-use runtime::{Allocation, Completed, Host, Launched, Picked};
+use runtime::{Allocation, Completed, Host, Launched, Picked, Prepared};
 
 use crate::driver::host_memory;
 use crate::may_call::in_callback;
@@ -114,23 +114,31 @@ impl Host for Program {
         Picked { options: if picked { settings.checked.clone() } else { settings.plain.clone() }, picked }
     }
 
-    fn launching(&self, launching: &runtime::Launching<'_>) -> Option<Completed> {
+    fn launching(&self, launching: &runtime::Launching<'_>) -> Prepared {
         let settings = Settings::of_process();
-        let folder = settings.save.as_ref()?;
+        let Some(folder) = &settings.save else { return Prepared::default() };
         let problem = |launching: &runtime::Launching<'_>, error| {
             Program.warn(&format!("the launch of `{}` is not saved: {error}", launching.launch.kernel));
         };
-        let saved = save::save(folder, launching).map_err(|error| problem(launching, error)).ok()?;
+        let saved = match save::save(folder, launching) {
+            Ok(saved) => saved,
+            Err(error) => {
+                problem(launching, error);
+                return Prepared::default();
+            }
+        };
         if let Some(socket) = &settings.hold {
-            if let Err(error) = session::hold(socket, saved.place()) {
+            let printed = session::hold(socket, saved.place()).unwrap_or_else(|error| {
                 let kernel = &launching.launch.kernel;
                 Program.warn(&format!("the launch of `{kernel}` is not debugged: {error}"));
-            }
-            return None;
+                false
+            });
+            return Prepared { printed, completed: None };
         }
-        Some(Box::new(move |launching| {
+        let completed: Completed = Box::new(move |launching| {
             saved.completed(launching).unwrap_or_else(|error| problem(launching, error));
-        }))
+        });
+        Prepared { printed: false, completed: Some(completed) }
     }
 
     fn launched(&self, launched: &Launched<'_>) {

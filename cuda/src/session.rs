@@ -52,13 +52,15 @@ fn counters() -> Option<&'static Words> {
     })
 }
 
-/// Tells whoever debugs launches where one is written, and waits until it may run: the other end closes the connection.
-pub(crate) fn hold(socket: &Path, launch: &Path) -> io::Result<()> {
+/// Tells whoever debugs launches where one is written, and waits until it may run: the other end closes the connection. Whether
+/// what the kernel prints was shown already.
+pub(crate) fn hold(socket: &Path, launch: &Path) -> io::Result<bool> {
     let mut stream = UnixStream::connect(socket)?;
     stream.write_all(launch.as_os_str().as_bytes())?;
     stream.write_all(b"\n")?;
-    stream.read_to_end(&mut Vec::new())?;
-    Ok(())
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said)?;
+    Ok(said.contains(&protocol::PRINTED))
 }
 
 /// Adds to a counter.

@@ -51,8 +51,23 @@ impl Format {
     }
 }
 
-/// Elements shown of an array, and members of a structure, in all.
-const ELEMENTS: usize = 200;
+/// How much is shown of a value, and in how many lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Style {
+    /// Elements shown of arrays, and members of structures, in all; 0 for so many as there are.
+    pub elements: usize,
+    /// Members of structures have lines of their own.
+    pub pretty: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Style { elements: 200, pretty: false }
+    }
+}
+
+/// Most elements that are shown.
+const ELEMENTS: usize = 1 << 20;
 /// Equal elements in a row from which on they are counted.
 const REPEATS: usize = 10;
 /// How deep structures are shown.
@@ -141,77 +156,98 @@ pub fn scalar(ty: &Type, bits: u128, format: Format) -> String {
 ///
 /// # Errors
 /// Memory of it is not there.
-pub fn value(at: &At<'_>, value: &Value, format: Format) -> Result<String> {
-    let mut left = ELEMENTS;
-    render(at, value, format, &mut left, 0)
+pub fn value(at: &At<'_>, value: &Value, format: Format, style: Style) -> Result<String> {
+    let left = if style.elements == 0 { ELEMENTS } else { style.elements.min(ELEMENTS) };
+    Renderer { at, format, pretty: style.pretty, most: left, left }.render(value, 0)
 }
 
-fn render(at: &At<'_>, shown: &Value, format: Format, left: &mut usize, depth: usize) -> Result<String> {
-    *left = left.saturating_sub(1);
-    let (space, address) = match shown.stored {
-        Stored::Scalar(bits) => return Ok(scalar(&shown.ty, bits, format)),
-        Stored::In(space, address) => (space, address),
-    };
-    if depth > DEPTH {
-        return Ok("...".into());
-    }
-    match &shown.ty {
-        Type::Array(of, count) => {
-            if **of == Type::Char && matches!(format, Format::Natural | Format::Text) {
-                let mut bytes = vec![0; (*count).min(ELEMENTS as u64) as usize];
-                at.read(space, address, &mut bytes)?;
-                let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-                return Ok(format!("{:?}", String::from_utf8_lossy(&bytes[..end])));
-            }
-            let mut parts: Vec<(String, usize)> = Vec::new();
-            let mut cut = false;
-            for element in 0..*count {
-                // Equal ones take no room.
-                let repeats = parts.last().is_some_and(|(_, count)| *count > REPEATS);
-                if *left == 0 && !repeats || element >= 1 << 20 {
-                    cut = true;
-                    break;
+struct Renderer<'r, 'a> {
+    at: &'r At<'a>,
+    format: Format,
+    pretty: bool,
+    most: usize,
+    left: usize,
+}
+
+impl Renderer<'_, '_> {
+    fn render(&mut self, shown: &Value, depth: usize) -> Result<String> {
+        let (at, format) = (self.at, self.format);
+        self.left = self.left.saturating_sub(1);
+        let (space, address) = match shown.stored {
+            Stored::Scalar(bits) => return Ok(scalar(&shown.ty, bits, format)),
+            Stored::In(space, address) => (space, address),
+        };
+        if depth > DEPTH {
+            return Ok("...".into());
+        }
+        match &shown.ty {
+            Type::Array(of, count) => {
+                if **of == Type::Char && matches!(format, Format::Natural | Format::Text) {
+                    let mut bytes = vec![0; (*count).min(self.most as u64) as usize];
+                    at.read(space, address, &mut bytes)?;
+                    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+                    return Ok(format!("{:?}", String::from_utf8_lossy(&bytes[..end])));
                 }
-                let place = address.wrapping_add(element.wrapping_mul(of.bytes()));
-                let text = render(at, &at.value_at(of, space, place)?, format, left, depth + 1)?;
-                match parts.last_mut() {
-                    Some((last, count)) if *last == text => {
-                        *count += 1;
-                        if *count > REPEATS {
-                            *left += 1;
-                        }
-                    }
-                    _ if *left == 0 => {
+                let mut parts: Vec<(String, usize)> = Vec::new();
+                let mut cut = false;
+                for element in 0..*count {
+                    // Equal ones take no room.
+                    let repeats = parts.last().is_some_and(|(_, count)| *count > REPEATS);
+                    if self.left == 0 && !repeats || element >= ELEMENTS as u64 {
                         cut = true;
                         break;
                     }
-                    _ => parts.push((text, 1)),
+                    let place = address.wrapping_add(element.wrapping_mul(of.bytes()));
+                    let text = self.render(&at.value_at(of, space, place)?, depth + 1)?;
+                    match parts.last_mut() {
+                        Some((last, count)) if *last == text => {
+                            *count += 1;
+                            if *count > REPEATS {
+                                self.left += 1;
+                            }
+                        }
+                        _ if self.left == 0 => {
+                            cut = true;
+                            break;
+                        }
+                        _ => parts.push((text, 1)),
+                    }
                 }
-            }
-            let mut shown: Vec<String> = Vec::new();
-            for (text, count) in parts {
-                match count >= REPEATS {
-                    true => shown.push(format!("{text} <repeats {count} times>")),
-                    false => shown.extend(std::iter::repeat_n(text, count)),
+                let mut shown: Vec<String> = Vec::new();
+                for (text, count) in parts {
+                    match count >= REPEATS {
+                        true => shown.push(format!("{text} <repeats {count} times>")),
+                        false => shown.extend(std::iter::repeat_n(text, count)),
+                    }
                 }
+                Ok(format!("{{{}{}}}", shown.join(", "), if cut { "..." } else { "" }))
             }
-            Ok(format!("{{{}{}}}", shown.join(", "), if cut { "..." } else { "" }))
+            Type::Struct(found) => {
+                let mut parts = Vec::new();
+                for member in &found.members {
+                    if self.left == 0 {
+                        parts.push("...".to_owned());
+                        break;
+                    }
+                    let part = at.member_at(member, space, address)?;
+                    let text = self.render(&part, depth + 1)?;
+                    let name = match &member.ty {
+                        _ if !member.name.is_empty() => format!("{} = ", member.name),
+                        Type::Struct(inner) if inner.name.is_empty() => String::new(),
+                        base => format!("<{base}> = "),
+                    };
+                    parts.push(name + &text);
+                }
+                if self.pretty && !parts.is_empty() {
+                    let indent = "  ".repeat(depth);
+                    return Ok(format!(
+                        "{{\n{indent}  {}\n{indent}}}",
+                        parts.join(&format!(",\n{indent}  "))
+                    ));
+                }
+                Ok(format!("{{{}}}", parts.join(", ")))
+            }
+            _ => Ok("void".into()),
         }
-        Type::Struct(found) => {
-            let mut parts = Vec::new();
-            for member in &found.members {
-                if *left == 0 {
-                    parts.push("...".to_owned());
-                    break;
-                }
-                let part = at.value_at(&member.ty, space, address.wrapping_add(member.offset))?;
-                let text = render(at, &part, format, left, depth + 1)?;
-                let name =
-                    if member.name.is_empty() { format!("<{}>", member.ty) } else { member.name.clone() };
-                parts.push(format!("{name} = {text}"));
-            }
-            Ok(format!("{{{}}}", parts.join(", ")))
-        }
-        _ => Ok("void".into()),
     }
 }

@@ -8,6 +8,8 @@
 //! * [`points`]: breakpoints and watchpoints, which outlive launches.
 //! * [`expression`], [`types`], [`mod@format`]: C expressions over registers, variables and memory, and their values as text.
 //! * [`dwarf`]: variables and types of CUDA C++, from debug information.
+//! * [`values`]: values that were shown, as later expressions name them.
+//! * [`data`]: values as data, for scripts.
 //! * [`program`]: positions of the code and lines of PTX and CUDA.
 //! * [`timeline`]: checkpoints, of bounded memory.
 //! * [`watch`]: the tool that hears who accesses what.
@@ -16,6 +18,7 @@
 //! Terminals, protocols, command lines, and how instructions are executed.
 #![forbid(unsafe_code)]
 
+pub mod data;
 mod debugger;
 pub mod dwarf;
 mod error;
@@ -26,6 +29,7 @@ pub mod program;
 pub mod scope;
 pub mod timeline;
 pub mod types;
+pub mod values;
 pub mod watch;
 
 pub use debugger::{Debugger, Focus, Found, Frame, Reason, Step};

@@ -7,9 +7,10 @@ use sim_core::WarpId;
 
 use crate::error::{Error, Result};
 use crate::expression::Bound;
-use crate::format::Format;
+use crate::format::{Format, Style};
 use crate::program::{Line, Program};
 use crate::types::Type;
+use crate::values::Values;
 use crate::watch::Range;
 
 /// Where something is in code, as one says it.
@@ -143,6 +144,26 @@ pub struct Breakpoint {
     pub line: Option<Line>,
 }
 
+/// Who a step is of.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Stepping {
+    /// The thread in focus: others run as they come, until it is about to execute another instruction.
+    #[default]
+    Lane,
+    /// The warp in focus, as cuda-gdb has it: whichever of its lanes run next. Where they have parted, the focus goes to those
+    /// that do.
+    Warp,
+}
+
+/// How it is stepped, and how values are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Settings {
+    /// Who steps are of.
+    pub stepping: Stepping,
+    /// How values are shown.
+    pub style: Style,
+}
+
 /// A watchpoint.
 #[derive(Clone, Debug)]
 pub struct Watchpoint {
@@ -168,13 +189,17 @@ pub struct Watchpoint {
     pub last: Option<String>,
 }
 
-/// What a user has asked a launch to stand still at. It outlives launches.
+/// What a user has asked a launch to stand still at, and the values that were shown. It outlives launches.
 #[derive(Clone, Default, Debug)]
 pub struct Points {
     /// Breakpoints.
     pub breakpoints: Vec<Breakpoint>,
     /// Watchpoints.
     pub watchpoints: Vec<Watchpoint>,
+    /// Values that were shown, and variables of the debugger's own.
+    pub values: Values,
+    /// How it is stepped and shown.
+    pub settings: Settings,
     last: u32,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use ptx_frontend::{Body, FuncId, Function, LocationId, Module, SourceId};
+use ptx_frontend::{Body, DebugFile, FuncId, Function, LocationId, Module, SourceId, Span};
 use sim_core::code::{Code, RegisterPlace};
 
 use crate::dwarf::Information;
@@ -73,10 +73,34 @@ fn chain(body: &Body, mut next: Option<LocationId>) -> Chain {
     found.into()
 }
 
+/// The lines of an instruction whose own line is known, where debug information says that it is of an inlined function.
+fn with_inlined(
+    line: Line,
+    module: &Module,
+    function: &Function,
+    span: Span,
+    information: &[OnceLock<Information>],
+) -> Option<Chain> {
+    let source = function.source.0 as usize;
+    let information =
+        information.get(source)?.get_or_init(|| Information::read(&module.sources[source].text));
+    let inlined = information.inlined(span.start as u64);
+    let mut chain = vec![(line, None)];
+    for found in inlined {
+        let is_its = |file: &DebugFile| file.index == found.file && file.source == function.source;
+        let file = module.files.iter().position(is_its)?;
+        chain.last_mut()?.1 = Some(found.function.as_str().into());
+        chain.push((Line::Cuda(file as u32, found.line), None));
+    }
+    (chain.len() > 1).then(|| chain.into())
+}
+
 impl Program {
     /// That of decoded code.
     pub fn new(code: &Code) -> Self {
         let module = code.module.clone();
+        let information: Vec<OnceLock<Information>> =
+            module.sources.iter().map(|_| OnceLock::new()).collect();
         let mut chains: BTreeMap<(usize, u32), Arc<[_]>> = BTreeMap::new();
         let none: Arc<[_]> = Arc::new([]);
         let mut places: Vec<Place> = Vec::with_capacity(code.meta.len());
@@ -96,7 +120,12 @@ impl Program {
             let cuda = match instruction.and_then(|(body, instruction)| Some((body, instruction.location?))) {
                 Some((body, location)) => {
                     let key = (index, location.index() as u32);
-                    chains.entry(key).or_insert_with(|| chain(body, Some(location))).clone()
+                    let own = chains.entry(key).or_insert_with(|| chain(body, Some(location))).clone();
+                    match (&own[..], own.len()) {
+                        ([(line, _)], 1) => with_inlined(*line, &module, function, span, &information),
+                        _ => None,
+                    }
+                    .unwrap_or(own)
                 }
                 None => none.clone(),
             };
@@ -118,7 +147,6 @@ impl Program {
         let functions = functions.collect();
         let registers = code.functions.iter().map(|function| function.registers.clone()).collect();
         let ids = code.functions.iter().map(|function| function.id).collect();
-        let information = module.sources.iter().map(|_| OnceLock::new()).collect();
         let lines = BTreeMap::new();
         let mut program = Program { module, places, functions, ids, registers, information, lines };
         program.find_lines();
@@ -235,6 +263,18 @@ impl Program {
         cuda.map(|(_, at)| Line::Cuda(at, 0)).chain(ptx.map(|(_, at)| Line::Ptx(at, 0))).collect()
     }
 
+    /// All texts that have code.
+    pub fn texts(&self) -> impl Iterator<Item = Line> {
+        let mut last = None;
+        self.lines.keys().filter_map(move |line| {
+            let text = match *line {
+                Line::Cuda(file, _) => Line::Cuda(file, 0),
+                Line::Ptx(source, _) => Line::Ptx(source, 0),
+            };
+            (last.replace(text) != Some(text)).then_some(text)
+        })
+    }
+
     /// The names of all texts that have code.
     pub fn file_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -280,7 +320,9 @@ impl Program {
         let stands = |found: &str| {
             let readable = reports::readable(found);
             let base = readable.find(['<', '(']).map_or(&*readable, |end| &readable[..end]);
-            found == name || readable == name || base == name
+            // A member function by its own name, too.
+            let is_own = base.strip_suffix(name).is_some_and(|before| before.ends_with("::"));
+            found == name || readable == name || base == name || is_own
         };
         let found = self.functions.iter().filter(|(found, ..)| stands(found));
         // The first instruction of the text: others may be laid out before it.

@@ -9,6 +9,7 @@ use crate::dwarf::{self, Location};
 use crate::expression::{Bound, Names, Node, load_place, register};
 use crate::program::Program;
 use crate::types::{Space, Type};
+use crate::values::Values;
 
 /// Memory of the host's that has a name, as a buffer of a launch file has.
 #[derive(Clone, Debug)]
@@ -36,9 +37,12 @@ pub struct Symbols {
 pub struct Scope<'a> {
     pub(crate) program: &'a Program,
     pub(crate) symbols: &'a Symbols,
+    pub(crate) values: &'a Values,
     pub(crate) code: &'a Code,
     pub(crate) function: usize,
     pub(crate) position: u32,
+    /// 0 in the innermost inlined function at that position, 1 in its caller, and so on.
+    pub(crate) level: usize,
     pub(crate) time: u64,
 }
 
@@ -112,7 +116,7 @@ impl Scope<'_> {
     /// A variable of CUDA C++, where debug information has one of the name.
     fn described(&self, name: &str) -> Option<Bound> {
         let (information, at) = self.program.information(self.position)?;
-        let variable = information.variable(name, at)?;
+        let variable = information.variable(name, at, self.level)?;
         let location = match &variable.location {
             Location::List(list) => {
                 let here = list.iter().find(|(from, to, _)| (*from..*to).contains(&at));
@@ -150,7 +154,7 @@ impl Scope<'_> {
     /// The names of variables that debug information has here: parameters or others.
     fn described_names(&self, parameters: bool) -> Option<Vec<String>> {
         let (information, at) = self.program.information(self.position)?;
-        let found = information.variables(at);
+        let found = information.variables(at, self.level);
         let own = found.iter().filter(|variable| variable.is_parameter == parameters);
         (!found.is_empty()).then(|| own.map(|variable| variable.name.clone()).collect())
     }
@@ -236,12 +240,25 @@ impl Names for Scope<'_> {
         {
             return Some(found);
         }
-        if let Some(found) = self.described(name).or_else(|| self.variable_named(name)) {
+        if name.starts_with('$')
+            && let Some(found) = self.values.get(name)
+        {
             return Some(found);
         }
-        let buffer = self.symbols.buffers.iter().find(|buffer| buffer.name == name)?;
-        let ty = Type::Array(Arc::new(buffer.element.clone()), buffer.count);
-        Some(load_place(ty, Space::Generic, buffer.address))
+        if let Some(found) = self.described(name) {
+            return Some(found);
+        }
+        let variable = self.variable_named(name);
+        // A buffer may be named as the parameter that has its address: there is more to see of it.
+        let is_param = matches!(variable, None | Some(Bound { node: Node::Memory(Space::Param, _), .. }));
+        let mut buffers = self.symbols.buffers.iter().filter(|_| is_param);
+        match buffers.find(|buffer| buffer.name == name) {
+            Some(buffer) => {
+                let ty = Type::Array(Arc::new(buffer.element.clone()), buffer.count);
+                Some(load_place(ty, Space::Generic, buffer.address))
+            }
+            None => variable,
+        }
     }
 
     fn type_named(&self, name: &str) -> Option<Type> {

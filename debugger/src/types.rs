@@ -48,6 +48,8 @@ pub enum Type {
 /// A structure.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Struct {
+    /// `struct`, `class` or `union`.
+    pub kind: &'static str,
     /// Its name.
     pub name: String,
     /// Its bytes.
@@ -65,6 +67,8 @@ pub struct Member {
     pub ty: Type,
     /// Its offset in bytes.
     pub offset: u64,
+    /// Of a bit field: its lowest bit in what lies there, and how many bits it has, 1 to 64.
+    pub bits: Option<(u8, u8)>,
 }
 
 impl Type {
@@ -148,6 +152,94 @@ impl Type {
             "bf16" | "__nv_bfloat16" => Type::Bfloat,
             _ => return None,
         })
+    }
+}
+
+/// Parts of structures that are described inside of them, in depth.
+const DEPTH: usize = 8;
+
+impl Type {
+    /// The type with its parts, as gdb's `ptype` shows it.
+    pub fn describe(&self) -> String {
+        self.described(0)
+    }
+
+    fn described(&self, depth: usize) -> String {
+        let indent = "    ".repeat(depth);
+        match self {
+            Type::Struct(found) => {
+                let named = |name: &str| if name.is_empty() { String::new() } else { format!(" {name}") };
+                let head = format!("{}{}", found.kind, named(&found.name));
+                let is_base = |member: &&Member| {
+                    member.name.is_empty()
+                        && matches!(&member.ty, Type::Struct(base) if !base.name.is_empty())
+                };
+                let bases: Vec<String> =
+                    found.members.iter().filter(is_base).map(|member| member.ty.to_string()).collect();
+                let bases =
+                    if bases.is_empty() { String::new() } else { format!(" : public {}", bases.join(", ")) };
+                if found.members.is_empty() || depth >= DEPTH {
+                    return format!("{head}{bases} {{...}}");
+                }
+                let members: String = found
+                    .members
+                    .iter()
+                    .filter(|member| !is_base(member))
+                    .map(|member| {
+                        let bits = member.bits.map_or(String::new(), |(_, count)| format!(" : {count}"));
+                        let declared = match &member.ty {
+                            Type::Struct(inner) if inner.name.is_empty() => {
+                                format!("{}{}", member.ty.described(depth + 1), named(&member.name))
+                            }
+                            ty => ty.declares(&member.name),
+                        };
+                        format!("{indent}    {declared}{bits};\n")
+                    })
+                    .collect();
+                format!("{head}{bases} {{\n{members}{indent}}}")
+            }
+            Type::Enum(name, of, names) => {
+                let mut next = 0;
+                let values: Vec<String> = names
+                    .iter()
+                    .map(|(name, value)| {
+                        let text =
+                            if *value == next { name.to_string() } else { format!("{name} = {value}") };
+                        next = value.wrapping_add(1);
+                        text
+                    })
+                    .collect();
+                let of = if **of == Type::UNSIGNED || **of == Type::INT {
+                    String::new()
+                } else {
+                    format!(" : {of}")
+                };
+                let name = if name.is_empty() { String::new() } else { format!(" {name}") };
+                format!("enum{name}{of} {{{}}}", values.join(", "))
+            }
+            Type::Pointer(_, of) if matches!(**of, Type::Struct(_) | Type::Enum(..)) => {
+                format!("{} *", of.described(depth))
+            }
+            Type::Array(..) => {
+                let (mut of, mut dimensions) = (self, String::new());
+                while let Type::Array(inner, count) = of {
+                    dimensions += &format!("[{count}]");
+                    of = inner;
+                }
+                format!("{} {dimensions}", of.described(depth))
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// How something of the type is declared: `float y[3]`.
+    fn declares(&self, name: &str) -> String {
+        let text = self.to_string();
+        match (self, text.rfind(" [")) {
+            (Type::Array(..), Some(at)) => format!("{} {name}{}", &text[..at], &text[at + 1..]),
+            (Type::Pointer(..), _) => format!("{text}{name}"),
+            _ => format!("{text} {name}"),
+        }
     }
 }
 

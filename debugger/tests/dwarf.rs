@@ -14,7 +14,7 @@ fn at(line: u32) -> u64 {
 
 fn names(line: u32) -> Vec<(String, String)> {
     let information = Information::read(TEXT);
-    let found = information.variables(at(line));
+    let found = information.variables(at(line), 0);
     found.into_iter().map(|variable| (variable.name.clone(), variable.ty.to_string())).collect()
 }
 
@@ -63,12 +63,12 @@ fn types_have_members_and_names() {
 #[test]
 fn variables_are_in_registers_and_behind_symbols() {
     let information = Information::read(TEXT);
-    let place = |name: &str, line| information.variable(name, at(line)).unwrap().location.clone();
+    let place = |name: &str, line| information.variable(name, at(line), 0).unwrap().location.clone();
     assert!(matches!(place("i", 27), Location::Register(name) if name.starts_with("%r")));
     assert!(matches!(place("n", 27), Location::Symbol(name, 0) if name.ends_with("_param_3")));
     assert!(matches!(place("local", 27), Location::Symbol(name, 24) if name == "__local_depot1"));
     assert!(matches!(place("k", 30), Location::List(list) if !list.is_empty()));
-    assert!(information.variable("k", at(17)).is_none());
+    assert!(information.variable("k", at(17), 0).is_none());
 }
 
 #[test]
@@ -93,6 +93,53 @@ fn namespaces_without_end_end() {
     assert!(Information::read(&text).is_empty());
 }
 
+/// Member functions, bases, bit fields, unions and an inlined function, as nvcc and clang write them.
+const MEMBERS: [&str; 2] = [
+    include_str!("../../testdata/ptx/debugger-debug/members.ptx"),
+    include_str!("../../testdata/ptx/clang/members-O0.ptx"),
+];
+
+#[test]
+fn structures_have_bases_bit_fields_and_unions() {
+    for text in MEMBERS {
+        let information = Information::read(text);
+        let flags = information.type_named("Flags").unwrap();
+        let described =
+            "struct Flags {\n    unsigned int kind : 3;\n    int level : 5;\n    unsigned int rest : 24;\n}";
+        assert_eq!(flags.describe(), described);
+        let Type::Struct(found) = flags else { panic!() };
+        let bits: Vec<_> = found.members.iter().map(|member| (member.offset, member.bits)).collect();
+        assert_eq!(bits, [(0, Some((0, 3))), (0, Some((3, 5))), (0, Some((8, 24)))]);
+        let described = information.type_named("Box").unwrap().describe();
+        let body = described.split_once(' ').unwrap().1;
+        let expected = "Box : public Shape {\n    float width;\n    float height;\n    Flags flags;\n    \
+                        union {\n        int whole;\n        float part;\n    };\n}";
+        assert_eq!(body, expected);
+    }
+}
+
+#[test]
+fn inlined_functions_have_callers_and_variables_of_their_own() {
+    for text in MEMBERS {
+        let information = Information::read(text);
+        let places = (0..text.len() as u64).step_by(8);
+        let found = places.map(|at| (at, information.inlined(at))).find(|(_, found)| !found.is_empty());
+        let (at, found) = found.unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].function, "_Z4halff");
+        assert!((44..=46).contains(&found[0].line), "{found:?}");
+        let names = |level| {
+            let mut names: Vec<&str> =
+                information.variables(at, level).into_iter().map(|variable| &*variable.name).collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(names(0), ["result", "value"]);
+        assert_eq!(names(1), ["area", "box", "out", "scale"]);
+        assert!(names(2).is_empty());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -113,7 +160,7 @@ proptest! {
         let text = TEXT[..start].to_owned() + &broken.collect::<String>();
         let information = Information::read(&text);
         for line in [11, 17, 27, 30] {
-            for variable in information.variables(at(line)) {
+            for variable in information.variables(at(line), 0) {
                 prop_assert!(variable.ty.to_string().len() < 1 << 20);
             }
         }

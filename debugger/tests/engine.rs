@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use debugger::format::Format;
-use debugger::points::{Location, Points};
+use debugger::points::{Location, Points, Stepping};
 use debugger::scope::{Buffer, Symbols};
 use debugger::types::Type;
 use debugger::watch::Watcher;
@@ -42,6 +42,13 @@ const TEXT: &str = ".version 8.0\n.target sm_90\n.address_size 64
     }";
 
 fn debugged(threads: u32, direct: impl Fn(&mut Debugger<'_, '_, '_>)) {
+    let bytes = changed(threads, direct);
+    let expected = (0..threads).flat_map(|thread| (thread * (thread + 1)).to_le_bytes());
+    assert_eq!(bytes, expected.collect::<Vec<u8>>(), "whatever is done on the way");
+}
+
+/// What the kernel leaves under a debugger that changes it.
+fn changed(threads: u32, direct: impl Fn(&mut Debugger<'_, '_, '_>)) -> Vec<u8> {
     let simulator = Simulator::new(DeviceConfig { inspectable: true, ..DeviceConfig::h200() });
     let module = simulator.load(executor::module("sums.ptx", TEXT).unwrap()).unwrap();
     let out = simulator.alloc(4 * u64::from(threads), "out").unwrap();
@@ -58,8 +65,7 @@ fn debugged(threads: u32, direct: impl Fn(&mut Debugger<'_, '_, '_>)) {
     assert!(report.unwrap().findings.is_empty());
     let mut bytes = vec![0; 4 * threads as usize];
     simulator.read(out, &mut bytes).unwrap();
-    let expected = (0..threads).flat_map(|thread| (thread * (thread + 1)).to_le_bytes());
-    assert_eq!(bytes, expected.collect::<Vec<u8>>(), "whatever is done on the way");
+    bytes
 }
 
 fn show(debugger: &Debugger<'_, '_, '_>, text: &str) -> String {
@@ -140,7 +146,6 @@ fn conditions_watchpoints_and_back() {
         assert_eq!(debugger.go_to(u64::MAX), Reason::Ended);
         assert!(matches!(debugger.last_write("out[3]", false).unwrap(), Reason::Watchpoint { .. }));
         assert_eq!((debugger.thread(debugger.focus()).x, debugger.points().watchpoints.len()), (3, 1));
-        assert!(debugger.last_write("%s", false).is_err());
     });
 }
 
@@ -187,6 +192,191 @@ fn expressions_are_those_of_c() {
         let (bound, _) = debugger.bind("%s").unwrap();
         let all = debugger.across(&bound, Format::Natural, None).unwrap();
         assert_eq!((all.len(), all[7].1.as_deref()), (40, Ok("56")));
+    });
+}
+
+#[test]
+fn a_change_is_another_future_that_can_be_left_and_come_back_to() {
+    changed(40, |debugger| {
+        let line = Location::Line("sums.ptx".into(), 25);
+        debugger.add_breakpoint(line, "", Some("threadIdx.x == 3"), None, true).unwrap();
+        debugger.go_on();
+        let there = debugger.time();
+        assert_eq!(show(debugger, "%s"), "12");
+        for (text, place, value) in [
+            ("%s = 77", "%s", "77"),
+            ("%p = 1", "%p", "true"),
+            ("%f = 2", "%f", "2"),
+            ("last[2] = -1", "last[2]", "4294967295"),
+            ("out[0] = 5", "out[0]", "5"),
+            ("*(@shared int *) &last = 9", "last[0]", "9"),
+            ("$x = %s + 1", "$x", "78"),
+        ] {
+            debugger.assign(text).unwrap();
+            assert_eq!(show(debugger, place), value, "{text}");
+        }
+        assert_eq!(debugger.changes(), 6);
+        for text in [
+            "1 = 2",
+            "%t + 1 = 2",
+            "threadIdx.x = 2",
+            "out = 3",
+            "%s",
+            "%s = nosuch",
+            "last[99999] = 1",
+            "p = 0",
+        ] {
+            assert!(debugger.assign(text).is_err(), "{text}");
+        }
+        assert!(debugger.show("%s = 3", Format::Natural).is_err(), "it looks, and changes nothing");
+        debugger.go_to(u64::MAX);
+        assert_eq!((show(debugger, "out[3]"), show(debugger, "out[4]")), ("77".into(), "20".into()));
+        // Behind it there is none of it, and on the way it is made again.
+        debugger.go_to(there - 1);
+        assert_eq!(
+            (show(debugger, "%s"), show(debugger, "out[0]"), debugger.changes()),
+            ("12".into(), "0".into(), 0)
+        );
+        debugger.go_to(there);
+        assert_eq!((show(debugger, "%s"), debugger.changes()), ("77".into(), 6));
+        debugger.go_to(u64::MAX);
+        assert_eq!(show(debugger, "out[3]"), "77");
+        // A change from before takes its future away, the later ones included.
+        debugger.go_to(there - 1);
+        assert!(debugger.assign("%t = 1").is_err(), "it is the thread's number wherever it is read");
+        debugger.assign("%s = %s").unwrap();
+        debugger.go_to(u64::MAX);
+        assert_eq!((show(debugger, "out[3]"), debugger.changes()), ("12".into(), 1));
+        assert_eq!(show(debugger, "$x"), "78");
+    });
+}
+
+#[test]
+fn steps_of_a_warp_pass_over_nothing_of_it() {
+    debugged(40, |debugger| {
+        debugger.points_mut().settings.stepping = Stepping::Warp;
+        debugger.set_focus(Dim3::new(0, 0, 0), Dim3::new(33, 0, 0)).unwrap();
+        debugger.step(Step::Instruction, 1).unwrap();
+        let mut way = Vec::new();
+        loop {
+            let focus = debugger.focus();
+            way.push((debugger.time(), focus.lane, debugger.frames().unwrap()[0].position));
+            match debugger.step(Step::Instruction, 1).unwrap() {
+                Reason::Stepped => {}
+                Reason::Ended | Reason::Exited => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        // The lanes part where their sums end, and the focus goes to those that run.
+        let lanes: Vec<u32> = way.iter().map(|(_, lane, _)| *lane).collect();
+        assert!(lanes.contains(&1) && lanes.contains(&7), "{lanes:?}");
+        let of_warp = way.len();
+        for (time, lane, position) in way.iter().rev() {
+            debugger.step_back(Step::Instruction, 1).unwrap();
+            let focus = debugger.focus();
+            assert_eq!(
+                (debugger.time(), debugger.frames().unwrap()[0].position),
+                (*time, *position),
+                "{lane}"
+            );
+            assert_eq!(focus.warp.warp, 1);
+        }
+        assert!(of_warp > 8 * 5);
+    });
+}
+
+/// A guarded write, and reads that do not wait for it.
+const RACE: &str = ".version 8.0\n.target sm_90\n.address_size 64
+    .visible .entry race(.param .u64 p) {
+        .reg .b32 %t, %v; .reg .pred %p;
+        .shared .align 4 .b32 cell;
+        mov.u32 %t, %tid.x;
+        setp.eq.u32 %p, %t, 0;
+        @%p st.shared.u32 [cell], 7;
+        ld.shared.u32 %v, [cell];
+        ret;
+    }";
+
+#[test]
+fn a_race_with_a_guarded_write_is_opened_at_both_ends() {
+    let simulator = Simulator::new(DeviceConfig { inspectable: true, ..DeviceConfig::h200() });
+    let module = simulator.load(executor::module("race.ptx", RACE).unwrap()).unwrap();
+    let launch = Launch::new("race", 1, 64, vec![0; 8]);
+    // As racecheck says it: lines of the write and of the read.
+    let place = |session: &sim_core::Session<'_, '_>, position: u32| session.place(position);
+    let watcher = Watcher::default();
+    let options = RunOptions { tools: vec![watcher.factory()], ..RunOptions::default() };
+    let report = simulator.launch_stepwise(module, &launch, &options, &mut |session| {
+        let count = session.code().insts.len() as u32;
+        let text = |session: &sim_core::Session<'_, '_>, position: u32| {
+            debugger::program::Program::new(session.code()).text(position)
+        };
+        let of = |session: &sim_core::Session<'_, '_>, part: &str| {
+            (0..count).find(|at| text(session, *at).contains(part)).and_then(|at| place(session, at)).unwrap()
+        };
+        let mut finding =
+            sim_core::Finding::of_launch(sim_core::FindingKind::DataRace, "race".into(), "a race".into());
+        finding.other_place = Some(of(session, "st.shared"));
+        finding.place = Some(of(session, "ld.shared"));
+        finding.threads = (32..64)
+            .map(|x| sim_core::ThreadId { block: Dim3::new(0, 0, 0), thread: Dim3::new(x, 0, 0) })
+            .collect();
+        let (mut points, interrupt) = (Points::default(), Arc::new(AtomicBool::new(false)));
+        let mut debugger =
+            Debugger::new(session, &mut points, Symbols::default(), watcher.clone(), interrupt);
+        debugger.expect([finding]);
+        assert_eq!(debugger.open(0).unwrap(), Reason::Finding(0));
+        assert_eq!(debugger.focus().warp.warp, 1);
+        let then = debugger.time();
+        assert_eq!(debugger.open_other(0).unwrap(), Reason::Stepped);
+        assert_eq!((debugger.focus().warp.warp, debugger.focus().lane), (0, 0));
+        let position = debugger.frames().unwrap()[0].position;
+        assert!(debugger.time() < then && debugger.program().text(position).contains("st.shared"));
+    });
+    assert!(report.unwrap().findings.is_empty());
+}
+
+#[test]
+fn who_changed_a_register_is_found() {
+    debugged(40, |debugger| {
+        let line = Location::Line("sums.ptx".into(), 25);
+        debugger.add_breakpoint(line, "", Some("threadIdx.x == 35"), None, true).unwrap();
+        debugger.go_on();
+        let text =
+            |debugger: &Debugger<'_, '_, '_>| debugger.program().text(debugger.frames().unwrap()[0].position);
+        // The call's result, then what the loop added up, round by round; other lanes have other values.
+        for (old, new, by) in
+            [("630", "1260", "call"), ("595", "630", "add.u32 %s"), ("561", "595", "add.u32 %s")]
+        {
+            let Reason::Watchpoint { hit, old: was, new: is, .. } = debugger.last_write("%s", false).unwrap()
+            else {
+                panic!("it changes")
+            };
+            assert_eq!((&*was, &*is, hit.lanes, hit.warp.warp), (old, new, 1 << 3, 1));
+            assert!(by == "call" || text(debugger).starts_with(by), "{}", text(debugger));
+            assert_eq!(debugger.thread(debugger.focus()).x, 35);
+        }
+        assert!(matches!(
+            debugger.last_write("%t", false).unwrap(),
+            Reason::Watchpoint { .. } | Reason::Beginning
+        ));
+        assert!(debugger.last_write("%nosuch", false).is_err());
+    });
+}
+
+#[test]
+fn values_that_were_shown_have_names() {
+    debugged(4, |debugger| {
+        for (text, number) in [("7 * 6", 1), ("out", 2)] {
+            let (bound, _) = debugger.bind(text).unwrap();
+            assert_eq!(debugger.keep(&bound).unwrap(), number);
+        }
+        for (text, value) in [("$1", "42"), ("$$ + 1", "43"), ("$[1]", "0"), ("$$1", "42"), ("$2[0]", "0")] {
+            assert_eq!(show(debugger, text), value, "{text}");
+        }
+        for text in ["$3", "$0", "$$9", "$nosuch"] {
+            assert!(debugger.show(text, Format::Natural).is_err(), "{text}");
+        }
     });
 }
 

@@ -19,5 +19,8 @@ mod settings;
 pub use notes::{COUNTS, Count, Counts, hits, launches, note, notes_of};
 pub use settings::{Color, Settings};
 
+/// What a debugger writes to a launch that waits, before it lets it run: what the kernel prints was shown already.
+pub const PRINTED: u8 = b'p';
+
 /// Changes when either side would misunderstand the other.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;

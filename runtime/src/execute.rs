@@ -12,7 +12,7 @@ use crate::around::Surroundings;
 use crate::exec::ExecGraph;
 use crate::graph::ordered;
 use crate::graph_run::GraphRun;
-use crate::host::{Host, Launched, Launching, Picked};
+use crate::host::{Host, Launched, Launching, Picked, Prepared};
 use crate::lock;
 use crate::operation::{Compare, Conditional, KernelCall, Node, Operation};
 use crate::tree::Context;
@@ -190,12 +190,12 @@ impl Context {
         let (simulator, memory) = (&self.device.simulator, &self.device.memory);
         let launching =
             Launching { simulator, memory, module: &module.linked, loaded: module.loaded(), launch };
-        let completed = if picked { self.host().launching(&launching) } else { None };
+        let prepared = if picked { self.host().launching(&launching) } else { Prepared::default() };
         let report = self.device.simulator.launch(module.loaded(), launch, &options).map_err(|error| {
             self.host().warn(&format!("`{}` was not launched: {error}", launch.kernel));
             Status::LAUNCH_FAILED
         })?;
-        if !report.output.is_empty() {
+        if !report.output.is_empty() && !prepared.printed {
             self.printed.store(true, SeqCst);
             lock(&self.output).extend_from_slice(&report.output);
         }
@@ -203,7 +203,7 @@ impl Context {
         let launched = Launched { module, launch, options, report: &report, picked };
         self.host().launched(&launched);
         if report.outcome == Outcome::Completed {
-            if let Some(completed) = completed {
+            if let Some(completed) = prepared.completed {
                 completed(&launching);
             }
             for graph in run.map(|run| run.take_now()).unwrap_or_default() {

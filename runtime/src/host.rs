@@ -48,6 +48,15 @@ pub struct Launched<'a> {
 /// What is to be done when a launch has completed.
 pub type Completed = Box<dyn FnOnce(&Launching<'_>)>;
 
+/// What was made of a launch before it runs.
+#[derive(Default)]
+pub struct Prepared {
+    /// What the kernel prints was shown already.
+    pub printed: bool,
+    /// Is called when it has completed.
+    pub completed: Option<Completed>,
+}
+
 /// The program around the runtime: its memory, its functions, its output.
 ///
 /// Addresses come from the program, so an implementation in the C interface trusts them as CUDA does.
@@ -81,9 +90,9 @@ pub trait Host: Pages + Send + Sync {
     /// How the next launch of a kernel is run.
     fn pick(&self, kernel: &str) -> Picked;
 
-    /// A picked launch is about to run. What is returned is called when it has completed.
-    fn launching(&self, _launching: &Launching<'_>) -> Option<Completed> {
-        None
+    /// A picked launch is about to run.
+    fn launching(&self, _launching: &Launching<'_>) -> Prepared {
+        Prepared::default()
     }
 
     /// A launch ran to an end.

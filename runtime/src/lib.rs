@@ -75,7 +75,7 @@ pub use edge::{Edge, EdgeKind};
 pub use exec::ExecGraph;
 pub use graph_memory::{check_node_free, node_memory};
 pub use green::{Multiprocessors, Split};
-pub use host::{Completed, Host, Launched, Launching, Picked};
+pub use host::{Completed, Host, Launched, Launching, Picked, Prepared};
 pub use library::{Kernel, Library};
 pub use limit::Limit;
 pub use memory::{Allocation, Kind, Memory};

@@ -57,8 +57,8 @@ pub use metrics::{InstructionMetrics, Metric, Metrics};
 pub use options::{AsyncPolicy, Engine, Poll, RunOptions};
 pub use semantics::{lanes::SimdLevel, window};
 pub use session::{
-    AllocationView, BarrierView, BlockView, FrameView, GroupView, Look, Running, Session, Stop, Until,
-    WaitsFor, WarpView,
+    AllocationView, BarrierView, BlockView, Change, FrameView, GroupView, Look, Running, Session, Stop,
+    Until, WaitsFor, WarpView,
 };
 pub use simulator::Simulator;
 pub use tensor_map::{ElementType, Interleave, Mode, Swizzle, TENSOR_MAP_BYTES, TensorMap, TensorMapError};

@@ -1,5 +1,6 @@
 //! A launch that runs step by step: it stands still where one asks, and can go back.
 
+mod change;
 mod view;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +21,7 @@ use crate::observer::{Observer, Tools};
 use crate::tools::{Wants, WarpId};
 use semantics::lanes::LaneMask;
 
+pub use change::Change;
 pub use view::{AllocationView, BarrierView, BlockView, FrameView, GroupView, Look, WaitsFor, WarpView};
 
 /// How far a launch is to run.

@@ -54,4 +54,5 @@ KERNELS = {
     "block_sum": (block_sum, (float32[::1], float32[::1]), {}),
     "mandelbrot": (mandelbrot, (int32[:, ::1], float64, float64, float64, int32), {"lineinfo": True}),
     "distances": (distances, (float64[:, ::1], float64[:, ::1]), {}),
+    "axpy_debug": (axpy, (float32, float32[::1], float32[::1]), {"debug": True, "opt": False}),
 }

@@ -44,6 +44,7 @@
 //! * [`run`]: a plan on a [`Backend`](sim_core::Backend): launch by launch ([`run::Placed`]) or as a whole ([`Plan::run`]).
 //! * [`Launch`]: one launch on arrays, without files; [`Session`]: many of them on one device, whose memory stays.
 //! * [`compare`]: two backends, where they differ and whose doing it is; recordings of a device.
+//! * [`debug`]: launches of a plan under the debugger.
 //! * [`litmus`]: kernels as tests of the memory model, and such tests as kernels.
 //!
 //! Simulator, reports of launches and findings are the crate `sim-core`'s.
@@ -54,6 +55,7 @@
 
 pub mod array;
 pub mod compare;
+pub mod debug;
 pub mod files;
 mod launch;
 pub mod litmus;

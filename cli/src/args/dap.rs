@@ -17,7 +17,7 @@ What is debugged comes with the request `launch`: \"files\" (PTX files or one la
 `warpgrind run`: \"entry\", \"grid\", \"block\", \"cluster\", \"shared\", \"args\", \"buffers\", \"tools\", \"seed\",
 \"sourceRoot\"; \"stopOnEntry\" and \"stopAtEnd\". Positions and extents are numbers, lists or texts such as \"16,16\".
 
-Or \"program\" with its \"args\", \"cwd\", \"env\", \"kernel\", \"launchSkip\", \"launchCount\": a program, as
+Or \"program\" with its \"args\", \"cwd\", \"env\", \"input\", \"kernel\", \"launchSkip\", \"launchCount\": a program, as
 `warpgrind debug -- PROGRAM` has it. With \"stopOnEntry\" each of its launches stands still first.
 
 Threads are the warps of resident blocks, a stack is that of a lane of it. Findings are exceptions.";

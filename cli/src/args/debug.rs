@@ -32,6 +32,10 @@ pub(crate) struct DebugArgs {
     #[arg(long, value_name = "N", requires = "program", value_parser = parse_u64, help_heading = LAUNCH)]
     pub(crate) launch_count: Option<u64>,
 
+    /// Of a program, what it reads from standard input; with --batch it reads ours otherwise, and else nothing
+    #[arg(long, value_name = "FILE", requires = "program", help_heading = LAUNCH)]
+    pub(crate) input: Option<PathBuf>,
+
     /// What the debugger is told to do.
     #[command(flatten)]
     pub(crate) script: ScriptArgs,
@@ -71,8 +75,8 @@ The launch is given as for `warpgrind run`; `help` at the prompt lists its comma
 terminal commands come from standard input.
 
 A program runs as under `warpgrind exec` and stops before each launch, or each whose kernel's name contains --kernel. The
-prompt has a copy of the launch and of all memory that it can reach; when it is left, the program runs the launch itself, so
-that what a kernel prints appears at the prompt and then once more. The program reads nothing from standard input.
+prompt has a copy of the launch and of all memory that it can reach; when it is left, the program runs the launch itself, but
+for what the kernel printed at the prompt. The program reads what --input names: the prompt has the terminal.
 
 Examples:
   warpgrind debug launch.toml

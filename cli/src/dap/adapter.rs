@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use base64::Engine;
 use debugger::format::Format;
-use debugger::points::Location;
 use debugger::program::Line;
 use debugger::types::Space;
 use debugger::{Debugger, Focus, Reason, Step};
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use sim_core::{CudaPlace, WarpId};
 
 use super::client::{Client, Request};
-use super::values::{Reference, References, memory_reference, select, value, variables};
+use super::values::{Reference, References, memory_reference, place, select, value, variables, written};
 
 /// What the adapter can do.
 pub(super) fn capabilities() -> Value {
@@ -31,6 +30,14 @@ pub(super) fn capabilities() -> Value {
         "supportsSteppingGranularity": true,
         "supportsDisassembleRequest": true,
         "supportsReadMemoryRequest": true,
+        "supportsWriteMemoryRequest": true,
+        "supportsSetVariable": true,
+        "supportsSetExpression": true,
+        "supportsCompletionsRequest": true,
+        "supportsLogPoints": true,
+        "supportsBreakpointLocationsRequest": true,
+        "supportsLoadedSourcesRequest": true,
+        "supportsRestartRequest": true,
         "supportsExceptionInfoRequest": true,
         "supportsValueFormattingOptions": true,
         "supportsTerminateRequest": true,
@@ -50,7 +57,9 @@ pub(super) struct Kept {
     stop_at_end: bool,
     configured: bool,
     /// Breakpoints by what set them.
-    set: HashMap<String, Vec<u32>>,
+    pub(super) set: HashMap<String, Vec<u32>>,
+    /// By breakpoint: what it says instead of standing still.
+    pub(super) logs: HashMap<u32, String>,
     findings: bool,
     /// Nothing more is to be debugged.
     pub(super) over: bool,
@@ -66,6 +75,7 @@ impl Kept {
             stop_at_end,
             configured: false,
             set,
+            logs: HashMap::new(),
             findings: true,
             over: false,
         }
@@ -81,8 +91,8 @@ pub(super) struct Adapter<'a, 'p, 's, 'g> {
 
 /// What is known of where the launch stands.
 #[derive(Default)]
-struct Standing {
-    references: References,
+pub(super) struct Standing {
+    pub(super) references: References,
     frames: Vec<(Focus, usize)>,
     finding: Option<usize>,
     printed: usize,
@@ -96,7 +106,7 @@ enum Done {
     Leave,
 }
 
-fn text_of(error: debugger::Error) -> String {
+pub(super) fn text_of(error: debugger::Error) -> String {
     error.to_string()
 }
 
@@ -121,6 +131,7 @@ impl Adapter<'_, '_, '_, '_> {
                     return;
                 }
                 Ok(Done::Ran(reason)) => {
+                    let reason = self.past_logs(reason, &request);
                     if self.stands(&mut standing, &reason) {
                         return;
                     }
@@ -129,6 +140,21 @@ impl Adapter<'_, '_, '_, '_> {
             }
         }
         self.kept.over = true;
+    }
+
+    /// Goes on from log points as the request says.
+    fn past_logs(&mut self, mut reason: Reason, request: &Request) -> Reason {
+        while let Reason::Breakpoints(ids) = &reason
+            && self.logs(ids)
+        {
+            reason = match &*request.command {
+                "reverseContinue" => self.debugger.go_back(),
+                // A step that met one is as far as it came.
+                "next" | "stepIn" | "stepOut" | "stepBack" => Reason::Stepped,
+                _ => self.debugger.go_on(),
+            };
+        }
+        reason
     }
 
     fn warps(&self) -> u64 {
@@ -231,6 +257,31 @@ impl Adapter<'_, '_, '_, '_> {
                 let stops = self.kept.stop_on_entry;
                 Ok(Done::Ran(if stops { Reason::Started } else { self.debugger.restart() }))
             }
+            "restart" => {
+                self.client.answer(request, Ok(Value::Null));
+                Ok(Done::Ran(match self.kept.stop_on_entry {
+                    true => self.debugger.go_to(0),
+                    false => self.debugger.restart(),
+                }))
+            }
+            "breakpointLocations" => Ok(Done::Body(self.breakpoint_locations(given))),
+            "loadedSources" => Ok(Done::Body(self.loaded_sources())),
+            "completions" => Ok(Done::Body(self.completions(given, standing))),
+            "setVariable" => {
+                let number = given["variablesReference"].as_u64().unwrap_or(0);
+                let inside = standing.references.get(number);
+                let inside = inside.ok_or("there is nothing of this reference any more")?;
+                let at = place(&inside);
+                select(&mut self.debugger, at.0, at.1);
+                let text = written(Some(&inside), given["name"].as_str().unwrap_or_default());
+                self.assign(&text, given, at, standing).map(Done::Body)
+            }
+            "setExpression" => {
+                let at = self.select_frame(given, standing);
+                let text = given["expression"].as_str().unwrap_or_default();
+                self.assign(text, given, at, standing).map(Done::Body)
+            }
+            "writeMemory" => self.write_memory(given).map(Done::Body),
             "threads" => Ok(Done::Body(self.threads())),
             "stackTrace" => self.stack(given, standing).map(Done::Body),
             "scopes" => Ok(Done::Body(self.scopes(given, standing))),
@@ -294,160 +345,6 @@ impl Adapter<'_, '_, '_, '_> {
         Ok(Done::Ran(reason))
     }
 
-    // --- Breakpoints ---
-
-    /// Sets breakpoints in the place of those that were set for the same.
-    fn replace(&mut self, key: &str, wanted: Vec<(Result<Location, String>, &Value)>) -> Value {
-        for id in self.kept.set.remove(key).unwrap_or_default() {
-            self.debugger.points_mut().delete(id);
-        }
-        let (mut ids, mut answers) = (Vec::new(), Vec::new());
-        for (location, given) in wanted {
-            let added = location.and_then(|location| self.add(key, location, given));
-            answers.push(match added {
-                Ok(id) => {
-                    ids.push(id);
-                    self.breakpoint(id)
-                }
-                Err(text) => json!({"verified": false, "message": text}),
-            });
-        }
-        self.kept.set.insert(key.to_owned(), ids);
-        json!({"breakpoints": answers})
-    }
-
-    fn add(&mut self, text: &str, location: Location, given: &Value) -> Result<u32, String> {
-        let condition = given["condition"].as_str().map(str::trim).filter(|text| !text.is_empty());
-        let hits = given["hitCondition"].as_str().map(|text| text.trim_start_matches([' ', '>', '=']).trim());
-        let hits = match hits.filter(|text| !text.is_empty()).map(str::parse::<u64>) {
-            None => 1,
-            Some(Ok(hits)) => hits,
-            Some(Err(_)) => return Err("a hit condition is a number".into()),
-        };
-        let point = self.debugger.add_breakpoint(location, text, condition, None, false).map_err(text_of)?;
-        let id = point.id;
-        let points = self.debugger.points_mut();
-        let own = points.breakpoints.iter_mut().filter(|point| point.id == id);
-        own.for_each(|point| point.ignore = hits.saturating_sub(1));
-        Ok(id)
-    }
-
-    fn breakpoint(&self, id: u32) -> Value {
-        let point = self.debugger.points().breakpoints.iter().find(|point| point.id == id);
-        let Some(point) = point else { return json!({"verified": false}) };
-        let mut answer = json!({"id": id, "verified": !point.places.is_empty()});
-        match (point.line, point.places.first()) {
-            (Some(line), Some((position, _))) => {
-                answer["line"] = json!(number(line));
-                answer["source"] = self.source(line);
-                answer["instructionReference"] = json!(format!("{position:#x}"));
-            }
-            _ => answer["message"] = json!("this code has no such place"),
-        }
-        answer
-    }
-
-    fn set_breakpoints(&mut self, given: &Value) -> Value {
-        let source = &given["source"];
-        let path = source["path"].as_str().or(source["name"].as_str()).unwrap_or_default();
-        let wanted = given["breakpoints"].as_array().into_iter().flatten().map(|wanted| {
-            let line = wanted["line"].as_u64().and_then(|line| u32::try_from(line).ok());
-            let line = line.filter(|line| *line > 0).ok_or_else(|| "a breakpoint has a line".to_owned());
-            (line.map(|line| Location::Line(path.to_owned(), line)), wanted)
-        });
-        self.replace(path, wanted.collect())
-    }
-
-    fn set_function_breakpoints(&mut self, given: &Value) -> Value {
-        let wanted = given["breakpoints"].as_array().into_iter().flatten();
-        let wanted = wanted.map(|wanted| {
-            (Ok(Location::Function(wanted["name"].as_str().unwrap_or_default().into())), wanted)
-        });
-        self.replace("function", wanted.collect())
-    }
-
-    fn set_instruction_breakpoints(&mut self, given: &Value) -> Value {
-        let wanted = given["breakpoints"].as_array().into_iter().flatten().map(|wanted| {
-            let reference = wanted["instructionReference"].as_str().unwrap_or_default();
-            let offset = wanted["offset"].as_i64().unwrap_or(0);
-            let at = hexadecimal(reference).and_then(|at| at.checked_add_signed(offset));
-            let at = at.and_then(|at| u32::try_from(at).ok());
-            (at.map(Location::Position).ok_or_else(|| format!("{reference} is no instruction")), wanted)
-        });
-        self.replace("instruction", wanted.collect())
-    }
-
-    fn data_breakpoint_info(&mut self, given: &Value, standing: &Standing) -> Result<Value, String> {
-        let name = given["name"].as_str().unwrap_or_default();
-        self.select_frame(given, standing);
-        // Of a part, how one writes it.
-        let inside = given["variablesReference"].as_u64().and_then(|number| standing.references.get(number));
-        let text = match inside {
-            Some(Reference::Inside(focus, frame, _, written)) => {
-                select(&mut self.debugger, focus, frame);
-                match name {
-                    _ if name.starts_with('[') => format!("({written}){name}"),
-                    _ if name.starts_with('*') => name.to_owned(),
-                    _ => format!("({written}).{name}"),
-                }
-            }
-            _ => name.to_owned(),
-        };
-        let id = match self.debugger.add_watchpoint(&text, false, true) {
-            Ok(id) => id,
-            Err(error) => return Ok(json!({"dataId": null, "description": error.to_string()})),
-        };
-        let points = self.debugger.points();
-        let range = points.watchpoints.iter().find(|point| point.id == id).map(|point| point.range);
-        self.debugger.points_mut().delete(id);
-        let range = range.ok_or("it cannot be watched")?;
-        // What is watched is memory, whoever is in focus later.
-        let focus = self.debugger.focus();
-        let at = self.debugger.thread(focus);
-        let data = json!([text, focus.warp.block, at.x, at.y, at.z, self.debugger.frame()]).to_string();
-        Ok(json!({
-            "dataId": data,
-            "description": format!("{text} ({} bytes at {:#x})", range.bytes, range.address),
-            "accessTypes": ["read", "write", "readWrite"],
-            "canPersist": false,
-        }))
-    }
-
-    fn set_data_breakpoints(&mut self, given: &Value) -> Value {
-        for id in self.kept.set.remove("data").unwrap_or_default() {
-            self.debugger.points_mut().delete(id);
-        }
-        let (before, frame) = (self.debugger.focus(), self.debugger.frame());
-        let (mut ids, mut answers) = (Vec::new(), Vec::new());
-        for wanted in given["breakpoints"].as_array().into_iter().flatten() {
-            let data = serde_json::from_str(wanted["dataId"].as_str().unwrap_or_default());
-            let data: Value = data.unwrap_or_default();
-            let (reads, writes) = match wanted["accessType"].as_str() {
-                Some("read") => (true, false),
-                Some("readWrite") => (true, true),
-                _ => (false, true),
-            };
-            let small = |at: usize| data[at].as_u64().and_then(|part| u32::try_from(part).ok()).unwrap_or(0);
-            let block = self.debugger.block(data[1].as_u64().unwrap_or(0));
-            let thread = sim_core::Dim3::new(small(2), small(3), small(4));
-            let added = self.debugger.set_focus(block, thread).and_then(|()| {
-                // In a frame that is gone is nothing that could be watched.
-                let _ = self.debugger.set_frame(small(5) as usize);
-                self.debugger.add_watchpoint(data[0].as_str().unwrap_or_default(), reads, writes)
-            });
-            answers.push(match added {
-                Ok(id) => {
-                    ids.push(id);
-                    json!({"id": id, "verified": true})
-                }
-                Err(error) => json!({"verified": false, "message": error.to_string()}),
-            });
-        }
-        select(&mut self.debugger, before, frame);
-        self.kept.set.insert("data".into(), ids);
-        json!({"breakpoints": answers})
-    }
-
     // --- Where it stands ---
 
     fn threads(&self) -> Value {
@@ -472,7 +369,7 @@ impl Adapter<'_, '_, '_, '_> {
     }
 
     /// A text as clients know it: a file, or a number by which they ask for it.
-    fn source(&self, line: Line) -> Value {
+    pub(super) fn source(&self, line: Line) -> Value {
         let program = self.debugger.program();
         let name = program.file(line);
         let found = match line {
@@ -523,7 +420,7 @@ impl Adapter<'_, '_, '_, '_> {
         Ok(json!({"stackFrames": shown, "totalFrames": frames.len()}))
     }
 
-    fn select_frame(&mut self, given: &Value, standing: &Standing) -> (Focus, usize) {
+    pub(super) fn select_frame(&mut self, given: &Value, standing: &Standing) -> (Focus, usize) {
         let number = given["frameId"].as_u64().and_then(|id| usize::try_from(id).ok()?.checked_sub(1));
         let found = number.and_then(|number| standing.frames.get(number)).copied();
         let (focus, frame) = found.unwrap_or((self.debugger.focus(), self.debugger.frame()));
@@ -550,6 +447,14 @@ impl Adapter<'_, '_, '_, '_> {
     fn evaluate(&mut self, given: &Value, standing: &mut Standing) -> Result<Value, String> {
         let at = self.select_frame(given, standing);
         let text = given["expression"].as_str().unwrap_or_default();
+        if let Some((place, value)) = text.strip_prefix("set var ").and_then(|text| text.split_once('=')) {
+            return self.assign(place.trim(), &json!({"value": value.trim()}), at, standing).map(
+                |mut shown| {
+                    shown["result"] = shown["value"].take();
+                    shown
+                },
+            );
+        }
         let (bound, parsed) = self.debugger.bind(text).map_err(text_of)?;
         if let Some(across) = parsed.across.as_deref() {
             let warps = (across != "block").then_some(at.0.warp.warp);
@@ -560,6 +465,58 @@ impl Adapter<'_, '_, '_, '_> {
         let mut shown = value(&self.debugger, &mut standing.references, at, &bound, text, format(given))?;
         shown["result"] = shown["value"].take();
         Ok(shown)
+    }
+
+    /// Gives something a value, and shows what it holds then.
+    fn assign(
+        &mut self,
+        place: &str,
+        given: &Value,
+        at: (Focus, usize),
+        standing: &mut Standing,
+    ) -> Result<Value, String> {
+        let to = given["value"].as_str().unwrap_or_default();
+        self.debugger.assign(&format!("{place} = {to}")).map_err(text_of)?;
+        let (bound, _) = self.debugger.bind(place).map_err(text_of)?;
+        value(&self.debugger, &mut standing.references, at, &bound, place, format(given))
+    }
+
+    fn write_memory(&mut self, given: &Value) -> Result<Value, String> {
+        let (space, address) = memory(given)?;
+        let data = given["data"].as_str().unwrap_or_default();
+        let bytes = base64::engine::general_purpose::STANDARD.decode(data);
+        let bytes = bytes.map_err(|error| format!("the data are not base64: {error}"))?;
+        self.debugger.write(space, address, &bytes).map_err(text_of)?;
+        Ok(json!({"bytesWritten": bytes.len()}))
+    }
+
+    /// The texts that have code.
+    fn loaded_sources(&self) -> Value {
+        let program = self.debugger.program();
+        let lines: Vec<Line> = program.texts().collect();
+        json!({"sources": lines.into_iter().map(|line| self.source(line)).collect::<Vec<_>>()})
+    }
+
+    /// Names that begin as what is typed does.
+    fn completions(&mut self, given: &Value, standing: &Standing) -> Value {
+        self.select_frame(given, standing);
+        let text = given["text"].as_str().unwrap_or_default();
+        let column = given["column"].as_u64().unwrap_or(1).saturating_sub(1) as usize;
+        let before: String = text.chars().take(column).collect();
+        let start =
+            before.rfind(|c: char| !(c.is_alphanumeric() || "_$%".contains(c))).map_or(0, |at| at + 1);
+        let begun = before.get(start..).unwrap_or_default();
+        let scope = self.debugger.scope_here();
+        let names = scope.arguments().into_iter().chain(scope.locals()).chain(scope.buffers());
+        let names = names.chain(scope.shared().into_iter().map(|(name, ..)| name));
+        let names = names.chain(scope.registers().into_iter().map(|(name, _)| name));
+        let built_in = ["threadIdx", "blockIdx", "blockDim", "gridDim"].map(str::to_owned);
+        let mut names: Vec<String> = names.chain(built_in).filter(|name| name.starts_with(begun)).collect();
+        names.sort();
+        names.dedup();
+        let length = begun.chars().count();
+        let target = |name: String| json!({"label": name, "start": column - length, "length": length});
+        json!({"targets": names.into_iter().take(1000).map(target).collect::<Vec<_>>()})
     }
 
     fn exception(&self, standing: &Standing) -> Result<Value, String> {
@@ -616,15 +573,7 @@ impl Adapter<'_, '_, '_, '_> {
     }
 
     fn read_memory(&mut self, given: &Value) -> Result<Value, String> {
-        let reference = given["memoryReference"].as_str().unwrap_or_default();
-        let (space, text) = match reference.split_once(':') {
-            Some(("shared", text)) => (Space::Shared, text),
-            Some(("local", text)) => (Space::Local, text),
-            Some(("param", text)) => (Space::Param, text),
-            _ => (Space::Generic, reference),
-        };
-        let address = hexadecimal(text).ok_or_else(|| format!("{reference} is no address"))?;
-        let address = address.wrapping_add_signed(given["offset"].as_i64().unwrap_or(0));
+        let (space, address) = memory(given)?;
         let count = given["count"].as_u64().unwrap_or(0).min(1 << 20) as usize;
         // As far as there is memory: more bytes are there only if fewer are.
         let mut bytes = vec![0; count];
@@ -645,16 +594,29 @@ impl Adapter<'_, '_, '_, '_> {
     }
 }
 
-fn number(line: Line) -> u32 {
+pub(super) fn number(line: Line) -> u32 {
     let (Line::Cuda(_, number) | Line::Ptx(_, number)) = line;
     number
 }
 
-fn hexadecimal(text: &str) -> Option<u64> {
+pub(super) fn hexadecimal(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
     }
+}
+
+/// The place in memory that a client names.
+fn memory(given: &Value) -> Result<(Space, u64), String> {
+    let reference = given["memoryReference"].as_str().unwrap_or_default();
+    let (space, text) = match reference.split_once(':') {
+        Some(("shared", text)) => (Space::Shared, text),
+        Some(("local", text)) => (Space::Local, text),
+        Some(("param", text)) => (Space::Param, text),
+        _ => (Space::Generic, reference),
+    };
+    let address = hexadecimal(text).ok_or_else(|| format!("{reference} is no address"))?;
+    Ok((space, address.wrapping_add_signed(given["offset"].as_i64().unwrap_or(0))))
 }
 
 fn format(given: &Value) -> Format {

@@ -2,23 +2,20 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use debugger::Debugger;
 use debugger::points::Points;
-use debugger::watch::Watcher;
 use serde_json::{Value, json};
-use sim_core::{Dim3, RunOptions};
+use sim_core::Dim3;
 use tools::Tool;
 use warpgrind::run::Placed;
-use warpgrind::{Module, Options, Plan};
+use warpgrind::{Module, Options, Plan, debug};
 
 use super::adapter::{Adapter, Kept, capabilities};
 use super::client::{Client, Request};
 use crate::args::LaunchArgs;
-use crate::debug::program::{Event, PATIENCE, Program, Wanted};
-use crate::debug::{find, symbols};
+use crate::debug::program::{Event, Input, PATIENCE, Program, Wanted};
 use crate::exec;
 use crate::exit::Failure;
 use crate::run::{prepare, read_launch_file};
@@ -139,6 +136,7 @@ fn launch(client: &mut Client, request: &Request) -> Result<(), Failure> {
                 launch_count: given["launchCount"].as_u64(),
                 seed: options.seed,
                 captured: true,
+                input: text("input").map_or(Input::Nothing, |path| Input::File(path.into())),
                 ..Wanted::default()
             };
             kept.at_each = true;
@@ -208,6 +206,9 @@ fn debug_program(client: &mut Client, mut program: Program, options: &Options, k
                     })
                 });
                 initialized |= done.is_ok();
+                if done.is_ok() && !kept.over {
+                    held.was_printed();
+                }
                 if let Err(failure) = done {
                     let message = &failure.message;
                     tell(client, format!("launch {launches} cannot be debugged, and runs: {message}"));
@@ -262,31 +263,13 @@ fn debug_launches(
 ) -> Result<(), Failure> {
     let simulator = options.inspectable_simulator();
     let placed = Placed::new(plan, module, &simulator)?;
-    let symbols = symbols(&placed, module);
     ready(client);
-    for at in 0..placed.launches().len() {
-        let known = find(&placed, module, &simulator, at, &options.run_options())?;
-        let watcher = Watcher::default();
-        let end = Arc::new(AtomicBool::new(false));
-        let tools = vec![watcher.factory()];
-        let run = RunOptions { interrupt: Some(end.clone()), tools, ..options.run_options() };
-        placed.launch_stepwise(at, &simulator, &run, &mut |session| {
-            if kept.over {
-                return;
-            }
-            let kernel = session.launch().kernel.clone();
-            let interrupt = client.interrupt.clone();
-            let mut debugger = Debugger::new(session, points, symbols.clone(), watcher.clone(), interrupt);
-            debugger.expect(known.iter().filter(|finding| finding.kernel == kernel).cloned());
-            Adapter { debugger, client, kept }.run();
-            if kept.over {
-                end.store(true, Ordering::Relaxed);
-            }
-        })?;
-        if kept.over {
-            break;
-        }
-    }
+    let interrupt = client.interrupt.clone();
+    let mut direct = |debugger: Debugger<'_, '_, '_>, _: usize| {
+        Adapter { debugger, client, kept }.run();
+        !kept.over
+    };
+    debug::launches(&placed, module, &simulator, options, &interrupt, points, &mut direct)?;
     Ok(())
 }
 

@@ -1,11 +1,12 @@
 //! `warpgrind dap`: the debugger for editors, over the debug adapter protocol.
 //!
-//! [`wire`] is how messages are written, [`client`] the connection, [`adapter`] what requests do, [`launch`] what is debugged,
+//! [`wire`] is how messages are written, [`client`] the connection, [`adapter`] what requests do, [`points`] those that set breakpoints, [`launch`] what is debugged,
 //! and [`values`] how values are shown.
 
 mod adapter;
 mod client;
 mod launch;
+mod points;
 mod values;
 mod wire;
 

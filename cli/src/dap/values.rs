@@ -112,12 +112,7 @@ fn parts(bound: &Bound, written: &str, start: u64, count: u64) -> Vec<(String, S
         }
         Type::Struct(found) => {
             let member = |member: &debugger::types::Member| {
-                let node = Node::Within(Box::new(bound.clone()), member.offset);
-                (
-                    member.name.clone(),
-                    format!("({written}).{}", member.name),
-                    Bound { ty: member.ty.clone(), node },
-                )
+                (member.name.clone(), format!("({written}).{}", member.name), bound.member(member))
             };
             found.members.iter().map(member).collect()
         }
@@ -126,6 +121,30 @@ fn parts(bound: &Bound, written: &str, start: u64, count: u64) -> Vec<(String, S
             vec![(format!("*{written}"), format!("*({written})"), Bound { ty: (**of).clone(), node })]
         }
         _ => Vec::new(),
+    }
+}
+
+/// How one writes a variable that a client names by what it is inside of.
+pub(super) fn written(reference: Option<&Reference>, name: &str) -> String {
+    match reference {
+        Some(Reference::Inside(_, _, _, written)) => match name {
+            _ if name.starts_with('[') => format!("({written}){name}"),
+            _ if name.starts_with('*') => name.to_owned(),
+            _ => format!("({written}).{name}"),
+        },
+        _ => name.to_owned(),
+    }
+}
+
+/// The thread and the frame that a reference is of.
+pub(super) fn place(reference: &Reference) -> (Focus, usize) {
+    match reference {
+        Reference::Registers(focus, frame)
+        | Reference::Locals(focus, frame)
+        | Reference::Shared(focus, frame)
+        | Reference::Special(focus, frame)
+        | Reference::Buffers(focus, frame)
+        | Reference::Inside(focus, frame, ..) => (*focus, *frame),
     }
 }
 
@@ -138,23 +157,15 @@ pub(super) fn variables(
     count: u64,
     format: Format,
 ) -> Vec<Value> {
-    let (focus, frame) = match reference {
-        Reference::Registers(focus, frame)
-        | Reference::Locals(focus, frame)
-        | Reference::Shared(focus, frame)
-        | Reference::Special(focus, frame)
-        | Reference::Buffers(focus, frame)
-        | Reference::Inside(focus, frame, ..) => (*focus, *frame),
-    };
+    let (focus, frame) = place(reference);
     select(debugger, focus, frame);
-    let position = debugger.frames().ok().and_then(|frames| Some(frames.get(frame)?.position)).unwrap_or(0);
     let named: Vec<(String, String, Result<Bound, String>)> = {
         let bind =
             |name: &str| debugger.bind(name).map(|(bound, _)| bound).map_err(|error| error.to_string());
         let list = |names: Vec<String>| {
             names.into_iter().map(|name| (name.clone(), name.clone(), bind(&name))).collect::<Vec<_>>()
         };
-        let scope = debugger.scope(position);
+        let scope = debugger.scope_here();
         match reference {
             Reference::Registers(..) => list(scope.registers().into_iter().map(|(name, _)| name).collect()),
             Reference::Locals(..) => list(scope.arguments().into_iter().chain(scope.locals()).collect()),

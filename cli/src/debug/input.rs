@@ -1,5 +1,6 @@
 //! Where the commands of the prompt come from: files, arguments, and then a terminal or standard input.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{BufRead, IsTerminal};
 
@@ -17,11 +18,20 @@ use crate::exit::Failure;
 /// What is written before a command.
 pub(super) const PROMPT: &str = "(warpgrind) ";
 
-/// Completes the first word from the commands, others from names of the program.
+/// What is written before the lines that belong to a command.
+pub(super) const MORE: &str = ">";
+/// Most files of commands that a session reads: one may name itself.
+const FILES: usize = 1000;
+
+/// Completes the first word from the commands, others from what the command takes: names of the program, as a rule.
 #[derive(Default)]
 pub(super) struct Words {
     pub(super) commands: Vec<String>,
+    /// By the command, with the aliases of each.
+    pub(super) of_command: Vec<(Vec<&'static str>, Vec<String>)>,
     pub(super) names: Vec<String>,
+    /// Whether the prompt has a colour.
+    pub(super) coloured: bool,
 }
 
 impl Completer for Words {
@@ -29,33 +39,58 @@ impl Completer for Words {
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let start = line[..at].rfind([' ', '(', '*', '&', ',', '+', '[']).map_or(0, |found| found + 1);
-        let words = if line[..start].trim().is_empty() { &self.commands } else { &self.names };
+        let before = line[..start].trim();
+        let command = before.split_whitespace().next();
+        let own = self.of_command.iter().find(|(names, _)| command.is_some_and(|word| names.contains(&word)));
+        let words = match (before, own) {
+            ("", _) => &self.commands,
+            (_, Some((_, words))) => words,
+            _ => &self.names,
+        };
         let begun = &line[start..at];
-        let found = words.iter().filter(|word| word.starts_with(begun));
-        Ok((start, found.map(|word| Pair { display: word.clone(), replacement: word.clone() }).collect()))
+        let mut found: Vec<&String> = words.iter().filter(|word| word.starts_with(begun)).collect();
+        found.sort();
+        found.dedup();
+        let pair = |word: &String| Pair { display: word.clone(), replacement: word.clone() };
+        Ok((start, found.into_iter().map(pair).collect()))
     }
 }
 
 impl Hinter for Words {
     type Hint = String;
 }
-impl Highlighter for Words {}
+impl Highlighter for Words {
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _: bool) -> Cow<'b, str> {
+        match self.coloured {
+            true => Cow::Owned(format!("\u{1b}[1;32m{prompt}\u{1b}[0m")),
+            false => Cow::Borrowed(prompt),
+        }
+    }
+}
 impl Validator for Words {}
 impl Helper for Words {}
 
 /// The source of commands.
 pub(super) struct Input {
-    given: VecDeque<String>,
+    given: VecDeque<Line>,
     batch: bool,
     editor: Option<Editor<Words, FileHistory>>,
     last: String,
+    /// Files of commands that were read.
+    files: usize,
 }
 
 /// A command.
 pub(super) struct Line {
     pub(super) text: String,
-    /// It is not on the screen yet.
+    /// It is to be shown: somebody gave it, and not at the prompt.
     pub(super) is_given: bool,
+}
+
+impl Line {
+    fn given(text: &str) -> Line {
+        Line { text: text.to_owned(), is_given: true }
+    }
 }
 
 impl Input {
@@ -65,9 +100,9 @@ impl Input {
             let text = std::fs::read_to_string(path);
             let text =
                 text.map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
-            given.extend(text.lines().map(str::to_owned));
+            given.extend(text.lines().map(Line::given));
         }
-        given.extend(args.commands.iter().cloned());
+        given.extend(args.commands.iter().map(|text| Line::given(text)));
         let editor = match !args.batch && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
             true => {
                 let config =
@@ -83,20 +118,38 @@ impl Input {
             }
             false => None,
         };
-        Ok(Self { given, batch: args.batch, editor, last: String::new() })
+        Ok(Self { given, batch: args.batch, editor, last: String::new(), files: 0 })
     }
 
-    /// What is completed from here on.
-    pub(super) fn know(&mut self, words: Words) {
+    /// What is completed from here on, if anybody types.
+    pub(super) fn know(&mut self, words: impl FnOnce() -> Words) {
         if let Some(editor) = &mut self.editor {
-            editor.set_helper(Some(words));
+            editor.set_helper(Some(words()));
         }
     }
 
-    /// The next command; none behind the last one.
-    pub(super) fn next(&mut self) -> Option<Line> {
-        if let Some(text) = self.given.pop_front() {
-            return Some(Line { text, is_given: true });
+    /// Has lines come before all others that wait.
+    ///
+    /// # Errors
+    /// There were too many files.
+    pub(super) fn give(&mut self, lines: impl DoubleEndedIterator<Item = String>) -> Result<(), String> {
+        self.files += 1;
+        if self.files > FILES {
+            return Err(format!("{FILES} files and lists of commands were read; does one name itself?"));
+        }
+        lines.rev().for_each(|line| self.given.push_front(Line::given(&line)));
+        Ok(())
+    }
+
+    /// Has the commands of a breakpoint come next, which nobody typed.
+    pub(super) fn give_commands(&mut self, lines: impl DoubleEndedIterator<Item = String>) {
+        lines.rev().for_each(|text| self.given.push_front(Line { text, is_given: false }));
+    }
+
+    /// The next line; none behind the last one. What is typed is asked for with a prompt.
+    pub(super) fn next(&mut self, prompt: &str) -> Option<Line> {
+        if let Some(line) = self.given.pop_front() {
+            return Some(line);
         }
         if self.batch {
             return None;
@@ -109,13 +162,15 @@ impl Input {
             };
         };
         loop {
-            match editor.readline(PROMPT) {
+            match editor.readline(prompt) {
                 // An empty line does the last command again.
-                Ok(text) if text.trim().is_empty() => {
+                Ok(text) if text.trim().is_empty() && prompt == PROMPT => {
                     return Some(Line { text: self.last.clone(), is_given: false });
                 }
                 Ok(text) => {
-                    self.last.clone_from(&text);
+                    if prompt == PROMPT {
+                        self.last.clone_from(&text);
+                    }
                     return Some(Line { text, is_given: false });
                 }
                 Err(ReadlineError::Interrupted) => {}

@@ -5,11 +5,8 @@ use debugger::{Error, Result};
 use reports::finding::Sources;
 use sim_core::CudaPlace;
 
-use super::prompt::Prompt;
+use super::prompt::{MARK, Prompt, painted};
 use ptx_frontend::SourceId;
-
-/// Lines of a listing.
-const LINES: u32 = 10;
 
 impl Prompt<'_, '_, '_, '_> {
     /// The lines of a CUDA source, if the file can be found.
@@ -60,18 +57,42 @@ impl Prompt<'_, '_, '_, '_> {
         }
     }
 
-    /// Lines around one, each with its instructions if `beside`.
+    /// The line of the selected frame, or of the beginning of the code.
+    fn current(&self) -> Result<Line> {
+        let own = self.debugger.frames().ok().and_then(|frames| frames.get(self.debugger.frame())?.line);
+        let first = self.debugger.program().place(0).map(|place| place.line());
+        own.or(first).ok_or_else(|| Error::NoCode("there is no code".into()))
+    }
+
+    /// Lines around one, or those behind the last ones, each with its instructions if `beside`.
     pub(super) fn list(&mut self, around: Option<Line>, beside: bool) -> Result<()> {
-        let current = self.debugger.frames().ok().and_then(|frames| frames.get(self.debugger.frame())?.line);
+        let begins = |line, lines: u32| number(line).saturating_sub(lines / 2).max(1);
         let (line, first) = match (around, self.listed) {
-            (Some(line), _) => (line, number(line).saturating_sub(LINES / 2).max(1)),
-            (None, Some(listed)) => listed,
+            (Some(line), _) if number(line) > self.count(line)? => (line, number(line)),
+            (Some(line), _) => (line, begins(line, self.kept.lines.min(1 << 16))),
+            (None, Some((line, _, next))) => (line, next),
             (None, None) => {
-                let first = self.debugger.program().place(0).map(|place| place.line());
-                let line = current.or(first).ok_or_else(|| Error::NoCode("there is no code".into()))?;
-                (line, number(line).saturating_sub(LINES / 2).max(1))
+                let line = self.current()?;
+                (line, begins(line, self.kept.lines.min(1 << 16)))
             }
         };
+        self.list_range(with_number(line, first), first.saturating_add(self.kept.lines - 1), beside)
+    }
+
+    /// Lines before the last ones.
+    pub(super) fn list_before(&mut self, beside: bool) -> Result<()> {
+        let Some((line, first, _)) = self.listed else { return self.list(None, beside) };
+        if first <= 1 {
+            return Err(Error::Refused("already at the start of the text".into()));
+        }
+        let begins = first.saturating_sub(self.kept.lines).max(1);
+        self.list_range(with_number(line, begins), first - 1, beside)
+    }
+
+    /// Lines from one to another, each with its instructions if `beside`.
+    pub(super) fn list_range(&mut self, line: Line, last: u32, beside: bool) -> Result<()> {
+        let first = number(line);
+        let current = self.debugger.frames().ok().and_then(|frames| frames.get(self.debugger.frame())?.line);
         let count = self.count(line)?;
         if first > count {
             return Err(Error::Refused(format!(
@@ -81,19 +102,19 @@ impl Prompt<'_, '_, '_, '_> {
         let program = self.debugger.program().clone();
         let position =
             self.debugger.frames().ok().and_then(|frames| Some(frames.get(self.debugger.frame())?.position));
-        for at in first..(first + LINES).min(count + 1) {
+        for at in first..=last.min(count) {
             let own = with_number(line, at);
             let text = self.source_line(own).unwrap_or_default();
-            let mark = if current == Some(own) { "->" } else { "  " };
+            let mark = if current == Some(own) { painted("->", MARK) } else { "  ".into() };
             self.out(format!("{at}{mark}\t{text}\n"));
             if beside && matches!(own, Line::Cuda(..)) {
                 for found in program.positions(own) {
-                    let mark = if position == Some(*found) { "=>" } else { "  " };
+                    let mark = if position == Some(*found) { painted("=>", MARK) } else { "  ".into() };
                     self.out(format!("\t  {mark} {found:>5}: {}\n", program.text(*found)));
                 }
             }
         }
-        self.listed = Some((line, first + LINES));
+        self.listed = Some((line, first, last.min(count).saturating_add(1)));
         Ok(())
     }
 
@@ -113,7 +134,7 @@ impl Prompt<'_, '_, '_, '_> {
                     self.out(format!("{}\t{}\n", program.line_text(line), text.trim()));
                 }
             }
-            let mark = if here == Some(at) { "=>" } else { "  " };
+            let mark = if here == Some(at) { painted("=>", MARK) } else { "  ".into() };
             self.out(format!("{mark} {at:>5}: {}\n", program.text(at)));
         }
     }

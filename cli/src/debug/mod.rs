@@ -8,18 +8,14 @@ mod prompt;
 mod shell;
 mod show;
 
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use debugger::Debugger;
 use debugger::points::Points;
-use debugger::scope::{Buffer, Symbols};
-use debugger::types::Type;
-use debugger::watch::Watcher;
-use sim_core::{Backend, Finding, RunOptions, Simulator};
-use warpgrind::array::Element;
 use warpgrind::run::Placed;
-use warpgrind::{Module, Options, Plan};
+use warpgrind::{Module, Options, Plan, debug};
 
 use crate::args::{DebugArgs, Global, LaunchArgs};
 use crate::exec;
@@ -80,6 +76,12 @@ fn wanted(args: &DebugArgs, global: &Global) -> Result<Wanted, Failure> {
         seed: args.seed,
         asynchrony: args.asynchrony,
         jobs: global.jobs,
+        input: match &args.input {
+            Some(path) => program::Input::File(path.clone()),
+            // With `--batch` nobody asks for commands.
+            None if args.script.batch && !std::io::stdin().is_terminal() => program::Input::Ours,
+            None => program::Input::Nothing,
+        },
         ..Wanted::default()
     })
 }
@@ -93,21 +95,36 @@ fn run_program(
     points: &mut Points,
 ) -> Result<Exit, Failure> {
     let mut program = Program::start(wanted)?;
-    let mut launches = 0;
+    let (mut launches, mut detached) = (0, false);
+    kept.of_program = true;
     loop {
         match program.next(PATIENCE) {
             Some(Event::Launch(held)) => {
+                if detached {
+                    launches += 1;
+                    continue;
+                }
                 let read = read_launch_file(&held.file(), &mut |_, _, _| {});
                 let next = read.and_then(|read| run(&read, options, interrupt, kept, points, launches));
-                let next = next.unwrap_or_else(|failure| {
-                    let at = format!("launch {launches} cannot be debugged, and runs");
-                    kept.console.failure(&failure.context(at));
-                    Next::Continue
-                });
+                let next = match next {
+                    Ok(next) => {
+                        held.was_printed();
+                        next
+                    }
+                    Err(failure) => {
+                        let at = format!("launch {launches} cannot be debugged, and runs");
+                        kept.console.failure(&failure.context(at));
+                        Next::Continue
+                    }
+                };
                 launches += 1;
-                if next == Next::Quit {
-                    program.end(Some(held));
-                    return Ok(Exit::Clean);
+                match next {
+                    Next::Quit => {
+                        program.end(Some(held));
+                        return Ok(Exit::Clean);
+                    }
+                    Next::Detach => detached = true,
+                    Next::Continue => {}
                 }
             }
             Some(Event::Output(..)) => {}
@@ -131,21 +148,6 @@ fn run_program(
     }
 }
 
-/// What a debugger calls the memory of a plan.
-pub(crate) fn symbols(placed: &Placed<'_>, module: &Module) -> Symbols {
-    let element = |element: Element| match element {
-        Element::E4m3 | Element::E5m2 => Type::Int(1, false),
-        other => Type::named(other.name()).unwrap_or(Type::Int(1, false)),
-    };
-    let buffers = placed.memory().iter().map(|resident| Buffer {
-        name: resident.name().to_owned(),
-        address: resident.address(),
-        element: element(resident.element()),
-        count: resident.shape().iter().product(),
-    });
-    Symbols { buffers: buffers.collect(), variables: placed.variables(module) }
-}
-
 /// Debugs the launches of a plan, one after the other, and gives them numbers from `first` on.
 fn run(
     (plan, module): &(Plan, Module),
@@ -157,65 +159,14 @@ fn run(
 ) -> Result<Next, Failure> {
     let simulator = options.inspectable_simulator();
     let placed = Placed::new(plan, module, &simulator)?;
-    let symbols = symbols(&placed, module);
     let mut next = Next::Continue;
-    for at in 0..placed.launches().len() {
-        let known = find(&placed, module, &simulator, at, &options.run_options())?;
-        let watcher = Watcher::default();
-        let end = Arc::new(AtomicBool::new(false));
-        let tools = vec![watcher.factory()];
-        let run = RunOptions { interrupt: Some(end.clone()), tools, ..options.run_options() };
-        placed.launch_stepwise(at, &simulator, &run, &mut |session| {
-            if next == Next::Quit {
-                return;
-            }
-            let kernel = session.launch().kernel.clone();
-            let mut debugger =
-                Debugger::new(session, points, symbols.clone(), watcher.clone(), interrupt.clone());
-            debugger.expect(known.iter().filter(|finding| finding.kernel == kernel).cloned());
+    let mut direct = |debugger: Debugger<'_, '_, '_>, at: usize| {
+        if next == Next::Continue {
             next = Prompt::new(debugger, kept).run(first + at);
-            if next == Next::Quit {
-                // What is left of the launch is not run.
-                end.store(true, Ordering::Relaxed);
-            }
-        })?;
-        if next == Next::Quit {
-            break;
         }
-    }
+        next != Next::Quit
+    };
+    debug::launches(&placed, module, &simulator, options, interrupt, points, &mut direct)?;
     placed.release()?;
     Ok(next)
-}
-
-/// What tools find of a launch: it is run once, and memory is what it was then.
-pub(crate) fn find(
-    placed: &Placed<'_>,
-    module: &Module,
-    simulator: &Simulator,
-    at: usize,
-    options: &RunOptions,
-) -> Result<Vec<Finding>, Failure> {
-    if options.tools.is_empty() {
-        return Ok(Vec::new());
-    }
-    let variables = placed.variables(module).into_iter().map(|(id, address)| {
-        let bytes = module.checked().variables[id.index()].size;
-        (address, bytes)
-    });
-    let buffers = placed.memory().iter().map(|resident| {
-        let elements: u64 = resident.shape().iter().product();
-        (resident.address(), elements * resident.element().bytes() as u64)
-    });
-    let mut before = Vec::new();
-    for (address, bytes) in variables.chain(buffers) {
-        let mut held = vec![0; bytes as usize];
-        simulator.read(address, &mut held)?;
-        before.push((address, held));
-    }
-    let report = placed.launch(at, options)?;
-    for (address, held) in before {
-        simulator.write(address, &held)?;
-    }
-    // Faults are met again.
-    Ok(report.findings.into_iter().filter(|finding| !finding.kind.is_fault()).collect())
 }

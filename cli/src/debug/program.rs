@@ -5,15 +5,16 @@
 //!       <--socket: the folder of a launch, which waits until the connection ends--
 //! ```
 //! The program writes each launch down before it runs it, with the memory that it can reach, and waits. What is debugged
-//! is that copy; the program then runs the launch itself, to the same end, since the machine is deterministic.
+//! is that copy; the program then runs the launch itself, to the same end, since the machine is deterministic. What the kernel
+//! printed of the copy it does not print again.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
 use sim_core::AsyncPolicy;
 
+use crate::exec::own;
 use crate::exec::session::none_launched;
 use crate::exit::Failure;
 use crate::folder::Folder;
@@ -47,6 +49,33 @@ pub(crate) struct Wanted {
     pub(crate) jobs: usize,
     /// What it prints comes as [`Event::Output`]; otherwise it goes where our own output goes.
     pub(crate) captured: bool,
+    /// What it reads.
+    pub(crate) input: Input,
+}
+
+/// What a program reads from standard input.
+#[derive(Clone, Default, Debug)]
+pub(crate) enum Input {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What we would: nobody else reads it.
+    Ours,
+    /// A file.
+    File(PathBuf),
+}
+
+impl Input {
+    fn open(&self) -> Result<Stdio, Failure> {
+        match self {
+            Input::Nothing => Ok(Stdio::null()),
+            Input::Ours => Ok(Stdio::inherit()),
+            Input::File(path) => match std::fs::File::open(path) {
+                Ok(file) => Ok(file.into()),
+                Err(error) => Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
+            },
+        }
+    }
 }
 
 /// What happens to a program.
@@ -60,6 +89,13 @@ pub(crate) enum Event {
     Ended(ExitStatus),
 }
 
+/// What the threads around a program tell of it.
+enum Told {
+    Of(Event),
+    /// It has ended, and can be waited for.
+    Ended,
+}
+
 /// A launch that waits; it runs when this goes.
 #[derive(Debug)]
 pub(crate) struct Held {
@@ -68,6 +104,12 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// What the kernel prints was shown: the program does not print it again.
+    pub(crate) fn was_printed(&self) {
+        // One that has gone prints nothing.
+        let _ = (&self.stream).write_all(&[protocol::PRINTED]);
+    }
+
     /// The launch file.
     pub(crate) fn file(&self) -> PathBuf {
         self.folder.join("LAUNCH.toml")
@@ -85,7 +127,7 @@ impl Drop for Held {
 #[derive(Debug)]
 pub(crate) struct Program {
     exec: Child,
-    events: Receiver<Event>,
+    told: Receiver<Told>,
     kernel: Option<String>,
     folder: Folder,
 }
@@ -95,7 +137,7 @@ impl Program {
     pub(crate) fn start(wanted: &Wanted) -> Result<Self, Failure> {
         let problem = |error: std::io::Error| Failure::usage(format!("cannot run the program: {error}"));
         let folder = Folder::make().map_err(problem)?;
-        let (sender, events) = channel();
+        let (sender, told) = channel();
         let socket = folder.path().join("held");
         let listener = UnixListener::bind(&socket);
         let listener = listener.map_err(|error| {
@@ -105,24 +147,20 @@ impl Program {
         let launches = sender.clone();
         std::thread::spawn(move || accept(&listener, &launches));
 
-        let mut command = Command::new(std::env::current_exe().map_err(problem)?);
-        command.arg("exec").arg("--ends-with").arg(std::process::id().to_string());
-        command.arg("--save-launches").arg(folder.path().join("launches")).arg("--hold").arg(&socket);
-        command.arg("--json").arg(summary(folder.path()));
-        let number = |number: u64| (number != 0).then(|| number.to_string());
-        let asynchrony = Some(wanted.asynchrony).filter(|&policy| policy != AsyncPolicy::Eager);
-        for (name, value) in [
-            ("--filter", wanted.kernel.clone()),
-            ("--launch-skip", wanted.launch_skip.map(|count| count.to_string())),
-            ("--launch-count", wanted.launch_count.map(|count| count.to_string())),
-            ("--seed", number(wanted.seed)),
-            ("--async", asynchrony.map(|policy| policy.name().to_owned())),
-            ("--jobs", number(wanted.jobs as u64)),
-        ] {
-            if let Some(value) = value {
-                command.arg(name).arg(value);
-            }
-        }
+        let saved = own::Wanted {
+            command: &wanted.command,
+            launches: folder.path().join("launches"),
+            summary: summary(folder.path()),
+            hold: Some(socket),
+            kernel: wanted.kernel.as_deref(),
+            launch_skip: wanted.launch_skip,
+            launch_count: wanted.launch_count,
+            seed: wanted.seed,
+            asynchrony: wanted.asynchrony,
+            jobs: wanted.jobs,
+            ..own::Wanted::default()
+        };
+        let mut command = saved.command().map_err(problem)?;
         for (name, value) in &wanted.variables {
             match value {
                 Some(value) => command.env(name, value),
@@ -130,7 +168,7 @@ impl Program {
             };
         }
         // What interrupts the debugger does not end the program; as it is not in the foreground, it cannot ask the terminal.
-        command.arg("--").args(&wanted.command).stdin(Stdio::null()).process_group(0);
+        command.stdin(wanted.input.open()?).process_group(0);
         if wanted.captured {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
@@ -152,18 +190,18 @@ impl Program {
             // What it printed comes before; somebody whom it left behind may hold its output open.
             let _ = closed.recv_timeout(LAST);
             // Nobody may be left to be told.
-            let _ = sender.send(Event::Ended(ExitStatus::default()));
+            let _ = sender.send(Told::Ended);
         });
-        Ok(Self { exec, events, kernel: wanted.kernel.clone(), folder })
+        Ok(Self { exec, told, kernel: wanted.kernel.clone(), folder })
     }
 
     /// What happens next; nothing if that takes longer.
     pub(crate) fn next(&mut self, patience: Duration) -> Option<Event> {
-        match self.events.recv_timeout(patience) {
-            Ok(Event::Ended(_)) | Err(RecvTimeoutError::Disconnected) => {
+        match self.told.recv_timeout(patience) {
+            Ok(Told::Ended) | Err(RecvTimeoutError::Disconnected) => {
                 Some(Event::Ended(self.exec.wait().unwrap_or_default()))
             }
-            Ok(event) => Some(event),
+            Ok(Told::Of(event)) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
         }
     }
@@ -212,14 +250,14 @@ fn summary(folder: &Path) -> PathBuf {
 }
 
 /// Tells of launches that wait.
-fn accept(listener: &UnixListener, launches: &Sender<Event>) {
+fn accept(listener: &UnixListener, launches: &Sender<Told>) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else { return };
         let mut line = Vec::new();
         // One that went before it said anything does not wait.
         if BufReader::new(&stream).read_until(b'\n', &mut line).is_ok() && line.pop() == Some(b'\n') {
             let held = Held { folder: OsStr::from_bytes(&line).into(), stream };
-            if launches.send(Event::Launch(held)).is_err() {
+            if launches.send(Told::Of(Event::Launch(held))).is_err() {
                 return;
             }
         }
@@ -227,12 +265,12 @@ fn accept(listener: &UnixListener, launches: &Sender<Event>) {
 }
 
 /// Tells of output until it ends; `_open` goes then.
-fn forward(name: &'static str, mut from: impl Read + Send + 'static, to: Sender<Event>, _open: Sender<()>) {
+fn forward(name: &'static str, mut from: impl Read + Send + 'static, to: Sender<Told>, _open: Sender<()>) {
     std::thread::spawn(move || {
         let _open = _open;
         let mut bytes = [0; 4096];
         while let Ok(count @ 1..) = from.read(&mut bytes) {
-            if to.send(Event::Output(name, bytes[..count].to_vec())).is_err() {
+            if to.send(Told::Of(Event::Output(name, bytes[..count].to_vec()))).is_err() {
                 return;
             }
         }

@@ -18,16 +18,40 @@ pub(super) struct Kept<'a> {
     pub(super) input: Input,
     pub(super) console: &'a Console,
     pub(super) source_root: Option<PathBuf>,
-    /// How many values were shown.
-    pub(super) values: usize,
+    /// What is shown whenever it stands still.
+    pub(super) displays: Vec<Display>,
+    /// By breakpoint or watchpoint: what is done when it is reached.
+    pub(super) commands: HashMap<u32, Vec<String>>,
+    /// Lines of a listing.
+    pub(super) lines: u32,
+    pub(super) stops_at_findings: bool,
+    /// Launches are copies of those that a program waits with.
+    pub(super) of_program: bool,
     /// Texts of CUDA sources that were looked for.
     pub(super) texts: HashMap<String, Option<(String, Vec<String>)>>,
 }
 
 impl<'a> Kept<'a> {
     pub(super) fn new(input: Input, console: &'a Console, source_root: Option<PathBuf>) -> Self {
-        Self { input, console, source_root, values: 0, texts: HashMap::new() }
+        Self {
+            input,
+            console,
+            source_root,
+            displays: Vec::new(),
+            commands: HashMap::new(),
+            lines: 10,
+            stops_at_findings: true,
+            of_program: false,
+            texts: HashMap::new(),
+        }
     }
+}
+
+/// An expression that is shown whenever a launch stands still.
+pub(super) struct Display {
+    pub(super) id: u32,
+    pub(super) text: String,
+    pub(super) format: Format,
 }
 
 /// How a prompt ends.
@@ -35,6 +59,8 @@ impl<'a> Kept<'a> {
 pub(super) enum Next {
     /// The launch goes on to its end, and then the next one begins.
     Continue,
+    /// This one goes on to its end, as do all later ones, and nobody is asked.
+    Detach,
     /// Everything ends.
     Quit,
 }
@@ -45,8 +71,8 @@ pub(super) struct Prompt<'p, 'k, 's, 'g> {
     pub(super) kept: &'p mut Kept<'k>,
     /// It has not run yet.
     pub(super) fresh: bool,
-    /// The line from which `list` goes on.
-    pub(super) listed: Option<(Line, u32)>,
+    /// What was listed: a line of the text, the first one, and the one behind the last.
+    pub(super) listed: Option<(Line, u32, u32)>,
     /// Where `x` goes on, and how.
     pub(super) examined: Option<(debugger::types::Space, u64, usize, Format, u8)>,
     /// Bytes of the kernel's output that were shown.
@@ -81,13 +107,24 @@ pub(super) fn mask_text(mask: u32) -> String {
     if text.is_empty() { "none".into() } else { text }
 }
 
+/// The colours of functions, of places in files, and of what is executed next; only terminals get them.
+pub(super) const FUNCTION: &str = "33";
+pub(super) const FILE: &str = "32";
+pub(super) const MARK: &str = "1;36";
+
+/// A text in a colour.
+pub(super) fn painted(text: &str, colour: &str) -> String {
+    format!("\u{1b}[{colour}m{text}\u{1b}[0m")
+}
+
 /// `(x,y,z)`, as cuda-gdb writes it.
 pub(super) fn dim(at: Dim3) -> String {
     format!("({},{},{})", at.x, at.y, at.z)
 }
 
 impl<'p, 'k, 's, 'g> Prompt<'p, 'k, 's, 'g> {
-    pub(super) fn new(debugger: Debugger<'p, 's, 'g>, kept: &'p mut Kept<'k>) -> Self {
+    pub(super) fn new(mut debugger: Debugger<'p, 's, 'g>, kept: &'p mut Kept<'k>) -> Self {
+        debugger.stop_at_findings(kept.stops_at_findings);
         Prompt { debugger, kept, fresh: true, listed: None, examined: None, printed: 0, told: None }
     }
 
@@ -98,7 +135,7 @@ impl<'p, 'k, 's, 'g> Prompt<'p, 'k, 's, 'g> {
     // --- Where it stands ---
 
     /// What the kernel printed since this was asked last.
-    fn show_output(&mut self) {
+    pub(super) fn show_output(&mut self) {
         let output = self.debugger.session().output();
         if output.len() > self.printed {
             self.kept.console.out_bytes(&output[self.printed..]);
@@ -132,10 +169,49 @@ impl<'p, 'k, 's, 'g> Prompt<'p, 'k, 's, 'g> {
         self.told = Some(self.debugger.focus());
     }
 
-    /// Says why it stands still, and where.
+    /// Whether the commands of breakpoints begin with `silent`.
+    fn is_silent(&self, ids: &[u32]) -> bool {
+        let mut own = ids.iter().filter_map(|id| self.kept.commands.get(id));
+        own.any(|lines| lines.first().is_some_and(|line| line == "silent"))
+    }
+
+    /// Says why it stands still, and where; then does what is to be done there.
     pub(super) fn tell(&mut self, reason: &Reason) {
+        self.tell_reason(reason);
+        let ids = match reason {
+            Reason::Breakpoints(ids) => &ids[..],
+            Reason::Watchpoint { id, .. } => std::slice::from_ref(id),
+            _ => &[],
+        };
+        if !matches!(reason, Reason::Ended | Reason::Exited) {
+            self.show_displays();
+        }
+        let lines = ids.iter().filter_map(|id| self.kept.commands.get(id)).flatten();
+        let lines: Vec<String> = lines.filter(|line| *line != "silent").cloned().collect();
+        self.kept.input.give_commands(lines.into_iter());
+    }
+
+    /// Shows an expression that is shown whenever it stands still; one that has no value here is left out.
+    pub(super) fn show_display(&self, at: usize) {
+        let display = &self.kept.displays[at];
+        if let Ok(shown) = self.debugger.show(&display.text, display.format) {
+            self.out(format!("{}: {} = {shown}\n", display.id, display.text));
+        }
+    }
+
+    /// Shows all of them.
+    pub(super) fn show_displays(&self) {
+        (0..self.kept.displays.len()).for_each(|at| self.show_display(at));
+    }
+
+    fn tell_reason(&mut self, reason: &Reason) {
         self.listed = None;
         self.show_output();
+        if let Reason::Breakpoints(ids) = reason
+            && self.is_silent(ids)
+        {
+            return;
+        }
         if !matches!(reason, Reason::Ended | Reason::Exited) {
             self.tell_focus();
         }
@@ -251,7 +327,7 @@ impl<'p, 'k, 's, 'g> Prompt<'p, 'k, 's, 'g> {
         let frame = &frames[self.debugger.frame().min(frames.len() - 1)];
         let program = self.debugger.program().clone();
         let place = frame.line.map(|line| program.line_text(line)).unwrap_or_default();
-        self.out(format!("{} at {place}\n", frame.function));
+        self.out(format!("{} at {}\n", painted(&frame.function, FUNCTION), painted(&place, FILE)));
         if let Some(line) = frame.line {
             if let Line::Cuda(_, number) = line
                 && let Some(text) = self.source_line(line)
@@ -260,7 +336,7 @@ impl<'p, 'k, 's, 'g> Prompt<'p, 'k, 's, 'g> {
             }
             let ptx = program.place(frame.position).map(|place| place.ptx);
             if let Some(Line::Ptx(_, number)) = ptx {
-                self.out(format!("{number}\t=> {}\n", program.text(frame.position)));
+                self.out(format!("{number}\t{} {}\n", painted("=>", MARK), program.text(frame.position)));
             }
         }
     }

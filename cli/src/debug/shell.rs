@@ -1,21 +1,16 @@
 //! The loop of the prompt: from lines to commands.
 
-use debugger::{Error, Result};
+use debugger::{Debugger, Error, Result};
 
+use super::commands::settings::SETTINGS;
 use super::commands::{COMMANDS, Command};
 use super::input::{PROMPT, Words};
 use super::prompt::{Next, Prompt, dim};
+use super::show::INFO;
 
 impl Prompt<'_, '_, '_, '_> {
     /// Reads commands until the launch is left.
     pub(super) fn run(&mut self, number: usize) -> Next {
-        let mut names: Vec<String> =
-            self.debugger.program().functions().map(|name| name.to_string()).collect();
-        names.extend(self.debugger.scope(0).locals());
-        names.extend(self.debugger.scope(0).shared().into_iter().map(|(name, ..)| name));
-        names.extend(["threadIdx", "blockIdx", "blockDim", "gridDim"].map(str::to_owned));
-        let commands = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
-        self.kept.input.know(Words { commands, names });
         let launch = self.debugger.session().launch();
         let kernel = reports::readable(&launch.kernel).into_owned();
         let text =
@@ -27,7 +22,9 @@ impl Prompt<'_, '_, '_, '_> {
         }
         self.told = Some(self.debugger.focus());
         loop {
-            let Some(line) = self.kept.input.next() else { return Next::Quit };
+            let (debugger, input) = (&self.debugger, &mut self.kept.input);
+            input.know(|| words(debugger));
+            let Some(line) = input.next(PROMPT) else { return Next::Quit };
             let text = line.text.trim();
             if line.is_given {
                 self.out(format!("{PROMPT}{text}\n"));
@@ -37,10 +34,22 @@ impl Prompt<'_, '_, '_, '_> {
             }
             match self.command(text) {
                 Ok(None) => {}
-                Ok(Some(next)) => return next,
+                Ok(Some(next)) => {
+                    if next == Next::Detach && !self.finish() {
+                        return Next::Quit;
+                    }
+                    return next;
+                }
                 Err(error) => self.tell_error(text, &error),
             }
         }
+    }
+
+    /// Lets the launch run to its end, whatever comes, and shows what it prints; whether it came there.
+    fn finish(&mut self) -> bool {
+        let ended = self.debugger.finish();
+        self.show_output();
+        ended
     }
 
     fn tell_error(&self, command: &str, error: &Error) {
@@ -61,6 +70,36 @@ impl Prompt<'_, '_, '_, '_> {
         let command = find(word)?;
         (command.run)(self, rest.trim())
     }
+}
+
+/// What can be typed where the launch stands.
+fn words(debugger: &Debugger<'_, '_, '_>) -> Words {
+    let scope = debugger.scope_here();
+    let program = debugger.program();
+    let readable = |name: &str| reports::readable(name).split(['(', '<']).next().unwrap_or(name).to_owned();
+    let mut names: Vec<String> = program.functions().map(|name| readable(name)).collect();
+    names.extend(
+        program.file_names().into_iter().map(|name| name.rsplit('/').next().unwrap_or(name).to_owned()),
+    );
+    names.extend(scope.arguments());
+    names.extend(scope.locals());
+    names.extend(scope.shared().into_iter().map(|(name, ..)| name));
+    names.extend(scope.buffers());
+    names.extend(scope.registers().into_iter().map(|(name, _)| name));
+    names.extend(debugger.points().values.named().map(str::to_owned));
+    names.extend(["threadIdx", "blockIdx", "blockDim", "gridDim", "sizeof"].map(str::to_owned));
+    let commands: Vec<String> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
+    let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let settings: Vec<String> = SETTINGS.iter().map(|setting| setting.name.to_owned()).collect();
+    let of_command = vec![
+        (vec!["info", "i"], INFO.iter().map(|(name, _)| (*name).to_owned()).collect()),
+        (vec!["help", "h"], commands.clone()),
+        (vec!["show"], settings.clone()),
+        (vec!["set"], settings.into_iter().chain(["var".to_owned()]).chain(names.iter().cloned()).collect()),
+        (vec!["focus", "cuda"], list(&["block", "thread", "warp", "lane", "kernel"])),
+    ];
+    let choice = anstream::AutoStream::choice(&std::io::stdout());
+    Words { commands, of_command, names, coloured: choice != anstream::ColorChoice::Never }
 }
 
 /// The command of a word: its name, an alias, or the beginning of one name.

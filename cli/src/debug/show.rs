@@ -7,6 +7,7 @@ use debugger::types::Space;
 use debugger::{Error, Focus, Result};
 use sim_core::{WaitsFor, WarpId};
 
+use super::commands::text::{info_line, info_symbol};
 use super::prompt::{Prompt, dim, mask_text as lanes};
 
 /// Rows with their columns below each other; the last column is as long as it is.
@@ -35,7 +36,38 @@ fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// Shows something.
-type Show<P> = fn(&mut P, &str) -> Result<()>;
+type Show = fn(&mut Prompt<'_, '_, '_, '_>, &str) -> Result<()>;
+
+/// What `info` can be asked.
+pub(super) const INFO: &[(&str, Show)] = &[
+    ("allocations", |prompt, _| prompt.info_allocations()),
+    ("args", |prompt, _| prompt.info_locals(true)),
+    ("barriers", |prompt, _| prompt.info_barriers()),
+    ("blocks", |prompt, _| prompt.info_blocks()),
+    ("breakpoints", |prompt, _| prompt.info_breakpoints()),
+    ("display", |prompt, _| {
+        prompt.info_display();
+        Ok(())
+    }),
+    ("findings", |prompt, _| prompt.info_findings()),
+    ("frame", |prompt, _| {
+        prompt.tell_place(true);
+        Ok(())
+    }),
+    ("functions", |prompt, _| prompt.info_functions()),
+    ("kernels", |prompt, _| prompt.info_kernels()),
+    ("lanes", |prompt, _| prompt.info_lanes()),
+    ("line", info_line),
+    ("locals", |prompt, _| prompt.info_locals(false)),
+    ("registers", |prompt, rest| prompt.info_registers(rest)),
+    ("shared", |prompt, _| prompt.info_shared()),
+    ("source", |prompt, _| prompt.info_sources()),
+    ("symbol", info_symbol),
+    ("threads", |prompt, _| prompt.info_threads()),
+    ("time", |prompt, _| prompt.info_time()),
+    ("warps", |prompt, _| prompt.info_warps()),
+    ("watchpoints", |prompt, _| prompt.info_breakpoints()),
+];
 
 /// Blocks that are listed.
 const BLOCKS: usize = 64;
@@ -44,38 +76,24 @@ impl Prompt<'_, '_, '_, '_> {
     /// `info` of something.
     pub(super) fn info(&mut self, what: &str) -> Result<()> {
         let (word, rest) = what.split_once(' ').unwrap_or((what, ""));
-        let all: &[(&str, Show<Self>)] = &[
-            ("allocations", |prompt, _| prompt.info_allocations()),
-            ("args", |prompt, _| prompt.info_locals(true)),
-            ("barriers", |prompt, _| prompt.info_barriers()),
-            ("blocks", |prompt, _| prompt.info_blocks()),
-            ("breakpoints", |prompt, _| prompt.info_breakpoints()),
-            ("findings", |prompt, _| prompt.info_findings()),
-            ("frame", |prompt, _| {
-                prompt.tell_place(true);
-                Ok(())
-            }),
-            ("functions", |prompt, _| prompt.info_functions()),
-            ("kernels", |prompt, _| prompt.info_kernels()),
-            ("lanes", |prompt, _| prompt.info_lanes()),
-            ("locals", |prompt, _| prompt.info_locals(false)),
-            ("registers", |prompt, rest| prompt.info_registers(rest)),
-            ("shared", |prompt, _| prompt.info_shared()),
-            ("source", |prompt, _| prompt.info_sources()),
-            ("threads", |prompt, _| prompt.info_threads()),
-            ("time", |prompt, _| prompt.info_time()),
-            ("warps", |prompt, _| prompt.info_warps()),
-            ("watchpoints", |prompt, _| prompt.info_breakpoints()),
-        ];
+        // `info cuda warps`, as one writes it there.
+        let (word, rest) = match word {
+            "cuda" => rest.trim().split_once(' ').unwrap_or((rest.trim(), "")),
+            _ => (word, rest),
+        };
         let found: Vec<_> =
-            all.iter().filter(|(name, _)| !word.is_empty() && name.starts_with(word)).collect();
+            INFO.iter().filter(|(name, _)| !word.is_empty() && name.starts_with(word)).collect();
         match found[..] {
             [(_, show)] => show(self, rest.trim()),
             _ => {
                 match found.iter().find(|(name, _)| *name == word || word == "b" && *name == "breakpoints") {
                     Some((_, show)) => show(self, rest.trim()),
+                    None if found.len() > 1 => {
+                        let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
+                        Err(Error::Refused(format!("ambiguous \"info {word}\": {}", names.join(", "))))
+                    }
                     None => {
-                        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+                        let names: Vec<&str> = INFO.iter().map(|(name, _)| *name).collect();
                         Err(Error::Refused(format!("\"info\" is followed by one of {}", names.join(", "))))
                     }
                 }
@@ -423,10 +441,19 @@ impl Prompt<'_, '_, '_, '_> {
         Ok(())
     }
 
+    fn info_display(&self) {
+        if self.kept.displays.is_empty() {
+            self.out("Nothing is displayed.\n");
+        }
+        for display in &self.kept.displays {
+            self.out(format!("{}: {}\n", display.id, display.text));
+        }
+    }
+
     fn info_registers(&mut self, only: &str) -> Result<()> {
-        let position = self.debugger.frames()?.get(self.debugger.frame()).map_or(0, |frame| frame.position);
+        self.debugger.frames()?;
         let wanted: Vec<&str> = only.split_whitespace().collect();
-        let registers = self.debugger.scope(position).registers();
+        let registers = self.debugger.scope_here().registers();
         let mut rows = Vec::new();
         for (name, ty) in registers {
             let asked = |word: &&str| word.trim_start_matches(['$', '%']) == name.trim_start_matches('%');
@@ -446,8 +473,8 @@ impl Prompt<'_, '_, '_, '_> {
     }
 
     fn info_locals(&mut self, arguments: bool) -> Result<()> {
-        let position = self.debugger.frames()?.get(self.debugger.frame()).map_or(0, |frame| frame.position);
-        let scope = self.debugger.scope(position);
+        self.debugger.frames()?;
+        let scope = self.debugger.scope_here();
         let names = if arguments { scope.arguments() } else { scope.locals() };
         if names.is_empty() {
             self.out(if arguments { "No arguments.\n" } else { "No locals.\n" });

@@ -5,6 +5,7 @@
 
 pub(crate) mod child;
 mod libraries;
+pub(crate) mod own;
 pub(crate) mod session;
 
 use std::ffi::{OsStr, OsString};

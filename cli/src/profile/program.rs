@@ -1,9 +1,9 @@
 //! The launches of a program that is to be measured.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::args::{Global, ProfileArgs};
+use crate::exec::own::Wanted;
 use crate::exec::session::none_launched;
 use crate::exit::{Exit, Failure};
 use crate::folder::Folder;
@@ -28,24 +28,21 @@ impl Saved {
         let problem = |error: std::io::Error| Failure::usage(format!("cannot run the program: {error}"));
         let launches = self.0.path().join("launches");
         let summary = self.0.path().join("exec.json");
-        let mut command = Command::new(std::env::current_exe().map_err(problem)?);
-        command.arg("exec").arg("--ends-with").arg(std::process::id().to_string());
-        command.arg("--save-launches").arg(&launches).arg("--json").arg(&summary);
-        let mut option = |name: &str, value: Option<String>| {
-            if let Some(value) = value {
-                command.arg(name).arg(value);
-            }
+        let wanted = Wanted {
+            command: &args.program,
+            launches: launches.clone(),
+            summary: summary.clone(),
+            kernel: args.kernel.as_deref(),
+            launch_skip: args.launch_skip,
+            launch_count: args.launch_count,
+            timeout: args.timeout,
+            kill: args.kill,
+            jobs: global.jobs,
+            ..Wanted::default()
         };
-        option("--filter", args.kernel.clone());
-        option("--launch-skip", args.launch_skip.map(|count| count.to_string()));
-        option("--launch-count", args.launch_count.map(|count| count.to_string()));
-        option("--timeout", args.timeout.map(|time| format!("{}ms", time.as_millis().max(1))));
-        option("--jobs", (global.jobs != 0).then(|| global.jobs.to_string()));
-        if args.kill {
-            command.arg("--kill");
-        }
+        let mut command = wanted.command().map_err(problem)?;
         // What the program prints is its own, and does not stand between the numbers.
-        command.arg("--").args(&args.program).stdout(std::io::stderr());
+        command.stdout(std::io::stderr());
         let status = command.status().map_err(problem)?;
         // It is written when the program has ended, however that was.
         let Some(summary) = std::fs::read(&summary).ok().and_then(|text| serde_json::from_slice(&text).ok())

@@ -64,6 +64,20 @@ impl Driver {
         self.ok(c"cuLaunchKernel", &[function, grid, 1, 1, block, 1, 1, 0, 0, pointers.as_ptr() as u64, 0]);
     }
 
+    /// What tests of several launches run: three of saxpy, then their result, and status 3.
+    #[allow(dead_code, reason = "not every test of programs has it")]
+    pub(crate) fn three_launches() -> ! {
+        let (driver, module) = Driver::start("testdata/ptx/sm_90-lineinfo/saxpy.ptx");
+        let (x, y) = (driver.buffer(4000, Some(1.0)), driver.buffer(4000, Some(0.5)));
+        for _ in 0..3 {
+            assert_eq!(driver.saxpy(module, 1000, x, y), 0);
+        }
+        let mut values = vec![0f32; 1000];
+        driver.ok(c"cuMemcpyDtoH_v2", &[values.as_mut_ptr() as u64, y, 4000]);
+        println!("client: {} {}", values[0], values[999]);
+        std::process::exit(3);
+    }
+
     /// `y = a * x + y` for `count` elements, as testdata's saxpy does.
     pub(crate) fn saxpy(&self, module: u64, count: u64, x: u64, y: u64) -> u32 {
         self.launch(module, c"saxpy", 4, 256, &[count, u64::from(2f32.to_bits()), x, y]);

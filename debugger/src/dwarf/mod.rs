@@ -54,9 +54,21 @@ pub struct Variable {
     pub location: Location,
 }
 
+/// A function that is inlined into another one, and from where it is called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inlined {
+    /// The function, by its name in PTX if it has one.
+    pub function: String,
+    /// The number of the file, as `.file` directives give it.
+    pub file: u32,
+    /// The line.
+    pub line: u32,
+}
+
 /// A function, or a block of one, and what it declares.
 #[derive(Debug)]
 struct Block {
+    inlined: Option<Inlined>,
     /// Places of the text, from and to before.
     range: (u64, u64),
     variables: Vec<Variable>,
@@ -69,6 +81,8 @@ pub struct Information {
     functions: Vec<Block>,
     globals: Vec<Variable>,
     types: HashMap<String, Type>,
+    /// Whether any function is inlined into another one.
+    inlines: bool,
 }
 
 impl Information {
@@ -94,9 +108,11 @@ impl Information {
         let mut units = dwarf.units();
         while let Some(header) = units.next()? {
             let unit = dwarf.unit(header)?;
-            let mut reader = Reader { sections, dwarf: &dwarf, unit: &unit, types: Types::default() };
+            let mut reader =
+                Reader { sections, dwarf: &dwarf, unit: &unit, types: Types::default(), inlines: false };
             let mut tree = unit.entries_tree(None)?;
             let read = reader.unit(tree.root()?, self, 0);
+            self.inlines |= reader.inlines;
             self.types.extend(reader.types.by_name);
             read?;
         }
@@ -108,26 +124,43 @@ impl Information {
         self.functions.is_empty() && self.globals.is_empty()
     }
 
-    /// What can be named at a place of the text: the innermost first, a name once.
-    pub fn variables(&self, at: u64) -> Vec<&Variable> {
+    /// The blocks at a place of the text, the outermost first.
+    fn blocks(&self, at: u64) -> Vec<&Block> {
         let mut chain = Vec::new();
         let mut blocks = &self.functions;
         while let Some(block) = blocks.iter().find(|block| (block.range.0..block.range.1).contains(&at)) {
-            chain.push(&block.variables);
+            chain.push(block);
             blocks = &block.blocks;
         }
+        chain
+    }
+
+    /// The inlined functions at a place of the text, the innermost first.
+    pub fn inlined(&self, at: u64) -> Vec<&Inlined> {
+        let blocks = if self.inlines { self.blocks(at) } else { Vec::new() };
+        blocks.into_iter().rev().filter_map(|block| block.inlined.as_ref()).collect()
+    }
+
+    /// What can be named at a place of the text: the innermost first, a name once. `level` is 0 in the innermost inlined
+    /// function there, 1 in its caller, and so on.
+    pub fn variables(&self, at: u64, level: usize) -> Vec<&Variable> {
         let mut found: Vec<&Variable> = Vec::new();
-        for variable in chain.into_iter().rev().flatten() {
-            if !found.iter().any(|known| known.name == variable.name) {
-                found.push(variable);
+        let mut own = 0;
+        for block in self.blocks(at).into_iter().rev() {
+            let declared = block.variables.iter().filter(|_| own == level);
+            for variable in declared {
+                if !found.iter().any(|known| known.name == variable.name) {
+                    found.push(variable);
+                }
             }
+            own += usize::from(block.inlined.is_some());
         }
         found
     }
 
     /// A variable by its name, at a place of the text.
-    pub fn variable(&self, name: &str, at: u64) -> Option<&Variable> {
-        let own = self.variables(at).into_iter().find(|variable| variable.name == name);
+    pub fn variable(&self, name: &str, at: u64, level: usize) -> Option<&Variable> {
+        let own = self.variables(at, level).into_iter().find(|variable| variable.name == name);
         own.or_else(|| self.globals.iter().find(|variable| variable.name == name))
     }
 
@@ -145,6 +178,7 @@ struct Reader<'u, 's, 'a> {
     dwarf: &'u Dwarf<Slice<'s>>,
     unit: &'u Unit<Slice<'s>>,
     types: Types,
+    inlines: bool,
 }
 
 type Node<'n, 'u, 's> = gimli::EntriesTreeNode<'u, 'u, 'n, Slice<'s>>;
@@ -179,7 +213,13 @@ impl<'s> Reader<'_, 's, '_> {
 
     fn block(&mut self, node: Node<'_, '_, 's>, depth: usize) -> gimli::Result<Option<Block>> {
         let range = self.range(node.entry())?;
-        let mut block = Block { range: range.unwrap_or_default(), variables: Vec::new(), blocks: Vec::new() };
+        let inlined = match node.entry().tag() {
+            gimli::DW_TAG_inlined_subroutine => Some(self.inlined(node.entry())?),
+            _ => None,
+        };
+        self.inlines |= inlined.is_some();
+        let mut block =
+            Block { inlined, range: range.unwrap_or_default(), variables: Vec::new(), blocks: Vec::new() };
         let mut children = node.children();
         while let Some(child) = children.next()? {
             match child.entry().tag() {
@@ -195,13 +235,43 @@ impl<'s> Reader<'_, 's, '_> {
         Ok(range.map(|_| block))
     }
 
+    fn inlined(&self, entry: &Entry<'_, 's>) -> gimli::Result<Inlined> {
+        let number = |name| -> gimli::Result<u32> {
+            let value = entry.attr_value(name)?;
+            let value = match value {
+                Some(AttributeValue::FileIndex(index)) => Some(index),
+                Some(value) => value.udata_value(),
+                None => None,
+            };
+            Ok(value.and_then(|value| value.try_into().ok()).unwrap_or(0))
+        };
+        let (file, line) = (number(gimli::DW_AT_call_file)?, number(gimli::DW_AT_call_line)?);
+        let function = match self.origin(entry)? {
+            Some(origin) => {
+                let linkage = [gimli::DW_AT_linkage_name, gimli::DW_AT_MIPS_linkage_name];
+                let mut names = linkage.into_iter().chain([gimli::DW_AT_name]);
+                let named = |name| types::text(self.dwarf, self.unit, &origin, name);
+                names.try_fold(String::new(), |found, name| {
+                    Ok::<_, gimli::Error>(if found.is_empty() { named(name)? } else { found })
+                })?
+            }
+            None => String::new(),
+        };
+        Ok(Inlined { function, file, line })
+    }
+
+    /// The entry that says what an inlined one is.
+    fn origin(&self, entry: &Entry<'_, 's>) -> gimli::Result<Option<Entry<'_, 's>>> {
+        match entry.attr_value(gimli::DW_AT_abstract_origin)? {
+            Some(AttributeValue::UnitRef(offset)) => self.unit.entry(offset).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     fn variable(&mut self, entry: &Entry<'_, 's>) -> gimli::Result<Option<Variable>> {
         let is_parameter = entry.tag() == gimli::DW_TAG_formal_parameter;
         // What is inlined says only where it is, and the rest elsewhere.
-        let origin = match entry.attr_value(gimli::DW_AT_abstract_origin)? {
-            Some(AttributeValue::UnitRef(offset)) => Some(self.unit.entry(offset)?),
-            _ => None,
-        };
+        let origin = self.origin(entry)?;
         let described = origin.as_ref().unwrap_or(entry);
         let name = types::name(self.dwarf, self.unit, described)?;
         if name.is_empty() {

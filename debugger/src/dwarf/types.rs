@@ -37,7 +37,17 @@ pub(super) fn name<'s>(
     unit: &Unit<Slice<'s>>,
     entry: &Entry<'_, 's>,
 ) -> gimli::Result<String> {
-    let Some(value) = entry.attr_value(gimli::DW_AT_name)? else { return Ok(String::new()) };
+    text(dwarf, unit, entry, gimli::DW_AT_name)
+}
+
+/// A text that an entry has; empty if it has none.
+pub(super) fn text<'s>(
+    dwarf: &Dwarf<Slice<'s>>,
+    unit: &Unit<Slice<'s>>,
+    entry: &Entry<'_, 's>,
+    name: gimli::DwAt,
+) -> gimli::Result<String> {
+    let Some(value) = entry.attr_value(name)? else { return Ok(String::new()) };
     Ok(dwarf.attr_string(unit, value).map(|text| text.to_string_lossy().into_owned()).unwrap_or_default())
 }
 
@@ -86,18 +96,23 @@ impl Types {
             return Ok(known.clone());
         }
         let entry = unit.entry(offset)?;
+        let name = name(dwarf, unit, &entry)?;
+        // nvcc's front end numbers what has no name.
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let name = if name.strip_prefix("__C").is_some_and(is_number) { String::new() } else { name };
         if depth > DEPTH || !self.open.insert(offset.0) {
             // A pointer to it leads on by its name.
-            let (name, bytes) = (name(dwarf, unit, &entry)?, number(&entry, gimli::DW_AT_byte_size)?);
+            let bytes = number(&entry, gimli::DW_AT_byte_size)?.unwrap_or(0);
             return Ok(match name.is_empty() {
                 true => Type::Void,
-                false => Type::Struct(Struct { name, bytes: bytes.unwrap_or(0), members: Vec::new() }.into()),
+                false => {
+                    Type::Struct(Struct { kind: kind(entry.tag()), name, bytes, members: Vec::new() }.into())
+                }
             });
         }
-        let ty = self.read(unit, dwarf, &entry, depth);
+        let ty = self.read(unit, dwarf, &entry, &name, depth);
         self.open.remove(&offset.0);
         let ty = ty?;
-        let name = name(dwarf, unit, &entry)?;
         if is_type(entry.tag()) && !name.is_empty() {
             self.by_name.insert(name, ty.clone());
         }
@@ -123,6 +138,7 @@ impl Types {
         unit: &Unit<Slice<'s>>,
         dwarf: &Dwarf<Slice<'s>>,
         entry: &Entry<'_, 's>,
+        own_name: &str,
         depth: usize,
     ) -> gimli::Result<Type> {
         let bytes = number(entry, gimli::DW_AT_byte_size)?;
@@ -163,6 +179,7 @@ impl Types {
                         Some(AttributeValue::Exprloc(place)) => constant(place.0.slice()),
                         Some(AttributeValue::Block(place)) => constant(place.slice()),
                         Some(value) => value.udata_value(),
+                        // Of a union, or of a bit field that says where its bits are.
                         None => Some(0),
                     };
                     if let Some(offset) = offset {
@@ -171,11 +188,14 @@ impl Types {
                             gimli::DW_TAG_member => name(dwarf, unit, child)?,
                             _ => String::new(),
                         };
-                        members.push(Member { name, ty, offset });
+                        // nvcc's front end makes members of bases.
+                        let name = if name.starts_with("__b_") { String::new() } else { name };
+                        let (offset, bits) = bit_field(child, &ty, offset)?;
+                        members.push(Member { name, ty, offset, bits });
                     }
                 }
-                let name = name(dwarf, unit, entry)?;
-                Type::Struct(Struct { name, bytes: bytes.unwrap_or(0), members }.into())
+                let (kind, bytes) = (kind(entry.tag()), bytes.unwrap_or(0));
+                Type::Struct(Struct { kind, name: own_name.to_owned(), bytes, members }.into())
             }
             gimli::DW_TAG_enumeration_type => {
                 let of = match self.inner(unit, dwarf, entry, depth)? {
@@ -192,12 +212,41 @@ impl Types {
                         names.push((name(dwarf, unit, child.entry())?.into(), value));
                     }
                 }
-                Type::Enum(name(dwarf, unit, entry)?.into(), Arc::new(of), names.into())
+                Type::Enum(own_name.into(), Arc::new(of), names.into())
             }
             // What a type is called, and whether it may be changed, changes nothing.
             _ => self.inner(unit, dwarf, entry, depth)?,
         })
     }
+}
+
+/// What a structure is called.
+fn kind(tag: gimli::DwTag) -> &'static str {
+    match tag {
+        gimli::DW_TAG_class_type => "class",
+        gimli::DW_TAG_union_type => "union",
+        _ => "struct",
+    }
+}
+
+/// Where a member lies, and which bits of what lies there it has, if it is a bit field. Older producers count bits from the
+/// highest one of a number of `DW_AT_byte_size` on, newer ones from the lowest one of the structure.
+fn bit_field(entry: &Entry<'_, '_>, ty: &Type, offset: u64) -> gimli::Result<(u64, Option<(u8, u8)>)> {
+    let Some(count) = number(entry, gimli::DW_AT_bit_size)? else { return Ok((offset, None)) };
+    let unit = number(entry, gimli::DW_AT_byte_size)?.unwrap_or(ty.bytes()).clamp(1, 8);
+    let (offset, first) =
+        match (number(entry, gimli::DW_AT_data_bit_offset)?, number(entry, gimli::DW_AT_bit_offset)?) {
+            (Some(bit), _) => {
+                let start = bit / 8 / unit * unit;
+                (offset.wrapping_add(start), Some(bit - 8 * start))
+            }
+            (None, Some(above)) => {
+                (offset, (8 * unit).checked_sub(above).and_then(|end| end.checked_sub(count)))
+            }
+            (None, None) => (offset, Some(0)),
+        };
+    let bits = first.filter(|first| (1..=64).contains(&count) && first + count <= 8 * ty.bytes().min(8));
+    Ok((offset, bits.map(|first| (first as u8, count as u8))))
 }
 
 fn integer(bytes: u64, sign: bool) -> Type {

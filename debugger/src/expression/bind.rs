@@ -8,7 +8,7 @@ use sim_core::code::RegisterPlace;
 
 use super::parse::{Ast, TypeName};
 use crate::error::{Error, Result};
-use crate::types::{Space, Type};
+use crate::types::{Member, Space, Struct, Type};
 
 /// An expression with its type, whose names are bound.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub enum Node {
     Target(Box<Bound>, u64),
     /// A member of what lies in memory: so many bytes further.
     Within(Box<Bound>, u64),
+    /// A bit field: so many bits of a number in memory, from the lowest of them on.
+    Bits(Box<Bound>, u8, u8),
     /// An element of an array in memory.
     Element(Box<Bound>, Box<Bound>),
     /// The address of something.
@@ -73,6 +75,15 @@ pub fn load_place(ty: Type, space: Space, address: u64) -> Bound {
 /// A name is unknown, or an operator does not take such operands.
 pub fn bind(ast: &Ast, names: &dyn Names) -> Result<Bound> {
     Binder { names }.expression(ast)
+}
+
+/// The type that a name stands for.
+///
+/// # Errors
+/// It is unknown.
+pub fn bind_type(name: &TypeName, names: &dyn Names) -> Result<Type> {
+    let binder = Binder { names };
+    Ok(binder.whole(binder.type_of(name)?))
 }
 
 struct Binder<'a> {
@@ -137,7 +148,7 @@ impl Bound {
     }
 
     /// The same value as a scalar: of an array its address.
-    fn decayed(self) -> Bound {
+    pub(crate) fn decayed(self) -> Bound {
         match self.ty.clone() {
             Type::Array(of, _) => {
                 let space = self.space();
@@ -158,6 +169,20 @@ impl Bound {
             },
             Node::Within(inner, _) | Node::Element(inner, _) => inner.space(),
             _ => Space::Generic,
+        }
+    }
+
+    /// A member of it.
+    pub fn member(&self, member: &Member) -> Bound {
+        self.within(member, member.offset)
+    }
+
+    fn within(&self, member: &Member, offset: u64) -> Bound {
+        let ty = member.ty.clone();
+        let within = Bound { ty: ty.clone(), node: Node::Within(self.clone().into(), offset) };
+        match member.bits {
+            Some((first, count)) => Bound { ty, node: Node::Bits(within.into(), first, count) },
+            None => within,
         }
     }
 
@@ -340,11 +365,21 @@ impl Binder<'_> {
             "warpSize" => Ok(Bound::constant(Type::INT, 32)),
             "true" => Ok(Bound::constant(Type::Bool, 1)),
             "false" => Ok(Bound::constant(Type::Bool, 0)),
+            // A member function names members of its object.
+            _ if let Some(found) = self.own_member(name) => Ok(found),
             _ if built_in(name).is_some() => {
                 Err(Error::refused(format!("`{name}` has the components {name}.x, {name}.y and {name}.z")))
             }
             _ => Err(Error::NoSymbol(name.to_owned())),
         }
+    }
+
+    /// A member of what `this` points to.
+    fn own_member(&self, name: &str) -> Option<Bound> {
+        let this = self.names.name("this")?;
+        let Type::Pointer(_, of) = this.ty.clone() else { return None };
+        let object = Bound { ty: (*of).clone(), node: Node::Target(this.into(), 0) };
+        self.member_of(object, name).ok()
     }
 
     fn member(&self, of: &Ast, name: &str) -> Result<Bound> {
@@ -356,7 +391,10 @@ impl Binder<'_> {
                 component(name).ok_or_else(|| Error::refused(format!("there is no member named {name}")))?;
             return Ok(Bound { ty: Type::UNSIGNED, node: Node::Special(register(component)) });
         }
-        let of = self.expression(of)?;
+        self.member_of(self.expression(of)?, name)
+    }
+
+    fn member_of(&self, of: Bound, name: &str) -> Result<Bound> {
         let of = match of.ty.clone() {
             // As debuggers do, `.` for `->`.
             Type::Pointer(_, inner) if matches!(*inner, Type::Struct(_)) => {
@@ -368,7 +406,7 @@ impl Binder<'_> {
             return Err(Error::refused(format!("a value of type {} has no members", of.ty)));
         };
         match find_member(&found, name, 0) {
-            Some((ty, offset)) => Ok(Bound { ty, node: Node::Within(of.into(), offset) }),
+            Some((member, offset)) => Ok(of.within(member, offset)),
             None => Err(Error::refused(format!("there is no member named {name}"))),
         }
     }
@@ -447,14 +485,14 @@ impl Binder<'_> {
     }
 }
 
-/// A member by its name, those of members and bases without one included: its type and offset.
-fn find_member(of: &crate::types::Struct, name: &str, offset: u64) -> Option<(Type, u64)> {
+/// A member by its name, those of members and bases without one included, and its offset.
+fn find_member<'s>(of: &'s Struct, name: &str, offset: u64) -> Option<(&'s Member, u64)> {
     let own = of.members.iter().find(|member| member.name == name);
     if let Some(member) = own {
-        return Some((member.ty.clone(), offset + member.offset));
+        return Some((member, offset.wrapping_add(member.offset)));
     }
     of.members.iter().filter(|member| member.name.is_empty()).find_map(|member| match &member.ty {
-        Type::Struct(inner) => find_member(inner, name, offset + member.offset),
+        Type::Struct(inner) => find_member(inner, name, offset.wrapping_add(member.offset)),
         _ => None,
     })
 }

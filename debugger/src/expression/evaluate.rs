@@ -2,11 +2,11 @@
 
 use half::{bf16, f16};
 use isa::{Dim3, SpecialRegister};
-use sim_core::{BlockView, FrameView, Launch, Session, WarpView, window};
+use sim_core::{BlockView, Change, FrameView, Launch, Session, WarpId, WarpView, window};
 
 use super::bind::{Bound, Node};
 use crate::error::{Error, Result};
-use crate::types::{Space, Type};
+use crate::types::{Member, Space, Type};
 
 /// What of a launch that stands still concerns all of its blocks.
 pub trait Launched {
@@ -41,6 +41,12 @@ pub struct Here<'a> {
     pub warp: WarpView<'a>,
     /// The call frame.
     pub frame: FrameView<'a>,
+}
+
+impl Here<'_> {
+    fn id(&self) -> WarpId {
+        WarpId { block: self.block.index(), warp: self.warp.index() }
+    }
 }
 
 /// A lane of a launch that stands still.
@@ -122,6 +128,23 @@ fn convert(from: &Type, to: &Type, bits: u128) -> u128 {
     }
 }
 
+/// What a bit field holds, of what lies there.
+fn field(ty: &Type, bits: u128, (first, count): (u8, u8)) -> u128 {
+    let bits = bits >> first & ((1 << count) - 1);
+    let is_negative = ty.is_signed() && bits >> (count - 1) & 1 != 0;
+    if is_negative { bits | u128::MAX << count } else { bits }
+}
+
+/// The space that an address is of, and the offset there.
+fn resolved(space: Space, address: u64) -> (Space, u64) {
+    match (space, window::of(address)) {
+        (Space::Generic, window::Window::Shared(offset)) => (Space::Shared, offset),
+        (Space::Generic, window::Window::Local(offset)) => (Space::Local, offset),
+        (Space::Generic, window::Window::Param(offset)) => (Space::Param, offset),
+        _ => (space, address),
+    }
+}
+
 impl<'a> At<'a> {
     /// Reads memory.
     ///
@@ -129,12 +152,7 @@ impl<'a> At<'a> {
     /// [`Error::NoMemory`].
     pub fn read(&self, space: Space, address: u64, bytes: &mut [u8]) -> Result<()> {
         let missing = || Error::NoMemory(address);
-        let (space, offset) = match (space, window::of(address)) {
-            (Space::Generic, window::Window::Shared(offset)) => (Space::Shared, offset),
-            (Space::Generic, window::Window::Local(offset)) => (Space::Local, offset),
-            (Space::Generic, window::Window::Param(offset)) => (Space::Param, offset),
-            _ => (space, address),
-        };
+        let (space, offset) = resolved(space, address);
         let part = |all: &[u8], bytes: &mut [u8]| {
             let start = usize::try_from(offset).ok()?;
             bytes.copy_from_slice(all.get(start..start.checked_add(bytes.len())?)?);
@@ -278,6 +296,7 @@ impl<'a> At<'a> {
             Node::Choice(condition, one, other) => {
                 self.scalar(if self.is_true(condition)? { one } else { other })?
             }
+            Node::Bits(inner, first, count) => field(&bound.ty, self.scalar(inner)?, (*first, *count)),
             Node::Convert(inner) => convert(&inner.ty, &bound.ty, self.scalar(inner)?),
             Node::Memory(..) | Node::Frame(_) | Node::Target(..) | Node::Within(..) | Node::Element(..) => {
                 let (space, address) = self.address(bound)?;
@@ -341,6 +360,48 @@ impl<'a> At<'a> {
         })
     }
 
+    /// What changes something to bits of its type; `frame` is the number of the lane's frame in its chain of calls.
+    ///
+    /// # Errors
+    /// It is nothing that can be changed.
+    pub fn change(&self, bound: &Bound, bits: u128, frame: usize) -> Result<Change> {
+        let bits = mask(bits, bound.ty.bytes());
+        match &bound.node {
+            Node::Register(place) => {
+                let (warp, lane, place) = (self.here()?.id(), self.lane, *place);
+                Ok(Change::Register { warp, lane, frame, place, bits })
+            }
+            Node::Bits(inner, first, count) => {
+                let own = ((1 << count) - 1) << first;
+                self.change(inner, self.scalar(inner)? & !own | bits << first & own, frame)
+            }
+            Node::Special(register) => Err(Error::refused(format!("{register} does not change"))),
+            Node::Absent(why) => Err(Error::NoValue(why.clone())),
+            _ if bound.is_in_memory() => {
+                let (space, address) = self.address(bound)?;
+                let count = bound.ty.bytes().min(16) as usize;
+                self.change_memory(space, address, bits.to_le_bytes()[..count].to_vec())
+            }
+            _ => Err(Error::refused("left operand of assignment is not an lvalue")),
+        }
+    }
+
+    /// What changes memory.
+    ///
+    /// # Errors
+    /// The thread is not there, or the memory does not change.
+    pub fn change_memory(&self, space: Space, address: u64, bytes: Vec<u8>) -> Result<Change> {
+        // Where nothing can be read nothing can be written.
+        self.read(space, address, &mut vec![0; bytes.len()])?;
+        let (space, offset) = resolved(space, address);
+        Ok(match space {
+            Space::Generic => Change::Global { address, bytes },
+            Space::Shared => Change::Shared { block: self.here()?.id().block, offset, bytes },
+            Space::Local => Change::Local { warp: self.here()?.id(), lane: self.lane, offset, bytes },
+            Space::Param => return Err(Error::refused("parameters of a kernel do not change")),
+        })
+    }
+
     /// The value.
     ///
     /// # Errors
@@ -363,6 +424,18 @@ impl<'a> At<'a> {
             },
         };
         Ok(Value { ty: bound.ty.clone(), stored, place })
+    }
+
+    /// A member of a structure at an address, as a value.
+    ///
+    /// # Errors
+    /// Memory is not there.
+    pub fn member_at(&self, member: &Member, space: Space, address: u64) -> Result<Value> {
+        let mut value = self.value_at(&member.ty, space, address.wrapping_add(member.offset))?;
+        if let (Some(part), Stored::Scalar(bits)) = (member.bits, value.stored) {
+            value.stored = Stored::Scalar(mask(field(&member.ty, bits, part), member.ty.bytes()));
+        }
+        Ok(value)
     }
 
     /// Something of a type at an address, as a value.

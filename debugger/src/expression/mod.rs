@@ -6,7 +6,7 @@ mod evaluate;
 mod parse;
 
 pub(crate) use bind::register;
-pub use bind::{Bound, Names, Node, bind, load_place};
+pub use bind::{Bound, Names, Node, bind, bind_type, load_place};
 pub use evaluate::{At, Here, Launched, Stored, Value};
 pub(crate) use evaluate::{float, signed};
-pub use parse::{Ast, Parsed, parse};
+pub use parse::{Ast, Parsed, parse, parse_type};

@@ -51,6 +51,8 @@ pub struct Parsed {
     pub ast: Ast,
     /// The word behind the last `@`, if that is no number.
     pub across: Option<String>,
+    /// What it is to be from now on: what stands behind `=`.
+    pub assigned: Option<Ast>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -64,7 +66,7 @@ enum Token {
 
 const SIGNS: &[&str] = &[
     "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "->", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!",
-    "<", ">", "?", ":", "(", ")", "[", "]", ".", "@", ",",
+    "<", ">", "?", ":", "(", ")", "[", "]", ".", "@", ",", "=",
 ];
 
 /// Binary operators, the weakest first.
@@ -81,6 +83,9 @@ const LEVELS: &[&[&str]] = &[
     &["+", "-"],
     &["*", "/", "%"],
 ];
+
+/// Words before the name of a type of the program.
+const KINDS: &[&str] = &["struct", "class", "union", "enum"];
 
 /// How deep expressions may be nested.
 const MOST: usize = 200;
@@ -220,10 +225,18 @@ pub fn parse(text: &str, is_type: &dyn Fn(&str) -> bool) -> Result<Parsed> {
     }
     let mut parser = Parser { tokens, at: 0, depth: 0, end: text.len(), is_type };
     let ast = parser.expression()?;
+    let assigned = if parser.eat("=") { Some(parser.expression()?) } else { None };
     match parser.tokens.get(parser.at) {
-        None => Ok(Parsed { ast, across }),
+        None => Ok(Parsed { ast, across, assigned }),
         Some((token, at)) => Err(wrong(format!("a syntax error in expression, near {}", shown(token)), *at)),
     }
+}
+
+/// Reads the name of a type; nothing if the text is none.
+pub fn parse_type(text: &str, is_type: &dyn Fn(&str) -> bool) -> Option<TypeName> {
+    let mut parser = Parser { tokens: tokens(text).ok()?, at: 0, depth: 0, end: text.len(), is_type };
+    let name = parser.type_name()?;
+    (parser.at == parser.tokens.len()).then_some(name)
 }
 
 fn shown(token: &Token) -> String {
@@ -350,11 +363,12 @@ impl Parser<'_> {
         let mut words = String::new();
         while let Some(Token::Word(word)) = self.peek() {
             let longer = if words.is_empty() { word.clone() } else { format!("{words} {word}") };
-            let starts = ["const", "long", "unsigned", "signed", "struct"].contains(&&*longer);
+            let starts =
+                ["const", "long", "unsigned", "signed"].contains(&&*longer) || KINDS.contains(&&*longer);
             if !starts && crate::types::Type::named(&longer).is_none() && !(self.is_type)(&longer) {
                 break;
             }
-            words = if longer == "const" || longer == "struct" { String::new() } else { longer };
+            words = if longer == "const" || KINDS.contains(&&*longer) { String::new() } else { longer };
             self.at += 1;
         }
         let mut stars = 0;

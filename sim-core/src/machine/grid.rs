@@ -111,6 +111,11 @@ impl Queue {
     pub(crate) fn clusters(&self) -> impl Iterator<Item = &Cluster> {
         self.waiting.iter()
     }
+
+    /// The same, to be changed.
+    pub(crate) fn clusters_mut(&mut self) -> impl Iterator<Item = &mut Cluster> {
+        self.waiting.iter_mut()
+    }
 }
 
 /// What a worker gets from the queue.

@@ -297,6 +297,10 @@ impl FrameView<'_> {
         self.position
     }
 
+    pub(super) fn id(&self) -> FrameId {
+        self.id
+    }
+
     /// Index of its function in [`Code::functions`].
     pub fn index(&self) -> usize {
         self.warp.warp.frame(self.id).function as usize
