@@ -10,6 +10,7 @@
 //! # What it must not know
 //! How anything is computed, and what users call it with: numbers and arrays are taken apart in Python.
 
+mod debug;
 mod device;
 mod error;
 mod litmus;
@@ -23,6 +24,8 @@ mod wait;
 /// The extension module.
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::debug::Debugger;
     #[pymodule_export]
     use crate::device::Device;
     #[pymodule_export]

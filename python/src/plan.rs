@@ -197,6 +197,11 @@ impl Plan {
         Ok(Self { plan, module })
     }
 
+    /// What is to run, and its PTX.
+    pub(crate) fn parts(&self) -> (&warpgrind::Plan, &Module) {
+        (&self.plan, &self.module)
+    }
+
     fn sides<T: Send>(
         &self,
         py: Python<'_>,

@@ -36,6 +36,7 @@ out-of-bounds
 
 from ._native import Error, LaunchError, LitmusError, NoDeviceError, Plan, PtxError, RecordingError, __version__
 from .compare import Comparison, DeviceIdentity, DifferenceError, compare, record
+from .debugger import Debugger, Stop
 from .memory import DeviceArray, MappedArray
 from .module import Kernel, Module, load
 from .nvrtc import CompileError, compile
@@ -48,6 +49,7 @@ __all__ = [
     "Comparison",
     "CompileError",
     "Cut",
+    "Debugger",
     "DeviceArray",
     "DeviceIdentity",
     "DifferenceError",
@@ -71,6 +73,7 @@ __all__ = [
     "RecordingError",
     "Report",
     "Result",
+    "Stop",
     "Sweep",
     "Verdict",
     "Work",

@@ -12,6 +12,7 @@ import numpy as np
 
 from ._native import Device, LaunchError, Plan
 from .compare import buffer
+from .debugger import Debugger
 from .frameworks import CONVENTIONS, Convention, taken
 from .memory import DeviceArray, MappedArray, check_type, from_device, on_host, to_device
 from .profile import Profile
@@ -291,6 +292,25 @@ class Kernel:
         request = self._request(grid, block, shared, cluster, cooperative, converted)
         return self.module._device.plan(request, [of for _, _, of in buffers.values()])
 
+    def debug(
+        self,
+        grid: Extent,
+        block: Extent,
+        *arguments: Any,
+        shared: int = 0,
+        cluster: Extent | None = None,
+        cooperative: bool = False,
+        tools: str | Iterable[str] | None = None,
+    ) -> Debugger:
+        """The launch under a debugger that goes back, with what its arrays hold now; they stay as they are.
+
+        tools: those whose findings are to be known from the beginning; without, the module's.
+        """
+        plan = self.plan(grid, block, *arguments, shared=shared, cluster=cluster, cooperative=cooperative)
+        options = self.module._options
+        tools = options["tools"] if tools is None else tools
+        return Debugger(plan, tools=tools, seed=options["seed"], source_root=options["source_root"])
+
     def _request(
         self, grid: Extent, block: Extent, shared: int, cluster: Extent | None, cooperative: bool, arguments: list[Any]
     ) -> Request:
@@ -392,6 +412,24 @@ class Launcher:
         """See :meth:`Kernel.profile`."""
         return self.kernel.profile(
             self.grid, self.block, *arguments, shared=self.shared, cluster=cluster, cooperative=cooperative
+        )
+
+    def debug(
+        self,
+        *arguments: Any,
+        cluster: Extent | None = None,
+        cooperative: bool = False,
+        tools: str | Iterable[str] | None = None,
+    ) -> Debugger:
+        """See :meth:`Kernel.debug`."""
+        return self.kernel.debug(
+            self.grid,
+            self.block,
+            *arguments,
+            shared=self.shared,
+            cluster=cluster,
+            cooperative=cooperative,
+            tools=tools,
         )
 
     def plan(self, *arguments: Any, cluster: Extent | None = None, cooperative: bool = False) -> Plan:
