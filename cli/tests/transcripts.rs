@@ -9,6 +9,7 @@ fn transcripts() {
     trycmd::TestCases::new()
         .register_bin("warpgrind", trycmd::cargo::cargo_bin!("warpgrind"))
         .case("cli/tests/cmd/*.trycmd")
+        .case("cli/DEBUG.md")
         .case("cli/LAUNCH.md")
         .case("cli/LITMUS.md")
         .case("cli/RACECHECK.md")
