@@ -1,12 +1,18 @@
 //! From the syntax of a file to sets and relations.
 
-use super::names::{self, Meaning};
-use super::syntax::{Binary, Definition, Expr, ExprKind, Ident, Role, Statement, Unary, parse};
+use super::builtin;
+use super::names::{self, Dialect, Meaning};
+use super::parser::parse;
+use super::syntax::{
+    Binary, Check, Condition, Definition, Expr, ExprKind, Function, Ident, Pattern, Procedure, Role,
+    Statement, Unary,
+};
+use super::value::{Closure, Events, Scope, Value, identity, kind};
 use super::{ModelError, Reader};
 use crate::litmus::{Code, Diagnostic, Span};
 use crate::model::algebra::*;
 use crate::model::rewrite;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,35 +27,11 @@ const MAX_PARTS: usize = 100_000;
 /// Most bytes of all files.
 const MAX_BYTES: usize = 1 << 20;
 
-/// A set: of known events, or the ends of some relation, as the identity on them.
-#[derive(Debug, Clone)]
-enum Events {
-    Known(Set),
-    Ends(Rel),
-}
-
-#[derive(Debug, Clone)]
-enum Value {
-    Set(Events),
-    Rel(Rel),
-    /// The empty set and the empty relation.
-    Nothing,
-    Function(Rc<Function>),
-}
-
-#[derive(Debug)]
-struct Function {
-    parameters: Vec<Ident>,
-    body: Expr,
-    /// What its body can see.
-    scope: Rc<Scope>,
-    file: usize,
-}
-
-type Scope = HashMap<String, (Value, usize)>;
+/// Deepest nesting of expressions and functions while they are read.
+const MAX_NESTED: usize = 250;
 
 /// A check of a file.
-pub(super) struct Check {
+pub(super) struct Demanded {
     pub(super) role: Role,
     pub(super) axiom: Axiom,
 }
@@ -57,7 +39,7 @@ pub(super) struct Check {
 /// What the files define.
 pub(super) struct Elaborated {
     pub(super) header: Vec<String>,
-    pub(super) checks: Vec<Check>,
+    pub(super) checks: Vec<Demanded>,
     /// Names of base sets and relations that are used.
     pub(super) used: BTreeSet<String>,
     scope: Rc<Scope>,
@@ -86,9 +68,13 @@ struct Elaborator<'r> {
     bytes: usize,
     parts: usize,
     header: Vec<String>,
-    checks: Vec<Check>,
+    dialect: Dialect,
+    checks: Vec<Demanded>,
     used: BTreeSet<String>,
     scope: Rc<Scope>,
+    /// How deep the reading is.
+    nested: usize,
+    statements: usize,
 }
 
 type Result<T> = std::result::Result<T, ModelError>;
@@ -102,9 +88,12 @@ pub(super) fn elaborate(name: &str, text: &str, reader: &Reader<'_>) -> Result<E
         bytes: 0,
         parts: 0,
         header: Vec::new(),
+        dialect: Dialect::Ptx,
         checks: Vec::new(),
         used: BTreeSet::new(),
         scope: Rc::new(Scope::new()),
+        nested: 0,
+        statements: 0,
     };
     elaborator.file(name.to_owned(), text, Span::default())?;
     let Elaborator { header, checks, used, scope, .. } = elaborator;
@@ -137,17 +126,21 @@ impl Elaborator<'_> {
         self.open.push(index);
         let file = parse(&text).map_err(|diagnostic| self.error(diagnostic))?;
         if self.open.len() == 1 {
-            self.header = file.header.into_iter().map(|word| word.text).collect();
+            self.header = file.header.iter().map(|word| word.text.clone()).collect();
+            self.dialect = Dialect::of(&self.header);
         }
-        if file.statements.len() > MAX_STATEMENTS {
-            let what = format!("the file has more than {MAX_STATEMENTS} definitions and checks");
-            return self.wrong(Span::default(), what);
-        }
-        for statement in &file.statements {
-            self.statement(statement)?;
-        }
+        self.all(&file.statements)?;
         self.open.pop();
         Ok(())
+    }
+
+    fn all(&mut self, statements: &[Statement]) -> Result<()> {
+        self.statements += statements.len();
+        if self.statements > MAX_STATEMENTS {
+            let what = format!("the model has more than {MAX_STATEMENTS} definitions and checks");
+            return self.wrong(Span::default(), what);
+        }
+        statements.iter().try_for_each(|statement| self.statement(statement))
     }
 
     fn error(&self, diagnostic: Diagnostic) -> ModelError {
@@ -170,23 +163,119 @@ impl Elaborator<'_> {
     fn statement(&mut self, statement: &Statement) -> Result<()> {
         match statement {
             Statement::Include(path) => self.include(path),
-            Statement::Let(definitions) => {
-                // Definitions joined by `and` do not see one another.
-                let values: Vec<_> = definitions.iter().map(|d| self.definition(d)).collect::<Result<_>>()?;
-                for (definition, (value, depth)) in definitions.iter().zip(values) {
-                    self.define(&definition.name.text, value, depth);
+            Statement::Let(definitions) => self.definitions(definitions),
+            Statement::LetRec(definitions, check) => {
+                self.recursive(definitions)?;
+                check.iter().try_for_each(|check| self.check(check))
+            }
+            Statement::Check(check) => self.check(check),
+            Statement::Chosen(name, orders) => self.chosen(name, orders),
+            Statement::Procedure(procedure) => {
+                let file = self.open.last().copied().unwrap_or(0);
+                let value = Value::Procedure(procedure.clone(), self.scope.clone(), file);
+                self.define(&procedure.name.text, value, 0);
+                Ok(())
+            }
+            Statement::Call(name, argument) => self.procedure(name, argument),
+            Statement::Each(name, of, body) => {
+                let members = self.members(of)?;
+                for member in members {
+                    let outside = self.scope.clone();
+                    self.define(&name.text, member, 1);
+                    self.all(body)?;
+                    self.scope = outside;
                 }
                 Ok(())
             }
-            Statement::LetRec(definitions) => self.recursive(definitions),
-            Statement::Check { role, demand, of, name } => {
-                let (rel, _) = self.relation(of)?;
-                let name = name.as_ref().map_or_else(|| self.text_of(of.span), |name| name.text.clone());
-                let axiom = Axiom { name: name.into(), section: "cat".into(), demand: *demand, rel };
-                self.checks.push(Check { role: *role, axiom });
+            Statement::Match(of, clauses, others) => {
+                let tag = self.tag(of)?;
+                let clause = clauses.iter().find(|(name, _)| name.text == tag);
+                self.all(clause.map_or(others, |(_, body)| body))
+            }
+            Statement::Tags(tags) => {
+                for tag in tags {
+                    self.define(&format!("'{}", tag.text), Value::Tag(tag.text.clone()), 0);
+                }
                 Ok(())
             }
         }
+    }
+
+    fn check(&mut self, check: &Check) -> Result<()> {
+        let (rel, _) = self.relation(&check.of)?;
+        let name = check.name.as_ref().map_or_else(|| self.text_of(check.of.span), |name| name.text.clone());
+        let axiom = Axiom { name: name.into(), section: "cat".into(), demand: check.demand, rel };
+        self.checks.push(Demanded { role: check.role, axiom });
+        Ok(())
+    }
+
+    /// `with name from orders`: the search chooses coherence order, of which this is what relates the set.
+    fn chosen(&mut self, name: &Ident, orders: &Expr) -> Result<()> {
+        let (value, depth) = self.value(orders)?;
+        let (events, least) = match value {
+            Value::Orders(events, least) => (events, least),
+            Value::Nothing => {
+                self.define(&name.text, Value::Nothing, 1);
+                return Ok(());
+            }
+            _ => {
+                let what = format!(
+                    "`with {} from`: what is chosen is an order of writes, location by location",
+                    name.text
+                );
+                return self.wrong(name.span, what).map_err(|mut e: ModelError| {
+                    e.diagnostic =
+                        e.diagnostic.with_help("such as `generate_cos(co0)`, `generate_orders(W, co0)`");
+                    e
+                });
+            }
+        };
+        self.used.insert("co".to_owned());
+        let within = match &events {
+            Events::Known(set) => cross(set, set),
+            Events::Ends(ends) => ends.clone() >> cross(all(), all()) >> ends.clone(),
+        };
+        let order = chosen_co() & within.clone();
+        if !rewrite::is_nothing(&least) {
+            let rel = (least & within & loc()).minus(&order);
+            let axiom = Axiom {
+                name: format!("{} contains what it is chosen from", name.text).into(),
+                section: "cat".into(),
+                demand: crate::model::Demand::Empty,
+                rel,
+            };
+            self.checks.push(Demanded { role: Role::Axiom, axiom });
+        }
+        let shown = if name.text == "co" { "coherence" } else { &name.text };
+        self.define(&name.text, Value::Rel(order.named(shown.to_owned(), "cat")), depth + 4);
+        Ok(())
+    }
+
+    fn procedure(&mut self, name: &Ident, argument: &Expr) -> Result<()> {
+        let (argument, depth) = self.value(argument)?;
+        let Some((Value::Procedure(procedure, scope, file), _)) = self.scope.get(&name.text).cloned() else {
+            let what = format!("no procedure is called `{}`", name.text);
+            return Err(self.error(Diagnostic::new(Code::ModelName, name.span, what)));
+        };
+        let mut inside = (*scope).clone();
+        inside.insert(name.text.clone(), (Value::Procedure(procedure.clone(), scope, file), 0));
+        self.bind(&mut inside, &procedure.parameters, argument, depth, &name.text, name.span)?;
+        self.deeper(name.span)?;
+        let outside = std::mem::replace(&mut self.scope, Rc::new(inside));
+        self.open.push(file);
+        let result = self.all(&procedure.body);
+        self.open.pop();
+        self.nested -= 1;
+        self.scope = outside;
+        result
+    }
+
+    fn deeper(&mut self, span: Span) -> Result<()> {
+        self.nested += 1;
+        if self.open.len() > MAX_OPEN || self.nested > MAX_NESTED {
+            return self.wrong(span, format!("functions use functions more than {MAX_OPEN} deep"));
+        }
+        Ok(())
     }
 
     fn text_of(&self, span: Span) -> String {
@@ -210,62 +299,93 @@ impl Elaborator<'_> {
         }
     }
 
-    fn definition(&mut self, definition: &Definition) -> Result<(Value, usize)> {
-        match &definition.parameters {
-            Some(parameters) => {
-                for (i, parameter) in parameters.iter().enumerate() {
-                    if parameters[..i].iter().any(|other| other.text == parameter.text) {
-                        return self.wrong(
-                            parameter.span,
-                            format!("two parameters are called `{}`", parameter.text),
-                        );
+    /// Definitions joined by `and` do not see one another.
+    fn definitions(&mut self, definitions: &[Definition]) -> Result<()> {
+        let mut values = Vec::new();
+        for definition in definitions {
+            // What herd7's library spells out for known sets of orders is chosen by the search here.
+            let own = match &definition.names[..] {
+                [Some(name)] => builtin::of_library(&name.text),
+                _ => None,
+            };
+            values.push(match own {
+                Some(builtin) => (Value::Builtin(builtin), 0),
+                None => self.value(&definition.body)?,
+            });
+        }
+        for (definition, (value, depth)) in definitions.iter().zip(values) {
+            self.assign(definition, value, depth)?;
+        }
+        Ok(())
+    }
+
+    fn assign(&mut self, definition: &Definition, value: Value, depth: usize) -> Result<()> {
+        if let [name] = &definition.names[..] {
+            if let Some(name) = name {
+                self.named(name, value, depth);
+            }
+            return Ok(());
+        }
+        let wants = definition.names.len();
+        match value {
+            Value::Tuple(values) if values.len() == wants => {
+                for (name, value) in definition.names.iter().zip(values) {
+                    if let Some(name) = name {
+                        self.named(name, value, depth);
                     }
                 }
-                let function = Function {
-                    parameters: parameters.clone(),
-                    body: definition.body.clone(),
-                    scope: self.scope.clone(),
-                    file: self.open.last().copied().unwrap_or(0),
-                };
-                Ok((Value::Function(Rc::new(function)), 0))
+                Ok(())
             }
-            None => {
-                let (value, depth) = self.value(&definition.body)?;
-                let shown = match definition.name.text.as_str() {
-                    "co" => "coherence".to_owned(),
-                    name => name.to_owned(),
-                };
-                let value = match value {
-                    Value::Rel(rel) => Value::Rel(rel.named(shown, "cat")),
-                    other => other,
-                };
-                Ok((value, depth + 1))
-            }
+            _ => self.wrong(definition.body.span, format!("a tuple of {wants} is expected here")),
         }
     }
 
+    fn named(&mut self, name: &Ident, value: Value, depth: usize) {
+        let shown = if name.text == "co" { "coherence" } else { &name.text };
+        let value = match value {
+            Value::Rel(rel) => Value::Rel(rel.named(shown.to_owned(), "cat")),
+            other => other,
+        };
+        self.define(&name.text, value, depth + 1);
+    }
+
     fn recursive(&mut self, definitions: &[Definition]) -> Result<()> {
-        for (i, definition) in definitions.iter().enumerate() {
-            let name = &definition.name;
-            if let Some(parameters) = &definition.parameters {
-                let span = parameters.first().map_or(name.span, |p| p.span);
-                return self
-                    .wrong(span, format!("the function `{}` calls itself without end", name.text))
-                    .map_err(|mut e: ModelError| {
-                        e.diagnostic =
-                            e.diagnostic.with_help("`let rec` defines relations; a function is a `let`");
-                        e
-                    });
-            }
-            if definitions[..i].iter().any(|other| other.name.text == name.text) {
+        let mut names: Vec<&Ident> = Vec::new();
+        for definition in definitions {
+            let [Some(name)] = &definition.names[..] else {
+                return self.wrong(definition.body.span, "`let rec` defines a name");
+            };
+            if names.iter().any(|other| other.text == name.text) {
                 return self.wrong(name.span, format!("`{}` is defined twice", name.text));
             }
+            names.push(name);
+        }
+        let functions: Vec<(String, Rc<Function>)> = definitions
+            .iter()
+            .zip(&names)
+            .filter_map(|(definition, name)| match &definition.body.kind {
+                ExprKind::Function(function) => Some((name.text.clone(), function.clone())),
+                _ => None,
+            })
+            .collect();
+        if functions.len() == definitions.len() {
+            let (group, scope) = (Rc::new(functions), self.scope.clone());
+            let file = self.open.last().copied().unwrap_or(0);
+            for (name, function) in group.iter() {
+                let closure =
+                    Closure { function: function.clone(), scope: scope.clone(), group: group.clone(), file };
+                self.define(name, Value::Function(Rc::new(closure)), 0);
+            }
+            return Ok(());
+        }
+        if !functions.is_empty() {
+            return self.wrong(names[0].span, "`let rec` defines functions or relations, not both");
         }
         let before = self.scope.clone();
         let mut deepest = 0;
         let relations = Rel::least(definitions.len(), |variables| {
-            for (definition, variable) in definitions.iter().zip(variables) {
-                self.define(&definition.name.text, Value::Rel(variable.clone()), 1);
+            for (name, variable) in names.iter().zip(variables) {
+                self.define(&name.text, Value::Rel(variable.clone()), 1);
             }
             let mut bodies = Vec::new();
             for definition in definitions {
@@ -276,12 +396,59 @@ impl Elaborator<'_> {
             Ok(bodies)
         })?;
         self.scope = before;
-        for (definition, relation) in definitions.iter().zip(relations) {
-            let name = definition.name.text.clone();
-            let relation = relation.named(name.clone(), "cat");
-            self.define(&name, Value::Rel(relation), deepest + 3);
+        for (name, relation) in names.iter().zip(relations) {
+            let relation = relation.named(name.text.clone(), "cat");
+            self.define(&name.text, Value::Rel(relation), deepest + 3);
         }
         Ok(())
+    }
+
+    /// Parameters and what they are given.
+    fn bind(
+        &mut self,
+        scope: &mut Scope,
+        parameters: &[Pattern],
+        argument: Value,
+        depth: usize,
+        name: &str,
+        span: Span,
+    ) -> Result<()> {
+        let values = match argument {
+            Value::Tuple(values) if parameters.len() != 1 => values,
+            one => vec![one],
+        };
+        let (wants, has) = (parameters.len(), values.len());
+        if wants != has {
+            return self.wrong(span, format!("`{name}` has {wants} arguments, not {has}"));
+        }
+        for (parameter, value) in parameters.iter().zip(values) {
+            if let Some(parameter) = parameter {
+                scope.insert(parameter.text.clone(), (value, depth));
+            }
+        }
+        Ok(())
+    }
+
+    /// The constant that an expression is.
+    fn tag(&mut self, expr: &Expr) -> Result<String> {
+        match self.value(expr)?.0 {
+            Value::Tag(tag) => Ok(tag),
+            _ => self.wrong(expr.span, "a constant such as `'name` is expected here"),
+        }
+    }
+
+    /// The members of a collection.
+    fn members(&mut self, expr: &Expr) -> Result<Vec<Value>> {
+        match self.value(expr)?.0 {
+            Value::Members(members) => Ok(members),
+            Value::Nothing => Ok(Vec::new()),
+            _ => self.wrong(expr.span, "the members of this differ from execution to execution").map_err(
+                |mut e: ModelError| {
+                    e.diagnostic = e.diagnostic.with_help("collections such as `{a, b}` are known here");
+                    e
+                },
+            ),
+        }
     }
 
     /// The relation of an expression; a set is the identity on it.
@@ -291,7 +458,7 @@ impl Elaborator<'_> {
             Value::Rel(rel) => Ok((rel, depth)),
             Value::Nothing => Ok((nothing(), depth)),
             Value::Set(events) => Ok((identity(&events), depth + 1)),
-            Value::Function(_) => self.wrong(expr.span, "this is a function; a relation is expected here"),
+            other => self.wrong(expr.span, format!("this is {}; a relation is expected here", kind(&other))),
         }
     }
 
@@ -300,8 +467,7 @@ impl Elaborator<'_> {
         match value {
             Value::Set(events) => Ok((events, depth)),
             Value::Nothing => Ok((Events::Known(all().minus(all())), depth)),
-            Value::Rel(_) => self.wrong(expr.span, "this is a relation; a set is expected here"),
-            Value::Function(_) => self.wrong(expr.span, "this is a function; a set is expected here"),
+            other => self.wrong(expr.span, format!("this is {}; a set is expected here", kind(&other))),
         }
     }
 
@@ -310,16 +476,137 @@ impl Elaborator<'_> {
         if self.parts > MAX_PARTS {
             return self.wrong(expr.span, format!("the model has more than {MAX_PARTS} parts"));
         }
-        let (value, depth) = match &expr.kind {
-            ExprKind::Name(name) => self.lookup(name, expr.span)?,
-            ExprKind::Call(name, arguments) => self.call(name, arguments, expr.span)?,
-            ExprKind::Unary(operator, inner) => self.unary(*operator, inner)?,
-            ExprKind::Binary(operator, left, right) => self.binary(*operator, left, right)?,
-        };
+        self.deeper(expr.span)?;
+        let (value, depth) = self.inner(expr)?;
+        self.nested -= 1;
         if depth > MAX_DEPTH {
             return self.wrong(expr.span, format!("definitions are more than {MAX_DEPTH} deep"));
         }
         Ok((value, depth))
+    }
+
+    fn inner(&mut self, expr: &Expr) -> Result<(Value, usize)> {
+        match &expr.kind {
+            ExprKind::Name(name) => self.lookup(name, expr.span),
+            ExprKind::Call(function, argument) => self.call(function, argument, expr.span),
+            ExprKind::Unary(operator, inner) => self.unary(*operator, inner),
+            ExprKind::Binary(Binary::Add, first, rest) => {
+                let (first, depth) = self.value(first)?;
+                let mut members = self.members(rest)?;
+                members.insert(0, first);
+                Ok((Value::Members(members), depth))
+            }
+            ExprKind::Binary(operator, left, right) => self.binary(*operator, left, right),
+            ExprKind::Tag(tag) => Ok((Value::Tag(tag.clone()), 0)),
+            ExprKind::Tuple(members) => {
+                let (values, depth) = self.values(members)?;
+                Ok((Value::Tuple(values), depth))
+            }
+            ExprKind::Collection(members) if members.is_empty() => Ok((Value::Nothing, 1)),
+            ExprKind::Collection(members) => {
+                let (values, depth) = self.values(members)?;
+                Ok((Value::Members(values), depth))
+            }
+            ExprKind::Function(function) => {
+                let closure = Closure {
+                    function: function.clone(),
+                    scope: self.scope.clone(),
+                    group: Rc::new(Vec::new()),
+                    file: self.open.last().copied().unwrap_or(0),
+                };
+                Ok((Value::Function(Rc::new(closure)), 0))
+            }
+            ExprKind::Local { recursive, definitions, body } => {
+                let outside = self.scope.clone();
+                match recursive {
+                    true => self.recursive(definitions)?,
+                    false => self.definitions(definitions)?,
+                }
+                let result = self.value(body);
+                self.scope = outside;
+                result
+            }
+            ExprKind::If(condition, then, otherwise) => match self.condition(condition)? {
+                true => self.value(then),
+                false => self.value(otherwise),
+            },
+            ExprKind::Try(first, otherwise) => {
+                let (nested, open, scope) = (self.nested, self.open.len(), self.scope.clone());
+                self.value(first).or_else(|_| {
+                    self.nested = nested;
+                    self.open.truncate(open);
+                    self.scope = scope;
+                    self.value(otherwise)
+                })
+            }
+            ExprKind::MatchTag(of, clauses, others) => {
+                let tag = self.tag(of)?;
+                let clause = clauses.iter().find(|(name, _)| name.text == tag).map(|(_, body)| body);
+                match clause.or(others.as_deref()) {
+                    Some(body) => self.value(body),
+                    None => self.wrong(of.span, format!("no clause is for `'{tag}`")),
+                }
+            }
+            ExprKind::MatchMembers { of, none, first, rest, some } => {
+                let mut members = self.members(of)?;
+                if members.is_empty() {
+                    return self.value(none);
+                }
+                let outside = self.scope.clone();
+                let head = members.remove(0);
+                if let Some(first) = first {
+                    self.define(&first.text, head, 1);
+                }
+                if let Some(rest) = rest {
+                    let members = if members.is_empty() { Value::Nothing } else { Value::Members(members) };
+                    self.define(&rest.text, members, 1);
+                }
+                let result = self.value(some);
+                self.scope = outside;
+                result
+            }
+        }
+    }
+
+    fn values(&mut self, of: &[Expr]) -> Result<(Vec<Value>, usize)> {
+        let mut depth = 0;
+        let mut values = Vec::new();
+        for expr in of {
+            let (value, deep) = self.value(expr)?;
+            depth = depth.max(deep);
+            values.push(value);
+        }
+        Ok((values, depth))
+    }
+
+    /// Constants and collections of them can be compared; sets and relations differ from execution to execution.
+    fn condition(&mut self, condition: &Condition) -> Result<bool> {
+        let (a, b) = match condition {
+            Condition::Variant(on) => return Ok(*on),
+            Condition::Equal(a, b) | Condition::Subset(a, b) | Condition::In(a, b) => (a, b),
+        };
+        let ((left, _), (right, _)) = (self.value(a)?, self.value(b)?);
+        let span = a.span.to(b.span);
+        let known = |value: &Value| match value {
+            Value::Tag(tag) => Some(vec![tag.clone()]),
+            Value::Nothing => Some(Vec::new()),
+            Value::Members(members) => members
+                .iter()
+                .map(|member| match member {
+                    Value::Tag(tag) => Some(tag.clone()),
+                    _ => None,
+                })
+                .collect(),
+            _ => None,
+        };
+        let (Some(left), Some(right)) = (known(&left), known(&right)) else {
+            return self.wrong(span, "whether this holds differs from execution to execution");
+        };
+        let within = left.iter().all(|tag| right.contains(tag));
+        Ok(match condition {
+            Condition::Equal(..) => within && right.iter().all(|tag| left.contains(tag)),
+            _ => within,
+        })
     }
 
     fn lookup(&mut self, name: &str, span: Span) -> Result<(Value, usize)> {
@@ -327,13 +614,13 @@ impl Elaborator<'_> {
             return Ok((value.clone(), *depth));
         }
         self.used.insert(name.to_owned());
-        match names::meaning(name) {
+        match names::meaning(self.dialect, name) {
             _ if name == "0" => Ok((Value::Nothing, 1)),
             Some(Meaning::Set(set)) => Ok((Value::Set(Events::Known(set)), 4)),
+            Some(Meaning::Ends(rel)) => Ok((Value::Set(Events::Ends(rel)), 6)),
             Some(Meaning::Rel(rel)) => Ok((Value::Rel(rel), 4)),
-            None if matches!(name, "RMW" | "A" | "ATOM") => {
-                let halves = (rmw() >> !rmw()) | (!rmw() >> rmw());
-                Ok((Value::Set(Events::Ends(halves & id())), 4))
+            None if builtin::named(name).is_some() => {
+                Ok((builtin::named(name).map_or(Value::Nothing, Value::Builtin), 0))
             }
             None => {
                 let diagnostic =
@@ -349,47 +636,66 @@ impl Elaborator<'_> {
         }
     }
 
-    fn call(&mut self, name: &Ident, arguments: &[Expr], span: Span) -> Result<(Value, usize)> {
-        let mut values = Vec::new();
-        for argument in arguments {
-            values.push(self.value(argument)?);
-        }
-        let function = match self.scope.get(&name.text) {
-            Some((Value::Function(function), _)) => function.clone(),
-            Some(_) => return self.wrong(name.span, format!("`{}` is no function", name.text)),
-            None if name.text == "fencerel" => {
-                let [argument] = arguments else {
-                    return self.wrong(span, "`fencerel` has one argument");
-                };
-                let (events, depth) = self.events(argument)?;
-                return Ok((Value::Rel(po() >> identity(&events) >> po()), depth + 2));
-            }
-            None => {
-                let diagnostic = Diagnostic::new(
-                    Code::ModelName,
-                    name.span,
-                    format!("no function is called `{}`", name.text),
-                );
-                return Err(self.error(diagnostic.with_help("a function is defined as `let f(a, b) = ...`")));
-            }
+    fn call(&mut self, function: &Expr, argument: &Expr, span: Span) -> Result<(Value, usize)> {
+        // What it is given is looked at first, as the place of a mistake in it is the inner one.
+        let (argument, depth) = self.value(argument)?;
+        let called = match &function.kind {
+            ExprKind::Name(name) => match self.scope.get(name) {
+                Some((value, _)) => value.clone(),
+                None => match builtin::named(name) {
+                    Some(builtin) => Value::Builtin(builtin),
+                    None => {
+                        let what = format!("no function is called `{name}`");
+                        let diagnostic = Diagnostic::new(Code::ModelName, function.span, what);
+                        return Err(
+                            self.error(diagnostic.with_help("a function is defined as `let f(a, b) = ...`"))
+                        );
+                    }
+                },
+            },
+            _ => self.value(function)?.0,
         };
-        if function.parameters.len() != values.len() {
-            let (wants, has) = (function.parameters.len(), values.len());
-            return self.wrong(span, format!("`{}` has {wants} arguments, not {has}", name.text));
+        match called {
+            Value::Function(closure) => self.apply(&closure, argument, depth, span),
+            Value::Builtin(builtin) => match builtin::apply(builtin, argument) {
+                Ok(value) => Ok((value, depth + 4)),
+                Err(why) => self.wrong(span, why),
+            },
+            _ => match &function.kind {
+                ExprKind::Name(name) => self.wrong(function.span, format!("`{name}` is no function")),
+                _ => self.wrong(function.span, "this is no function"),
+            },
         }
-        if self.open.len() > MAX_OPEN {
-            return self.wrong(span, format!("functions use functions more than {MAX_OPEN} deep"));
+    }
+
+    fn apply(
+        &mut self,
+        closure: &Closure,
+        argument: Value,
+        depth: usize,
+        span: Span,
+    ) -> Result<(Value, usize)> {
+        let Function { name, parameters, body } = &*closure.function;
+        let mut scope = (*closure.scope).clone();
+        for (name, function) in closure.group.iter() {
+            let own = Closure {
+                function: function.clone(),
+                scope: closure.scope.clone(),
+                group: closure.group.clone(),
+                file: closure.file,
+            };
+            scope.insert(name.clone(), (Value::Function(Rc::new(own)), 0));
         }
-        let mut scope = (*function.scope).clone();
-        for (parameter, value) in function.parameters.iter().zip(values) {
-            scope.insert(parameter.text.clone(), value);
-        }
+        self.bind(&mut scope, parameters, argument, depth, name, span)?;
+        self.deeper(span)?;
         let outside = std::mem::replace(&mut self.scope, Rc::new(scope));
-        self.open.push(function.file);
-        let result = self.value(&function.body);
+        self.open.push(closure.file);
+        let result = self.value(body);
         self.open.pop();
         self.scope = outside;
-        result
+        let result = result?;
+        self.nested -= 1;
+        Ok(result)
     }
 
     fn unary(&mut self, operator: Unary, inner: &Expr) -> Result<(Value, usize)> {
@@ -424,7 +730,9 @@ impl Elaborator<'_> {
                         one(cross(all(), all()).minus(rel), depth)
                     }
                     Value::Nothing => one(cross(all(), all()), depth),
-                    Value::Function(_) => self.wrong(inner.span, "this is a function; it has no complement"),
+                    other => {
+                        self.wrong(inner.span, format!("this is {}; it has no complement", kind(&other)))
+                    }
                 }
             }
             Unary::Star | Unary::Plus | Unary::Optional | Unary::Inverse => {
@@ -479,11 +787,9 @@ impl Elaborator<'_> {
                 Value::Set(Events::Ends(self.combined(operator, a, b, right.span)?))
             }
             (Value::Rel(a), Value::Rel(b)) => Value::Rel(self.combined(operator, a, b, right.span)?),
-            (Value::Function(_), _) => {
-                return self.wrong(left.span, "this is a function, not a set or a relation");
-            }
-            (_, Value::Function(_)) => {
-                return self.wrong(right.span, "this is a function, not a set or a relation");
+            (Value::Members(mut a), Value::Members(b)) if operator == Binary::Union => {
+                a.extend(b);
+                Value::Members(a)
             }
             (a, Value::Nothing) => match operator {
                 Binary::Intersection => Value::Nothing,
@@ -504,6 +810,14 @@ impl Elaborator<'_> {
                     },
                 );
             }
+            (Value::Set(_) | Value::Rel(_), other) => {
+                let what = format!("this is {}, not a set or a relation", kind(&other));
+                return self.wrong(right.span, what);
+            }
+            (other, _) => {
+                let what = format!("this is {}, not a set or a relation", kind(&other));
+                return self.wrong(left.span, what);
+            }
         };
         Ok((value, depth))
     }
@@ -517,13 +831,5 @@ impl Elaborator<'_> {
                 a.minus(b)
             }
         })
-    }
-}
-
-/// The identity on a set.
-fn identity(events: &Events) -> Rel {
-    match events {
-        Events::Known(set) => only(set),
-        Events::Ends(rel) => rel.clone(),
     }
 }

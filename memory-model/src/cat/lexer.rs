@@ -1,4 +1,4 @@
-//! Tokens of the cat language. Comments are `(* *)`, which nest, `/* */` and `//`.
+//! Tokens of the cat language. Comments are `(* *)`, which nest unless they then have no end, `/* */`, `//` and `#`.
 
 use crate::litmus::{Code, Diagnostic, Span};
 
@@ -9,6 +9,8 @@ pub(super) enum Kind {
     Word,
     /// Text in double quotes.
     Quoted,
+    /// A name behind a single quote: a constant.
+    Tag,
     /// Punctuation, one of [`PUNCTUATION`].
     Punct(&'static str),
     /// End of the text.
@@ -24,8 +26,8 @@ pub(super) struct Token {
 
 /// Longest first, so that the first match is the right one.
 const PUNCTUATION: &[&str] = &[
-    "^-1", "||", "++", "->", "=", "*", "+", "?", "~", "&", "|", ";", "\\", "^", "(", ")", "[", "]", "{", "}",
-    ",", ":", "-1",
+    "^-1", "||", "&&", "++", "->", "=", "*", "+", "?", "~", "&", "|", ";", "\\", "^", "(", ")", "[", "]",
+    "{", "}", ",", ":", "-1",
 ];
 
 fn in_name(byte: u8) -> bool {
@@ -49,7 +51,7 @@ pub(super) fn lex(text: &str) -> Result<Vec<Token>, Diagnostic> {
             at += comment(rest).ok_or_else(|| {
                 Diagnostic::new(Code::ModelSyntax, Span::new(at, at + 2), "this comment has no end")
             })?;
-        } else if rest.starts_with(b"//") {
+        } else if rest.starts_with(b"//") || rest[0] == b'#' {
             at += rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
         } else if rest[0] == b'"' {
             let Some(end) = rest[1..].iter().position(|&b| b == b'"') else {
@@ -60,6 +62,9 @@ pub(super) fn lex(text: &str) -> Result<Vec<Token>, Diagnostic> {
         } else if rest[0].is_ascii_alphanumeric() || rest[0] == b'_' {
             let length = rest.iter().position(|&b| !in_name(b)).unwrap_or(rest.len());
             at = push(Kind::Word, length);
+        } else if rest[0] == b'\'' && rest.get(1).is_some_and(u8::is_ascii_alphabetic) {
+            let length = rest[1..].iter().position(|&b| !in_name(b)).unwrap_or(rest.len() - 1);
+            at = push(Kind::Tag, length + 1);
         } else {
             for &mark in PUNCTUATION {
                 if rest.starts_with(mark.as_bytes()) {
@@ -99,5 +104,5 @@ fn comment(text: &[u8]) -> Option<usize> {
             _ => at += 1,
         }
     }
-    None
+    text.windows(2).skip(2).position(|w| w == b"*)").map(|end| end + 4)
 }

@@ -18,8 +18,10 @@
 //! assert_eq!(verdict.verdict, "forbidden");
 //! ```
 //!
-//! The language: `let`, `let rec ... and ...`, functions, `include`, `| ; \ & *`, `~`, postfix `* + ? ^-1`, `[S]`,
-//! `domain`, `range`, `acyclic`, `irreflexive`, `empty`, each with `~` and `flag`, and `show`, which is ignored.
+//! The language is herd7's: definitions, recursive ones and functions; sets, relations, tuples, constants and collections of them;
+//! `match`, `if`, `try`, `forall`, procedures; `include`; `acyclic`, `irreflexive`, `empty`, each with `~` and `flag`; `show` and
+//! `debug`, which are ignored. A file is read once, before any execution is looked at: what it decides by the members of a
+//! relation is refused. Names have the meaning that they have in the language that the header names (`names`).
 //!
 //! What a file leaves open is settled thus:
 //! * **Coherence order.** In a file whose header names `PTX` or `VULKAN`, `co` is any strict partial order of the
@@ -32,11 +34,14 @@
 //! * **Races** are what raises a `flag`; without one, conflicting accesses that `morally-strong` and `cause` leave
 //!   unordered.
 
+mod builtin;
 mod coherence;
 mod elaborate;
 mod lexer;
 mod names;
+mod parser;
 mod syntax;
+mod value;
 
 use crate::explore::Search;
 use crate::explore::engine::{Engine, Found};
@@ -62,8 +67,8 @@ pub fn no_includes(_: &str, _: &str) -> Result<(String, String), String> {
     Err("nothing can be included here".to_owned())
 }
 
-/// The text of a model that the crate ships as a file, too: `isa.cat`, `cat-7.5.cat`, `cat-6.0.cat`, `sc.cat`; and `scoped-rc11.cat`, the
-/// model of source languages. Other
+/// The text of a model that the crate ships as a file, too: `isa.cat`, `cat-7.5.cat`, `cat-6.0.cat`, `sc.cat`; and those of source languages, `scoped-rc11.cat`
+/// and `opencl.cat`. Other
 /// files can include them.
 pub fn shipped(name: &str) -> Option<&'static str> {
     Some(match name {
@@ -71,6 +76,7 @@ pub fn shipped(name: &str) -> Option<&'static str> {
         "cat-7.5.cat" => include_str!("../../models/cat-7.5.cat"),
         "cat-6.0.cat" => include_str!("../../models/cat-6.0.cat"),
         "scoped-rc11.cat" => include_str!("../../models/scoped-rc11.cat"),
+        "opencl.cat" => include_str!("../../models/opencl.cat"),
         "sc.cat" => include_str!("../../models/sc.cat"),
         _ => return None,
     })

@@ -4,15 +4,46 @@ use crate::model::Rel;
 use crate::model::Set;
 use crate::model::algebra::*;
 
+/// Whose names a file uses, by its header: the same one means different things to the models of different languages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// PTX, machines, and files that do not say.
+    Ptx,
+    /// C and C++: `A` are atomic accesses, not those of atomic instructions.
+    C,
+    /// OpenCL.
+    OpenCl,
+    /// Vulkan.
+    Vulkan,
+}
+
+impl Dialect {
+    /// Of a file with these words in its header.
+    pub(super) fn of(header: &[String]) -> Self {
+        let named = |names: &[&str]| header.iter().any(|word| names.contains(&word.to_uppercase().as_str()));
+        if named(&["VULKAN"]) {
+            Dialect::Vulkan
+        } else if named(&["OPENCL"]) {
+            Dialect::OpenCl
+        } else if named(&["C", "C11", "C++11", "RC11", "CPP11", "SYCL"]) {
+            Dialect::C
+        } else {
+            Dialect::Ptx
+        }
+    }
+}
+
 /// What a name stands for.
 #[derive(Debug, Clone)]
 pub(super) enum Meaning {
     Set(Set),
+    /// A set as the identity on it.
+    Ends(Rel),
     Rel(Rel),
 }
 
 /// Names of sets.
-const SETS: [&str; 41] = [
+const SETS: [&str; 42] = [
     "_",
     "M",
     "R",
@@ -54,6 +85,7 @@ const SETS: [&str; 41] = [
     "ACQ-FENCE",
     "REL-FENCE",
     "NONE",
+    "MFENCE",
 ];
 
 /// Names of relations.
@@ -144,6 +176,50 @@ fn set_of(name: &str) -> Option<Set> {
         // Explicit events: all of them.
         "Exp" => all(),
         "UB" | "emptyset" | "NONE" | "FW" => nothing_set(),
+        // Fences of other machines by what they are for.
+        "MFENCE" | "mfence" | "SYNC" | "sync" => sc_fences(),
+        "LWSYNC" | "lwsync" => acq_rel_fences(),
+        // What PTX has nothing of: exclusive and conditional accesses, locks, page tables, other fences.
+        "EX" | "NExp" | "PTE" | "LS" | "LK" | "LKW" | "UL" | "SFENCE" | "sfence" | "LFENCE" | "lfence"
+        | "ISYNC" | "isync" | "EIEIO" | "eieio" | "RES" | "SPEC" | "I$" => nothing_set(),
+        _ => return None,
+    })
+}
+
+/// What is another set in a dialect than in others.
+fn dialect_set(dialect: Dialect, name: &str) -> Option<Set> {
+    use BaseSet as S;
+    let fences = || sc_fences() | acq_rel_fences() | acquire_fences() | release_fences();
+    let acquiring =
+        || acquire_reads() | acquire_fences() | acq_rel_fences() | sc_fences() | (sc_accesses() & reads());
+    let releasing =
+        || release_writes() | release_fences() | acq_rel_fences() | sc_fences() | (sc_accesses() & writes());
+    Some(match (dialect, name) {
+        (Dialect::C | Dialect::OpenCl, "A") | (Dialect::Vulkan, "ATOM") => strong() & memory(),
+        // Barriers are fences there.
+        (Dialect::OpenCl | Dialect::Vulkan, "F") => fences() | barriers(),
+        (Dialect::OpenCl, "WI") => nothing_set(),
+        (Dialect::OpenCl, "WG") => set(S::ScopeCta) | set(S::ScopeCluster),
+        (Dialect::OpenCl, "DV") => set(S::ScopeGpu),
+        (Dialect::OpenCl, "ALL") => set(S::ScopeSys),
+        (Dialect::OpenCl, "GLOBAL") => memory().minus(set(S::LocalMemory)) | fences() | barriers(),
+        (Dialect::OpenCl, "LOCAL") => set(S::LocalMemory) | fences() | barriers(),
+        // A subgroup is a thread, a queue family a cluster, and what is wider is the device.
+        (Dialect::Vulkan, "SG") => nothing_set(),
+        (Dialect::Vulkan, "WG") => set(S::ScopeCta),
+        (Dialect::Vulkan, "QF") => set(S::ScopeCluster),
+        (Dialect::Vulkan, "DV") => set(S::ScopeGpu) | set(S::ScopeSys),
+        (Dialect::Vulkan, "CBAR") => barriers(),
+        (Dialect::Vulkan, "ACQ" | "SEMVIS") => acquiring() | barrier_waits(),
+        (Dialect::Vulkan, "REL" | "SEMAV") => releasing() | barriers(),
+        // One storage class; every access takes part in availability and visibility, none makes them by itself.
+        (Dialect::Vulkan, "SC0") => memory(),
+        (Dialect::Vulkan, "SEMSC0") => acquiring() | releasing() | barriers(),
+        (Dialect::Vulkan, "NONPRIV") => memory().minus(init()),
+        (
+            Dialect::Vulkan,
+            "SC1" | "SC2" | "SC3" | "SEMSC1" | "SEMSC2" | "SEMSC3" | "AV" | "VIS" | "AVDEVICE" | "VISDEVICE",
+        ) => nothing_set(),
         _ => return None,
     })
 }
@@ -196,9 +272,15 @@ fn relation_of(name: &str) -> Option<Rel> {
         "data" => data(),
         "ctrl" => ctrl(),
         "sr" => mutual_scope(),
-        "scta" | "cta" => same_cta(),
-        "cluster" => same_scope(BaseRel::SameCluster),
-        "gl" | "gpu" => same_scope(BaseRel::SameGpu),
+        "scta" | "cta" | "swg" => same_cta(),
+        "ssg" => internal(),
+        "cluster" | "sqf" => same_scope(BaseRel::SameCluster),
+        "gl" | "gpu" | "sdv" => same_scope(BaseRel::SameGpu),
+        // Order that something outside of the program makes, and inside of an instruction.
+        "ssw" | "iico_data" | "iico_ctrl" | "casdep" => nothing(),
+        // Accesses of one instruction to one place.
+        "sm" => id(),
+        "same-instance" => (rmw() | !rmw() | id()).named("si", "cat"),
         "sys" => cross(all(), all()),
         "same-proxy" => same_proxy(),
         "syncbar" | "bar-phase" => bar(),
@@ -211,10 +293,26 @@ fn relation_of(name: &str) -> Option<Rel> {
     })
 }
 
+/// The accesses of atomic instructions.
+fn halves() -> Rel {
+    ((rmw() >> !rmw()) | (!rmw() >> rmw())) & id()
+}
+
+/// Locations that no atomic access is to, by their initial writes.
+fn plain_locations() -> Rel {
+    let atomic = only(init()) >> loc() >> only(strong() & memory()) >> loc() >> only(init());
+    only(init()).minus(atomic & id())
+}
+
 /// What a name means, if it is known.
-pub(super) fn meaning(name: &str) -> Option<Meaning> {
-    if matches!(name, "RMW" | "A" | "ATOM") {
-        return None;
+pub(super) fn meaning(dialect: Dialect, name: &str) -> Option<Meaning> {
+    if let Some(set) = dialect_set(dialect, name) {
+        return Some(Meaning::Set(set));
+    }
+    match (dialect, name) {
+        (_, "RMW" | "A" | "ATOM" | "X") => return Some(Meaning::Ends(halves())),
+        (Dialect::OpenCl | Dialect::C, "NAL") => return Some(Meaning::Ends(plain_locations())),
+        _ => {}
     }
     set_of(name).map(Meaning::Set).or_else(|| relation_of(name).map(Meaning::Rel))
 }

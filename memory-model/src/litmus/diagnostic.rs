@@ -117,9 +117,9 @@ impl Code {
             }
             Code::ModelSyntax => {
                 "A character or a word of a model's file has no place where it stands. A model is definitions \
-                 (`let r = po | rf`, `let rec`, functions), `include \"file\"`, and checks: `acyclic`, \
-                 `irreflexive` or `empty`, an expression, and a name behind `as`. Operators are `| ; \\ & *`, \
-                 `~`, and behind an operand `* + ? ^-1`."
+                 (`let r = po | rf`, `let rec`, functions), `include \"file\"`, procedures that are called, and \
+                 checks: `acyclic`, `irreflexive` or `empty`, an expression, and a name behind `as`. Operators are \
+                 `| ; \\ & *`, `~`, and behind an operand `* + ? ^-1`."
             }
             Code::ModelName => {
                 "A model uses a name that it does not define. Every model has the sets _ M R W IW F B RMW, \
@@ -129,12 +129,14 @@ impl Code {
                  rfe rfi co coe coi fr fre fri rmw addr data ctrl, sr (scopes that include each other), scta \
                  cluster gpu (same block, cluster, device), same-proxy, sync_fence (order of fence.sc), syncbar \
                  (barriers with quorums), bar-phase (barriers with phases), si (same instruction), membar.cta \
-                 membar.gl membar.sys, and the function fencerel."
+                 membar.gl membar.sys, and the functions fencerel, domain, range, generate_cos, generate_orders. \
+                 Behind a header C, OpenCL or VULKAN there are the names of those models, too."
             }
             Code::ModelMeaning => {
                 "A model cannot be understood: a set stands where a relation is wanted or the other way round, a \
                  relation is defined by what it does not contain, a function or a file uses itself, an included \
-                 file cannot be read, the model is too large, or no execution at all satisfies it. A recursive \
+                 file cannot be read, what is asked differs from execution to execution, the model is too large, or no \
+                 execution at all satisfies it. A recursive \
                  definition means the least relations that satisfy it, so it must not take itself away."
             }
         }

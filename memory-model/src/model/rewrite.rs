@@ -1,6 +1,6 @@
 //! Looking through expressions, and replacing parts of them. Every subexpression is looked at once.
 
-use super::algebra::{BaseRel, Group, Mark, Rel, RelNode};
+use super::algebra::{BaseRel, BaseSet, Group, Mark, Rel, RelNode, Set, SetNode};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -98,6 +98,40 @@ pub(crate) fn takes_away(rel: &Rel, base: BaseRel) -> bool {
         }
     }
     false
+}
+
+/// Whether an expression relates nothing in any execution, as far as that can be seen.
+pub(crate) fn is_nothing(rel: &Rel) -> bool {
+    match &*bare(rel).0 {
+        RelNode::Cross(a, b) => is_empty(a) || is_empty(b),
+        RelNode::Only(set) => is_empty(set),
+        RelNode::Union(a, b) => is_nothing(a) && is_nothing(b),
+        RelNode::Intersection(a, b) | RelNode::Compose(a, b) => is_nothing(a) || is_nothing(b),
+        RelNode::Minus(a, _) | RelNode::Inverse(a) | RelNode::Plus(a) => is_nothing(a),
+        _ => false,
+    }
+}
+
+/// Whether a set is empty in any execution, likewise.
+pub(crate) fn is_empty(set: &Set) -> bool {
+    match &*set.0 {
+        SetNode::Base(_) => false,
+        SetNode::Union(a, b) => is_empty(a) && is_empty(b),
+        SetNode::Intersection(a, b) => is_empty(a) || is_empty(b),
+        SetNode::Difference(a, b) => is_empty(a) || matches!(*b.0, SetNode::Base(BaseSet::All)),
+    }
+}
+
+/// Whether all of a set are writes, likewise.
+pub(crate) fn are_writes(set: &Set) -> bool {
+    match &*set.0 {
+        SetNode::Base(base) => {
+            matches!(base, BaseSet::Write | BaseSet::Init | BaseSet::ReleaseWrite | BaseSet::FinalWrite)
+        }
+        SetNode::Union(a, b) => are_writes(a) && are_writes(b),
+        SetNode::Intersection(a, b) => are_writes(a) || are_writes(b),
+        SetNode::Difference(a, _) => are_writes(a),
+    }
 }
 
 /// An expression without the names around it.
