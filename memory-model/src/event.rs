@@ -35,6 +35,8 @@ pub struct Cell {
     pub address: LocId,
     /// First byte within the location.
     pub offset: u32,
+    /// Whether it is in local memory, which a source language has besides global memory.
+    pub local: bool,
     /// First byte and number of bytes of the whole access that this event is a part of. Morally strong
     /// operations need complete overlap, which is equality of these.
     pub access: (u32, u32),

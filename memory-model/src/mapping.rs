@@ -14,13 +14,13 @@
 //! ```
 //!
 //! A table has one line an operation: its name and order, then the instructions that it becomes, with `;` between them and
-//! `$` for the scope. The operations are `load`, `store`, `rmw` (every atomic that reads and writes) and `fence`; `-`
-//! stands for no instruction. Operations that have no line are not in the language. `#` begins a comment.
+//! `$` for the scope. The operations are `load`, `store`, `rmw` (every atomic that reads and writes), `cas` (compare and exchange, where
+//! it is not as the other atomics are) and `fence`; `-` stands for no instruction. Operations that have no line are not in the language. `#` begins a comment.
 
 use crate::check::{Options, Property, check};
 use crate::generate::Cycle;
 use crate::litmus::{Code, Diagnostic, Span, columns, parse};
-use crate::program::{Access, Litmus, MemOrder, Op, Operand, Program, Scope, Thread};
+use crate::program::{Access, Litmus, MemOrder, Op, Operand, Program, RmwOp, Scope, Thread};
 use std::fmt;
 
 /// An operation of a source language.
@@ -29,13 +29,15 @@ enum Operation {
     Load,
     Store,
     Rmw,
+    Cas,
     Fence,
 }
 
-const OPERATIONS: [(&str, Operation); 4] = [
+const OPERATIONS: [(&str, Operation); 5] = [
     ("load", Operation::Load),
     ("store", Operation::Store),
     ("rmw", Operation::Rmw),
+    ("cas", Operation::Cas),
     ("fence", Operation::Fence),
 ];
 
@@ -58,11 +60,14 @@ pub struct Mapping {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing(pub String);
 
-/// Tables that the crate ships: of libcu++, of LLVM's NVPTX backend, of SYCL's CUDA backend, and of Triton.
-pub const SHIPPED: [(&str, &str); 4] = [
+/// Tables that the crate ships: of libcu++, of LLVM's NVPTX backend as it is and as version 22 was, of the SYCL compilers DPC++ and
+/// AdaptiveCpp, and of Triton.
+pub const SHIPPED: [(&str, &str); 6] = [
     ("libcu++", include_str!("../mappings/libcu++.map")),
     ("llvm-nvptx", include_str!("../mappings/llvm-nvptx.map")),
+    ("llvm-22", include_str!("../mappings/llvm-22.map")),
     ("sycl-cuda", include_str!("../mappings/sycl-cuda.map")),
+    ("adaptivecpp", include_str!("../mappings/adaptivecpp.map")),
     ("triton", include_str!("../mappings/triton.map")),
 ];
 
@@ -118,7 +123,7 @@ impl Mapping {
                 Some((operation.1, order.1))
             });
             let Some((operation, order)) = parts.filter(|&(o, order)| exists(o, order)) else {
-                let help = "load, store, rmw or fence, and na, relaxed, acquire, release, acq_rel or seq_cst: `load.acquire`";
+                let help = "load, store, rmw, cas or fence, and na, relaxed, acquire, release, acq_rel or seq_cst: `load.acquire`";
                 wrong(name, format!("`{first}` is no operation with an order"), help);
                 continue;
             };
@@ -165,6 +170,7 @@ impl Mapping {
             program.threads.iter().map(|thread| self.thread(thread)).collect();
         let mut out = format!("PTX {}\n{{", litmus.name);
         for location in &program.locations {
+            // What is local lies in shared memory, which the models of PTX treat as any other.
             out += &format!(" {} = {};", location.name, initial(program, location.initial));
         }
         for thread in &program.threads {
@@ -222,6 +228,9 @@ impl Mapping {
         let (operation, (order, scope)) = match op {
             Op::Load { access, .. } => (Operation::Load, of(access)),
             Op::Store { access, .. } => (Operation::Store, of(access)),
+            Op::Rmw { access, ops, .. } if matches!(ops[..], [RmwOp::Cas(..)]) => {
+                (Operation::Cas, of(access))
+            }
             Op::Rmw { access, .. } => (Operation::Rmw, of(access)),
             Op::Fence { order, scope } => (Operation::Fence, (*order, Some(*scope))),
             _ => {
@@ -229,7 +238,9 @@ impl Mapping {
                 return Ok(());
             }
         };
-        let row = self.rows.iter().find(|row| (row.0, row.1) == (operation, order));
+        let row = |wanted| self.rows.iter().find(|row| (row.0, row.1) == (wanted, order));
+        // Where it has no line of its own, compare and exchange is an atomic as others are.
+        let row = row(operation).or_else(|| row(Operation::Rmw).filter(|_| operation == Operation::Cas));
         let row = row.ok_or_else(|| Missing(text.to_owned()))?;
         // An atomic computes what its name says.
         let compute = match opcode.split('.').next().unwrap_or("") {
@@ -241,7 +252,9 @@ impl Mapping {
             let instruction = instruction.replace('$', scope.map_or("sys", Scope::text));
             out.push(match operation {
                 _ if instruction.starts_with("fence") => instruction,
-                Operation::Rmw => format!("{instruction}{} {operands}", compute.replace('_', ".")),
+                Operation::Rmw | Operation::Cas => {
+                    format!("{instruction}{} {operands}", compute.replace('_', "."))
+                }
                 _ => format!("{instruction} {operands}"),
             });
         }
@@ -255,7 +268,7 @@ fn exists(operation: Operation, order: MemOrder) -> bool {
     match operation {
         Operation::Load => matches!(order, Weak | Relaxed | Acquire | Sc),
         Operation::Store => matches!(order, Weak | Relaxed | Release | Sc),
-        Operation::Rmw => order != Weak,
+        Operation::Rmw | Operation::Cas => order != Weak,
         Operation::Fence => matches!(order, Acquire | Release | AcqRel | Sc),
     }
 }
@@ -266,7 +279,7 @@ fn is_instruction(text: &str, operation: Operation) -> bool {
         (_, Some("fence")) => "",
         (Operation::Load, Some("ld")) => " r0, x",
         (Operation::Store, Some("st")) => " x, 1",
-        (Operation::Rmw, Some("atom")) => ".exch r0, x, 1",
+        (Operation::Rmw | Operation::Cas, Some("atom")) => ".exch r0, x, 1",
         _ => return false,
     };
     let one = text.replace('$', "gpu");

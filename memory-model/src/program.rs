@@ -426,6 +426,8 @@ pub struct Location {
     /// The virtual address: the first name of it. Two names with one physical location and different
     /// addresses are aliases in the sense of PTX ISA 8.2.2.
     pub address: LocId,
+    /// Whether it is in local memory, which a source language has besides global memory.
+    pub local: bool,
 }
 
 /// Threads and memory.

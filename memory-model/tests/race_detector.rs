@@ -227,6 +227,7 @@ fn run(program: &Program, seed: u64) -> Run {
                 let cell = Some(Cell {
                     physical: LocId((address / 4) as u16),
                     address: LocId((address / 4) as u16),
+                    local: false,
                     offset: (address % 4) as u32,
                     access: ((address % 4) as u32, u32::from(bytes)),
                 });

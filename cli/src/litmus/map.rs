@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memory_model::cat::{self, CatModel};
-use memory_model::generate::{Cycle, cycles, relaxations};
+use memory_model::generate::{Cycle, cycles_with, relaxations};
 use memory_model::mapping::{Mapping, SHIPPED, Soundness, soundness, suite};
 use memory_model::{Limits, Options, check, parse};
 use rayon::prelude::*;
@@ -54,7 +54,7 @@ pub(crate) fn map(args: &MapArgs, global: &Global, console: &Console) -> Result<
     };
     let usage = |wrong: memory_model::generate::CycleError| Failure::usage(wrong.to_string());
     let list = args.relaxations.clone().unwrap_or_else(suite);
-    let cycles = cycles(&relaxations(&list).map_err(usage)?, args.size).map_err(usage)?;
+    let cycles = cycles_with(&relaxations(&list).map_err(usage)?, args.size, global.jobs).map_err(usage)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(global.jobs).build();
     let pool =
         pool.map_err(|error| Failure::usage(format!("cannot start {} threads: {error}", global.jobs)))?;
@@ -133,13 +133,14 @@ fn table(path: &Path, console: &Console) -> Result<Option<Mapping>, Failure> {
 
 /// The source language's model; none if it is not well formed.
 fn source_model(path: &Path, console: &Console) -> Result<Option<CatModel>, Failure> {
-    if path == Path::new("scoped-rc11") {
-        let text = cat::shipped("scoped-rc11.cat").unwrap_or_default();
-        return Ok(cat::load("scoped-rc11.cat", text, &cat::no_includes).ok());
+    if let Some(name) = ["scoped-rc11", "opencl"].into_iter().find(|name| Path::new(name) == path) {
+        let name = format!("{name}.cat");
+        let text = cat::shipped(&name).unwrap_or_default();
+        return Ok(cat::load(&name, text, &cat::no_includes).ok());
     }
     if path.extension().is_none_or(|extension| extension != "cat") {
         let unknown = format!("unknown model of a source language `{}`", path.display());
-        return Err(Failure::usage(unknown).help("scoped-rc11, or a file that ends in .cat"));
+        return Err(Failure::usage(unknown).help("scoped-rc11, opencl, or a file that ends in .cat"));
     }
     match model::choose(&ModelChoice::File(path.to_owned()), console)? {
         Ok((_, file)) => Ok(file.and_then(Arc::into_inner)),

@@ -86,7 +86,7 @@ mod source {
                 "seq_cst" => "sc",
                 "block" | "work_group" => "cta",
                 "device" => "gpu",
-                "system" | "all_devices" => "sys",
+                "system" | "all_devices" | "all_svm_devices" => "sys",
                 known @ ("relaxed" | "acquire" | "release" | "acq_rel" | "cluster") => known,
                 other => {
                     return Err(name

@@ -251,7 +251,8 @@ impl<'a> Parser<'a> {
         }
         let id = LocId(self.program.locations.len() as u16);
         let (physical, address) = alias.map_or((id, id), |(p, a)| (p, a.unwrap_or(id)));
-        self.program.locations.push(Location { name: name.to_owned(), initial, physical, address });
+        let local = false;
+        self.program.locations.push(Location { name: name.to_owned(), initial, physical, address, local });
         self.names.insert(name.to_owned(), id);
         Ok(id)
     }
@@ -337,6 +338,10 @@ impl<'a> Parser<'a> {
             self.program.threads[thread].initial[usize::from(reg.0)] = value;
             return Ok(());
         }
+        let local = self.source && self.is_word("local") && self.peek_at(1).kind == Kind::Word;
+        if local {
+            self.advance();
+        }
         let bracketed = self.eat("[");
         let (name, span) = self.expect_word("a declaration")?;
         if bracketed {
@@ -377,7 +382,8 @@ impl<'a> Parser<'a> {
         } else {
             self.initial_value()?
         };
-        self.declare(name, span, value, None)?;
+        let id = self.declare(name, span, value, None)?;
+        self.program.locations[usize::from(id.0)].local = local;
         Ok(())
     }
 

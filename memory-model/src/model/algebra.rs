@@ -95,6 +95,8 @@ pub enum BaseSet {
     TensorMap,
     /// Of the generic proxy.
     GenericAccess,
+    /// Memory operations in local memory.
+    LocalMemory,
     /// Reads of an iteration in which a thread spins for ever (depends on the search).
     SpinRead,
     /// The chosen final writes (depends on the search).

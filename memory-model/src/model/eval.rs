@@ -445,6 +445,7 @@ fn in_base_set(base: BaseSet, e: &Event) -> bool {
         BaseSet::GenericAccess => of_proxy(Proxy::Generic),
         BaseSet::Async => of_proxy(Proxy::Async),
         BaseSet::TensorMap => of_proxy(Proxy::TensorMap),
+        BaseSet::LocalMemory => e.cell.is_some_and(|cell| cell.local),
         BaseSet::SpinRead => e.kind == Kind::Read && e.spinning,
         BaseSet::FinalWrite => false,
     }

@@ -3,7 +3,9 @@
 use super::unroll::{State, Tracked, Unroller, merge};
 use super::{Compare, Guard, Leaf, TooLarge, Value};
 use crate::event::{Cell, Event, Kind};
-use crate::program::{Access, Base, BinOp, Cmp, LocId, MemOrder, Op, Operand, RegId, RmwOp, address_value};
+use crate::program::{
+    Access, Base, BinOp, Cmp, LocId, Location, MemOrder, Op, Operand, RegId, RmwOp, address_value,
+};
 
 impl Unroller<'_> {
     /// A load, store or atomic; forks by location if a register holds the address.
@@ -122,7 +124,8 @@ impl Unroller<'_> {
             .into_iter()
             .map(|c| {
                 let offset = self.skeleton.cells[c].offset;
-                let cell = Cell { physical: location.physical, address: location.address, offset, access };
+                let Location { physical, address, local, .. } = *location;
+                let cell = Cell { physical, address, offset, local, access };
                 (cell, offset - access.0)
             })
             .collect()

@@ -306,7 +306,9 @@ impl Skeleton {
                     _ => 0,
                 };
                 let value = self.constant(value);
-                let cell = Cell { physical, address: location.address, offset, access: (offset, bytes) };
+                let access = (offset, bytes);
+                let cell =
+                    Cell { physical, address: location.address, offset, local: location.local, access };
                 self.cells.push(CellInfo { physical, offset, bytes, init: self.events.len() });
                 self.events.push(Template {
                     event: Event { cell: Some(cell), ..blank(Kind::Init, None, 0, 0) },
