@@ -84,6 +84,8 @@ pub(crate) fn wait(context: &Context, limit: Option<Duration>) -> Option<Stop> {
     let Some(limit) = limit else { return context.synchronize().err().map(Stop::Failed) };
     let start = Instant::now();
     let mut pause = Duration::from_micros(10);
+    // A sleep is longer than many kernels are.
+    let awake = Duration::from_micros(200);
     loop {
         // SAFETY: the context is current; null is its default stream.
         match unsafe { context.api.stream_query(0) } {
@@ -91,6 +93,10 @@ pub(crate) fn wait(context: &Context, limit: Option<Duration>) -> Option<Stop> {
             Ok(()) => return context.synchronize().err().map(Stop::Failed),
             Err(error) if error.code != Status::NOT_READY => return Some(Stop::Failed(error)),
             Err(_) if start.elapsed() >= limit => return Some(Stop::TimedOut(limit)),
+            Err(_) if start.elapsed() < awake => {
+                std::thread::yield_now();
+                continue;
+            }
             Err(_) => std::thread::sleep(pause),
         }
         pause = (pause * 2).min(Duration::from_millis(5));

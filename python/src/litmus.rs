@@ -135,7 +135,7 @@ pub(crate) fn litmus(
         let litmuses = tests(Source::new(name, text), form).map_err(|wrong| malformed(&wrong))?;
         let plan = simulate.map(|instances| {
             let interrupt = Some(interrupt.clone());
-            Plan { instances, seed, weak, device: false, timeout, interrupt }
+            Plan { instances, launch: Plan::SIMULATOR_LAUNCH, seed, weak, device: false, timeout, interrupt }
         });
         // After a signal nobody waits for the rest.
         let wanted = litmuses.iter().take_while(|_| !interrupt.load(Ordering::Relaxed));

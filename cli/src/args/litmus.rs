@@ -129,7 +129,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "N", value_parser = parse_u64)]
     pub(crate) instances: Option<u64>,
     /// Instances that an environment is tried with
-    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = parse_u64)]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = parse_u64)]
     pub(crate) trial: u64,
     /// Run so many instances on the simulator with weak memory, too
     #[arg(long, value_name = "N", value_parser = parse_u64)]
@@ -164,7 +164,7 @@ Exit codes: 0 done, 1 the device showed an outcome that the model forbids, 2 usa
 /// `warpgrind litmus map`
 #[derive(Args, Debug)]
 pub(crate) struct MapArgs {
-    /// A table: libcu++, llvm-nvptx, sycl-cuda, triton, or a file FILE.map
+    /// A table: libcu++, llvm-nvptx, llvm-22, sycl-cuda, adaptivecpp, triton, or a file FILE.map
     #[arg(value_name = "TABLE")]
     pub(crate) table: PathBuf,
     /// Tests are the critical cycles of at most so many edges
@@ -173,7 +173,7 @@ pub(crate) struct MapArgs {
     /// What they are made of, instead of accesses of every kind and order with every fence
     #[arg(long, value_name = "LIST")]
     pub(crate) relaxations: Option<String>,
-    /// The model of the source language: scoped-rc11, or a file FILE.cat
+    /// The model of the source language: scoped-rc11, opencl, or a file FILE.cat
     #[arg(long, value_name = "MODEL", default_value = "scoped-rc11")]
     pub(crate) source_model: PathBuf,
     /// The model of PTX

@@ -152,6 +152,7 @@ impl Asked {
     ) -> Self {
         let plan = |device: bool, instances| Plan {
             instances,
+            launch: if device { Plan::DEVICE_LAUNCH } else { Plan::SIMULATOR_LAUNCH },
             seed: args.seed,
             weak: args.weak && !device,
             device,

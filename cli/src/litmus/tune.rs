@@ -121,6 +121,7 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> Result<Exit, Failure> 
     let options = Options { model, file, limits, ..Options::default() };
     let plan = Plan {
         instances: args.instances.unwrap_or(u64::MAX),
+        launch: Plan::DEVICE_LAUNCH,
         seed: args.seed,
         weak: false,
         device: true,
@@ -131,7 +132,13 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> Result<Exit, Failure> 
     let tuned = search(&tests, &options, &device, &plan, args.trial.max(1), || progress.done());
     drop(progress);
     let simulated = |litmus: &Litmus| {
-        let plan = Plan { instances: args.simulate?, weak: true, device: false, ..plan.clone() };
+        let plan = Plan {
+            instances: args.simulate?,
+            launch: Plan::SIMULATOR_LAUNCH,
+            weak: true,
+            device: false,
+            ..plan.clone()
+        };
         let seen = experiment::run(litmus, &Simulator::new(DeviceConfig::h200()), &plan).ok()?;
         Some(seen.outcomes.iter().filter(|(values, _)| asks(litmus, values)).map(|(_, (n, _))| n).sum())
     };

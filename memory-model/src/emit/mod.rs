@@ -1,17 +1,21 @@
 //! Litmus tests as PTX kernels, to be run on the simulator and on hardware.
 //!
-//! A launch of the kernel runs many instances of the test side by side, each in memory of its own. A thread of
-//! the test is one lane of a warp; lane `l` of each warp of a batch belongs to the batch's instance `l`. The
-//! blocks of a batch are the CTAs of the test; further blocks, and further warps of these blocks, do nothing but load
-//! memory ([`Setup::stress`]). An instance begins at a gate where its threads wait for each other for a while, so that
-//! they run at the same time; the gate is made of relaxed atomics and orders nothing.
+//! A launch of the kernel runs many instances of the test, each in memory of its own: side by side, and one after the other
+//! ([`Setup::rounds`]). A thread of the test is one lane of a warp. The blocks of a batch are the CTAs of the test, the
+//! warps of a block are groups of as many as the CTA has threads; a group runs an instance in each lane. Further blocks, and
+//! further warps of these blocks, do nothing but load memory ([`Setup::stress`]). An instance begins at a gate where its
+//! threads wait for each other for a while, so that they run at the same time; the gate is made of relaxed atomics and
+//! orders nothing.
 //!
 //! Memory of an instance: every location at `memory + instance * instance_stride + index * location_stride`.
 //! Results of an instance: one 64-bit status a thread ([`DONE`] if it ran to its end), then one 64-bit word for
-//! each observed register, all of them zero before the launch.
+//! each observed register. Two more kernels of the module do what would be slow outside: [`PREPARE`] sets memory, results,
+//! gates and the table before a launch, [`TALLY`] counts outcomes in the table behind it ([`Kernel::outcomes`]).
 
 mod addresses;
 mod fold;
+mod frame;
+mod tally;
 mod write;
 
 pub use fold::folded;
@@ -27,6 +31,14 @@ pub const DISCARDED: u64 = 3;
 
 /// The name of the kernel.
 pub const NAME: &str = "litmus";
+/// The name of the kernel whose threads wait at random between their instructions ([`Setup::gap`]).
+pub const SPACED: &str = "litmus_spaced";
+/// The name of the kernel that prepares memory for it.
+pub const PREPARE: &str = "prepare";
+/// The name of the kernel that counts what came out.
+pub const TALLY: &str = "tally";
+/// Most outcomes of a launch that are told from each other.
+pub const OUTCOMES: u32 = 1024;
 
 /// Threads of a warp.
 const WARP: u32 = 32;
@@ -59,18 +71,18 @@ pub struct Kernel {
     pub threads: u32,
     /// Registers whose final values are stored: index of the thread, register.
     pub registers: Vec<(usize, RegId)>,
+    /// Words of memory whose final values count: index of the location, which of its elements.
+    pub words: Vec<(usize, u32)>,
     /// Blocks of a batch.
     pub blocks: u32,
     /// Blocks of a cluster, if the test has clusters.
     pub cluster: Option<u32>,
-    /// Warps of a block.
+    /// Warps of a group: threads of the largest CTA.
     pub warps: u32,
-    /// Whether threads wait for each other at barriers: a batch is then one instance.
+    /// Whether threads wait for each other at barriers: a batch is then one instance, of one round.
     pub barriers: bool,
     /// Whether there are loops.
     pub loops: bool,
-    /// Whether threads wait at random between their instructions ([`Setup::gap`]).
-    pub spaced: bool,
 }
 
 /// What a launch of a kernel is to do.
@@ -84,10 +96,20 @@ pub struct Setup {
     pub gates: u64,
     /// Address of the memory that is loaded; `stress_places * stress_stride` bytes.
     pub scratch: u64,
-    /// Instances to run.
-    pub instances: u32,
-    /// Instances of a batch, 1 to 32; 1 if the test has barriers.
+    /// Address of the table of outcomes, [`Kernel::table_bytes`].
+    pub table: u64,
+    /// Groups of blocks that run a test's CTAs.
+    pub batches: u32,
+    /// Groups of warps in each block, a power of two; 1 if the test has barriers.
+    pub groups: u32,
+    /// Instances that a group runs at a time, 1 to 32, a power of two; 1 if the test has barriers.
     pub lanes: u32,
+    /// Instances that each lane runs one after the other; 1 if the test has barriers.
+    pub rounds: u32,
+    /// How far a CTA's partners move from one round to the next, among lanes and batches; 0 keeps them.
+    pub turn: u32,
+    /// How many instances are counted: the first ones.
+    pub counted: u32,
     /// Bytes from one instance's memory to the next one's, a multiple of 16.
     pub instance_stride: u32,
     /// Bytes from one location to the next, a multiple of 16.
@@ -100,10 +122,10 @@ pub struct Setup {
     pub gate: u32,
     /// Most rounds of a random delay after the gate, a power of two less one.
     pub delay: u32,
-    /// Most rounds of a random delay behind each instruction of a [spaced](Kernel::spaced) kernel, a power of two less one.
+    /// Most rounds of a random delay behind each instruction of the kernel [`SPACED`], a power of two less one.
     pub gap: u32,
-    /// Which threads of the test have the lines of all locations in their cache before they wait at the gate: a bit
-    /// each.
+    /// Which threads of the test have which locations in their cache before they wait at the gate: a bit each, those of a
+    /// thread side by side, again from the first where there are more than 32.
     pub prime: u32,
     /// Seed of delays and stress.
     pub seed: u32,
@@ -111,7 +133,7 @@ pub struct Setup {
     pub stress_blocks: u32,
     /// Warps of the test's blocks that only load memory; with the test's at most 32.
     pub stress_warps: u32,
-    /// Accesses of each of their threads.
+    /// Accesses of each of their threads at most; they end with the test.
     pub stress: u32,
     /// Places of the scratch memory that they access, a power of two.
     pub stress_places: u32,
@@ -121,6 +143,23 @@ pub struct Setup {
     pub stress_stores: u32,
 }
 
+impl Setup {
+    /// Instances of a launch.
+    pub fn instances(&self) -> u32 {
+        self.batches * self.groups * self.lanes * self.rounds
+    }
+}
+
+/// How often an outcome came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// Instances.
+    pub instances: u64,
+    /// The statuses of the threads, then [`Kernel::registers`], then [`Kernel::words`]; the address of a location is the number that
+    /// [stands for it](crate::program::address_value).
+    pub values: Vec<u64>,
+}
+
 impl Kernel {
     /// The kernel of a test.
     ///
@@ -128,19 +167,19 @@ impl Kernel {
     /// What the test has and a kernel cannot have: proxies other than the generic one, aliases, mbarriers, an
     /// atomic that PTX lacks, a location that is accessed beyond its size, arithmetic of addresses.
     pub fn new(litmus: &Litmus) -> Result<Self, Unsupported> {
-        Self::with_gaps(litmus, false)
+        Self::made(litmus, &[false])
     }
 
-    /// The kernel of a test whose threads wait at random between their instructions, so that those of others fall between
-    /// them.
+    /// The same with a second kernel, [`SPACED`], whose threads wait at random between their instructions, so that those of
+    /// others fall between them.
     ///
     /// # Errors
     /// Those of [`Kernel::new`].
     pub fn spaced(litmus: &Litmus) -> Result<Self, Unsupported> {
-        Self::with_gaps(litmus, true)
+        Self::made(litmus, &[false, true])
     }
 
-    fn with_gaps(litmus: &Litmus, spaced: bool) -> Result<Self, Unsupported> {
+    fn made(litmus: &Litmus, spaced: &[bool]) -> Result<Self, Unsupported> {
         if litmus.source {
             return Err(Unsupported("the source dialect".to_owned()));
         }
@@ -148,19 +187,19 @@ impl Kernel {
         let groups = Groups::new(litmus)?;
         let threads = &litmus.program.threads;
         let ops = || threads.iter().flat_map(|t| t.code.iter().enumerate());
-        let registers = litmus
-            .observables()
-            .into_iter()
-            .filter_map(|v| match v {
-                Observable::Reg(thread, register) => Some((thread, register)),
-                Observable::Mem(..) => None,
-            })
-            .collect();
+        let (mut registers, mut words) = (Vec::new(), Vec::new());
+        for observable in litmus.observables() {
+            match observable {
+                Observable::Reg(thread, register) => registers.push((thread, register)),
+                Observable::Mem(location, index) => words.push((usize::from(location.0), index)),
+            }
+        }
         let mut kernel = Self {
             text: String::new(),
             memory,
             threads: threads.len() as u32,
             registers,
+            words,
             blocks: groups.blocks,
             cluster: groups.cluster,
             warps: groups.warps,
@@ -169,20 +208,49 @@ impl Kernel {
             loops: ops().any(
                 |(at, i)| matches!(i.op, Op::Branch { target, .. } | Op::Goto { target } if target <= at),
             ),
-            spaced,
         };
-        kernel.text = write::text(litmus, &kernel, &groups)?;
+        let mut text = String::from(".version 8.6\n.target sm_90\n.address_size 64\n");
+        for &spaced in spaced {
+            text += &write::text(litmus, &kernel, &groups, spaced)?;
+        }
+        kernel.text = text + &tally::text(litmus, &kernel);
         Ok(kernel)
     }
 
     /// Blocks of a launch, without those for stress.
     pub fn grid(&self, setup: &Setup) -> u32 {
-        setup.instances.div_ceil(setup.lanes.max(1)) * self.blocks
+        setup.batches * self.blocks
     }
 
     /// Threads of a block.
     pub fn block(&self, setup: &Setup) -> u32 {
-        (self.warps + setup.stress_warps) * WARP
+        (setup.groups * self.warps + setup.stress_warps) * WARP
+    }
+
+    /// Numbers of an outcome.
+    fn values(&self) -> usize {
+        self.threads as usize + self.registers.len() + self.words.len()
+    }
+
+    /// Bytes of the table of outcomes.
+    pub fn table_bytes(&self) -> usize {
+        frame::HEADER + OUTCOMES as usize * self.entry_bytes()
+    }
+
+    fn entry_bytes(&self) -> usize {
+        16 + 8 * self.values()
+    }
+
+    /// The outcomes in a table, in no order, and how many instances found no place in it.
+    pub fn outcomes(&self, table: &[u8]) -> (Vec<Counted>, u64) {
+        let words = |bytes: &[u8]| -> Vec<u64> {
+            let (words, _) = bytes.as_chunks::<8>();
+            words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+        };
+        let (header, entries) = table.split_at(frame::HEADER.min(table.len()));
+        let counted = entries.chunks_exact(self.entry_bytes()).map(words).filter(|entry| entry[0] != 0);
+        let counted = counted.map(|entry| Counted { instances: entry[1], values: entry[2..].to_vec() });
+        (counted.collect(), words(header).first().copied().unwrap_or(0))
     }
 
     /// Bytes that every location fits in, a multiple of 16: the least distance of two.
@@ -198,13 +266,17 @@ impl Kernel {
     /// The parameter buffer of a launch.
     pub fn params(&self, setup: &Setup) -> Vec<u8> {
         let mut out = Vec::new();
-        for address in [setup.memory, setup.results, setup.gates, setup.scratch] {
+        for address in [setup.memory, setup.results, setup.gates, setup.scratch, setup.table] {
             out.extend(address.to_le_bytes());
         }
         for word in [
-            setup.instances,
+            setup.instances(),
+            setup.counted,
+            setup.batches,
+            setup.groups,
             setup.lanes,
-            setup.instances.div_ceil(setup.lanes.max(1)),
+            setup.rounds,
+            setup.turn,
             setup.instance_stride,
             setup.location_stride,
             u32::from(setup.spread),

@@ -1,48 +1,26 @@
 //! The text of a kernel.
 
-use super::{DISCARDED, DONE, GAVE_UP, Groups, Kernel, Memory, NAME, Unsupported, WARP};
+use super::frame::{LEFT, addresses, entry};
+use super::{DISCARDED, DONE, GAVE_UP, Groups, Kernel, Memory, NAME, SPACED, Unsupported, WARP};
 use crate::program::{
     Access, BarMode, Base, BinOp, Cmp, Litmus, LocId, MemOrder, Op, Operand, Proxy, ProxyFence, RegId, RmwOp,
     Scope,
 };
 use std::fmt::Write as _;
 
-/// Parameters in the order of [`Kernel::params`]: size in bytes and name.
-const PARAMETERS: [(u32, &str); 20] = [
-    (8, "memory"),
-    (8, "results"),
-    (8, "gates"),
-    (8, "scratch"),
-    (4, "instances"),
-    (4, "lanes"),
-    (4, "batches"),
-    (4, "instance_stride"),
-    (4, "location_stride"),
-    (4, "spread"),
-    (4, "patience"),
-    (4, "gate"),
-    (4, "delay"),
-    (4, "gap"),
-    (4, "prime"),
-    (4, "seed"),
-    (4, "stress"),
-    (4, "stress_mask"),
-    (4, "stress_stride"),
-    (4, "stress_stores"),
-];
-
-/// The kernel's PTX.
-pub(super) fn text(litmus: &Litmus, kernel: &Kernel, groups: &Groups) -> Result<String, Unsupported> {
-    let mut out = String::new();
-    let parameters: Vec<String> =
-        PARAMETERS.iter().map(|(bytes, name)| format!("    .param .u{} {name}", bytes * 8)).collect();
+/// The PTX of the kernel, whose threads wait between their instructions or not.
+pub(super) fn text(
+    litmus: &Litmus,
+    kernel: &Kernel,
+    groups: &Groups,
+    spaced: bool,
+) -> Result<String, Unsupported> {
+    let mut out = entry(if spaced { SPACED } else { NAME });
     let registers = litmus.program.threads.iter().map(|t| t.registers.len()).max().unwrap_or(0);
     let _ = write!(
         out,
-        ".version 8.6\n.target sm_90\n.address_size 64\n\n.visible .entry {NAME}(\n{}\n)\n{{\n\
-         \x20   .reg .pred %p<2>;\n    .reg .b32 %t<12>;\n    .reg .b64 %d<8>;\n    .reg .b32 %w<4>;\n    \
+        "    .reg .pred %p<2>;\n    .reg .b32 %t<13>;\n    .reg .b64 %d<8>;\n    .reg .b32 %w<4>;\n    \
          .reg .b64 %l<{}>;\n    .reg .b64 %r<{}>;\n",
-        parameters.join(",\n"),
         kernel.memory.len().max(1),
         registers.max(1),
     );
@@ -50,19 +28,19 @@ pub(super) fn text(litmus: &Litmus, kernel: &Kernel, groups: &Groups) -> Result<
     for (thread, &(block, warp)) in groups.places.iter().enumerate() {
         let _ = write!(out, "    setp.eq.u32 %p0, %t5, {};\n    @%p0 bra T{thread};\n", block * WARP + warp);
     }
-    out.push_str("    bra OVER;\n");
+    out.push_str("    bra LEFT;\n");
     for thread in 0..litmus.program.threads.len() {
-        Writer { litmus, kernel, groups, thread, out: &mut out }.thread()?;
+        Writer { litmus, kernel, groups, spaced, thread, out: &mut out }.thread()?;
     }
-    out.push_str(STRESS);
+    stress(&mut out, kernel);
     Ok(out)
 }
 
-/// From the block's number to the instance: `%t0` block of the batch, `%t1` batch, `%t2` lane, `%t3` warp, `%t4`
-/// instance, `%t5` block and warp as one number; `%l` addresses of locations, `%d0` results, `%d1` gate,
-/// `%t6` patience, `%t7` random number.
+/// From the block's number to the instance, which differs from round to round: `%t0` block of the batch, `%t1` batch, `%t2` lane
+/// among all groups, `%t4` instance, `%t5` block and warp of the group as one number, `%t10` round, `%t11` lanes of all groups less
+/// one, `%t12` the lanes that take part; `%l` addresses of locations, `%d0` results, `%d1` gate, `%t6` patience, `%t7` random number.
 fn prologue(out: &mut String, kernel: &Kernel) {
-    let blocks = kernel.blocks;
+    let (blocks, warps) = (kernel.blocks, kernel.warps);
     let _ = write!(
         out,
         "    mov.u32 %t0, %ctaid.x;
@@ -80,40 +58,43 @@ fn prologue(out: &mut String, kernel: &Kernel) {
     mov.u32 %t3, %tid.x;
     and.b32 %t2, %t3, {mask};
     shr.u32 %t3, %t3, 5;
-    setp.ge.u32 %p0, %t3, {warps};
+    ld.param.u32 %t9, [groups];
+    mul.lo.u32 %t10, %t9, {warps};
+    setp.ge.u32 %p0, %t3, %t10;
     @%p0 bra STRESS;
     ld.param.u32 %t8, [lanes];
     setp.ge.u32 %p0, %t2, %t8;
     @%p0 bra OVER;
-    mad.lo.u32 %t4, %t1, %t8, %t2;
-    ld.param.u32 %t9, [instances];
-    setp.ge.u32 %p0, %t4, %t9;
-    @%p0 bra OVER;
+    mov.u32 %t12, -1;
+    sub.u32 %t10, {WARP}, %t8;
+    shr.u32 %t12, %t12, %t10;
+    mul.lo.u32 %t11, %t9, %t8;
+    sub.u32 %t11, %t11, 1;
+    div.u32 %t9, %t3, {warps};
+    rem.u32 %t3, %t3, {warps};
+    mad.lo.u32 %t2, %t9, %t8, %t2;
     mad.lo.u32 %t5, %t0, {WARP}, %t3;
-    ld.param.u64 %d2, [memory];
-    cvta.to.global.u64 %d2, %d2;
-    ld.param.u32 %t8, [instance_stride];
-    mul.wide.u32 %d3, %t4, %t8;
-    add.u64 %d2, %d2, %d3;
-    ld.param.u32 %t8, [location_stride];
+    mov.u32 %t10, 0;
+ROUND:
+    bar.warp.sync %t12;
+    ld.param.u32 %t8, [turn];
+    mul.lo.u32 %t8, %t8, %t10;
+    mul.lo.u32 %t8, %t8, %t0;
+    ld.param.u32 %t9, [batches];
+    add.u32 %t3, %t1, %t8;
+    rem.u32 %t3, %t3, %t9;
+    mad.lo.u32 %t3, %t10, %t9, %t3;
+    add.u32 %t8, %t2, %t8;
+    and.b32 %t8, %t8, %t11;
+    add.u32 %t9, %t11, 1;
+    mad.lo.u32 %t4, %t3, %t9, %t8;
 ",
         mask = WARP - 1,
-        warps = kernel.warps,
     );
-    for index in 0..kernel.memory.len() {
-        let _ = write!(out, "    mul.wide.u32 %d3, %t8, {index};\n    add.u64 %l{index}, %d2, %d3;\n");
-    }
+    addresses(out, kernel);
     let _ = write!(
         out,
-        "    ld.param.u64 %d0, [results];
-    cvta.to.global.u64 %d0, %d0;
-    mul.wide.u32 %d3, %t4, {};
-    add.u64 %d0, %d0, %d3;
-    ld.param.u64 %d1, [gates];
-    cvta.to.global.u64 %d1, %d1;
-    mul.wide.u32 %d3, %t4, 4;
-    add.u64 %d1, %d1, %d3;
-    ld.param.u32 %t6, [patience];
+        "    ld.param.u32 %t6, [patience];
     ld.param.u32 %t7, [seed];
     mad.lo.u32 %t7, %t4, 0x9e3779b1, %t7;
     mad.lo.u32 %t7, %t5, 0x85ebca6b, %t7;
@@ -123,17 +104,38 @@ fn prologue(out: &mut String, kernel: &Kernel) {
     shr.u32 %t8, %t7, 12;
     xor.b32 %t7, %t7, %t8;
 ",
-        kernel.result_bytes(),
     );
 }
 
-/// What the blocks beyond the batches, and the warps beyond the test's, do: loads and stores all over the scratch memory.
-const STRESS: &str = "\
+/// The next round; and what the blocks beyond the batches, and the warps beyond the test's, do: loads and stores all over the scratch
+/// memory, until the test's warps are through.
+fn stress(out: &mut String, kernel: &Kernel) {
+    let warps = kernel.blocks * kernel.warps;
+    let _ = write!(
+        out,
+        "NEXT:
+    add.u32 %t10, %t10, 1;
+    ld.param.u32 %t8, [rounds];
+    setp.lt.u32 %p0, %t10, %t8;
+    @%p0 bra ROUND;
+LEFT:
+    mov.u32 %t8, %laneid;
+    setp.ne.u32 %p0, %t8, 0;
+    @%p0 bra OVER;
+    ld.param.u64 %d2, [table];
+    cvta.to.global.u64 %d2, %d2;
+    red.relaxed.gpu.global.add.u32 [%d2+{LEFT}], 1;
 OVER:
     exit;
 STRESS:
     ld.param.u64 %d2, [scratch];
     cvta.to.global.u64 %d2, %d2;
+    ld.param.u64 %d4, [table];
+    cvta.to.global.u64 %d4, %d4;
+    ld.param.u32 %t8, [batches];
+    ld.param.u32 %t9, [groups];
+    mul.lo.u32 %t8, %t8, %t9;
+    mul.lo.u32 %t8, %t8, {warps};
     ld.param.u32 %t1, [stress];
     ld.param.u32 %t2, [stress_mask];
     ld.param.u32 %t3, [seed];
@@ -147,6 +149,13 @@ STRESS_MORE:
     setp.eq.u32 %p0, %t1, 0;
     @%p0 bra OVER;
     sub.u32 %t1, %t1, 1;
+    and.b32 %t4, %t1, 15;
+    setp.ne.u32 %p0, %t4, 0;
+    @%p0 bra STRESS_ON;
+    ld.relaxed.gpu.global.u32 %t4, [%d4+{LEFT}];
+    setp.ge.u32 %p0, %t4, %t8;
+    @%p0 bra OVER;
+STRESS_ON:
     mad.lo.u32 %t3, %t3, 0x19660d, 0x3c6ef35f;
     shr.u32 %t4, %t3, 8;
     and.b32 %t4, %t4, %t2;
@@ -157,14 +166,17 @@ STRESS_MORE:
     @%p0 st.volatile.global.u32 [%d3], %t3;
     @!%p0 ld.volatile.global.u32 %t5, [%d3];
     bra STRESS_MORE;
+}}
+",
+    );
 }
-";
 
 /// Writes the code of one thread.
 struct Writer<'a> {
     litmus: &'a Litmus,
     kernel: &'a Kernel,
     groups: &'a Groups,
+    spaced: bool,
     thread: usize,
     out: &'a mut String,
 }
@@ -246,7 +258,7 @@ impl Writer<'_> {
                 instruction.text.replace('\n', " ")
             );
             self.instruction(at, &instruction.op)?;
-            if self.kernel.spaced {
+            if self.spaced {
                 self.gap(at);
             }
         }
@@ -260,7 +272,7 @@ impl Writer<'_> {
         }
         let own = 8 * self.thread;
         self.line(&format!("st.global.b64 [%d0+{own}], %d7"));
-        self.line("bra OVER");
+        self.line("bra NEXT");
         for (name, status) in [("GAVE_UP", GAVE_UP), ("DISCARDED", DISCARDED)] {
             self.label(name);
             self.line(&format!("mov.b64 %d7, {status}"));
@@ -281,17 +293,19 @@ impl Writer<'_> {
         }
         let gate = self.target("GATE");
         self.line("ld.param.u32 %t8, [prime]");
-        self.line(&format!("and.b32 %t8, %t8, {}", 1u32 << (self.thread % 32)));
-        self.line("setp.eq.u32 %p0, %t8, 0");
-        self.line(&format!("@%p0 bra {gate}"));
-        self.line("mov.u32 %t8, 0");
+        self.line("mov.u32 %t9, 0");
         for at in free {
-            self.line(&format!("ld.weak.global.u32 %t9, [%l{at}+{}]", width - 4));
-            self.line("or.b32 %t8, %t8, %t9");
+            let bit = (self.thread * self.kernel.memory.len() + at) % 32;
+            self.line(&format!("and.b32 %t3, %t8, {}", 1u32 << bit));
+            self.line("setp.ne.u32 %p0, %t3, 0");
+            self.line("mov.u32 %t3, 0");
+            self.line(&format!("@%p0 ld.weak.global.u32 %t3, [%l{at}+{}]", width - 4));
+            self.line("or.b32 %t9, %t9, %t3");
         }
         // Nobody goes on before the loads are done.
-        self.line("setp.ne.u32 %p0, %t8, 0");
-        self.line("@%p0 bra OVER");
+        self.line("setp.eq.u32 %p0, %t9, 0");
+        self.line(&format!("@%p0 bra {gate}"));
+        self.line("trap");
         self.label("GATE");
     }
 

@@ -30,13 +30,17 @@ impl Random {
 /// Parameters with the values they take.
 const PARAMETERS: [(&str, &[u32]); PARAMETER_COUNT] = [
     ("lanes", &[1, 8, 32]),
+    ("groups", &[1, 2, 4, 8]),
+    ("blocks", &[1, 2, 8]),
+    ("rounds", &[1, 4, 16, 64]),
+    ("turn", &[0, 1, 5]),
     ("interleaved", &[0, 1]),
     ("stride", &[16, 32, 64, 128, 512]),
     ("distant", &[0, 1]),
-    ("gate", &[0, 100, 1000, 10_000]),
+    ("gate", &[0, 30, 300, 2000]),
     ("delay", &[0, 7, 63, 255, 1023]),
     ("gap", &[0, 1, 7, 31, 127]),
-    ("prime", &[0, 0xffff_ffff, 0x5555_5555, 0xaaaa_aaaa, 0xcccc_cccc]),
+    ("prime", &PRIMES),
     ("stress-blocks", &[0, 66, 264]),
     ("stress-warps", &[0, 1, 4, 12]),
     ("stress", &[50, 200, 1000]),
@@ -44,7 +48,25 @@ const PARAMETERS: [(&str, &[u32]); PARAMETER_COUNT] = [
     ("stress-stride", &[4, 32, 128]),
     ("stress-stores", &[0, 8, 16, 24, 32]),
 ];
-const PARAMETER_COUNT: usize = 14;
+const PARAMETER_COUNT: usize = 18;
+/// Nothing, everything; one, two or three of four: of two threads with two locations each.
+const PRIMES: [u32; 12] = [
+    0,
+    0xffff_ffff,
+    0x5555_5555,
+    0xaaaa_aaaa,
+    0x3333_3333,
+    0xcccc_cccc,
+    0x1111_1111,
+    0x2222_2222,
+    0x4444_4444,
+    0x8888_8888,
+    0x6666_6666,
+    0x9999_9999,
+];
+/// Multiprocessors of the devices that this is meant for, and threads of each that there is surely room for.
+const MULTIPROCESSORS: u32 = 132;
+const RESIDENT: u32 = 1024;
 
 /// Bytes of scratch memory that stress reaches at most.
 pub(super) const SCRATCH: u64 = 128 << 15;
@@ -63,14 +85,18 @@ pub(super) const STRIDE: u32 = 512;
 /// | parameter | |
 /// |---|---|
 /// | `lanes` | instances that the lanes of one warp run |
+/// | `groups` | and how many such warps a block has for each thread of the test |
+/// | `blocks` | blocks of a multiprocessor |
+/// | `rounds` | instances that each lane runs one after the other |
+/// | `turn` | how far the partners of a block's threads move from round to round |
 /// | `interleaved` | 0: the locations of an instance lie side by side; 1: the same location of all instances does |
 /// | `stride` | bytes between what lies side by side |
 /// | `distant` | whether the blocks of an instance are far apart in the grid |
 /// | `gate` | rounds that threads wait for each other before they begin |
 /// | `delay`, `gap` | most rounds of a random delay before the first instruction, and behind each |
-/// | `prime` | threads that have the locations in their cache at the beginning, a bit each |
+/// | `prime` | which threads have which locations in their cache at the beginning, a bit each |
 /// | `stress-blocks`, `stress-warps` | blocks, and warps of the test's own blocks, that load memory meanwhile |
-/// | `stress` | accesses of each of their threads |
+/// | `stress` | accesses of each of their threads at most, for each round |
 /// | `stress-places`, `stress-stride` | to so many places, so many bytes apart |
 /// | `stress-stores` | how many of 32 accesses are stores |
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -103,35 +129,48 @@ impl Environment {
         at.map_or(0, |at| PARAMETERS[at].1[usize::from(self.chosen[at])])
     }
 
-    /// Whether threads wait between their instructions, which takes another kernel.
-    pub fn is_spaced(&self) -> bool {
-        self.value("gap") > 0
-    }
-
-    /// Sets a launch up, of a grid of `blocks` for the test at most.
-    pub(super) fn apply(&self, kernel: &Kernel, blocks: u32, setup: &mut Setup) {
+    /// Sets a launch up, of `most` instances at most.
+    pub(super) fn apply(&self, kernel: &Kernel, most: u32, setup: &mut Setup) {
         let (wide, stride) = (kernel.width(), self.value("stride"));
-        setup.lanes = if kernel.barriers { 1 } else { self.value("lanes") };
-        setup.instances = setup.instances.min((blocks / kernel.blocks).max(1) * setup.lanes);
+        let mut room = most.max(1);
+        // The largest power of two that there is room for.
+        let mut take = |wanted: u32| {
+            let taken = wanted.min(1 << room.ilog2());
+            room /= taken;
+            taken
+        };
+        if !kernel.barriers {
+            setup.lanes = take(self.value("lanes"));
+            setup.groups = take(self.value("groups").min(1 << (16 / kernel.warps).max(1).ilog2()));
+        }
+        // Barriers of clusters wait for all warps.
+        setup.stress_warps = match kernel.barriers {
+            true => 0,
+            false => self.value("stress-warps").min(32 - setup.groups * kernel.warps),
+        };
+        // All blocks run at the same time: those that come later meet nobody at the gate.
+        let each = (RESIDENT / kernel.block(setup)).clamp(1, self.value("blocks"));
+        let blocks = MULTIPROCESSORS * each;
+        let stress_blocks = self.value("stress-blocks").min(blocks / 2);
+        setup.batches = ((blocks - stress_blocks) / kernel.blocks).clamp(1, room);
+        room /= setup.batches;
+        setup.rounds = if kernel.barriers { 1 } else { self.value("rounds").min(room) };
+        setup.turn = if kernel.cluster.is_some() { 0 } else { self.value("turn") };
         if self.value("interleaved") == 0 {
             setup.location_stride = stride.max(wide);
             setup.instance_stride = kernel.memory.len() as u32 * setup.location_stride;
         } else {
             setup.instance_stride = stride.max(wide);
-            setup.location_stride = setup.instances * setup.instance_stride;
+            setup.location_stride = setup.instances() * setup.instance_stride;
         }
         setup.spread = kernel.cluster.is_none() && self.value("distant") != 0;
         setup.gate = self.value("gate");
         setup.delay = self.value("delay");
         setup.gap = self.value("gap");
         setup.prime = self.value("prime");
-        let most = 2 * kernel.grid(setup);
         setup.stress_blocks =
-            self.value("stress-blocks").min(most).next_multiple_of(kernel.cluster.unwrap_or(1));
-        // Barriers of clusters wait for all warps.
-        setup.stress_warps =
-            if kernel.barriers { 0 } else { self.value("stress-warps").min(32 - kernel.warps) };
-        setup.stress = self.value("stress");
+            stress_blocks.min(2 * kernel.grid(setup)).next_multiple_of(kernel.cluster.unwrap_or(1));
+        setup.stress = self.value("stress") * setup.rounds;
         setup.stress_places = self.value("stress-places");
         setup.stress_stride = self.value("stress-stride");
         setup.stress_stores = self.value("stress-stores");

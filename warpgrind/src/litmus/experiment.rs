@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use memory_model::emit::{DISCARDED, DONE, Kernel, NAME, Setup, Unsupported, folded};
-use memory_model::program::{BarMode, Observable, Op, Operand, address_value};
+use memory_model::emit::{
+    Counted, DISCARDED, DONE, Kernel, NAME, OUTCOMES, PREPARE, SPACED, Setup, TALLY, Unsupported, folded,
+};
+use memory_model::program::{BarMode, Observable, Op};
 use memory_model::{Limits, Litmus, Options, Property, check};
 use ptx_frontend::Severity;
-use sim_core::{Backend, DevicePtr, Dim3, Launch, ModuleId, Outcome, RunOptions};
+use sim_core::{Backend, DevicePtr, Dim3, Launch, LaunchReport, ModuleId, Outcome, RunOptions};
 
 use super::environment::{Environment, Random, SCRATCH, STRIDE};
 
@@ -19,6 +21,8 @@ use super::environment::{Environment, Random, SCRATCH, STRIDE};
 pub struct Plan {
     /// Instances in all.
     pub instances: u64,
+    /// Instances of one launch at most.
+    pub launch: u32,
     /// Seed of schedules, delays and placements.
     pub seed: u64,
     /// Whether the simulator's memory is weak.
@@ -64,9 +68,12 @@ impl From<sim_core::Error> for NotRun {
     }
 }
 
-/// Blocks of one launch.
-const DEVICE_BLOCKS: u32 = 528;
-const SIMULATOR_BLOCKS: u32 = 256;
+impl Plan {
+    /// Instances of a launch on a device, whose every launch takes its time, and on the simulator, whose every instance does.
+    pub const DEVICE_LAUNCH: u32 = 1 << 20;
+    /// The same on the simulator.
+    pub const SIMULATOR_LAUNCH: u32 = 128;
+}
 
 /// Runs instances of a test and counts outcomes.
 ///
@@ -101,9 +108,7 @@ pub struct Experiment<'a> {
     backend: &'a dyn Backend,
     plan: &'a Plan,
     deadline: Option<Instant>,
-    plain: Loaded,
-    /// The kernel with delays between instructions, on devices.
-    spaced: Option<Loaded>,
+    loaded: Loaded,
     buffers: Vec<DevicePtr>,
     /// Instances of a launch at most.
     most: u32,
@@ -111,6 +116,7 @@ pub struct Experiment<'a> {
     results: u64,
     gates: u64,
     scratch: u64,
+    table: u64,
 }
 
 impl Drop for Experiment<'_> {
@@ -119,9 +125,7 @@ impl Drop for Experiment<'_> {
         for buffer in std::mem::take(&mut self.buffers) {
             let _ = self.backend.free(buffer);
         }
-        for loaded in [Some(&self.plain), self.spaced.as_ref()].into_iter().flatten() {
-            let _ = self.backend.unload(loaded.module);
-        }
+        let _ = self.backend.unload(self.loaded.module);
     }
 }
 
@@ -146,7 +150,8 @@ impl<'a> Experiment<'a> {
         // The simulator has one device, and memory that is reached in one way only.
         let litmus = if plan.device { litmus.clone() } else { folded(litmus) };
         let unsupported = |why: Unsupported| NotRun::Unsupported(why.0);
-        let kernel = Kernel::new(&litmus).map_err(unsupported)?;
+        let kernel = if plan.device { Kernel::spaced(&litmus) } else { Kernel::new(&litmus) };
+        let kernel = kernel.map_err(unsupported)?;
         // An arrival that does not wait counts once its warp's unused lanes are gone, which may be too late to tell
         // one phase from the next where they do not come out even.
         let code = || litmus.program.threads.iter().flat_map(|t| &t.code);
@@ -160,33 +165,33 @@ impl<'a> Experiment<'a> {
                 return Err(NotRun::Unsupported("a test that may wait at a barrier for ever".into()));
             }
         }
-        let spaced = if plan.device { Some(Kernel::spaced(&litmus).map_err(unsupported)?) } else { None };
-        let plain = load(kernel, backend)?;
-        let batches = (blocks(plan) / plain.kernel.blocks).max(1);
-        let lanes = if plan.device && !plain.kernel.barriers { 32 } else { 1 };
-        let most = (batches * lanes).min(plan.instances.clamp(1, u64::from(u32::MAX)) as u32);
+        let loaded = load(kernel, backend)?;
+        let most = u64::from(plan.launch).min(plan.instances).max(1) as u32;
         let mut this = Self {
             litmus,
             backend,
             plan,
             deadline: Instant::now().checked_add(plan.timeout),
-            plain,
-            spaced: None,
+            loaded,
             buffers: Vec::new(),
             most,
             memory: 0,
             results: 0,
             gates: 0,
             scratch: 0,
+            table: 0,
         };
-        this.spaced = spaced.map(|kernel| load(kernel, backend)).transpose()?;
-        let longest =
-            (this.plain.kernel.memory.len() as u64 + 1) * u64::from(this.plain.kernel.width().max(STRIDE));
-        let results = this.plain.kernel.result_bytes();
-        this.memory = this.alloc(u64::from(most) * longest, "memory")?;
-        this.results = this.alloc(u64::from(most) * u64::from(results), "results")?;
+        let kernel = &this.loaded.kernel;
+        let longest = (kernel.memory.len() as u64 + 1) * u64::from(kernel.width().max(STRIDE));
+        let (results, table) = (u64::from(kernel.result_bytes()), kernel.table_bytes() as u64);
+        let memory = u64::from(most) * longest;
+        this.memory = this.alloc(memory, "memory")?;
+        // What lies between locations is read, too: into caches.
+        backend.fill(this.memory, memory, &[0])?;
+        this.results = this.alloc(u64::from(most) * results, "results")?;
         this.gates = this.alloc(u64::from(most) * 4, "gates")?;
         this.scratch = if plan.device { this.alloc(SCRATCH, "scratch")? } else { 0 };
+        this.table = this.alloc(table, "table")?;
         Ok(this)
     }
 
@@ -213,19 +218,22 @@ impl<'a> Experiment<'a> {
         random: &mut Random,
         seen: &mut Seen,
     ) -> Result<u64, NotRun> {
-        let loaded = match &self.spaced {
-            Some(spaced) if environment.is_some_and(|environment| environment.is_spaced()) => spaced,
-            _ => &self.plain,
-        };
-        let wide = loaded.kernel.width();
+        let kernel = &self.loaded.kernel;
+        let wide = kernel.width();
+        let most = instances.clamp(1, u64::from(self.most)) as u32;
         let mut setup = Setup {
             memory: self.memory,
             results: self.results,
             gates: self.gates,
             scratch: self.scratch,
-            instances: instances.clamp(1, u64::from(self.most)) as u32,
+            table: self.table,
+            batches: most,
+            groups: 1,
             lanes: 1,
-            instance_stride: loaded.kernel.memory.len() as u32 * wide,
+            rounds: 1,
+            turn: 0,
+            counted: most,
+            instance_stride: kernel.memory.len() as u32 * wide,
             location_stride: wide,
             spread: false,
             patience: if self.plan.device { 100_000 } else { 300 },
@@ -242,11 +250,12 @@ impl<'a> Experiment<'a> {
             stress_stores: 0,
         };
         if let Some(environment) = environment {
-            environment.apply(&loaded.kernel, blocks(self.plan), &mut setup);
+            environment.apply(kernel, most, &mut setup);
         }
-        let place = Place { loaded, setup, environment, seed: random.below(u64::MAX - 1) + 1 };
+        setup.counted = setup.instances();
+        let place = Place { setup, environment, seed: random.below(u64::MAX - 1) + 1 };
         self.run(&place, seen)?;
-        Ok(u64::from(setup.instances))
+        Ok(u64::from(setup.counted))
     }
 
     fn alloc(&mut self, bytes: u64, label: &str) -> Result<DevicePtr, NotRun> {
@@ -255,26 +264,23 @@ impl<'a> Experiment<'a> {
         Ok(buffer)
     }
 
-    fn run(&self, place: &Place<'_>, seen: &mut Seen) -> Result<(), NotRun> {
-        let (setup, kernel) = (&place.setup, &place.loaded.kernel);
-        let bytes = u64::from(setup.instances) * u64::from(kernel.result_bytes());
-        self.backend.write(setup.memory, &self.initial(place))?;
-        self.backend.fill(setup.results, bytes, &[0])?;
-        self.backend.fill(setup.gates, 4 * u64::from(setup.instances), &[0])?;
+    /// Starts one of the three kernels and waits for its end.
+    fn start(&self, place: &Place, name: &str, grid: u32, block: u32) -> Result<LaunchReport, NotRun> {
+        let test = [NAME, SPACED].contains(&name);
         let launch = Launch {
-            kernel: NAME.into(),
-            grid: Dim3::from(kernel.grid(setup) + setup.stress_blocks),
-            cluster: kernel.cluster.map(Dim3::from),
-            block: Dim3::from(kernel.block(setup)),
+            kernel: name.into(),
+            grid: Dim3::from(grid),
+            cluster: self.loaded.kernel.cluster.filter(|_| test).map(Dim3::from),
+            block: Dim3::from(block),
             shared_bytes: 0,
-            params: kernel.params(setup),
+            params: self.loaded.kernel.params(&place.setup),
             cooperative: false,
         };
         let options = RunOptions {
             jobs: 1,
             seed: place.seed,
-            interleave: true,
-            weak: self.plan.weak,
+            interleave: test,
+            weak: test && self.plan.weak,
             max_instructions: (!self.plan.device).then_some(200_000_000),
             interrupt: self.plan.interrupt.clone(),
             // On a device they are short, and one that is cut off costs the device's state.
@@ -286,7 +292,18 @@ impl<'a> Experiment<'a> {
                 .min(),
             ..RunOptions::default()
         };
-        let report = self.backend.launch(place.loaded.module, &launch, &options)?;
+        Ok(self.backend.launch(self.loaded.module, &launch, &options)?)
+    }
+
+    fn run(&self, place: &Place, seen: &mut Seen) -> Result<(), NotRun> {
+        let (setup, kernel) = (&place.setup, &self.loaded.kernel);
+        // The simulator has no use for blocks without an instance.
+        let block = if self.plan.device { 256 } else { 32 };
+        let grid = setup.instances().div_ceil(block).min(2048);
+        self.start(place, PREPARE, grid, block)?;
+        let name = if setup.gap > 0 { SPACED } else { NAME };
+        let report =
+            self.start(place, name, kernel.grid(setup) + setup.stress_blocks, kernel.block(setup))?;
         if report.outcome == Outcome::Unsupported {
             let what = report.findings.first().map_or_else(String::new, |f| f.message.clone());
             return Err(NotRun::Unsupported(what));
@@ -295,89 +312,63 @@ impl<'a> Experiment<'a> {
             let what = report.findings.first().map_or_else(String::new, |f| f.message.clone());
             seen.failed.get_or_insert(what);
         }
-        let mut memory = vec![0; place.memory_bytes()];
-        self.backend.read(setup.memory, &mut memory)?;
-        let mut results = vec![0; bytes as usize];
-        self.backend.read(setup.results, &mut results)?;
-        for instance in 0..setup.instances {
-            self.count(place, instance, &memory, &results, seen);
+        if self.start(place, TALLY, grid, block)?.outcome != Outcome::Completed {
+            return Err(NotRun::Failed("the outcomes could not be counted".to_owned()));
+        }
+        let mut table = vec![0; kernel.table_bytes()];
+        self.backend.read(setup.table, &mut table)?;
+        let (outcomes, lost) = kernel.outcomes(&table);
+        if lost > 0 {
+            let what = format!("{lost} instances had further outcomes than the {OUTCOMES} that are counted");
+            seen.failed.get_or_insert(what);
+        }
+        for outcome in outcomes {
+            self.count(place, &outcome, seen);
         }
         Ok(())
     }
 
-    fn initial(&self, place: &Place<'_>) -> Vec<u8> {
-        let (setup, kernel) = (&place.setup, &place.loaded.kernel);
-        let mut out = vec![0; place.memory_bytes()];
-        for instance in 0..setup.instances {
-            for (index, memory) in kernel.memory.iter().enumerate() {
-                let value = match self.litmus.program.locations[index].initial {
-                    Operand::Const(c) => c as u64,
-                    Operand::Address(l) => setup.memory + place.offset(instance, usize::from(l.0)),
-                    Operand::Reg(_) => 0,
-                };
-                let at = place.offset(instance, index) as usize;
-                let bytes = memory.bytes.min(8) as usize;
-                out[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
-            }
-        }
-        out
-    }
-
-    /// Adds the outcome of an instance.
-    fn count(&self, place: &Place<'_>, instance: u32, memory: &[u8], results: &[u8], seen: &mut Seen) {
-        let (setup, kernel) = (&place.setup, &place.loaded.kernel);
-        let word = |index: u32| {
-            let at = (instance * kernel.result_bytes() + 8 * index) as usize;
-            results.get(at..at + 8).map_or(0, |b| u64::from_le_bytes(b.try_into().unwrap_or_default()))
-        };
-        let statuses: Vec<u64> = (0..kernel.threads).map(word).collect();
+    /// Adds instances with one outcome.
+    fn count(&self, place: &Place, outcome: &Counted, seen: &mut Seen) {
+        let kernel = &self.loaded.kernel;
+        let (statuses, values) = outcome.values.split_at(kernel.threads as usize);
         if statuses.contains(&DISCARDED) {
             return;
         }
         if statuses.iter().any(|&status| status != DONE) {
-            seen.incomplete += 1;
+            seen.incomplete += outcome.instances;
             return;
         }
-        // Addresses of locations are the numbers that stand for them.
-        let number = |value: i64| {
-            let at = (value as u64).wrapping_sub(setup.memory);
-            let found = (0..kernel.memory.len()).find(|&l| place.offset(instance, l) == at);
-            found.map_or(value, |l| address_value(kernel.memory[l].location))
-        };
-        let value = |v: Observable| match v {
-            Observable::Reg(thread, register) => {
-                let slot = kernel.registers.iter().position(|r| *r == (thread, register)).unwrap_or(0) as u32;
-                number(word(kernel.threads + slot) as i64)
-            }
-            Observable::Mem(location, index) => {
-                let memory_of = kernel.memory[usize::from(location.0)];
-                let at = place.offset(instance, usize::from(location.0)) as usize
-                    + (index * memory_of.element) as usize;
-                let bytes = memory_of.element.min(8) as usize;
-                let mut all = [0; 8];
-                all[..bytes].copy_from_slice(&memory[at..at + bytes]);
-                let raw = u64::from_le_bytes(all);
-                let shift = 64 - 8 * bytes;
-                number(if memory_of.signed { (raw << shift) as i64 >> shift } else { raw as i64 })
-            }
+        let value = |v: Observable| {
+            let slot = match v {
+                Observable::Reg(thread, register) => {
+                    kernel.registers.iter().position(|known| *known == (thread, register))
+                }
+                Observable::Mem(location, index) => {
+                    let word = (usize::from(location.0), index);
+                    let at = kernel.words.iter().position(|known| *known == word);
+                    at.map(|at| kernel.registers.len() + at)
+                }
+            };
+            slot.and_then(|slot| values.get(slot)).map_or(0, |&value| value as i64)
         };
         if self.litmus.filter.as_ref().is_some_and(|filter| !filter.eval(&value)) {
             return;
         }
-        let outcome: Vec<i64> = self.litmus.observables().into_iter().map(value).collect();
-        seen.complete += 1;
-        let entry = seen.outcomes.entry(outcome).or_insert_with(|| (0, self.configuration(place)));
-        entry.0 += 1;
+        let observed: Vec<i64> = self.litmus.observables().into_iter().map(value).collect();
+        seen.complete += outcome.instances;
+        let entry = seen.outcomes.entry(observed).or_insert_with(|| (0, self.configuration(place)));
+        entry.0 += outcome.instances;
     }
 
     /// Everything that another run needs to do the same.
-    fn configuration(&self, place: &Place<'_>) -> String {
+    fn configuration(&self, place: &Place) -> String {
         let Place { setup, seed, .. } = place;
         match place.environment {
             Some(environment) => format!(
                 "{}: {} instances, seed {:#x}, {environment}",
                 self.backend.name(),
-                setup.instances,
+                setup.instances(),
                 setup.seed
             ),
             None => format!("schedule seed {seed}, memory seed {:#x}", self.plan.seed),
@@ -385,30 +376,10 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// Blocks of a launch for the test.
-fn blocks(plan: &Plan) -> u32 {
-    if plan.device { DEVICE_BLOCKS } else { SIMULATOR_BLOCKS }
-}
-
 /// A launch.
-struct Place<'a> {
-    loaded: &'a Loaded,
+struct Place {
     setup: Setup,
     environment: Option<Environment>,
     /// Of schedules.
     seed: u64,
-}
-
-impl Place<'_> {
-    fn memory_bytes(&self) -> usize {
-        let (setup, kernel) = (&self.setup, &self.loaded.kernel);
-        let last = kernel.memory.len().saturating_sub(1);
-        self.offset(setup.instances - 1, last) as usize + kernel.width() as usize
-    }
-
-    /// Offset of a location of an instance.
-    fn offset(&self, instance: u32, location: usize) -> u64 {
-        u64::from(instance) * u64::from(self.setup.instance_stride)
-            + location as u64 * u64::from(self.setup.location_stride)
-    }
 }

@@ -31,6 +31,9 @@ impl Trial {
     }
 }
 
+/// Launches of a trial at most: what an environment with few instances a launch shows is not worth the time of thousands.
+const LAUNCHES: u32 = 4;
+
 /// What a search found out about a test.
 #[derive(Clone, Debug)]
 pub struct Tuned {
@@ -170,8 +173,8 @@ impl Looking<'_> {
                 _ => Environment::random(random),
             };
             tried += 1;
-            let trial =
-                self.run(&experiment, environment, self.trial.min(left - kept), &mut search, random)?;
+            let instances = self.trial.min(left - kept);
+            let trial = self.run(&experiment, environment, (instances, LAUNCHES), &mut search, random)?;
             left -= trial.instances.max(1).min(left);
             if best.is_none_or(|best| trial.rate() > best.rate()) {
                 best = Some(trial);
@@ -185,25 +188,28 @@ impl Looking<'_> {
             None => best.map(|best| best.environment),
         };
         if let Some(chosen) = chosen {
-            let trial = self.run(&experiment, chosen, left, &mut search, random)?;
+            let trial = self.run(&experiment, chosen, (left, u32::MAX), &mut search, random)?;
             // Where no time is left, the trial counts.
             search.best = Some(trial).filter(|trial| trial.instances > 0).or(best);
         }
         Ok(search)
     }
 
-    /// Launches so many instances, or until the time is over.
+    /// Launches so many instances, in so many launches at most, or until the time is over.
     fn run(
         &self,
         experiment: &Experiment<'_>,
         environment: Environment,
-        instances: u64,
+        (instances, launches): (u64, u32),
         search: &mut Search,
         random: &mut Random,
     ) -> Result<Trial, NotRun> {
         let mut seen = Seen::default();
         let mut made = 0;
-        while experiment.ended().is_none() && made < instances {
+        for _ in 0..launches {
+            if experiment.ended().is_some() || made >= instances {
+                break;
+            }
             let wanted = self.trial.min(instances - made);
             made += experiment.launch(Some(environment), wanted, random, &mut seen)?;
         }
@@ -244,6 +250,7 @@ mod tests {
     fn plan() -> Plan {
         Plan {
             instances: u64::MAX,
+            launch: 16,
             seed: 1,
             weak: true,
             device: true,
@@ -263,7 +270,7 @@ mod tests {
         st.relaxed.gpu x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | ld.relaxed.gpu r1, x ;\n\
         exists (1:r0 == 1 /\\ 1:r1 == 0)\n";
 
-    const LIGHT: &str = "lanes=8 interleaved=1 stride=64 distant=1 gate=100 delay=7 gap=1 prime=4294967295 \
+    const LIGHT: &str = "lanes=8 groups=1 blocks=1 rounds=1 turn=1 interleaved=1 stride=64 distant=1 gate=300 delay=7 gap=1 prime=4294967295 \
         stress-blocks=66 stress-warps=1 stress=50 stress-places=16 stress-stride=32 stress-stores=8";
 
     fn trial(shown: u64, instances: u64) -> Trial {
@@ -283,11 +290,47 @@ mod tests {
                 Looking { litmus: &litmus, verdict: &judged, plan: &plan, trial: 16, mutants: Vec::new() };
             let mut search = Search::default();
             let environment = LIGHT.parse().expect("well formed");
-            let made = looking.run(&experiment, environment, 16, &mut search, &mut Random::new(1));
+            let made = looking.run(&experiment, environment, (16, 1), &mut search, &mut Random::new(1));
             let made = made.expect("it runs");
             assert_eq!((made.instances, search.instances), (16, 16), "{search:?}");
             assert_eq!(made.shown > 0, verdict == "allowed", "{made:?}");
             assert!(search.failed.is_none() && search.alarms.is_empty(), "{search:?}");
+        }
+    }
+
+    /// Whatever runs side by side, one after the other and with whom: each instance runs once, and shows what the model allows.
+    #[test]
+    fn each_instance_of_a_launch_runs_once() {
+        let simulator = Simulator::new(DeviceConfig::h200());
+        let plan = Plan { launch: 96, ..plan() };
+        // Each thread adds what no other instance adds, and all see their own memory only.
+        let counted = test(
+            "PTX count\n{ x=5; y=0; p=&y; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 1,gpu 0 ;\n \
+             atom.relaxed.gpu.add r0, x, 1 | atom.relaxed.gpu.add r0, x, 10 | ld.weak r0, p ;\n \
+             | | st.weak [r0], 3 ;\nexists (x == 16 && y == 3 && 2:r0 == &y)\n",
+        );
+        for shape in [
+            "lanes=8 groups=2 blocks=1 rounds=4 turn=5 interleaved=1 stride=64 distant=1",
+            "lanes=1 groups=4 blocks=2 rounds=1 turn=1 interleaved=0 stride=16 distant=0",
+            "lanes=32 groups=1 blocks=1 rounds=64 turn=0 interleaved=1 stride=16 distant=0",
+            "lanes=8 groups=8 blocks=8 rounds=1 turn=1 interleaved=0 stride=128 distant=1",
+        ] {
+            let rest = LIGHT.split_once("gate=").expect("it is there").1;
+            let rest = rest.replace("stress-blocks=66 stress-warps=1", "stress-blocks=0 stress-warps=0");
+            let environment: Environment = format!("{shape} gate={rest}").parse().expect("well formed");
+            for (litmus, all) in [(&counted, true), (&test(RELAXED), false), (&test(ORDERED), false)] {
+                let judged = asked(litmus, &Options::default());
+                let experiment = Experiment::open(litmus, &simulator, &plan).expect("it is a kernel");
+                let mut seen = Seen::default();
+                let random = &mut Random::new(3);
+                let made = experiment.launch(Some(environment), 96, random, &mut seen).expect("it runs");
+                assert!((1..=96).contains(&made), "{made}: {environment}");
+                assert_eq!((seen.complete, seen.incomplete, &seen.failed), (made, 0, &None), "{environment}");
+                for values in seen.outcomes.keys() {
+                    assert!(judged.outcomes.iter().any(|outcome| outcome.values == *values), "{values:?}");
+                    assert!(!all || asks(litmus, values), "{values:?}: {environment}");
+                }
+            }
         }
     }
 
@@ -334,7 +377,7 @@ mod tests {
         let wrong = |text: &str| text.parse::<Environment>().expect_err("not well formed");
         assert_eq!(wrong("lanes"), "`lanes` is not `name=value`");
         assert_eq!(wrong("lane=1"), "`lane` is no parameter of stress");
-        assert_eq!(wrong("lanes=1"), "`interleaved` is missing");
+        assert_eq!(wrong("lanes=1"), "`groups` is missing");
         assert_eq!(wrong("lanes=3"), "`lanes` is one of [1, 8, 32], not `3`");
     }
 }
