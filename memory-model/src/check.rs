@@ -219,6 +219,14 @@ pub fn check(litmus: &Litmus, options: &Options) -> Verdict {
     last.unwrap_or_else(|| Verdict::unknown("no loop bound".to_owned()))
 }
 
+/// Events that are counted at most to say what a search would have needed.
+const COUNTED_EVENTS: usize = 1 << 12;
+
+/// `once`, `3 times`
+fn times(bound: u32) -> String {
+    if bound == 1 { "once".to_owned() } else { format!("{bound} times") }
+}
+
 struct Checker<'a> {
     litmus: &'a Litmus,
     options: &'a Options,
@@ -255,8 +263,15 @@ impl Checker<'_> {
                 verdict.holds = None;
                 verdict.verdict = "unknown";
                 verdict.reason = Some(match stop {
-                    Stop::TooLarge(what) => format!("too large: {what}"),
-                    Stop::Time => self.over().to_owned(),
+                    Stop::TooLarge(what) => {
+                        let size = self.size(self.bound);
+                        format!("too large: {what}; with loops entered {} it has {size}", times(self.bound))
+                    }
+                    Stop::Time if self.until.is_interrupted() => self.over().to_owned(),
+                    Stop::Time => {
+                        let size = self.size(self.bound);
+                        format!("{}, at a loop bound of {} with {size}", self.over(), self.bound)
+                    }
                 });
                 (verdict, false)
             }
@@ -268,16 +283,28 @@ impl Checker<'_> {
         if self.until.is_interrupted() { "the check was interrupted" } else { "the time limit was reached" }
     }
 
-    fn skeleton(&self, idle_iterations: u32) -> Result<Skeleton, TooLarge> {
-        let unrolling = Unrolling {
+    /// What there is to explore at a loop bound, for whoever has met a limit.
+    fn size(&self, bound: u32) -> String {
+        let unrolling = Unrolling { bound, max_events: COUNTED_EVENTS, ..self.unrolling(0) };
+        match Skeleton::new(&self.litmus.program, &self.litmus.observables(), unrolling) {
+            Ok(skeleton) => format!("{} events", skeleton.events.len()),
+            Err(TooLarge(what)) => what,
+        }
+    }
+
+    fn unrolling(&self, idle_iterations: u32) -> Unrolling {
+        Unrolling {
             bound: self.bound,
             idle_iterations,
             failed_cas_writes: self.model.failed_cas_writes,
             outcomes: matches!(self.options.property, Property::Assertion | Property::Races),
             max_events: self.options.limits.events.min(1024),
             max_nodes: self.options.limits.segments,
-        };
-        Skeleton::new(&self.litmus.program, &self.litmus.observables(), unrolling)
+        }
+    }
+
+    fn skeleton(&self, idle_iterations: u32) -> Result<Skeleton, TooLarge> {
+        Skeleton::new(&self.litmus.program, &self.litmus.observables(), self.unrolling(idle_iterations))
     }
 
     fn engine<'s>(&'s self, skeleton: &'s Skeleton, search: Search) -> Result<Engine<'s>, TooLarge> {
@@ -357,9 +384,12 @@ impl Checker<'_> {
             verdict.holds = None;
             verdict.verdict = "unknown";
             verdict.outcomes_complete = false;
+            let more = self.bound.saturating_mul(2);
             verdict.reason = Some(format!(
-                "nothing was found within the loop bound of {}, but loops can run longer",
-                self.bound
+                "nothing was found within the loop bound of {} ({}), but loops can run longer; --bound {more} has {}",
+                self.bound,
+                self.size(self.bound),
+                self.size(more)
             ));
             return Ok(true);
         }

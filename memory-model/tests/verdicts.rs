@@ -1,7 +1,7 @@
 //! Verdicts on the classic shapes under every model, on larger programs, and on the properties.
 
 use memory_model::model::ModelName;
-use memory_model::{Options, Property, Verdict, check, parse};
+use memory_model::{Limits, Options, Property, Verdict, check, parse};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -240,7 +240,16 @@ fn what_cannot_be_decided_says_so() {
         exists (x == 5)\n";
     let verdict = verdict_of(counting, &Options { bound: Some(3), ..Options::default() });
     assert_eq!((verdict.holds, verdict.verdict), (None, "unknown"));
-    assert!(verdict.reason.expect("a reason").contains("loop bound of 3"));
+    let needs = "nothing was found within the loop bound of 3 (7 events), but loops can run longer; --bound 6 has 13 events";
+    assert_eq!(verdict.reason.as_deref(), Some(needs));
+    let few = Limits { events: 10, ..Limits::default() };
+    let verdict = verdict_of(counting, &Options { limits: few, ..Options::default() });
+    let needs = "too large: more than 10 events; with loops entered 8 times it has 17 events";
+    assert_eq!(verdict.reason.as_deref(), Some(needs));
+    let none = Limits { time: Some(std::time::Duration::ZERO), ..Limits::default() };
+    let verdict = verdict_of(counting, &Options { limits: none, ..Options::default() });
+    let needs = "the time limit was reached, at a loop bound of 1 with 3 events";
+    assert_eq!(verdict.reason.as_deref(), Some(needs));
     let mixed = "PTX mixed\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\nst.weak.u32 x, 1 | ld.weak.u16 r0, x ;\n\
         exists (1:r0 == 1)\n";
     let verdict = verdict_of(mixed, &Options::default());
