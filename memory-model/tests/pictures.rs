@@ -38,6 +38,18 @@ fn boxes(svg: &str) -> Vec<[f64; 4]> {
         .collect()
 }
 
+/// Labels of edges: middle, line, half the width.
+fn labels(svg: &str) -> Vec<(f64, f64, f64)> {
+    let groups = svg.split("<g class=\"edge ").skip(1).filter_map(|group| group.split("</g>").next());
+    let texts = groups.flat_map(|group| group.split("<text").skip(1));
+    texts
+        .map(|text| {
+            let label = text.split('>').nth(1).and_then(|rest| rest.split('<').next()).expect("a label");
+            (number(text, "x"), number(text, "y"), label.chars().count() as f64 * 3.65)
+        })
+        .collect()
+}
+
 #[test]
 fn every_shape_is_drawn() {
     let folder = format!("{}/testdata/litmus", env!("CARGO_MANIFEST_DIR"));
@@ -68,6 +80,13 @@ fn every_shape_is_drawn() {
         };
         assert!(is_balanced(&svg) && is_balanced(&html), "{}", path.display());
         assert!(svg.contains("a &lt; b &amp; c") && svg.contains("prefers-color-scheme:dark"));
+        // Programs that know no variables in styles show it, too; and no label is on another one.
+        assert!(!svg.contains("var("));
+        let labels = labels(&svg);
+        for (at, a) in labels.iter().enumerate() {
+            let apart = |b: &(f64, f64, f64)| (a.0 - b.0).abs() >= a.2 + b.2 || (a.1 - b.1).abs() >= 12.9;
+            assert!(labels[..at].iter().all(apart), "{}", path.display());
+        }
         if let Some(edges) = edges {
             assert_eq!(svg.matches("marker-end").count(), edges, "{}", path.display());
         }

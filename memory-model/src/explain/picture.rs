@@ -253,12 +253,13 @@ impl Picture<'_> {
         }
         let mut used: BTreeMap<(usize, bool), usize> = BTreeMap::new();
         let mut lanes: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut labels: Vec<(f64, f64, f64)> = Vec::new();
         for layer in self.layers.iter().filter(|layer| all || layer.on) {
             let _ = writeln!(out, "<g class=\"edge {}\">", layer.name);
             for (a, b, label) in &layer.edges {
                 let (Some(Some(from)), Some(Some(to))) = (places.get(*a), places.get(*b)) else { continue };
                 let (path, x, y) = route([*a, *b], [from, to], &mut used, &mut lanes);
-                let x = beside(x, label, from, to);
+                let (x, y) = free(beside(x, label, from, to), y, label, &mut labels);
                 let _ = writeln!(out, "<path d=\"{path}\" marker-end=\"url(#head-{})\"/>", layer.name);
                 let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(label));
             }
@@ -283,18 +284,16 @@ impl Picture<'_> {
         out
     }
 
-    /// Colours, light and dark.
+    /// Colours, light and dark. They are said where they are used: many programs that show SVG know no variables in styles.
     fn style(&self) -> String {
         let mut out = String::from(
-            ".execution{--page:#fff;--ink:#1b1b1b;--soft:#595959;--box:#f4f4f2;--line:#b9b9b4;font-family:ui-monospace,\
-             Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:12px}\n\
-             .page{fill:var(--page)}.title{fill:var(--ink);font-size:15px;font-weight:600}\
-             .thread{fill:var(--soft);text-anchor:middle;font-weight:600}\n\
-             .event rect{fill:var(--box);stroke:var(--line)}.event text{fill:var(--ink);text-anchor:middle}\
-             .event .code{fill:var(--soft)}\n\
+            ".execution{font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:12px}\n\
+             .title{font-size:15px;font-weight:600}.thread{text-anchor:middle;font-weight:600}\
+             .event text{text-anchor:middle}\n\
              .edge path{fill:none;stroke:currentColor;stroke-width:1.6}.edge text{fill:currentColor;text-anchor:middle;\
-             paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}.head{fill:currentColor}\n",
+             paint-order:stroke;stroke-width:4px;stroke-linejoin:round}.head{fill:currentColor}\n",
         );
+        out += &colours("#fff", "#1b1b1b", "#595959", "#f4f4f2", "#b9b9b4");
         for layer in &self.layers {
             let _ = write!(out, ".{}{{color:{}}}", layer.name, layer.light);
             if !layer.dash.is_empty() {
@@ -305,8 +304,8 @@ impl Picture<'_> {
             }
             out.push('\n');
         }
-        out += "@media (prefers-color-scheme:dark){.execution{--page:#181a1b;--ink:#ececec;--soft:#b4b4b0;--box:#26292b;\
-            --line:#55595c}";
+        out += "@media (prefers-color-scheme:dark){";
+        out += &colours("#181a1b", "#ececec", "#b4b4b0", "#26292b", "#55595c");
         for layer in &self.layers {
             let _ = write!(out, ".{}{{color:{}}}", layer.name, layer.dark);
         }
@@ -437,6 +436,27 @@ fn route(
             (format!("M{x0:.1} {y0:.1}L{x1:.1} {y1:.1}"), (x0 + x1) / 2.0, (y0 + y1) / 2.0)
         }
     }
+}
+
+/// Rules for what is drawn in these colours: the page, what is written on it, what is written small, boxes and their lines.
+fn colours(page: &str, ink: &str, soft: &str, inside: &str, line: &str) -> String {
+    format!(
+        ".page{{fill:{page}}}.title,.event text{{fill:{ink}}}.thread,.event .code{{fill:{soft}}}\
+         .event rect{{fill:{inside};stroke:{line}}}.edge text{{stroke:{page}}}\n"
+    )
+}
+
+/// The nearest place above or below where a label is on no other one; those are their middles and half their widths.
+fn free(x: f64, y: f64, label: &str, labels: &mut Vec<(f64, f64, f64)>) -> (f64, f64) {
+    const LINE: f64 = 13.0;
+    let half = label.chars().count() as f64 * LETTER / 2.0;
+    let is_free = |y: f64, labels: &[(f64, f64, f64)]| {
+        labels.iter().all(|(u, v, w)| (x - u).abs() >= half + w || (y - v).abs() >= LINE)
+    };
+    let steps = [0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 4.0, -4.0];
+    let y = steps.iter().map(|step| y + step * LINE).find(|y| is_free(*y, labels)).unwrap_or(y);
+    labels.push((x, y, half));
+    (x, y)
 }
 
 /// The middle of a label that no box at the ends of its edge hides.
