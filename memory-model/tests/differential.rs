@@ -146,6 +146,11 @@ fn outcomes_of_programs_with_everything() {
 }
 
 #[test]
+fn outcomes_of_programs_with_rare_instructions() {
+    run(Search::Complete, 150, &[Flavour::Wide]);
+}
+
+#[test]
 fn threads_that_never_end() {
     run(Search::Stuck, 60, &[Flavour::Barriers, Flavour::Control, Flavour::Clusters, Flavour::Mixed]);
 }

@@ -1,6 +1,6 @@
 //! Tests made from cycles.
 
-use memory_model::generate::{Cycle, SUITE, Word, cycles, relaxations};
+use memory_model::generate::{Cycle, SUITE, Word, cycles, cycles_with, relaxations};
 use memory_model::model::ModelName;
 use memory_model::{Options, Verdict, check, parse};
 use std::collections::BTreeSet;
@@ -135,6 +135,20 @@ fn families_up_to_six_edges() {
     assert_eq!(names, wanted.split_whitespace().collect::<Vec<_>>());
     for cycle in all {
         assert_eq!(judged(&ptx(&cycle), ModelName::Isa).verdict, "allowed", "{}", ptx(&cycle));
+    }
+}
+
+/// However many threads look for them, the cycles are the same.
+#[test]
+fn cycles_on_many_threads_are_the_same() {
+    let list = relaxations("Rfe Fre Coe [Acq Pod**] [Pod** Rel] Pod** Fence.sc.gpud**").expect("well formed");
+    let one = cycles(&list, 5).expect("cycles");
+    assert!(one.len() > 100);
+    for threads in [2, 3, 64] {
+        let many = cycles_with(&list, 5, threads).expect("cycles");
+        let names =
+            |all: &[Cycle]| all.iter().map(|cycle| (cycle.name(), cycle.to_string())).collect::<Vec<_>>();
+        assert_eq!(names(&one), names(&many), "{threads}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use memory_model::generate::{Cycle, SUITE, Word, cycles, relaxations};
+use memory_model::generate::{Cycle, SUITE, Word, cycles_with, relaxations};
 use memory_model::{Limits, Options, check, parse};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub(crate) fn generate(args: &GenerateArgs, global: &Global, console: &Console) 
             Err(exit) => return Ok(exit),
         }
     }
-    let cycles = made(args)?;
+    let cycles = made(args, global.jobs)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(global.jobs).build();
     let pool =
         pool.map_err(|error| Failure::usage(format!("cannot start {} threads: {error}", global.jobs)))?;
@@ -83,12 +83,12 @@ pub(crate) fn generate(args: &GenerateArgs, global: &Global, console: &Console) 
 }
 
 /// The cycles that are asked for.
-fn made(args: &GenerateArgs) -> Result<Vec<Cycle>, Failure> {
+fn made(args: &GenerateArgs, jobs: usize) -> Result<Vec<Cycle>, Failure> {
     let usage = |wrong: &dyn std::fmt::Display| Failure::usage(wrong.to_string());
     if let Some(size) = args.size {
         let list =
             relaxations(args.relaxations.as_deref().unwrap_or(SUITE)).map_err(|wrong| usage(&wrong))?;
-        return cycles(&list, size).map_err(|wrong| usage(&wrong));
+        return cycles_with(&list, size, jobs).map_err(|wrong| usage(&wrong));
     }
     let words: Result<Vec<Word>, _> =
         args.edges.iter().flat_map(|word| word.split_whitespace()).map(str::parse).collect();

@@ -26,7 +26,7 @@ mod write;
 
 pub use cycle::{Cycle, CycleError};
 pub use edge::{Word, WrongWord};
-pub use suite::{Relaxation, cycles, relaxations};
+pub use suite::{Relaxation, cycles, cycles_with, relaxations};
 
 /// Relaxations of the suite that is made if no others are named: communication between blocks; program order alone,
 /// with releases and acquires, with either fence, and with each dependency.

@@ -1,6 +1,7 @@
 //! All cycles of some edges, up to a length.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cycle::{Annotated, Cycle, CycleError, annotated};
 use super::edge::{Communication, Direction, Link, Word};
@@ -91,6 +92,18 @@ fn reducible(a: &Annotated, b: &Annotated) -> bool {
 /// # Errors
 /// Relaxations that do not hold together.
 pub fn cycles(relaxations: &[Relaxation], longest: usize) -> Result<Vec<Cycle>, CycleError> {
+    cycles_with(relaxations, longest, 1)
+}
+
+/// The same on so many threads.
+///
+/// # Errors
+/// Those of [`cycles`].
+pub fn cycles_with(
+    relaxations: &[Relaxation],
+    longest: usize,
+    threads: usize,
+) -> Result<Vec<Cycle>, CycleError> {
     let mut steps = Vec::new();
     for relaxation in relaxations {
         let words = annotated(relaxation)?;
@@ -101,22 +114,40 @@ pub fn cycles(relaxations: &[Relaxation], longest: usize) -> Result<Vec<Cycle>, 
         }
         steps.extend(all);
     }
-    let mut search = Search { steps, longest, path: Vec::new(), out: BTreeMap::new() };
-    search.extend();
-    let mut out: Vec<Cycle> = search.out.into_values().collect();
-    out.sort_by_cached_key(|cycle| (cycle.len(), cycle.name()));
-    Ok(out)
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut search = Search { steps: &steps, longest, first: 0, path: Vec::new(), out: BTreeMap::new() };
+        loop {
+            let first = next.fetch_add(1, Ordering::Relaxed);
+            let Some(step) = steps.get(first) else { return search.out };
+            search.first = first;
+            search.follow(step);
+        }
+    };
+    let found = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(steps.len())).map(|_| scope.spawn(work)).collect();
+        let mut found = work();
+        for other in others {
+            found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        found
+    });
+    let mut out: Vec<(String, Cycle)> = found.into_values().collect();
+    out.sort_by(|(a, x), (b, y)| (x.len(), a).cmp(&(y.len(), b)));
+    Ok(out.into_iter().map(|(_, cycle)| cycle).collect())
 }
 
-struct Search {
-    steps: Vec<Vec<Annotated>>,
+struct Search<'a> {
+    steps: &'a [Vec<Annotated>],
     longest: usize,
+    /// The step that the path begins with.
+    first: usize,
     path: Vec<Annotated>,
-    /// By the words that make them.
-    out: BTreeMap<String, Cycle>,
+    /// With their names, by the words that make them.
+    out: BTreeMap<String, (String, Cycle)>,
 }
 
-impl Search {
+impl Search<'_> {
     fn extend(&mut self) {
         if let (Some(first), Some(last)) = (self.path.first(), self.path.last())
             && self.path.len() > 1
@@ -124,20 +155,26 @@ impl Search {
             && meet(&[*last, *first])
             && let Ok(cycle) = Cycle::of(&self.path)
         {
-            self.out.entry(cycle.to_string()).or_insert(cycle);
+            self.out.entry(cycle.to_string()).or_insert_with(|| (cycle.name(), cycle));
         }
-        for at in 0..self.steps.len() {
-            let step = &self.steps[at];
-            let fits = match self.path.last() {
-                Some(last) => meet(&[*last, step[0]]),
-                // Cycles begin with a thread, and so with an edge behind one that is external.
-                None => true,
-            };
-            if !fits || self.path.len() + step.len() > self.longest {
-                continue;
+        for (at, step) in self.steps.iter().enumerate() {
+            // A cycle can begin with each of its threads, behind an edge that is external; it is found from the one with the
+            // first step of all.
+            let fits = self
+                .path
+                .last()
+                .is_some_and(|last| meet(&[*last, step[0]]) && !(last.edge.is_external() && at < self.first));
+            if fits {
+                self.follow(step);
             }
+        }
+    }
+
+    /// The path with one more step.
+    fn follow(&mut self, step: &[Annotated]) {
+        if self.path.len() + step.len() <= self.longest {
             let before = self.path.len();
-            self.path.extend_from_slice(&self.steps[at]);
+            self.path.extend_from_slice(step);
             self.extend();
             self.path.truncate(before);
         }

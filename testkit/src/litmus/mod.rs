@@ -1,6 +1,7 @@
 //! Random litmus tests, as text.
 
 pub mod chains;
+mod wide;
 
 use std::fmt::Write as _;
 
@@ -61,10 +62,12 @@ pub enum Flavour {
     Mixed,
     /// Values that feed values, most of them on one location.
     Chains,
+    /// What the others leave out: all atomic operations, vectors that overlap, rare proxies.
+    Wide,
 }
 
 /// All of them.
-pub const FLAVOURS: [Flavour; 11] = [
+pub const FLAVOURS: [Flavour; 12] = [
     Flavour::Plain,
     Flavour::Barriers,
     Flavour::Proxies,
@@ -76,6 +79,7 @@ pub const FLAVOURS: [Flavour; 11] = [
     Flavour::Mbarriers,
     Flavour::Mixed,
     Flavour::Chains,
+    Flavour::Wide,
 ];
 
 /// What an instruction of a mixed program is drawn from.
@@ -107,7 +111,7 @@ impl Program<'_> {
     fn scope(&mut self) -> &'static str {
         match self.flavour {
             _ if self.mixed => self.random.pick(&CLUSTER_SCOPES),
-            Flavour::Clusters => self.random.pick(&CLUSTER_SCOPES),
+            Flavour::Clusters | Flavour::Wide => self.random.pick(&CLUSTER_SCOPES),
             _ => self.random.pick(&SCOPES),
         }
     }
@@ -199,6 +203,9 @@ impl Program<'_> {
     fn instruction(&mut self, out: &mut Vec<String>) {
         if self.mixed {
             self.flavour = MIXED[self.random.below(MIXED.len())];
+        }
+        if self.flavour == Flavour::Wide {
+            return self.wide(out);
         }
         let special = self.random.chance(35);
         match (self.flavour, special) {
@@ -380,6 +387,9 @@ pub fn litmus(seed: u64, flavour: Flavour) -> String {
     if matches!(flavour, Flavour::Dependencies | Flavour::Mixed) {
         out.push_str(" p=&x; q=&y;\n");
     }
+    if flavour == Flavour::Wide {
+        out.push_str(" c @ constant aliases x;\n");
+    }
     if matches!(flavour, Flavour::Mbarriers | Flavour::Mixed) {
         let _ = writeln!(out, " b = mbarrier {};", 1 + random.below(2));
     }
@@ -389,7 +399,7 @@ pub fn litmus(seed: u64, flavour: Flavour) -> String {
             let cta = random.below(2);
             let gpu = usize::from(random.chance(10));
             match flavour {
-                Flavour::Clusters | Flavour::Mixed => {
+                Flavour::Clusters | Flavour::Mixed | Flavour::Wide => {
                     format!("P{t}@cta {cta}, cluster {}, gpu {gpu}", random.below(2))
                 }
                 _ => format!("P{t}@cta {cta}, gpu {gpu}"),
