@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use clap::Parser;
+use memory_model::generate::{Cycle, Word};
 use memory_model::{Litmus, Options, check, parse};
 use testkit::litmus::{FLAVOURS, Flavour, litmus};
+use warpgrind::litmus::environment::Environment;
 use warpgrind::litmus::experiment::NotRun;
 use warpgrind::litmus::runs::Runs;
 
@@ -160,44 +162,114 @@ fn the_record_of_a_device_agrees_with_the_model() {
     assert!(weak >= 15, "{weak} weak outcomes were seen on the device");
 }
 
-/// What a device showed once it was tuned: nothing that the model forbids; and the table in LITMUS.md is what the records say.
+/// Lines of a record in `testdata`, without the first, as cells.
+fn record(path: &str) -> Vec<Vec<String>> {
+    let path = format!("{}/../testdata/{path}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+/// Text that the guide has.
+fn guide_has(text: &str) {
+    let path = format!("{}/LITMUS.md", env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    assert!(page.contains(text), "LITMUS.md lacks\n{text}");
+}
+
+fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(cell: &str) -> T {
+    cell.parse().unwrap_or_else(|error| panic!("{cell}: {error:?}"))
+}
+
+/// A rate, or what it is below: a million instances.
+fn rate(shown: u64, per_million: &str, below: &str) -> String {
+    match shown {
+        0 => format!("< {:.2}", number::<f64>(below)),
+        _ => format!("{:.0}", number::<f64>(per_million).max(1.0)),
+    }
+}
+
+/// What devices showed once they were tuned: nothing that the model forbids; and the table in LITMUS.md is what the records say.
 #[test]
 fn the_record_of_a_tuned_device_agrees_with_the_model() {
-    let folder = format!("{}/../testdata/h200", env!("CARGO_MANIFEST_DIR"));
-    let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
-    let (random, tuned) = (read("litmus.csv"), read("litmus-tuned.csv"));
-    let mut before: BTreeMap<&str, u64> = BTreeMap::new();
-    for line in random.lines().skip(1) {
-        let cells: Vec<&str> = line.split(',').collect();
+    let mut random: BTreeMap<String, u64> = BTreeMap::new();
+    for cells in record("h200/litmus.csv") {
         if cells[3] == "yes" {
-            *before.entry(cells[0]).or_default() += cells[6].parse::<u64>().unwrap();
+            *random.entry(cells[0].clone()).or_default() += number::<u64>(&cells[6]);
         }
     }
-    let mut table = String::new();
-    let mut tests = 0;
-    for line in tuned.lines().skip(1) {
-        let cells: Vec<&str> = line.split(',').collect();
-        let (name, verdict) = (cells[0], cells[1]);
-        let [shown, instances, environments] = [2, 3, 4].map(|at| cells[at].parse::<u64>().unwrap());
+    let first: BTreeMap<String, String> = record("h200/litmus-tuned.csv")
+        .into_iter()
+        .map(|cells| (cells[0].clone(), if cells[2] == "0" { String::new() } else { rate(1, &cells[5], "") }))
+        .collect();
+    let (mut table, mut tests, mut instances, mut forbidden, mut tried, mut seen) =
+        (String::new(), 0, 0, 0, 0, 0);
+    for cells in record("h100/litmus-tuned.csv") {
+        let (name, verdict) = (&cells[0], &cells[1]);
+        let [shown, all, environments] = [2, 3, 4].map(|at| number::<u64>(&cells[at]));
         assert_eq!(check(&shape(name), &Options::default()).verdict, verdict, "{name}");
         assert!(shown == 0 || verdict != "forbidden", "{name}");
-        assert!(shown <= instances && environments > 0, "{name}");
+        assert!(shown <= all && environments > 0, "{name}");
         // Three in so many are the bound at 95 percent confidence.
         assert_eq!(shown == 0, !cells[6].is_empty(), "{name}");
-        let rate = before.get(name).copied().unwrap_or(0) as f64 / 6.0;
-        if verdict == "allowed" && (shown > 0 || rate > 0.0) {
-            let best = match shown {
-                0 => String::new(),
-                _ => format!("{:.0} ", cells[5].parse::<f64>().unwrap()),
-            };
-            table += &format!("| {name} | {rate:.2} | {best}|\n");
+        // It can be run again.
+        number::<Environment>(&cells[11]);
+        (tests, instances, tried) = (tests + 1, instances + all, tried + environments);
+        match verdict.as_str() {
+            "forbidden" => forbidden += all,
+            "allowed" => {
+                seen += usize::from(shown > 0);
+                let before = random.get(name).copied().unwrap_or(0) as f64 / 6.0;
+                let before = if before > 0.0 { format!("{before:.2}") } else { String::new() };
+                let (first, now) = (&first[name], rate(shown, &cells[5], &cells[6]));
+                table += &format!("| {name} | {before} | {first} | {now} | {:.1} |\n", all as f64 / 1e6);
+            }
+            _ => {}
         }
-        tests += 1;
     }
     assert_eq!(tests, 86);
-    let page = std::fs::read_to_string(format!("{folder}/../../cli/LITMUS.md")).unwrap();
-    assert!(
-        page.contains(&format!("| test | random | tuned |\n|---|---|---|\n{table}\n")),
-        "the table is\n{table}"
-    );
+    let billion = |n: u64| n as f64 / 1e9;
+    guide_has(&format!(
+        "{tried} environments, {:.2} billion instances, {:.2} of them of outcomes that the model forbids",
+        billion(instances),
+        billion(forbidden)
+    ));
+    guide_has(&format!("{seen} of the 42 outcomes"));
+    guide_has(&format!(
+        "| test | random | tuned first | tuned | million instances |\n|---|---|---|---|---|\n{table}\n"
+    ));
+}
+
+/// Tests of mixed scopes on a device, by their cycles: none that the model forbids was seen.
+#[test]
+fn the_record_of_mixed_scopes_agrees_with_the_model() {
+    const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
+    let mut cells_of: BTreeMap<String, [String; 2]> = BTreeMap::new();
+    for cells in record("h100/litmus-scopes.csv") {
+        let words: Result<Vec<Word>, _> = cells[0].split(' ').map(str::parse).collect();
+        let cycle = Cycle::new(&words.expect("words")).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let litmus = parse(&cycle.ptx().expect("a test")).expect("well formed");
+        let (verdict, shown) = (&cells[1], number::<u64>(&cells[2]));
+        assert_eq!(check(&litmus, &Options::default()).verdict, verdict, "{}", cells[0]);
+        assert!(shown == 0 || verdict == "allowed", "{}", cells[0]);
+        let text = if verdict == "allowed" { rate(shown, &cells[4], &cells[5]) } else { "no".to_owned() };
+        let near = cells[0].contains("e.cluster");
+        let key = cells[0].replace("Rfe.cluster", "Rfe").replace("Fre.cluster", "Fre");
+        cells_of.entry(key).or_default()[usize::from(near)] = text;
+    }
+    assert_eq!(cells_of.len(), 48);
+    for (title, shape) in [
+        ("MP, `st.release` and `ld.acquire`", "PodWW Rel.A Rfe Acq.B PodRR Fre"),
+        ("MP, `fence.acq_rel` twice", "Fence.acq_rel.AdWW Rfe Fence.acq_rel.BdRR Fre"),
+        ("SB, `fence.sc` twice", "Fence.sc.AdWR Fre Fence.sc.BdWR Fre"),
+    ] {
+        let mut table = format!("| {title} | {} |\n|---|---|---|---|---|\n", SCOPES.join(" | "));
+        for a in SCOPES {
+            let row = SCOPES.map(|b| {
+                let [far, near] = &cells_of[&shape.replacen('A', a, 1).replace('B', b)];
+                if far == near { far.clone() } else { format!("{far}; {near}") }
+            });
+            table += &format!("| {a} | {} |\n", row.join(" | "));
+        }
+        guide_has(&table);
+    }
 }
