@@ -283,7 +283,7 @@ fn mistakes_have_places() {
         ("let rec p(x) = p(x)\nacyclic p(po)", "m.cat:1:16 L012 functions use functions more than 60 deep"),
         (
             "procedure rec p(a) = call p(a) end\ncall p(po)",
-            "m.cat:1:27 L012 functions use functions more than 60 deep",
+            "m.cat:1:28 L012 functions use functions more than 60 deep",
         ),
         ("let rec f(x) = x and r = po", "m.cat:1:9 L012 `let rec` defines functions or relations, not both"),
         (
