@@ -164,7 +164,7 @@ struct Emitter<'p> {
 /// Compiles a program; nothing if it is not to be.
 pub(crate) fn emit(program: &Program, level: SimdLevel) -> Option<Code> {
     let avx512 = level == SimdLevel::Avx512;
-    let priced = if program.all { program.clone() } else { layout::priced(program) };
+    let priced = if program.all { program.clone() } else { layout::priced(program, avx512) };
     let program = &priced;
     let liveness = Liveness::new(program);
     let leaders = layout::leaders(program);

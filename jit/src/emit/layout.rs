@@ -1,12 +1,15 @@
 //! Where blocks begin, and where it is worth to enter code.
 
 use crate::liveness::{result, sources};
-use crate::program::{Kind, Program, Step, Uses};
+use crate::program::{Effect, Kind, Program, Step, Uses};
 use semantics::formula::{Formula, Integer, Width};
 use semantics::lanes::{Pred, Slot};
 
 /// Compiled steps that make up for the time that a call of the host takes.
 const CALL: u32 = 4;
+/// The same of one that accesses memory, with AVX-512: other warps wait for it, and what it waits for itself is not hidden by
+/// their steps.
+const ACCESS: u32 = 12;
 /// Cycles in which an interpreter of several warps makes a step.
 const INTERPRETED: u32 = 8;
 /// Steps that are many.
@@ -72,17 +75,23 @@ pub(super) fn leaders(program: &Program) -> Vec<bool> {
 
 /// Leaves to the interpreter blocks that are not likely to be faster in code: those that mostly call the host, and chains
 /// of operations each of which waits for the one before, as it runs several warps in turn.
-pub(super) fn priced(program: &Program) -> Program {
+pub(super) fn priced(program: &Program, avx512: bool) -> Program {
     let mut priced = program.clone();
     let leaders = leaders(program);
     let mut start = 0;
     while start < program.steps.len() {
         let end = (start + 1..program.steps.len()).find(|&at| leaders[at]).unwrap_or(program.steps.len());
         let steps = &mut priced.steps[start..end];
-        let calls = steps.iter().filter(|step| matches!(step.kind, Kind::Call(_))).count() as u32;
-        let compiled = steps.len() as u32 - calls;
+        let calls = steps.iter().filter(|step| matches!(step.kind, Kind::Call(_)));
+        let compiled = (steps.len() - calls.clone().count()) as u32;
+        let price = |step: &Step| match step.effect {
+            Effect { reads: 0, writes: 0, .. } => CALL,
+            _ if avx512 => ACCESS,
+            _ => CALL,
+        };
+        let price: u32 = calls.map(price).sum();
         let chain = chain(&program.steps[start..end]);
-        if calls * CALL > compiled || chain > INTERPRETED * (end - start) as u32 {
+        if price > compiled || chain > INTERPRETED * (end - start) as u32 {
             for step in steps.iter_mut().filter(|step| !step.kind.leaves()) {
                 step.kind = Kind::Leave(Uses::All);
             }
