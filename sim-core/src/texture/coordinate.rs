@@ -115,10 +115,9 @@ impl Axis {
         (texels, if clamps && beyond { 0 } else { fraction })
     }
 
-    /// Whether one of the two texels around a coordinate lies outside the image.
-    pub(super) fn leaves(self, x: f32, offset: Offset) -> bool {
-        let (first, fraction) = self.position(x, offset).between();
-        first < 0 || first + i64::from(fraction != 0) >= i64::from(self.size)
+    /// The first of the two texels around a coordinate, which may lie outside the image, and the weight of the second.
+    pub(super) fn between(self, x: f32, offset: Offset) -> (i64, u32) {
+        self.position(x, offset).between()
     }
 
     /// Only normalised coordinates do.

@@ -20,6 +20,38 @@ pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, [f32; 2]) {
     }
 }
 
+/// A place on a face, from -1 to 1, as a direction whose coordinate towards the face is `ahead`.
+fn direction(face: u32, [u, v]: [f32; 2], ahead: f32) -> [f32; 3] {
+    match face {
+        0 => [ahead, -v, -u],
+        1 => [-ahead, -v, u],
+        2 => [u, ahead, v],
+        3 => [u, -ahead, -v],
+        4 => [u, -v, ahead],
+        _ => [-u, -v, -ahead],
+    }
+}
+
+/// The texel at `x` and `y` of a face of `size` texels, or of the face beside it if it is one step over the edge: its face and
+/// place. Over a corner there is none.
+pub(super) fn texel(face: u32, size: u32, texel: [i64; 2]) -> Option<(u32, [u32; 2])> {
+    let over = texel.map(|at| if at < 0 { -1.0 } else { f32::from(at >= i64::from(size)) });
+    if over == [0.0; 2] {
+        return Some((face, texel.map(|at| at as u32)));
+    }
+    if over[0] != 0.0 && over[1] != 0.0 {
+        return None;
+    }
+    // In halves of a texel, which are exact: on the face beside it the texel is the first one behind the edge.
+    let half = size as f32;
+    let place = [0, 1].map(|axis| match over[axis] {
+        0.0 => (2 * texel[axis] + 1) as f32 - half,
+        side => side * half,
+    });
+    let (beside, place) = self::face(direction(face, place, half - 1.0));
+    Some((beside, place.map(|at| ((at + half) * 0.5) as u32)))
+}
+
 /// Where a direction meets the faces of a cube, as seen from one of them.
 pub(super) enum Seen {
     /// On that face, from -1 to 1.

@@ -72,14 +72,24 @@ impl Axes {
         Axis { size: level.extent[axis], mode: self.modes[axis], normalized: self.normalized }
     }
 
-    /// Whether a linear filter needs texels of another face of a cubemap.
-    fn leaves_face(&self, level: &Level, offset: [Offset; 3]) -> bool {
-        (0..2).any(|axis| self.axis(level, axis).leaves(self.at[axis], offset[axis]))
+    /// The four texels around a place of a seamless cubemap, some of them of the faces beside it, and the weights of the second
+    /// ones. There is none over a corner.
+    fn around_on_cube(&self, level: &Level, offset: [Offset; 3]) -> ([Option<[u32; 3]>; 4], [u32; 2]) {
+        let layer = self.layer.unwrap_or(0);
+        let (cube, face) = (layer / 6, layer % 6);
+        let [(x, across), (y, down)] =
+            [0, 1].map(|axis| self.axis(level, axis).between(self.at[axis], offset[axis]));
+        let texel = |number: i64| {
+            let texel = [x + (number & 1), y + (number >> 1)];
+            let (face, [x, y]) = cube::texel(face, level.extent[0], texel)?;
+            Some([x, y, 6 * cube + face])
+        };
+        ([0, 1, 2, 3].map(texel), [across, down])
     }
 }
 
-/// What a seamless cubemap's filter does.
-const OVER_EDGES: &str = "a filter over the edges of a cubemap's faces";
+/// What `tld4` gives where three faces of a seamless cubemap meet, which is not known.
+const AT_CORNERS: &str = "a gather at the corners of a seamless cubemap";
 
 fn axes(texture: &Texture, fetch: &Fetch) -> Axes {
     let Sampler { address: modes, normalized, seamless, .. } = texture.sampler;
@@ -147,6 +157,24 @@ impl<const N: usize> Terms<N> {
                 *texel = axes.axis(level, axis).nearest(axes.at[axis], offset[axis]);
             }
             self.slices[self.count][0] = (part << shift, address(level, bytes, texel));
+            self.count += 1;
+            return;
+        }
+        if texture.sampler.seamless {
+            let (texels, [across, down]) = axes.around_on_cube(level, offset);
+            let mut weights = filter::weights(part, [across, down, 0]);
+            if let Some(none) = texels.iter().position(|texel| texel.is_none()) {
+                // What has no texel is of the other three, the opposite one of which takes what cannot be divided.
+                let beside = (weights[none] + 1) / 3;
+                weights[none ^ 1] += beside;
+                weights[none ^ 2] += beside;
+                weights[none ^ 3] += weights[none] - 2 * beside;
+                weights[none] = 0;
+            }
+            for (number, texel) in texels.into_iter().enumerate() {
+                let place = texel.and_then(|texel| address(level, bytes, texel.map(Some)));
+                self.slices[self.count][number] = (weights[number] << shift, place);
+            }
             self.count += 1;
             return;
         }
@@ -232,12 +260,6 @@ fn filtered<const N: usize, T: Texels>(
         for (weight, [u, v]) in taps.each().filter(|&(weight, _)| weight != 0) {
             let steps = [u, v, 0];
             let offset = [0, 1, 2].map(|axis| Offset { texels: fetch.offset[axis], steps: steps[axis] });
-            if texture.sampler.seamless
-                && texture.sampler.filter == Filter::Linear
-                && axes.leaves_face(level, offset)
-            {
-                return Err(texels.refuse(OVER_EDGES));
-            }
             terms.add(texture, &axes, offset, level, (weight, bits - taps.bits));
         }
     }
@@ -339,18 +361,20 @@ pub(crate) fn gather<T: Texels>(
     if component >= usize::from(image.format.channels) {
         return Ok([0; 4]);
     }
-    if texture.sampler.seamless && axes.leaves_face(level, offset) {
-        return Err(texels.refuse(OVER_EDGES));
-    }
-    let mut around = [[None; 2]; 2];
-    for (axis, around) in around.iter_mut().enumerate() {
-        (*around, _) = axes.axis(level, axis).around(axes.at[axis], offset[axis]);
-    }
+    let around = if texture.sampler.seamless {
+        let (around, _) = axes.around_on_cube(level, offset);
+        if around.contains(&None) {
+            return Err(texels.refuse(AT_CORNERS));
+        }
+        around.map(|texel| texel.map_or([None; 3], |texel| texel.map(Some)))
+    } else {
+        let [x, y] = [0, 1].map(|axis| axes.axis(level, axis).around(axes.at[axis], offset[axis]).0);
+        [0, 1, 2, 3].map(|number| [x[number & 1], y[number >> 1], axes.layer])
+    };
     let kind = Kind::of(image.format, component, integers, srgb);
     let mut result = [0; 4];
-    for (result, (x, y)) in result.iter_mut().zip([(0, 1), (1, 1), (1, 0), (0, 0)]) {
-        let texel = [around[0][x], around[1][y], axes.layer];
-        let value = match address(level, image.format.bytes(), texel) {
+    for (result, number) in result.iter_mut().zip([2, 3, 1, 0]) {
+        let value = match address(level, image.format.bytes(), around[number]) {
             Some(address) => {
                 let words = texels.read(address, image.format.bytes())?;
                 kind.decode(channel(&words, component, image.format.channel.bytes()))
@@ -461,17 +485,29 @@ mod tests {
         assert_eq!(read(&row, [0.2001, 0.0, 0.0], texels)[0], 1.0);
     }
 
+    /// Weights of the faces of a cube of one texel each.
     #[test]
-    fn filters_over_edges_of_cubes_are_refused() {
-        let with = |texture: &Texture, at, lod| {
-            fetch(texture, &Fetch { at, layer: 0, offset: [0; 3], lod }, &mut Bytes(vec![0; 96]))
-        };
-        let mut cube = texture(Shape::Cube, Channel::Unsigned(1), 1, [4, 4]);
+    fn filters_go_over_the_edges_of_seamless_cubes() {
+        let mut cube = texture(Shape::Cube, Channel::Float(4), 1, [1, 1]);
         cube.image.levels[0].extent[2] = 6;
         cube.sampler.seamless = true;
-        assert_eq!(with(&cube, [0.1, 0.2, 1.0], Lod::Finest), Ok([0; 4]));
-        assert_eq!(with(&cube, [0.1, 0.9, 1.0], Lod::Finest), Err(OVER_EDGES));
-        cube.sampler.filter = Filter::Point;
-        assert_eq!(with(&cube, [0.1, 0.9, 1.0], Lod::Finest), Ok([0; 4]));
+        let bits = |bits: [u32; 3]| bits.map(f32::from_bits);
+        for (at, weights) in [
+            (bits([0x3f80_0000, 0x3f29_0000, 0x3f0b_0000]), [133, 0, 69, 0, 54, 0]),
+            (bits([0x3f80_0000, 0x3c41_50c0, 0x3f28_0473]), [172, 0, 1, 0, 83, 0]),
+            (bits([0x3f80_0000, 0xbe27_26d8, 0x3ec8_0000]), [191, 0, 0, 18, 47, 0]),
+            (bits([0x3f80_0000, 0x3a97_5800, 0x3f80_0000]), [128, 0, 0, 0, 128, 0]),
+            ([1.0, 1.0, 1.0], [85, 0, 85, 0, 86, 0]),
+            ([-1.0, -1.0, -1.0], [0, 85, 0, 85, 0, 86]),
+        ] {
+            let found: Vec<u32> = (0..6)
+                .map(|face| {
+                    let texels: Vec<f32> =
+                        (0..6).map(|other| if other == face { 256.0 } else { 0.0 }).collect();
+                    read(&cube, at, floats(&texels))[0] as u32
+                })
+                .collect();
+            assert_eq!(found, weights, "{at:?}");
+        }
     }
 }
