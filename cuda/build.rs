@@ -181,9 +181,8 @@ fn page(tables: &[(&str, &[(&str, bool)])]) -> String {
          12.9 and 13.5, of NVML and of CUPTI.\nRefused functions say so by name once and return `CUDA_ERROR_NOT_SUPPORTED` or \
          `cudaErrorNotSupported`;\n`cuGetProcAddress` does not find them. `_v2` and the like, `_ptsz` and `_ptds` are \
          counted and not listed\nwhere the plain name is in the same list.\n\nOf the \
-         device runtime, which kernels call, two parts are refused where a kernel reaches them: updates of a graph's nodes by \
-         kernels\n(`cudaGraphKernelNode…`, and the launch attribute for such nodes), and groups of the grids of several devices, \
-         which CUDA 13 no longer has.\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
+         device runtime, which kernels call, groups of the grids of several devices are refused where a kernel reaches them; \
+         CUDA 13 has none.\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
     );
     for &(title, names) in tables {
         let (done, refused): (Vec<_>, Vec<_>) = names.iter().partition(|(_, implemented)| *implemented);

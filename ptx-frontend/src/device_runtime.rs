@@ -9,6 +9,9 @@ const GRIDS: &str = include_str!("device_runtime/grids.ptx");
 /// Launches by kernels; made of `launches.cu` beside it.
 const LAUNCHES: &str = include_str!("device_runtime/launches.ptx");
 
+/// Updates of a graph's nodes by kernels; made of `nodes.cu`.
+const NODES: &str = include_str!("device_runtime/nodes.ptx");
+
 /// What of it a simulator does by itself, without `__cudaCDP2` and what follows.
 const BUILT_IN: &[&str] = &[
     "GetParameterBuffer",
@@ -51,6 +54,7 @@ pub fn add_device_runtime(modules: &mut Vec<Module>) {
     };
     let of_grids = |name: &str| matches!(name, "cudaCGGetIntrinsicHandle" | "cudaCGSynchronize");
     add("device_runtime.ptx", GRIDS, &of_grids);
+    add("device_runtime.ptx", NODES, &|name| name.starts_with("cudaGraphKernelNode"));
     add("device_runtime.ptx", LAUNCHES, &|name| {
         name.strip_prefix("__cudaCDP2")
             .is_some_and(|name| !BUILT_IN.iter().any(|known| name.starts_with(known)))

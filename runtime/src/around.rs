@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use cuda_abi::Status;
-use sim_core::{Around, GraphLaunch};
+use sim_core::{Around, GraphLaunch, NodeUpdate};
 
 use crate::attributes::attribute;
 use crate::condition::Condition;
@@ -11,6 +11,7 @@ use crate::graph_run::GraphRun;
 use crate::limit::Limit;
 use crate::module::Module;
 use crate::tree::Context;
+use crate::updatable;
 
 /// The program around a launch.
 #[derive(Debug)]
@@ -82,5 +83,10 @@ impl Around for Surroundings {
     fn set_condition(&self, handle: u64, value: u32) -> bool {
         let condition = Condition::find(handle);
         condition.inspect(|condition| condition.set(value)).is_some()
+    }
+
+    fn update_node(&self, node: u64, update: NodeUpdate) -> Result<(), u32> {
+        let device = self.context.upgrade().map_or(0, |context| context.device.index);
+        updatable::update(node, device, update).map_err(|status| status.0)
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cuda_abi::{Result, Status};
 use sim_core::Backend;
 
-use crate::engine::{Engine, Op};
+use crate::engine::{Engine, Op, RunBy};
 use crate::host::Host;
 use crate::limit::Limit;
 use crate::memory::{Allocation, Kind};
@@ -97,6 +97,23 @@ impl Context {
         list.extend(self.legacy.tail());
         list.extend(order.orphans.iter().filter(|op| !op.is_done()).cloned());
         list
+    }
+
+    /// Does something once all that was submitted to the device so far is over: at once if that is so.
+    pub(crate) fn afterwards(&self, body: impl FnOnce() + Send + 'static) {
+        let before: Vec<Arc<Op>> = self
+            .device
+            .contexts()
+            .iter()
+            .flat_map(|context| context.tails())
+            .filter(|op| !op.is_done())
+            .collect();
+        if before.is_empty() {
+            body();
+        } else {
+            let (lane, priority) = (self.legacy.id, self.legacy.priority);
+            self.engine().submit(lane, priority, &before, Some((Box::new(body), RunBy::Any)));
+        }
     }
 
     /// Waits for all streams, whatever they do.

@@ -61,14 +61,29 @@ fn bodies_are_possible(nodes: &[Node]) -> bool {
     })
 }
 
-/// Whether nodes are such as a graph may have that kernels launch (CUDA programming guide, "Device graph launch").
-fn may_be_launched_by_kernels(nodes: &[Node]) -> bool {
-    !nodes.is_empty()
-        && nodes.iter().all(|node| match &node.operation {
-            Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => true,
-            Operation::Child(child) => may_be_launched_by_kernels(&lock(&child.nodes)),
-            _ => false,
-        })
+/// Whether a node is such as a graph may have that kernels launch (CUDA programming guide, "Device graph launch").
+fn may_be_launched_by_kernels(node: &Node) -> bool {
+    match &node.operation {
+        Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => true,
+        Operation::Child(child) => {
+            let nodes = lock(&child.nodes);
+            !nodes.is_empty() && nodes.iter().all(may_be_launched_by_kernels)
+        }
+        _ => false,
+    }
+}
+
+/// Why a graph cannot be made executable, in the numbers of `CUgraphInstantiateResult`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Impossible {
+    /// Something else.
+    Other = 1,
+    /// A cycle.
+    Structure = 2,
+    /// A node that it may not have.
+    Node = 3,
+    /// A condition without its node.
+    Condition = 5,
 }
 
 fn can_be_disabled(operation: &Operation) -> bool {
@@ -79,7 +94,8 @@ impl ExecGraph {
     /// An executable copy of a graph.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if the graph has a cycle, `NOT_SUPPORTED` if it allocates and has a copy already.
+    /// `INVALID_VALUE` if the graph has a cycle, `NOT_SUPPORTED` if it has a copy already and allocates or has nodes that kernels
+    /// may update.
     pub fn new(graph: &Graph, flags: u64) -> Result<Arc<ExecGraph>> {
         if graph.is_moved() {
             return Err(Status::NOT_SUPPORTED);
@@ -88,14 +104,17 @@ impl ExecGraph {
             return Err(Status::INVALID_VALUE);
         }
         let nodes = ordered(&graph.frozen())?;
-        if flags & DEVICE_LAUNCH != 0 && (flags & AUTO_FREE != 0 || !may_be_launched_by_kernels(&nodes)) {
+        let launchable = || !nodes.is_empty() && nodes.iter().all(may_be_launched_by_kernels);
+        if flags & DEVICE_LAUNCH != 0 && (flags & AUTO_FREE != 0 || !launchable()) {
             return Err(Status::INVALID_VALUE);
         }
         let mut instance = lock(&graph.instance);
-        let allocates = graph.has_memory();
-        if allocates && instance.strong_count() > 0 {
+        // Memory has one address, and a node that kernels update one state.
+        let alone = graph.has_memory() || graph.is_updatable();
+        if alone && instance.strong_count() > 0 {
             return Err(Status::NOT_SUPPORTED);
         }
+        describe(&nodes);
         let (nodes, held) = (Mutex::new(nodes), Mutex::new(Arc::new(lock(&graph.held).clone())));
         let exec = Arc::new(ExecGraph {
             id: fresh_id(),
@@ -107,10 +126,22 @@ impl ExecGraph {
             is_asked_for: AtomicBool::new(false),
             life: Arc::default(),
         });
-        if allocates {
+        if alone {
             *instance = Arc::downgrade(&exec.life);
         }
         Ok(exec)
+    }
+
+    /// Why [`ExecGraph::new`] refuses a graph, and for which node.
+    pub fn why_not(graph: &Graph, flags: u64) -> (Impossible, Option<u64>) {
+        let nodes = graph.nodes();
+        let unfit = nodes.iter().find(|node| !may_be_launched_by_kernels(node));
+        match unfit {
+            _ if ordered(&nodes).is_err() => (Impossible::Structure, None),
+            _ if !graph.has_all_conditional_nodes() => (Impossible::Condition, None),
+            Some(node) if flags & DEVICE_LAUNCH != 0 => (Impossible::Node, Some(node.id)),
+            _ => (Impossible::Other, None),
+        }
     }
 
     /// The conditions of its nodes, and of the graphs in them.
@@ -166,7 +197,11 @@ impl ExecGraph {
     /// # Errors
     /// `INVALID_VALUE` if there is no such node or it is of another kind.
     pub fn set(&self, id: u64, operation: Operation) -> Result {
-        let old = set_operation(lock(&self.nodes).iter_mut().find(|node| node.id == id), operation);
+        let mut nodes = lock(&self.nodes);
+        let node = nodes.iter_mut().find(|node| node.id == id);
+        let old = set_operation(node, operation);
+        describe(nodes.iter().find(|node| node.id == id));
+        drop(nodes);
         old.map(drop)
     }
 
@@ -189,6 +224,9 @@ impl ExecGraph {
             return Err(Status::INVALID_VALUE);
         }
         node.enabled = enabled;
+        if let Some(updatable) = node.operation.updatable() {
+            updatable.enable(enabled);
+        }
         Ok(())
     }
 
@@ -208,6 +246,9 @@ impl ExecGraph {
     /// `GRAPH_EXEC_UPDATE_FAILURE` with the node that differs, if it is one.
     pub fn update(&self, graph: &Graph) -> std::result::Result<(), (Status, Option<u64>)> {
         let fail = |node| (Status::GRAPH_EXEC_UPDATE_FAILURE, node);
+        if graph.is_updatable() || lock(&self.nodes).iter().any(|node| node.operation.updatable().is_some()) {
+            return Err((Status::NOT_SUPPORTED, None));
+        }
         let new = ordered(&graph.frozen()).map_err(|_| fail(None))?;
         let new_held = Arc::new(lock(&graph.held).clone());
         let mut nodes = lock(&self.nodes);
@@ -236,6 +277,16 @@ impl ExecGraph {
         let old_held = std::mem::replace(&mut *lock(&self.held), new_held);
         drop((old, old_held));
         Ok(())
+    }
+}
+
+/// Makes nodes what the program describes, whatever kernels have made of them.
+fn describe<'a>(nodes: impl IntoIterator<Item = &'a Node>) {
+    for node in nodes {
+        if let Operation::Kernel(call) = &node.operation {
+            call.describe();
+        }
+        node.operation.children().iter().for_each(|child| describe(lock(&child.nodes).iter()));
     }
 }
 

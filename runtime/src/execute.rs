@@ -117,7 +117,7 @@ impl Context {
 
     /// Runs nodes one after the other, here and now.
     fn run_nodes(self: &Arc<Self>, nodes: &[Node], run: Option<&Arc<GraphRun>>) -> Result {
-        for node in ordered(nodes)?.iter().filter(|node| node.enabled) {
+        for node in ordered(nodes)?.iter().filter(|node| node.runs()) {
             match &node.operation {
                 Operation::Child(graph) => self.run_nodes(&graph.nodes(), run)?,
                 operation => self.execute(operation, run),
@@ -130,8 +130,9 @@ impl Context {
     fn run_launched(self: &Arc<Self>, graph: &ExecGraph) -> Result {
         graph.is_asked_for.store(false, SeqCst);
         graph.conditions().iter().for_each(|condition| condition.reset());
-        let run = GraphRun::of(graph);
-        self.run_nodes(&graph.nodes(), run.as_ref())?;
+        let nodes = graph.nodes();
+        let run = GraphRun::of(graph, &nodes);
+        self.run_nodes(&nodes, run.as_ref())?;
         if let Some(run) = run {
             self.run_behind(&run);
         }
@@ -147,9 +148,10 @@ impl Context {
                 continue;
             }
             graph.conditions().iter().for_each(|condition| condition.reset());
-            let run = GraphRun::of(&graph);
+            let nodes = graph.nodes();
+            let run = GraphRun::of(&graph, &nodes);
             // It was ordered when it was made.
-            let _ = self.run_nodes(&graph.nodes(), run.as_ref());
+            let _ = self.run_nodes(&nodes, run.as_ref());
             for next in run.map(|run| run.take_behind()).into_iter().flatten().rev() {
                 list.push_front(next);
             }
@@ -181,7 +183,8 @@ impl Context {
     /// Runs a kernel to its end.
     fn launch(self: &Arc<Self>, call: &KernelCall, run: Option<&Arc<GraphRun>>) -> Result {
         let _running = Running::new(self.host());
-        let launch = &call.launch;
+        let Some(launch) = call.now() else { return Ok(()) };
+        let launch = &*launch;
         let module = &call.function.module;
         let Picked { mut options, picked } = self.host().pick(&launch.kernel);
         options.alone = !self.device.is_memory_shared();

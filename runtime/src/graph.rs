@@ -132,6 +132,14 @@ impl Graph {
         })
     }
 
+    /// Whether it or a graph in it has nodes that kernels may update.
+    pub fn is_updatable(&self) -> bool {
+        lock(&self.nodes).iter().any(|node| {
+            let operation = &node.operation;
+            operation.updatable().is_some() || operation.children().iter().any(|child| child.is_updatable())
+        })
+    }
+
     /// Whether it or a graph in it has conditional nodes.
     pub fn has_conditions(&self) -> bool {
         let is_conditional = |node: &Node| matches!(node.operation, Operation::Conditional(_));
@@ -174,6 +182,9 @@ impl Graph {
         }
         let mut nodes = lock(&self.nodes);
         let at = nodes.iter().position(|node| node.id == id).ok_or(Status::INVALID_VALUE)?;
+        if nodes[at].operation.updatable().is_some() {
+            return Err(Status::NOT_SUPPORTED);
+        }
         let removed = nodes.remove(at);
         if let Operation::Conditional(conditional) = &removed.operation {
             conditional.condition.is_used.store(false, SeqCst);

@@ -9,11 +9,12 @@ use sim_core::GraphLaunch;
 
 use crate::exec::{DEVICE_LAUNCH, ExecGraph};
 use crate::lock;
+use crate::operation::{Node, Operation};
 
 /// A launch of an executable graph that kernels may launch, and whose kernels may launch such graphs.
 #[derive(Debug)]
 pub(crate) struct GraphRun {
-    /// The handle of the graph.
+    /// The handle of the graph; 0 if kernels cannot launch it.
     pub handle: u64,
     asked: Mutex<Asked>,
 }
@@ -43,11 +44,20 @@ impl ExecGraph {
     }
 }
 
+/// Whether kernels among nodes launch graphs.
+fn launch_graphs(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match &node.operation {
+        Operation::Kernel(call) => call.function.module.launches_graphs(),
+        operation => operation.children().iter().any(|child| launch_graphs(&lock(&child.nodes))),
+    })
+}
+
 impl GraphRun {
-    /// A launch of a graph, if its kernels may launch graphs.
-    pub(crate) fn of(graph: &ExecGraph) -> Option<Arc<GraphRun>> {
-        let handle = *graph.handle.get()?;
-        Some(Arc::new(GraphRun { handle, asked: Mutex::default() }))
+    /// A launch of a graph, if its kernels launch graphs or are launched by them.
+    pub(crate) fn of(graph: &ExecGraph, nodes: &[Node]) -> Option<Arc<GraphRun>> {
+        let handle = graph.handle.get().copied();
+        let asks = handle.is_some() || launch_graphs(nodes);
+        asks.then(|| Arc::new(GraphRun { handle: handle.unwrap_or(0), asked: Mutex::default() }))
     }
 
     /// Asks for a graph to run. One that was asked for and has not begun is not asked for again.

@@ -61,6 +61,7 @@ mod stream_ordered;
 mod submit;
 pub mod texture;
 mod tree;
+mod updatable;
 pub mod virtual_memory;
 
 pub use area::{Area, Place};
@@ -91,6 +92,7 @@ pub use records::SharedRecords;
 pub use reference::{SurfaceReference, TextureReference};
 pub use runtime::Runtime;
 pub use tree::{Context, Device, Event, GreenContext, Stream, StreamKind};
+pub use updatable::Updatable;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

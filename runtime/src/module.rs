@@ -31,6 +31,8 @@ pub struct Module {
     /// Where managed variables are, and whether they are this module's.
     managed: Vec<(VarId, u64)>,
     owns_managed: bool,
+    /// Whether kernels of it call `cudaGraphLaunch`.
+    launches_graphs: bool,
     /// References that were asked for, by name.
     pub(crate) textures: Mutex<HashMap<Box<str>, Arc<TextureReference>>>,
     pub(crate) surfaces: Mutex<HashMap<Box<str>, Arc<SurfaceReference>>>,
@@ -69,8 +71,10 @@ impl Module {
             context.host().warn(&format!("module not loaded: {error}"));
             Status::from(error)
         })?;
+        let launches_graphs = linked.functions.iter().any(|function| &*function.name == "cudaGraphLaunch");
         let module = Module {
             id: fresh_id(),
+            launches_graphs,
             context: Arc::downgrade(context),
             linked,
             loaded,
@@ -95,6 +99,11 @@ impl Module {
             }
         }
         Ok(Arc::new(module))
+    }
+
+    /// Whether kernels of it launch graphs.
+    pub(crate) fn launches_graphs(&self) -> bool {
+        self.launches_graphs
     }
 
     /// The simulator's number of the module.

@@ -67,13 +67,17 @@ pub fn create_surface(context: &Context, resource: Resource) -> Result<u64> {
     Ok(handle)
 }
 
-/// Ends a texture or surface object, if there is one of this handle; a device says nothing otherwise.
+/// Ends a texture or surface object, if there is one of this handle; a device says nothing otherwise. Launches that were asked
+/// for before still read it, as programs expect that destroy what they have just launched with.
 ///
 /// # Errors
 /// The context's fault.
 pub fn destroy_object(context: &Context, handle: u64) -> Result {
     context.check()?;
-    lock(&context.device.objects.0).remove(&handle);
-    context.device.simulator.remove_object(handle);
+    let device = context.device.clone();
+    lock(&device.objects.0).remove(&handle);
+    context.afterwards(move || {
+        device.simulator.remove_object(handle);
+    });
     Ok(())
 }

@@ -13,6 +13,7 @@ use crate::counted::Held;
 use crate::edge::Edge;
 use crate::module::Function;
 use crate::tree::{Device, Event};
+use crate::updatable::Updatable;
 
 /// A kernel with its launch.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct KernelCall {
     pub function: Arc<Function>,
     /// How it is launched.
     pub launch: Launch,
+    /// What kernels have made of it, if it is a node that they may update.
+    pub updatable: Option<Arc<Updatable>>,
 }
 
 /// How a word of memory is compared by [`Operation::WaitValue`].

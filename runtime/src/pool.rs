@@ -57,6 +57,8 @@ pub struct Pool {
     pub id: u64,
     /// What memory it has.
     pub place: PoolPlace,
+    /// Most bytes that it may have; 0 is any number.
+    most: u64,
     reuse: [AtomicU64; 3],
     threshold: AtomicU64,
     usage: Mutex<Usage>,
@@ -86,10 +88,11 @@ const BLOCK: u64 = 512;
 const MOST_FREE: usize = 4096;
 
 impl Pool {
-    fn new(place: PoolPlace) -> Arc<Pool> {
+    fn new(place: PoolPlace, most: u64) -> Arc<Pool> {
         Arc::new(Pool {
             id: fresh_id(),
             place,
+            most,
             reuse: [const { AtomicU64::new(1) }; 3],
             threshold: AtomicU64::new(0),
             usage: Mutex::default(),
@@ -154,6 +157,11 @@ impl Pool {
         base
     }
 
+    /// Whether so many bytes more may be in use.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        self.most == 0 || lock(&self.usage).used.saturating_add(bytes) <= self.most.next_multiple_of(CHUNK)
+    }
+
     /// Counts bytes that were taken, or given back.
     pub(crate) fn count(&self, taken: u64, given_back: u64) {
         let mut usage = lock(&self.usage);
@@ -185,9 +193,9 @@ pub struct Pools {
 }
 
 impl Pools {
-    /// A new pool.
-    pub fn create(&self, place: PoolPlace) -> Arc<Pool> {
-        let pool = Pool::new(place);
+    /// A new pool of at most so many bytes, 0 for any number.
+    pub fn create(&self, place: PoolPlace, most: u64) -> Arc<Pool> {
+        let pool = Pool::new(place, most);
         lock(&self.all).insert(pool.id, pool.clone());
         pool
     }
@@ -208,7 +216,7 @@ impl Pools {
 
     /// The pool that a place has by itself.
     pub fn own(&self, place: PoolPlace) -> Arc<Pool> {
-        lock(&self.of_places).entry((place, true)).or_insert_with(|| self.create(place)).clone()
+        lock(&self.of_places).entry((place, true)).or_insert_with(|| self.create(place, 0)).clone()
     }
 
     /// The pool that a place uses: what was set, or its own.
@@ -266,7 +274,7 @@ mod tests {
 
     #[test]
     fn whole_chunks_are_taken_and_kept_up_to_the_threshold() {
-        let pool = Pool::new(PoolPlace::Device(0));
+        let pool = Pool::new(PoolPlace::Device(0), 0);
         let now = |pool: &Pool| [Used, MostUsed, Reserved, MostReserved].map(|what| pool.attribute(what));
         pool.count(1000, 0);
         assert_eq!(now(&pool), [1000, 1000, CHUNK, CHUNK]);
@@ -289,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_stream_gets_its_own_blocks_again_by_size() {
-        let pool = Pool::new(PoolPlace::Device(0));
+        let pool = Pool::new(PoolPlace::Device(0), 0);
         pool.keep(1, 0x2000, 512);
         pool.keep(1, 0x1000, 1);
         pool.keep(1, 0x4000, 513);
@@ -301,13 +309,22 @@ mod tests {
     }
 
     #[test]
+    fn a_pool_has_at_most_what_it_was_made_for() {
+        let pool = Pool::new(PoolPlace::Device(0), 64 << 20);
+        assert!(pool.has_room(64 << 20) && !pool.has_room(128 << 20) && !pool.has_room(u64::MAX));
+        pool.count(40 << 20, 0);
+        assert!(pool.has_room(20 << 20) && !pool.has_room(30 << 20));
+        assert!(Pool::new(PoolPlace::Device(0), 0).has_room(u64::MAX));
+    }
+
+    #[test]
     fn places_have_pools_of_their_own() {
         let pools = Pools::default();
         let (device, host) = (PoolPlace::Device(0), PoolPlace::Host);
         let own = pools.own(device);
         assert_eq!(pools.current(device).id, own.id);
         assert_ne!(pools.own(host).id, own.id);
-        let other = pools.create(device);
+        let other = pools.create(device, 0);
         assert_eq!(pools.set_current(host, other.clone()), Err(Status::INVALID_VALUE));
         pools.set_current(device, other.clone()).unwrap();
         assert_eq!((pools.current(device).id, pools.own(device).id), (other.id, own.id));

@@ -95,6 +95,9 @@ impl Context {
             self.enqueue(stream, Operation::Allocate(memory))?;
             return Ok(base);
         }
+        if !pool.has_room(bytes) {
+            return Err(Status::OUT_OF_MEMORY);
+        }
         let base = match pool.place {
             PoolPlace::Device(index) => {
                 let device = self.device.numbered(index)?;

@@ -154,7 +154,7 @@ impl Context {
             if after.is_empty() {
                 after.push(head.clone());
             }
-            let operation = if node.enabled { &node.operation } else { &Operation::Empty };
+            let operation = if node.runs() { &node.operation } else { &Operation::Empty };
             let op = self.submit(stream, operation, &mut after, run)?;
             for edge in &node.after {
                 ends.remove(&edge.from);
@@ -187,7 +187,7 @@ impl Context {
             let reset = self.engine().submit(stream.id, stream.priority, &after, Some((task, RunBy::Any)));
             after = std::iter::once(reset).collect();
         }
-        let run = GraphRun::of(graph);
+        let run = GraphRun::of(graph, &nodes);
         let mut op = self.submit_nodes(stream, &nodes, &mut after, run.as_ref())?;
         if let Some(run) = run {
             let context = self.clone();

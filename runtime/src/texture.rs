@@ -234,8 +234,9 @@ impl View {
         if format.bytes() != image.format.bytes() || first > last || last >= image.levels.len() {
             return Err(Status::INVALID_VALUE);
         }
-        image.levels = image.levels[first..=last].to_vec();
+        // The first level's, also of a view that begins behind it.
         let whole = image.levels[0].extent;
+        image.levels = image.levels[first..=last].to_vec();
         let wanted = self.extent.map(|extent| extent.max(1) as u32);
         if wanted[0] != whole[0] || wanted[1] != whole[1] {
             return Err(Status::INVALID_VALUE);

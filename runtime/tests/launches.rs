@@ -30,7 +30,8 @@ fn launch(context: &Arc<Context>, text: &str, kernel: &str, bytes: usize, cooper
         params: vec![0; bytes],
         cooperative,
     };
-    context.run(&context.legacy, Operation::Kernel(Arc::new(KernelCall { function, launch })))
+    context
+        .run(&context.legacy, Operation::Kernel(Arc::new(KernelCall { function, launch, updatable: None })))
 }
 
 #[test]

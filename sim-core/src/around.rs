@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use crate::launch::Dim3;
+
 /// Where a graph that a kernel launches runs (CUDA programming guide, "Device graph launch").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GraphLaunch {
@@ -11,6 +13,24 @@ pub enum GraphLaunch {
     Tail,
     /// At once, as a part of what launched the graph that launches it.
     Sibling,
+}
+
+/// What a kernel makes of a kernel node of a graph (CUDA programming guide, "Device graph launch").
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeUpdate {
+    /// Bytes of its parameters, at most eight of them: the lowest of a word.
+    Parameter {
+        /// The first one's place among all parameters.
+        offset: u64,
+        /// How many.
+        bytes: u32,
+        /// The word.
+        value: u64,
+    },
+    /// The extents of its grid.
+    Grid(Dim3),
+    /// Whether it is launched at all.
+    Enabled(bool),
 }
 
 /// The program around, as functions that kernels call ask for it. Codes are those of `cudaError_t`.
@@ -41,4 +61,10 @@ pub trait Around: Send + Sync + Debug {
 
     /// Gives the handle of a conditional node a value; false if there is no such handle.
     fn set_condition(&self, handle: u64, value: u32) -> bool;
+
+    /// Updates a kernel node of an executable graph.
+    ///
+    /// # Errors
+    /// The code.
+    fn update_node(&self, node: u64, update: NodeUpdate) -> Result<(), u32>;
 }

@@ -38,7 +38,7 @@ mod tensor_map;
 mod texture;
 pub mod tools;
 
-pub use around::{Around, GraphLaunch};
+pub use around::{Around, GraphLaunch, NodeUpdate};
 pub use backend::{Backend, ModuleId};
 pub use code::Code;
 pub use config::{BlockLimits, DeviceConfig, check_cluster, check_declared};

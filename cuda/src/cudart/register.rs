@@ -66,6 +66,8 @@ struct Registry {
     images: HashMap<u64, Arc<Image>>,
     count: usize,
     entries: HashMap<u64, Entry>,
+    /// The program's pointers to managed variables, by where they lead.
+    managed: HashMap<u64, u64>,
     /// Functions by context and address, so that launches need no search.
     functions: HashMap<(u64, u64), Arc<Function>>,
 }
@@ -115,9 +117,14 @@ pub(crate) fn is_registered(address: u64) -> bool {
     registry().entries.get(&address).is_some_and(|entry| entry.is_kernel)
 }
 
-/// Address and size of the device variable that a host variable's address stands for.
+/// Address and size of the device variable that a host variable's address stands for. Managed ones are where the program's
+/// pointers to them lead.
 pub(crate) fn variable(context: &Arc<Context>, address: u64) -> Result<(u64, u64)> {
-    let entry = registry().entries.get(&address).filter(|entry| !entry.is_kernel).cloned();
+    let entry = {
+        let registry = registry();
+        let address = registry.managed.get(&address).copied().unwrap_or(address);
+        registry.entries.get(&address).filter(|entry| !entry.is_kernel).cloned()
+    };
     let entry = entry.ok_or(Status::INVALID_SYMBOL)?;
     let module = entry.image.library(context)?.module(context)?;
     module.variable(&entry.name).map_err(|_| Status::INVALID_SYMBOL)
@@ -134,6 +141,7 @@ fn fill_managed(image: &Image, context: &Arc<Context>) -> Result {
         let (address, _) = module.variable(&name)?;
         // SAFETY: the compiler registered the pointer for this.
         unsafe { put(pointer as *mut u64, address) }?;
+        registry().managed.insert(address, pointer);
     }
     Ok(())
 }

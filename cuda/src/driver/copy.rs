@@ -312,8 +312,9 @@ pub(crate) unsafe fn batch(
     let (to, from, sizes) = unsafe { (list(to, count)?, list(from, count)?, list(sizes, count)?) };
     // SAFETY: as above.
     let (attributes, first) = unsafe { (list(attributes, attribute_count)?, list(first, attribute_count)?) };
-    if first.first() != Some(&0) || !first.is_sorted() || attributes.iter().any(|a| !matches!(a.order, 1..=3))
-    {
+    let starts =
+        first.first() == Some(&0) && first.is_sorted() && first.last().is_some_and(|&last| last < count);
+    if !starts || attributes.iter().any(|a| !matches!(a.order, 1..=3)) {
         return Err(Status::INVALID_VALUE);
     }
     let mut copies = Vec::with_capacity(count);

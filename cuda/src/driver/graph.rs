@@ -151,7 +151,10 @@ unsafe fn get_edges(
     let handles = |ids: Vec<u64>| ids.into_iter().map(|id| node_handle(&graph, id)).collect::<Vec<_>>();
     // SAFETY: the program said how many places there are.
     unsafe {
-        put_kinds(data, edges.iter().map(|(edge, _)| edge.kind), places)?;
+        // Who asks for their number alone loses nothing.
+        if !(data.is_null() && from.is_null() && to.is_null()) {
+            put_kinds(data, edges.iter().map(|(edge, _)| edge.kind), places)?;
+        }
         put_handles(from, &mut places, &handles(edges.iter().map(|(edge, _)| edge.from).collect()))?;
         put_handles(to, &mut same_places, &handles(edges.iter().map(|(_, to)| *to).collect()))?;
         put(count, places)
@@ -252,7 +255,7 @@ api! {
 
     fn cuGraphClone(clone: *mut Handle, graph: Handle) {
         let graph: Arc<Graph> = object::find(graph)?;
-        if graph.has_memory() || graph.has_conditions() || graph.is_moved() {
+        if graph.has_memory() || graph.has_conditions() || graph.is_updatable() || graph.is_moved() {
             return Err(Status::NOT_SUPPORTED);
         }
         put(clone, graph_handle(&graph.duplicate()))
@@ -428,7 +431,14 @@ stream_api! {
             return Err(Status::INVALID_VALUE);
         }
         let made = instantiate(exec, graph, asked.flags);
-        (asked.error_node, asked.result) = (0, u32::from(made.is_err()));
+        (asked.error_node, asked.result) = (0, 0);
+        if made.is_err()
+            && let Ok(graph) = object::find::<Arc<Graph>>(graph)
+        {
+            let (why, node) = ExecGraph::why_not(&graph, asked.flags);
+            asked.result = why as u32;
+            asked.error_node = node.map_or(0, |node| node_handle(&graph, node));
+        }
         put(params, asked)?;
         made
     }

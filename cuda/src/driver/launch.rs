@@ -13,7 +13,8 @@ use runtime::{
 use sim_core::{Dim3, Launch};
 
 use crate::driver::function::{function, function_in};
-use crate::ffi::{Handle, NullStream, get, list};
+use crate::driver::updates::{make_updatable, set_handle};
+use crate::ffi::{Handle, NullStream, get, list, put};
 use crate::may_call::in_callback;
 use crate::object;
 use crate::state;
@@ -88,7 +89,7 @@ pub(crate) fn call(function: Arc<Function>, config: &Config, params: Vec<u8>) ->
         params,
         cooperative: config.cooperative,
     };
-    Ok(Operation::Kernel(Arc::new(KernelCall { function, launch })))
+    Ok(Operation::Kernel(Arc::new(KernelCall { function, launch, updatable: None })))
 }
 
 /// # Safety
@@ -167,40 +168,51 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
                     return Err(Status::NOT_SUPPORTED);
                 }
             }
-            a::DEVICE_UPDATABLE_KERNEL_NODE => {
-                crate::refused::report("kernel nodes that kernels update");
-                return Err(Status::NOT_SUPPORTED);
-            }
+            a::DEVICE_UPDATABLE_KERNEL_NODE => valid(value[0] <= 1)?,
             _ => return Err(Status::INVALID_VALUE),
         }
     }
     Ok(asked)
 }
 
-/// Before a launch: a captured one that may overlap with the kernel before it gets an edge that says so.
+/// Before a launch: a captured one that may overlap with the kernel before it gets an edge that says so, and only captured ones
+/// become nodes that kernels may update.
 ///
 /// # Safety
 /// The configuration names its attributes.
 pub(crate) unsafe fn capture_overlap(config: &LaunchConfig, null: NullStream) -> Result {
     // SAFETY: the caller's promise.
     let attributes = unsafe { list(config.attributes, config.attribute_count as usize) }?;
-    if attributes
-        .iter()
-        .any(|attribute| attribute.id == a::PROGRAMMATIC_STREAM_SERIALIZATION && attribute.value[0] != 0)
-    {
+    let says = |id| attributes.iter().any(|attribute| attribute.id == id && attribute.value[0] != 0);
+    if says(a::PROGRAMMATIC_STREAM_SERIALIZATION) {
         let (_, stream) = state::stream(config.stream, null)?;
         stream.set_capture_kind(EdgeKind { port: 1, programmatic: true });
+    }
+    if says(a::DEVICE_UPDATABLE_KERNEL_NODE) && state::stream(config.stream, null)?.1.capture().is_none() {
+        return Err(Status::INVALID_VALUE);
     }
     Ok(())
 }
 
-/// Records the events that a launch's attributes name, after the launch.
+/// After a launch: records the events that its attributes name, and lets kernels update its node, whose handle an attribute
+/// takes.
 ///
 /// # Safety
 /// The configuration names its attributes.
 pub(crate) unsafe fn record_events(config: &LaunchConfig, null: NullStream) -> Result {
     // SAFETY: the caller's promise.
-    for attribute in unsafe { list(config.attributes, config.attribute_count as usize) }? {
+    for (at, attribute) in
+        unsafe { list(config.attributes, config.attribute_count as usize) }?.into_iter().enumerate()
+    {
+        if attribute.id == a::DEVICE_UPDATABLE_KERNEL_NODE && attribute.value[0] != 0 {
+            let (_, stream) = state::stream(config.stream, null)?;
+            let (capture, edges) = (stream.capture().ok_or(Status::INVALID_VALUE)?, stream.capture_edges());
+            let node = edges.first().ok_or(Status::INVALID_VALUE)?.from;
+            let mut given = attribute;
+            set_handle(&mut given.value, make_updatable(&capture.graph, node)?);
+            // SAFETY: the program has the attributes written to.
+            unsafe { put(config.attributes.wrapping_add(at).cast_mut(), given) }?;
+        }
         if matches!(attribute.id, a::PROGRAMMATIC_EVENT | a::LAUNCH_COMPLETION_EVENT) {
             let (context, stream) = state::stream(config.stream, null)?;
             let event: Arc<Event> =

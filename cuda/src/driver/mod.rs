@@ -30,5 +30,6 @@ pub(crate) mod several;
 pub(crate) mod stream;
 pub(crate) mod tensor_map;
 pub(crate) mod texture;
+pub(crate) mod updates;
 pub(crate) mod user_object;
 pub(crate) mod virtual_memory;

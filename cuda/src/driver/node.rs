@@ -7,7 +7,9 @@ use cuda_abi::driver::{
     BatchMemOp, BatchMemOpNodeParams, HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams,
 };
 use cuda_abi::numbers::memory_type;
-use runtime::{Condition, Conditional, Event, ExecGraph, Graph, LaunchConfig, Operation, Result, Status};
+use runtime::{
+    Condition, Conditional, Event, ExecGraph, Function, Graph, LaunchConfig, Operation, Result, Status,
+};
 use sim_core::Dim3;
 
 use crate::driver::context::context_or_current;
@@ -18,6 +20,7 @@ use crate::driver::hints;
 use crate::driver::launch::{call, pack};
 use crate::driver::memory::fill;
 use crate::driver::stream::word;
+use crate::driver::updates::{make_updatable, set_handle, with};
 use crate::ffi::{Handle, get, list, put};
 use crate::object::{self, NodeRef};
 use crate::state::{self, current};
@@ -195,6 +198,19 @@ fn kernel_node(node: Handle) -> Result<(NodeRef, Arc<runtime::KernelCall>)> {
     }
 }
 
+/// A kernel node's operation with another launch; what kernels may do with the node stays.
+fn recall(
+    old: &runtime::KernelCall,
+    function: Arc<Function>,
+    config: &LaunchConfig,
+    params: Vec<u8>,
+) -> Result<Operation> {
+    match call(function, config, params)? {
+        Operation::Kernel(new) if old.updatable.is_some() => Ok(with(&new, old.updatable.clone())),
+        other => Ok(other),
+    }
+}
+
 /// A kernel node's operation with other parameters: the attributes of the node stay.
 fn with_attributes(old: Operation, new: Operation) -> Result<Operation> {
     match (old, new) {
@@ -206,7 +222,7 @@ fn with_attributes(old: Operation, new: Operation) -> Result<Operation> {
                 shared: new.launch.shared_bytes,
                 cooperative: old.launch.cooperative,
             };
-            call(new.function.clone(), &config, new.launch.params.clone())
+            recall(&old, new.function.clone(), &config, new.launch.params.clone())
         }
         (_, new) => Ok(new),
     }
@@ -221,7 +237,12 @@ fn launch_attribute(call: &runtime::KernelCall, number: u32) -> Result<[u32; 16]
             let cluster = call.launch.cluster.unwrap_or(Dim3::new(0, 0, 0));
             value[..3].copy_from_slice(&[cluster.x, cluster.y, cluster.z]);
         }
-        1 | 5 | 8 | 10 | 13 | 14 => {}
+        13 => {
+            if let Some(updatable) = &call.updatable {
+                set_handle(&mut value, updatable.handle);
+            }
+        }
+        1 | 5 | 8 | 10 | 14 => {}
         // Domains of memory synchronisation: 0 and, for remote ones, 1.
         9 => value[0] = 1 << 8,
         _ => return Err(Status::INVALID_VALUE),
@@ -231,6 +252,14 @@ fn launch_attribute(call: &runtime::KernelCall, number: u32) -> Result<[u32; 16]
 
 /// Sets an attribute of a kernel node: of the launch, or one that only reads back.
 fn set_attribute(node: &NodeRef, old: &runtime::KernelCall, number: u32, mut value: [u32; 16]) -> Result {
+    if number == 13 {
+        // Once is for good.
+        return if value[0] == 1 {
+            make_updatable(&node.graph, node.id).map(drop)
+        } else {
+            Err(Status::INVALID_VALUE)
+        };
+    }
     let mut config = LaunchConfig {
         grid: old.launch.grid,
         block: old.launch.block,
@@ -248,14 +277,14 @@ fn set_attribute(node: &NodeRef, old: &runtime::KernelCall, number: u32, mut val
         14 if value[0] > 100 => return Err(Status::INVALID_VALUE),
         // Priorities beyond the range are its ends.
         8 => value[0] = (value[0] as i32).clamp(-5, 0) as u32,
-        1 | 5 | 9 | 10 | 13 | 14 | 16 => {}
+        1 | 5 | 9 | 10 | 14 | 16 => {}
         _ => return Err(Status::INVALID_VALUE),
     }
     if !matches!(number, 2 | 4) {
         hints::set(node.id, number, value);
         return Ok(());
     }
-    node.graph.set(node.id, call(old.function.clone(), &config, old.launch.params.clone())?)
+    node.graph.set(node.id, recall(old, old.function.clone(), &config, old.launch.params.clone())?)
 }
 
 /// Adds a node; returns its number.
@@ -475,6 +504,9 @@ api! {
 
     fn cuGraphKernelNodeCopyAttributes(to: Handle, from: Handle) {
         let ((to, to_call), (from, from_call)) = (kernel_node(to)?, kernel_node(from)?);
+        if to_call.updatable.is_some() || from_call.updatable.is_some() {
+            return Err(Status::INVALID_VALUE);
+        }
         let config = LaunchConfig {
             grid: to_call.launch.grid,
             block: to_call.launch.block,

@@ -116,7 +116,7 @@ api! {
             crate::refused::report("cuMemPoolCreate for other processes with this handle");
             return Err(Status::NOT_SUPPORTED);
         }
-        let new = state::runtime()?.pools.create(place);
+        let new = state::runtime()?.pools.create(place, properties.most);
         if for_others {
             new.set_exportable();
         }

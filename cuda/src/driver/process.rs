@@ -278,7 +278,7 @@ api! {
         if read.is_err() || u64::from_le_bytes(word) != POOL || device >= runtime.devices.len() {
             return Err(Status::INVALID_VALUE);
         }
-        let pool = runtime.pools.create(PoolPlace::Device(device));
+        let pool = runtime.pools.create(PoolPlace::Device(device), 0);
         pool.set_imported();
         put(to, object::insert(pool.id, pool))
     }

@@ -46,6 +46,12 @@ pub enum LaunchFunction {
     LaunchGraph,
     /// `cudaGraphSetConditional`
     SetCondition,
+    /// Updates parameters of a graph's kernel node.
+    NodeParameter,
+    /// Updates its grid.
+    NodeGrid,
+    /// Enables or disables it.
+    NodeEnabled,
 }
 
 impl LaunchFunction {
@@ -61,6 +67,9 @@ impl LaunchFunction {
                 "limit" => F::Limit,
                 "function" => F::Kernel,
                 "occupancy" => F::Occupancy,
+                "node_parameter" => F::NodeParameter,
+                "node_grid" => F::NodeGrid,
+                "node_enabled" => F::NodeEnabled,
                 _ => return None,
             })
         };

@@ -4,7 +4,7 @@
 use ptx_frontend::FuncId;
 
 use super::at::Checked;
-use crate::around::GraphLaunch;
+use crate::around::{GraphLaunch, NodeUpdate};
 use crate::code::{CallSite, LaunchFunction, ParamSlot};
 use crate::error::{Error, LaunchError};
 use crate::finding::FindingKind;
@@ -172,6 +172,18 @@ impl<O: Observer> Machine<'_, '_, O> {
                     Some(how) => around.launch_graph(argument(0), how).map_or_else(u64::from, |()| 0),
                     None => codes::INVALID_VALUE.into(),
                 });
+            }
+            F::NodeParameter | F::NodeGrid | F::NodeEnabled => {
+                let word = |at| argument(at) as u32;
+                let update = match function {
+                    F::NodeGrid => NodeUpdate::Grid(Dim3::new(word(1), word(2), word(3))),
+                    F::NodeEnabled => NodeUpdate::Enabled(word(1) != 0),
+                    _ => NodeUpdate::Parameter { offset: argument(1), bytes: word(2), value: argument(3) },
+                };
+                let Some(around) = &self.worker.grid.options.around else {
+                    return Err(self.alone(one, "an update of a graph's node"));
+                };
+                return Ok(around.update_node(argument(0), update).map_or_else(u64::from, |()| 0));
             }
             F::SetCondition => {
                 let (handle, value) = (argument(0), argument(1) as u32);
