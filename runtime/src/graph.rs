@@ -235,7 +235,7 @@ impl Graph {
             node.id = map[&node.id];
             node.after.retain(|edge| map.contains_key(&edge.from));
             node.after.iter_mut().for_each(|edge| edge.from = map[&edge.from]);
-            node.operation = node.operation.with_children(|child| child.duplicate());
+            node.operation = node.operation.with_children(|child| child.duplicate()).alone();
         }
         Graph::of(nodes, lock(&self.held).clone(), map)
     }

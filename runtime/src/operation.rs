@@ -1,5 +1,6 @@
 //! What streams and graphs hold: operations, and the graphs that some of them run, as data.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -157,7 +158,49 @@ pub struct Graph {
     pub(crate) conditions: Mutex<Vec<Arc<Condition>>>,
 }
 
+impl KernelCall {
+    /// Makes the launch what it is as a node, whatever kernels have made of that.
+    pub(crate) fn describe(&self) {
+        if let Some(updatable) = &self.updatable {
+            updatable.describe(&self.launch);
+        }
+    }
+
+    /// The launch as it is now; none if it was disabled.
+    pub(crate) fn now(&self) -> Option<Cow<'_, Launch>> {
+        match &self.updatable {
+            Some(updatable) => updatable.now(&self.launch).map(Cow::Owned),
+            None => Some(Cow::Borrowed(&self.launch)),
+        }
+    }
+}
+
+impl Node {
+    /// Whether it is launched with its graph. Kernels may still enable what they may update.
+    pub(crate) fn runs(&self) -> bool {
+        self.enabled || self.operation.updatable().is_some()
+    }
+}
+
 impl Operation {
+    /// What kernels have made of it, if they may.
+    pub(crate) fn updatable(&self) -> Option<&Arc<Updatable>> {
+        match self {
+            Operation::Kernel(call) => call.updatable.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The same as another node, which kernels do not know.
+    pub(crate) fn alone(self) -> Operation {
+        match self {
+            Operation::Kernel(call) if call.updatable.is_some() => {
+                Operation::Kernel(Arc::new(KernelCall { updatable: None, ..KernelCall::clone(&call) }))
+            }
+            other => other,
+        }
+    }
+
     /// The graphs that it runs.
     pub fn children(&self) -> &[Arc<Graph>] {
         match self {

@@ -1,13 +1,11 @@
 //! Kernel nodes that kernels update (CUDA programming guide, "Device graph launch": `cudaGraphKernelNodeUpdatesApply`).
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use cuda_abi::{Result, Status};
 use sim_core::{Launch, NodeUpdate};
 
-use crate::operation::{KernelCall, Node, Operation};
 use crate::{fresh_id, lock};
 
 /// What kernels have made of a node of an executable graph. The graph's own node stays as the program described it.
@@ -49,38 +47,16 @@ impl Updatable {
     pub(crate) fn enable(&self, enabled: bool) {
         lock(&self.now).disabled = !enabled;
     }
-}
 
-impl KernelCall {
-    /// Makes the launch what it is as a node, whatever kernels have made of that.
-    pub(crate) fn describe(&self) {
-        if let Some(updatable) = &self.updatable {
-            lock(&updatable.now).launch = Some(self.launch.clone());
-        }
+    /// Makes the launch what the program says, whatever kernels have made of it.
+    pub(crate) fn describe(&self, launch: &Launch) {
+        lock(&self.now).launch = Some(launch.clone());
     }
 
-    /// The launch as it is now; none if it was disabled.
-    pub(crate) fn now(&self) -> Option<Cow<'_, Launch>> {
-        let Some(updatable) = &self.updatable else { return Some(Cow::Borrowed(&self.launch)) };
-        let now = lock(&updatable.now);
-        (!now.disabled).then(|| now.launch.clone().map_or(Cow::Borrowed(&self.launch), Cow::Owned))
-    }
-}
-
-impl Operation {
-    /// What kernels have made of it, if they may.
-    pub(crate) fn updatable(&self) -> Option<&Arc<Updatable>> {
-        match self {
-            Operation::Kernel(call) => call.updatable.as_ref(),
-            _ => None,
-        }
-    }
-}
-
-impl Node {
-    /// Whether it is launched with its graph. Kernels may still enable what they may update.
-    pub(crate) fn runs(&self) -> bool {
-        self.enabled || self.operation.updatable().is_some()
+    /// The launch as it is now, of one that the program describes; none if it was disabled.
+    pub(crate) fn now(&self, described: &Launch) -> Option<Launch> {
+        let now = lock(&self.now);
+        (!now.disabled).then(|| now.launch.clone().unwrap_or_else(|| described.clone()))
     }
 }
 

@@ -188,8 +188,9 @@ pub(crate) unsafe fn capture_overlap(config: &LaunchConfig, null: NullStream) ->
         let (_, stream) = state::stream(config.stream, null)?;
         stream.set_capture_kind(EdgeKind { port: 1, programmatic: true });
     }
-    if says(a::DEVICE_UPDATABLE_KERNEL_NODE) && state::stream(config.stream, null)?.1.capture().is_none() {
-        return Err(Status::INVALID_VALUE);
+    let names = |id| attributes.iter().any(|attribute| attribute.id == id);
+    if names(a::DEVICE_UPDATABLE_KERNEL_NODE) && state::stream(config.stream, null)?.1.capture().is_none() {
+        return Err(Status::NOT_SUPPORTED);
     }
     Ok(())
 }
@@ -201,9 +202,8 @@ pub(crate) unsafe fn capture_overlap(config: &LaunchConfig, null: NullStream) ->
 /// The configuration names its attributes.
 pub(crate) unsafe fn record_events(config: &LaunchConfig, null: NullStream) -> Result {
     // SAFETY: the caller's promise.
-    for (at, attribute) in
-        unsafe { list(config.attributes, config.attribute_count as usize) }?.into_iter().enumerate()
-    {
+    let attributes = unsafe { list(config.attributes, config.attribute_count as usize) }?;
+    for (at, attribute) in attributes.into_iter().enumerate() {
         if attribute.id == a::DEVICE_UPDATABLE_KERNEL_NODE && attribute.value[0] != 0 {
             let (_, stream) = state::stream(config.stream, null)?;
             let (capture, edges) = (stream.capture().ok_or(Status::INVALID_VALUE)?, stream.capture_edges());

@@ -228,6 +228,9 @@ fn with_attributes(old: Operation, new: Operation) -> Result<Operation> {
     }
 }
 
+/// The attribute by which kernels may update a node.
+const UPDATABLE: u32 = 13;
+
 /// What a kernel node's launch says of an attribute.
 fn launch_attribute(call: &runtime::KernelCall, number: u32) -> Result<[u32; 16]> {
     let mut value = [0; 16];
@@ -237,7 +240,7 @@ fn launch_attribute(call: &runtime::KernelCall, number: u32) -> Result<[u32; 16]
             let cluster = call.launch.cluster.unwrap_or(Dim3::new(0, 0, 0));
             value[..3].copy_from_slice(&[cluster.x, cluster.y, cluster.z]);
         }
-        13 => {
+        UPDATABLE => {
             if let Some(updatable) = &call.updatable {
                 set_handle(&mut value, updatable.handle);
             }
@@ -252,14 +255,6 @@ fn launch_attribute(call: &runtime::KernelCall, number: u32) -> Result<[u32; 16]
 
 /// Sets an attribute of a kernel node: of the launch, or one that only reads back.
 fn set_attribute(node: &NodeRef, old: &runtime::KernelCall, number: u32, mut value: [u32; 16]) -> Result {
-    if number == 13 {
-        // Once is for good.
-        return if value[0] == 1 {
-            make_updatable(&node.graph, node.id).map(drop)
-        } else {
-            Err(Status::INVALID_VALUE)
-        };
-    }
     let mut config = LaunchConfig {
         grid: old.launch.grid,
         block: old.launch.block,
@@ -499,13 +494,27 @@ api! {
 
     fn cuGraphKernelNodeSetAttribute(node: Handle, number: u32, value: *const [u32; 16]) {
         let (node, call) = kernel_node(node)?;
-        set_attribute(&node, &call, number, get(value)?)
+        let mut asked = get(value)?;
+        if number == UPDATABLE {
+            return match (asked[0], call.updatable.is_some()) {
+                // Once is for good.
+                (0, true) => Err(Status::NOT_SUPPORTED),
+                (0, false) => Ok(()),
+                (1, _) => {
+                    set_handle(&mut asked, make_updatable(&node.graph, node.id)?);
+                    // The handle goes back, as with a launch.
+                    put(value.cast_mut(), asked)
+                }
+                _ => Err(Status::INVALID_VALUE),
+            };
+        }
+        set_attribute(&node, &call, number, asked)
     }
 
     fn cuGraphKernelNodeCopyAttributes(to: Handle, from: Handle) {
         let ((to, to_call), (from, from_call)) = (kernel_node(to)?, kernel_node(from)?);
         if to_call.updatable.is_some() || from_call.updatable.is_some() {
-            return Err(Status::INVALID_VALUE);
+            return Err(Status::NOT_SUPPORTED);
         }
         let config = LaunchConfig {
             grid: to_call.launch.grid,

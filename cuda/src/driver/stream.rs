@@ -157,7 +157,9 @@ unsafe fn capture_info(
 
 /// A wait for a word.
 fn wait_word(context: &Context, address: u64, value: u64, bytes: u32, flags: u32) -> Result<Operation> {
-    let compare = match flags & 7 {
+    // Whether writes of other devices are flushed before changes nothing.
+    const FLUSH: u32 = 1 << 30;
+    let compare = match flags & !FLUSH {
         0 => Compare::GreaterOrEqual,
         1 => Compare::Equal,
         2 => Compare::And,
@@ -320,6 +322,10 @@ stream_api! {
 
     fn cuStreamCopyAttributes | cuStreamCopyAttributes_ptsz (null; to: Handle, from: Handle) {
         let ((_, to), (_, from)) = (state::stream(to, null)?, state::stream(from, null)?);
+        // The priority goes along, as far as it is asked for.
+        let mut priority = [0; 16];
+        priority[0] = from.priority as u32;
+        hints::set(to.id, 8, priority);
         hints::copy(from.id, to.id);
         Ok(())
     }
@@ -341,7 +347,13 @@ stream_api! {
         let (_, stream) = state::stream(stream, null)?;
         let value = get(value)?;
         // Hints about caches, waiting, urgency and domains.
-        if !matches!(number, 1 | 3 | 8 | 9 | 10) || number == 3 && !matches!(value[0], 1..=4) {
+        let valid = match number {
+            // The part of accesses that a window of addresses is for.
+            1 => (0.0..=1.0).contains(&f32::from_bits(value[4])),
+            3 => matches!(value[0], 1..=4),
+            _ => matches!(number, 8..=10),
+        };
+        if !valid {
             return Err(Status::INVALID_VALUE);
         }
         hints::set(stream.id, number, value);

@@ -55,6 +55,8 @@ pub struct Sample {
     pub lod: SampleLod,
     /// Offsets in texels.
     pub offset: Option<[Slot; 3]>,
+    /// The number of the sample, of which CUDA's textures have one (`.2dms`, `.a2dms`).
+    pub number: Option<Slot>,
 }
 
 /// The registers of results.

@@ -116,10 +116,6 @@ impl Decoder<'_> {
     }
 
     fn sample(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<TextureOp, Refusal> {
-        if op.has(Modifier::D2ms) || op.has(Modifier::A2dms) {
-            // There are no textures of several samples.
-            return Err(format!("`{op}`"));
-        }
         let shape = shape(op);
         let types: smallvec::SmallVec<[ScalarType; 2]> = op.types().collect();
         let &[result_type, coordinate_type] = &types[..] else { return Err(format!("`{op}`")) };
@@ -143,7 +139,14 @@ impl Decoder<'_> {
             _ => ResultType::Words,
         };
         let (handle, parts) = self.object(guard, place)?;
-        let (coordinates, layer) = self.place_of(guard, shape, &parts, coordinate_type)?;
+        let mut parts = &parts[..];
+        let mut number = None;
+        if op.has(Modifier::D2ms) || op.has(Modifier::A2dms) {
+            let Some((&first, others)) = parts.split_first() else { return Err(format!("`{op}`")) };
+            number = Some(self.source(guard, first, ScalarType::B32)?);
+            parts = others;
+        }
+        let (coordinates, layer) = self.place_of(guard, shape, parts, coordinate_type)?;
         let lod = if op.has(Modifier::Level) {
             let Some((&level, more)) = rest.split_first() else {
                 return Err(format!("`{op}` without a level"));
@@ -169,7 +172,7 @@ impl Decoder<'_> {
             }
             _ => None,
         };
-        let sample = Sample { results, result, resident, lod, offset };
+        let sample = Sample { results, result, resident, lod, offset, number };
         let kind = match op.opcode {
             Opcode::Tld4 => {
                 let channels = [Modifier::R, Modifier::G, Modifier::B, Modifier::A];
@@ -317,6 +320,8 @@ fn clamping(op: &Op) -> Clamping {
 fn shape(op: &Op) -> Shape {
     let shapes = [
         (Modifier::D2, Shape::TwoD),
+        (Modifier::D2ms, Shape::TwoD),
+        (Modifier::A2dms, Shape::TwoDLayered),
         (Modifier::D3, Shape::ThreeD),
         (Modifier::A1d, Shape::OneDLayered),
         (Modifier::A2d, Shape::TwoDLayered),

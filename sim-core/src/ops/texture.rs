@@ -53,11 +53,6 @@ impl<O: Observer> Texels for Memories<'_, '_, '_, O> {
     fn read(&mut self, address: u64, bytes: u32) -> Checked<[u32; 4]> {
         self.machine.texel(self.reader, address, bytes)
     }
-
-    fn refuse(&self, what: &'static str) -> Box<Fault> {
-        let text = format!("{what} is not supported");
-        Box::new(Fault::new(FindingKind::Unsupported, 1 << self.reader.lane, text))
-    }
 }
 
 /// The results of a warp: words by channel and lane.
@@ -115,6 +110,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let objects: &Objects = &self.worker.grid.objects;
         let at = op.coordinates.map(|slot| registers.read::<u32>(slot));
         let layers = op.layer.map(|slot| registers.read::<u32>(slot));
+        let numbers = sample.number.map(|slot| registers.read::<u32>(slot));
         let offsets = sample.offset.map(|slots| slots.map(|slot| registers.read::<u32>(slot)));
         let lod = match sample.lod {
             SampleLod::Finest => None,
@@ -152,6 +148,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             let mut memories = Memories { machine: self, reader };
             let read = match op.kind {
                 _ if !agree(op, texture) => Ok([0; 4]),
+                // There is no other sample than the first.
+                _ if numbers.is_some_and(|row| row[lane] != 0) => Ok([0; 4]),
                 TextureOpKind::Fetch(_) => {
                     let level = lod.map_or(0, |rows| rows[0][0][lane]);
                     let clamps = lod.is_some();

@@ -34,6 +34,16 @@ pub(super) fn weights(part: u32, [x, y, z]: [u32; 3]) -> [u32; 8] {
     weights
 }
 
+/// Gives the weight of a texel of four, which is none over the corner of a cubemap, to the other three. The opposite one takes what
+/// cannot be divided.
+pub(super) fn share(weights: &mut [u32], none: usize) {
+    let weight = std::mem::take(&mut weights[none]);
+    let beside = (weight + 1) / 3;
+    weights[none ^ 1] += beside;
+    weights[none ^ 2] += beside;
+    weights[none ^ 3] += weight - 2 * beside;
+}
+
 /// A float as sign, significand and exponent of its last bit.
 struct Parts {
     negative: bool,

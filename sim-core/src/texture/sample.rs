@@ -1,7 +1,7 @@
 //! Reads of textures.
 
 use super::anisotropy::{self, FINEST_BITS, Footprint, Which};
-use super::coordinate::{Axis, Offset, WEIGHT_BITS};
+use super::coordinate::{Axis, Offset, WEIGHT_BITS, WHOLE};
 use super::format::Kind;
 use super::lod::Faced;
 use super::{AddressMode, Filter, Level, Sampler, Shape, Texture, cube, filter, lod};
@@ -16,9 +16,6 @@ pub(crate) trait Texels {
 
     /// The bytes of a texel at an address, as words; those behind it are zeros.
     fn read(&mut self, address: u64, bytes: u32) -> Result<[u32; 4], Self::Error>;
-
-    /// Why a read cannot be done: it would be what is not simulated.
-    fn refuse(&self, what: &'static str) -> Self::Error;
 }
 
 /// The level of detail that an instruction asks for.
@@ -87,9 +84,6 @@ impl Axes {
         ([0, 1, 2, 3].map(texel), [across, down])
     }
 }
-
-/// What `tld4` gives where three faces of a seamless cubemap meet, which is not known.
-const AT_CORNERS: &str = "a gather at the corners of a seamless cubemap";
 
 fn axes(texture: &Texture, fetch: &Fetch) -> Axes {
     let Sampler { address: modes, normalized, seamless, .. } = texture.sampler;
@@ -164,12 +158,7 @@ impl<const N: usize> Terms<N> {
             let (texels, [across, down]) = axes.around_on_cube(level, offset);
             let mut weights = filter::weights(part, [across, down, 0]);
             if let Some(none) = texels.iter().position(|texel| texel.is_none()) {
-                // What has no texel is of the other three, the opposite one of which takes what cannot be divided.
-                let beside = (weights[none] + 1) / 3;
-                weights[none ^ 1] += beside;
-                weights[none ^ 2] += beside;
-                weights[none ^ 3] += weights[none] - 2 * beside;
-                weights[none] = 0;
+                filter::share(&mut weights[..4], none);
             }
             for (number, texel) in texels.into_iter().enumerate() {
                 let place = texel.and_then(|texel| address(level, bytes, texel.map(Some)));
@@ -361,29 +350,38 @@ pub(crate) fn gather<T: Texels>(
     if component >= usize::from(image.format.channels) {
         return Ok([0; 4]);
     }
+    let mut corner = None;
     let around = if texture.sampler.seamless {
         let (around, _) = axes.around_on_cube(level, offset);
-        if around.contains(&None) {
-            return Err(texels.refuse(AT_CORNERS));
-        }
+        corner = around.iter().position(|texel| texel.is_none());
         around.map(|texel| texel.map_or([None; 3], |texel| texel.map(Some)))
     } else {
         let [x, y] = [0, 1].map(|axis| axes.axis(level, axis).around(axes.at[axis], offset[axis]).0);
         [0, 1, 2, 3].map(|number| [x[number & 1], y[number >> 1], axes.layer])
     };
     let kind = Kind::of(image.format, component, integers, srgb);
-    let mut result = [0; 4];
-    for (result, number) in result.iter_mut().zip([2, 3, 1, 0]) {
-        let value = match address(level, image.format.bytes(), around[number]) {
+    let mut values = [0; 4];
+    for (value, texel) in values.iter_mut().zip(around) {
+        *value = match address(level, image.format.bytes(), texel) {
             Some(address) => {
                 let words = texels.read(address, image.format.bytes())?;
                 kind.decode(channel(&words, component, image.format.channel.bytes()))
             }
             None => kind.border(border[component]),
         };
-        *result = kind.gathered(value);
     }
-    Ok(result)
+    let gathered = |number: usize| {
+        if corner != Some(number) {
+            return kind.gathered(values[number]);
+        }
+        // The mean of the other three.
+        let mut weights = [0; 4];
+        weights[number] = WHOLE;
+        filter::share(&mut weights, number);
+        let slice = [0, 1, 2, 3].map(|texel| (weights[texel], values[texel]));
+        kind.filtered(filter::Terms { slices: &[slice], bits: WEIGHT_BITS })
+    };
+    Ok([2, 3, 1, 0].map(gathered))
 }
 
 /// What an H200 gave.
@@ -403,10 +401,6 @@ mod tests {
             Ok(std::array::from_fn(|word| {
                 u32::from_le_bytes(std::array::from_fn(|byte| texel[4 * word + byte]))
             }))
-        }
-
-        fn refuse(&self, what: &'static str) -> Self::Error {
-            what
         }
     }
 
@@ -509,5 +503,11 @@ mod tests {
                 .collect();
             assert_eq!(found, weights, "{at:?}");
         }
+        // Counter-clockwise from the lower left; over the corner the mean of the three.
+        let texels: Vec<f32> = (0..6).map(|face| (1 << (2 * face)) as f32 * 256.0).collect();
+        let from = Fetch { at: [1.0, 0.66, 0.543], layer: 0, offset: [0; 3], lod: Lod::Finest };
+        let words = gather(&cube, &from, 0, &mut Bytes(floats(&texels))).expect("simulated");
+        let mean = 86.0 * 1.0 + 85.0 * 16.0 + 85.0 * 256.0;
+        assert_eq!(words.map(f32::from_bits), [65536.0, 256.0, 4096.0, mean]);
     }
 }
