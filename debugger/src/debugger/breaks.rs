@@ -194,6 +194,12 @@ impl Debugger<'_, '_, '_> {
         (ids, all, failed)
     }
 
+    /// Whether lanes that are about to execute an instruction reach a breakpoint, or one whose condition cannot be computed.
+    pub(super) fn is_reached(&mut self, running: Running) -> bool {
+        let (ids, _, failed) = self.reached(running, false);
+        !ids.is_empty() || failed.is_some()
+    }
+
     fn lanes_where(&self, running: Running, lanes: LaneMask, condition: &Bound) -> Result<LaneMask> {
         let look = self.session.look();
         let gone = || Error::NoThread("the thread is not there".into());

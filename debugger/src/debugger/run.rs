@@ -74,7 +74,10 @@ impl Debugger<'_, '_, '_> {
             if let Some(running) = self.session.running()
                 && (now > start || !stood)
             {
-                if breaks.contains(&running.position) {
+                // Where no condition holds it goes on from here: what it stands still at is set up already.
+                if breaks.contains(&running.position)
+                    && (wanted.extra.contains(&running.position) || self.is_reached(running))
+                {
                     return Reached::Break(running);
                 }
                 let follows = |(warp, lanes)| warp == running.warp && running.lanes & lanes != 0;
