@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,7 @@ print("as expected")
 """
 
 
-def test_a_script_that_knows_nothing_of_it(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_a_script_that_knows_nothing_of_it(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     done = run("-m", "warpgrind.cuda_python", str(script))
