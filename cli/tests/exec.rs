@@ -174,6 +174,18 @@ fn launches_of_a_program_are_profiled() {
 }
 
 #[test]
+fn numbers_are_said_in_the_form_that_is_asked_for() {
+    let names = "smsp__warps_launched.sum,sm__warps_launched.sum,smsp__warps_launched.avg,no__such.sum";
+    let output = profile(&["--metrics", names, "--launch-count", "1", "--format", "json"], "good");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let of = |name: &str| document["launches"][0]["metrics"][name].as_f64();
+    let warps = of("smsp__warps_launched.sum").expect("warps");
+    assert_eq!(of("sm__warps_launched.sum"), Some(warps));
+    assert_eq!(of("smsp__warps_launched.avg"), Some(warps / 528.0));
+    assert!(text(&output.stderr).contains("it is not known: `no__such.sum`"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn programs_with_nothing_to_profile_say_so() {
     let said = |options: &[&str], role: &str| {
         let output = profile(options, role);
@@ -251,6 +263,22 @@ fn without_a_device_nothing_is_recorded() {
         assert_eq!(output.status.code(), Some(6));
         assert!(text(&output.stderr).contains("error: ncu is not found\n"), "{}", text(&output.stderr));
     }
+}
+
+#[test]
+fn without_a_device_nothing_is_calibrated() {
+    let folder = tempfile::tempdir().unwrap();
+    let chip = folder.path().join("chip.toml");
+    let calibrate = |options: &[&str]| {
+        let mut command = named("profile", &["--calibrate", chip.to_str().unwrap()]);
+        let output = command.args(options).env("WARPGRIND_LIBCUDA", "no/such/driver.so").output().unwrap();
+        assert!(!chip.exists());
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, said) = calibrate(&[]);
+    assert!(code == Some(6) && said.contains("no/such/driver.so"), "{code:?} {said}");
+    let (code, said) = calibrate(&["--chip", "no/such/chip.toml"]);
+    assert!(code == Some(2) && said.contains("cannot read no/such/chip.toml: "), "{code:?} {said}");
 }
 
 #[test]

@@ -254,6 +254,9 @@ impl Device {
                     options.tools.extend(tools::factories(&[Tool::Counters]));
                 }
                 options.tools.extend(profiler.kernels.watch(&found));
+                if profiler.kernels.wait() {
+                    options.jobs = 1;
+                }
             }
             let _turn = self.turns.take(interrupt, poll)?;
             options.alone = self.adopted.is_empty();

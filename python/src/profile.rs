@@ -52,7 +52,8 @@ impl Profiler {
         report: &LaunchReport,
         found: &Noted,
     ) -> Profile {
-        let Measured { profile, estimated, executed, .. } = self.kernels.measured(launch, report, found);
+        let Measured { profile, estimated, executed, .. } =
+            self.kernels.measured(module, launch, (report, false), found);
         let section = |name: &str| {
             let of = Section::of(name);
             Section::ALL.iter().find(|(known, _)| *known == of).map_or("", |(_, text)| text)
@@ -62,7 +63,7 @@ impl Profiler {
             (of.name, of.unit, section, of.value)
         });
         let counted = report.metrics.iter().find(|of| of.tool == tools::Tool::Counters.name());
-        let whole = executed.as_ref().filter(|executed| executed.is_whole());
+        let whole = executed.as_ref().filter(|executed| executed.is_known());
         Profile {
             kernel: profile.kernel,
             ptxas: self.ptxas.clone().filter(|_| !estimated),

@@ -5,6 +5,9 @@ use thiserror::Error;
 
 use crate::code::Unit;
 
+const H200: &str = include_str!("../chips/h200.toml");
+const H100: &str = include_str!("../chips/h100.toml");
+
 /// A chip. Latencies and intervals are cycles of its multiprocessors.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +52,8 @@ pub struct Chip {
 pub struct Launching {
     /// Cycles of a launch while no multiprocessor is active.
     pub overhead: f64,
+    /// Cycles that the first launch of a process takes more.
+    pub first: f64,
     /// Cycles from one block to the next, over the whole chip.
     pub block_interval: f64,
     /// Cycles from a block's placement to its first instruction.
@@ -152,6 +157,8 @@ pub struct Shared {
     pub latency: f64,
     /// Cycles of an atomic operation.
     pub atomic: f64,
+    /// Cycles of a turn of a loop around a compare-and-swap, for which others at the word try in vain.
+    pub turn: f64,
     /// Cycles for which a wavefront keeps the multiprocessor's unit busy.
     pub wavefront: f64,
     /// Cycles of a shuffle.
@@ -252,8 +259,13 @@ pub struct SecondLevel {
     pub write: [f64; 2],
     /// The same of an atomic one; for how long the line is busy with one word of it, with several, and with each lane at one.
     pub atomic: [f64; 4],
-    /// Cycles of an atomic operation whose result is wanted.
+    /// Cycles of an atomic operation whose result is wanted, on a line at home in the near partition.
     pub atomic_latency: f64,
+    /// Cycles of a way to the other partition and of that back, where the line is at home there.
+    pub atomic_far: f64,
+    /// Cycles of a turn at a word that compare-and-swaps are tried at again and again: of one that comes to read it and to change it,
+    /// and of each lane that tries in vain meanwhile.
+    pub turn: [f64; 2],
     /// Cycles until a store is known to be done.
     pub store: f64,
     /// Cycles that memory may lag behind before stores wait for it.
@@ -297,7 +309,7 @@ impl Chip {
     /// # Panics
     /// Never: a test reads it.
     pub fn h200() -> Self {
-        Chip::from_toml(include_str!("../chips/h200.toml")).expect("the chip's file is right")
+        Chip::from_toml(H200).expect("the chip's file is right")
     }
 
     /// An H100 with 80 GB of HBM3.
@@ -305,7 +317,16 @@ impl Chip {
     /// # Panics
     /// Never: a test reads it.
     pub fn h100() -> Self {
-        Chip::from_toml(include_str!("../chips/h100.toml")).expect("the chip's file is right")
+        Chip::from_toml(H100).expect("the chip's file is right")
+    }
+
+    /// The file of a chip that is known by its name: `h200`, `h100`.
+    pub fn known(name: &str) -> Option<&'static str> {
+        match name {
+            "h200" => Some(H200),
+            "h100" => Some(H100),
+            _ => None,
+        }
     }
 
     /// Of a TOML text.

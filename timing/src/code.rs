@@ -169,6 +169,8 @@ pub struct Op {
     pub local: Option<u32>,
     /// Whether it does not look into the first level.
     pub past: bool,
+    /// Whether it is a compare-and-swap of a loop that is none in the PTX: each lane at a word takes a turn of it.
+    pub tries: bool,
 }
 
 /// Which unit has an opcode.
@@ -272,6 +274,7 @@ impl Op {
             weight: weight(base, opcode),
             local: matches!(base, "LDL" | "STL").then(|| offset(operands)),
             past: has("STRONG"),
+            tries: base == "ATOMS" && has("SPIN"),
         }
     }
 }

@@ -31,8 +31,8 @@ pub(crate) struct Memory<'a> {
     written: VecDeque<u64>,
     dirty: u64,
     pub(crate) traffic: Traffic,
-    /// By line: when atomic operations on it are done.
-    lines: Vec<(u64, f64)>,
+    /// By line: when atomic operations on it are done, and how long the last one takes.
+    lines: Vec<(u64, f64, f64)>,
     /// By group and line: reads that are on their way.
     reads: Vec<Read>,
 }
@@ -65,6 +65,9 @@ impl Asker {
     }
 }
 
+/// Marks sectors, which are told apart where a compare-and-swap is tried again.
+const TRIED: u64 = 1 << 62;
+
 /// How many lines with atomic operations are told apart.
 const ATOMIC_LINES: usize = 1 << 14;
 
@@ -82,7 +85,7 @@ impl<'a> Memory<'a> {
             written: VecDeque::new(),
             dirty: 0,
             traffic: Traffic::default(),
-            lines: vec![(0, 0.0); ATOMIC_LINES],
+            lines: vec![(0, 0.0, 0.0); ATOMIC_LINES],
             reads: vec![Read::default(); READS * chip.l2.groups.max(1) as usize],
         }
     }
@@ -221,7 +224,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Words of a line are changed, at most so many lanes at one of them: when that is done, and when the result is there.
+    /// Words of a line are changed, at most so many lanes at one of them; by so many turns, if it is a compare-and-swap that is
+    /// tried again: when that is done, and when the result is there.
     pub(crate) fn change(
         &mut self,
         now: f64,
@@ -229,6 +233,7 @@ impl<'a> Memory<'a> {
         line: u64,
         sectors: u8,
         together: u8,
+        turns: u8,
     ) -> (f64, f64) {
         let near = asker.near;
         let l2 = &self.chip.l2;
@@ -239,19 +244,32 @@ impl<'a> Memory<'a> {
         self.traffic.asked += u64::from(count);
         let found = self.partitions[home].look(line);
         self.traffic.hit += u64::from((sectors & found.valid).count_ones());
-        let mut at = start + if home == near { 0.0 } else { l2.far };
+        // It is done where the line is at home.
+        let way = if home == near { 0.0 } else { l2.atomic_far };
+        let mut at = start + way;
         if sectors & !found.valid != 0 {
             at = self.fetch(start, home, line, sectors & !found.valid) - l2.latency;
         }
+        // Of a loop around a compare-and-swap one succeeds in the time that it takes to read what the one before wrote.
+        let of = line;
+        let line = if turns > 0 { TRIED | line << 2 | u64::from(sectors.trailing_zeros() & 3) } else { line };
         let place = (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50) as usize % ATOMIC_LINES;
-        let (own, free) = self.lines[place];
+        let (own, free, before) = self.lines[place];
         let begins = if own == line + 1 { at.max(free) } else { at };
+        // How many others are there before it.
+        let waiting = if own == line + 1 && before > 0.0 { (begins - at) / before + 1.0 } else { 1.0 };
         // One word of one lane goes through; several are a turn, and lanes at one word a turn each.
         let several = l2.atomic[2].max(l2.atomic[3] * f64::from(together));
-        let cost = if together <= 1 && count == 1 { l2.atomic[1] } else { several };
+        let cost = match () {
+            () if turns > 0 => f64::from(turns) * l2.turn[0].max(l2.turn[1] * waiting * f64::from(together)),
+            () if together <= 1 && count == 1 => l2.atomic[1],
+            () => several,
+        };
         let free = begins + cost;
-        self.lines[place] = (line + 1, free);
-        self.note(line, home, sectors, free);
-        (free + l2.store, free + l2.atomic_latency)
+        self.lines[place] = (line + 1, free, cost);
+        // A turn is over when the next one has read what it wrote.
+        let done = if turns > 0 { free - cost / f64::from(turns) } else { free };
+        self.note(of, home, sectors, done);
+        (done + l2.store + way, done + l2.atomic_latency + way)
     }
 }

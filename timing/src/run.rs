@@ -1,7 +1,7 @@
 //! The model: blocks are placed, warps issue, until nothing is left.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use crate::chip::Chip;
 use crate::code::{Does, Op, Unit};
@@ -286,6 +286,7 @@ impl Machine<'_> {
             ends: begins,
             stay: Some(stay),
             barriers: Vec::new(),
+            words: HashMap::new(),
         };
         self.residents[slot as usize] = resident;
         if left == 0 {
@@ -400,6 +401,7 @@ impl Machine<'_> {
             Does::Compute | Does::Exit => {}
             Does::Load | Does::Store | Does::Atomic { .. } | Does::Copy | Does::Texture { .. } => {
                 (outcome.result, outcome.read, outcome.far) = self.access(issued);
+                self.meet(issued, &mut outcome);
             }
             Does::Shuffle => {
                 let begins = self.multiprocessor(index).serve(now, chip.shared.wavefront);
@@ -640,11 +642,36 @@ impl Machine<'_> {
         })
     }
 
+    /// An access that waits for what others write does so, and one that others wait for is seen by them a way from the second
+    /// level after it is known to be done.
+    fn meet(&mut self, issued: Issued, outcome: &mut Outcome) {
+        let warp = &self.warps[issued.index as usize];
+        let block = &self.residents[warp.resident as usize].block;
+        if block.releases.is_empty() && block.awaits.is_empty() {
+            return;
+        }
+        let place = self.launch.sources.get(issued.at as usize).copied().flatten();
+        let cursor = place.and_then(|place| warp.cursors.get(place as usize)?.checked_sub(1));
+        let Some(cursor) = cursor else { return };
+        let awaits = block.awaits.get(&cursor).copied();
+        for phase in block.releases.get(&cursor).cloned().unwrap_or_default() {
+            self.arrive_at(phase, outcome.result + self.chip.l2.latency / 2.0);
+        }
+        match awaits.map(|phase| self.phases.wait(phase, issued.index)) {
+            Some(Some(complete)) => outcome.result = outcome.result.max(complete),
+            Some(None) => outcome.sleeps = true,
+            None => {}
+        }
+    }
+
     /// Accesses memory: when the result is there, when the operands have been read, and whether it came from far away.
     fn access(&mut self, issued: Issued) -> (f64, f64, bool) {
         let chip = self.chip;
         let Issued { index, op, now, .. } = issued;
         let next = self.next_access(issued);
+        if let Some(Access::Words { wavefronts, together, word }) = next {
+            return self.words(issued, wavefronts, together, word);
+        }
         let warp = &mut self.warps[index as usize];
         let resident = &self.residents[warp.resident as usize];
         let multiprocessor = &mut self.multiprocessors[resident.multiprocessor as usize];
@@ -676,21 +703,17 @@ impl Machine<'_> {
                 let start = multiprocessor.serve(now, chip.shared.wavefront);
                 (start + chip.cluster.remote, start + chip.shared.read, false)
             }
-            None | Some(Access::Operation(_)) => {
+            None | Some(Access::Operation(_) | Access::Words { .. }) => {
                 let start = multiprocessor.serve(now, chip.shared.wavefront);
                 (start + chip.shared.latency, start + chip.shared.read, false)
             }
             Some(Access::Wavefronts(count)) => {
                 let count = f64::from(count.max(1));
                 let start = multiprocessor.serve(now, count * chip.shared.wavefront);
-                let latency = match op.does {
-                    Does::Atomic { .. } => chip.shared.atomic,
-                    _ => chip.shared.latency,
-                };
                 let last = start + (count - 1.0) * chip.shared.wavefront;
-                (last + latency, last + chip.shared.read, false)
+                (last + chip.shared.latency, last + chip.shared.read, false)
             }
-            Some(Access::Lines { first, count, together }) => {
+            Some(Access::Lines { first, count, together, tries }) => {
                 let pieces = &block.pieces[first as usize..first as usize + usize::from(count)];
                 let memory = &mut self.memory;
                 match op.does {
@@ -701,7 +724,10 @@ impl Machine<'_> {
                         (done, read, true)
                     }
                     Does::Atomic { returns } => {
-                        let (done, result) = multiprocessor.change(chip, memory, now, pieces, together);
+                        // Turns of a loop that the PTX has are accesses of their own.
+                        let turns = if op.tries { together } else { u8::from(tries) };
+                        let (done, result) =
+                            multiprocessor.change(chip, memory, now, pieces, together, turns);
                         warp.stores = warp.stores.max(done);
                         (if returns { result } else { done }, now + chip.shared.read, true)
                     }
@@ -721,6 +747,24 @@ impl Machine<'_> {
                 }
             }
         }
+    }
+
+    /// An atomic operation on shared memory, as [`Machine::access`].
+    fn words(&mut self, issued: Issued, wavefronts: u16, together: u8, word: u32) -> (f64, f64, bool) {
+        let Issued { index, op, now, .. } = issued;
+        let shared = &self.chip.shared;
+        let count = f64::from(wavefronts.max(1));
+        let start = self.multiprocessor(index).serve(now, count * shared.wavefront);
+        let last = start + (count - 1.0) * shared.wavefront;
+        let mut done = last + shared.atomic;
+        if op.tries {
+            // Only one lane of all that are at a word succeeds in a turn.
+            let slot = self.warps[index as usize].resident;
+            let free = self.residents[slot as usize].words.entry(word).or_insert(0.0);
+            done = done.max(free.max(last) + f64::from(together) * shared.turn);
+            *free = done;
+        }
+        (done, last + shared.read, false)
     }
 
     /// A warp arrives at a barrier of its block; if all are there, those that wait go on.

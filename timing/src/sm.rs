@@ -1,5 +1,6 @@
 //! A multiprocessor: what its warps wait for, and its first level of cache.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::cache::Cache;
@@ -97,6 +98,8 @@ pub(crate) struct Resident {
     pub(crate) stay: Option<Stay>,
     /// Warps at each barrier, with when the last one comes.
     pub(crate) barriers: Vec<(u8, u32, f64, Vec<u32>)>,
+    /// By word of its shared memory: when a loop around a compare-and-swap has done with it.
+    pub(crate) words: HashMap<u32, f64>,
 }
 
 /// A quarter of a multiprocessor.
@@ -293,7 +296,7 @@ impl Multiprocessor {
             self.bulk = begins + chip.bulk.out;
             let begins = self.page(chip, line, begins);
             let written = match reduces {
-                true => memory.change(begins, self.asker, line, sectors, 1).0,
+                true => memory.change(begins, self.asker, line, sectors, 1, 0).0,
                 false => memory.write(begins, self.asker, line, sectors),
             };
             done = done.max(written);
@@ -338,13 +341,14 @@ impl Multiprocessor {
         now: f64,
         pieces: &[u64],
         together: u8,
+        turns: u8,
     ) -> (f64, f64) {
         let start = self.serve(now, pieces.len() as f64 * chip.l1.tag);
         let (mut done, mut result) = (start, start);
         for (at, &piece) in pieces.iter().enumerate() {
             let (line, sectors) = parts(piece);
             let begins = self.page(chip, line, start + at as f64 * chip.l1.tag);
-            let (changed, known) = memory.change(begins, self.asker, line, sectors, together);
+            let (changed, known) = memory.change(begins, self.asker, line, sectors, together, turns);
             done = done.max(changed);
             result = result.max(known);
         }

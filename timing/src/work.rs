@@ -1,5 +1,6 @@
 //! What a launch executes, a block at a time.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Instructions that follow each other, executed by so many lanes of a warp.
@@ -24,16 +25,27 @@ pub enum Access {
         count: u8,
         /// The most lanes that have one word, where they go one after the other; of textures, groups of lanes that do.
         together: u8,
+        /// Whether it is a compare-and-swap that is tried again with what it read until nobody came between.
+        tries: bool,
     },
     /// Shared memory: how often its banks are asked.
     Wavefronts(u16),
+    /// An atomic operation on shared memory: how often its banks are asked, the most lanes that have one word, and which.
+    Words {
+        /// How often.
+        wavefronts: u16,
+        /// The most lanes.
+        together: u8,
+        /// The word.
+        word: u32,
+    },
     /// The shared memory of another block of the cluster.
     Remote,
     /// What is done beside the warps, or what they wait for there: an index of [`Block::operations`].
     Operation(u32),
 }
 
-/// A phase of an mbarrier: the block that has it, and its index of that block's [`Block::phases`].
+/// A phase of an mbarrier, or of a loop of waiting: the block that has it, and its index of that block's [`Block::phases`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Phase {
     /// Index of the block in the grid.
@@ -100,8 +112,12 @@ pub struct Block {
     pub pieces: Vec<Piece>,
     /// What is done beside the warps.
     pub operations: Vec<Operation>,
-    /// By phase of its mbarriers: how many arrivals and copies complete it.
+    /// By phase of its mbarriers, and of what its warps wait for: how many arrivals, copies and writes complete it.
     pub phases: Vec<u32>,
+    /// By index of [`Block::accesses`]: the phases that an access completes for those who wait for what it writes.
+    pub releases: HashMap<u32, Vec<Phase>>,
+    /// By index of [`Block::accesses`]: the phase that an access waits for.
+    pub awaits: HashMap<u32, Phase>,
 }
 
 /// A launch.

@@ -101,7 +101,16 @@ fn timed(
         let blocks = launch.grid.count() as u64;
         let mut timed = None;
         machine::follow_and(listing, &ways, |sequence| {
-            timed = time::time(&Chip::h200(), listing, &ways, &asked, &residency, blocks, sequence).ok();
+            timed = time::time(
+                &Chip::h200(),
+                listing,
+                &ways,
+                &asked,
+                &residency,
+                (blocks, number == 0),
+                sequence,
+            )
+            .ok();
         });
         list.extend(timed.map(|timed| (kernel.to_string(), of.clone(), timed)));
     }

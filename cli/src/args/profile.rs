@@ -15,7 +15,7 @@ use super::values::{parse_duration, parse_u64};
 #[derive(Args, Debug)]
 pub(crate) struct ProfileArgs {
     /// A launch file
-    #[arg(value_name = "FILE.toml", conflicts_with = "program", required_unless_present = "program")]
+    #[arg(value_name = "FILE.toml", conflicts_with = "program", required_unless_present_any = ["program", "calibrate"])]
     pub(crate) file: Option<PathBuf>,
     /// A program and its arguments, to be run as `exec` does
     #[arg(last = true, value_name = "PROGRAM")]
@@ -56,6 +56,10 @@ pub(crate) struct ProfileArgs {
     /// The chip on which launches are timed: h200, h100, or a file that says what another one is like
     #[arg(long, value_name = "CHIP", default_value = "h200", help_heading = REPORT)]
     pub(crate) chip: PathBuf,
+    /// Measure on this machine's device what can be measured of it, and write that as a chip's file, for --chip; what cannot is
+    /// that of --chip
+    #[arg(long, value_name = "CHIP.toml", conflicts_with_all = ["file", "program"], help_heading = REPORT)]
+    pub(crate) calibrate: Option<PathBuf>,
     /// Time only the first so many blocks of a launch, and take the others to go on like them
     #[arg(long, value_name = "BLOCKS", value_parser = parse_u64, default_value_t = MOST_BLOCKS, help_heading = REPORT)]
     pub(crate) sample: u64,
@@ -98,4 +102,5 @@ Examples:
   warpgrind profile launch.toml --metrics l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum --csv
   warpgrind profile launch.toml --import ncu.csv
   warpgrind profile --kernel reduce -- ./app
-  warpgrind profile --record ncu.csv -- ./app";
+  warpgrind profile --record ncu.csv -- ./app
+  warpgrind profile --calibrate chip.toml";

@@ -28,7 +28,7 @@ impl Said for Executed {
         let opcodes = machine::metrics::by_opcode(&self.listing, &self.followed);
         let opcodes: serde_json::Map<String, Json> = opcodes
             .into_iter()
-            .filter(|_| self.is_whole())
+            .filter(|_| self.is_known())
             .map(|(name, warps, threads)| (name, json!({ "warps": warps, "threads": threads })))
             .collect();
         json!({
@@ -188,11 +188,20 @@ impl<'a> Lines<'a> {
 }
 
 /// How the time of a launch is known.
-pub(super) fn timed_how(timed: &Timed) -> String {
-    let code = if timed.lowered { ", machine code estimated, since ptxas is not found" } else { "" };
+pub(super) fn timed_how(timed: &Timed, has_tools: bool) -> String {
+    let code = match (timed.lowered, has_tools) {
+        (true, true) => ", machine code estimated, since the way through that of ptxas was not found",
+        (true, false) => ", machine code estimated, since ptxas is not found",
+        (false, _) => "",
+    };
     match timed.blocks {
         (all, of) if all >= of => format!("by the model, all blocks{code}"),
-        (some, of) => format!("by the model, from the first {some} of {of} blocks{code}"),
+        (some, of) => {
+            let error = timed.sampling.map_or(String::new(), |error| {
+                format!(" (these from their first half: {:+.1} %)", 100.0 * error)
+            });
+            format!("by the model, from the first {some} of {of} blocks{error}{code}")
+        }
     }
 }
 
@@ -202,7 +211,7 @@ pub(super) fn how(executed: Option<&Executed>) -> String {
         return "not known, as there is no machine code (ptxas, nvdisasm)".into();
     };
     let (followed, lost) = executed.followed.warps;
-    if lost > 0 || followed == 0 {
+    if !executed.is_known() {
         return format!("not known: the way of {lost} of {} warps was not found", followed + lost);
     }
     let guesses = match executed.followed.guesses {
@@ -210,5 +219,11 @@ pub(super) fn how(executed: Option<&Executed>) -> String {
         1 => "with 1 guess".into(),
         guesses => format!("with {guesses} guesses"),
     };
-    format!("all {followed} warps followed through the machine code, {guesses}")
+    match lost {
+        0 => format!("all {followed} warps followed through the machine code, {guesses}"),
+        lost => format!(
+            "an estimate: {followed} of {} warps followed through the machine code, {guesses}, the others taken to be alike",
+            followed + lost
+        ),
+    }
 }

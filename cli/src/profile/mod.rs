@@ -1,15 +1,17 @@
 //! `warpgrind profile`: what launches cost, by Nsight Compute's names.
 
+mod calibrate;
 mod code;
 mod html;
 mod program;
 mod trace;
 
 use std::path::Path;
+use std::rc::Rc;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value as Json, json};
-use sim_core::{LaunchReport, Outcome, RunOptions};
+use sim_core::{DeviceConfig, LaunchReport, Outcome, RunOptions};
 use tools::Tool;
 use warpgrind::profile::assemble::AssembleError;
 use warpgrind::profile::csv::{self, Launched};
@@ -17,7 +19,7 @@ use warpgrind::profile::kernels::{Executed, Kernels, Measured, Noted, Timing, To
 use warpgrind::profile::machine;
 use warpgrind::profile::ncu::{self, Pick, Profiler, RecordError};
 use warpgrind::profile::time::{Chip, Untimed};
-use warpgrind::profile::{Profile, Section, number};
+use warpgrind::profile::{Profile, Section, number, rollup};
 use warpgrind::run::Placed;
 use warpgrind::{Module, Options, Plan};
 
@@ -45,12 +47,17 @@ struct Session<'a> {
     console: &'a Console,
     toolchain: Toolchain,
     modules: Vec<Module>,
+    /// What is known of the kernels of each of them.
+    kernels: Vec<Rc<Kernels>>,
     launches: Vec<Launch>,
     /// Kernels that were launched and not asked for.
     others: Vec<String>,
 }
 
 pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
+    if let Some(file) = &args.calibrate {
+        return calibrate::calibrate(file, args, console);
+    }
     let interrupt = Interrupt::watch()?;
     for file in [&args.record, &args.trace, &args.report] {
         file.as_deref().map(can_replace).transpose()?;
@@ -64,8 +71,8 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
     if toolchain.assembler.is_none() && args.nvdisasm.is_some() {
         return Err(Failure::usage("`--nvdisasm` needs an assembler too").help("`--ptxas` names one"));
     }
-    let (modules, launches, others) = (Vec::new(), Vec::new(), Vec::new());
-    let mut session = Session { args, console, toolchain, modules, launches, others };
+    let (modules, kernels, launches, others) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut session = Session { args, console, toolchain, modules, kernels, launches, others };
     let folder;
     let mut exit = Exit::Clean;
     let files = match (&args.file, &args.program[..]) {
@@ -90,6 +97,17 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
     session.trace()?;
     session.report(exit)?;
     Ok(exit)
+}
+
+/// The file of a chip: of one that is known by name, or what stands in a file.
+fn chip_text(chip: &Path) -> Result<String, Failure> {
+    if let Some(known) = chip.to_str().and_then(Chip::known) {
+        return Ok(known.to_owned());
+    }
+    std::fs::read_to_string(chip).map_err(|error| {
+        Failure::usage(format!("cannot read {}: {error}", chip.display()))
+            .help("chips that need no file are h200 and h100")
+    })
 }
 
 fn tool_failed(error: AssembleError) -> Failure {
@@ -146,11 +164,25 @@ impl Session<'_> {
             timeout: self.args.timeout,
             ..Options::default()
         };
-        let kernels = self.toolchain.kernels(&module).map_err(tool_failed)?;
+        let kernels = self.kernels_of(&module)?;
         let at = self.modules.len();
         let exit = self.launches(&plan, &module, &options, &kernels, interrupt, at)?;
         self.modules.push(module);
+        self.kernels.push(kernels);
         Ok(exit)
+    }
+
+    /// What is known of a module's kernels. Launches of a program are files with the same text again and again, which need be
+    /// assembled only once.
+    fn kernels_of(&self, module: &Module) -> Result<Rc<Kernels>, Failure> {
+        let texts =
+            |of: &Module| of.checked().sources.iter().map(|source| source.text.clone()).collect::<Vec<_>>();
+        let own = texts(module);
+        let same = self.modules.iter().rposition(|known| texts(known) == own);
+        match same.and_then(|at| self.kernels.get(at)) {
+            Some(known) => Ok(Rc::clone(known)),
+            None => self.toolchain.kernels(module).map(Rc::new).map_err(tool_failed),
+        }
     }
 
     fn launches(
@@ -165,6 +197,9 @@ impl Session<'_> {
         let noted = Noted::new(self.timing()?);
         let mut run = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
         run.tools.extend(kernels.watch(&noted));
+        if kernels.wait() {
+            run.jobs = 1;
+        }
         let backend = options.simulator();
         let placed = Placed::new(plan, module, &backend)?;
         let mut exit = Exit::Clean;
@@ -179,7 +214,9 @@ impl Session<'_> {
             exit = exit.max(exit_of(&report));
             let completed = report.outcome == Outcome::Completed;
             if wanted(&launch.kernel) {
-                let measured = kernels.measured(launch, &report, &noted);
+                let is_first = number == 0 && at == 0 && self.begins_with_the_first();
+                let mut measured = kernels.measured(module, launch, (&report, is_first), &noted);
+                self.complete(&mut measured.profile);
                 launches.push(Launch { measured, report, module: at });
             } else {
                 self.others.push(reports::readable(&launch.kernel).into_owned());
@@ -192,23 +229,27 @@ impl Session<'_> {
         Ok(exit)
     }
 
+    /// Whether the first launch that is run here is the first of its process.
+    fn begins_with_the_first(&self) -> bool {
+        let all = self.args.kernel.is_none() && self.args.launch_skip.is_none_or(|skip| skip == 0);
+        all || self.args.program.is_empty()
+    }
+
+    /// Adds numbers that are asked for in another form than that in which they are counted.
+    fn complete(&self, profile: &mut Profile) {
+        let form = |name: &String| Some((name.clone(), rollup::value(profile, &DeviceConfig::h200(), name)?));
+        let asked: Vec<(String, f64)> = self.args.metrics.iter().filter_map(form).collect();
+        profile.add(&asked);
+    }
+
     /// On what launches are timed, if they are.
     fn timing(&self) -> Result<Option<Timing>, Failure> {
+        if self.args.no_time {
+            return Ok(None);
+        }
         let path = &self.args.chip;
-        let chip = match path.to_str() {
-            _ if self.args.no_time => return Ok(None),
-            Some("h200") => Chip::h200(),
-            Some("h100") => Chip::h100(),
-            _ => {
-                let read = std::fs::read_to_string(path);
-                let text = read.map_err(|error| {
-                    Failure::usage(format!("cannot read {}: {error}", path.display()))
-                        .help("chips that need no file are h200 and h100")
-                })?;
-                Chip::from_toml(&text)
-                    .map_err(|problem| Failure::usage(format!("{}: {problem}", path.display())))?
-            }
-        };
+        let chip = Chip::from_toml(&chip_text(path)?)
+            .map_err(|problem| Failure::usage(format!("{}: {problem}", path.display())))?;
         Ok(Some(Timing { chip, blocks: self.args.sample.max(1) }))
     }
 
@@ -245,19 +286,24 @@ impl Session<'_> {
         }
     }
 
-    /// Refuses names of numbers that no launch has.
+    /// Says which of the numbers that are asked for no launch has, and refuses to go on if that is all of them.
     fn check_names(&self) -> Result<(), Failure> {
-        for name in &self.args.metrics {
-            if !self.launches.iter().any(|launch| launch.measured.profile.value(name).is_some()) {
-                if machine::metrics::names().any(|known| known == name) {
-                    return Err(self.without_machine_code(name));
-                }
-                let known: Vec<&str> = self.known().collect();
-                let failure = Failure::usage(format!("there is no metric `{name}`"));
-                return Err(failure.suggest(name, known).help("cli/PROFILE.md lists them"));
-            }
+        let has =
+            |name: &&String| self.launches.iter().any(|launch| launch.measured.profile.value(name).is_some());
+        let (known, unknown): (Vec<&String>, Vec<&String>) = self.args.metrics.iter().partition(has);
+        let Some(name) = unknown.first() else { return Ok(()) };
+        if !known.is_empty() {
+            let list = quoted_list(&unknown);
+            self.console.err(format!(
+                "warpgrind: of these launches it is not known: {list}; cli/PROFILE.md lists what is\n"
+            ));
+            return Ok(());
         }
-        Ok(())
+        if machine::metrics::names().any(|known| known == *name) {
+            return Err(self.without_machine_code(name));
+        }
+        let failure = Failure::usage(format!("there is no metric `{name}`"));
+        Err(failure.suggest(name, self.known()).help("cli/PROFILE.md lists them"))
     }
 
     /// Why a number of machine instructions is not known.
@@ -350,9 +396,18 @@ impl Session<'_> {
         };
         text += &format!("  registers and shared memory: {how}\n");
         text += &format!("  machine instructions: {}\n", code::how(launch.measured.executed.as_ref()));
+        if launch.measured.spun > 0 {
+            text += &format!(
+                "  waiting: {} turns of loops in which threads wait for others are left out\n",
+                launch.measured.spun
+            );
+        }
         match &launch.measured.timed {
-            Ok(timed) => text += &format!("  time: {}\n", code::timed_how(timed)),
-            Err(Untimed::NotAsked | Untimed::NotFollowed) => {}
+            Ok(timed) => {
+                text += &format!("  time: {}\n", code::timed_how(timed, launch.measured.executed.is_some()))
+            }
+            Err(Untimed::NotAsked) => {}
+            Err(_) if launch.report.outcome != Outcome::Completed => {}
             Err(why) => text += &format!("  time: not known, as {why}\n"),
         }
         if launch.report.outcome != Outcome::Completed {
@@ -393,7 +448,7 @@ impl Session<'_> {
             let module = self.modules[launch.module].checked();
             text += &reports::metrics::lines(metrics, module);
         }
-        if let Some(executed) = launch.measured.executed.as_ref().filter(|executed| executed.is_whole()) {
+        if let Some(executed) = launch.measured.executed.as_ref().filter(|executed| executed.is_known()) {
             let all = self.args.section.is_empty() && self.args.metrics.is_empty();
             if all || self.has(Section::Instructions) {
                 text += &executed.opcodes();
@@ -431,10 +486,12 @@ impl Session<'_> {
                 "resources_estimated": launch.measured.estimated,
                 "timed": match &launch.measured.timed {
                     Ok(timed) => json!({
-                        "blocks": timed.blocks.0, "of": timed.blocks.1, "machine_code_estimated": timed.lowered,
+                        "blocks": timed.blocks.0, "of": timed.blocks.1, "sampling_error": timed.sampling,
+                        "machine_code_estimated": timed.lowered,
                     }),
                     Err(why) => json!({ "not_known": why.to_string() }),
                 },
+                "turns_of_waiting_left_out": launch.measured.spun,
                 "machine_code": launch.measured.executed.as_ref().map(Executed::json),
                 "metrics": numbers,
                 "imported": theirs,

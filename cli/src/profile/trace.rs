@@ -56,7 +56,14 @@ mod tests {
     fn blocks_lie_within_their_launch() {
         let blocks = vec![Stay { block: 7, multiprocessor: 3, from: 0.0, to: 990.0 }];
         let time = Time { elapsed: 3960.0, blocks, ..Time::default() };
-        let timed = Timed { time, blocks: (1, 1), lowered: false, lines: Vec::new(), values: Vec::new() };
+        let timed = Timed {
+            time,
+            blocks: (1, 1),
+            sampling: None,
+            lowered: false,
+            lines: Vec::new(),
+            values: Vec::new(),
+        };
         let launches = [("k".to_owned(), &timed), ("k".to_owned(), &timed)];
         let trace = events(&Chip::h200(), launches.into_iter());
         let of = |pid: u32| -> Vec<(f64, f64)> {

@@ -1,6 +1,7 @@
 //! What profiling knows of a module's kernels before they run, and a launch of one with its numbers.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +14,7 @@ use super::machine::listing::Listing;
 use super::machine::ways::{Found, Watch, Ways};
 use super::machine::{self, Followed};
 use super::residency::Residency;
-use super::time::record::{self, Recorded, Recorder};
+use super::time::record::{self, Recorder};
 use super::time::{self, Timed, Untimed};
 use crate::module::Module;
 
@@ -35,6 +36,8 @@ pub struct Kernels {
     listings: BTreeMap<String, Listing>,
     /// Whether these are of our making ([`machine::lower`]), and good for estimates of time alone.
     lowered: bool,
+    /// Loops in which threads wait for others, as lines of the PTX.
+    spins: Vec<RangeInclusive<u32>>,
 }
 
 /// A launch with its numbers.
@@ -46,6 +49,9 @@ pub struct Measured {
     pub estimated: bool,
     /// The machine instructions that it executed, if it completed and there is machine code.
     pub executed: Option<Executed>,
+    /// Turns of loops in which threads waited for others, which the machine instructions and the time leave out: how many there
+    /// are is up to when the others write.
+    pub spun: u64,
     /// How long it takes.
     pub timed: Result<Timed, Untimed>,
 }
@@ -81,7 +87,8 @@ impl Toolchain {
     /// # Errors
     /// A tool cannot be run, or refuses the PTX.
     pub fn kernels(&self, module: &Module) -> Result<Kernels, AssembleError> {
-        let mut kernels = Kernels { lowered: self.disassembler.is_none(), ..Kernels::default() };
+        let spins = machine::spins::lines(module.checked());
+        let mut kernels = Kernels { lowered: self.disassembler.is_none(), spins, ..Kernels::default() };
         let target = machine_target(module);
         if let Some(assembler) = &self.assembler {
             for source in &module.checked().sources {
@@ -126,8 +133,21 @@ impl Kernels {
         ]
     }
 
-    /// The numbers of a launch that ran under [`Tool::Counters`], and under [`Kernels::watch`] with the same `found`.
-    pub fn measured(&self, launch: &Launch, report: &LaunchReport, found: &Noted) -> Measured {
+    /// Whether kernels have loops in which threads wait for others. What they wait for depends on the order in which blocks
+    /// run, so one worker should run them all.
+    pub fn wait(&self) -> bool {
+        !self.spins.is_empty()
+    }
+
+    /// The numbers of a launch of a kernel of `module` that ran under [`Tool::Counters`], and under [`Kernels::watch`] with the
+    /// same `found`; `is_first` says whether it is the first of its process.
+    pub fn measured(
+        &self,
+        module: &Module,
+        launch: &Launch,
+        (report, is_first): (&LaunchReport, bool),
+        found: &Noted,
+    ) -> Measured {
         let name = &*launch.kernel;
         let (of, estimated) = self.taken.get(name).copied().unwrap_or_default();
         let of = if estimated { Resources { stack: u32::MAX, ..of } } else { of };
@@ -136,43 +156,52 @@ impl Kernels {
         let threads = u32::try_from(launch.block.count()).unwrap_or(u32::MAX);
         let residency = Residency::of(&DeviceConfig::h200(), threads, &of, launch.shared_bytes);
         let blocks = launch.grid.count() as u64;
+        let completed = report.outcome == Outcome::Completed;
+        let (mut ways, asked) = (only(&found.ways, name), only(&found.asked, name).unwrap_or_default());
+        let spun = ways.as_mut().map_or(0, |ways| ways.without_waiting(&self.spins));
         let mut timed = Err(if found.chip.is_some() { Untimed::NotFollowed } else { Untimed::NotAsked });
-        let executed =
-            Executed::of(self.listings.get(name), found, name, |listing, ways, asked, sequence| {
-                if let Some(chip) = found.chip.as_ref().filter(|_| report.outcome == Outcome::Completed) {
-                    let of = time::time(&chip.chip, listing, ways, asked, &residency, blocks, sequence);
-                    timed = of.map(|of| Timed { lowered: self.lowered, ..of });
+        let mut follow = |listing: &Listing, ways: &Ways, lowered: bool| {
+            machine::follow_and(listing, ways, |sequence| {
+                if let Some(chip) = found.chip.as_ref().filter(|_| completed) {
+                    let of = time::time(
+                        &chip.chip,
+                        listing,
+                        ways,
+                        &asked,
+                        &residency,
+                        (blocks, is_first),
+                        sequence,
+                    );
+                    timed = of.map(|of| Timed { lowered, ..of });
                 }
-            });
-        let executed = executed.filter(|_| report.outcome == Outcome::Completed && !self.lowered);
-        if let Some(executed) = executed.as_ref().filter(|executed| executed.is_whole()) {
+            })
+        };
+        let executed = self.listings.get(name).zip(ways.as_ref()).map(|(listing, ways)| Executed {
+            listing: listing.clone(),
+            followed: follow(listing, ways, self.lowered),
+        });
+        // Where the way through NVIDIA's machine code is not found, that through ours still gives a time.
+        if let (Some(ways), false) = (&ways, executed.as_ref().is_some_and(Executed::is_known))
+            && !self.lowered
+            && let Some(own) = machine::lower::lower(module.checked(), name)
+        {
+            follow(&own, ways, true);
+        }
+        let executed = executed.filter(|_| completed && !self.lowered);
+        if let Some(executed) = executed.as_ref().filter(|executed| executed.is_known()) {
             profile.add_machine(&executed.listing, &executed.followed);
         }
         if let Ok(timed) = &timed {
             profile.add(&timed.values);
         }
-        Measured { profile, estimated, executed, timed }
+        Measured { profile, estimated, executed, spun, timed }
     }
 }
 
 impl Executed {
-    /// What was found of a launch of a kernel that has machine code. A launch that launches others has several grids, of
-    /// which this is the kernel's own.
-    fn of(
-        listing: Option<&Listing>,
-        found: &Noted,
-        kernel: &str,
-        then: impl FnOnce(&Listing, &Ways, &Recorded, &dyn Fn(u32) -> machine::Sequence),
-    ) -> Option<Self> {
-        let (ways, asked) = (only(&found.ways, kernel), only(&found.asked, kernel).unwrap_or_default());
-        let (listing, ways) = (listing?, ways?);
-        let followed = machine::follow_and(listing, &ways, |sequence| then(listing, &ways, &asked, sequence));
-        Some(Executed { listing: listing.clone(), followed })
-    }
-
-    /// Whether the way of all warps is known.
-    pub fn is_whole(&self) -> bool {
-        self.followed.warps.1 == 0 && self.followed.warps.0 > 0
+    /// Whether the ways of enough warps are known: of all, or of so many that the others are taken to be like them.
+    pub fn is_known(&self) -> bool {
+        self.followed.is_known()
     }
 }
 
@@ -200,7 +229,8 @@ impl Noted {
     }
 }
 
-/// What was noted of the one grid of a kernel. Of one that launches itself one does not know which grid was first.
+/// What was noted of the one grid of a kernel: a launch that launches others has several. Of one that launches itself one does
+/// not know which grid was first.
 fn only<T>(found: &Mutex<Vec<(Arc<str>, T)>>, kernel: &str) -> Option<T> {
     let grids = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
     let mut own: Vec<T> = grids.into_iter().filter(|(name, _)| **name == *kernel).map(|(_, of)| of).collect();

@@ -2,11 +2,13 @@
 //! takes ([`assemble`]), and from how blocks lie on a device ([`residency`]).
 
 pub mod assemble;
+pub mod calibrate;
 pub mod csv;
 pub mod kernels;
 pub mod machine;
 pub mod ncu;
 pub mod residency;
+pub mod rollup;
 pub mod time;
 
 pub use reports::metric_names::Section;

@@ -93,9 +93,13 @@ impl Profiler {
         let log = tempfile::Builder::new().prefix("warpgrind-").suffix(".csv").tempfile().map_err(failed)?;
         let mut command = Command::new(&self.path);
         command.args(["--clock-control", "none", "--print-units", "base", "--csv", "--page", "raw"]);
-        command.args(["--section", "LaunchStats", "--section", "Occupancy"]);
+        command.args(["--section", "LaunchStats", "--section", "Occupancy", "--section", SOURCES]);
         command.arg("--force-overwrite").arg("--log-file").arg(log.path());
-        command.arg("--metrics").arg(names.join(","));
+        let single: Vec<&str> =
+            names.iter().map(String::as_str).filter(|name| !is_of_sources(name)).collect();
+        if !single.is_empty() {
+            command.arg("--metrics").arg(single.join(","));
+        }
         if let Some(kernel) = &pick.kernel {
             command.args(["--kernel-name-base", "demangled", "--kernel-name"]);
             command.arg(format!("regex:.*{}.*", escaped(kernel)));
@@ -129,6 +133,14 @@ pub fn names() -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+/// The section that has what is derived from the lines of a kernel.
+const SOURCES: &str = "SourceCounters";
+
+/// Whether a number comes with that section, and is not known to the profiler without it.
+fn is_of_sources(name: &str) -> bool {
+    name.starts_with("derived__") || name.starts_with("memory_")
 }
 
 /// Whether a device has a number of this name.

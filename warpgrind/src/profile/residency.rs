@@ -43,6 +43,11 @@ impl Residency {
         Residency { threads, resources, dynamic, allocated: unit, configured, limits, by_barriers }
     }
 
+    /// Warps of a block.
+    pub fn warps(&self) -> u32 {
+        self.threads.div_ceil(32)
+    }
+
     /// Blocks that are resident together.
     pub fn blocks(&self) -> u32 {
         self.limits.resident().min(self.by_barriers)

@@ -92,7 +92,7 @@ fn one(number: usize, launch: &Launch, text: &str, chip: &Chip) -> Markup {
             h2 { (number + 1) ". " code { (readable(kernel)) } }
             p.said { "Grid " (grid) ", block " (block) "; machine instructions: " (code::how(launch.measured.executed.as_ref())) "." }
             @match timed {
-                Ok(timed) => { p.said { "Time: " (code::timed_how(timed)) "." } }
+                Ok(timed) => { p.said { "Time: " (code::timed_how(timed, launch.measured.executed.is_some())) "." } }
                 Err(why) => { p.said { "Time: not known, as " (why) "." } }
             }
             @if launch.report.outcome != Outcome::Completed { p { "It did not complete: " code { "warpgrind run" } " says why." } }

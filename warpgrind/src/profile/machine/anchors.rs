@@ -241,6 +241,12 @@ impl Anchors {
         })
     }
 
+    /// The blocks of the machine code where a block of the PTX is thought to be.
+    pub fn sites(&self, ptx: u32) -> Vec<u32> {
+        let of = self.candidates.get(ptx as usize).and_then(|(candidates, taken)| candidates.get(*taken));
+        of.map_or_else(Vec::new, |(sites, _)| sites.iter().map(|(site, _)| *site).collect())
+    }
+
     /// Takes the next place for a block; false if there was none left.
     pub fn reconsider(&mut self, ptx: u32) -> bool {
         match self.candidates.get_mut(ptx as usize) {

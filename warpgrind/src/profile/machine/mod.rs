@@ -11,7 +11,9 @@ pub mod graph;
 pub mod listing;
 pub mod lower;
 pub mod metrics;
+pub mod operands;
 pub mod replay;
+pub mod spins;
 pub mod ways;
 
 use std::collections::BTreeSet;
@@ -42,16 +44,89 @@ pub struct Count {
 pub struct Followed {
     /// By instruction of the listing.
     pub counts: Vec<Count>,
-    /// Warps whose way was found, and those whose was not.
+    /// Warps whose way was found, and those whose was not. Where most were found, the others are taken to be like them, and
+    /// count so.
     pub warps: (u64, u64),
+    /// Of the latter, those of which too much would have had to be kept.
+    pub unkept: u64,
     /// How often threads could have gone another way that does the same.
     pub guesses: u64,
     /// How often warps were put together without a barrier that says so.
     pub forced: u64,
 }
 
+impl Followed {
+    /// Whether the way of each warp is known.
+    pub fn is_whole(&self) -> bool {
+        self.warps.1 == 0 && self.warps.0 > 0
+    }
+
+    /// Whether the ways of so many warps are known that the others may be taken to be like them.
+    pub fn is_known(&self) -> bool {
+        self.warps.0 > 0 && self.warps.1 - self.unkept.min(self.warps.1) <= self.warps.0
+    }
+
+    /// Counts the warps whose way was not found as if they were like the others.
+    fn fill(&mut self) {
+        let (found, lost) = self.warps;
+        if lost == 0 || !self.is_known() {
+            return;
+        }
+        let all = |count: u64| {
+            let scaled = u128::from(count) * u128::from(found + lost) + u128::from(found) / 2;
+            u64::try_from(scaled / u128::from(found)).unwrap_or(u64::MAX)
+        };
+        for count in &mut self.counts {
+            let Count { warps, threads, on, divergent } = *count;
+            let on = on.map(|(threads, warps)| (all(threads), all(warps)));
+            *count = Count { warps: all(warps), threads: all(threads), on, divergent: all(divergent) };
+        }
+    }
+}
+
 /// How often places of PTX blocks are thought over.
-const MOST_THOUGHTS: u32 = 256;
+const MOST_THOUGHTS: u32 = 4096;
+
+/// The path of each trace, as far as there is one; which block of the PTX is where is thought over until they fit.
+fn paths<'a>(
+    graph: &'a Graph,
+    listing: &Listing,
+    anchors: &mut Anchors,
+    traces: &[Vec<u32>],
+) -> (Follower<'a>, Vec<Option<Path>>) {
+    let mut follower = Follower::new(graph, listing, anchors);
+    let mut paths: Vec<Option<Path>> = vec![None; traces.len()];
+    let mut is_known = vec![false; traces.len()];
+    let (mut thoughts, mut at) = (0, 0);
+    while let Some(next) = (at..traces.len()).chain(0..at).find(|&next| !is_known[next]) {
+        at = next;
+        match follower.follow(&traces[at]) {
+            // What has no place though it should have one may be anywhere.
+            Ok(_) if traces[at].iter().any(|&ptx| anchors.is_lost(ptx)) => {}
+            Ok(path) => paths[at] = Some(path),
+            Err(stuck) => {
+                let mut sites = anchors.sites(stuck.ptx);
+                thoughts += 1;
+                if thoughts < MOST_THOUGHTS && anchors.reconsider(stuck.ptx) {
+                    sites.extend(anchors.sites(stuck.ptx));
+                    follower = Follower::new(graph, listing, anchors);
+                    // Paths that have nothing to do with it are what they were.
+                    for (known, (path, trace)) in is_known.iter_mut().zip(paths.iter_mut().zip(traces)) {
+                        let meets = |step: &Step| sites.contains(&step.block);
+                        if path.as_ref().is_none_or(|path| path.steps.iter().any(meets))
+                            || trace.contains(&stuck.ptx)
+                        {
+                            (*known, *path) = (false, None);
+                        }
+                    }
+                    continue;
+                }
+            }
+        }
+        is_known[at] = true;
+    }
+    (follower, paths)
+}
 
 /// Lines of which one lane of a warp does the work of all: it is found with a vote, as the highest one.
 fn elections(listing: &Listing) -> BTreeSet<u32> {
@@ -70,12 +145,14 @@ pub fn follow(listing: &Listing, ways: &Ways) -> Followed {
     follow_and(listing, ways, |_| {})
 }
 
-/// The same; if all warps were followed, `then` may ask for the sequence of each of [`Ways::warps`].
+/// The same; if so many warps were followed that the others may be taken to be like them, `then` may ask for the sequence of
+/// each of [`Ways::warps`]: that of one whose way was not found is empty.
 pub fn follow_and(listing: &Listing, ways: &Ways, then: impl FnOnce(&dyn Fn(u32) -> Sequence)) -> Followed {
     let nothing = Count { on: Some((0, 0)), ..Count::default() };
     let mut followed = Followed {
         counts: vec![nothing; listing.instructions.len()],
         warps: (0, ways.lost),
+        unkept: ways.lost,
         guesses: 0,
         forced: 0,
     };
@@ -86,26 +163,7 @@ pub fn follow_and(listing: &Listing, ways: &Ways, then: impl FnOnce(&dyn Fn(u32)
     let graph = Graph::of(listing);
     let mut anchors = Anchors::of(listing, &graph, ways);
     let traces: Vec<Vec<u32>> = ways.ways.iter().map(|way| anchors.trace(way)).collect();
-    let mut thoughts = 0;
-    let (follower, paths) = 'think: loop {
-        let follower = Follower::new(&graph, listing, &anchors);
-        let mut paths: Vec<Option<Path>> = Vec::with_capacity(traces.len());
-        for trace in &traces {
-            match follower.follow(trace) {
-                // What has no place though it should have one may be anywhere.
-                Ok(_) if trace.iter().any(|&ptx| anchors.is_lost(ptx)) => paths.push(None),
-                Ok(path) => paths.push(Some(path)),
-                Err(stuck) => {
-                    thoughts += 1;
-                    if thoughts < MOST_THOUGHTS && anchors.reconsider(stuck.ptx) {
-                        continue 'think;
-                    }
-                    paths.push(None);
-                }
-            }
-        }
-        break (follower, paths);
-    };
+    let (follower, paths) = paths(&graph, listing, &mut anchors, &traces);
     let nothing =
         || Counts { blocks: vec![Executed::default(); graph.blocks.len()], forced: 0, sequence: None };
     let mut counts = nothing();
@@ -160,9 +218,13 @@ pub fn follow_and(listing: &Listing, ways: &Ways, then: impl FnOnce(&dyn Fn(u32)
             };
         }
     }
-    if followed.warps.1 == 0 {
+    followed.fill();
+    if followed.is_known() {
         then(&|warp| {
             let Some((warp, _)) = ways.warps.get(warp as usize) else { return Sequence::new() };
+            if warp.iter().any(|&way| way != 0 && path(way).is_none()) {
+                return Sequence::new();
+            }
             let lanes: [&[Step]; 32] = warp.map(|way| path(way).map_or(&[][..], |path| &path.steps));
             let mut counts = Counts { sequence: Some(Vec::new()), ..nothing() };
             replay::replay(&graph, listing, &follower, lanes, 1, &mut counts);
@@ -262,5 +324,22 @@ mod tests {
         assert_eq!(followed.warps, (0, 1));
         let (_, followed) = warps("", &ways(&ptx, &[&[(0, 4)]]));
         assert_eq!(followed.warps, (0, 1));
+    }
+
+    #[test]
+    fn warps_whose_way_is_not_found_are_like_most() {
+        // Three warps pass a store; a fourth one executes it, which the machine code does nowhere.
+        let ptx = ["setp.ne.s32", "bra", "st.global.u32", "ret"];
+        let mut of = ways(&ptx, &[&[(0, 2), (3, 4)], &[(0, 4)]]);
+        let warp = |way| [[way; 1].as_slice(), &[0; 31]].concat().try_into().unwrap();
+        of.warps = vec![(warp(1), 3), (warp(2), 1)];
+        let listing = listing::read("kernel k\n1 ISETP.NE.AND\n3 EXIT\n-1 STG.E\n1 EXIT\n").unwrap();
+        let mut sequences = Vec::new();
+        let followed = follow_and(&listing["k"], &of, |sequence| {
+            sequences = vec![sequence(0), sequence(1)];
+        });
+        assert_eq!((followed.warps, followed.is_whole(), followed.is_known()), ((3, 1), false, true));
+        assert_eq!(followed.counts[0].warps, 4);
+        assert_eq!(sequences, [vec![(0, 2, 1)], vec![]]);
     }
 }

@@ -1,16 +1,17 @@
 //! The ways of threads through the PTX of a kernel: runs of instructions that follow each other.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sim_core::Tool;
 use sim_core::tools::{Context, Event, LaunchView, Summary, Wants};
 
 /// Runs that a block's warps may have before nothing more is kept of them.
-const MOST_RUNS: usize = 1 << 22;
+const MOST_RUNS: usize = 1 << 24;
 
-/// Runs of all different ways of a launch that are kept; with more, nothing is known of any.
-const MOST_KEPT: usize = 1 << 24;
+/// Runs of all different ways of a launch that are kept; warps that have more are lost.
+const MOST_KEPT: usize = 1 << 25;
 
 /// Positions from the first to behind the last.
 pub type Run = (u32, u32);
@@ -37,6 +38,74 @@ pub struct Ways {
     pub positions: Vec<Position>,
     /// By block and warp, in their order: which of `warps` it is. Empty, if nobody wanted to know.
     pub each: Vec<(u64, u32, u32)>,
+}
+
+impl Ways {
+    /// Leaves out all but the last turn of loops in which threads wait for others ([`super::spins`]), which are given as lines of
+    /// the PTX; says how many turns of threads these were.
+    pub fn without_waiting(&mut self, loops: &[RangeInclusive<u32>]) -> u64 {
+        let place = |line: u32| self.positions.iter().position(|of| of.line == line).map(|at| at as u32);
+        let spins = loops.iter().filter_map(|lines| Some((place(*lines.start())?, place(*lines.end())? + 1)));
+        let spins: Vec<Run> = spins.collect();
+        if spins.is_empty() {
+            return 0;
+        }
+        let mut known: HashMap<Vec<Run>, u32> = HashMap::new();
+        let mut ways = Vec::new();
+        let mut numbers = vec![0];
+        let mut turns = Vec::new();
+        for way in std::mem::take(&mut self.ways) {
+            let (way, left_out) = last_turns(&way, &spins);
+            turns.push(left_out);
+            numbers.push(*known.entry(way.clone()).or_insert_with(|| {
+                ways.push(way);
+                ways.len() as u32
+            }));
+        }
+        self.ways = ways;
+        let mut all = 0;
+        let mut kinds: HashMap<[u32; 32], u32> = HashMap::new();
+        let mut warps: Vec<([u32; 32], u64)> = Vec::new();
+        let mut places = Vec::new();
+        for (warp, count) in std::mem::take(&mut self.warps) {
+            let own = warp.iter().filter_map(|way| turns.get((*way as usize).checked_sub(1)?));
+            all += count * own.sum::<u64>();
+            let warp = warp.map(|way| numbers[way as usize]);
+            let kind = *kinds.entry(warp).or_insert_with(|| {
+                warps.push((warp, 0));
+                warps.len() as u32 - 1
+            });
+            warps[kind as usize].1 += count;
+            places.push(kind);
+        }
+        self.warps = warps;
+        self.each.iter_mut().for_each(|(_, _, kind)| *kind = places[*kind as usize]);
+        all
+    }
+}
+
+/// A way without the turns of loops but the last, and how many are left out.
+fn last_turns(way: &[Run], spins: &[Run]) -> (Vec<Run>, u64) {
+    let mut kept: Vec<Run> = Vec::with_capacity(way.len());
+    let mut turns = 0;
+    for &(first, end) in way {
+        let before = kept.last().map(|last| last.1);
+        let within = |spin: &Run| before.is_some_and(|before| spin.0 < before && before <= spin.1);
+        if spins.iter().any(|spin| spin.0 == first && within(spin)) {
+            turns += 1;
+            while let Some(last) = kept.pop() {
+                if (last.0..last.1).contains(&first) {
+                    kept.extend((last.0 < first).then_some((last.0, first)));
+                    break;
+                }
+            }
+        }
+        match kept.last_mut() {
+            Some(last) if last.1 == first => last.1 = end,
+            _ => kept.push((first, end)),
+        }
+    }
+    (kept, turns)
 }
 
 /// Where the ways of a launch are left, those of all its grids.
@@ -91,9 +160,7 @@ impl Watch {
             return known;
         }
         self.kept += way.len();
-        // Each worker has a part of the ways: one that has too many means that all are.
         if self.kept > MOST_KEPT {
-            self.lost = self.lost.max(1);
             return 0;
         }
         let next = self.ways.len() as u32 + 1;
@@ -180,13 +247,18 @@ impl Tool for Watch {
         let mut ways: Vec<(Vec<Run>, u32)> = other.ways.into_iter().collect();
         ways.sort_by_key(|(_, number)| *number);
         let ours: Vec<u32> = ways.into_iter().map(|(way, _)| self.way(way)).collect();
-        let mut kinds = vec![0; other.warps.len()];
+        let mut kinds = vec![None; other.warps.len()];
         for (warp, (number, count)) in other.warps {
+            if warp.iter().any(|&way| way != 0 && ours[way as usize - 1] == 0) {
+                self.lost += count;
+                continue;
+            }
             let warp = warp.map(|way| way.checked_sub(1).map_or(0, |way| ours[way as usize]));
-            kinds[number as usize] = self.count(warp, count);
+            kinds[number as usize] = Some(self.count(warp, count));
         }
         if let Some((each, theirs)) = self.each.as_mut().zip(other.each) {
-            each.extend(theirs.into_iter().map(|(block, warp, kind)| (block, warp, kinds[kind as usize])));
+            let known = |(block, warp, kind): (u64, u32, u32)| Some((block, warp, kinds[kind as usize]?));
+            each.extend(theirs.into_iter().filter_map(known));
         }
         self.lost += other.lost;
     }
@@ -248,6 +320,28 @@ mod tests {
         let (ways, lanes) = warp(&[(all, (0, 4)), (1, (4, 6)), (!1, (6, 8)), (all, (8, 9))]);
         assert_eq!(ways, [vec![(0, 6), (8, 9)], vec![(0, 4), (6, 9)]]);
         assert_eq!((lanes[0], lanes[1], lanes[31]), (1, 2, 2));
+    }
+
+    #[test]
+    fn of_turns_of_waiting_the_last_is_kept() {
+        // 0, then a loop of 1 to 3, which is left at its end or in its middle.
+        let spins = [(1, 4)];
+        assert_eq!(last_turns(&[(0, 4), (1, 4), (1, 6)], &spins), (vec![(0, 6)], 2));
+        assert_eq!(last_turns(&[(0, 4), (1, 4), (1, 3), (5, 6)], &spins), (vec![(0, 3), (5, 6)], 2));
+        assert_eq!(last_turns(&[(0, 4), (1, 2), (3, 4), (1, 2), (5, 6)], &spins), (vec![(0, 2), (5, 6)], 2));
+        let line = |line| Position { line, op: "ld".into() };
+        let one = |way| [[way].as_slice(), &[0; 31]].concat().try_into().unwrap();
+        let mut ways = Ways {
+            ways: vec![vec![(0, 4), (1, 6)], vec![(0, 6)], vec![(0, 1)]],
+            warps: vec![(one(1), 1), (one(2), 2), (one(3), 1)],
+            positions: (10..16).map(line).collect(),
+            each: vec![(0, 0, 1), (0, 1, 2), (1, 0, 0)],
+            ..Ways::default()
+        };
+        assert_eq!(ways.without_waiting(&[11..=13]), 1);
+        assert_eq!(ways.ways, [vec![(0, 6)], vec![(0, 1)]]);
+        assert_eq!(ways.warps, [(one(1), 3), (one(2), 1)]);
+        assert_eq!(ways.each, [(0, 0, 0), (0, 1, 1), (1, 0, 0)]);
     }
 
     #[test]

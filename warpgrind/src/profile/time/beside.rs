@@ -10,6 +10,8 @@ use numerics::mbarrier::{self, MbarrierOp};
 use sim_core::{AccessKind, WarpAccess, WarpId};
 use timing::work::{Access, Operation, Phase, Piece, Way};
 
+use super::waits::{Read, Waits};
+
 /// What a block asked for, by warp.
 #[derive(Clone, Default, Debug)]
 pub struct Asked {
@@ -19,8 +21,14 @@ pub struct Asked {
     pub pieces: Vec<Piece>,
     /// What is done beside the warps.
     pub operations: Vec<Operation>,
-    /// By phase of its mbarriers: how many arrivals and copies complete it.
+    /// By phase of its mbarriers, and of what its warps wait for in loops: how many arrivals, copies and writes complete it.
     pub phases: Vec<u32>,
+    /// By warp and number of an access: the phases that it completes, and that which it waits for.
+    pub releases: BTreeMap<(u32, u32), Vec<Phase>>,
+    /// See [`Asked::releases`].
+    pub awaits: BTreeMap<(u32, u32), Phase>,
+    /// Accesses of loops of waiting, as long as the block runs.
+    pub(super) spun: BTreeMap<(u32, u32), Read>,
 }
 
 impl Asked {
@@ -251,8 +259,11 @@ impl Beside {
     }
 
     /// A block has finished: what was told of it is its own.
-    pub(super) fn finished(&self, block: u64, asked: &mut Asked) {
+    pub(super) fn finished(&self, block: u64, asked: &mut Asked, waits: &Waits) {
         let mut known = self.known();
+        if !asked.spun.is_empty() {
+            waits.finished(block, asked, known.phases.entry(block).or_default());
+        }
         known.barriers.retain(|(home, _), _| *home != block);
         let warps = known.open.remove(&block).unwrap_or_default().warps;
         drop(known);
@@ -314,7 +325,7 @@ mod tests {
         other.asks(warp(1), 7, 4, 64);
         other.mbarrier((warp(0), 3), 4, MbarrierOp::Arrive, 1, [&addresses, &count]);
         let mut asked = Asked::default();
-        other.finished(4, &mut asked);
+        other.finished(4, &mut asked, &Waits::default());
         let first = Phase { block: 4, number: 1 };
         let second = Phase { block: 4, number: 2 };
         let wanted = [

@@ -3,6 +3,7 @@
 
 mod beside;
 pub mod record;
+mod waits;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -52,6 +53,9 @@ pub struct Timed {
     pub time: Time,
     /// How many these were, of how many.
     pub blocks: (u64, u64),
+    /// Where not all were timed: how much too long, as a share, those that were would be said to take from the first half of
+    /// them.
+    pub sampling: Option<f64>,
     /// Whether the machine code is of our making, as NVIDIA's assembler was not there.
     pub lowered: bool,
     /// By machine instruction: the line of the PTX that it was made of, from 1; 0 is none.
@@ -116,7 +120,16 @@ struct Code {
 
 impl Code {
     fn of(listing: &Listing, ways: &Ways) -> Self {
-        let op = |of: &super::machine::listing::Instruction| Op::new(&of.opcode, &of.operands, of.control);
+        let tried = |line: u32| {
+            let of = ways.positions.iter().find(|position| position.line == line);
+            of.is_some_and(|position| !position.op.split('.').any(|part| part == "cas"))
+        };
+        let op = |of: &super::machine::listing::Instruction| {
+            let mut op = Op::new(&of.opcode, &of.operands, of.control);
+            // A compare-and-swap that is none in the PTX is in a loop that is none there.
+            op.tries |= of.base().starts_with("ATOM") && of.has("CAS") && tried(of.line);
+            op
+        };
         let ops: Vec<Op> = listing.instructions.iter().map(op).collect();
         let mut places: BTreeMap<u32, u32> = BTreeMap::new();
         let accesses = |op: &Op| op.unit == Unit::Memory && !matches!(op.does, Does::Shuffle | Does::Compute);
@@ -151,6 +164,27 @@ struct Blocks<'a> {
 const MOST_KNOWN: usize = 1 << 22;
 
 impl Blocks<'_> {
+    /// By block: the kinds of its warps. One whose way is not known is taken to be like that of the same number in the block
+    /// before, or whichever is known.
+    fn kinds_of(&self, ways: &Ways, blocks: u64, warps: u32) -> HashMap<u64, Vec<u32>> {
+        let mut is_known: HashMap<u32, bool> = HashMap::new();
+        let mut known = |kind: u32| *is_known.entry(kind).or_insert_with(|| !self.steps(kind).is_empty());
+        let mut kinds: HashMap<u64, Vec<u32>> = HashMap::new();
+        let mut like: Vec<Option<u32>> = vec![None; warps as usize];
+        let mut each = ways.each.iter().peekable();
+        let any = ways.each.iter().map(|&(_, _, kind)| kind).find(|&kind| known(kind));
+        for block in 0..blocks {
+            for warp in 0..warps {
+                let own = each.next_if(|&&(of, number, _)| (of, number) == (block, warp));
+                let own = own.map(|&(_, _, kind)| kind).filter(|&kind| known(kind));
+                let place = &mut like[warp as usize];
+                *place = own.or(*place);
+                kinds.entry(block).or_default().extend(place.or(any));
+            }
+        }
+        kinds
+    }
+
     fn steps(&self, kind: u32) -> Arc<[Step]> {
         let mut known = self.known.borrow_mut();
         if let Some(steps) = known.get(&kind) {
@@ -181,21 +215,28 @@ impl Work for Blocks<'_> {
         for (at, &kind) in self.kinds.get(&index).into_iter().flatten().enumerate() {
             let place_of = |position: u32| self.code.place_of.get(position as usize).copied().flatten();
             let told = asked.warps.get(at).map_or(&[][..], |told| told);
-            let mut own: Vec<(u32, timing::work::Access)> =
-                told.iter().filter_map(|&(position, access)| Some((place_of(position)?, access))).collect();
-            own.sort_by_key(|(place, _)| *place);
+            let mut own: Vec<(u32, u32, timing::work::Access)> = (0..)
+                .zip(told)
+                .filter_map(|(number, &(position, access))| Some((place_of(position)?, number, access)))
+                .collect();
+            own.sort_by_key(|(place, _, _)| *place);
             let start = block.accesses.len() as u32;
             let sources = (0..=self.code.places as u32)
-                .map(|place| start + own.partition_point(|(of, _)| *of < place) as u32)
+                .map(|place| start + own.partition_point(|(of, _, _)| *of < place) as u32)
                 .collect();
-            block.accesses.extend(own.into_iter().map(|(_, access)| access));
+            for (_, number, access) in own {
+                let (here, of) = (block.accesses.len() as u32, (at as u32, number));
+                block.releases.extend(asked.releases.get(&of).map(|phases| (here, phases.clone())));
+                block.awaits.extend(asked.awaits.get(&of).map(|phase| (here, *phase)));
+                block.accesses.push(access);
+            }
             block.warps.push(Warp { steps: self.steps(kind), sources });
         }
         block
     }
 }
 
-/// How long a launch of so many blocks takes, whose ways were all followed.
+/// How long a launch of so many blocks takes, whose ways were followed; `is_first` says whether it is the first of its process.
 ///
 /// # Errors
 /// The model does not know what it executes, or too much was asked for.
@@ -205,7 +246,7 @@ pub fn time(
     ways: &Ways,
     recorded: &Recorded,
     residency: &Residency,
-    blocks: u64,
+    (blocks, is_first): (u64, bool),
     sequence: &dyn Fn(u32) -> Sequence,
 ) -> Result<Timed, Untimed> {
     if let Some(of) = listing.instructions.iter().find(|of| !timing::code::is_known(&of.opcode)) {
@@ -218,10 +259,15 @@ pub fn time(
         return Err(Untimed::TooMuch);
     }
     let code = Code::of(listing, ways);
-    let mut kinds: HashMap<u64, Vec<u32>> = HashMap::new();
-    ways.each.iter().for_each(|&(block, _, kind)| kinds.entry(block).or_default().push(kind));
     let kept = recorded.blocks.len() as u64;
-    let work = Blocks { code: &code, asked: &recorded.blocks, kinds, sequence, known: RefCell::default() };
+    let mut work = Blocks {
+        code: &code,
+        asked: &recorded.blocks,
+        kinds: HashMap::new(),
+        sequence,
+        known: RefCell::default(),
+    };
+    work.kinds = work.kinds_of(ways, kept, residency.warps());
     let launch = |blocks: u64| timing::work::Launch {
         blocks,
         resident: residency.blocks(),
@@ -234,16 +280,25 @@ pub fn time(
     let half = kept / 2 / cluster * cluster;
     let mut scale = 1.0;
     let mut elapsed = time.elapsed;
+    let mut sampling = None;
     if kept < blocks && half > 0 {
         // What the second half of those that are known took, the others take, too.
-        let first = timing::run(chip, &code.ops, &launch(half), &work);
-        let each = (time.elapsed - first.elapsed).max(0.0) / (kept - half) as f64;
-        elapsed += each * (blocks - kept) as f64;
+        let run = |blocks: u64| timing::run(chip, &code.ops, &launch(blocks), &work).elapsed;
+        let quarter = half / 2 / cluster * cluster;
+        let (first, second) = (run(half), run(quarter.max(1)));
+        let each = |more: f64, less: f64, blocks: u64| (more - less).max(0.0) / blocks.max(1) as f64;
+        elapsed += each(time.elapsed, first, kept - half) * (blocks - kept) as f64;
         scale = blocks as f64 / kept as f64;
+        // The same for what is known shows how good that is.
+        let said = first + each(first, second, half - quarter) * (kept - half) as f64;
+        sampling = Some(said / time.elapsed - 1.0);
+    }
+    if is_first {
+        elapsed += chip.launch.first;
     }
     let values = values(chip, &time, elapsed, scale);
     let lines = listing.instructions.iter().map(|of| of.line).collect();
-    Ok(Timed { time, blocks: (kept, blocks), lowered: false, lines, values })
+    Ok(Timed { time, blocks: (kept, blocks), sampling, lowered: false, lines, values })
 }
 
 fn values(chip: &Chip, time: &Time, elapsed: f64, scale: f64) -> Vec<(String, f64)> {

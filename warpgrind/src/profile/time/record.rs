@@ -12,6 +12,7 @@ use timing::work::{Access, Piece};
 
 pub use super::beside::Asked;
 use super::beside::Beside;
+use super::waits::Waits;
 
 /// What the blocks of a grid asked for, by index; and how many there were of which it was not kept.
 #[derive(Clone, Default, Debug)]
@@ -39,6 +40,7 @@ pub struct Recorder {
     recorded: Recorded,
     kept: usize,
     beside: Beside,
+    waits: Waits,
 }
 
 /// What is told of a block.
@@ -57,19 +59,25 @@ impl Recorder {
     /// blocks asked for, in whole clusters.
     pub fn factory(found: &Found, most: u64) -> ToolFactory {
         let found = Arc::clone(found);
-        let known = Arc::default();
+        let (known, shared) = (Arc::default(), Arc::default());
         ToolFactory::new(move |shape| {
             let cluster = shape.cluster.count() as u32;
             let most = most.next_multiple_of(u64::from(cluster.max(1)));
             let recorded = Recorded { cluster, ..Recorded::default() };
-            Recorder { found: Arc::clone(&found), most, recorded, kept: 0, beside: Beside::new(&known) }
+            let (beside, waits) = (Beside::new(&known), Waits::new(&shared));
+            Recorder { found: Arc::clone(&found), most, recorded, kept: 0, beside, waits }
         })
     }
 
-    fn access(of: &Seen<'_>, block: &mut Block, context: &dyn Context) {
-        if !block.keeps {
-            return;
+    fn access(&mut self, of: &Seen<'_>, block: &mut Block, context: &dyn Context) {
+        if block.keeps {
+            let tries = of.kind == AccessKind::Atomic && self.waits.tries(of.position, context);
+            Self::keep(of, tries, block, context);
+            self.waits.accessed(of, &mut block.asked, context);
         }
+    }
+
+    fn keep(of: &Seen<'_>, tries: bool, block: &mut Block, context: &dyn Context) {
         let instruction = context.instruction(of.position);
         let opcode = instruction.map(|of| of.op().opcode);
         if block.texels == Some((of.warp.warp, of.position)) {
@@ -84,7 +92,14 @@ impl Recorder {
             Memory::Shared => {
                 let store = of.kind == AccessKind::Write;
                 let count = shared_wavefronts(of.addresses, of.lanes, of.bytes, store, instruction);
-                Access::Wavefronts(u16::try_from(count).unwrap_or(u16::MAX))
+                let wavefronts = u16::try_from(count).unwrap_or(u16::MAX);
+                match of.kind {
+                    AccessKind::Read | AccessKind::Write => Access::Wavefronts(wavefronts),
+                    AccessKind::Atomic | AccessKind::Reduction => {
+                        let (together, address) = most_together(of, lanes);
+                        Access::Words { wavefronts, together, word: (address / 4) as u32 }
+                    }
+                }
             }
             Memory::Global | Memory::Local => {
                 if is_combined(instruction) {
@@ -108,7 +123,7 @@ impl Recorder {
                 }
                 let count = (block.asked.pieces.len() - first as usize).min(255) as u8;
                 let together = if surface { groups(lanes, 8) } else { together(of, lanes) };
-                Access::Lines { first, count, together }
+                Access::Lines { first, count, together, tries }
             }
         };
         let told = block.asked.told(of.warp.warp);
@@ -138,7 +153,7 @@ impl Block {
         });
         let first = self.asked.pieces.len() as u32;
         let together = groups(lanes, if is_row { 8 } else { 4 });
-        self.asked.told(warp).push((position, Access::Lines { first, count: 0, together }));
+        self.asked.told(warp).push((position, Access::Lines { first, count: 0, together, tries: false }));
         self.texels = Some((warp, position));
         self.last = (u32::MAX, 0, 0);
     }
@@ -165,14 +180,14 @@ fn groups(lanes: u32, width: u32) -> u8 {
 }
 
 /// An access of a warp.
-struct Seen<'a> {
-    memory: Memory,
-    kind: AccessKind,
-    addresses: &'a [u64; 32],
-    lanes: u32,
-    bytes: u32,
-    position: u32,
-    warp: WarpId,
+pub(super) struct Seen<'a> {
+    pub(super) memory: Memory,
+    pub(super) kind: AccessKind,
+    pub(super) addresses: &'a [u64; 32],
+    pub(super) lanes: u32,
+    pub(super) bytes: u32,
+    pub(super) position: u32,
+    pub(super) warp: WarpId,
 }
 
 /// Adds a sector to the pieces of an access.
@@ -193,13 +208,19 @@ fn local_address(warp: WarpId, lane: u32, offset: u64) -> u64 {
 
 /// The most lanes of an atomic operation that have one word.
 fn together(of: &Seen<'_>, lanes: u32) -> u8 {
-    if matches!(of.kind, AccessKind::Read | AccessKind::Write) {
-        return 1;
+    match of.kind {
+        AccessKind::Read | AccessKind::Write => 1,
+        AccessKind::Atomic | AccessKind::Reduction => most_together(of, lanes).0,
     }
+}
+
+/// The same, with the address of the word.
+fn most_together(of: &Seen<'_>, lanes: u32) -> (u8, u64) {
     let own = |lane: u32| of.addresses[lane as usize];
     let active = || (0..32u32).filter(|lane| lanes >> lane & 1 != 0);
     let same = |lane: u32| active().filter(|&other| own(other) == own(lane)).count();
-    active().map(same).max().unwrap_or(1) as u8
+    let most = active().map(|lane| (same(lane), own(lane))).max_by_key(|&(count, _)| count);
+    most.map_or((1, 0), |(count, address)| (count as u8, address))
 }
 
 /// Whether an instruction's own accesses are those of something beside the warps: of mbarriers, and of maps of tensors.
@@ -263,7 +284,7 @@ impl Tool for Recorder {
                 let (memory, kind, addresses) = (of.memory, of.kind, of.addresses);
                 let warp = WarpId { block: of.block, warp: of.warp };
                 let (lanes, bytes, position) = (of.lanes, of.bytes, of.position);
-                Self::access(&Seen { memory, kind, addresses, lanes, bytes, position, warp }, block, context);
+                self.access(&Seen { memory, kind, addresses, lanes, bytes, position, warp }, block, context);
             }
             Event::Ranges(of) if context.instruction(of.position).is_some_and(is_beside) => {
                 // Full warps ask, and store nothing there.
@@ -272,16 +293,18 @@ impl Tool for Recorder {
             Event::Ranges(of) => {
                 let (memory, kind, addresses) = (of.memory, of.kind, &of.addresses());
                 let (lanes, bytes, position, warp) = (u32::MAX, of.bytes, of.position, of.warp);
-                Self::access(&Seen { memory, kind, addresses, lanes, bytes, position, warp }, block, context);
+                self.access(&Seen { memory, kind, addresses, lanes, bytes, position, warp }, block, context);
             }
             Event::BlockFinished { block: number } if block.keeps => {
                 let mut asked = std::mem::take(&mut block.asked);
-                self.beside.finished(*number, &mut asked);
+                self.beside.finished(*number, &mut asked, &self.waits);
                 self.kept += asked.pieces.len() + asked.warps.iter().map(Vec::len).sum::<usize>();
                 self.recorded.overfull |= self.kept >= MOST_KEPT;
                 self.recorded.blocks.insert(*number, asked);
             }
-            Event::BlockFinished { block: number } => self.beside.finished(*number, &mut Asked::default()),
+            Event::BlockFinished { block: number } => {
+                self.beside.finished(*number, &mut Asked::default(), &self.waits);
+            }
             _ => {}
         }
     }
@@ -293,6 +316,7 @@ impl Tool for Recorder {
 
     fn finish(mut self, launch: &dyn LaunchView) -> Summary {
         self.beside.complete(&mut self.recorded.blocks);
+        self.waits.complete(&mut self.recorded.blocks);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.push((launch.kernel(), self.recorded));
         Summary::default()

@@ -7,12 +7,11 @@ mod table;
 
 use std::collections::HashMap;
 
-use ptx_frontend::{
-    AddressBase, Body, FuncId, Function, FunctionKind, Instruction as Ptx, Module, Operand, RegId,
-};
+use ptx_frontend::{Body, FuncId, Function, FunctionKind, Instruction as Ptx, Module, Operand, RegId};
 use timing::code::{Op, Unit};
 
 use super::listing::{Guard, Instruction, Listing};
+use super::operands::registers;
 use flow::Region;
 use schedule::{is_late, order};
 use table::{Shape, opcodes};
@@ -224,23 +223,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn registers(&self, operand: &Operand, into: &mut Vec<Value>) {
-        match operand {
-            Operand::Register(id)
-            | Operand::Negated(id)
-            | Operand::Part(id, _)
-            | Operand::NegatedPart(id, _) => {
-                into.push(Value::Register(*id));
-            }
-            Operand::Vector(list) | Operand::Pair(list) | Operand::AddressList(list) => {
-                self.body.elements(*list).iter().for_each(|operand| self.registers(operand, into));
-            }
-            Operand::Address(address) => {
-                if let AddressBase::Register(id) = address.base {
-                    into.push(Value::Register(id));
-                }
-            }
-            _ => {}
-        }
+        registers(self.body, operand, &mut |id| into.push(Value::Register(id)));
     }
 
     /// What an instruction is made into.

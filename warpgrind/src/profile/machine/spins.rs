@@ -1,0 +1,145 @@
+//! Loops in which threads wait for what others write: each turn reads the same memory, and nothing that it computes is there
+//! in the next one. How often one goes around is up to when the others write, and no two runs on a device agree.
+
+use std::collections::BTreeSet;
+use std::ops::{Range, RangeInclusive};
+
+use ptx_frontend::{Body, Function, Instruction, Modifier, Modifiers, Module, Opcode, Operand, RegId};
+
+use super::operands::registers;
+
+/// The most instructions of such a loop.
+const LONGEST: usize = 64;
+
+/// The loops of a function, as places of its instructions.
+pub fn loops(module: &Module, body: &Body) -> Vec<Range<usize>> {
+    turns(module, body).filter(|turn| waits(module, body, turn.clone())).collect()
+}
+
+/// The same as lines of the PTX, of all functions of a module.
+pub fn lines(module: &Module) -> Vec<RangeInclusive<u32>> {
+    let of = |function: &Function| {
+        let source = &module.sources[function.source.0 as usize];
+        let body = function.body.as_ref()?;
+        let line = |at: usize| source.line_column(body.instructions[at].span.start).0;
+        Some(loops(module, body).into_iter().map(move |turn| line(turn.start)..=line(turn.end - 1)).collect())
+    };
+    module.functions.iter().filter_map(of).flat_map(|list: Vec<_>| list).collect()
+}
+
+/// Whether an instruction is a compare-and-swap in a loop that tries it again with what was read: what it compares is computed
+/// there.
+pub fn is_tried(module: &Module, body: &Body, at: usize) -> bool {
+    let of = &body.instructions[at];
+    let op = module.op(of);
+    if op.opcode != Opcode::Atom || !op.modifiers.has(Modifier::Cas) {
+        return false;
+    }
+    let Some(Operand::Register(compared)) = body.operands(of).get(2) else { return false };
+    let computes = |of: &Instruction| {
+        let op = module.op(of);
+        let operands = body.operands(of);
+        let mut writes = false;
+        for (_, operand) in operands.iter().enumerate().filter(|(at, _)| op.effects.writes_operand(*at)) {
+            registers(body, operand, &mut |id| writes |= id == *compared);
+        }
+        let constant = op.opcode == Opcode::Mov && matches!(operands.get(1), Some(Operand::Integer(_)));
+        writes && !constant
+    };
+    turns(module, body).any(|turn| turn.contains(&at) && body.instructions[turn].iter().any(computes))
+}
+
+/// Ranges of instructions that end with a branch to their beginning.
+fn turns<'a>(module: &'a Module, body: &'a Body) -> impl Iterator<Item = Range<usize>> + 'a {
+    body.instructions.iter().enumerate().filter_map(|(at, of)| {
+        if module.op(of).opcode != Opcode::Bra {
+            return None;
+        }
+        let target = body.operands(of).iter().find_map(|operand| match operand {
+            Operand::Label(id) => Some(body.labels.get(id.0 as usize)?.target as usize),
+            _ => None,
+        })?;
+        (target <= at && at - target < LONGEST).then_some(target..at + 1)
+    })
+}
+
+/// Whether a turn changes nothing, and reads what others may have changed.
+fn waits(module: &Module, body: &Body, turn: Range<usize>) -> bool {
+    let mut reads = false;
+    // Registers that an earlier turn may have written, and those that this one has.
+    let mut before: BTreeSet<RegId> = BTreeSet::new();
+    let mut written: BTreeSet<RegId> = BTreeSet::new();
+    for of in &body.instructions[turn] {
+        let op = module.op(of);
+        match op.opcode {
+            Opcode::Bra | Opcode::Fence | Opcode::Membar | Opcode::Nanosleep | Opcode::Vote => {}
+            Opcode::Ld | Opcode::Atom => reads = true,
+            _ if op.effects.is_pure() && !op.effects.reads_carry() => {}
+            _ => return false,
+        }
+        let mut read = |id: RegId| {
+            if !written.contains(&id) {
+                before.insert(id);
+            }
+        };
+        of.guard.iter().for_each(|guard| read(guard.register));
+        let mut own = Vec::new();
+        for (at, operand) in body.operands(of).iter().enumerate() {
+            if op.effects.writes_operand(at) {
+                registers(body, operand, &mut |id| own.push(id));
+            } else {
+                registers(body, operand, &mut read);
+            }
+        }
+        // What is written under a guard may be what the turn before wrote.
+        if of.guard.is_some() {
+            own.iter().copied().for_each(&mut read);
+        }
+        written.extend(own);
+    }
+    reads && before.is_disjoint(&written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(body: &str) -> Vec<RangeInclusive<u32>> {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}"
+        );
+        let parsed = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into()));
+        lines(&parsed.module.unwrap_or_else(|| panic!("{body}")))
+    }
+
+    #[test]
+    fn who_waits_changes_nothing() {
+        let flag = "L:\nld.volatile.global.u32 %r0, [%d0];\nsetp.eq.u32 %p, %r0, 0;\n@%p bra L;";
+        assert_eq!(of(flag), [7..=9]);
+        let lock = "L:\natom.global.cas.b32 %r0, [%d0], 0, 1;\nsetp.ne.u32 %p, %r0, 0;\n@%p bra L;";
+        assert_eq!(of(lock), [7..=9]);
+        let counts = "L:\nld.volatile.global.u32 %r0, [%d0];\nadd.u32 %r1, %r1, 1;\nsetp.eq.u32 %p, %r0, 0;\n@%p bra L;";
+        assert!(of(counts).is_empty(), "it knows how often it went around");
+        let sum = "L:\nmov.u32 %r1, %r0;\natom.global.cas.b32 %r0, [%d0], %r1, 1;\nsetp.ne.u32 %p, %r0, %r1;\n@%p bra L;";
+        assert!(of(sum).is_empty(), "it tries again with what it read");
+        let stores = "L:\nld.volatile.global.u32 %r0, [%d0];\nst.global.u32 [%d1], 1;\nsetp.eq.u32 %p, %r0, 0;\n@%p bra L;";
+        assert!(of(stores).is_empty());
+    }
+
+    #[test]
+    fn who_tries_again_compares_what_was_read() {
+        let tried = |body: &str| {
+            let text = format!(
+                ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}"
+            );
+            let module = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap();
+            let body = module.functions[0].body.as_ref().unwrap();
+            (0..body.instructions.len()).filter(|&at| is_tried(&module, body, at)).collect::<Vec<_>>()
+        };
+        let sum = "L:\nmov.u32 %r1, %r0;\natom.global.cas.b32 %r0, [%d0], %r1, 1;\nsetp.ne.u32 %p, %r0, %r1;\n@%p bra L;";
+        assert_eq!(tried(sum), [1]);
+        let table = "L:\nmov.u32 %r1, 7;\natom.global.cas.b32 %r0, [%d0], %r1, 1;\nadd.u64 %d0, %d0, 4;\nsetp.ne.u32 %p, %r0, %r1;\n@%p bra L;";
+        assert!(tried(table).is_empty(), "it looks for a free place");
+        assert!(tried("atom.global.cas.b32 %r0, [%d0], %r1, 1;").is_empty());
+    }
+}
