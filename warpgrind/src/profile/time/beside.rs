@@ -10,37 +10,8 @@ use numerics::mbarrier::{self, MbarrierOp};
 use sim_core::{AccessKind, WarpAccess, WarpId};
 use timing::work::{Access, Operation, Phase, Piece, Way};
 
-use super::waits::{Read, Waits};
-
-/// What a block asked for, by warp.
-#[derive(Clone, Default, Debug)]
-pub struct Asked {
-    /// The accesses of each warp with the positions of their instructions, in their order.
-    pub warps: Vec<Vec<(u32, Access)>>,
-    /// The lines of all.
-    pub pieces: Vec<Piece>,
-    /// What is done beside the warps.
-    pub operations: Vec<Operation>,
-    /// By phase of its mbarriers, and of what its warps wait for in loops: how many arrivals, copies and writes complete it.
-    pub phases: Vec<u32>,
-    /// By warp and number of an access: the phases that it completes, and that which it waits for.
-    pub releases: BTreeMap<(u32, u32), Vec<Phase>>,
-    /// See [`Asked::releases`].
-    pub awaits: BTreeMap<(u32, u32), Phase>,
-    /// Accesses of loops of waiting, as long as the block runs.
-    pub(super) spun: BTreeMap<(u32, u32), Read>,
-}
-
-impl Asked {
-    /// What was told of a warp.
-    pub(super) fn told(&mut self, warp: u32) -> &mut Vec<(u32, Access)> {
-        let at = warp as usize;
-        if self.warps.len() <= at {
-            self.warps.resize_with(at + 1, Vec::new);
-        }
-        &mut self.warps[at]
-    }
-}
+use super::asked::Asked;
+use super::waits::Waits;
 
 /// An mbarrier.
 #[derive(Clone, Copy, Debug)]
@@ -297,13 +268,6 @@ impl Beside {
 impl Known {
     fn told(&mut self, warp: WarpId) -> &mut Vec<(u32, Told)> {
         self.open.entry(warp.block).or_default().told(warp.warp)
-    }
-}
-
-impl Asked {
-    fn operation(&mut self, operation: Operation) -> Access {
-        self.operations.push(operation);
-        Access::Operation(self.operations.len() as u32 - 1)
     }
 }
 

@@ -1,6 +1,7 @@
 //! How long a launch takes on a chip: what its warps execute of the machine code, and what they ask the memory for
 //! ([`record`]), through the model of `timing`.
 
+mod asked;
 mod beside;
 pub mod record;
 mod waits;

@@ -10,7 +10,8 @@ use sim_core::tools::{
 use sim_core::{AccessKind, Asynchronous, Memory, Tool, ToolFactory, WarpId};
 use timing::work::{Access, Piece};
 
-pub use super::beside::Asked;
+pub use super::asked::Asked;
+use super::asked::Seen;
 use super::beside::Beside;
 use super::waits::Waits;
 
@@ -177,17 +178,6 @@ impl Block {
 fn groups(lanes: u32, width: u32) -> u8 {
     let own = (1u32 << width) - 1;
     (0..32).step_by(width as usize).filter(|first| lanes >> first & own != 0).count() as u8
-}
-
-/// An access of a warp.
-pub(super) struct Seen<'a> {
-    pub(super) memory: Memory,
-    pub(super) kind: AccessKind,
-    pub(super) addresses: &'a [u64; 32],
-    pub(super) lanes: u32,
-    pub(super) bytes: u32,
-    pub(super) position: u32,
-    pub(super) warp: WarpId,
 }
 
 /// Adds a sector to the pieces of an access.

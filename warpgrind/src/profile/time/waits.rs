@@ -10,17 +10,8 @@ use sim_core::tools::{Context, InstructionView};
 use sim_core::{AccessKind, Memory};
 use timing::work::{Access, Phase};
 
-use super::beside::Asked;
-use super::record::Seen;
+use super::asked::{Asked, Author, Place, Seen, Source};
 use crate::profile::machine::spins;
-
-/// An access: of which block and warp, and the how manieth of its warp.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Author {
-    block: u64,
-    warp: u32,
-    number: u32,
-}
 
 /// A warp, and the number of one of its accesses.
 type Number = (u32, u32);
@@ -33,9 +24,6 @@ pub(super) struct Shared {
     /// By block: phases that its accesses complete, by warp and number.
     releases: BTreeMap<u64, Vec<(Number, Phase)>>,
 }
-
-/// A memory, and a word of it.
-type Place = (u64, u64);
 
 /// Who wrote a word. At a barrier each warp writes once a round; who writes again has been let go on.
 #[derive(Default, Debug)]
@@ -75,13 +63,6 @@ impl Word {
     }
 }
 
-/// Where something was read from: an author, or the last one of a round, which may not be over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
-    Author(Author),
-    Round(Place, usize),
-}
-
 /// What an instruction is to those that wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
@@ -104,9 +85,6 @@ pub(super) struct Waits {
     /// Loops by function, as the address of its body.
     loops: Vec<(usize, Vec<Range<usize>>)>,
 }
-
-/// Of the last turn of a loop, by lane: who had written what it read.
-pub(super) type Read = BTreeMap<u32, Source>;
 
 impl Waits {
     pub(super) fn new(shared: &Arc<Mutex<Shared>>) -> Self {
