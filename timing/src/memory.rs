@@ -1,6 +1,6 @@
 //! The second level of cache and memory, which all multiprocessors share.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::cache::Cache;
 use crate::chip::Chip;
@@ -31,8 +31,10 @@ pub(crate) struct Memory<'a> {
     written: VecDeque<u64>,
     dirty: u64,
     pub(crate) traffic: Traffic,
-    /// By line: when atomic operations on it are done, and how long the last one takes.
-    lines: Vec<(u64, f64, f64)>,
+    /// By line: when atomic operations on it are done.
+    lines: Vec<(u64, f64)>,
+    /// By line and sector: turns of compare-and-swaps that are tried again, when each is over and for how many lanes it is.
+    turns: HashMap<(u64, u8), VecDeque<(f64, u8)>>,
     /// By group and line: reads that are on their way.
     reads: Vec<Read>,
 }
@@ -65,9 +67,6 @@ impl Asker {
     }
 }
 
-/// Marks sectors, which are told apart where a compare-and-swap is tried again.
-const TRIED: u64 = 1 << 62;
-
 /// How many lines with atomic operations are told apart.
 const ATOMIC_LINES: usize = 1 << 14;
 
@@ -85,7 +84,8 @@ impl<'a> Memory<'a> {
             written: VecDeque::new(),
             dirty: 0,
             traffic: Traffic::default(),
-            lines: vec![(0, 0.0, 0.0); ATOMIC_LINES],
+            lines: vec![(0, 0.0); ATOMIC_LINES],
+            turns: HashMap::new(),
             reads: vec![Read::default(); READS * chip.l2.groups.max(1) as usize],
         }
     }
@@ -250,26 +250,36 @@ impl<'a> Memory<'a> {
         if sectors & !found.valid != 0 {
             at = self.fetch(start, home, line, sectors & !found.valid) - l2.latency;
         }
-        // Of a loop around a compare-and-swap one succeeds in the time that it takes to read what the one before wrote.
-        let of = line;
-        let line = if turns > 0 { TRIED | line << 2 | u64::from(sectors.trailing_zeros() & 3) } else { line };
+        if turns > 0 {
+            let done = self.turn((line, sectors), at, together, turns);
+            self.note(line, home, sectors, done);
+            return (done + l2.store + way, done + l2.atomic_latency + way);
+        }
         let place = (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50) as usize % ATOMIC_LINES;
-        let (own, free, before) = self.lines[place];
+        let (own, free) = self.lines[place];
         let begins = if own == line + 1 { at.max(free) } else { at };
-        // How many others are there before it.
-        let waiting = if own == line + 1 && before > 0.0 { (begins - at) / before + 1.0 } else { 1.0 };
         // One word of one lane goes through; several are a turn, and lanes at one word a turn each.
         let several = l2.atomic[2].max(l2.atomic[3] * f64::from(together));
-        let cost = match () {
-            () if turns > 0 => f64::from(turns) * l2.turn[0].max(l2.turn[1] * waiting * f64::from(together)),
-            () if together <= 1 && count == 1 => l2.atomic[1],
-            () => several,
-        };
+        let cost = if together <= 1 && count == 1 { l2.atomic[1] } else { several };
         let free = begins + cost;
-        self.lines[place] = (line + 1, free, cost);
-        // A turn is over when the next one has read what it wrote.
-        let done = if turns > 0 { free - cost / f64::from(turns) } else { free };
-        self.note(of, home, sectors, done);
-        (done + l2.store + way, done + l2.atomic_latency + way)
+        self.lines[place] = (line + 1, free);
+        self.note(line, home, sectors, free);
+        (free + l2.store + way, free + l2.atomic_latency + way)
+    }
+
+    /// So many turns of a compare-and-swap for as many lanes, that others may try at the same time: when the last one changes the
+    /// word. The next one begins when somebody has read that.
+    fn turn(&mut self, (line, sectors): (u64, u8), at: f64, lanes: u8, turns: u8) -> f64 {
+        let [alone, each] = self.chip.l2.turn;
+        let queue = self.turns.entry((line, sectors)).or_default();
+        while queue.front().is_some_and(|&(over, _)| over <= at) {
+            queue.pop_front();
+        }
+        let waiting = queue.iter().map(|&(_, lanes)| f64::from(lanes)).sum::<f64>() + f64::from(lanes);
+        let begins = queue.back().map_or(at, |&(over, _)| over);
+        let turn = alone.max(each * waiting);
+        let over = begins + f64::from(turns) * turn;
+        queue.push_back((over, lanes));
+        over - turn
     }
 }

@@ -501,6 +501,10 @@ mod tests {
         for name in names.chain(STREAMS.map(|(name, _, _)| name)).chain(["spin"]) {
             assert!(module.checked().kernel(name).is_some(), "{name}");
         }
+        match crate::profile::assemble::Assembler::find(None) {
+            Ok(assembler) => assert!(!assembler.resources(text().as_bytes(), "sm_90").unwrap().is_empty()),
+            Err(_) => eprintln!("skipped: ptxas is not found"),
+        }
     }
 
     #[test]
