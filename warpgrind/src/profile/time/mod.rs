@@ -7,7 +7,7 @@ pub mod record;
 mod waits;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use timing::chip::{Chip, ChipError};
@@ -138,9 +138,15 @@ impl Code {
             let next = Ordered::COUNT + places.len() as u32;
             places.entry(of.line).or_insert(next);
         }
+        // What such a loop reads before it compares is no access of its own.
+        let loops: BTreeSet<u32> =
+            listing.instructions.iter().zip(&ops).filter(|(_, op)| op.tries).map(|(of, _)| of.line).collect();
+        let has = |of: &super::machine::listing::Instruction, op: &Op| {
+            accesses(op) && (op.tries || !loops.contains(&of.line))
+        };
         let sources = listing.instructions.iter().zip(&ops).map(|(of, op)| match Ordered::of_machine(of) {
             Some(kind) => Some(kind as u32),
-            None => places.get(&of.line).copied().filter(|_| accesses(op)),
+            None => places.get(&of.line).copied().filter(|_| has(of, op)),
         });
         let place_of = ways.positions.iter().map(|position| match Ordered::of_ptx(&position.op) {
             Some(kind) => Some(kind as u32),
