@@ -4,8 +4,7 @@ use super::builtin;
 use super::names::{self, Dialect, Meaning};
 use super::parser::parse;
 use super::syntax::{
-    Binary, Check, Condition, Definition, Expr, ExprKind, Function, Ident, Pattern, Procedure, Role,
-    Statement, Unary,
+    Binary, Check, Condition, Definition, Expr, ExprKind, Function, Ident, Pattern, Role, Statement, Unary,
 };
 use super::value::{Closure, Events, Scope, Value, identity, kind};
 use super::{ModelError, Reader};
