@@ -273,3 +273,28 @@ fn the_record_of_mixed_scopes_agrees_with_the_model() {
         guide_has(&table);
     }
 }
+
+/// The longest search on a device: nothing that the model forbids, and what the guide says of it.
+#[test]
+fn the_record_of_the_longest_search_agrees_with_the_model() {
+    let (mut tests, mut seen, mut trials, mut instances, mut forbidden) = (0, 0, 0, 0, 0);
+    for cells in record("h200/litmus-tuned-wide.csv") {
+        let (name, verdict) = (&cells[0], &cells[1]);
+        let [shown, all, environments] = [2, 3, 4].map(|at| number::<u64>(&cells[at]));
+        assert_eq!(check(&shape(name), &Options::default()).verdict, verdict, "{name}");
+        assert!(shown == 0 || verdict != "forbidden", "{name}");
+        assert!(shown <= all && environments > 0, "{name}");
+        number::<Environment>(&cells[11]);
+        (tests, trials, instances) = (tests + 1, trials + environments, instances + all);
+        seen += u64::from(shown > 0 && verdict == "allowed");
+        forbidden += if verdict == "forbidden" { all } else { 0 };
+    }
+    assert_eq!(tests, 86);
+    let billion = |n: u64| n as f64 / 1e9;
+    guide_has(&format!(
+        "{trials} trials, {:.2} billion\ninstances, {:.2} of them",
+        billion(instances),
+        billion(forbidden)
+    ));
+    guide_has(&format!("It shows {seen} allowed outcomes"));
+}
