@@ -179,6 +179,8 @@ def test_closed_is_closed():
 
 
 def test_ctrl_c_has_it_stand_still():
+    # A shell's job in the background ignores it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with warpgrind.load(FOREVER)["forever"][1, 1].debug() as debugger:
         killer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
         killer.start()
@@ -188,3 +190,4 @@ def test_ctrl_c_has_it_stand_still():
         killer.join()
         assert time.monotonic() - begun < 30
         assert debugger.stop.time > 0
+    signal.signal(signal.SIGINT, before)
