@@ -1,6 +1,6 @@
 //! Events and candidate executions.
 
-use crate::program::{LocId, MemOrder, Proxy, Scope};
+use crate::program::{LocId, MemOrder, Proxy, Region, Scope};
 
 /// What an event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,6 +63,8 @@ pub struct Event {
     pub order: MemOrder,
     /// Scope of a strong operation, of a fence, and `cta` or `cluster` of a barrier.
     pub scope: Option<Scope>,
+    /// What a fence or a barrier orders.
+    pub region: Region,
     /// Half of a reduction (`red`).
     pub reduction: bool,
     /// Made by `barrier.cluster.arrive.relaxed`: waits for it but orders nothing.

@@ -82,6 +82,6 @@ pub mod until;
 pub use check::{Limits, Options, Outcome, Property, Race, RaceClass, Verdict, check};
 pub use explore::engine::Effort;
 pub use explore::scheduler::Scheduler;
-pub use litmus::{Diagnostic, parse, parse_nvlitmus};
+pub use litmus::{Diagnostic, parse, parse_nvlitmus, parse_progress};
 pub use program::Litmus;
 pub use until::Interrupt;

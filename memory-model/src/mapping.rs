@@ -232,12 +232,21 @@ impl Mapping {
                 (Operation::Cas, of(access))
             }
             Op::Rmw { access, .. } => (Operation::Rmw, of(access)),
-            Op::Fence { order, scope } => (Operation::Fence, (*order, Some(*scope))),
+            Op::Fence { order, scope, .. } => (Operation::Fence, (*order, *scope)),
+            Op::Bar { .. } => {
+                // It orders all memory.
+                out.push("bar.cta.sync 0".to_owned());
+                return Ok(());
+            }
             _ => {
                 out.push(text.to_owned());
                 return Ok(());
             }
         };
+        // No scope of PTX is a thread alone.
+        if order != MemOrder::Weak && scope.is_none() {
+            return Err(Missing(text.to_owned()));
+        }
         let row = |wanted| self.rows.iter().find(|row| (row.0, row.1) == (wanted, order));
         // Where it has no line of its own, compare and exchange is an atomic as others are.
         let row = row(operation).or_else(|| row(Operation::Rmw).filter(|_| operation == Operation::Cas));

@@ -336,8 +336,10 @@ pub enum Op {
     Fence {
         /// `Acquire`, `Release`, `AcqRel` or `Sc`.
         order: MemOrder,
-        /// Its scope.
-        scope: Scope,
+        /// Its scope; `None` is the thread alone, which only source languages have.
+        scope: Option<Scope>,
+        /// What it orders.
+        region: Region,
     },
     /// `fence.proxy`.
     ProxyFence(ProxyFence),
@@ -351,6 +353,8 @@ pub enum Op {
         id: Option<Operand>,
         /// How many threads make a phase; `None` is all that take part.
         count: Option<Operand>,
+        /// What it orders.
+        region: Region,
     },
     /// `barrier.cluster.arrive`.
     ClusterArrive {
@@ -428,6 +432,18 @@ pub struct Location {
     pub address: LocId,
     /// Whether it is in local memory, which a source language has besides global memory.
     pub local: bool,
+}
+
+/// Which memory a fence or a barrier orders; PTX's order all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Region {
+    /// All.
+    #[default]
+    All,
+    /// What is not local.
+    Global,
+    /// Local memory, which a source language has besides global memory.
+    Local,
 }
 
 /// Threads and memory.

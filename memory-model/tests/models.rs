@@ -302,7 +302,15 @@ fn mistakes_have_places() {
             "m.cat:1:6 L012 `with lo from`: what is chosen is an order of writes, location by location (such as `generate_cos(co0)`, `generate_orders(W, co0)`)",
         ),
         (
-            "with lo from linearisations(R, po)",
+            "with lo from linearisations(SC, po)\nwith of from linearisations(R, po)",
+            "m.cat:2:6 L012 `with of from`: one total order is chosen at most, beside coherence",
+        ),
+        (
+            "with lo from linearisations(SC, po)\nacyclic sync_fence",
+            "m.cat:1:1 L012 `sync_fence` beside a total order that is chosen: one of them is possible",
+        ),
+        (
+            "with lo from generate_orders(R, po)",
             "m.cat:1:14 L012 only writes are put into an order here, location by location",
         ),
         ("acyclic po-lock | rf", "m.cat:1:9 L011 nothing is called `po-lock` here (is `po-loc` meant?)"),
@@ -446,6 +454,30 @@ fn orders_are_chosen_of_parts() {
         check(&parse(&text).expect("well formed"), &options).verdict
     };
     assert_eq!((ask("relaxed.gpu"), ask("weak")), ("forbidden", "allowed"));
+}
+
+/// A file of Vulkan says what it takes from coherence order, which is total for it, as for all but PTX.
+#[test]
+fn coherence_is_total_but_for_ptx() {
+    let ask = |header: &str, order: &str| {
+        let text = format!(
+            "{header}\nlet asmo = co & (S * S)\nacyclic po-loc | rf | asmo | rf^-1; asmo\nacyclic rf | data"
+        );
+        let set = if header == "VULKAN" { "ATOM" } else { "STRONG" };
+        let text = text.replace("(S * S)", &format!("({set} * {set})"));
+        let file = cat::load("made.cat", &text, &cat::no_includes).unwrap_or_else(|e| panic!("{e}"));
+        let text = format!(
+            "PTX CoRR2\n{{ x=0; }}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0 | P3@cta 3,gpu 0 ;\n \
+             st.{order} x, 1 | st.{order} x, 2 | ld.{order} r0, x | ld.{order} r0, x ;\n | | ld.{order} r1, x | ld.{order} r1, x ;\n\
+             exists (2:r0 == 1 /\\ 2:r1 == 2 /\\ 3:r0 == 2 /\\ 3:r1 == 1)\n"
+        );
+        let options = Options { file: Some(Arc::new(file)), ..Options::default() };
+        check(&parse(&text).expect("well formed"), &options).verdict
+    };
+    for header in ["VULKAN", "Other"] {
+        assert_eq!((ask(header, "relaxed.gpu"), ask(header, "weak")), ("forbidden", "allowed"), "{header}");
+    }
+    assert_eq!(ask("PTX", "relaxed.gpu"), "allowed");
 }
 
 /// Damaged files are read or refused; what is read can be asked.

@@ -1,7 +1,7 @@
 //! The parser: what it accepts, what it reports, and that nothing makes it panic.
 
 use memory_model::litmus::{Code, parse_nvlitmus};
-use memory_model::program::{BarMode, Base, MemOrder, Op, Operand, Proxy, Quantifier, Scope};
+use memory_model::program::{BarMode, Base, MemOrder, Op, Operand, Proxy, Quantifier, Region, Scope};
 use memory_model::{Litmus, Options, check, parse};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -60,9 +60,18 @@ fn instructions() {
     assert_eq!((access.offset, access.bytes, dst.len()), (4, Some(4), 2));
     let Op::Rmw { access, .. } = cell("red.add [x], 1") else { panic!("a reduction") };
     assert_eq!((access.order, access.scope), (MemOrder::Relaxed, Some(Scope::Gpu)));
-    assert_eq!(cell("membar.gl"), Op::Fence { order: MemOrder::Sc, scope: Scope::Gpu });
-    assert_eq!(cell("fence.cluster"), Op::Fence { order: MemOrder::AcqRel, scope: Scope::Cluster });
-    assert_eq!(cell("fence.acquire.sys"), Op::Fence { order: MemOrder::Acquire, scope: Scope::Sys });
+    assert_eq!(
+        cell("membar.gl"),
+        Op::Fence { order: MemOrder::Sc, scope: Some(Scope::Gpu), region: Region::All }
+    );
+    assert_eq!(
+        cell("fence.cluster"),
+        Op::Fence { order: MemOrder::AcqRel, scope: Some(Scope::Cluster), region: Region::All }
+    );
+    assert_eq!(
+        cell("fence.acquire.sys"),
+        Op::Fence { order: MemOrder::Acquire, scope: Some(Scope::Sys), region: Region::All }
+    );
     let Op::Store { access, .. } = cell("sust.weak x, 1") else { panic!("a store") };
     assert_eq!(access.proxy, Proxy::Surface);
     let Op::Load { access, .. } = cell("ld.weak r0, [r1]") else { panic!("a load") };
@@ -71,7 +80,7 @@ fn instructions() {
     assert!(matches!(cell("ld r0, x"), Op::Load { .. }));
     assert!(matches!(
         cell("bar.cta.arrive 1, r2, 3"),
-        Op::Bar { mode: BarMode::Arrive, instance: 1, id: Some(_), count: Some(Operand::Const(3)) }
+        Op::Bar { mode: BarMode::Arrive, instance: 1, id: Some(_), count: Some(Operand::Const(3)), .. }
     ));
     assert!(matches!(
         cell("barrier.sync 2, 64"),

@@ -172,6 +172,7 @@ fn run(program: &Program, seed: u64) -> Run {
             proxy: Proxy::Generic,
             order: MemOrder::Weak,
             scope: None,
+            region: Default::default(),
             reduction: false,
             relaxed_arrive: false,
             spinning: false,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use memory_model::model::ModelName;
 use memory_model::{Property, Scheduler};
+use warpgrind::litmus::progress::Mapping;
 
 use super::device::CompilerArgs;
 use super::findings::FindingArgs;
@@ -19,7 +20,7 @@ pub(crate) struct LitmusArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<LitmusVerb>,
 
-    /// Litmus tests: .litmus, NVIDIA's .test, .ptx with a `//@ litmus` header, or folders of them
+    /// Litmus tests: .litmus, NVIDIA's .test, .progress, .ptx with a `//@ litmus` header, or folders of them
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -111,7 +112,62 @@ pub(crate) enum LitmusVerb {
     /// Look for the placement and the load under which a CUDA device shows weak outcomes
     #[command(after_long_help = TUNE_HELP)]
     Tune(TuneArgs),
+    /// See on a CUDA device which tests end, beside the schedulers that promise it
+    #[command(after_long_help = PROGRESS_HELP)]
+    Progress(ProgressArgs),
 }
+
+/// `warpgrind litmus progress`
+#[derive(Args, Debug)]
+pub(crate) struct ProgressArgs {
+    /// Progress tests, whose threads wait for each other, or folders of them
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// What the threads of a test are: chunked (blocks side by side), round-robin (blocks far apart), warps (of one block), lanes
+    /// (of one warp)
+    #[arg(long, value_name = "MAPPING,...", value_delimiter = ',', value_parser = names(Mapping::ALL.map(|(_, name)| name), str::parse::<Mapping>), default_value = "chunked,round-robin,warps,lanes", hide_possible_values = true)]
+    pub(crate) mappings: Vec<Mapping>,
+    /// The promise that the device is held to: a test that does not end though this scheduler ends it is a finding
+    #[arg(long, value_parser = names(Scheduler::NAMES, str::parse::<Scheduler>), default_value = "lobe", hide_possible_values = true, value_name = "SCHEDULER")]
+    pub(crate) scheduler: Scheduler,
+    /// Instances of a launch: more than there is room for on the device
+    #[arg(long, value_name = "N", default_value_t = 6000, value_parser = parse_u32)]
+    pub(crate) instances: u32,
+    /// Launches of each test with each mapping
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = parse_u32)]
+    pub(crate) launches: u32,
+    /// Backward jumps after which a thread gives up
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_u32)]
+    pub(crate) patience: u32,
+    /// Time for each test with each mapping, and for each verdict
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
+    pub(crate) timeout: Duration,
+    /// Run on the simulator, not on a device
+    #[arg(long)]
+    pub(crate) simulate: bool,
+    /// The device's number
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = parse_u32)]
+    pub(crate) device_index: u32,
+    #[command(flatten)]
+    pub(crate) compiler: CompilerArgs,
+    /// Chooses delays
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = parse_u64)]
+    pub(crate) seed: u64,
+    /// Write what was seen of each test with each mapping into this file as CSV
+    #[arg(short, long, value_name = "FILE", help_heading = REPORT)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+const PROGRESS_HELP: &str = "A launch has more instances of a test than the device has room for, and nothing but what their threads do for each other lets
+them go on. A thread that waits too long gives up. Whether a test ends under a scheduler is decided by all its sequentially consistent
+states, each thread scheduled for itself; the table says of how many tests that a scheduler ends an instance did not end.
+
+Examples:
+  warpgrind litmus progress tests/
+  warpgrind litmus progress tests/ --mappings lanes --scheduler weak -o lanes.csv
+
+Exit codes: 0 every test that the scheduler ends did end, 1 one did not, 2 usage, 3 a test is not well formed, 4 a test cannot be
+run, 5 a verdict is unknown, a launch failed or had no time, 6 no device.";
 
 /// `warpgrind litmus tune`
 #[derive(Args, Debug)]

@@ -37,7 +37,9 @@ pub(crate) use exec::{ExecArgs, StartArgs};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use findings::{FindingArgs, Unused};
 pub(crate) use launch::LaunchArgs;
-pub(crate) use litmus::{DiffArgs, GenerateArgs, LitmusArgs, LitmusVerb, MapArgs, ModelChoice, TuneArgs};
+pub(crate) use litmus::{
+    DiffArgs, GenerateArgs, LitmusArgs, LitmusVerb, MapArgs, ModelChoice, ProgressArgs, TuneArgs,
+};
 pub(crate) use occupancy::OccupancyArgs;
 pub(crate) use profile::ProfileArgs;
 pub(crate) use record::RecordArgs;
@@ -213,6 +215,7 @@ impl Command {
                 Some(LitmusVerb::Generate(_)) => "litmus generate",
                 Some(LitmusVerb::Map(_)) => "litmus map",
                 Some(LitmusVerb::Tune(_)) => "litmus tune",
+                Some(LitmusVerb::Progress(_)) => "litmus progress",
             },
             Self::Devices(_) => "devices",
             Self::Compare(_) => "compare",

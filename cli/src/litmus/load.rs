@@ -10,9 +10,10 @@ use warpgrind::litmus::source::{Form, tests};
 
 use crate::exit::{Exit, Failure};
 use crate::modules::read_source;
+use crate::report::Console;
 
 /// Extensions of the files that are taken from folders.
-const EXTENSIONS: [&str; 2] = ["litmus", "test"];
+const EXTENSIONS: [&str; 3] = ["litmus", "test", "progress"];
 
 /// A file to be read, or a folder in which nothing was found.
 pub(crate) struct Found {
@@ -65,7 +66,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Vec<Found> {
         }
         if out.len() == before {
             let failure = Failure::usage(format!("there is no litmus test in {}", path.display()))
-                .help("files that end in .litmus or .test, and .ptx files with a `//@ litmus` line, are taken from folders");
+                .help("files that end in .litmus, .test or .progress, and .ptx files with a `//@ litmus` line, are taken from folders");
             out.push(Found { name: path.display().to_string(), path: Err(failure) });
         }
     }
@@ -89,4 +90,23 @@ pub(crate) fn load(found: &Found) -> Loaded {
         Ok(tests) => Loaded::Tests(tests),
         Err(wrong) => Loaded::Malformed(wrong.source, wrong.diagnostics),
     }
+}
+
+/// All tests of the command line; `None` once the mistakes in one are said.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn all(paths: &[PathBuf], console: &Console) -> Result<Option<Vec<Litmus>>, Failure> {
+    let mut tests = Vec::new();
+    for found in find(paths) {
+        match load(&found) {
+            Loaded::Tests(read) => tests.extend(read),
+            Loaded::Failed(failure) => return Err(failure),
+            Loaded::Malformed(source, diagnostics) => {
+                diagnostics.iter().for_each(|diagnostic| console.diagnostic(diagnostic, &source, &[]));
+                return Ok(None);
+            }
+        }
+    }
+    Ok(Some(tests))
 }

@@ -58,6 +58,13 @@ pub(crate) fn map(args: &MapArgs, global: &Global, console: &Console) -> Result<
     let pool = rayon::ThreadPoolBuilder::new().num_threads(global.jobs).build();
     let pool =
         pool.map_err(|error| Failure::usage(format!("cannot start {} threads: {error}", global.jobs)))?;
+    if cycles.is_empty() {
+        let none =
+            format!("nothing was tested: no critical cycle of these edges has up to {} of them", args.size);
+        return Err(
+            Failure::usage(none).help("two threads with two locations make one of 4 edges: `--size 4`")
+        );
+    }
     let progress = Counted::new(console.is_human(), cycles.len(), "tests");
     let judged: Vec<Soundness> = pool.install(|| {
         let judge = |cycle: &Cycle| {
@@ -150,7 +157,15 @@ fn source_model(path: &Path, console: &Console) -> Result<Option<CatModel>, Fail
 
 fn text(report: &MapReport, size: usize, source: &Options) -> String {
     let of = plural(report.tests as u64, "test");
+    // Racy programs promise nothing.
+    let asked = report.tests - report.racy - report.missing;
     let mut out = match report.broken.first() {
+        None if asked == 0 => {
+            format!(
+                "{}: nothing was tested: the source promises nothing in {of} of up to {size} edges",
+                report.table
+            )
+        }
         None => format!("{}: sound on {of} of up to {size} edges", report.table),
         Some(_) => {
             let broken = report.broken.len();

@@ -1,6 +1,6 @@
 //! `warpgrind litmus`: what the PTX memory model allows small programs to do.
 //!
-//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models, [`mod@generate`] makes tests, [`mod@map`] judges compilers, [`mod@tune`] looks for what a device shows; deciding is the crate
+//! [`mod@load`] finds and reads tests, [`model`] models, [`show`] and [`document`] present verdicts, [`mod@diff`] compares models, [`mod@generate`] makes tests, [`mod@map`] judges compilers, [`mod@tune`] looks for what a device shows, [`mod@progress`] for what it ends; deciding is the crate
 //! `memory-model`'s, making tests of kernels and running tests as kernels `warpgrind`'s.
 
 mod diff;
@@ -9,6 +9,7 @@ mod generate;
 mod load;
 mod map;
 mod model;
+mod progress;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -206,6 +207,7 @@ pub(crate) fn litmus(args: &LitmusArgs, global: &Global, console: &Console) -> R
         Some(LitmusVerb::Generate(args)) => return generate::generate(args, global, console),
         Some(LitmusVerb::Map(args)) => return map::map(args, global, console),
         Some(LitmusVerb::Tune(args)) => return tune::tune(args, console),
+        Some(LitmusVerb::Progress(args)) => return progress::progress(args, console),
         None => {}
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(global.jobs).build();

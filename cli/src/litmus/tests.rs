@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Parser;
+use memory_model::explore::scheduler::Scheduler;
 use memory_model::generate::{Cycle, Word};
 use memory_model::{Litmus, Options, check, parse};
 use testkit::litmus::{FLAVOURS, Flavour, litmus};
@@ -297,4 +298,47 @@ fn the_record_of_the_longest_search_agrees_with_the_model() {
         billion(forbidden)
     ));
     guide_has(&format!("It shows {seen} allowed outcomes"));
+}
+
+/// Progress tests on a device: all that LOBE ends did end, and the tables of the guide.
+#[test]
+fn the_record_of_progress_agrees_with_lobe() {
+    let path = format!("{}/../memory-model/testdata/published.progress", env!("CARGO_MANIFEST_DIR"));
+    let published = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let published: BTreeMap<&str, &str> = published
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(name, rest)| (name, rest.rsplit('\t').next().unwrap_or_default()))
+        .collect();
+    let rows = record("h200/progress.csv");
+    assert_eq!((published.len(), rows.len()), (483, 4 * 483));
+    let mappings = ["chunked", "round-robin", "warps", "lanes"];
+    let (mut table, mut instances) = (String::new(), 0);
+    for row in &rows {
+        assert_eq!(published[&row[0][..]], row[1], "{}", row[0]);
+        let [ended, gave_up] = [3, 4].map(|at| number::<u64>(&row[at]));
+        assert_eq!(ended + gave_up, 24_000, "{}", row[0]);
+        instances += ended + gave_up;
+    }
+    for (at, scheduler) in Scheduler::NAMES[..10].iter().enumerate() {
+        let ends = |row: &&Vec<String>| row[1].as_bytes()[at] == b'+';
+        let cells = mappings.map(|mapping| {
+            let stuck = rows.iter().filter(ends).filter(|row| row[2] == mapping && row[4] != "0").count();
+            if *scheduler == "lobe" {
+                assert_eq!(stuck, 0, "{mapping}");
+            }
+            if stuck == 0 { "all".to_owned() } else { format!("not {stuck}") }
+        });
+        let tests = rows.iter().filter(ends).count() / 4;
+        table += &format!("| {scheduler} | {tests} | {} |\n", cells.join(" | "));
+    }
+    guide_has(&format!(
+        "| scheduler | ends | chunked | round-robin | warps | lanes |\n|---|---|---|---|---|---|\n{table}"
+    ));
+    guide_has(&format!("{:.1} million instances", instances as f64 / 1e6));
+    // Lanes of a warp take turns in step: an instance that does not end is like all others.
+    let lanes = |row: &&Vec<String>| row[2] == "lanes" && row[4] != "0";
+    assert!(rows.iter().filter(lanes).all(|row| row[3] == "0"));
+    guide_has(&format!("{} tests end in none of their instances", rows.iter().filter(lanes).count()));
 }

@@ -7,7 +7,7 @@ use sim_core::{DeviceConfig, Simulator};
 use warpgrind::litmus::experiment::{self, NotRun, Plan};
 use warpgrind::litmus::tune::{Search, Tuned, asks, tune as search};
 
-use super::load::{self, Loaded};
+use super::load;
 use super::model;
 use crate::args::TuneArgs;
 use crate::exit::{Exit, Failure};
@@ -103,17 +103,7 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> Result<Exit, Failure> 
         Ok(chosen) => chosen,
         Err(exit) => return Ok(exit),
     };
-    let mut tests: Vec<Litmus> = Vec::new();
-    for found in load::find(&args.files) {
-        match load::load(&found) {
-            Loaded::Tests(read) => tests.extend(read),
-            Loaded::Failed(failure) => return Err(failure),
-            Loaded::Malformed(source, diagnostics) => {
-                diagnostics.iter().for_each(|diagnostic| console.diagnostic(diagnostic, &source, &[]));
-                return Ok(Exit::Rejected);
-            }
-        }
-    }
+    let Some(tests) = load::all(&args.files, console)? else { return Ok(Exit::Rejected) };
     let device = Device::open(&args.compiler.options(args.device_index));
     let device = device.map_err(|error| Failure::new(Exit::NoDevice, error.to_string()))?;
     let interrupt = Interrupt::watch()?;

@@ -20,7 +20,7 @@ pub(super) fn named(name: &str) -> Option<Builtin> {
 /// A function of herd7's library that stays what it is where a file defines it.
 pub(super) fn of_library(name: &str) -> Option<Builtin> {
     Some(match name {
-        "co_locs" | "generate_orders" => Builtin::Linearisations,
+        "co_locs" | "generate_orders" => Builtin::Orders,
         "cross" => Builtin::Cross,
         "generate_cos" => Builtin::Coherences,
         _ => return None,
@@ -49,8 +49,20 @@ pub(super) fn apply(builtin: Builtin, argument: Value) -> Result<Value, String> 
         (Builtin::Partition, Value::Set(events)) => Ok(Value::Locations(events)),
         (Builtin::Partition, Value::Nothing) => Ok(Value::Nothing),
         (Builtin::Partition, _) => Err("a set is expected here".to_owned()),
-        (Builtin::Linearisations, Value::Tuple(arguments)) => orders(arguments),
-        (Builtin::Linearisations, _) => Err("a set and a relation are expected here".to_owned()),
+        (Builtin::Linearisations, Value::Tuple(arguments)) => match &arguments[..] {
+            // One order of other events than writes, beside that of each location's writes.
+            [Value::Set(Events::Known(set)), least @ (Value::Rel(_) | Value::Nothing)]
+                if !are_writes(set) && !is_empty(set) =>
+            {
+                let least = if let Value::Rel(rel) = least { rel.clone() } else { nothing() };
+                Ok(Value::Linearisations(set.clone(), least))
+            }
+            _ => orders(arguments),
+        },
+        (Builtin::Orders, Value::Tuple(arguments)) => orders(arguments),
+        (Builtin::Linearisations | Builtin::Orders, _) => {
+            Err("a set and a relation are expected here".to_owned())
+        }
         (Builtin::Cross, orders @ (Value::Orders(..) | Value::Nothing)) => Ok(orders),
         (Builtin::Cross, _) => Err("collections of orders are expected here".to_owned()),
         (Builtin::Coherences, argument) => orders(vec![Value::Set(Events::Known(writes())), argument]),

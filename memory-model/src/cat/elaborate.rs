@@ -41,6 +41,8 @@ pub(super) struct Elaborated {
     pub(super) checks: Vec<Demanded>,
     /// Names of base sets and relations that are used.
     pub(super) used: BTreeSet<String>,
+    /// The pairs of the one total order that is chosen beside coherence, if there is one.
+    pub(super) ordered: Option<Rel>,
     scope: Rc<Scope>,
 }
 
@@ -70,6 +72,7 @@ struct Elaborator<'r> {
     dialect: Dialect,
     checks: Vec<Demanded>,
     used: BTreeSet<String>,
+    ordered: Option<Rel>,
     scope: Rc<Scope>,
     /// How deep the reading is.
     nested: usize,
@@ -90,13 +93,21 @@ pub(super) fn elaborate(name: &str, text: &str, reader: &Reader<'_>) -> Result<E
         dialect: Dialect::Ptx,
         checks: Vec::new(),
         used: BTreeSet::new(),
+        ordered: None,
         scope: Rc::new(Scope::new()),
         nested: 0,
         statements: 0,
     };
     elaborator.file(name.to_owned(), text, Span::default())?;
-    let Elaborator { header, checks, used, scope, .. } = elaborator;
-    Ok(Elaborated { header, checks, used, scope })
+    if let (Some(_), true, Some(source)) =
+        (&elaborator.ordered, elaborator.used.contains("sync_fence"), elaborator.sources.first())
+    {
+        let what = "`sync_fence` beside a total order that is chosen: one of them is possible".to_owned();
+        let diagnostic = Diagnostic::new(Code::ModelMeaning, Span::default(), what);
+        return Err(ModelError { file: source.name.clone(), text: source.text.clone(), diagnostic });
+    }
+    let Elaborator { header, checks, used, ordered, scope, .. } = elaborator;
+    Ok(Elaborated { header, checks, used, ordered, scope })
 }
 
 impl Elaborator<'_> {
@@ -213,6 +224,7 @@ impl Elaborator<'_> {
         let (value, depth) = self.value(orders)?;
         let (events, least) = match value {
             Value::Orders(events, least) => (events, least),
+            Value::Linearisations(set, least) => return self.linearised(name, &set, &least, depth),
             Value::Nothing => {
                 self.define(&name.text, Value::Nothing, 1);
                 return Ok(());
@@ -247,6 +259,26 @@ impl Elaborator<'_> {
         }
         let shown = if name.text == "co" { "coherence" } else { &name.text };
         self.define(&name.text, Value::Rel(order.named(shown.to_owned(), "cat")), depth + 4);
+        Ok(())
+    }
+
+    /// `with name from linearisations(set, least)`: the search chooses which of two events is first, as it does for `sync_fence`.
+    fn linearised(&mut self, name: &Ident, set: &Set, least: &Rel, depth: usize) -> Result<()> {
+        if self.ordered.is_some() || self.used.contains("sync_fence") {
+            let what =
+                format!("`with {} from`: one total order is chosen at most, beside coherence", name.text);
+            return self.wrong(name.span, what);
+        }
+        let within = cross(set, set);
+        let order = sc().named(name.text.clone(), "cat");
+        // An order of all pairs contains what never leads against it.
+        let rel = &order | (least & &within);
+        let what = format!("{} is an order that contains what it is chosen from", name.text);
+        let axiom =
+            Axiom { name: what.into(), section: "cat".into(), demand: crate::model::Demand::Acyclic, rel };
+        self.checks.push(Demanded { role: Role::Axiom, axiom });
+        self.ordered = Some(within.minus(id()));
+        self.define(&name.text, Value::Rel(order), depth + 4);
         Ok(())
     }
 

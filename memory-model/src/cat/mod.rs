@@ -24,7 +24,7 @@
 //! relation is refused. Names have the meaning that they have in the language that the header names (`names`).
 //!
 //! What a file leaves open is settled thus:
-//! * **Coherence order.** In a file whose header names `PTX` or `VULKAN`, `co` is any strict partial order of the
+//! * **Coherence order.** In a file whose header names `PTX`, `co` is any strict partial order of the
 //!   writes to each location, initial writes first; in others it is total. Where a file only demands that `co` contain
 //!   something (`empty r \ co`, `empty r \ (co | co^-1)`), the least such order is taken, which allows the most.
 //! * **`sync_fence`** is a strict order in which each pair of `fence.sc` with scopes that include each other is related.
@@ -147,8 +147,7 @@ pub fn load(name: &str, text: &str, reader: &Reader<'_>) -> Result<CatModel, Box
 
 fn model(elaborated: &Elaborated) -> Model {
     let published = elaborated.used.contains("syncbar");
-    let partial =
-        elaborated.header.iter().any(|word| matches!(word.as_str(), "PTX" | "ptx" | "VULKAN" | "Vulkan"));
+    let partial = elaborated.header.iter().any(|word| matches!(word.as_str(), "PTX" | "ptx"));
     let of_role = |wanted: fn(Role) -> bool| {
         elaborated.checks.iter().filter(move |c| wanted(c.role)).map(|c| (c.role, c.axiom.clone()))
     };
@@ -189,9 +188,12 @@ fn model(elaborated: &Elaborated) -> Model {
             "the model's file has no flag, and does not define both `morally-strong` and `cause`".to_owned(),
         ),
     };
-    let fences = match elaborated.used.contains("sync_fence") {
-        true => (cross(sc_fences(), sc_fences()) & mutual_scope()).minus(id()),
-        false => nothing(),
+    let fences = match &elaborated.ordered {
+        Some(pairs) => pairs.clone(),
+        None if elaborated.used.contains("sync_fence") => {
+            (cross(sc_fences(), sc_fences()) & mutual_scope()).minus(id())
+        }
+        None => nothing(),
     };
     Model {
         axioms,

@@ -21,11 +21,15 @@ impl Dialect {
     /// Of a file with these words in its header.
     pub(super) fn of(header: &[String]) -> Self {
         let named = |names: &[&str]| header.iter().any(|word| names.contains(&word.to_uppercase().as_str()));
+        // Standards are told in titles, too, such as "Simple C11".
+        let mut titles = header.iter().flat_map(|title| title.split_whitespace());
         if named(&["VULKAN"]) {
             Dialect::Vulkan
         } else if named(&["OPENCL"]) {
             Dialect::OpenCl
-        } else if named(&["C", "C11", "C++11", "RC11", "CPP11", "SYCL"]) {
+        } else if named(&["C", "CPP11", "SYCL"])
+            || titles.any(|word| ["C11", "C++11", "RC11"].contains(&word))
+        {
             Dialect::C
         } else {
             Dialect::Ptx
@@ -198,12 +202,19 @@ fn dialect_set(dialect: Dialect, name: &str) -> Option<Set> {
         (Dialect::C | Dialect::OpenCl, "A") | (Dialect::Vulkan, "ATOM") => strong() & memory(),
         // Barriers are fences there.
         (Dialect::OpenCl | Dialect::Vulkan, "F") => fences() | barriers(),
-        (Dialect::OpenCl, "WI") => nothing_set(),
+        (Dialect::OpenCl, "WI") => {
+            let scoped = set(S::ScopeCta) | set(S::ScopeCluster) | set(S::ScopeGpu) | set(S::ScopeSys);
+            strong().minus(scoped)
+        }
         (Dialect::OpenCl, "WG") => set(S::ScopeCta) | set(S::ScopeCluster),
         (Dialect::OpenCl, "DV") => set(S::ScopeGpu),
         (Dialect::OpenCl, "ALL") => set(S::ScopeSys),
-        (Dialect::OpenCl, "GLOBAL") => memory().minus(set(S::LocalMemory)) | fences() | barriers(),
-        (Dialect::OpenCl, "LOCAL") => set(S::LocalMemory) | fences() | barriers(),
+        (Dialect::OpenCl, "GLOBAL") => {
+            memory().minus(set(S::LocalMemory)) | (fences() | barriers()).minus(set(S::LocalOrder))
+        }
+        (Dialect::OpenCl, "LOCAL") => {
+            set(S::LocalMemory) | (fences() | barriers()).minus(set(S::GlobalOrder))
+        }
         // A subgroup is a thread, a queue family a cluster, and what is wider is the device.
         (Dialect::Vulkan, "SG") => nothing_set(),
         (Dialect::Vulkan, "WG") => set(S::ScopeCta),

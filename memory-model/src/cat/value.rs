@@ -17,8 +17,10 @@ pub(super) enum Builtin {
     TagScope,
     /// A set, apart for each location.
     Partition,
-    /// The orders of a set that contain a relation.
+    /// The total orders of a set that contain a relation.
     Linearisations,
+    /// The orders of each location's part of a set that contain a relation.
+    Orders,
     /// One order for each location, together.
     Cross,
     /// The same of all writes.
@@ -47,6 +49,8 @@ pub(super) enum Value {
     Members(Vec<Value>),
     /// All orders of a set that are total for each location and contain a relation.
     Orders(Events, Rel),
+    /// All total orders of a set that contain a relation.
+    Linearisations(Set, Rel),
     /// A set, apart for each location.
     Locations(Events),
     Procedure(Rc<Procedure>, Rc<Scope>, usize),
@@ -75,7 +79,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
         Value::Tuple(_) => "a tuple",
         Value::Tag(_) => "a constant",
         Value::Members(_) | Value::Locations(_) => "a collection",
-        Value::Orders(..) => "a collection of orders",
+        Value::Orders(..) | Value::Linearisations(..) => "a collection of orders",
         Value::Procedure(..) => "a procedure",
     }
 }

@@ -52,7 +52,7 @@ fn devices_as_clusters(litmus: &mut Litmus) {
                 Scope::Sys => Scope::Sys,
             };
             match &mut instruction.op {
-                Op::Fence { scope, .. } => *scope = narrow(*scope),
+                Op::Fence { scope, .. } => *scope = scope.map(narrow),
                 op => {
                     if let Some(access) = access_of(op) {
                         access.scope = access.scope.map(narrow);

@@ -83,6 +83,8 @@ pub struct Kernel {
     pub barriers: bool,
     /// Whether there are loops.
     pub loops: bool,
+    /// Whether the threads of the test are lanes of one warp instead of warps; a group then runs one instance.
+    pub one_warp: bool,
 }
 
 /// What a launch of a kernel is to do.
@@ -167,7 +169,19 @@ impl Kernel {
     /// What the test has and a kernel cannot have: proxies other than the generic one, aliases, mbarriers, an
     /// atomic that PTX lacks, a location that is accessed beyond its size, arithmetic of addresses.
     pub fn new(litmus: &Litmus) -> Result<Self, Unsupported> {
-        Self::made(litmus, &[false])
+        Self::made(litmus, &Groups::new(litmus)?, &[false])
+    }
+
+    /// The same with the threads of the test as lanes of one warp, whatever their blocks are. Launches have one group of one lane.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::new`]; barriers, which warps arrive at; more threads than a warp has lanes.
+    pub fn in_one_warp(litmus: &Litmus) -> Result<Self, Unsupported> {
+        let kernel = Self::made(litmus, &Groups::one_warp(litmus)?, &[false])?;
+        match kernel.barriers {
+            true => Err(Unsupported("a barrier between lanes of one warp".to_owned())),
+            false => Ok(kernel),
+        }
     }
 
     /// The same with a second kernel, [`SPACED`], whose threads wait at random between their instructions, so that those of
@@ -176,15 +190,14 @@ impl Kernel {
     /// # Errors
     /// Those of [`Kernel::new`].
     pub fn spaced(litmus: &Litmus) -> Result<Self, Unsupported> {
-        Self::made(litmus, &[false, true])
+        Self::made(litmus, &Groups::new(litmus)?, &[false, true])
     }
 
-    fn made(litmus: &Litmus, spaced: &[bool]) -> Result<Self, Unsupported> {
+    fn made(litmus: &Litmus, groups: &Groups, spaced: &[bool]) -> Result<Self, Unsupported> {
         if litmus.source {
             return Err(Unsupported("the source dialect".to_owned()));
         }
         let memory = locations(litmus)?;
-        let groups = Groups::new(litmus)?;
         let threads = &litmus.program.threads;
         let ops = || threads.iter().flat_map(|t| t.code.iter().enumerate());
         let (mut registers, mut words) = (Vec::new(), Vec::new());
@@ -208,10 +221,11 @@ impl Kernel {
             loops: ops().any(
                 |(at, i)| matches!(i.op, Op::Branch { target, .. } | Op::Goto { target } if target <= at),
             ),
+            one_warp: groups.one_warp,
         };
         let mut text = String::from(".version 8.6\n.target sm_90\n.address_size 64\n");
         for &spaced in spaced {
-            text += &write::text(litmus, &kernel, &groups, spaced)?;
+            text += &write::text(litmus, &kernel, groups, spaced)?;
         }
         kernel.text = text + &tally::text(litmus, &kernel);
         Ok(kernel)
@@ -300,15 +314,26 @@ impl Kernel {
 /// What tells clusters apart: device and number.
 type ClusterKey = (u32, Option<u32>);
 
-/// Where the threads of a test run: block of the batch and warp of the block.
+/// Where the threads of a test run: block of the batch and warp of the block, or lane of the one warp.
 struct Groups {
     places: Vec<(u32, u32)>,
     blocks: u32,
     warps: u32,
     cluster: Option<u32>,
+    one_warp: bool,
 }
 
 impl Groups {
+    /// All threads in one warp.
+    fn one_warp(litmus: &Litmus) -> Result<Self, Unsupported> {
+        let threads = litmus.program.threads.len() as u32;
+        if threads > WARP {
+            return Err(Unsupported(format!("a warp of {threads} threads")));
+        }
+        let places = (0..threads).map(|lane| (0, lane)).collect();
+        Ok(Self { places, blocks: 1, warps: 1, cluster: None, one_warp: true })
+    }
+
     /// One block for each CTA; CTAs of a cluster side by side. Devices are folded into one: a narrower
     /// placement allows nothing that the wider one does not.
     fn new(litmus: &Litmus) -> Result<Self, Unsupported> {
@@ -349,7 +374,7 @@ impl Groups {
             return Err(Unsupported(format!("a CTA of {warps} threads (32 are possible, one a warp)")));
         }
         let blocks = widest.max(1) * clusters.len().max(1) as u32;
-        Ok(Self { places, blocks, warps, cluster: clustered.then_some(widest) })
+        Ok(Self { places, blocks, warps, cluster: clustered.then_some(widest), one_warp: false })
     }
 }
 

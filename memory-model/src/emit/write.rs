@@ -62,19 +62,7 @@ fn prologue(out: &mut String, kernel: &Kernel) {
     mul.lo.u32 %t10, %t9, {warps};
     setp.ge.u32 %p0, %t3, %t10;
     @%p0 bra STRESS;
-    ld.param.u32 %t8, [lanes];
-    setp.ge.u32 %p0, %t2, %t8;
-    @%p0 bra OVER;
-    mov.u32 %t12, -1;
-    sub.u32 %t10, {WARP}, %t8;
-    shr.u32 %t12, %t12, %t10;
-    mul.lo.u32 %t11, %t9, %t8;
-    sub.u32 %t11, %t11, 1;
-    div.u32 %t9, %t3, {warps};
-    rem.u32 %t3, %t3, {warps};
-    mad.lo.u32 %t2, %t9, %t8, %t2;
-    mad.lo.u32 %t5, %t0, {WARP}, %t3;
-    mov.u32 %t10, 0;
+{lanes}    mov.u32 %t10, 0;
 ROUND:
     bar.warp.sync %t12;
     ld.param.u32 %t8, [turn];
@@ -90,6 +78,7 @@ ROUND:
     mad.lo.u32 %t4, %t3, %t9, %t8;
 ",
         mask = WARP - 1,
+        lanes = if kernel.one_warp { threads_as_lanes(kernel.threads) } else { threads_as_warps(warps) },
     );
     addresses(out, kernel);
     let _ = write!(
@@ -105,6 +94,39 @@ ROUND:
     xor.b32 %t7, %t7, %t8;
 ",
     );
+}
+
+/// From lane `%t2` and warp `%t3` of the block to the lane among all groups and the thread's place: an instance in each lane.
+fn threads_as_warps(warps: u32) -> String {
+    format!(
+        "    ld.param.u32 %t8, [lanes];
+    setp.ge.u32 %p0, %t2, %t8;
+    @%p0 bra OVER;
+    mov.u32 %t12, -1;
+    sub.u32 %t10, {WARP}, %t8;
+    shr.u32 %t12, %t12, %t10;
+    mul.lo.u32 %t11, %t9, %t8;
+    sub.u32 %t11, %t11, 1;
+    div.u32 %t9, %t3, {warps};
+    rem.u32 %t3, %t3, {warps};
+    mad.lo.u32 %t2, %t9, %t8, %t2;
+    mad.lo.u32 %t5, %t0, {WARP}, %t3;
+"
+    )
+}
+
+/// The same where each lane is a thread of the one instance.
+fn threads_as_lanes(threads: u32) -> String {
+    format!(
+        "    setp.ge.u32 %p0, %t2, {threads};
+    @%p0 bra OVER;
+    mov.u32 %t12, {mask};
+    mov.u32 %t11, 0;
+    mad.lo.u32 %t5, %t0, {WARP}, %t2;
+    mov.u32 %t2, 0;
+",
+        mask = u32::MAX.checked_shr(WARP - threads).unwrap_or(0),
+    )
 }
 
 /// The next round; and what the blocks beyond the batches, and the warps beyond the test's, do: loads and stores all over the scratch
@@ -436,14 +458,14 @@ impl Writer<'_> {
                 _ => self.vector_atomic(dst, access, ops)?,
             },
             Op::MbarrierTest { .. } => return unsupported("mbarrier objects, which live in shared memory"),
-            Op::Fence { order, scope } => {
+            Op::Fence { order, scope, .. } => {
                 let order = match order {
                     MemOrder::Sc => "sc",
                     MemOrder::Acquire => "acquire",
                     MemOrder::Release => "release",
                     _ => "acq_rel",
                 };
-                self.line(&format!("fence.{order}.{}", scope.text()));
+                self.line(&format!("fence.{order}.{}", scope.unwrap_or(Scope::Sys).text()));
             }
             Op::ProxyFence(ProxyFence::Alias) => self.line("fence.proxy.alias"),
             Op::ProxyFence(ProxyFence::To(Proxy::Async)) => self.line("fence.proxy.async"),
@@ -455,7 +477,7 @@ impl Writer<'_> {
                     "a proxy fence of one direction, whose proxy a kernel cannot load through",
                 );
             }
-            Op::Bar { mode, instance, id, count } => self.barrier(*mode, *instance, *id, *count)?,
+            Op::Bar { mode, instance, id, count, .. } => self.barrier(*mode, *instance, *id, *count)?,
             Op::ClusterArrive { relaxed } => {
                 self.line(if *relaxed { "barrier.cluster.arrive.relaxed" } else { "barrier.cluster.arrive" });
             }

@@ -9,7 +9,7 @@ use crate::skeleton::{Skeleton, TooLarge};
 pub(super) struct Universe {
     /// Pairs of writes that an execution orders, `a < b`.
     pub(super) writes: Vec<Edge>,
-    /// Pairs of `fence.sc` that an execution orders, `a < b`.
+    /// Pairs of [`Model::ordered_fences`](crate::model::Model) that an execution orders, `a < b`.
     pub(super) fences: Vec<Edge>,
     /// Pairs of writes that an execution may order, `a < b`.
     pub(super) optional: Vec<Edge>,

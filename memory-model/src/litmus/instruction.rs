@@ -4,7 +4,8 @@ use super::diagnostic::{Code, Diagnostic, Span};
 use super::lexer::Kind;
 use super::parser::{Parse, Parser, is_register};
 use crate::program::{
-    Access, BarMode, Base, BinOp, Cmp, LocId, MemOrder, Op, Operand, Proxy, ProxyFence, RegId, RmwOp, Scope,
+    Access, BarMode, Base, BinOp, Cmp, LocId, MemOrder, Op, Operand, Proxy, ProxyFence, RegId, Region, RmwOp,
+    Scope,
 };
 
 /// The dotted parts of an instruction's name, the qualifiers not yet used, and where it stands.
@@ -41,7 +42,31 @@ impl<'a> Name<'a> {
 
 /// Names of the source dialect.
 mod source {
-    use super::{Code, Diagnostic, MemOrder, Name, Parse, arithmetic};
+    use super::{BarMode, Code, Diagnostic, MemOrder, Name, Op, Parse, Region, arithmetic};
+
+    /// The scope of a thread alone.
+    pub(super) const ALONE: &str = "work_item";
+
+    /// What a fence or a barrier orders, if that is said.
+    pub(super) fn region(name: &mut Name<'_>) -> Option<Region> {
+        match (name.flag("global"), name.flag("local")) {
+            (false, false) => None,
+            (true, false) => Some(Region::Global),
+            (false, true) => Some(Region::Local),
+            (true, true) => Some(Region::All),
+        }
+    }
+
+    /// `work_group_barrier.local`: all threads of a block meet, and what they did in a region before happens before what they do
+    /// there behind it.
+    pub(super) fn barrier(name: &mut Name<'_>) -> Parse<Op> {
+        let region = region(name).ok_or_else(|| {
+            name.error("`work_group_barrier` without a region".to_owned()).with_help(
+                "`.global`, `.local` or both: what CLK_GLOBAL_MEM_FENCE and CLK_LOCAL_MEM_FENCE say",
+            )
+        })?;
+        Ok(Op::Bar { mode: BarMode::Sync, instance: 0, id: None, count: None, region })
+    }
 
     /// What PTX and this parser call an operation, an order or a scope of the source dialect.
     pub(super) fn translate(name: &mut Name<'_>) -> Parse<()> {
@@ -76,7 +101,7 @@ mod source {
                 true => {
                     let message = format!("`{}` is not an operation of the source dialect", name.base);
                     Err(Diagnostic::new(Code::UnknownInstruction, name.span, message)
-                        .with_help("load, store, exchange, compare_exchange, fetch_add and the like, fence"))
+                        .with_help("load, store, exchange, compare_exchange, fetch_add and the like, fence, work_group_barrier"))
                 }
             };
         };
@@ -87,12 +112,14 @@ mod source {
                 "block" | "work_group" => "cta",
                 "device" => "gpu",
                 "system" | "all_devices" | "all_svm_devices" => "sys",
-                known @ ("relaxed" | "acquire" | "release" | "acq_rel" | "cluster") => known,
+                "thread" => ALONE,
+                known @ (ALONE | "relaxed" | "acquire" | "release" | "acq_rel" | "cluster") => known,
+                known @ ("global" | "local") if name.base == "fence" => known,
                 other => {
                     return Err(name
                         .error(format!("`.{other}` is neither an order nor a scope of the source dialect"))
                         .with_help(
-                            "na, relaxed, acquire, release, acq_rel, seq_cst; block, cluster, device, system",
+                            "na, relaxed, acquire, release, acq_rel, seq_cst; work_item, block, cluster, device, system; of fences global, local",
                         ));
                 }
             };
@@ -102,7 +129,7 @@ mod source {
                 .error(format!("`{}` without an order", name.base))
                 .with_help("na, relaxed, acquire, release, acq_rel or seq_cst"));
         }
-        let scoped = name.qualifiers.iter().any(|q| ["cta", "cluster", "gpu", "sys"].contains(q));
+        let scoped = name.qualifiers.iter().any(|q| [ALONE, "cta", "cluster", "gpu", "sys"].contains(q));
         if !scoped && !name.qualifiers.contains(&"weak") {
             name.qualifiers.push("sys");
         }
@@ -151,7 +178,13 @@ impl<'a> Parser<'a> {
         if self.source {
             source::translate(&mut name)?;
         }
+        let foreign =
+            |q: &&&str| **q == source::ALONE || name.base == "fence" && ["global", "local"].contains(*q);
+        if let Some(q) = name.qualifiers.iter().find(foreign).filter(|_| !self.source) {
+            return Err(name.error(format!("`{}` does not take `.{q}`", name.base)));
+        }
         let op = match name.base {
+            "work_group_barrier" if self.source => source::barrier(&mut name)?,
             "ld" | "tld" | "suld" | "cold" | "ldc" | "ald" | "tmld" => self.load(thread, &mut name)?,
             "st" | "sust" | "ast" => self.store(thread, &mut name)?,
             "atom" | "suatom" | "red" | "sured" => self.rmw(thread, &mut name)?,
@@ -491,14 +524,16 @@ impl<'a> Parser<'a> {
             let id = self.value(thread)?;
             let count = if self.eat(",") { Some(self.value(thread)?) } else { None };
             return Ok(match (id, count) {
-                (Operand::Const(instance), None) => Op::Bar { mode, instance, id: None, count: None },
-                _ => Op::Bar { mode, instance: 0, id: Some(id), count },
+                (Operand::Const(instance), None) => {
+                    Op::Bar { mode, instance, id: None, count: None, region: Region::All }
+                }
+                _ => Op::Bar { mode, instance: 0, id: Some(id), count, region: Region::All },
             });
         }
         let (instance, _) = self.integer()?;
         let id = if self.eat(",") { Some(self.value(thread)?) } else { None };
         let count = if id.is_some() && self.eat(",") { Some(self.value(thread)?) } else { None };
-        Ok(Op::Bar { mode, instance, id, count })
+        Ok(Op::Bar { mode, instance, id, count, region: Region::All })
     }
 }
 
@@ -506,6 +541,7 @@ impl<'a> Parser<'a> {
 fn access_qualifiers(name: &mut Name<'_>, default: MemOrder) -> Parse<(Access, usize)> {
     let strongest = name.flag("volatile") | name.flag("mmio");
     let given = name.take(MemOrder::from_text);
+    let alone = name.flag(source::ALONE);
     let given_scope = name.take(Scope::from_text);
     name.take(state_space);
     let bytes = name.take(scalar);
@@ -519,8 +555,9 @@ fn access_qualifiers(name: &mut Name<'_>, default: MemOrder) -> Parse<(Access, u
         (None | Some(MemOrder::Relaxed), None | Some(Scope::Sys)) if strongest => {
             (MemOrder::Relaxed, Some(Scope::Sys))
         }
-        (Some(MemOrder::Weak), None) => (MemOrder::Weak, None),
-        (Some(MemOrder::Weak), Some(_)) => {
+        (Some(MemOrder::Weak), None) if !alone => (MemOrder::Weak, None),
+        (Some(order), None) if alone && order != MemOrder::Weak => (order, None),
+        (Some(MemOrder::Weak), _) => {
             return Err(name.error("a weak access takes no scope".to_owned()));
         }
         (None, None) if default == MemOrder::Weak => (MemOrder::Weak, None),
@@ -554,16 +591,20 @@ fn fence(name: &mut Name<'_>) -> Parse<Op> {
             _ => None,
         });
         let scope = scope.ok_or_else(|| name.error("membar is cta, gl or sys".to_owned()))?;
-        return Ok(Op::Fence { order: MemOrder::Sc, scope });
+        return Ok(Op::Fence { order: MemOrder::Sc, scope: Some(scope), region: Region::All });
     }
     let order = name.take(MemOrder::from_text).unwrap_or(MemOrder::AcqRel);
     if matches!(order, MemOrder::Weak | MemOrder::Relaxed) {
         return Err(name.error("a fence is sc, acq_rel, acquire or release".to_owned()));
     }
+    let region = source::region(name).unwrap_or_default();
+    if name.flag(source::ALONE) {
+        return Ok(Op::Fence { order, scope: None, region });
+    }
     let scope = name.take(Scope::from_text).ok_or_else(|| {
         name.error("a fence needs a scope".to_owned()).with_help("one of cta, cluster, gpu, sys")
     })?;
-    Ok(Op::Fence { order, scope })
+    Ok(Op::Fence { order, scope: Some(scope), region })
 }
 
 fn proxy_fence(name: &mut Name<'_>) -> Parse<Op> {

@@ -11,7 +11,7 @@
 //! Tests that begin with `C++` are of the source dialect: the same but for accesses and fences, which are called as in C++
 //! (`load.acquire.device`, `exchange.seq_cst`, `fence.release.block`).
 //!
-//! [`parse_nvlitmus`] reads the `.test` files of NVIDIA's mixed-proxy study.
+//! [`parse_nvlitmus`] reads the `.test` files of NVIDIA's mixed-proxy study, [`parse_progress`] the notation of progress tests.
 //!
 //! Parsing never panics, and reports as many mistakes as it can in one go.
 
@@ -21,8 +21,10 @@ mod instruction;
 mod lexer;
 mod nvlitmus;
 mod parser;
+mod progress;
 
 pub(crate) use columns::columns;
 pub use diagnostic::{Code, Diagnostic, Span};
 pub use nvlitmus::parse_nvlitmus;
 pub use parser::parse;
+pub use progress::parse_progress;

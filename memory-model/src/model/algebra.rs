@@ -97,6 +97,10 @@ pub enum BaseSet {
     GenericAccess,
     /// Memory operations in local memory.
     LocalMemory,
+    /// Fences and barriers that order local memory alone.
+    LocalOrder,
+    /// Those that order all but local memory.
+    GlobalOrder,
     /// Reads of an iteration in which a thread spins for ever (depends on the search).
     SpinRead,
     /// The chosen final writes (depends on the search).

@@ -3,7 +3,7 @@
 use super::Model;
 use super::algebra::{Axiom, BaseRel, BaseSet, Demand, Group, Name, Rel, RelNode, Set, SetNode};
 use crate::event::{Event, Execution, Kind};
-use crate::program::{MemOrder, Proxy, Scope};
+use crate::program::{MemOrder, Proxy, Region, Scope};
 use crate::relation::{Relation, Row, insert};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -446,6 +446,8 @@ fn in_base_set(base: BaseSet, e: &Event) -> bool {
         BaseSet::Async => of_proxy(Proxy::Async),
         BaseSet::TensorMap => of_proxy(Proxy::TensorMap),
         BaseSet::LocalMemory => e.cell.is_some_and(|cell| cell.local),
+        BaseSet::LocalOrder => e.region == Region::Local,
+        BaseSet::GlobalOrder => e.region == Region::Global,
         BaseSet::SpinRead => e.kind == Kind::Read && e.spinning,
         BaseSet::FinalWrite => false,
     }

@@ -48,7 +48,8 @@ pub struct Model {
     pub axioms: Vec<Axiom>,
     /// Pairs of writes that the search orders one way or the other (a static relation, symmetric).
     pub ordered_writes: Rel,
-    /// Pairs of `fence.sc` that the search orders (a static relation, symmetric).
+    /// Pairs of `fence.sc`, or of what else a model's file puts in one order, that the search orders (a static relation,
+    /// symmetric).
     pub ordered_fences: Rel,
     /// Pairs of writes that the search orders one way or the other or not at all (likewise).
     pub optional_order: Rel,

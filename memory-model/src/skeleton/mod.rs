@@ -24,7 +24,7 @@ pub(crate) use operands::deciding_registers;
 
 use crate::event::{Cell, Event, Kind};
 use crate::program::{
-    Base, BinOp, Cmp, LocId, MemOrder, Observable, Op, Operand, Program, Proxy, Scope, address_value,
+    Base, BinOp, Cmp, LocId, MemOrder, Observable, Op, Operand, Program, Proxy, Region, Scope, address_value,
 };
 use rustc_hash::FxHashMap;
 
@@ -417,6 +417,7 @@ fn blank(kind: Kind, thread: Option<usize>, position: u32, instr: usize) -> Even
         proxy: Proxy::Generic,
         order: MemOrder::Weak,
         scope: None,
+        region: Region::All,
         reduction: false,
         relaxed_arrive: false,
         spinning: false,

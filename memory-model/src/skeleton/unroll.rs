@@ -6,7 +6,7 @@ use super::{
 };
 use crate::event::{Event, Kind};
 use crate::program::{
-    BarMode, BinOp, Cmp, LocId, MemOrder, Observable, Op, Operand, Program, ProxyFence, RegId, Scope,
+    BarMode, BinOp, Cmp, LocId, MemOrder, Observable, Op, Operand, Program, ProxyFence, RegId, Region, Scope,
 };
 
 /// A value with the reads it depends on, ascending.
@@ -215,9 +215,9 @@ impl<'a> Unroller<'a> {
                         }
                     }
                 }
-                Op::Fence { order, scope } => {
-                    let event =
-                        Event { order: *order, scope: Some(*scope), ..self.blank(Kind::Fence, &state, pc) };
+                Op::Fence { order, scope, region } => {
+                    let blank = self.blank(Kind::Fence, &state, pc);
+                    let event = Event { order: *order, scope: *scope, region: *region, ..blank };
                     self.push(&mut state, event, None)?;
                 }
                 Op::ProxyFence(kind) => {
@@ -237,7 +237,7 @@ impl<'a> Unroller<'a> {
                     };
                     self.push(&mut state, event, None)?;
                 }
-                Op::Bar { mode, instance, id, count } => {
+                Op::Bar { mode, instance, id, count, region } => {
                     let id = id.map(|o| self.read_operand(&state, o).value);
                     let count = count.map(|o| self.read_operand(&state, o).value);
                     let waits = *mode != BarMode::Arrive;
@@ -252,7 +252,7 @@ impl<'a> Unroller<'a> {
                         arrives: true,
                         occurrence,
                     };
-                    if self.barrier(&mut state, pc, Scope::Cta, barrier, pending)? {
+                    if self.barrier(&mut state, pc, (Scope::Cta, *region), barrier, pending)? {
                         return Ok(());
                     }
                 }
@@ -267,7 +267,7 @@ impl<'a> Unroller<'a> {
                         arrives: true,
                         occurrence,
                     };
-                    self.barrier(&mut state, pc, Scope::Cluster, barrier, pending)?;
+                    self.barrier(&mut state, pc, (Scope::Cluster, Region::All), barrier, pending)?;
                     if *relaxed && let Some(&event) = self.tree.nodes[state.node].events.last() {
                         self.skeleton.events[event].event.relaxed_arrive = true;
                     }
@@ -283,7 +283,7 @@ impl<'a> Unroller<'a> {
                         arrives: false,
                         occurrence,
                     };
-                    self.barrier(&mut state, pc, Scope::Cluster, barrier, pending)?;
+                    self.barrier(&mut state, pc, (Scope::Cluster, Region::All), barrier, pending)?;
                     return Ok(());
                 }
                 Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. } | Op::MbarrierTest { .. } => {
@@ -448,13 +448,13 @@ impl<'a> Unroller<'a> {
         &mut self,
         state: &mut State,
         pc: usize,
-        scope: Scope,
+        (scope, region): (Scope, Region),
         barrier: BarrierUse,
         pending: &mut Vec<State>,
     ) -> Result<bool, TooLarge> {
         let waits = barrier.waits;
         let kind = if waits { Kind::BarrierWait } else { Kind::BarrierArrive };
-        let event = Event { scope: Some(scope), ..self.blank(kind, state, pc) };
+        let event = Event { scope: Some(scope), region, ..self.blank(kind, state, pc) };
         let index = self.push(state, event, None)?;
         self.skeleton.events[index].barrier = Some(barrier);
         state.effects += 1;

@@ -151,7 +151,16 @@ impl<'a> Experiment<'a> {
         let litmus = if plan.device { litmus.clone() } else { folded(litmus) };
         let unsupported = |why: Unsupported| NotRun::Unsupported(why.0);
         let kernel = if plan.device { Kernel::spaced(&litmus) } else { Kernel::new(&litmus) };
-        let kernel = kernel.map_err(unsupported)?;
+        Self::with(litmus, kernel.map_err(unsupported)?, backend, plan)
+    }
+
+    /// Loads a test whose kernel is made.
+    pub(super) fn with(
+        litmus: Litmus,
+        kernel: Kernel,
+        backend: &'a dyn Backend,
+        plan: &'a Plan,
+    ) -> Result<Self, NotRun> {
         // An arrival that does not wait counts once its warp's unused lanes are gone, which may be too late to tell
         // one phase from the next where they do not come out even.
         let code = || litmus.program.threads.iter().flat_map(|t| &t.code);
@@ -218,10 +227,36 @@ impl<'a> Experiment<'a> {
         random: &mut Random,
         seen: &mut Seen,
     ) -> Result<u64, NotRun> {
+        let most = instances.clamp(1, u64::from(self.most)) as u32;
+        let mut setup = self.setup(most, random);
+        if let Some(environment) = environment {
+            environment.apply(&self.loaded.kernel, most, &mut setup);
+        }
+        setup.counted = setup.instances();
+        let place = Place { setup, environment, seed: random.below(u64::MAX - 1) + 1 };
+        self.run(&place, seen)?;
+        Ok(u64::from(setup.counted))
+    }
+
+    /// One launch of instances one lane wide, with nothing else on the device, of `plan.launch` instances at most; `change` sets what is
+    /// else than usual.
+    pub(super) fn plain(
+        &self,
+        change: impl FnOnce(&mut Setup),
+        random: &mut Random,
+        seen: &mut Seen,
+    ) -> Result<(), NotRun> {
+        let mut setup = self.setup(self.most, random);
+        change(&mut setup);
+        let place = Place { setup, environment: None, seed: random.below(u64::MAX - 1) + 1 };
+        self.run(&place, seen)
+    }
+
+    /// So many instances side by side, with no load and no delays.
+    fn setup(&self, most: u32, random: &mut Random) -> Setup {
         let kernel = &self.loaded.kernel;
         let wide = kernel.width();
-        let most = instances.clamp(1, u64::from(self.most)) as u32;
-        let mut setup = Setup {
+        Setup {
             memory: self.memory,
             results: self.results,
             gates: self.gates,
@@ -248,14 +283,7 @@ impl<'a> Experiment<'a> {
             stress_places: 1,
             stress_stride: 4,
             stress_stores: 0,
-        };
-        if let Some(environment) = environment {
-            environment.apply(kernel, most, &mut setup);
         }
-        setup.counted = setup.instances();
-        let place = Place { setup, environment, seed: random.below(u64::MAX - 1) + 1 };
-        self.run(&place, seen)?;
-        Ok(u64::from(setup.counted))
     }
 
     fn alloc(&mut self, bytes: u64, label: &str) -> Result<DevicePtr, NotRun> {

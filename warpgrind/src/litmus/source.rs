@@ -5,7 +5,7 @@ use std::path::Path;
 use memory_model::cat::{self, CatModel, ModelError};
 use memory_model::litmus as text;
 use memory_model::mapping::Mapping;
-use memory_model::{Litmus, parse, parse_nvlitmus};
+use memory_model::{Litmus, parse, parse_nvlitmus, parse_progress};
 use ptx_frontend::{Code, Diagnostic, Source, Span};
 
 use super::kernel;
@@ -17,6 +17,8 @@ pub enum Form {
     Litmus,
     /// NVIDIA's, several tests in a file.
     Nvlitmus,
+    /// Progress tests, a line each.
+    Progress,
     /// A kernel with a `//@ litmus` header.
     Ptx,
 }
@@ -27,6 +29,7 @@ impl Form {
         match path.extension() {
             Some(extension) if extension == "ptx" => Self::Ptx,
             Some(extension) if extension == "test" => Self::Nvlitmus,
+            Some(extension) if extension == "progress" => Self::Progress,
             _ => Self::Litmus,
         }
     }
@@ -49,6 +52,7 @@ pub fn tests(source: Source, form: Form) -> Result<Vec<Litmus>, Box<Malformed>> 
     let parsed = match form {
         Form::Ptx => return of_kernel(source),
         Form::Nvlitmus => parse_nvlitmus(&source.text),
+        Form::Progress => parse_progress(&source.text),
         Form::Litmus => parse(&source.text).map(|test| vec![test]),
     };
     parsed.map_err(|errors| {

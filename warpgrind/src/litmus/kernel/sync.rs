@@ -1,6 +1,6 @@
 //! Fences and barriers.
 
-use memory_model::program::{self as test, BarMode, Proxy, ProxyFence};
+use memory_model::program::{self as test, BarMode, Proxy, ProxyFence, Region};
 use ptx_frontend::{Instruction, MemOrder, Modifier, Modifiers, Op, Opcode, Operand};
 
 use super::Translated;
@@ -23,7 +23,11 @@ impl Column<'_> {
             false => op.scope().map(|scope| {
                 // Since sm_70 `membar` is the strongest fence (ISA 9.7.13.4).
                 let default = if op.opcode == Opcode::Membar { MemOrder::Sc } else { MemOrder::AcqRel };
-                test::Op::Fence { order: op.order().unwrap_or(default), scope }
+                test::Op::Fence {
+                    order: op.order().unwrap_or(default),
+                    scope: Some(scope),
+                    region: Region::All,
+                }
             }),
         };
         match fence {
@@ -75,7 +79,7 @@ impl Column<'_> {
             (id, _) => (0, Some(self.source(id))),
         };
         let count = count.map(|count| test::Operand::Const(count.into()));
-        self.push(instruction.span, test::Op::Bar { mode, instance, id, count });
+        self.push(instruction.span, test::Op::Bar { mode, instance, id, count, region: Region::All });
         Ok(())
     }
 
@@ -125,7 +129,13 @@ impl Column<'_> {
         // Numbers beyond those of the block's barriers.
         let number = (i64::from(warp) + 1) << 32 | i64::from(lanes);
         let (id, count) = (test::Operand::Const(number), test::Operand::Const(lanes.count_ones().into()));
-        let bar = test::Op::Bar { mode: BarMode::Sync, instance: 0, id: Some(id), count: Some(count) };
+        let bar = test::Op::Bar {
+            mode: BarMode::Sync,
+            instance: 0,
+            id: Some(id),
+            count: Some(count),
+            region: Region::All,
+        };
         self.push(instruction.span, bar);
         Ok(())
     }
