@@ -189,7 +189,7 @@ pub(crate) struct Tables {
     /// Constants of elements.
     pub(crate) seven: u64,
     pub(crate) three: u64,
-    pub(crate) nan: u32,
+    pub(crate) nan: [u32; 8],
 }
 
 impl Context {
@@ -214,7 +214,7 @@ impl Context {
                 last: [0; 4],
                 seven: 7,
                 three: 3,
-                nan: 0x7fff_ffff,
+                nan: [0x7fff_ffff; 8],
             },
             constants: std::ptr::null_mut(),
             windows: std::ptr::null(),

@@ -360,6 +360,7 @@ impl Emitter<'_> {
         self.position = position;
         self.file.unpin_all();
         self.before(position)?;
+        self.settle(position)?;
         let step = &self.program.steps[position as usize];
         match &step.kind {
             Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard),

@@ -1,7 +1,7 @@
 //! Which rows of the frame somebody may still read.
 
 use crate::program::{Kind, Program, Step, Uses};
-use semantics::formula::{Formula, Integer, Width};
+use semantics::formula::{Compared, Formula, Integer, Width};
 use semantics::lanes::{Operands, Pred, Slot};
 
 /// Sets of rows, one a position: those that are live before its step.
@@ -52,6 +52,19 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
         Formula::Truncate | Formula::Upper | Formula::Logic3 => Width::Word,
         Formula::Compare(..) | Formula::Predicate(_) => return None,
     })
+}
+
+/// Whether host code may give what is no number in other bits than the device does: they are put right where they matter.
+pub(crate) fn may_be_raw(formula: Formula) -> bool {
+    matches!(
+        formula,
+        Formula::Float(_, Width::Word) | Formula::FusedMultiplyAdd(Width::Word) | Formula::Copy(Width::Word)
+    )
+}
+
+/// Whether an operation gives the same whatever bits say that an operand is no number.
+pub(crate) fn takes_raw(formula: Formula) -> bool {
+    may_be_raw(formula) || matches!(formula, Formula::Compare(_, Compared::Float, Width::Word))
 }
 
 impl Step {

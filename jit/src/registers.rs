@@ -28,12 +28,19 @@ pub(crate) struct Held {
     pub index: u32,
     /// Memory has an older value.
     pub dirty: bool,
+    /// A float of which what is no number may have any bits that say so: memory gets those of the device.
+    pub raw: bool,
     used: u32,
 }
 
 impl Held {
     pub(crate) const fn new(line: Line, width: Width, index: u32, dirty: bool) -> Held {
-        Held { line, width, index, dirty, used: 0 }
+        Held { line, width, index, dirty, raw: false, used: 0 }
+    }
+
+    /// The same with a float of which what is no number may have any such bits.
+    pub(crate) const fn raw(self, raw: bool) -> Held {
+        Held { raw, ..self }
     }
 }
 

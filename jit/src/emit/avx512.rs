@@ -55,9 +55,10 @@ impl Emitter<'_> {
     }
 
     /// A line of a result gets a new value for the lanes of a guarded step.
-    pub(super) fn merge(&mut self, slot: Slot, width: Width, number: u32, new: usize) -> Done {
+    pub(super) fn merge(&mut self, slot: Slot, width: Width, number: u32, new: usize, raw: bool) -> Done {
         let line = self.line(slot, number);
         let old = self.fetch(slot, width, number)?;
+        let raw = self.both_raw(new, raw, Some(old))?;
         let shift = number * if width == Width::Word { 16 } else { 8 };
         self.a.mov(eax, r11d)?;
         if shift != 0 {
@@ -68,7 +69,7 @@ impl Emitter<'_> {
             Width::Word => self.a.vmovdqa32(Z[old].k7(), Z[new])?,
             Width::Double => self.a.vmovdqa64(Z[old].k7(), Z[new])?,
         }
-        self.file.put(old, Held::new(line, width, number, true));
+        self.file.put(old, Held::new(line, width, number, true).raw(raw));
         self.file.pin(old);
         Ok(())
     }

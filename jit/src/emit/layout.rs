@@ -131,9 +131,7 @@ fn cycles(formula: Formula) -> u32 {
         Formula::Integer(Integer::Multiply, Width::Word) | Formula::MultiplyAdd(Width::Word) => 10,
         Formula::Integer(Integer::Multiply, Width::Double) | Formula::MultiplyAdd(Width::Double) => 15,
         Formula::MultiplyWide { .. } => 9,
-        // The result is looked at for what is no number.
-        Formula::Float(_, Width::Word) | Formula::FusedMultiplyAdd(Width::Word) => 11,
-        Formula::Float(_, Width::Double) | Formula::FusedMultiplyAdd(Width::Double) => 4,
+        Formula::Float(..) | Formula::FusedMultiplyAdd(_) => 4,
         Formula::Extend { .. } | Formula::Truncate | Formula::Upper | Formula::Pack | Formula::Select(_) => 4,
         _ => 1,
     }

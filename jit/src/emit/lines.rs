@@ -1,6 +1,9 @@
 //! Lines of rows: where they are, in registers and memory.
 
 use super::*;
+use crate::liveness::{may_be_raw, sources, takes_raw};
+use semantics::formula::Formula;
+use semantics::lanes::Operands;
 
 impl Emitter<'_> {
     /// No line in any register.
@@ -70,8 +73,75 @@ impl Emitter<'_> {
         if self.avx512 { self.a.vmovdqa64(Z[to], Z[from]) } else { self.a.vmovdqa(Y[to], Y[from]) }
     }
 
+    /// Every word that is no number becomes the one that the device gives.
+    fn canonical(&mut self, register: usize) -> Done {
+        if let Some(held) = &mut self.file.held[register] {
+            held.raw = false;
+        }
+        if self.avx512 {
+            self.a.vcmpps(k7, Z[register], Z[register], 3)?;
+            self.a.vpbroadcastd(Z[register].k7(), dword_ptr(at(NAN)))
+        } else {
+            self.a.vcmpps(Y[avx2::S0], Y[register], Y[register], 3)?;
+            self.a.vblendvps(Y[register], Y[register], ymmword_ptr(at(NAN)), Y[avx2::S0])
+        }
+    }
+
+    /// The same where it matters which bits say so, for what a step reads.
+    pub(super) fn settle(&mut self, position: u32) -> Done {
+        let program = self.program;
+        let step = &program.steps[position as usize];
+        let settle = |emitter: &mut Self, slot: Slot, width: Width| -> Done {
+            for number in 0..emitter.lines(width) {
+                if let Some(register) = emitter.file.peek(emitter.line(slot, number))
+                    && emitter.file.held[register].is_some_and(|held| held.raw)
+                {
+                    emitter.canonical(register)?;
+                }
+            }
+            Ok(())
+        };
+        match &step.kind {
+            Kind::Compute(formula, operands) if !takes_raw(*formula) => {
+                for (slot, width) in sources(*formula, operands) {
+                    settle(self, slot, width)?;
+                }
+            }
+            Kind::Access(access) => {
+                settle(self, access.address, access.address_width)?;
+                if access.store {
+                    settle(self, access.element, access.width)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a line of a result that was just computed may hold any bits that say that it is no number.
+    pub(super) fn is_raw(&self, formula: Formula, operands: &Operands, number: u32) -> bool {
+        let Formula::Copy(Width::Word) = formula else { return may_be_raw(formula) };
+        let from = self.file.peek(self.line(operands.src[0], number));
+        from.is_some_and(|from| self.file.held[from].is_some_and(|held| held.raw))
+    }
+
+    /// Before some lanes of an old line are replaced: both become canonical unless both need not be, as bits that say that a
+    /// float is no number may be anything else elsewhere. Whether neither is.
+    pub(super) fn both_raw(&mut self, new: usize, raw: bool, old: Option<usize>) -> Done<bool> {
+        let was_raw = old.is_some_and(|old| self.file.held[old].is_some_and(|held| held.raw));
+        match (raw, was_raw, old) {
+            (true, false, _) => self.canonical(new)?,
+            (false, true, Some(old)) => self.canonical(old)?,
+            _ => {}
+        }
+        Ok(raw && was_raw)
+    }
+
     /// Writes a line to memory.
     fn store(&mut self, from: usize, held: Held) -> Done {
+        if held.raw {
+            self.canonical(from)?;
+        }
         let place = self.place(held.line);
         match (self.avx512, self.masked) {
             (true, false) => self.a.vmovdqa64(zmmword_ptr(place), Z[from]),
@@ -106,17 +176,27 @@ impl Emitter<'_> {
     }
 
     /// A register has the new value of a line of a result, for the lanes of the step.
-    pub(super) fn finish(&mut self, slot: Slot, width: Width, number: u32, new: usize, guard: Pred) -> Done {
+    pub(super) fn finish(
+        &mut self,
+        slot: Slot,
+        width: Width,
+        number: u32,
+        new: usize,
+        guard: Pred,
+        mut raw: bool,
+    ) -> Done {
         let line = self.line(slot, number);
         self.forget_shape(slot, width.rows());
         if guard != Pred::TRUE {
             if self.avx512 {
-                return self.merge(slot, width, number, new);
+                return self.merge(slot, width, number, new, raw);
             }
+            let old = self.file.peek(line);
+            raw = self.both_raw(new, raw, old)?;
             self.merge_avx2(line, width, number, new)?;
         }
         self.file.forget(line);
-        self.file.put(new, Held::new(line, width, number, true));
+        self.file.put(new, Held::new(line, width, number, true).raw(raw));
         Ok(())
     }
 
@@ -143,8 +223,14 @@ impl Emitter<'_> {
         for register in 0..self.file.count() {
             let Some(held) = self.file.held[register] else { continue };
             match to.held.iter().position(|other| other.is_some_and(|other| other.line == held.line)) {
-                Some(other) if other == register => {}
-                Some(other) => moves.push((other, register)),
+                Some(other) => {
+                    if held.raw && to.held[other].is_some_and(|to| !to.raw) {
+                        self.canonical(register)?;
+                    }
+                    if other != register {
+                        moves.push((other, register));
+                    }
+                }
                 None if held.dirty && self.liveness.is_live(next, held.line.row) => {
                     self.store(register, held)?;
                 }

@@ -50,7 +50,8 @@ impl Emitter<'_> {
             resumes = Some((host, resume, self.file.clone()));
         }
         for (number, &new) in new.iter().enumerate() {
-            self.finish(operands.dst, width, number as u32, new, guard)?;
+            let raw = self.is_raw(formula, operands, number as u32);
+            self.finish(operands.dst, width, number as u32, new, guard, raw)?;
         }
         // The host does what is no number.
         if let Some((label, mut resume, before)) = resumes {
@@ -173,7 +174,6 @@ impl Emitter<'_> {
                     (Float::Subtract, Double) => three!(self, vsubpd, to, a, b),
                     (Float::Multiply, Double) => three!(self, vmulpd, to, a, b),
                 }
-                self.not_a_number_avx2(width, to)?;
             }
             Formula::FusedMultiplyAdd(width) => {
                 let a = self.loaded(a, number, to)?;
@@ -186,7 +186,6 @@ impl Emitter<'_> {
                     Word => three!(self, vfmadd213ps, to, b, c),
                     Double => three!(self, vfmadd213pd, to, b, c),
                 }
-                self.not_a_number_avx2(width, to)?;
             }
             Formula::Select(width) => {
                 let negated = o.pred[2] != Pred::register(o.pred[2].index(), false);
@@ -222,16 +221,6 @@ impl Emitter<'_> {
         if complement {
             // One more scratch register: the constant is in memory.
             self.a.vpxor(Y[to], Y[to], ymmword_ptr(at(ONES)))?;
-        }
-        Ok(())
-    }
-
-    /// Every word that is no number becomes the one that the device gives.
-    fn not_a_number_avx2(&mut self, width: Width, register: usize) -> Done {
-        if width == Width::Word {
-            self.a.vcmpps(Y[S0], Y[register], Y[register], 3)?;
-            self.a.vpbroadcastd(Y[S1], dword_ptr(at(NAN)))?;
-            self.a.vblendvps(Y[register], Y[register], Y[S1], Y[S0])?;
         }
         Ok(())
     }

@@ -68,7 +68,8 @@ impl Emitter<'_> {
             false => None,
         };
         for number in 0..count {
-            self.finish(operands.dst, width, number, new[number as usize], guard)?;
+            let raw = self.is_raw(formula, operands, number);
+            self.finish(operands.dst, width, number, new[number as usize], guard, raw)?;
         }
         // The host does what is no number.
         if let Some((label, mut resume, before)) = resumes {
@@ -198,7 +199,6 @@ impl Emitter<'_> {
                     (Float::Subtract, Double) => three!(self, vsubpd, to, a, b),
                     (Float::Multiply, Double) => three!(self, vmulpd, to, a, b),
                 }
-                self.not_a_number(width, to)?;
             }
             Formula::FusedMultiplyAdd(width) => {
                 let a = self.fetch(a, width, number)?;
@@ -209,7 +209,6 @@ impl Emitter<'_> {
                     Word => three!(self, vfmadd213ps, to, b, c),
                     Double => three!(self, vfmadd213pd, to, b, c),
                 }
-                self.not_a_number(width, to)?;
             }
             Formula::Select(width) => {
                 // `k5` and `k6` hold the predicate without its negation.
@@ -237,15 +236,6 @@ impl Emitter<'_> {
                 }
             }
             Formula::Compare(..) | Formula::Predicate(_) => {}
-        }
-        Ok(())
-    }
-
-    /// Every word that is no number becomes the one that the device gives.
-    fn not_a_number(&mut self, width: Width, register: usize) -> Done {
-        if width == Width::Word {
-            self.a.vcmpps(k7, Z[register], Z[register], 3)?;
-            self.a.vpbroadcastd(Z[register].k7(), dword_ptr(at(NAN)))?;
         }
         Ok(())
     }
