@@ -161,16 +161,78 @@ impl Runner {
     }
 }
 
+/// Numbers that operations need, by place: as words, and as doubles.
+pub(crate) const WORDS: [u32; 7] =
+    [1.0f32.to_bits(), 2_147_483_648.0f32.to_bits(), 65536.0f32.to_bits(), 31, 32, !3, 24];
+/// Of a place: its word's, and the bits before it in that.
+pub(crate) const WHOLE_WORDS: usize = 5;
+pub(crate) const BITS: usize = 6;
+pub(crate) const ONE: usize = 0;
+pub(crate) const TWO_TO_31: usize = 1;
+pub(crate) const TWO_TO_16: usize = 2;
+pub(crate) const THIRTY_ONE: usize = 3;
+pub(crate) const THIRTY_TWO: usize = 4;
+pub(crate) const DOUBLES: [u64; 6] =
+    [1.0f64.to_bits(), (i32::MAX as f64).to_bits(), (i32::MIN as f64).to_bits(), TWO_TO_52_BITS, !3, 24];
+pub(crate) const DOUBLE_WHOLE_WORDS: usize = 4;
+pub(crate) const DOUBLE_BITS: usize = 5;
+pub(crate) const GREATEST: usize = 1;
+pub(crate) const LEAST: usize = 2;
+/// With a word below it the double that is as much greater.
+pub(crate) const TWO_TO_52: usize = 3;
+const TWO_TO_52_BITS: u64 = 0x4330_0000_0000_0000;
+
 /// Address registers whose lanes a block knows at once.
 pub(crate) const SHAPES: usize = 16;
+
+/// Which words of two vectors side by side make one.
+#[derive(Clone, Copy)]
+pub(crate) enum Mix {
+    /// The even ones.
+    Even,
+    /// The odd ones.
+    Odd,
+    /// The first of each four, then the second; the third, then the fourth.
+    First,
+    Third,
+    /// One of each in turn, of the lower halves; of the upper ones.
+    Lower,
+    Upper,
+    /// The same by doubles.
+    LowerDoubles,
+    UpperDoubles,
+}
+
+impl Mix {
+    fn tables() -> [[u32; 16]; 8] {
+        use Mix::*;
+        [Even, Odd, First, Third, Lower, Upper, LowerDoubles, UpperDoubles].map(|mix| {
+            std::array::from_fn(|at| {
+                let at = at as u32;
+                let doubles = |from: u32| 2 * (from + at / 4) + 16 * (at / 2 % 2) + at % 2;
+                match mix {
+                    Even => 2 * at,
+                    Odd => 2 * at + 1,
+                    First => at % 8 * 4 + at / 8,
+                    Third => at % 8 * 4 + at / 8 + 2,
+                    Lower => at / 2 + 16 * (at % 2),
+                    Upper => 8 + at / 2 + 16 * (at % 2),
+                    LowerDoubles => doubles(0),
+                    UpperDoubles => doubles(4),
+                }
+            })
+        })
+    }
+}
 
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Tables {
-    /// Lane times 4 and 8, in doubles.
-    pub(crate) doubles: [[u64; 32]; 2],
-    /// Lane times 4 and 8, in words; halves begin at 0.
-    pub(crate) words: [[u32; 16]; 2],
+    /// Lane times 1, 2, 4, 8 and 16, of half a warp.
+    pub(crate) doubles: [[u64; 16]; 5],
+    pub(crate) words: [[u32; 16]; 5],
+    /// See [`Mix`].
+    pub(crate) mixes: [[u32; 16]; 8],
     /// The bit of each lane, in words and in doubles.
     pub(crate) word_bits: [u32; 32],
     pub(crate) double_bits: [u64; 32],
@@ -186,21 +248,24 @@ pub(crate) struct Tables {
     /// Of an access to any addresses.
     pub(crate) delta: [u64; 4],
     pub(crate) last: [u64; 4],
-    /// Constants of elements.
-    pub(crate) seven: u64,
-    pub(crate) three: u64,
+    /// One less than 1, 2, 4 and 8.
+    pub(crate) low: [u64; 4],
     pub(crate) nan: [u32; 8],
+    /// Single numbers: [`WORDS`] and [`DOUBLES`].
+    pub(crate) some_words: [u32; WORDS.len()],
+    pub(crate) some_doubles: [u64; DOUBLES.len()],
 }
 
 impl Context {
     /// Of no warp.
     pub fn new(host: *mut c_void, call: Call) -> Context {
-        let doubles = [4, 8].map(|size| std::array::from_fn(|lane| lane as u64 % 16 * size));
-        let words = [4, 8].map(|size| std::array::from_fn(|lane| lane as u32 * size));
+        let doubles = std::array::from_fn(|size| std::array::from_fn(|lane| (lane << size) as u64));
+        let words = std::array::from_fn(|size| std::array::from_fn(|lane| (lane << size) as u32));
         Context {
             tables: Tables {
                 doubles,
                 words,
+                mixes: Mix::tables(),
                 word_bits: std::array::from_fn(|lane| 1 << lane),
                 double_bits: std::array::from_fn(|lane| 1 << lane),
                 word_lanes: [0; 32],
@@ -212,9 +277,10 @@ impl Context {
                 shapes: [0; SHAPES],
                 delta: [0; 4],
                 last: [0; 4],
-                seven: 7,
-                three: 3,
+                low: [0, 1, 3, 7],
                 nan: [0x7fff_ffff; 8],
+                some_words: WORDS,
+                some_doubles: DOUBLES,
             },
             constants: std::ptr::null_mut(),
             windows: std::ptr::null(),

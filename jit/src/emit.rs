@@ -8,6 +8,7 @@
 //! There are two bodies: one for whole warps, and one for any lanes, in which lines in registers are right for those lanes
 //! only and written back under their mask.
 
+mod access;
 mod avx2;
 mod avx512;
 mod layout;
@@ -20,7 +21,7 @@ use iced_x86::{BlockEncoderOptions, IcedError};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
-use crate::context::{CALLED, Context, MOVED, PARTED, Ran, Runner, Stretch, Tables};
+use crate::context::{self, CALLED, Context, MOVED, PARTED, Ran, Runner, Stretch, Tables};
 use crate::liveness::Liveness;
 use crate::order;
 use crate::program::{Kind, Program};
@@ -63,7 +64,19 @@ const BRANCHES: usize = offset_of!(Context, ran) + offset_of!(Stretch, branches)
 const IDLE: usize = offset_of!(Context, ran) + offset_of!(Stretch, idle);
 const POSITION: usize = offset_of!(Context, ran) + offset_of!(Stretch, position);
 const TAKEN: usize = offset_of!(Context, ran) + offset_of!(Stretch, taken);
+/// A word's sign, a double's.
+const SIGN: usize = offset_of!(Context, tables) + offset_of!(Tables, word_signs);
+const DOUBLE_SIGN: usize = offset_of!(Context, tables) + offset_of!(Tables, double_signs);
 const NAN: usize = offset_of!(Context, tables) + offset_of!(Tables, nan);
+
+/// A number of [`context::WORDS`] or [`context::DOUBLES`].
+fn word(which: usize) -> usize {
+    offset_of!(Context, tables) + offset_of!(Tables, some_words) + 4 * which
+}
+
+fn double(which: usize) -> usize {
+    offset_of!(Context, tables) + offset_of!(Tables, some_doubles) + 8 * which
+}
 
 /// A place in the context.
 fn at(offset: usize) -> AsmMemoryOperand {
@@ -164,7 +177,8 @@ struct Emitter<'p> {
 /// Compiles a program; nothing if it is not to be.
 pub(crate) fn emit(program: &Program, level: SimdLevel) -> Option<Code> {
     let avx512 = level == SimdLevel::Avx512;
-    let priced = if program.all { program.clone() } else { layout::priced(program, avx512) };
+    let supported = layout::supported(program, avx512);
+    let priced = if program.all { supported } else { layout::priced(&supported, avx512) };
     let program = &priced;
     let liveness = Liveness::new(program);
     let leaders = layout::leaders(program);
@@ -364,8 +378,8 @@ impl Emitter<'_> {
         let step = &self.program.steps[position as usize];
         match &step.kind {
             Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard),
-            Kind::Access(access) if self.avx512 => self.access(access, step.guard),
-            Kind::Access(access) => self.access_avx2(access, step.guard),
+            Kind::Access(access) if self.avx512 => self.access::<avx512::Moves>(access, step.guard),
+            Kind::Access(access) => self.access::<avx2::Moves>(access, step.guard),
             Kind::Call(_) => self.call_step(step.guard),
             Kind::Nothing | Kind::Branch(_) | Kind::Barrier | Kind::Leave(_) => Ok(()),
         }

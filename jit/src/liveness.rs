@@ -1,7 +1,7 @@
 //! Which rows of the frame somebody may still read.
 
 use crate::program::{Kind, Program, Step, Uses};
-use semantics::formula::{Compared, Formula, Integer, Width};
+use semantics::formula::{Compared, Formula, Integer, Unary, Width};
 use semantics::lanes::{Operands, Pred, Slot};
 
 /// Sets of rows, one a position: those that are live before its step.
@@ -15,20 +15,37 @@ pub(crate) struct Liveness {
 pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<Item = (Slot, Width)> {
     use Width::{Double, Word};
     let widths: &[Width] = match formula {
-        Formula::Copy(Word) | Formula::Not(Word) | Formula::Extend { .. } => &[Word],
+        Formula::Copy(Word)
+        | Formula::Not(Word)
+        | Formula::Extend { .. }
+        | Formula::Low { .. }
+        | Formula::Unary(_, Word)
+        | Formula::ToFloat { from: Word, .. }
+        | Formula::ToInteger { from: Word, .. }
+        | Formula::Resize { to: Double } => &[Word],
         Formula::Copy(Double)
         | Formula::Not(Double)
         | Formula::Truncate
         | Formula::Upper
-        | Formula::Offset => &[Double],
+        | Formula::Offset
+        | Formula::Unary(_, Double)
+        | Formula::ToFloat { from: Double, .. }
+        | Formula::ToInteger { from: Double, .. }
+        | Formula::Resize { to: Word } => &[Double],
         Formula::Integer(Integer::ShiftLeft | Integer::ShiftRight | Integer::ShiftRightSigned, Double) => {
             &[Double, Word]
         }
         Formula::Integer(_, Word) | Formula::Float(_, Word) | Formula::Compare(_, _, Word) => &[Word, Word],
-        Formula::Select(Word) | Formula::Pack | Formula::MultiplyWide { add: false, .. } => &[Word, Word],
+        Formula::Select(Word)
+        | Formula::Pack
+        | Formula::MultiplyWide { add: false, .. }
+        | Formula::MultiplyHigh { .. } => &[Word, Word],
         Formula::Integer(_, Double) | Formula::Float(_, Double) => &[Double, Double],
         Formula::Compare(_, _, Double) | Formula::Select(Double) => &[Double, Double],
-        Formula::MultiplyAdd(Word) | Formula::FusedMultiplyAdd(Word) | Formula::Logic3 => &[Word, Word, Word],
+        Formula::MultiplyAdd(Word)
+        | Formula::FusedMultiplyAdd(Word)
+        | Formula::Logic3
+        | Formula::Funnel { .. } => &[Word, Word, Word],
         Formula::MultiplyAdd(Double) | Formula::FusedMultiplyAdd(Double) => &[Double, Double, Double],
         Formula::MultiplyWide { add: true, .. } => &[Word, Word, Double],
         Formula::Predicate(_) => &[],
@@ -45,11 +62,20 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
         | Formula::MultiplyAdd(width)
         | Formula::Float(_, width)
         | Formula::FusedMultiplyAdd(width)
-        | Formula::Select(width) => width,
+        | Formula::Select(width)
+        | Formula::Unary(_, width)
+        | Formula::ToFloat { to: width, .. }
+        | Formula::Resize { to: width } => width,
         Formula::MultiplyWide { .. } | Formula::Extend { .. } | Formula::Pack | Formula::Offset => {
             Width::Double
         }
-        Formula::Truncate | Formula::Upper | Formula::Logic3 => Width::Word,
+        Formula::Truncate
+        | Formula::Upper
+        | Formula::Logic3
+        | Formula::MultiplyHigh { .. }
+        | Formula::Funnel { .. }
+        | Formula::Low { .. }
+        | Formula::ToInteger { .. } => Width::Word,
         Formula::Compare(..) | Formula::Predicate(_) => return None,
     })
 }
@@ -58,27 +84,49 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
 pub(crate) fn may_be_raw(formula: Formula) -> bool {
     matches!(
         formula,
-        Formula::Float(_, Width::Word) | Formula::FusedMultiplyAdd(Width::Word) | Formula::Copy(Width::Word)
+        Formula::Float(_, Width::Word)
+            | Formula::FusedMultiplyAdd(Width::Word)
+            | Formula::Unary(
+                Unary::Negate | Unary::Magnitude | Unary::SquareRoot | Unary::Reciprocal,
+                Width::Word
+            )
+            | Formula::Copy(Width::Word)
+    )
+}
+
+/// Whether what is no number in the result is the host's business.
+pub(crate) fn is_checked(formula: Formula) -> bool {
+    matches!(
+        formula,
+        Formula::Float(_, Width::Double)
+            | Formula::FusedMultiplyAdd(Width::Double)
+            | Formula::Unary(
+                Unary::Negate | Unary::Magnitude | Unary::SquareRoot | Unary::Reciprocal,
+                Width::Double
+            )
     )
 }
 
 /// Whether an operation gives the same whatever bits say that an operand is no number.
 pub(crate) fn takes_raw(formula: Formula) -> bool {
-    may_be_raw(formula) || matches!(formula, Formula::Compare(_, Compared::Float, Width::Word))
+    may_be_raw(formula)
+        || matches!(
+            formula,
+            Formula::Compare(_, Compared::Float, Width::Word) | Formula::ToInteger { from: Width::Word, .. }
+        )
 }
 
 impl Step {
     /// Whether it writes a row of the frame, if it is compiled.
     pub(crate) fn writes(&self, row: u32) -> bool {
-        let (slot, width) = match &self.kind {
-            Kind::Compute(formula, operands) => match result(*formula) {
-                Some(width) => (operands.dst, width),
-                None => return false,
-            },
-            Kind::Access(access) if !access.store => (access.element, access.width),
-            _ => return false,
+        let is = |slot: Slot, width: Width| {
+            slot.is_frame() && (slot.row()..slot.row() + width.rows()).contains(&row)
         };
-        slot.is_frame() && (slot.row()..slot.row() + width.rows()).contains(&row)
+        match &self.kind {
+            Kind::Compute(formula, operands) => result(*formula).is_some_and(|width| is(operands.dst, width)),
+            Kind::Access(access) => !access.store && access.registers().any(|slot| is(slot, access.width())),
+            _ => false,
+        }
     }
 }
 
@@ -115,11 +163,10 @@ impl Liveness {
                         }
                     }
                     Kind::Access(access) => {
-                        if !access.store && step.guard == Pred::TRUE {
-                            set(&mut live, access.element, access.width.rows(), false);
-                        }
-                        if access.store {
-                            set(&mut live, access.element, access.width.rows(), true);
+                        if access.store || step.guard == Pred::TRUE {
+                            for slot in access.registers() {
+                                set(&mut live, slot, access.width().rows(), access.store);
+                            }
                         }
                         set(&mut live, access.address, access.address_width.rows(), true);
                     }

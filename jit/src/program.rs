@@ -97,23 +97,45 @@ pub enum Uses {
     Slots(Vec<(Slot, u32)>),
 }
 
-/// A weak load or store of one element of 4 or 8 bytes, into or from a register of that size.
+/// A weak load or store of up to four elements beside each other: of 4 or 8 bytes into or from registers of that size, or one
+/// of 1 or 2 bytes, which is extended to a word.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// Whether it stores.
     pub store: bool,
     /// Which memory.
     pub space: Space,
-    /// Size of an element.
-    pub width: Width,
+    /// Bytes of an element.
+    pub bytes: u32,
+    /// Whether a narrow one is extended with its sign.
+    pub signed: bool,
+    /// Elements: 1, 2 or 4, of 16 bytes together at most.
+    pub count: u32,
     /// The address register.
     pub address: Slot,
     /// Its size: doubles are addresses, words are extended with zeros after the offset was added.
     pub address_width: Width,
-    /// Added to the address; a multiple of the size.
+    /// Added to the address; a multiple of the size of all elements.
     pub offset: i64,
-    /// The element's register; a load without one is of no interest.
-    pub element: Slot,
+    /// The elements' registers; what is loaded into none is of no interest.
+    pub elements: [Option<Slot>; 4],
+}
+
+impl Access {
+    /// How wide the registers are.
+    pub fn width(&self) -> Width {
+        if self.bytes == 8 { Width::Double } else { Width::Word }
+    }
+
+    /// Bytes of all elements of a lane.
+    pub(crate) fn stride(&self) -> u32 {
+        self.bytes * self.count
+    }
+
+    /// The registers of elements.
+    pub fn registers(&self) -> impl Iterator<Item = Slot> {
+        self.elements.into_iter().flatten()
+    }
 }
 
 /// Where an access finds its window.

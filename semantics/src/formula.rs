@@ -3,6 +3,7 @@
 //! [`formula`] says of an op what [`crate::bind`] gives as a function; both take the same operands. What it does not
 //! know it leaves to that function.
 
+use numerics::IntRounding;
 use ptx_frontend::{CmpOp, Modifier, Modifiers, Op, Opcode, ScalarType as S, StateSpace};
 
 use crate::Written;
@@ -57,6 +58,27 @@ pub enum Float {
     Add,
     Subtract,
     Multiply,
+    Divide,
+    /// The other operand if one is no number; zeros are ordered by their signs.
+    Minimum,
+    /// The same.
+    Maximum,
+}
+
+/// What `d = op a` computes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Unary {
+    /// Of floats, subnormals kept.
+    Negate,
+    Magnitude,
+    /// Rounded to nearest.
+    SquareRoot,
+    /// The same.
+    Reciprocal,
+    /// Of integers.
+    NegateInteger,
+    MagnitudeInteger,
 }
 
 /// What a comparison takes its operands for.
@@ -117,6 +139,50 @@ pub enum Formula {
     Float(Float, Width),
     /// `d = a * b + c`, rounded once, to nearest.
     FusedMultiplyAdd(Width),
+    /// `d = op a`
+    Unary(Unary, Width),
+    /// The upper half of the product of two words.
+    MultiplyHigh {
+        /// Of signed words.
+        signed: bool,
+    },
+    /// Two words side by side, `b` above `a`, shifted: the upper one of them to the left, the lower one to the right.
+    Funnel {
+        /// To the left.
+        left: bool,
+        /// By the amount modulo 32; else by 32 at most.
+        wrap: bool,
+    },
+    /// The low bits of a word, extended.
+    Low {
+        /// How many.
+        bits: u32,
+        /// With their sign.
+        signed: bool,
+    },
+    /// An integer to a float, rounded to nearest.
+    ToFloat {
+        /// Of the integer.
+        from: Width,
+        /// Whether it has a sign.
+        signed: bool,
+        /// Of the float.
+        to: Width,
+    },
+    /// A float to a word within the range of that.
+    ToInteger {
+        /// Of the float.
+        from: Width,
+        /// Whether the integer has a sign.
+        signed: bool,
+        /// How it is rounded.
+        rounding: IntRounding,
+    },
+    /// A float to one of the other width, rounded to nearest.
+    Resize {
+        /// Of the result.
+        to: Width,
+    },
     /// Predicates 0 and 1: a comparison and its complement, combined with predicate 2 as the immediate says.
     Compare(CmpOp, Compared, Width),
     /// `a` where predicate 2 holds, `b` elsewhere.
@@ -150,6 +216,58 @@ fn width(ty: S) -> Option<Width> {
     }
 }
 
+/// How wide the register of an integer is in which what lies above its bits does not matter.
+fn low(ty: S) -> Option<Width> {
+    match ty {
+        S::B16 | S::U16 | S::S16 => Some(Width::Word),
+        ty => integer(ty).map(|(width, _)| width),
+    }
+}
+
+/// What `cvt` computes.
+fn conversion(op: &Op) -> Option<Formula> {
+    let has_only =
+        |known: &[Modifier]| op.modifiers.iter().all(|m| matches!(m, Modifier::Type(_)) || known.contains(m));
+    let (to, from) = (op.ty(0)?, op.ty(1)?);
+    let integer_bits = |ty: S| match ty {
+        S::U8 | S::S8 => Some(8),
+        S::U16 | S::S16 => Some(16),
+        S::U32 | S::S32 => Some(32),
+        _ => None,
+    };
+    match (to.is_float(), from.is_float()) {
+        (false, false) if has_only(&[]) => {
+            if let (Some((to, _)), Some((from, signed))) = (integer(to), integer(from)) {
+                return Some(match (to, from) {
+                    (Width::Double, Width::Word) => Formula::Extend { signed },
+                    (Width::Word, Width::Double) => Formula::Truncate,
+                    (width, _) => Formula::Copy(width),
+                });
+            }
+            let (bits, source) = (integer_bits(to)?, integer_bits(from)?);
+            // A narrow source is extended to a word, a narrow result as its own type says.
+            let ty = if bits == 32 { from } else { to };
+            (bits == 32 || bits <= source)
+                .then_some(Formula::Low { bits: bits.min(source), signed: ty.is_signed() })
+        }
+        (true, false) if has_only(&[Modifier::Rn]) && matches!(to, S::F32 | S::F64) => {
+            let (from, signed) = integer(from)?;
+            Some(Formula::ToFloat { from, signed, to: width(to)? })
+        }
+        (false, true) if matches!(from, S::F32 | S::F64) => {
+            let (Width::Word, signed) = integer(to)? else { return None };
+            let rounding = op.int_rounding()?;
+            has_only(&[Modifier::Rni, Modifier::Rzi, Modifier::Rmi, Modifier::Rpi])
+                .then_some(Formula::ToInteger { from: width(from)?, signed, rounding })
+        }
+        (true, true) if has_only(&[Modifier::Rn]) && from != to => {
+            matches!((to, from), (S::F32, S::F64) | (S::F64, S::F32))
+                .then_some(Formula::Resize { to: width(to)? })
+        }
+        _ => None,
+    }
+}
+
 /// What an op computes, if that is one of the formulas.
 pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
     use Formula as F;
@@ -173,31 +291,51 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
         let ok = matches!(ty, S::F32 | S::F64) && op.ty(1).is_none() && has_only(&[Modifier::Rn]);
         (ok && written.operands.len() == 3).then_some(F::Float(float, width(ty)?))
     };
+    // Of floats, exact or rounded to nearest.
+    let unary = |of_floats: Unary, of_integers: Option<Unary>| {
+        let ok = has_only(&[Modifier::Rn]) && op.ty(1).is_none();
+        match ty {
+            S::F32 | S::F64 if ok => Some(F::Unary(of_floats, width(ty)?)),
+            S::S32 | S::S64 if plain => Some(F::Unary(of_integers?, width(ty)?)),
+            _ => None,
+        }
+    };
+    let bits = |op: Integer| plain.then(|| low(ty).map(|width| F::Integer(op, width)))?;
     let binary = |signed: Integer, unsigned: Integer| {
         let (width, sign) = integer(ty)?;
         plain.then_some(F::Integer(if sign { signed } else { unsigned }, width))
     };
     match op.opcode {
-        Opcode::Mov if plain => Some(F::Copy(width(ty)?)),
+        Opcode::Mov if plain => Some(F::Copy(low(ty).or_else(|| width(ty))?)),
         Opcode::Cvta if ty.bits() == 64 => match op.space() {
             StateSpace::Shared | StateSpace::SharedCluster | StateSpace::Local | StateSpace::Param => {
                 Some(F::Offset)
             }
             _ => Some(F::Copy(Width::Double)),
         },
-        Opcode::Not if plain => Some(F::Not(integer(ty)?.0)),
-        Opcode::Add => binary(Integer::Add, Integer::Add).or_else(|| float(Float::Add)),
-        Opcode::Sub => binary(Integer::Subtract, Integer::Subtract).or_else(|| float(Float::Subtract)),
-        Opcode::And => binary(Integer::And, Integer::And),
-        Opcode::Or => binary(Integer::Or, Integer::Or),
-        Opcode::Xor => binary(Integer::Xor, Integer::Xor),
-        Opcode::Min => binary(Integer::MinSigned, Integer::MinUnsigned),
-        Opcode::Max => binary(Integer::MaxSigned, Integer::MaxUnsigned),
+        Opcode::Not if plain => Some(F::Not(low(ty)?)),
+        Opcode::Add => bits(Integer::Add).or_else(|| float(Float::Add)),
+        Opcode::Sub => bits(Integer::Subtract).or_else(|| float(Float::Subtract)),
+        Opcode::And => bits(Integer::And),
+        Opcode::Or => bits(Integer::Or),
+        Opcode::Xor => bits(Integer::Xor),
+        Opcode::Min => binary(Integer::MinSigned, Integer::MinUnsigned).or_else(|| float(Float::Minimum)),
+        Opcode::Max => binary(Integer::MaxSigned, Integer::MaxUnsigned).or_else(|| float(Float::Maximum)),
+        Opcode::Div => float(Float::Divide).filter(|_| op.has(Modifier::Rn)),
+        Opcode::Neg => unary(Unary::Negate, Some(Unary::NegateInteger)),
+        Opcode::Abs => unary(Unary::Magnitude, Some(Unary::MagnitudeInteger)),
+        Opcode::Sqrt => unary(Unary::SquareRoot, None).filter(|_| op.has(Modifier::Rn)),
+        Opcode::Rcp => unary(Unary::Reciprocal, None).filter(|_| op.has(Modifier::Rn)),
         Opcode::Shl => binary(Integer::ShiftLeft, Integer::ShiftLeft),
         Opcode::Shr => binary(Integer::ShiftRightSigned, Integer::ShiftRight),
-        Opcode::Mul if has_only(&[Modifier::Lo]) && integer(ty).is_some() => {
-            Some(F::Integer(Integer::Multiply, integer(ty)?.0))
+        Opcode::Mul if has_only(&[Modifier::Lo]) && low(ty).is_some() => {
+            Some(F::Integer(Integer::Multiply, low(ty)?))
         }
+        Opcode::Mul if op.has(Modifier::Hi) => match integer(ty)? {
+            (Width::Word, signed) if has_only(&[Modifier::Hi]) => Some(F::MultiplyHigh { signed }),
+            _ => None,
+        },
+        Opcode::Shf => Some(F::Funnel { left: op.has(Modifier::L), wrap: op.has(Modifier::Wrap) }),
         Opcode::Mad if has_only(&[Modifier::Lo]) && integer(ty).is_some() => {
             Some(F::MultiplyAdd(integer(ty)?.0))
         }
@@ -211,12 +349,8 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
             (ok && written.operands.len() == 4).then_some(F::FusedMultiplyAdd(width(ty)?))
         }
         Opcode::Lop3 if plain => Some(F::Logic3),
-        Opcode::Cvt if plain => match (integer(ty)?, integer(op.ty(1)?)?) {
-            ((Width::Double, _), (Width::Word, signed)) => Some(F::Extend { signed }),
-            ((Width::Word, _), (Width::Double, _)) => Some(F::Truncate),
-            ((width, _), _) => Some(F::Copy(width)),
-        },
-        Opcode::Selp if plain => Some(F::Select(width(ty)?)),
+        Opcode::Cvt => conversion(op),
+        Opcode::Selp if plain => Some(F::Select(low(ty).or_else(|| width(ty))?)),
         Opcode::Setp => {
             let cmp = op.cmp()?;
             // Nothing else that the table lets through changes what is computed.

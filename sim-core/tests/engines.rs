@@ -82,7 +82,10 @@ impl Writer {
             return self.race();
         }
         let float = |random: &mut Random| random.pick(&["add", "sub", "mul", "add.rn", "mul.rn"]);
-        match self.random.below(22) {
+        match self.random.below(27) {
+            22 | 23 => self.function(),
+            24 | 25 => self.conversion(),
+            26 => self.narrow(),
             0..=2 => {
                 let op = self.random.pick(&[
                     "add.s32",
@@ -217,7 +220,111 @@ impl Writer {
                 };
                 self.line(&line);
             }
+            20 => self.vector(),
             _ => self.access(),
+        }
+    }
+
+    /// Functions of one or two values.
+    fn function(&mut self) {
+        let (kind, types) = [
+            (
+                "f",
+                "neg.f32 abs.f32 sqrt.rn.f32 rcp.rn.f32 min.f32 max.f32 div.rn.f32 ex2.approx.f32 min.NaN.f32",
+            ),
+            ("d", "neg.f64 abs.f64 sqrt.rn.f64 rcp.rn.f64 min.f64 max.f64 div.rn.f64 add.rz.f64"),
+            ("r", "neg.s32 abs.s32 mul.hi.s32 mul.hi.u32 mul24.lo.u32 rem.s32 popc.b32 clz.b32"),
+            ("rd", "neg.s64 abs.s64 not.b64 mul.hi.u64"),
+        ][self.random.below(4) as usize];
+        let all: Vec<_> = types.split(' ').collect();
+        let op = self.random.pick(&all);
+        let (to, a, b) = (self.register(kind), self.register(kind), self.source(kind));
+        let two =
+            ["min", "max", "div", "add", "mul", "mul24", "rem"].contains(&op.split('.').next().unwrap());
+        let to = if op.starts_with("popc") || op.starts_with("clz") { self.register("r") } else { to };
+        self.line(&if two { format!("{op} {to}, {a}, {b};") } else { format!("{op} {to}, {a};") });
+    }
+
+    /// Between types.
+    fn conversion(&mut self) {
+        let all = [
+            ("rn.f32.s32", "f", "r"),
+            ("rn.f32.u32", "f", "r"),
+            ("rn.f32.s64", "f", "rd"),
+            ("rn.f32.u64", "f", "rd"),
+            ("rn.f64.s32", "d", "r"),
+            ("rn.f64.u32", "d", "r"),
+            ("rn.f64.s64", "d", "rd"),
+            ("rn.f64.u64", "d", "rd"),
+            ("rzi.s32.f32", "r", "f"),
+            ("rni.s32.f32", "r", "f"),
+            ("rmi.s32.f32", "r", "f"),
+            ("rzi.u32.f32", "r", "f"),
+            ("rpi.u32.f32", "r", "f"),
+            ("rzi.s32.f64", "r", "d"),
+            ("rni.s32.f64", "r", "d"),
+            ("rzi.u32.f64", "r", "d"),
+            ("rmi.u32.f64", "r", "d"),
+            ("rzi.s64.f64", "rd", "d"),
+            ("rn.f32.f64", "f", "d"),
+            ("f64.f32", "d", "f"),
+            ("rz.f32.s32", "f", "r"),
+            ("u32.u16", "r", "h"),
+            ("s32.s16", "r", "h"),
+            ("u32.u8", "r", "r"),
+            ("s32.s8", "r", "r"),
+            ("u8.u32", "r", "r"),
+            ("s8.s32", "r", "r"),
+            ("u16.u32", "h", "r"),
+            ("s16.s32", "r", "r"),
+            ("u16.u8", "h", "h"),
+            ("rn.f32.u16", "f", "h"),
+            ("sat.u8.s32", "r", "r"),
+            ("rn.f16.f32", "h", "f"),
+            ("f32.f16", "f", "h"),
+        ];
+        let (types, to, from) = all[self.random.below(all.len() as u64) as usize];
+        let (to, from) = (self.register(to), self.register(from));
+        self.line(&format!("cvt.{types} {to}, {from};"));
+    }
+
+    /// Halves of words, and words beside each other.
+    fn narrow(&mut self) {
+        let (to, a, b) = (self.register("h"), self.register("h"), self.register("h"));
+        let (r, low, high) = (self.register("r"), self.register("r"), self.register("r"));
+        match self.random.below(4) {
+            0 => {
+                let op = self.random.pick(&[
+                    "add.s16",
+                    "sub.u16",
+                    "mul.lo.u16",
+                    "and.b16",
+                    "or.b16",
+                    "xor.b16",
+                    "min.s16",
+                    "shl.b16",
+                ]);
+                let b = if op.starts_with("shl") { low } else { b };
+                self.line(&format!("{op} {to}, {a}, {b};"));
+            }
+            1 => {
+                let amount = if self.random.below(2) == 0 {
+                    self.register("r")
+                } else {
+                    self.random.below(36).to_string()
+                };
+                let op = self.random.pick(&["l.wrap", "r.wrap", "l.clamp", "r.clamp"]);
+                self.line(&format!("shf.{op}.b32 {r}, {low}, {high}, {amount};"));
+            }
+            2 => {
+                let p = self.random.below(4);
+                self.line(&format!("selp.b16 {to}, {a}, {b}, %p{p};"));
+            }
+            _ => {
+                let p = self.random.below(4);
+                let (cmp, ty) = (self.random.pick(&["eq", "lt", "ge"]), self.random.pick(&["s16", "u16"]));
+                self.line(&format!("setp.{cmp}.{ty} %p{p}, {a}, {b};"));
+            }
         }
     }
 
@@ -251,6 +358,76 @@ impl Writer {
                 self.line("add.u32 %t1, %t1, 1;");
                 self.line(&format!("st.shared.u32 [%t0+{place}], %t1;"));
             }
+        }
+    }
+
+    /// Several elements a lane, and narrow ones, at any places, consecutive ones and the same for many lanes.
+    fn vector(&mut self) {
+        let register = self.register("r");
+        let (place, kind) = (self.random.below(5), self.random.below(14));
+        let text = match place {
+            0 => format!(
+                "    and.b32 %t0, {register}, 1008;\n    cvt.u64.u32 %a0, %t0;\n    add.s64 %a0, %a0, %in;"
+            ),
+            1 => {
+                let shift = self.random.pick(&["1", "2", "3", "4"]);
+                format!(
+                    "    shl.b32 %t0, %tid0, {shift};\n    and.b32 %t0, %t0, 4095;\n    cvt.u64.u32 %a0, %t0;\n    add.s64 %a0, %a0, %in;"
+                )
+            }
+            2 => "    shr.u32 %t0, %tid0, 5;\n    mul.wide.u32 %a0, %t0, 16;\n    add.s64 %a0, %a0, %in;"
+                .into(),
+            3 => "    mov.b64 %a0, %own;".into(),
+            _ => "    mov.b32 %t0, %sown;".into(),
+        };
+        writeln!(self.text, "{text}").unwrap();
+        let (space, address) = if place == 4 { ("shared", "%t0") } else { ("global", "%a0") };
+        let own = place >= 3;
+        let (bytes, four) = (self.random.below(12), 16 * u64::from(place == 3) * self.random.below(7));
+        let line = match kind {
+            0 => format!("ld.{space}.u8 {register}, [{address}+{bytes}];"),
+            1 => format!("ld.{space}.s8 {register}, [{address}+{bytes}];"),
+            2 => format!("ld.{space}.u16 {register}, [{address}+{}];", bytes & 14),
+            3 => format!("ld.{space}.s16 {register}, [{address}+{}];", bytes & 14),
+            4 => format!("ld.{space}.u16 {}, [{address}+{}];", self.register("h"), bytes & 14),
+            // Only addresses that are multiples, now and then: others end in a fault.
+            5 if place != 1 => format!("ld.{space}.v2.u32 {{%r1, %r4}}, [{address}+{four}];"),
+            6 if place != 1 => format!("ld.{space}.v4.f32 {{%f0, %f1, %f5, %f2}}, [{address}+{four}];"),
+            7 if place != 1 => format!("ld.{space}.v2.f64 {{%d3, %d1}}, [{address}+{four}];"),
+            8 if place != 1 => format!("ld.{space}.v4.u32 {{%r1, _, %r0, %r2}}, [{address}+{four}];"),
+            9 if own => format!("st.{space}.v2.f32 [{address}+{four}], {{%f3, %f1}};"),
+            10 if own => format!("st.{space}.v4.u32 [{address}+{four}], {{%r3, %r1, %r5, %r5}};"),
+            11 if own => format!("st.{space}.v2.u64 [{address}+{four}], {{%rd3, %rd1}};"),
+            12 if own => format!("st.{space}.u8 [{address}+{bytes}], {register};"),
+            13 if own => format!("st.{space}.u16 [{address}+{}], {};", bytes & 14, self.register("h")),
+            _ => format!("ld.{space}.b32 {register}, [{address}];").replace("[%a0]", "[%in]"),
+        };
+        self.line(&line);
+        // Each thread's own elements beside those of the others.
+        if self.random.below(3) == 0 {
+            let (shift, line) = [
+                (0, "ld.global.s8 %r2, [%a0];"),
+                (1, "ld.global.u16 %r3, [%a0];"),
+                (3, "ld.global.v2.f32 {%f2, %f4}, [%a0];"),
+                (4, "ld.global.v4.u32 {%r2, %r4, %r1, %r0}, [%a0];"),
+                (4, "ld.global.v2.f64 {%d0, %d2}, [%a0];"),
+            ][self.random.below(5) as usize];
+            writeln!(self.text, "    and.b32 %t0, %tid0, 127;\n    shl.b32 %t0, %t0, {shift};").unwrap();
+            writeln!(self.text, "    cvt.u64.u32 %a0, %t0;\n    add.s64 %a0, %a0, %in;").unwrap();
+            self.line(line);
+            let (shift, line) = [
+                (0, "st.shared.u8 [%t0+12800], %r1;"),
+                (1, "st.shared.u16 [%t0+12288], %h1;"),
+                (3, "st.shared.v2.u32 [%t0+8192], {%r1, %r2};"),
+                (4, "st.shared.v4.f32 [%t0], {%f1, %f2, %f3, %f0};"),
+                (4, "st.shared.v2.f64 [%t0], {%d1, %d3};"),
+            ][self.random.below(5) as usize];
+            writeln!(self.text, "    shl.b32 %t0, %tid0, {shift};\n    add.u32 %t0, %t0, %wide;").unwrap();
+            self.line(line);
+            let load = line.replace("st.", "ld.").replace(';', "");
+            let (op, rest) = load.split_once(' ').unwrap();
+            let (address, registers) = rest.split_once(", ").unwrap();
+            self.line(&format!("{op} {registers}, {address};"));
         }
     }
 
@@ -390,18 +567,20 @@ fn kernel(seed: u64, racy: bool, whole: bool) -> String {
     text.push_str(
         ".version 8.0\n.target sm_90\n.address_size 64
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {
-    .reg .b32 %r<6>, %t<2>, %tid0, %sown, %raced, %n<4>; .reg .b64 %rd<6>, %a0, %in, %inown, %own, %counts;
-    .reg .f32 %f<6>; .reg .f64 %d<6>; .reg .pred %p<4>, %q;
-    .shared .align 8 .b8 s[8192]; .shared .align 8 .b8 race[256];
+    .reg .b32 %r<6>, %t<2>, %tid0, %sown, %raced, %wide, %n<4>; .reg .b64 %rd<6>, %a0, %in, %inown, %own, %counts;
+    .reg .b16 %h<6>; .reg .f32 %f<6>; .reg .f64 %d<6>; .reg .pred %p<4>, %q;
+    .shared .align 16 .b8 s[8192]; .shared .align 8 .b8 race[256];
+    .shared .align 16 .b8 wide[13312];
     ld.param.u64 %in, [in]; ld.param.u64 %own, [out]; ld.param.u64 %counts, [counts];
     mov.u32 %tid0, %tid.x; mov.u32 %t0, %ctaid.x; mov.u32 %r0, %ntid.x; mad.lo.u32 %t0, %t0, %r0, %tid0;
     mul.wide.u32 %a0, %t0, 4; add.s64 %inown, %in, %a0;
     mul.wide.u32 %a0, %t0, 128; add.s64 %own, %own, %a0;
-    shl.b32 %t0, %tid0, 4; mov.u32 %sown, s; mov.u32 %raced, race; add.u32 %sown, %sown, %t0;
+    shl.b32 %t0, %tid0, 4; mov.u32 %sown, s; mov.u32 %raced, race; mov.u32 %wide, wide; add.u32 %sown, %sown, %t0;
     st.shared.u64 [%sown], %own; st.shared.u64 [%sown+8], %own;\n",
     );
     for at in 0..COUNT {
         writeln!(text, "    ld.global.u32 %r{at}, [%inown+{}];", 4 * at).unwrap();
+        writeln!(text, "    cvt.u16.u32 %h{at}, %r{at};").unwrap();
         writeln!(
             text,
             "    cvt.s64.s32 %rd{at}, %r{at}; mov.b32 %f{at}, %r{at}; cvt.rn.f64.s32 %d{at}, %r{at};"
@@ -422,7 +601,13 @@ fn kernel(seed: u64, racy: bool, whole: bool) -> String {
             4 * at + 24
         )
         .unwrap();
-        writeln!(text, "    st.global.u64 [%own+{}], %rd{at};", 8 * at + 48).unwrap();
+        writeln!(
+            text,
+            "    st.global.u64 [%own+{}], %rd{at}; st.global.u16 [%own+{}], %h{at};",
+            8 * at + 48,
+            2 * at + 104
+        )
+        .unwrap();
     }
     text.push_str(
         "    add.f64 %d0, %d0, %d1; add.f64 %d0, %d0, %d2; st.global.f64 [%own+96], %d0;\n    ret;\n}\n",

@@ -12,6 +12,9 @@ pub(super) const S0: usize = 13;
 const S1: usize = 14;
 const S2: usize = 15;
 
+/// How accesses are made.
+pub(super) struct Moves;
+
 /// An operand of a vector instruction.
 #[derive(Clone, Copy)]
 enum Source {

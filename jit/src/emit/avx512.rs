@@ -17,6 +17,9 @@ const QUARTERS: [AsmRegisterK; 4] = [k1, k3, k2, k4];
 /// The lanes of halves.
 const HALVES: [AsmRegisterK; 2] = [k1, k2];
 
+/// How accesses are made.
+pub(super) struct Moves;
+
 /// An operand of a vector instruction.
 #[derive(Clone, Copy)]
 enum Source {

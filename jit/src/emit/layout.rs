@@ -2,7 +2,7 @@
 
 use crate::liveness::{result, sources};
 use crate::program::{Effect, Kind, Program, Step, Uses};
-use semantics::formula::{Formula, Integer, Width};
+use semantics::formula::{Float, Formula, Integer, Unary, Width};
 use semantics::lanes::{Pred, Slot};
 
 /// Compiled steps that make up for the time that a call of the host takes.
@@ -73,6 +73,31 @@ pub(super) fn leaders(program: &Program) -> Vec<bool> {
     leaders
 }
 
+/// Leaves to the host operations that have no code.
+pub(super) fn supported(program: &Program, avx512: bool) -> Program {
+    let mut supported = program.clone();
+    for step in supported.steps.iter_mut().filter(|_| !avx512) {
+        if let Kind::Access(access) = &step.kind
+            && (access.count > 1 || access.bytes < 4)
+        {
+            let slots = access.registers().map(|slot| (slot, access.width().rows()));
+            let address = (access.address, access.address_width.rows());
+            step.kind = Kind::Call(Uses::Slots(slots.chain([address]).collect()));
+        }
+        if let Kind::Compute(formula, operands) = &step.kind
+            && let Formula::ToFloat { from: Width::Double, .. } | Formula::ToInteger { signed: false, .. } =
+                *formula
+        {
+            let mut slots: Vec<_> =
+                sources(*formula, operands).map(|(slot, width)| (slot, width.rows())).collect();
+            // What it keeps of lanes that do not take part.
+            slots.extend(result(*formula).map(|width| (operands.dst, width.rows())));
+            step.kind = Kind::Call(Uses::Slots(slots));
+        }
+    }
+    supported
+}
+
 /// Leaves to the interpreter blocks that are not likely to be faster in code: those that mostly call the host, and chains
 /// of operations each of which waits for the one before, as it runs several warps in turn.
 pub(super) fn priced(program: &Program, avx512: bool) -> Program {
@@ -131,7 +156,15 @@ fn cycles(formula: Formula) -> u32 {
         Formula::Integer(Integer::Multiply, Width::Word) | Formula::MultiplyAdd(Width::Word) => 10,
         Formula::Integer(Integer::Multiply, Width::Double) | Formula::MultiplyAdd(Width::Double) => 15,
         Formula::MultiplyWide { .. } => 9,
+        Formula::Float(Float::Divide, Width::Word)
+        | Formula::Unary(Unary::SquareRoot | Unary::Reciprocal, Width::Word) => 27,
+        Formula::Float(Float::Divide, Width::Double)
+        | Formula::Unary(Unary::SquareRoot | Unary::Reciprocal, Width::Double) => 64,
+        Formula::Float(Float::Minimum | Float::Maximum, _) | Formula::MultiplyHigh { .. } => 9,
+        Formula::ToInteger { .. } => 12,
+        Formula::ToFloat { .. } | Formula::Resize { .. } => 7,
         Formula::Float(..) | Formula::FusedMultiplyAdd(_) => 4,
+        Formula::Funnel { .. } | Formula::Low { .. } => 2,
         Formula::Extend { .. } | Formula::Truncate | Formula::Upper | Formula::Pack | Formula::Select(_) => 4,
         _ => 1,
     }

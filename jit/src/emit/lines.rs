@@ -110,7 +110,9 @@ impl Emitter<'_> {
             Kind::Access(access) => {
                 settle(self, access.address, access.address_width)?;
                 if access.store {
-                    settle(self, access.element, access.width)?;
+                    for slot in access.registers() {
+                        settle(self, slot, access.width())?;
+                    }
                 }
             }
             _ => {}

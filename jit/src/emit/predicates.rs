@@ -1,7 +1,7 @@
 //! Lane operations: which of them is how computed, and what is done with predicates.
 
 use super::*;
-use isa::CmpOp;
+use isa::{CmpOp, IntRounding};
 use semantics::formula::{Formula, Logic};
 use semantics::lanes::{Operands, combine};
 
@@ -97,5 +97,15 @@ pub(super) const fn of_floats(cmp: CmpOp) -> u32 {
         CmpOp::Geu => 21,
         CmpOp::Num => 7,
         CmpOp::Nan => 3,
+    }
+}
+
+/// The rounding of `vround` and `vrndscale`.
+pub(super) const fn nearest(rounding: IntRounding) -> u32 {
+    match rounding {
+        IntRounding::Rni => 0,
+        IntRounding::Rmi => 1,
+        IntRounding::Rpi => 2,
+        IntRounding::Rzi => 3,
     }
 }

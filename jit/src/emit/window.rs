@@ -17,8 +17,8 @@ pub(super) struct Place {
 pub(super) struct Shape {
     address: Slot,
     rows: u32,
-    /// The size of elements that it is about.
-    width: Width,
+    /// The bytes of a lane that it is about.
+    stride: u32,
     /// Where the context has it.
     place: usize,
 }
@@ -40,7 +40,7 @@ impl Emitter<'_> {
         if self.masked {
             return Ok(Look::First(None));
         }
-        let known = |shape: &&Shape| shape.address == access.address && shape.width == access.width;
+        let known = |shape: &&Shape| shape.address == access.address && shape.stride == access.stride();
         if let Some(shape) = self.shapes.iter().find(known) {
             return Ok(Look::Known(shape.place));
         }
@@ -51,8 +51,8 @@ impl Emitter<'_> {
         let free = |place: &usize| self.shapes.iter().all(|shape| shape.place != *place);
         let place = (0..SHAPES).find(free);
         if let Some(place) = place {
-            let (address, rows, width) = (access.address, access.address_width.rows(), access.width);
-            self.shapes.push(Shape { address, rows, width, place });
+            let (address, rows) = (access.address, access.address_width.rows());
+            self.shapes.push(Shape { address, rows, stride: access.stride(), place });
             self.a.mov(dword_ptr(at(SHAPE + 4 * place)), 0)?;
         }
         Ok(Look::First(place))
@@ -123,7 +123,7 @@ impl Emitter<'_> {
     /// From addresses in `rax` and `rcx` to places in `rax` and `rcx` behind `rdi`, of so many bytes; to the host if
     /// one is not inside.
     pub(super) fn judge(&mut self, access: &Access, place: Place, span: u32, host: CodeLabel) -> Done {
-        let size = 4 * access.width.rows();
+        let size = access.stride();
         self.a.mov(rdx, place.size)?;
         self.a.sub(rdx, span as i32)?;
         self.a.jb(host)?;

@@ -26,7 +26,7 @@ use crate::machine::worker::Worker;
 use crate::memory::Hint;
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
-use semantics::lanes::{LaneMask, Pred, Registers, Slot};
+use semantics::lanes::{LaneMask, Operands, Pred, Registers, Slot};
 
 // Code reads hints as windows.
 const _: () = assert!(
@@ -82,11 +82,11 @@ fn program(code: &Code, least: [u32; 2]) -> Program {
             Action::Lanes(_, operands) | Action::BeforeBranch(_, operands) => {
                 match code.meta[position as usize].formula {
                     Some(formula) => Kind::Compute(formula, *operands),
-                    None => Kind::Call(Uses::All),
+                    None => Kind::Call(Uses::Slots(used_by_lanes(operands))),
                 }
             }
-            Action::Load(access) => accessed(access, false),
-            Action::Store(access) => accessed(access, true),
+            Action::Load(access) => accessed(code, access, false),
+            Action::Store(access) => accessed(code, access, true),
             Action::Branch(target) if *target < kernel.end => Kind::Branch(*target),
             Action::Nothing => Kind::Nothing,
             Action::ActiveMask(_) | Action::LocalAddress(..) | Action::Fence(..) => Kind::Call(Uses::All),
@@ -145,6 +145,11 @@ fn read_by_barrier(barrier: &Barrier) -> Vec<(Slot, u32)> {
     slots.into_iter().flatten().map(|slot| (slot, 1)).collect()
 }
 
+/// Rows that a lane operation reads, or writes for some lanes: of no operand more than four.
+fn used_by_lanes(operands: &Operands) -> Vec<(Slot, u32)> {
+    operands.src.iter().chain([&operands.dst]).map(|&slot| (slot, 4)).collect()
+}
+
 /// Rows that an atomic reads, or writes for some lanes.
 fn read_by_atomic(code: &Code, atomic: &Atomic) -> Vec<(Slot, u32)> {
     let mut slots: Vec<_> =
@@ -154,15 +159,22 @@ fn read_by_atomic(code: &Code, atomic: &Atomic) -> Vec<(Slot, u32)> {
 }
 
 /// How a load or store is done.
-fn accessed(access: &Access, store: bool) -> Kind {
+fn accessed(code: &Code, access: &Access, store: bool) -> Kind {
     // Others may wait for it, and it for them: how often is the interpreter's business.
     if access.strong || access.asynchronous != Asynchronous::No {
         return Kind::Leave(Uses::All);
     }
-    let width = match access.simple {
-        Simple::Four => Width::Word,
-        Simple::Eight => Width::Double,
-        _ => return Kind::Call(Uses::All),
+    let slots = &code.slots[access.elements.start as usize..][..access.elements.len as usize];
+    let (bytes, count) = match access.simple {
+        Simple::Four => (4, 1),
+        Simple::Eight => (8, 1),
+        Simple::TwoFours => (4, 2),
+        Simple::FourFours => (4, 4),
+        Simple::TwoEights => (8, 2),
+        Simple::No => match (access.size, slots) {
+            (1 | 2, [slot]) if slot.rows == 1 => (u32::from(access.size), 1),
+            _ => return Kind::Call(Uses::All),
+        },
     };
     let (space, address_width) = match (access.space, access.address_rows) {
         (AccessSpace::Shared, 2) => (Space::Shared, Width::Double),
@@ -172,12 +184,17 @@ fn accessed(access: &Access, store: bool) -> Kind {
         }
         _ => return Kind::Call(Uses::All),
     };
-    let size = 4 * i64::from(width.rows());
-    if i32::try_from(access.offset).is_err() || access.offset % size != 0 {
+    let size = i64::from(bytes * count);
+    let twice = (1..slots.len()).any(|at| slots[at].rows != 0 && slots[..at].contains(&slots[at]));
+    if i32::try_from(access.offset).is_err() || access.offset % size != 0 || twice {
         return Kind::Call(Uses::All);
     }
-    let (offset, element, address) = (access.offset, access.element.slot, access.address);
-    Kind::Access(Move { store, space, width, address, address_width, offset, element })
+    let mut elements = [None; 4];
+    for (element, slot) in elements.iter_mut().zip(slots).filter(|(_, slot)| slot.rows != 0) {
+        *element = Some(slot.slot);
+    }
+    let (offset, signed, address) = (access.offset, access.signed, access.address);
+    Kind::Access(Move { store, space, bytes, signed, count, address, address_width, offset, elements })
 }
 
 /// What [`call`] needs.

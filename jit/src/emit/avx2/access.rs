@@ -1,88 +1,69 @@
 //! Loads and stores: moves of consecutive and equal addresses, loads from any; stores to others are the host's.
 
 use super::*;
-use crate::emit::window::{Look, Place};
+use crate::emit::access::{Places, Target};
+use crate::emit::window::Place;
 use crate::program::Access;
 
 /// What is added to addresses to give places, and the last place, with its sign turned in doubles.
 const DELTA: usize = offset_of!(Context, tables) + offset_of!(Tables, delta);
 const LAST: usize = offset_of!(Context, tables) + offset_of!(Tables, last);
 
-impl Emitter<'_> {
-    pub(in crate::emit) fn access_avx2(&mut self, access: &Access, guard: Pred) -> Done {
-        let guarded = guard != Pred::TRUE;
-        if guarded {
-            self.guard(guard)?;
-        }
-        // All that the ways below have in common is done before they part.
-        let count = self.lines(access.width);
-        let mut element = [0; 8];
-        for number in 0..count {
-            element[number as usize] = match (access.store, guarded) {
-                (true, _) => 0,
-                (false, true) => self.fetch(access.element, access.width, number)?,
-                (false, false) => self.new_register()?,
-            };
-        }
-        let look = self.look(access, guarded)?;
-        let (host, mut resume) = (self.a.create_label(), self.a.create_label());
-        let before = self.file.clone();
-        if guarded {
-            let mixed = self.a.create_label();
-            self.a.cmp(r11d, ebp)?;
-            self.a.jne(mixed)?;
-            self.cold.push(Cold::Mixed { label: mixed, resume, host });
-        }
-        let place = self.window(access, host)?;
-        let (mut other, mut scattered) = (self.a.create_label(), self.a.create_label());
-        // What is not inside as a whole may still be for the lanes that run.
-        let outside = if self.masked { scattered } else { host };
-        match look {
-            Look::Known(known) => self.recall(known, true, other)?,
-            Look::First(place) => {
-                self.halves_alike_avx2(access, true, other)?;
-                self.keep(place, true)?;
+impl Target for Moves {
+    fn places(emitter: &mut Emitter<'_>, access: &Access, guarded: bool) -> Done<Places> {
+        let mut places = Places { address: [0; 4], element: [[0; 8]; 4] };
+        // Only what is loaded has room.
+        if let (false, Some(slot)) = (access.store, access.elements[0]) {
+            for number in 0..emitter.lines(access.width()) {
+                places.element[0][number as usize] = match guarded {
+                    true => emitter.fetch(slot, access.width(), number)?,
+                    false => emitter.new_register()?,
+                };
             }
         }
-        self.consecutive_avx2(access, place, element, outside)?;
-        self.a.jmp(resume)?;
-        self.a.set_label(&mut other)?;
-        self.a.nop()?;
-        if !access.store {
-            match look {
-                Look::Known(known) => self.recall(known, false, scattered)?,
-                Look::First(place) => {
-                    self.halves_alike_avx2(access, false, scattered)?;
-                    self.keep(place, false)?;
-                }
-            }
-            self.equal_avx2(access, place, element, outside)?;
-            self.a.jmp(resume)?;
-        }
-        self.a.set_label(&mut scattered)?;
-        self.a.nop()?;
-        self.scattered_avx2(access, place, element, host)?;
-        self.a.set_label(&mut resume)?;
-        self.a.nop()?;
-        if !access.store {
-            self.forget_shape(access.element, access.width.rows());
-            for number in 0..count {
-                let line = self.line(access.element, number);
-                self.file.forget(line);
-                self.file.put(element[number as usize], Held::new(line, access.width, number, true));
-            }
-        }
-        let after = self.file.clone();
-        let (position, start) = (self.position, self.start);
-        let (before, after) = (Box::new(before), Box::new(after));
-        self.cold.push(Cold::Host { label: host, resume, position, start, before, after, guarded });
-        Ok(())
+        Ok(places)
     }
 
+    fn alike(emitter: &mut Emitter<'_>, access: &Access, _: &Places, follow: bool, other: CodeLabel) -> Done {
+        emitter.halves_alike_avx2(access, follow, other)
+    }
+
+    fn consecutive(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done {
+        emitter.consecutive_avx2(access, place, places.element[0], host)
+    }
+
+    fn equal(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done {
+        emitter.equal_avx2(access, place, places.element[0], host)
+    }
+
+    fn scattered(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done {
+        emitter.scattered_avx2(access, place, places.element[0], host)
+    }
+}
+
+impl Emitter<'_> {
     /// The addresses of the first lanes of both halves to `rax` and `rcx`; elsewhere if not all addresses of a half follow
     /// its first one element by element, or are equal to it.
     fn halves_alike_avx2(&mut self, access: &Access, follow: bool, other: CodeLabel) -> Done {
-        let size = usize::from(access.width == Width::Double);
+        let size = access.stride().trailing_zeros() as usize;
         let each = self.lines(access.address_width) / 2;
         let tables = offset_of!(Context, tables);
         for half in 0..2 {
@@ -114,7 +95,7 @@ impl Emitter<'_> {
                 let expected = match (follow, access.address_width) {
                     (false, _) => S0,
                     (true, Width::Double) => {
-                        let table = tables + offset_of!(Tables, doubles) + 256 * size + offset;
+                        let table = tables + offset_of!(Tables, doubles) + 128 * size + offset;
                         self.a.vpaddq(Y[S1], Y[S0], ymmword_ptr(at(table)))?;
                         S1
                     }
@@ -163,15 +144,16 @@ impl Emitter<'_> {
         element: [usize; 8],
         host: CodeLabel,
     ) -> Done {
-        self.judge(access, place, 64 * access.width.rows(), host)?;
-        let each = self.lines(access.width) / 2;
+        self.judge(access, place, 64 * access.width().rows(), host)?;
+        let each = self.lines(access.width()) / 2;
         for number in 0..2 * each {
             let from = [rax, rcx][(number / each) as usize];
             let memory = ymmword_ptr(rdi + from + 32 * (number % each) as i32);
             if access.store {
-                let own = self.loaded(access.element, number, S0)?;
+                let Some(slot) = access.elements[0] else { continue };
+                let own = self.loaded(slot, number, S0)?;
                 if self.masked {
-                    self.a.vmovdqa(Y[S1], of_line(LANES, access.width, number))?;
+                    self.a.vmovdqa(Y[S1], of_line(LANES, access.width(), number))?;
                     self.a.vpmaskmovd(memory, Y[S1], Y[own])?;
                 } else {
                     self.a.vmovdqu(memory, Y[own])?;
@@ -185,12 +167,12 @@ impl Emitter<'_> {
 
     /// Loads one element for each half.
     fn equal_avx2(&mut self, access: &Access, place: Place, element: [usize; 8], host: CodeLabel) -> Done {
-        self.judge(access, place, 4 * access.width.rows(), host)?;
-        let each = self.lines(access.width) / 2;
+        self.judge(access, place, 4 * access.width().rows(), host)?;
+        let each = self.lines(access.width()) / 2;
         for number in 0..2 * each {
             let from = [rax, rcx][(number / each) as usize];
             let to = Y[element[number as usize]];
-            match access.width {
+            match access.width() {
                 Width::Word => self.a.vpbroadcastd(to, dword_ptr(rdi + from))?,
                 Width::Double => self.a.vpbroadcastq(to, qword_ptr(rdi + from))?,
             }
@@ -209,7 +191,7 @@ impl Emitter<'_> {
         if access.store {
             return self.a.jmp(host);
         }
-        let size = 4 * access.width.rows();
+        let size = 4 * access.width().rows();
         let words = access.address_width == Width::Word;
         // The places of lanes are their addresses plus this.
         self.a.mov(rax, access.offset)?;
@@ -232,7 +214,7 @@ impl Emitter<'_> {
             self.a.vmovdqa(ymmword_ptr(at(to)), Y[S0])?;
         }
         self.inside(access, host)?;
-        for number in 0..self.lines(access.width) {
+        for number in 0..self.lines(access.width()) {
             self.gather_avx2(access, number, element[number as usize])?;
         }
         Ok(())
@@ -246,7 +228,7 @@ impl Emitter<'_> {
         for number in 0..count {
             let own = self.loaded(access.address, number, S0)?;
             // Bits that have to be zero, at the place of the sign.
-            for bit in 0..access.width.rows() + 1 {
+            for bit in 0..access.width().rows() + 1 {
                 let to = if bit == 0 { S2 } else { S1 };
                 if words {
                     self.a.vpslld(Y[to], Y[own], 31 - bit)?;
@@ -287,12 +269,12 @@ impl Emitter<'_> {
     /// Gathers a line.
     fn gather_avx2(&mut self, access: &Access, number: u32, to: usize) -> Done {
         let delta = ymmword_ptr(at(DELTA));
-        let (words, double) = (access.address_width == Width::Word, access.width == Width::Double);
+        let (words, double) = (access.address_width == Width::Word, access.width() == Width::Double);
         let mask = |emitter: &mut Self, to: usize, part: Option<u32>| {
             if !emitter.masked {
                 return emitter.a.vpcmpeqd(Y[to], Y[to], Y[to]);
             }
-            let lanes = of_line(LANES, access.width, number);
+            let lanes = of_line(LANES, access.width(), number);
             match part {
                 None => emitter.a.vmovdqa(Y[to], lanes),
                 Some(part) => {

@@ -1,10 +1,11 @@
 //! Lane operations.
 
 use super::*;
-use crate::emit::predicates::of_floats;
-use crate::liveness::result;
-use isa::CmpOp;
-use semantics::formula::{self, Compared, Float, Formula, Integer};
+use crate::emit::double;
+use crate::emit::predicates::{nearest, of_floats};
+use crate::liveness::{is_checked, result};
+use isa::{CmpOp, IntRounding};
+use semantics::formula::{self, Compared, Float, Formula, Integer, Unary};
 use semantics::lanes::Operands;
 
 /// One instruction of three operands, the last of any kind.
@@ -33,8 +34,7 @@ impl Emitter<'_> {
             self.line_avx2(formula, operands, number, new[number as usize])?;
         }
         let new = &new[..count as usize];
-        let checks =
-            matches!(formula, Formula::Float(_, Width::Double) | Formula::FusedMultiplyAdd(Width::Double));
+        let checks = is_checked(formula);
         let mut resumes = None;
         if checks {
             for (number, &new) in new.iter().enumerate() {
@@ -67,22 +67,112 @@ impl Emitter<'_> {
 
     /// The words of a line of doubles as doubles.
     fn widen_avx2(&mut self, slot: Slot, number: u32, signed: bool, to: usize) -> Done {
+        match (self.half_avx2(slot, number, to)?, signed) {
+            (Source::Memory(half), true) => self.a.vpmovsxdq(Y[to], half),
+            (Source::Memory(half), false) => self.a.vpmovzxdq(Y[to], half),
+            (Source::Register(half), true) => self.a.vpmovsxdq(Y[to], X[half]),
+            (Source::Register(half), false) => self.a.vpmovzxdq(Y[to], X[half]),
+        }
+    }
+
+    /// The words of a line of doubles, where they are or in the lower half of a register: of this one, if they are an upper
+    /// half.
+    fn half_avx2(&mut self, slot: Slot, number: u32, otherwise: usize) -> Done<Source> {
         let line = self.line(slot, number / 2);
-        let from = match self.file.peek(line) {
-            None => {
-                let half = xmmword_ptr(self.place(line) + 16 * (number % 2) as i32);
-                return match signed {
-                    true => self.a.vpmovsxdq(Y[to], half),
-                    false => self.a.vpmovzxdq(Y[to], half),
-                };
-            }
-            Some(from) if number.is_multiple_of(2) => from,
+        Ok(match self.file.peek(line) {
+            None => Source::Memory(xmmword_ptr(self.place(line) + 16 * (number % 2) as i32)),
+            Some(from) if number.is_multiple_of(2) => Source::Register(from),
             Some(from) => {
-                self.a.vextracti128(X[to], Y[from], 1)?;
-                to
+                self.a.vextracti128(X[otherwise], Y[from], 1)?;
+                Source::Register(otherwise)
             }
-        };
-        if signed { self.a.vpmovsxdq(Y[to], X[from]) } else { self.a.vpmovzxdq(Y[to], X[from]) }
+        })
+    }
+
+    /// The smaller or greater one of two floats, of which the operands may be the first two scratch registers.
+    fn extremum(&mut self, least: bool, width: Width, a: usize, b: usize, to: usize) -> Done {
+        // Each order gives its second operand where both are equal: zeros whose signs are combined.
+        match (width, least) {
+            (Width::Word, true) => {
+                self.a.vminps(Y[S2], Y[a], Y[b])?;
+                self.a.vminps(Y[to], Y[b], Y[a])?;
+                self.a.vorps(Y[to], Y[to], Y[S2])?;
+            }
+            (Width::Word, false) => {
+                self.a.vmaxps(Y[S2], Y[a], Y[b])?;
+                self.a.vmaxps(Y[to], Y[b], Y[a])?;
+                self.a.vandps(Y[to], Y[to], Y[S2])?;
+            }
+            (Width::Double, true) => {
+                self.a.vminpd(Y[S2], Y[a], Y[b])?;
+                self.a.vminpd(Y[to], Y[b], Y[a])?;
+                self.a.vorpd(Y[to], Y[to], Y[S2])?;
+            }
+            (Width::Double, false) => {
+                self.a.vmaxpd(Y[S2], Y[a], Y[b])?;
+                self.a.vmaxpd(Y[to], Y[b], Y[a])?;
+                self.a.vandpd(Y[to], Y[to], Y[S2])?;
+            }
+        }
+        for (tested, other) in [(b, a), (a, b)] {
+            match width {
+                Width::Word => {
+                    self.a.vcmpps(Y[S2], Y[tested], Y[tested], 3)?;
+                    self.a.vblendvps(Y[to], Y[to], Y[other], Y[S2])?;
+                }
+                Width::Double => {
+                    self.a.vcmppd(Y[S2], Y[tested], Y[tested], 3)?;
+                    self.a.vblendvpd(Y[to], Y[to], Y[other], Y[S2])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn unary_avx2(&mut self, unary: Unary, width: Width, from: Source, to: usize) -> Done {
+        use Width::{Double, Word};
+        let signs = ymmword_ptr(at(SIGNS[usize::from(width == Double)]));
+        match (unary, width) {
+            (Unary::Negate, _) => {
+                self.a.vmovdqa(Y[S0], signs)?;
+                three!(self, vpxor, to, S0, from);
+            }
+            (Unary::Magnitude, _) => {
+                self.a.vmovdqa(Y[S0], signs)?;
+                three!(self, vpandn, to, S0, from);
+            }
+            (Unary::Reciprocal, Word) => {
+                self.a.vbroadcastss(Y[S0], dword_ptr(at(word(context::ONE))))?;
+                three!(self, vdivps, to, S0, from);
+            }
+            (Unary::Reciprocal, Double) => {
+                self.a.vbroadcastsd(Y[S0], qword_ptr(at(double(context::ONE))))?;
+                three!(self, vdivpd, to, S0, from);
+            }
+            (Unary::NegateInteger, _) => {
+                self.a.vpxor(Y[S0], Y[S0], Y[S0])?;
+                match width {
+                    Word => three!(self, vpsubd, to, S0, from),
+                    Double => three!(self, vpsubq, to, S0, from),
+                }
+            }
+            (Unary::SquareRoot, _) | (Unary::MagnitudeInteger, _) => {
+                let from = self.in_register(from, S0)?;
+                match (unary, width) {
+                    (Unary::SquareRoot, Word) => self.a.vsqrtps(Y[to], Y[from])?,
+                    (Unary::SquareRoot, Double) => self.a.vsqrtpd(Y[to], Y[from])?,
+                    (_, Word) => self.a.vpabsd(Y[to], Y[from])?,
+                    (_, Double) => {
+                        // The complement plus one where the sign is set.
+                        self.a.vpxor(Y[S1], Y[S1], Y[S1])?;
+                        self.a.vpcmpgtq(Y[S1], Y[S1], Y[from])?;
+                        self.a.vpxor(Y[to], Y[from], Y[S1])?;
+                        self.a.vpsubq(Y[to], Y[to], Y[S1])?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Computes a line of the result.
@@ -163,6 +253,10 @@ impl Emitter<'_> {
                 self.logic2(zero, b, c, S2)?;
                 self.a.vpxor(Y[to], Y[to], Y[S2])?;
             }
+            Formula::Float(float @ (Float::Minimum | Float::Maximum), width) => {
+                let (a, b) = (self.loaded(a, number, S0)?, self.loaded(b, number, S1)?);
+                self.extremum(float == Float::Minimum, width, a, b, to)?;
+            }
             Formula::Float(float, width) => {
                 let a = self.loaded(a, number, S0)?;
                 let b = self.source_of(b, number);
@@ -173,6 +267,9 @@ impl Emitter<'_> {
                     (Float::Add, Double) => three!(self, vaddpd, to, a, b),
                     (Float::Subtract, Double) => three!(self, vsubpd, to, a, b),
                     (Float::Multiply, Double) => three!(self, vmulpd, to, a, b),
+                    (Float::Divide, Word) => three!(self, vdivps, to, a, b),
+                    (Float::Divide, Double) => three!(self, vdivpd, to, a, b),
+                    (Float::Minimum | Float::Maximum, _) => {}
                 }
             }
             Formula::FusedMultiplyAdd(width) => {
@@ -186,6 +283,126 @@ impl Emitter<'_> {
                     Word => three!(self, vfmadd213ps, to, b, c),
                     Double => three!(self, vfmadd213pd, to, b, c),
                 }
+            }
+            Formula::Unary(unary, width) => {
+                let from = self.source_of(a, number);
+                self.unary_avx2(unary, width, from, to)?;
+            }
+            Formula::MultiplyHigh { signed } => {
+                let (a, b) = (self.loaded(a, number, S0)?, self.loaded(b, number, S1)?);
+                self.a.vpsrlq(Y[S2], Y[a], 32)?;
+                self.a.vpsrlq(Y[to], Y[b], 32)?;
+                if signed {
+                    self.a.vpmuldq(Y[S2], Y[S2], Y[to])?;
+                    self.a.vpmuldq(Y[to], Y[a], Y[b])?;
+                } else {
+                    self.a.vpmuludq(Y[S2], Y[S2], Y[to])?;
+                    self.a.vpmuludq(Y[to], Y[a], Y[b])?;
+                }
+                // The upper halves of the even words' products, and those of the odd ones' where they are.
+                self.a.vpsrlq(Y[to], Y[to], 32)?;
+                self.a.vpblendd(Y[to], Y[to], Y[S2], 0xaa)?;
+            }
+            Formula::Funnel { left, wrap } => {
+                if let Some(amount) = self.known(c) {
+                    let amount = if wrap { amount as u32 & 31 } else { (amount as u32).min(32) };
+                    let (up, down) = if left { (amount, 32 - amount) } else { (32 - amount, amount) };
+                    let (a, b) = (self.loaded(a, number, S0)?, self.loaded(b, number, S1)?);
+                    self.a.vpslld(Y[S1], Y[b], up)?;
+                    self.a.vpsrld(Y[to], Y[a], down)?;
+                } else {
+                    let c = self.loaded(c, number, S2)?;
+                    let limit = if wrap { context::THIRTY_ONE } else { context::THIRTY_TWO };
+                    self.a.vpbroadcastd(Y[S1], dword_ptr(at(word(limit))))?;
+                    match wrap {
+                        true => self.a.vpand(Y[S2], Y[c], Y[S1])?,
+                        false => self.a.vpminud(Y[S2], Y[c], Y[S1])?,
+                    }
+                    self.a.vpbroadcastd(Y[S1], dword_ptr(at(word(context::THIRTY_TWO))))?;
+                    self.a.vpsubd(Y[S1], Y[S1], Y[S2])?;
+                    let (up, down) = if left { (S2, S1) } else { (S1, S2) };
+                    let a = self.loaded(a, number, S0)?;
+                    self.a.vpsrlvd(Y[to], Y[a], Y[down])?;
+                    let b = self.loaded(b, number, S0)?;
+                    self.a.vpsllvd(Y[S1], Y[b], Y[up])?;
+                }
+                self.a.vpor(Y[to], Y[to], Y[S1])?;
+            }
+            Formula::Low { bits, signed } => {
+                let from = self.loaded(a, number, S0)?;
+                self.a.vpslld(Y[to], Y[from], 32 - bits)?;
+                match signed {
+                    true => self.a.vpsrad(Y[to], Y[to], 32 - bits)?,
+                    false => self.a.vpsrld(Y[to], Y[to], 32 - bits)?,
+                }
+            }
+            Formula::ToFloat { signed: true, to: Word, .. } => match self.source_of(a, number) {
+                Source::Register(from) => self.a.vcvtdq2ps(Y[to], Y[from])?,
+                Source::Memory(from) => self.a.vcvtdq2ps(Y[to], from)?,
+            },
+            Formula::ToFloat { signed: false, to: Word, .. } => {
+                // Both halves are exact, so that only their sum is rounded.
+                let from = self.loaded(a, number, S0)?;
+                self.a.vpsrld(Y[S1], Y[from], 16)?;
+                self.a.vpslld(Y[to], Y[from], 16)?;
+                self.a.vpsrld(Y[to], Y[to], 16)?;
+                self.a.vcvtdq2ps(Y[S1], Y[S1])?;
+                self.a.vcvtdq2ps(Y[to], Y[to])?;
+                self.a.vbroadcastss(Y[S2], dword_ptr(at(word(context::TWO_TO_16))))?;
+                self.a.vmulps(Y[S1], Y[S1], Y[S2])?;
+                self.a.vaddps(Y[to], Y[S1], Y[to])?;
+            }
+            Formula::ToFloat { signed: true, to: Double, .. } => match self.half_avx2(a, number, to)? {
+                Source::Register(half) => self.a.vcvtdq2pd(Y[to], X[half])?,
+                Source::Memory(half) => self.a.vcvtdq2pd(Y[to], half)?,
+            },
+            Formula::ToFloat { signed: false, to: Double, .. } => {
+                self.widen_avx2(a, number, false, to)?;
+                self.a.vbroadcastsd(Y[S0], qword_ptr(at(double(context::TWO_TO_52))))?;
+                self.a.vpor(Y[to], Y[to], Y[S0])?;
+                self.a.vsubpd(Y[to], Y[to], Y[S0])?;
+            }
+            Formula::ToInteger { from: Word, rounding, .. } => {
+                let from = self.loaded(a, number, S0)?;
+                let mut whole = from;
+                if rounding != IntRounding::Rzi {
+                    self.a.vroundps(Y[to], Y[from], 8 | nearest(rounding))?;
+                    whole = to;
+                }
+                // What is too great becomes the least integer, whose bits are the complement of the greatest one's.
+                self.a.vbroadcastss(Y[S1], dword_ptr(at(word(context::TWO_TO_31))))?;
+                self.a.vcmpps(Y[S1], Y[whole], Y[S1], 29)?;
+                self.a.vcmpps(Y[S2], Y[from], Y[from], 7)?;
+                self.a.vcvttps2dq(Y[to], Y[whole])?;
+                self.a.vpxor(Y[to], Y[to], Y[S1])?;
+                self.a.vpand(Y[to], Y[to], Y[S2])?;
+            }
+            Formula::ToInteger { from: Double, rounding, .. } => {
+                for (half, part) in [to, S1].into_iter().enumerate() {
+                    let mut whole = self.loaded(a, 2 * number + half as u32, S0)?;
+                    if rounding != IntRounding::Rzi {
+                        self.a.vroundpd(Y[S0], Y[whole], 8 | nearest(rounding))?;
+                        whole = S0;
+                    }
+                    // What is no number stays so as the second operand.
+                    self.a.vbroadcastsd(Y[S2], qword_ptr(at(double(context::GREATEST))))?;
+                    self.a.vminpd(Y[S0], Y[S2], Y[whole])?;
+                    self.a.vbroadcastsd(Y[S2], qword_ptr(at(double(context::LEAST))))?;
+                    self.a.vmaxpd(Y[S0], Y[S2], Y[S0])?;
+                    self.a.vcvttpd2dq(X[part], Y[S0])?;
+                }
+                self.a.vinserti128(Y[to], Y[to], X[S1], 1)?;
+            }
+            Formula::Resize { to: Double } => match self.half_avx2(a, number, to)? {
+                Source::Register(half) => self.a.vcvtps2pd(Y[to], X[half])?,
+                Source::Memory(half) => self.a.vcvtps2pd(Y[to], half)?,
+            },
+            Formula::Resize { to: Word } => {
+                for (half, part) in [to, S1].into_iter().enumerate() {
+                    let from = self.loaded(a, 2 * number + half as u32, S0)?;
+                    self.a.vcvtpd2ps(X[part], Y[from])?;
+                }
+                self.a.vinserti128(Y[to], Y[to], X[S1], 1)?;
             }
             Formula::Select(width) => {
                 let negated = o.pred[2] != Pred::register(o.pred[2].index(), false);

@@ -1,92 +1,88 @@
-//! Loads and stores: whether all lanes are inside the window, and moves of consecutive, equal and other addresses.
+//! Loads and stores: moves of consecutive, equal and other addresses.
 
 use super::*;
-use crate::emit::window::{Look, Place};
+use crate::context::Mix;
+use crate::emit::access::{Places, Target};
+use crate::emit::window::Place;
+use crate::emit::{double, word};
 use crate::program::Access;
 
-impl Emitter<'_> {
-    pub(in crate::emit) fn access(&mut self, access: &Access, guard: Pred) -> Done {
-        let guarded = guard != Pred::TRUE;
-        if guarded {
-            self.guard(guard)?;
+impl Target for Moves {
+    fn places(emitter: &mut Emitter<'_>, access: &Access, guarded: bool) -> Done<Places> {
+        let mut places = Places { address: [0; 4], element: [[0; 8]; 4] };
+        for number in 0..emitter.lines(access.address_width) {
+            places.address[number as usize] = emitter.fetch(access.address, access.address_width, number)?;
         }
-        // All that the ways below have in common is done before they part.
-        let mut address = [0; 4];
-        for number in 0..self.lines(access.address_width) {
-            address[number as usize] = self.fetch(access.address, access.address_width, number)?;
-        }
-        let mut element = [0; 4];
-        let count = self.lines(access.width);
-        for number in 0..count {
-            element[number as usize] = if access.store || guarded {
-                self.fetch(access.element, access.width, number)?
-            } else {
-                self.new_register()?
-            };
-        }
-        // Its masks are needed.
-        self.predicate = None;
-        let look = self.look(access, guarded)?;
-        let (host, mut resume) = (self.a.create_label(), self.a.create_label());
-        let before = self.file.clone();
-        if guarded {
-            let mixed = self.a.create_label();
-            self.a.cmp(r11d, ebp)?;
-            self.a.jne(mixed)?;
-            self.cold.push(Cold::Mixed { label: mixed, resume, host });
-        }
-        let place = self.window(access, host)?;
-        let (mut other, mut scattered) = (self.a.create_label(), self.a.create_label());
-        // What is not inside as a whole may still be for the lanes that run.
-        let outside = if self.masked { scattered } else { host };
-        match look {
-            Look::Known(known) => self.recall(known, true, other)?,
-            Look::First(place) => {
-                self.halves_alike(access, address, true, other)?;
-                self.keep(place, true)?;
+        let width = access.width();
+        for at in 0..access.count as usize {
+            for number in 0..emitter.lines(width) {
+                places.element[at][number as usize] = match access.elements[at] {
+                    Some(slot) if access.store || guarded => emitter.fetch(slot, width, number)?,
+                    _ => emitter.new_register()?,
+                };
             }
         }
-        self.consecutive(access, place, element, outside)?;
-        self.a.jmp(resume)?;
-        self.a.set_label(&mut other)?;
-        self.a.nop()?;
-        if !access.store {
-            match look {
-                Look::Known(known) => self.recall(known, false, scattered)?,
-                Look::First(place) => {
-                    self.halves_alike(access, address, false, scattered)?;
-                    self.keep(place, false)?;
-                }
-            }
-            self.equal(access, place, element, outside)?;
-            self.a.jmp(resume)?;
-        }
-        self.a.set_label(&mut scattered)?;
-        self.a.nop()?;
-        self.scattered(access, place, address, element, host)?;
-        self.a.set_label(&mut resume)?;
-        self.a.nop()?;
-        if !access.store {
-            self.forget_shape(access.element, access.width.rows());
-            for number in 0..count {
-                let line = self.line(access.element, number);
-                if !guarded {
-                    self.file.forget(line);
-                }
-                self.file.put(element[number as usize], Held::new(line, access.width, number, true));
-            }
-        }
-        let after = self.file.clone();
-        let (position, start) = (self.position, self.start);
-        let (before, after) = (Box::new(before), Box::new(after));
-        self.cold.push(Cold::Host { label: host, resume, position, start, before, after, guarded });
-        Ok(())
+        Ok(places)
     }
 
+    fn alike(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        places: &Places,
+        follow: bool,
+        other: CodeLabel,
+    ) -> Done {
+        emitter.halves_alike(access, places.address, follow, other)
+    }
+
+    fn consecutive(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done {
+        match (access.count, access.bytes) {
+            (1, 4 | 8) => emitter.consecutive(access, place, places.element[0], host),
+            (1, _) => emitter.consecutive_narrow(access, place, places.element[0], host),
+            // A mask for each word would have to be made.
+            _ if emitter.masked => emitter.a.jmp(host),
+            _ => emitter.consecutive_vectors(access, place, &places.element, host),
+        }
+    }
+
+    fn equal(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done {
+        emitter.equal(access, place, &places.element, host)
+    }
+
+    fn scattered(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done {
+        match (access.count, access.bytes, access.store) {
+            (1, 4 | 8, _) | (1, _, false) => {
+                emitter.scattered(access, place, places.address, places.element[0], host)
+            }
+            // Elements of a lane are moved at once.
+            _ => emitter.a.jmp(host),
+        }
+    }
+}
+
+impl Emitter<'_> {
     /// The addresses of the first lanes of both halves to `rax` and `rcx`; elsewhere if not all addresses of a half follow
     /// its first one element by element, or are equal to it.
     fn halves_alike(&mut self, access: &Access, address: [usize; 4], follow: bool, other: CodeLabel) -> Done {
-        let size = usize::from(access.width == Width::Double);
+        let size = access.stride().trailing_zeros() as usize;
         let lanes = self.lines(access.address_width) as usize / 2;
         for half in 0..2 {
             let to = [rax, rcx][half];
@@ -109,7 +105,7 @@ impl Emitter<'_> {
                 if access.address_width == Width::Double {
                     let expected = if follow {
                         let table = offset_of!(Context, tables) + offset_of!(Tables, doubles);
-                        self.a.vpaddq(Z[S1], Z[S0], zmmword_ptr(at(table + 256 * size + 64 * part)))?;
+                        self.a.vpaddq(Z[S1], Z[S0], zmmword_ptr(at(table + 128 * size + 64 * part)))?;
                         S1
                     } else {
                         S0
@@ -139,15 +135,16 @@ impl Emitter<'_> {
     }
 
     /// Moves two halves of consecutive elements.
-    fn consecutive(&mut self, access: &Access, place: Place, element: [usize; 4], host: CodeLabel) -> Done {
-        self.judge(access, place, 64 * access.width.rows(), host)?;
-        for number in 0..self.lines(access.width) as usize {
-            let each = access.width.rows() as usize;
+    fn consecutive(&mut self, access: &Access, place: Place, element: [usize; 8], host: CodeLabel) -> Done {
+        self.judge(access, place, 16 * access.stride(), host)?;
+        let width = access.width();
+        for number in 0..self.lines(width) as usize {
+            let each = width.rows() as usize;
             let from = [rax, rcx][number / each];
             let memory = zmmword_ptr(rdi + from + 64 * (number % each) as i32);
             if self.masked {
                 let own = Z[element[number]];
-                match (access.width, access.store) {
+                match (width, access.store) {
                     (Width::Word, true) => self.a.vmovdqu32(memory.k(HALVES[number]), own)?,
                     (Width::Word, false) => self.a.vmovdqu32(own.k(HALVES[number]), memory)?,
                     (Width::Double, true) => self.a.vmovdqu64(memory.k(QUARTERS[number]), own)?,
@@ -162,14 +159,140 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Loads one element for each half.
-    fn equal(&mut self, access: &Access, place: Place, element: [usize; 4], host: CodeLabel) -> Done {
-        self.judge(access, place, 4 * access.width.rows(), host)?;
-        for number in 0..self.lines(access.width) as usize {
-            let from = [rax, rcx][number / access.width.rows() as usize];
-            match access.width {
-                Width::Word => self.a.vpbroadcastd(Z[element[number]], dword_ptr(rdi + from))?,
-                Width::Double => self.a.vpbroadcastq(Z[element[number]], qword_ptr(rdi + from))?,
+    /// The same with elements of one or two bytes.
+    fn consecutive_narrow(
+        &mut self,
+        access: &Access,
+        place: Place,
+        element: [usize; 8],
+        host: CodeLabel,
+    ) -> Done {
+        self.judge(access, place, 16 * access.bytes, host)?;
+        for number in 0..2 {
+            let memory = rdi + [rax, rcx][number];
+            let own = Z[element[number]];
+            let to = if self.masked && !access.store { own.k(HALVES[number]) } else { own };
+            let masked = |memory: AsmMemoryOperand| {
+                if self.masked { memory.k(HALVES[number]) } else { memory }
+            };
+            match (access.store, access.bytes, access.signed) {
+                (true, 1, _) => self.a.vpmovdb(masked(xmmword_ptr(memory)), own)?,
+                (true, _, _) => self.a.vpmovdw(masked(ymmword_ptr(memory)), own)?,
+                (false, 1, false) => self.a.vpmovzxbd(to, xmmword_ptr(memory))?,
+                (false, 1, true) => self.a.vpmovsxbd(to, xmmword_ptr(memory))?,
+                (false, _, false) => self.a.vpmovzxwd(to, ymmword_ptr(memory))?,
+                (false, _, true) => self.a.vpmovsxwd(to, ymmword_ptr(memory))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The indices of a mix to a register, which then gets the words of another one and of a memory or register.
+    fn mix(&mut self, mix: Mix, to: usize, first: usize, second: Source) -> Done {
+        let table = offset_of!(Context, tables) + offset_of!(Tables, mixes) + 64 * mix as usize;
+        self.a.vmovdqa64(Z[to], zmmword_ptr(at(table)))?;
+        match second {
+            Source::Register(second) => self.a.vpermi2d(Z[to], Z[first], Z[second]),
+            Source::Memory(second) => self.a.vpermi2d(Z[to], Z[first], second),
+        }
+    }
+
+    /// Moves two halves of lanes that each have several elements.
+    fn consecutive_vectors(
+        &mut self,
+        access: &Access,
+        place: Place,
+        element: &[[usize; 8]; 4],
+        host: CodeLabel,
+    ) -> Done {
+        self.judge(access, place, 16 * access.stride(), host)?;
+        for half in 0..2 {
+            let from = [rax, rcx][half];
+            let memory = |at: i32| zmmword_ptr(rdi + from + 64 * at);
+            let of = |which: usize| element[which][half];
+            match (access.bytes, access.count, access.store) {
+                (4, 2, false) => {
+                    self.a.vmovdqu64(Z[S0], memory(0))?;
+                    self.mix(Mix::Even, of(0), S0, Source::Memory(memory(1)))?;
+                    self.mix(Mix::Odd, of(1), S0, Source::Memory(memory(1)))?;
+                }
+                (4, 2, true) => {
+                    for (at, mix) in [Mix::Lower, Mix::Upper].into_iter().enumerate() {
+                        self.mix(mix, S0, of(0), Source::Register(of(1)))?;
+                        self.a.vmovdqu64(memory(at as i32), Z[S0])?;
+                    }
+                }
+                (4, _, false) => {
+                    // Two elements of eight lanes in each, then those of sixteen lanes.
+                    self.a.vmovdqu64(Z[S0], memory(0))?;
+                    self.mix(Mix::First, of(0), S0, Source::Memory(memory(1)))?;
+                    self.mix(Mix::Third, of(2), S0, Source::Memory(memory(1)))?;
+                    self.a.vmovdqu64(Z[S0], memory(2))?;
+                    self.mix(Mix::First, S1, S0, Source::Memory(memory(3)))?;
+                    self.mix(Mix::Third, S2, S0, Source::Memory(memory(3)))?;
+                    for (low, high, other) in [(of(0), of(1), S1), (of(2), of(3), S2)] {
+                        self.a.vshufi64x2(Z[high], Z[low], Z[other], 0xee)?;
+                        self.a.vinserti64x4(Z[low], Z[low], Y[other], 1)?;
+                    }
+                }
+                (4, _, true) => {
+                    for (part, mix) in [Mix::Lower, Mix::Upper].into_iter().enumerate() {
+                        self.mix(mix, S0, of(0), Source::Register(of(1)))?;
+                        self.mix(mix, S1, of(2), Source::Register(of(3)))?;
+                        for (at, mix) in [Mix::LowerDoubles, Mix::UpperDoubles].into_iter().enumerate() {
+                            self.mix(mix, S2, S0, Source::Register(S1))?;
+                            self.a.vmovdqu64(memory((2 * part + at) as i32), Z[S2])?;
+                        }
+                    }
+                }
+                _ => {
+                    for part in 0..2 {
+                        let [low, high] = [0, 1].map(|which| element[which][2 * half + part]);
+                        let place = 2 * part as i32;
+                        if access.store {
+                            for (at, mix) in [Mix::LowerDoubles, Mix::UpperDoubles].into_iter().enumerate() {
+                                self.mix(mix, S0, low, Source::Register(high))?;
+                                self.a.vmovdqu64(memory(place + at as i32), Z[S0])?;
+                            }
+                        } else {
+                            self.a.vmovdqu64(Z[S0], memory(place))?;
+                            self.a.vmovdqu64(Z[S1], memory(place + 1))?;
+                            self.a.vpunpcklqdq(Z[low], Z[S0], Z[S1])?;
+                            self.a.vpunpckhqdq(Z[high], Z[S0], Z[S1])?;
+                            for register in [low, high] {
+                                // The doubles of each vector in turn.
+                                self.a.vpermq(Z[S2], Z[register], 0xd8)?;
+                                self.a.vshufi64x2(Z[register], Z[S2], Z[S2], 0xd8)?;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads the elements of one lane for each half.
+    fn equal(&mut self, access: &Access, place: Place, element: &[[usize; 8]; 4], host: CodeLabel) -> Done {
+        self.judge(access, place, access.stride(), host)?;
+        let width = access.width();
+        for (which, element) in element[..access.count as usize].iter().enumerate() {
+            for number in 0..self.lines(width) as usize {
+                let from = rdi + [rax, rcx][number / width.rows() as usize];
+                let memory = from + (access.bytes * which as u32) as i32;
+                match access.bytes {
+                    4 => self.a.vpbroadcastd(Z[element[number]], dword_ptr(memory))?,
+                    8 => self.a.vpbroadcastq(Z[element[number]], qword_ptr(memory))?,
+                    _ => {
+                        match (access.bytes, access.signed) {
+                            (1, false) => self.a.movzx(esi, byte_ptr(memory))?,
+                            (1, true) => self.a.movsx(esi, byte_ptr(memory))?,
+                            (_, false) => self.a.movzx(esi, word_ptr(memory))?,
+                            (_, true) => self.a.movsx(esi, word_ptr(memory))?,
+                        }
+                        self.a.vpbroadcastd(Z[element[number]], esi)?;
+                    }
+                }
             }
         }
         Ok(())
@@ -181,20 +304,25 @@ impl Emitter<'_> {
         access: &Access,
         place: Place,
         address: [usize; 4],
-        element: [usize; 4],
+        element: [usize; 8],
         host: CodeLabel,
     ) -> Done {
-        let size = 4 * access.width.rows();
+        let size = access.bytes;
         let words = access.address_width == Width::Word;
         // The places of lanes are their addresses plus this.
         self.a.mov(rax, access.offset)?;
         self.a.sub(rax, place.base)?;
         self.a.mov(rdx, place.size)?;
-        self.a.sub(rdx, size as i32)?;
+        if size < 4 {
+            // The word around it is loaded.
+            self.a.and(rdx, -4)?;
+            self.a.sub(rdx, 1)?;
+        } else {
+            self.a.sub(rdx, size as i32)?;
+        }
         self.a.jb(host)?;
         self.a.mov(rdi, place.words)?;
-        let table = offset_of!(Context, tables);
-        let low = table + if size == 8 { offset_of!(Tables, seven) } else { offset_of!(Tables, three) };
+        let low = offset_of!(Context, tables) + offset_of!(Tables, low) + 8 * size.trailing_zeros() as usize;
         let count = self.lines(access.address_width) as usize;
         if words {
             self.a.vpbroadcastd(Z[S0], eax)?;
@@ -224,32 +352,36 @@ impl Emitter<'_> {
         self.a.kortestw(k6, k6)?;
         self.a.jne(host)?;
         // Parts of as many lanes as a line of doubles has, or of words where all is words.
-        let parts = if words && access.width == Width::Word { 2 } else { 4 };
+        let parts = if words && access.width() == Width::Word { 2 } else { 4 };
         for part in 0..parts {
             let lanes = if parts == 2 { HALVES[part] } else { QUARTERS[part] };
-            match (words, access.width) {
-                (true, _) => {
-                    self.a.vpaddd(Z[S2], Z[address[part * 2 / parts]], Z[S0])?;
-                    if parts == 4 && part % 2 == 1 {
-                        self.a.vextracti64x4(Y[S2], Z[S2], 1)?;
-                    }
+            if words {
+                self.a.vpaddd(Z[S2], Z[address[part * 2 / parts]], Z[S0])?;
+                if parts == 4 && part % 2 == 1 {
+                    self.a.vextracti64x4(Y[S2], Z[S2], 1)?;
                 }
-                (false, _) => self.a.vpaddq(Z[S2], Z[address[part]], Z[S0])?,
+            } else {
+                self.a.vpaddq(Z[S2], Z[address[part]], Z[S0])?;
             }
             if self.masked {
                 self.a.kmovd(k7, lanes)?;
             } else {
                 self.a.kxnorw(k7, k7, k7)?;
             }
-            self.gather(access, words, part, element)?;
+            if size < 4 {
+                self.gather_narrow(access, words, part, address, element)?;
+            } else {
+                self.gather(access, words, part, element)?;
+            }
         }
         Ok(())
     }
 
     /// Moves the lanes of `k7` of a part whose places are in the last scratch register.
-    fn gather(&mut self, access: &Access, words: bool, part: usize, element: [usize; 4]) -> Done {
-        let to = element[if access.width == Width::Word && !words { part / 2 } else { part }];
-        match (words, access.width, access.store) {
+    fn gather(&mut self, access: &Access, words: bool, part: usize, element: [usize; 8]) -> Done {
+        let width = access.width();
+        let to = element[if width == Width::Word && !words { part / 2 } else { part }];
+        match (words, width, access.store) {
             (true, Width::Word, false) => self.a.vpgatherdd(Z[to].k7(), zmmword_ptr(rdi + Z[S2])),
             (true, Width::Word, true) => self.a.vpscatterdd(zmmword_ptr(rdi + Z[S2]).k7(), Z[to]),
             (true, Width::Double, false) => self.a.vpgatherdq(Z[to].k7(), zmmword_ptr(rdi + Y[S2])),
@@ -273,5 +405,41 @@ impl Emitter<'_> {
                 self.a.vpscatterqd(ymmword_ptr(rdi + Z[S2]).k7(), Y[from])
             }
         }
+    }
+
+    /// Loads narrow elements of the lanes of `k7` of a part: the words that they are in, shifted.
+    fn gather_narrow(
+        &mut self,
+        access: &Access,
+        words: bool,
+        part: usize,
+        address: [usize; 4],
+        element: [usize; 8],
+    ) -> Done {
+        let to = element[if words { part } else { part / 2 }];
+        if words {
+            self.a.vpandd(Z[S1], Z[S2], dword_bcst(at(word(context::WHOLE_WORDS))))?;
+            self.a.vpgatherdd(Z[to].k7(), zmmword_ptr(rdi + Z[S1]))?;
+            self.a.vpslld(Z[S2], Z[S2], 3)?;
+            self.a.vpandd(Z[S2], Z[S2], dword_bcst(at(word(context::BITS))))?;
+            self.a.vpsrlvd(Z[to], Z[to], Z[S2])?;
+        } else {
+            self.a.vpandq(Z[S2], Z[S2], qword_bcst(at(double(context::DOUBLE_WHOLE_WORDS))))?;
+            self.a.vpgatherqd(Y[S1].k7(), ymmword_ptr(rdi + Z[S2]))?;
+            self.a.vpmovzxdq(Z[S1], Y[S1])?;
+            self.a.vpaddq(Z[S2], Z[address[part]], Z[S0])?;
+            self.a.vpsllq(Z[S2], Z[S2], 3)?;
+            self.a.vpandq(Z[S2], Z[S2], qword_bcst(at(double(context::DOUBLE_BITS))))?;
+            self.a.vpsrlvq(Z[S1], Z[S1], Z[S2])?;
+            self.a.vpmovqd(Y[S1], Z[S1])?;
+            if part % 2 == 0 {
+                self.a.vmovdqa64(Y[to], Y[S1])?;
+                return Ok(());
+            }
+            self.a.vinserti64x4(Z[to], Z[to], Y[S1], 1)?;
+        }
+        let unused = 32 - 8 * access.bytes;
+        self.a.vpslld(Z[to], Z[to], unused)?;
+        if access.signed { self.a.vpsrad(Z[to], Z[to], unused) } else { self.a.vpsrld(Z[to], Z[to], unused) }
     }
 }

@@ -1,10 +1,12 @@
 //! Lane operations.
 
 use super::*;
-use crate::emit::predicates::of_floats;
-use crate::liveness::{result, sources};
+use crate::emit::double;
+use crate::emit::predicates::{nearest, of_floats};
+use crate::liveness::{is_checked, result, sources};
 use isa::CmpOp;
-use semantics::formula::{self, Compared, Float, Formula, Integer};
+use isa::IntRounding;
+use semantics::formula::{self, Compared, Float, Formula, Integer, Unary};
 use semantics::lanes::{Operands, combine};
 
 /// One instruction of three operands, the last of any kind.
@@ -42,8 +44,7 @@ impl Emitter<'_> {
         for register in &mut new[..count as usize] {
             *register = self.new_register()?;
         }
-        let checks =
-            matches!(formula, Formula::Float(_, Width::Double) | Formula::FusedMultiplyAdd(Width::Double));
+        let checks = is_checked(formula);
         if checks {
             self.predicate = None;
         }
@@ -83,14 +84,53 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// The register whose lower half is half a line: this one, if that is the upper half.
+    fn half(&mut self, from: usize, upper: bool, otherwise: usize) -> Done<usize> {
+        if !upper {
+            return Ok(from);
+        }
+        self.a.vextracti64x4(Y[otherwise], Z[from], 1)?;
+        Ok(otherwise)
+    }
+
+    fn unary(&mut self, unary: Unary, width: Width, from: usize, to: usize) -> Done {
+        use Width::{Double, Word};
+        match (unary, width) {
+            (Unary::Negate, Word) => self.a.vpxord(Z[to], Z[from], dword_bcst(at(SIGN))),
+            (Unary::Negate, Double) => self.a.vpxorq(Z[to], Z[from], qword_bcst(at(DOUBLE_SIGN))),
+            (Unary::Magnitude, Word) => {
+                self.a.vpbroadcastd(Z[S0], dword_ptr(at(SIGN)))?;
+                self.a.vpandnd(Z[to], Z[S0], Z[from])
+            }
+            (Unary::Magnitude, Double) => {
+                self.a.vpbroadcastq(Z[S0], qword_ptr(at(DOUBLE_SIGN)))?;
+                self.a.vpandnq(Z[to], Z[S0], Z[from])
+            }
+            (Unary::SquareRoot, Word) => self.a.vsqrtps(Z[to], Z[from]),
+            (Unary::SquareRoot, Double) => self.a.vsqrtpd(Z[to], Z[from]),
+            (Unary::Reciprocal, Word) => {
+                self.a.vbroadcastss(Z[S0], dword_ptr(at(word(context::ONE))))?;
+                self.a.vdivps(Z[to], Z[S0], Z[from])
+            }
+            (Unary::Reciprocal, Double) => {
+                self.a.vbroadcastsd(Z[S0], qword_ptr(at(double(context::ONE))))?;
+                self.a.vdivpd(Z[to], Z[S0], Z[from])
+            }
+            (Unary::NegateInteger, _) => {
+                self.a.vpxord(Z[S0], Z[S0], Z[S0])?;
+                match width {
+                    Word => self.a.vpsubd(Z[to], Z[S0], Z[from]),
+                    Double => self.a.vpsubq(Z[to], Z[S0], Z[from]),
+                }
+            }
+            (Unary::MagnitudeInteger, Word) => self.a.vpabsd(Z[to], Z[from]),
+            (Unary::MagnitudeInteger, Double) => self.a.vpabsq(Z[to], Z[from]),
+        }
+    }
+
     /// Half a line of words as doubles.
     fn widen(&mut self, from: usize, upper: bool, signed: bool, to: usize) -> Done {
-        let half = if upper {
-            self.a.vextracti64x4(Y[to], Z[from], 1)?;
-            to
-        } else {
-            from
-        };
+        let half = self.half(from, upper, to)?;
         if signed { self.a.vpmovsxdq(Z[to], Y[half]) } else { self.a.vpmovzxdq(Z[to], Y[half]) }
     }
 
@@ -188,6 +228,30 @@ impl Emitter<'_> {
                     Source::Memory(c) => self.a.vpternlogd(Z[to], Z[b], c, table)?,
                 }
             }
+            Formula::Float(float @ (Float::Minimum | Float::Maximum), width) => {
+                let a = self.fetch(a, width, number)?;
+                let b = self.fetch(b, width, number)?;
+                // The sign is that of what was chosen; what is no number is put right behind it.
+                let how = if float == Float::Minimum { 4 } else { 5 };
+                for (at, (tested, other)) in [(b, a), (a, b)].into_iter().enumerate() {
+                    match width {
+                        Word => {
+                            if at == 0 {
+                                self.a.vrangeps(Z[to], Z[a], Z[b], how)?;
+                            }
+                            self.a.vcmpps(k7, Z[tested], Z[tested], 3)?;
+                            self.a.vmovdqa32(Z[to].k7(), Z[other])?;
+                        }
+                        Double => {
+                            if at == 0 {
+                                self.a.vrangepd(Z[to], Z[a], Z[b], how)?;
+                            }
+                            self.a.vcmppd(k7, Z[tested], Z[tested], 3)?;
+                            self.a.vmovdqa64(Z[to].k7(), Z[other])?;
+                        }
+                    }
+                }
+            }
             Formula::Float(float, width) => {
                 let a = self.fetch(a, width, number)?;
                 let b = self.source(b, width, number)?;
@@ -198,6 +262,9 @@ impl Emitter<'_> {
                     (Float::Add, Double) => three!(self, vaddpd, to, a, b),
                     (Float::Subtract, Double) => three!(self, vsubpd, to, a, b),
                     (Float::Multiply, Double) => three!(self, vmulpd, to, a, b),
+                    (Float::Divide, Word) => three!(self, vdivps, to, a, b),
+                    (Float::Divide, Double) => three!(self, vdivpd, to, a, b),
+                    (Float::Minimum | Float::Maximum, _) => {}
                 }
             }
             Formula::FusedMultiplyAdd(width) => {
@@ -209,6 +276,154 @@ impl Emitter<'_> {
                     Word => three!(self, vfmadd213ps, to, b, c),
                     Double => three!(self, vfmadd213pd, to, b, c),
                 }
+            }
+            Formula::Unary(unary, width) => {
+                let from = self.fetch(a, width, number)?;
+                self.unary(unary, width, from, to)?;
+            }
+            Formula::MultiplyHigh { signed } => {
+                let a = self.fetch(a, Word, number)?;
+                let b = match self.source(b, Word, number)? {
+                    Source::Register(b) => b,
+                    Source::Memory(place) => {
+                        self.a.vpbroadcastd(Z[S1], dword_ptr(place))?;
+                        S1
+                    }
+                };
+                self.a.vpsrlq(Z[S0], Z[a], 32)?;
+                self.a.vpsrlq(Z[S2], Z[b], 32)?;
+                if signed {
+                    self.a.vpmuldq(Z[S0], Z[S0], Z[S2])?;
+                    self.a.vpmuldq(Z[S2], Z[a], Z[b])?;
+                } else {
+                    self.a.vpmuludq(Z[S0], Z[S0], Z[S2])?;
+                    self.a.vpmuludq(Z[S2], Z[a], Z[b])?;
+                }
+                // The upper halves of the even words' products, and those of the odd ones' where they are.
+                self.a.vmovshdup(Z[to], Z[S2])?;
+                self.a.mov(eax, 0xaaaa)?;
+                self.a.kmovw(k7, eax)?;
+                self.a.vmovdqa32(Z[to].k7(), Z[S0])?;
+            }
+            Formula::Funnel { left, wrap } => {
+                let a = self.fetch(a, Word, number)?;
+                let b = self.fetch(b, Word, number)?;
+                if let Some(amount) = self.known(c) {
+                    let amount = if wrap { amount as u32 & 31 } else { (amount as u32).min(32) };
+                    let (up, down) = if left { (amount, 32 - amount) } else { (32 - amount, amount) };
+                    self.a.vpslld(Z[S0], Z[b], up)?;
+                    self.a.vpsrld(Z[to], Z[a], down)?;
+                } else {
+                    let c = self.fetch(c, Word, number)?;
+                    if wrap {
+                        self.a.vpandd(Z[S0], Z[c], dword_bcst(at(word(context::THIRTY_ONE))))?;
+                    } else {
+                        self.a.vpminud(Z[S0], Z[c], dword_bcst(at(word(context::THIRTY_TWO))))?;
+                    }
+                    self.a.vpbroadcastd(Z[S1], dword_ptr(at(word(context::THIRTY_TWO))))?;
+                    self.a.vpsubd(Z[S1], Z[S1], Z[S0])?;
+                    let (up, down) = if left { (S0, S1) } else { (S1, S0) };
+                    self.a.vpsrlvd(Z[to], Z[a], Z[down])?;
+                    self.a.vpsllvd(Z[S0], Z[b], Z[up])?;
+                }
+                self.a.vpord(Z[to], Z[to], Z[S0])?;
+            }
+            Formula::Low { bits, signed } => {
+                let from = self.fetch(a, Word, number)?;
+                self.a.vpslld(Z[to], Z[from], 32 - bits)?;
+                match signed {
+                    true => self.a.vpsrad(Z[to], Z[to], 32 - bits)?,
+                    false => self.a.vpsrld(Z[to], Z[to], 32 - bits)?,
+                }
+            }
+            Formula::ToFloat { from: Word, signed, to: Word } => {
+                let from = self.fetch(a, Word, number)?;
+                match signed {
+                    true => self.a.vcvtdq2ps(Z[to], Z[from])?,
+                    false => self.a.vcvtudq2ps(Z[to], Z[from])?,
+                }
+            }
+            Formula::ToFloat { from: Word, signed, to: Double } => {
+                let from = self.fetch(a, Word, number / 2)?;
+                let half = self.half(from, number % 2 == 1, to)?;
+                match signed {
+                    true => self.a.vcvtdq2pd(Z[to], Y[half])?,
+                    false => self.a.vcvtudq2pd(Z[to], Y[half])?,
+                }
+            }
+            Formula::ToFloat { from: Double, signed, to: Double } => {
+                let from = self.fetch(a, Double, number)?;
+                match signed {
+                    true => self.a.vcvtqq2pd(Z[to], Z[from])?,
+                    false => self.a.vcvtuqq2pd(Z[to], Z[from])?,
+                }
+            }
+            Formula::ToFloat { from: Double, signed, to: Word } => {
+                for (half, part) in [S0, S1].into_iter().enumerate() {
+                    let from = self.fetch(a, Double, 2 * number + half as u32)?;
+                    match signed {
+                        true => self.a.vcvtqq2ps(Y[part], Z[from])?,
+                        false => self.a.vcvtuqq2ps(Y[part], Z[from])?,
+                    }
+                }
+                self.a.vinserti64x4(Z[to], Z[S0], Y[S1], 1)?;
+            }
+            Formula::ToInteger { from: Word, signed, rounding } => {
+                let from = self.fetch(a, Word, number)?;
+                let mut whole = from;
+                if rounding != IntRounding::Rzi {
+                    self.a.vrndscaleps(Z[to], Z[from], 8 | nearest(rounding))?;
+                    whole = to;
+                }
+                if signed {
+                    self.a.vcmpps(k7, Z[whole], dword_bcst(at(word(context::TWO_TO_31))), 29)?;
+                    self.a.vcvttps2dq(Z[to], Z[whole])?;
+                    self.a.vpbroadcastd(Z[to].k7(), dword_ptr(at(NAN)))?;
+                    self.a.vcmpps(k7, Z[from], Z[from], 7)?;
+                    self.a.vmovdqa32(Z[to].k7().z(), Z[to])?;
+                } else {
+                    // The second operand where the first one is no number.
+                    self.a.vpxord(Z[S0], Z[S0], Z[S0])?;
+                    self.a.vmaxps(Z[S0], Z[whole], Z[S0])?;
+                    self.a.vcvttps2udq(Z[to], Z[S0])?;
+                }
+            }
+            Formula::ToInteger { from: Double, signed, rounding } => {
+                for (half, part) in [S0, S1].into_iter().enumerate() {
+                    let from = self.fetch(a, Double, 2 * number + half as u32)?;
+                    let mut whole = from;
+                    if rounding != IntRounding::Rzi {
+                        self.a.vrndscalepd(Z[part], Z[from], 8 | nearest(rounding))?;
+                        whole = part;
+                    }
+                    // What is no number stays so as the second operand.
+                    if signed {
+                        self.a.vbroadcastsd(Z[S2], qword_ptr(at(double(context::GREATEST))))?;
+                        self.a.vminpd(Z[part], Z[S2], Z[whole])?;
+                        self.a.vbroadcastsd(Z[S2], qword_ptr(at(double(context::LEAST))))?;
+                        self.a.vmaxpd(Z[part], Z[S2], Z[part])?;
+                        self.a.vcvttpd2dq(Y[part], Z[part])?;
+                    } else {
+                        self.a.vcmppd(k7, Z[whole], Z[whole], 3)?;
+                        self.a.vpxord(Z[S2], Z[S2], Z[S2])?;
+                        self.a.vmaxpd(Z[part], Z[S2], Z[whole])?;
+                        self.a.vcvttpd2udq(Y[part], Z[part])?;
+                        self.a.vpbroadcastd(Y[part].k7(), dword_ptr(at(SIGN)))?;
+                    }
+                }
+                self.a.vinserti64x4(Z[to], Z[S0], Y[S1], 1)?;
+            }
+            Formula::Resize { to: Double } => {
+                let from = self.fetch(a, Word, number / 2)?;
+                let half = self.half(from, number % 2 == 1, to)?;
+                self.a.vcvtps2pd(Z[to], Y[half])?;
+            }
+            Formula::Resize { to: Word } => {
+                for (half, part) in [S0, S1].into_iter().enumerate() {
+                    let from = self.fetch(a, Double, 2 * number + half as u32)?;
+                    self.a.vcvtpd2ps(Y[part], Z[from])?;
+                }
+                self.a.vinserti64x4(Z[to], Z[S0], Y[S1], 1)?;
             }
             Formula::Select(width) => {
                 // `k5` and `k6` hold the predicate without its negation.

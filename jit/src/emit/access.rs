@@ -1,0 +1,139 @@
+//! Loads and stores: which way one goes. The ways themselves are the targets'.
+
+use super::*;
+use crate::emit::window::{Look, Place};
+use crate::program::Access;
+
+/// Registers of an access: of its address by line, if all lines are in some, and of its elements.
+pub(super) struct Places {
+    pub address: [usize; 4],
+    pub element: [[usize; 8]; 4],
+}
+
+/// What a target does of an access. Whatever it cannot do goes to the host.
+pub(super) trait Target {
+    /// Puts into registers what all ways need.
+    fn places(emitter: &mut Emitter<'_>, access: &Access, guarded: bool) -> Done<Places>;
+
+    /// The addresses of the first lanes of both halves to `rax` and `rcx`; elsewhere if not all addresses of a half follow
+    /// its first one, or are equal to it.
+    fn alike(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        places: &Places,
+        follow: bool,
+        other: CodeLabel,
+    ) -> Done;
+
+    /// Moves two halves of elements that follow each other, at addresses in `rax` and `rcx`.
+    fn consecutive(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done;
+
+    /// Loads the elements of one lane for each half.
+    fn equal(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done;
+
+    /// Moves elements at any addresses.
+    fn scattered(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done;
+}
+
+impl Emitter<'_> {
+    pub(super) fn access<T: Target>(&mut self, access: &Access, guard: Pred) -> Done {
+        let guarded = guard != Pred::TRUE;
+        if guarded {
+            self.guard(guard)?;
+        }
+        // All that the ways below have in common is done before they part.
+        let places = T::places(self, access, guarded)?;
+        // Its masks are needed.
+        self.predicate = None;
+        let look = self.look(access, guarded)?;
+        let (host, mut resume) = (self.a.create_label(), self.a.create_label());
+        let before = self.file.clone();
+        if guarded {
+            let mixed = self.a.create_label();
+            self.a.cmp(r11d, ebp)?;
+            self.a.jne(mixed)?;
+            self.cold.push(Cold::Mixed { label: mixed, resume, host });
+        }
+        let place = self.window(access, host)?;
+        let (mut other, mut scattered) = (self.a.create_label(), self.a.create_label());
+        // What is not inside as a whole may still be for the lanes that run.
+        let outside = if self.masked { scattered } else { host };
+        self.alike::<T>(access, &places, look, true, other)?;
+        T::consecutive(self, access, place, &places, outside)?;
+        self.a.jmp(resume)?;
+        self.a.set_label(&mut other)?;
+        self.a.nop()?;
+        if !access.store {
+            self.alike::<T>(access, &places, look, false, scattered)?;
+            T::equal(self, access, place, &places, outside)?;
+            self.a.jmp(resume)?;
+        }
+        self.a.set_label(&mut scattered)?;
+        self.a.nop()?;
+        T::scattered(self, access, place, &places, host)?;
+        self.a.set_label(&mut resume)?;
+        self.a.nop()?;
+        if !access.store {
+            self.loaded_elements(access, &places, guarded);
+        }
+        let after = self.file.clone();
+        let (position, start) = (self.position, self.start);
+        let (before, after) = (Box::new(before), Box::new(after));
+        self.cold.push(Cold::Host { label: host, resume, position, start, before, after, guarded });
+        Ok(())
+    }
+
+    /// The first addresses of halves that are alike, if they are, as was found before or is now.
+    fn alike<T: Target>(
+        &mut self,
+        access: &Access,
+        places: &Places,
+        look: Look,
+        follow: bool,
+        other: CodeLabel,
+    ) -> Done {
+        match look {
+            Look::Known(known) => self.recall(known, follow, other),
+            Look::First(place) => {
+                T::alike(self, access, places, follow, other)?;
+                self.keep(place, follow)
+            }
+        }
+    }
+
+    /// Registers hold what was loaded.
+    fn loaded_elements(&mut self, access: &Access, places: &Places, guarded: bool) {
+        let width = access.width();
+        for (slot, registers) in access.elements.iter().zip(&places.element) {
+            let Some(slot) = *slot else { continue };
+            self.forget_shape(slot, width.rows());
+            for number in 0..self.lines(width) {
+                let line = self.line(slot, number);
+                let register = registers[number as usize];
+                // A guarded step loads into the line itself.
+                if !guarded || self.file.peek(line) != Some(register) {
+                    self.file.forget(line);
+                }
+                self.file.put(register, Held::new(line, width, number, true));
+            }
+        }
+    }
+}
