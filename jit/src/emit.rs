@@ -167,6 +167,8 @@ struct Emitter<'p> {
     /// Where a run ends before a position.
     moved: BTreeMap<u32, CodeLabel>,
     cold: Vec<Cold>,
+    /// Words behind the code.
+    pool: Vec<(CodeLabel, [u32; 16])>,
     done: CodeLabel,
     begin: CodeLabel,
     /// The step, and the first of its block.
@@ -214,6 +216,7 @@ pub(crate) fn emit(program: &Program, level: SimdLevel) -> Option<Code> {
         repeated: false,
         moved: BTreeMap::new(),
         cold: Vec::new(),
+        pool: Vec::new(),
         done,
         begin,
         position: 0,
@@ -231,6 +234,10 @@ impl Emitter<'_> {
             *entries = self.body()?;
         }
         self.epilogue()?;
+        for (mut label, words) in std::mem::take(&mut self.pool) {
+            self.a.set_label(&mut label)?;
+            self.a.dd(&words)?;
+        }
         let result = self.a.assemble_options(0, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
         let mut offsets = vec![[0; 2]; self.program.steps.len()];
         for (which, entries) in entries.iter().enumerate() {
@@ -380,7 +387,8 @@ impl Emitter<'_> {
             Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard),
             Kind::Access(access) if self.avx512 => self.access::<avx512::Moves>(access, step.guard),
             Kind::Access(access) => self.access::<avx2::Moves>(access, step.guard),
-            Kind::Call(_) => self.call_step(step.guard),
+            Kind::Exchange(exchange) if self.avx512 && !self.masked => self.exchange(exchange),
+            Kind::Exchange(_) | Kind::Call(_) => self.call_step(step.guard),
             Kind::Nothing | Kind::Branch(_) | Kind::Barrier | Kind::Leave(_) => Ok(()),
         }
     }

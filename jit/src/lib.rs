@@ -39,5 +39,5 @@ mod host;
 
 pub use context::{Call, Context, Ran, Runner, Window};
 pub use host::Compiled;
-pub use program::{Access, Effect, Kind, Memories, Program, Space, Step, Uses};
+pub use program::{Access, Effect, Exchange, Kind, Memories, Program, Space, Step, Uses, Vote};
 pub use semantics::formula::{Formula, Width};

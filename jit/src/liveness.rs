@@ -125,6 +125,7 @@ impl Step {
         match &self.kind {
             Kind::Compute(formula, operands) => result(*formula).is_some_and(|width| is(operands.dst, width)),
             Kind::Access(access) => !access.store && access.registers().any(|slot| is(slot, access.width())),
+            Kind::Exchange(exchange) => exchange.result().is_some_and(|slot| is(slot, Width::Word)),
             _ => false,
         }
     }
@@ -179,6 +180,9 @@ impl Liveness {
                         }
                     }
                     Kind::Nothing | Kind::Barrier => {}
+                    Kind::Exchange(exchange) => {
+                        exchange.slots().for_each(|slot| set(&mut live, slot, 1, true));
+                    }
                     Kind::Call(Uses::All) | Kind::Leave(Uses::All) => live.fill(u64::MAX),
                     Kind::Call(Uses::Slots(slots)) | Kind::Leave(Uses::Slots(slots)) => {
                         for &(slot, rows) in slots {

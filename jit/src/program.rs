@@ -1,7 +1,7 @@
 //! What is compiled: a kernel's instructions, as far as a compiler needs to know them.
 
 use semantics::formula::{Formula, Width};
-use semantics::lanes::{Operands, Pred, Slot};
+use semantics::lanes::{LaneMask, Operands, Pred, Slot};
 
 /// The instructions of a function, by position from its start.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +68,9 @@ pub enum Kind {
     Compute(Formula, Operands),
     /// A load or store of one element a lane.
     Access(Access),
+    /// What the lanes of a warp tell each other: code where all of them run, else something that
+    /// [`Context::call`](crate::Context::call) does. It has no guard.
+    Exchange(Exchange),
     /// Something that [`Context::call`](crate::Context::call) does, after which the next step follows, and what it reads
     /// of the frame, or writes for some lanes.
     Call(Uses),
@@ -86,6 +89,59 @@ impl Kind {
     pub(crate) const fn leaves(&self) -> bool {
         matches!(self, Kind::Barrier | Kind::Leave(_))
     }
+}
+
+/// What all lanes of a warp tell each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exchange {
+    /// They wait for each other.
+    Nothing,
+    /// Each gets the word of another one.
+    Permute {
+        /// The words.
+        from: Slot,
+        /// What each gets.
+        to: Option<Slot>,
+        /// By lane: whose.
+        sources: [u8; 32],
+        /// This predicate, if it is one, is set to this.
+        flag: (Pred, LaneMask),
+    },
+    /// All get the predicates of all as a word.
+    Ballot(Pred, Slot),
+    /// A predicate is set for all.
+    Vote(Pred, Vote, Pred),
+}
+
+impl Exchange {
+    /// Slots that are read or written.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        let [a, b] = match *self {
+            Exchange::Permute { from, to, .. } => [Some(from), to],
+            Exchange::Ballot(_, to) => [Some(to), None],
+            Exchange::Nothing | Exchange::Vote(..) => [None; 2],
+        };
+        a.into_iter().chain(b)
+    }
+
+    /// What is written.
+    pub(crate) fn result(&self) -> Option<Slot> {
+        match *self {
+            Exchange::Permute { to, .. } => to,
+            Exchange::Ballot(_, to) => Some(to),
+            Exchange::Nothing | Exchange::Vote(..) => None,
+        }
+    }
+}
+
+/// What of predicates is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Vote {
+    All,
+    Any,
+    /// All or none.
+    Uniform,
 }
 
 /// What a step reads of the frame.

@@ -499,7 +499,19 @@ impl Writer {
     /// What lanes of a warp tell each other.
     fn exchange(&mut self) {
         let (to, from, p) = (self.register("r"), self.register("r"), self.random.below(4));
-        let line = match self.random.below(4) {
+        let (q, lane) = (self.random.below(4), self.random.below(32));
+        let clamp = self.random.pick(&["31", "0", "0x1c1f", "0x1807", "0x101f"]);
+        let line = match self.random.below(10) {
+            4 => format!("shfl.sync.idx.b32 {to}, {from}, {lane}, {clamp}, -1;"),
+            5 => format!("shfl.sync.up.b32 {to}|%p{p}, {from}, {lane}, {clamp}, -1;"),
+            6 => format!("shfl.sync.bfly.b32 {to}|%p{p}, {from}, {lane}, {clamp}, -1;"),
+            7 => format!("shfl.sync.idx.b32 {to}|%p{p}, {from}, {}, {clamp}, -1;", self.register("r")),
+            8 => {
+                let vote = self.random.pick(&["all", "any", "uni"]);
+                let not = self.random.pick(&["", "!"]);
+                format!("vote.sync.{vote}.pred %p{p}, {not}%p{q}, -1;")
+            }
+            9 => "bar.warp.sync -1;".into(),
             0 => format!("shfl.sync.bfly.b32 {to}, {from}, {}, 31, -1;", 1 << self.random.below(5)),
             1 => format!("shfl.sync.down.b32 {to}|%p{p}, {from}, {}, 31, -1;", self.random.below(32)),
             2 => format!("vote.sync.ballot.b32 {to}, %p{p}, -1;"),
@@ -672,8 +684,15 @@ fn disagreeing(racy: bool) -> (Vec<u64>, u64) {
         let found = run(&text, Engine::Compiled, block, &input);
         if expected != found {
             let differs = expected.1.iter().zip(&found.1).position(|(a, b)| a != b);
-            let place = differs.map(|at| format!("byte {} of thread {}", at % 128, at / 128));
+            let place = differs.map(|at| {
+                let word = |bytes: &[u8]| u32::from_le_bytes(*bytes[at / 4 * 4..].first_chunk().unwrap());
+                let [expected, found] = [&expected, &found].map(|(_, bytes)| word(bytes));
+                format!("byte {} of thread {}: {found:#x}, not {expected:#x}", at % 128, at / 128)
+            });
             eprintln!("kernel {seed}: {place:?}\n{}\n{}", expected.0, found.0);
+            if count == 1 {
+                eprintln!("{text}");
+            }
             wrong.push(seed);
         }
     }

@@ -2,6 +2,7 @@
 
 mod access;
 mod compute;
+mod exchange;
 
 use super::*;
 

@@ -12,6 +12,11 @@ const CALL: u32 = 4;
 const ACCESS: u32 = 12;
 /// Cycles in which an interpreter of several warps makes a step.
 const INTERPRETED: u32 = 8;
+/// Steps for which an interpreter takes as long as for an access of narrow elements, of several ones, or for what lanes tell
+/// each other.
+const NARROW: u32 = 16;
+const VECTOR: u32 = 8;
+const EXCHANGE: u32 = 8;
 /// Steps that are many.
 const MANY: u32 = 64;
 
@@ -34,6 +39,9 @@ pub(super) fn worth(program: &Program, waits: &[bool]) -> Vec<u32> {
                     1 + if step.guard == Pred::TRUE { target } else { target.max(next) }
                 }
                 Kind::Call(_) => next.saturating_sub(CALL),
+                Kind::Access(access) if access.bytes < 4 => NARROW + next,
+                Kind::Access(access) if access.count > 1 => VECTOR + next,
+                Kind::Exchange(_) => EXCHANGE + next,
                 _ => 1 + next,
             };
             worth[at] = own.min(MANY);
@@ -77,6 +85,9 @@ pub(super) fn leaders(program: &Program) -> Vec<bool> {
 pub(super) fn supported(program: &Program, avx512: bool) -> Program {
     let mut supported = program.clone();
     for step in supported.steps.iter_mut().filter(|_| !avx512) {
+        if let Kind::Exchange(exchange) = &step.kind {
+            step.kind = Kind::Call(Uses::Slots(exchange.slots().map(|slot| (slot, 1)).collect()));
+        }
         if let Kind::Access(access) = &step.kind
             && (access.count > 1 || access.bytes < 4)
         {

@@ -109,10 +109,16 @@ impl Emitter<'_> {
             }
             Kind::Access(access) => {
                 settle(self, access.address, access.address_width)?;
-                if access.store {
+                // Lanes that sit out keep what they have.
+                if access.store || step.guard != Pred::TRUE {
                     for slot in access.registers() {
                         settle(self, slot, access.width())?;
                     }
+                }
+            }
+            Kind::Exchange(exchange) => {
+                for slot in exchange.slots() {
+                    settle(self, slot, Width::Word)?;
                 }
             }
             _ => {}

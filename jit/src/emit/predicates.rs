@@ -47,7 +47,7 @@ impl Emitter<'_> {
     }
 
     /// Sets a predicate register to `ecx` for the lanes of the step.
-    fn set_predicate(&mut self, to: Pred, guard: Pred) -> Done {
+    pub(super) fn set_predicate(&mut self, to: Pred, guard: Pred) -> Done {
         let place = dword_ptr(r15 + 4 * to.index() as i32);
         if self.masked || guard != Pred::TRUE {
             self.a.mov(esi, place)?;

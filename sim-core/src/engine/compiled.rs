@@ -10,14 +10,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 
 use jit::{
-    Access as Move, Compiled, Context, Effect, Kind, Memories, Program, Runner, Space, Step, Uses, Width,
-    Window,
+    Access as Move, Compiled, Context, Effect, Exchange, Kind, Memories, Program, Runner, Space, Step, Uses,
+    Vote, Width, Window,
 };
 use smallvec::SmallVec;
 
 use crate::code::{
     Access, AccessSpace, Action, Asynchronous, Atomic, AtomicOp, Barrier, Code, Constant, Inst, Matrix,
-    Simple, WarpOp,
+    Simple, WarpOp, WarpOpKind,
 };
 use crate::machine::Machine;
 use crate::machine::frame::ROOT;
@@ -25,8 +25,9 @@ use crate::machine::warp::{Group, Wait};
 use crate::machine::worker::Worker;
 use crate::memory::Hint;
 use crate::observer::Observer;
+use crate::ops::collective::shuffle_source;
 use crate::ops::flow::Flow;
-use semantics::lanes::{LaneMask, Operands, Pred, Registers, Slot};
+use semantics::lanes::{LaneMask, Operands, Pred, Registers, Slot, WARP_SIZE};
 
 // Code reads hints as windows.
 const _: () = assert!(
@@ -44,7 +45,7 @@ const MOST_STEPS: u64 = 20_000;
 
 /// Steps that make it worth to enter code, for a warp alone and for one of several: doing so takes as long as
 /// interpreting about so many.
-const LEAST: [u32; 2] = [10, 18];
+const LEAST: [u32; 2] = [10, 14];
 
 /// Memories that warps share.
 const SHARED: Memories = 1;
@@ -101,7 +102,14 @@ fn program(code: &Code, least: [u32; 2]) -> Program {
                     _ => Kind::Call(uses),
                 }
             }
-            Action::Warp(op) if inst.guard == Pred::TRUE && is_of_known_lanes(op) => Kind::Call(Uses::All),
+            Action::Warp(op) if inst.guard == Pred::TRUE && is_of_known_lanes(op) => {
+                match exchanged(op, &program.known) {
+                    Some(exchange) => Kind::Exchange(exchange),
+                    None => Kind::Call(Uses::Slots(
+                        op.src.into_iter().chain(op.dst).map(|slot| (slot, 2)).collect(),
+                    )),
+                }
+            }
             Action::Matrix(_) if inst.guard == Pred::TRUE => Kind::Call(Uses::All),
             _ => Kind::Leave(Uses::All),
         };
@@ -113,6 +121,33 @@ fn program(code: &Code, least: [u32; 2]) -> Program {
 /// Whether all lanes of a warp-level operation name the same ones.
 fn is_of_known_lanes(op: &WarpOp) -> bool {
     op.members.is_none_or(|slot| slot.is_constant())
+}
+
+/// What a warp-level operation of all lanes exchanges, if that is known now.
+fn exchanged(op: &WarpOp, known: &[(Slot, u64)]) -> Option<Exchange> {
+    let known = |slot: Slot| known.iter().find(|(known, _)| *known == slot).map(|&(_, value)| value as u32);
+    if op.members.is_some_and(|slot| known(slot) != Some(LaneMask::MAX)) {
+        return None;
+    }
+    Some(match op.kind {
+        WarpOpKind::Sync => Exchange::Nothing,
+        WarpOpKind::Shuffle(mode) => {
+            let (b, c) = (known(op.src[1])?, known(op.src[2])?);
+            let of = |lane: usize| shuffle_source(mode, lane as u32, b, c);
+            let whose = |lane: usize| match of(lane) {
+                (source, true) => source as u8,
+                _ => lane as u8,
+            };
+            let inside = (0..WARP_SIZE).fold(0, |mask, lane| mask | u32::from(of(lane).1) << lane);
+            let (sources, flag) = (std::array::from_fn(whose), (op.pred_dst, inside));
+            Exchange::Permute { from: op.src[0], to: op.dst, sources, flag }
+        }
+        WarpOpKind::VoteBallot => Exchange::Ballot(op.pred, op.dst?),
+        WarpOpKind::VoteAll => Exchange::Vote(op.pred, Vote::All, op.pred_dst),
+        WarpOpKind::VoteAny => Exchange::Vote(op.pred, Vote::Any, op.pred_dst),
+        WarpOpKind::VoteUni => Exchange::Vote(op.pred, Vote::Uniform, op.pred_dst),
+        _ => return None,
+    })
 }
 
 /// What an instruction means for other warps of the block.

@@ -139,8 +139,56 @@ fn reduce(op: AtomicOp, signed: bool, a: u32, b: u32) -> u32 {
     }
 }
 
+/// A shuffle or a vote of all lanes of a warp, of which none is missing; false if it is something else.
+fn shared_by_all(registers: &mut Registers, op: &WarpOp) -> bool {
+    let predicate = registers.predicate(op.pred);
+    let vote = match op.kind {
+        WarpOpKind::Shuffle(mode) => {
+            let [a, b, c] = op.src.map(|slot| registers.read::<u32>(slot));
+            let (mut result, mut flags) = ([0; 32], [0u32; 32]);
+            macro_rules! shuffle {
+                ($mode:path) => {
+                    for lane in 0..32 {
+                        let (source, inside) = shuffle_source($mode, lane as u32, b[lane], c[lane]);
+                        result[lane] = a[if inside { source as usize & 31 } else { lane }];
+                        flags[lane] = u32::from(inside);
+                    }
+                };
+            }
+            match mode {
+                ShuffleMode::Up => shuffle!(ShuffleMode::Up),
+                ShuffleMode::Down => shuffle!(ShuffleMode::Down),
+                ShuffleMode::Bfly => shuffle!(ShuffleMode::Bfly),
+                ShuffleMode::Idx => shuffle!(ShuffleMode::Idx),
+            }
+            if let Some(dst) = op.dst {
+                registers.write(dst, LaneMask::MAX, &result);
+            }
+            if op.pred_dst.index() != 0 {
+                let inside = flags.iter().rev().fold(0, |mask, flag| mask << 1 | flag);
+                registers.set_predicate(op.pred_dst, LaneMask::MAX, inside);
+            }
+            return true;
+        }
+        WarpOpKind::VoteBallot => {
+            if let Some(dst) = op.dst {
+                registers.write(dst, LaneMask::MAX, &[predicate; 32]);
+            }
+            return true;
+        }
+        WarpOpKind::VoteAll => predicate == LaneMask::MAX,
+        WarpOpKind::VoteAny => predicate != 0,
+        WarpOpKind::VoteUni => predicate == LaneMask::MAX || predicate == 0,
+        _ => return false,
+    };
+    if op.pred_dst.index() != 0 {
+        registers.set_predicate(op.pred_dst, LaneMask::MAX, all(vote));
+    }
+    true
+}
+
 /// Source lane and whether it is inside the segment (ISA 9.7.9.6).
-fn shuffle_source(mode: ShuffleMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
+pub(crate) fn shuffle_source(mode: ShuffleMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let most = lane & segment | clamp & !segment;
     let least = lane & segment;
@@ -214,6 +262,9 @@ impl<O: Observer> Machine<'_, '_, O> {
             return Err(Box::new(Fault::new(FindingKind::WarpSyncMismatch, active & !members, text)));
         }
         if members & !self.warp().exited & !active == 0 {
+            if active == LaneMask::MAX && shared_by_all(&mut registers, op) {
+                return Ok(true);
+            }
             let mut exchange = Exchange::new();
             exchange.bring(&registers, op, active);
             if op.kind == WarpOpKind::Sync && self.weak().is_some() {

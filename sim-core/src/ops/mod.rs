@@ -10,7 +10,7 @@ pub(crate) mod barrier;
 mod bulk;
 mod call;
 mod cluster;
-mod collective;
+pub(crate) mod collective;
 mod control;
 mod copy;
 mod fast;

@@ -432,7 +432,7 @@ impl Emitter<'_> {
             self.a.vpandq(Z[S2], Z[S2], qword_bcst(at(double(context::DOUBLE_BITS))))?;
             self.a.vpsrlvq(Z[S1], Z[S1], Z[S2])?;
             self.a.vpmovqd(Y[S1], Z[S1])?;
-            if part % 2 == 0 {
+            if part.is_multiple_of(2) {
                 self.a.vmovdqa64(Y[to], Y[S1])?;
                 return Ok(());
             }
