@@ -5,8 +5,8 @@
 //! guarded step. `zmm29` to `zmm31` and `k7` are scratch, `k5` and `k6` the halves of one predicate, `k1` to `k4` the
 //! lanes from 0, 16, 8 and 24 on, where not all run.
 //!
-//! There are two bodies: one for whole warps, and one for any lanes, in which lines in registers are right for those lanes
-//! only and written back under their mask.
+//! A program is compiled for whole warps, or for any lanes: lines in registers are right for those lanes only then, and written
+//! back under their mask. The code of both jumps into each other's as runners follow.
 
 mod access;
 mod avx2;
@@ -34,8 +34,8 @@ type Done<T = ()> = Result<T, IcedError>;
 /// Machine code.
 pub(crate) struct Code {
     pub bytes: Vec<u8>,
-    /// By position: where it is entered with all lanes, and with some; 0 where not.
-    pub entries: Vec<[u32; 2]>,
+    /// By position: where it is entered; 0 where not.
+    pub entries: Vec<u32>,
     /// By position: steps from there to the end of the block.
     pub blocks: Vec<u32>,
     /// By position: steps from there to the end of the block or the first one in it that waits.
@@ -176,8 +176,8 @@ struct Emitter<'p> {
     start: u32,
 }
 
-/// Compiles a program; nothing if it is not to be.
-pub(crate) fn emit(program: &Program, level: SimdLevel) -> Option<Code> {
+/// Compiles a program for whole warps, or for any lanes if `masked`; nothing if it is not to be.
+pub(crate) fn emit(program: &Program, level: SimdLevel, masked: bool) -> Option<Code> {
     let avx512 = level == SimdLevel::Avx512;
     let supported = layout::supported(program, avx512);
     let priced = if program.all { supported } else { layout::priced(&supported, avx512) };
@@ -201,7 +201,7 @@ pub(crate) fn emit(program: &Program, level: SimdLevel) -> Option<Code> {
         a: assembler,
         program,
         liveness: &liveness,
-        masked: false,
+        masked,
         file: File::new(if avx512 { avx512::COUNT } else { avx2::COUNT }),
         avx512,
         predicate: None,
@@ -228,22 +228,16 @@ pub(crate) fn emit(program: &Program, level: SimdLevel) -> Option<Code> {
 impl Emitter<'_> {
     fn all(&mut self) -> Done<Code> {
         self.prologue()?;
-        let mut entries = [const { Vec::new() }; 2];
-        for (masked, entries) in [false, true].into_iter().zip(&mut entries) {
-            self.masked = masked;
-            *entries = self.body()?;
-        }
+        let entries = self.body()?;
         self.epilogue()?;
         for (mut label, words) in std::mem::take(&mut self.pool) {
             self.a.set_label(&mut label)?;
             self.a.dd(&words)?;
         }
         let result = self.a.assemble_options(0, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
-        let mut offsets = vec![[0; 2]; self.program.steps.len()];
-        for (which, entries) in entries.iter().enumerate() {
-            for (position, label) in entries {
-                offsets[*position as usize][which] = result.label_ip(label)? as u32;
-            }
+        let mut offsets = vec![0; self.program.steps.len()];
+        for (position, label) in &entries {
+            offsets[*position as usize] = result.label_ip(label)? as u32;
         }
         let (blocks, worth) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.worth));
         let reach = std::mem::take(&mut self.reach);
@@ -333,7 +327,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// One body; where it can be entered.
+    /// The body; where it can be entered.
     fn body(&mut self) -> Done<Vec<(u32, CodeLabel)>> {
         let (program, leaders) = (self.program, self.leaders);
         let count = program.steps.len() as u32;

@@ -1,6 +1,6 @@
 //! Executable memory: the only place that calls host code made at run time.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use memmap2::{Mmap, MmapMut};
 use semantics::lanes::SimdLevel;
@@ -12,7 +12,11 @@ use crate::program::{Kind, Program};
 /// A compiled program.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    memory: Arc<Mmap>,
+    /// For whole warps, and for any lanes once there are some.
+    whole: Body,
+    some: Arc<OnceLock<Option<Body>>>,
+    program: Arc<Program>,
+    level: SimdLevel,
     positions: Vec<Position>,
     /// Lanes that part are left to the caller.
     pub(crate) waits: bool,
@@ -20,11 +24,37 @@ pub struct Compiled {
     next: Vec<[u32; 2]>,
 }
 
+/// Code of a program.
+#[derive(Clone, Debug)]
+struct Body {
+    memory: Arc<Mmap>,
+    /// By position: where code begins; 0 where none does.
+    entries: Vec<u32>,
+}
+
+impl Body {
+    fn new(bytes: &[u8], entries: Vec<u32>) -> Option<Body> {
+        let mut memory = MmapMut::map_anon(bytes.len()).ok()?;
+        memory.copy_from_slice(bytes);
+        Some(Body { memory: Arc::new(memory.make_exec().ok()?), entries })
+    }
+
+    /// Where code begins at a position; null if none does.
+    #[inline(always)]
+    fn entry(&self, position: u32) -> *const u8 {
+        match self.entries[position as usize] {
+            0 => std::ptr::null(),
+            // SAFETY: offsets within the memory.
+            entry => unsafe { self.memory.as_ptr().add(entry as usize) },
+        }
+    }
+}
+
 /// What is at a position.
 #[derive(Clone, Copy, Debug)]
 struct Position {
-    /// Where code begins, for whole warps and for any lanes; 0 where none does.
-    entries: [u32; 2],
+    /// Whether code begins here.
+    begins: bool,
     /// Steps from there to the end of the block, and to the first one in it that waits.
     steps: u32,
     reach: u32,
@@ -43,10 +73,7 @@ impl Compiled {
         if !Compiled::can(level) {
             return None;
         }
-        let code = emit::emit(program, level)?;
-        let mut memory = MmapMut::map_anon(code.bytes.len()).ok()?;
-        memory.copy_from_slice(&code.bytes);
-        let memory = Arc::new(memory.make_exec().ok()?);
+        let code = emit::emit(program, level, false)?;
         let mut first = [u32::MAX; 2];
         let mut next = vec![first; code.worth.len()];
         for (at, worth) in code.worth.iter().enumerate().rev() {
@@ -56,16 +83,18 @@ impl Compiled {
             next[at] = first;
         }
         let place = |at: usize| {
-            let (entries, steps, reach) = (code.entries[at], code.blocks[at], code.reach[at]);
+            let (begins, steps, reach) = (code.entries[at] != 0, code.blocks[at], code.reach[at]);
             let target = match program.steps[at].kind {
                 Kind::Branch(target) => target,
                 Kind::Barrier => u32::MAX,
                 _ => 0,
             };
-            Position { entries, steps, reach, target }
+            Position { begins, steps, reach, target }
         };
         let positions = (0..program.steps.len()).map(place).collect();
-        Some(Compiled { memory, positions, waits: program.waits, next })
+        let (whole, some) = (Body::new(&code.bytes, code.entries)?, Arc::default());
+        let (program, waits) = (Arc::new(program.clone()), program.waits);
+        Some(Compiled { whole, some, program, level, positions, waits, next })
     }
 
     /// Whether it is worth to begin at a position, for a warp alone or one of several that run together, and the code there
@@ -85,7 +114,7 @@ impl Compiled {
     #[inline(always)]
     pub(crate) fn fits(&self, position: u32, stop: u32, most: u64) -> bool {
         self.positions.get(position as usize).is_some_and(|at| {
-            at.entries[0] != 0 && u64::from(at.steps) <= most && at.reach <= stop.saturating_sub(position)
+            at.begins && u64::from(at.steps) <= most && at.reach <= stop.saturating_sub(position)
         })
     }
 
@@ -100,25 +129,44 @@ impl Compiled {
 
     /// Bytes of code.
     pub fn bytes(&self) -> usize {
-        self.memory.len()
+        let some = self.some.get().and_then(Option::as_ref);
+        self.whole.memory.len() + some.map_or(0, |body| body.memory.len())
+    }
+
+    /// The code for any lanes, made now if there is none yet.
+    fn some(&self) -> Option<&Body> {
+        let make = || {
+            let code = emit::emit(&self.program, self.level, true)?;
+            Body::new(&code.bytes, code.entries)
+        };
+        self.some.get_or_init(make).as_ref()
     }
 
     /// Runs runners that stand at a position one after the other, each until its stretch ends: those of `context.round`,
-    /// which ends with a null. The context knows `stop`, `most` and `together`. What came of it is in the runners, `total`
-    /// and `ends`.
+    /// which ends with a null. `whole`: all of them have all lanes. The context knows `stop`, `most` and `together`. What came
+    /// of it is in the runners, `total` and `ends`. False if the host has no memory for the code.
     ///
     /// # Safety
     /// As of [`Compiled::run_teams`]; code must begin there that can end before `stop`.
     #[inline(always)]
-    pub(crate) unsafe fn go(&self, context: &mut Context, position: u32, round: *const *mut Runner) {
-        let start = self.memory.as_ptr();
-        let entries = self.positions[position as usize].entries;
-        // SAFETY: offsets within the memory.
-        context.entries = entries.map(|entry| unsafe { start.add(entry as usize) });
+    pub(crate) unsafe fn go(
+        &self,
+        context: &mut Context,
+        position: u32,
+        round: *const *mut Runner,
+        whole: bool,
+    ) -> bool {
+        let start = self.whole.memory.as_ptr();
+        let some = if whole { None } else { self.some() };
+        context.entries = [&self.whole, some.unwrap_or(&self.whole)].map(|body| body.entry(position));
+        if !whole && some.is_none() {
+            return false;
+        }
         (context.round, context.total, context.ends) = (round, 0, MOVED);
         type Start = unsafe extern "sysv64" fn(*mut Context);
         // SAFETY: the memory holds what `emit` made: at its start a function of this type, at the entries code for it to
         // jump to.
-        unsafe { std::mem::transmute::<*const u8, Start>(start)(context) }
+        unsafe { std::mem::transmute::<*const u8, Start>(start)(context) };
+        true
     }
 }

@@ -87,7 +87,9 @@ impl Compiled {
             runner.count_lanes();
             let round = [&raw mut *runner, std::ptr::null_mut()];
             // SAFETY: the caller's.
-            unsafe { self.go(context, runner.position, round.as_ptr()) };
+            if !unsafe { self.go(context, runner.position, round.as_ptr(), runner.lanes == LaneMask::MAX) } {
+                return;
+            }
             match runner.end {
                 PARTED => {
                     runner.ran.threads -= u64::from((runner.lanes & !runner.taken).count_ones());
@@ -163,24 +165,22 @@ impl Compiled {
     unsafe fn run_team(&self, context: &mut Context, runners: &mut [Runner], left: &mut i64) -> Option<u32> {
         let mut round = [std::ptr::null_mut(); MOST + 1];
         loop {
-            let (mut low, mut next) = (u32::MAX, u32::MAX);
-            for runner in runners.iter() {
-                let position = runner.position;
-                next = if position < low {
-                    next.min(low)
-                } else if position > low {
-                    next.min(position)
-                } else {
-                    next
-                };
-                low = low.min(position);
-            }
             if *left <= 0 {
                 return None;
             }
-            let mut count = 0;
-            for runner in runners.iter_mut().filter(|runner| runner.position == low) {
+            // Those at the lowest position, and the next one at which others stand.
+            let (mut low, mut next, mut count, mut whole) = (u32::MAX, u32::MAX, 0, true);
+            for runner in runners.iter_mut() {
+                let position = runner.position;
+                if position > low {
+                    next = next.min(position);
+                    continue;
+                }
+                if position < low {
+                    (low, next, count, whole) = (position, low, 0, true);
+                }
                 round[count] = &raw mut *runner;
+                whole &= runner.lanes == LaneMask::MAX;
                 count += 1;
             }
             round[count] = std::ptr::null_mut();
@@ -193,7 +193,9 @@ impl Compiled {
             }
             (context.stop, context.most, context.together) = (next, most, (count > 1).into());
             // SAFETY: the caller's.
-            unsafe { self.go(context, low, round.as_ptr()) };
+            if !unsafe { self.go(context, low, round.as_ptr(), whole) } {
+                return None;
+            }
             let begun = *left;
             *left -= context.total as i64;
             let (mut called, mut parted) = (false, 0);

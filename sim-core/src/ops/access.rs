@@ -8,7 +8,7 @@ use super::at::{Addresses, At, Checked, Direction};
 use super::masks::each_lane;
 use super::view::{ByteView, GlobalView, LocalView, View};
 use super::weak::WeakView;
-use crate::code::{Access, AccessSpace, RegisterSlot};
+use crate::code::{Access, AccessSpace, RegisterSlot, Simple};
 use crate::event::{Memory, Shape, WarpAccess};
 use crate::finding::FindingKind;
 use crate::machine::Machine;
@@ -17,7 +17,7 @@ use crate::machine::frame::FrameId;
 use crate::memory::{AllocationKind, Hint, State};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
-use semantics::lanes::{LaneMask, Registers, WARP_SIZE};
+use semantics::lanes::{LaneMask, Registers, Row, WARP_SIZE};
 use semantics::window;
 
 /// Lowest and highest address, and all address bits that differ from zero, over some lanes.
@@ -499,7 +499,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         self.check_local(at, addresses)?;
         self.observe(Memory::Local, at, addresses, Shape::Any);
         let index = self.index;
-        let mut view = LocalView { rows: &mut self.cta.warps[index].local };
+        let rows = &mut self.cta.warps[index].local;
+        if move_words(rows, registers, at, addresses) {
+            return Ok(());
+        }
+        let mut view = LocalView { rows };
         transfer(&mut view, registers, &self.worker.grid.code.slots, at, addresses);
         Ok(())
     }
@@ -662,4 +666,52 @@ impl<O: Observer> Machine<'_, '_, O> {
             self.tell_of(Wants::ACCESSES, at.frame, at.peer, &Event::Access(&access));
         }
     }
+}
+
+/// Moves a word or a double of each lane between local memory and a register of that size, at offsets that were checked; false
+/// if it is something else. A word of all lanes is a row.
+fn move_words(rows: &mut [Row], registers: &mut Registers, at: At<'_>, addresses: &Addresses) -> bool {
+    let (slot, lanes) = (at.access.element.slot, at.lanes);
+    let first = addresses[lanes.trailing_zeros() as usize & 31];
+    let mut differ = 0;
+    for (lane, address) in addresses.iter().enumerate() {
+        differ |= (address ^ first) & 0u64.wrapping_sub(u64::from(lanes >> lane & 1));
+    }
+    let same = (first >> 2) as usize;
+    let place = |lane: usize| if differ == 0 { same } else { (addresses[lane] >> 2) as usize };
+    // Lanes that do not take part may have any address.
+    let get = |rows: &[Row], place: usize, lane: usize| rows.get(place).map_or(0, |row| row.0[lane]);
+    match (at.access.simple, at.direction) {
+        (Simple::Four, Direction::Load) => {
+            let words: [u32; WARP_SIZE] = match differ {
+                0 => rows[same].0,
+                _ => std::array::from_fn(|lane| get(rows, place(lane), lane)),
+            };
+            registers.write(slot, lanes, &words);
+        }
+        (Simple::Four, _) => {
+            let words = registers.read::<u32>(slot);
+            if differ == 0 && lanes == LaneMask::MAX {
+                rows[same].0 = words;
+            } else {
+                each_lane(lanes, |lane| rows[place(lane)].0[lane] = words[lane]);
+            }
+        }
+        (Simple::Eight, Direction::Load) => {
+            let doubles: [u64; WARP_SIZE] = std::array::from_fn(|lane| {
+                let [low, high] = [0, 1].map(|word| get(rows, place(lane) + word, lane));
+                u64::from(low) | u64::from(high) << 32
+            });
+            registers.write(slot, lanes, &doubles);
+        }
+        (Simple::Eight, _) => {
+            let doubles = registers.read::<u64>(slot);
+            each_lane(lanes, |lane| {
+                rows[place(lane)].0[lane] = doubles[lane] as u32;
+                rows[place(lane) + 1].0[lane] = (doubles[lane] >> 32) as u32;
+            });
+        }
+        _ => return false,
+    }
+    true
 }
