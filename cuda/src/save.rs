@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use ptx_frontend::{Opcode, Param, ScalarType, StateSpace, Symbol, TypeClass, Variable};
 use runtime::{Allocation, Kind, Launching};
-use sim_core::{AddressMode, Backend, Channel, Dim3, Filter, Level, TextureObject, TextureShape};
+use sim_core::{AddressMode, Backend, Blocks, Channel, Dim3, Filter, Level, TextureObject, TextureShape};
 
 /// Largest buffer that is written, and most pointers in one.
 const MOST: u64 = 4 << 30;
@@ -67,9 +67,16 @@ impl SavedObject {
         if let Some(reference) = &self.reference {
             let _ = writeln!(text, "reference = {reference:?}");
         }
-        let (shape, channel) =
-            (name(&TextureShape::ALL, image.shape), name(&Channel::ALL, image.format.channel));
-        let _ = writeln!(text, "shape = {shape:?}\ntype = {channel:?}\nchannels = {}", image.format.channels);
+        let channel = match image.format.blocks {
+            Some(blocks) => name(&Blocks::ALL, blocks),
+            None => name(&Channel::ALL, image.format.channel),
+        };
+        let shape = name(&TextureShape::ALL, image.shape);
+        let _ = writeln!(
+            text,
+            "shape = {shape:?}\ntype = {channel:?}\nchannels = {}",
+            image.format.said_channels()
+        );
         let _ = writeln!(text, "array = {}", image.opaque);
         let levels = image.levels.iter().zip(&self.levels).map(|(level, at)| {
             let Level { extent, pitch, slice, .. } = level;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cuda_abi::numbers::device_attribute as a;
 use cuda_abi::{Result, Status};
+use sim_core::{BLOCK_SIDE, Blocks};
 
 use crate::area::{Area, Place};
 
@@ -20,10 +21,22 @@ pub enum Format {
     UnsignedNormalized(u8),
     /// The same with a sign.
     SignedNormalized(u8),
+    /// Blocks of four times four elements.
+    Compressed {
+        /// How.
+        blocks: Blocks,
+        /// Whether colours are sRGB.
+        srgb: bool,
+    },
+}
+
+/// A block-compressed format.
+const fn compressed(blocks: Blocks, srgb: bool) -> Format {
+    Format::Compressed { blocks, srgb }
 }
 
 /// CUDA's numbers of the formats (`CUarray_format`), and how many channels those have that have but one number of them.
-const FORMATS: [(u32, Format, Option<u32>); 20] = [
+const FORMATS: [(u32, Format, Option<u32>); 34] = [
     (0x01, Format::Unsigned(1), None),
     (0x02, Format::Unsigned(2), None),
     (0x03, Format::Unsigned(4), None),
@@ -32,6 +45,20 @@ const FORMATS: [(u32, Format, Option<u32>); 20] = [
     (0x0a, Format::Signed(4), None),
     (0x10, Format::Float(2), None),
     (0x20, Format::Float(4), None),
+    (0x91, compressed(Blocks::Bc1, false), Some(4)),
+    (0x92, compressed(Blocks::Bc1, true), Some(4)),
+    (0x93, compressed(Blocks::Bc2, false), Some(4)),
+    (0x94, compressed(Blocks::Bc2, true), Some(4)),
+    (0x95, compressed(Blocks::Bc3, false), Some(4)),
+    (0x96, compressed(Blocks::Bc3, true), Some(4)),
+    (0x97, compressed(Blocks::Bc4, false), Some(1)),
+    (0x98, compressed(Blocks::Bc4Signed, false), Some(1)),
+    (0x99, compressed(Blocks::Bc5, false), Some(2)),
+    (0x9a, compressed(Blocks::Bc5Signed, false), Some(2)),
+    (0x9b, compressed(Blocks::Bc6, false), Some(3)),
+    (0x9c, compressed(Blocks::Bc6Signed, false), Some(3)),
+    (0x9d, compressed(Blocks::Bc7, false), Some(4)),
+    (0x9e, compressed(Blocks::Bc7, true), Some(4)),
     (0xc0, Format::UnsignedNormalized(1), Some(1)),
     (0xc1, Format::UnsignedNormalized(1), Some(2)),
     (0xc2, Format::UnsignedNormalized(1), Some(4)),
@@ -46,18 +73,20 @@ const FORMATS: [(u32, Format, Option<u32>); 20] = [
     (0xcb, Format::SignedNormalized(2), Some(4)),
 ];
 
-/// Formats that a device has and this one has not: packed ones, those of blocks of texels, and those of several planes.
-const UNSUPPORTED: [std::ops::RangeInclusive<u32>; 3] = [0x50..=0x50, 0x91..=0xb1, 0xcc..=0xff];
+/// Formats that a device has and this one has not: packed ones, and those of several planes.
+const UNSUPPORTED: [std::ops::RangeInclusive<u32>; 3] = [0x50..=0x50, 0x9f..=0xb1, 0xcc..=0xff];
 
 impl Format {
-    /// Bytes of a channel.
+    /// Bytes of a channel, of compressed elements those that CUDA's runtime gives them.
     pub fn bytes(self) -> usize {
-        let (Self::Unsigned(bytes)
-        | Self::Signed(bytes)
-        | Self::Float(bytes)
-        | Self::UnsignedNormalized(bytes)
-        | Self::SignedNormalized(bytes)) = self;
-        usize::from(bytes)
+        match self {
+            Self::Unsigned(bytes)
+            | Self::Signed(bytes)
+            | Self::Float(bytes)
+            | Self::UnsignedNormalized(bytes)
+            | Self::SignedNormalized(bytes) => usize::from(bytes),
+            Self::Compressed { blocks, .. } => 1 + usize::from(blocks.is_float()),
+        }
     }
 }
 
@@ -76,13 +105,17 @@ impl Element {
     /// # Errors
     /// `INVALID_VALUE` for other numbers of channels.
     pub fn new(format: Format, channels: u32) -> Result<Self> {
-        if matches!(channels, 1 | 2 | 4) { Ok(Self { format, channels }) } else { Err(Status::INVALID_VALUE) }
+        let fine = match format {
+            Format::Compressed { blocks, .. } if blocks.is_float() => channels == 3,
+            _ => matches!(channels, 1 | 2 | 4),
+        };
+        if fine { Ok(Self { format, channels }) } else { Err(Status::INVALID_VALUE) }
     }
 
     /// An element of CUDA's number of a format.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what is none, `NOT_SUPPORTED` for block-compressed formats and those of several planes.
+    /// `INVALID_VALUE` for what is none, `NOT_SUPPORTED` for packed formats and those of several planes.
     pub fn of_number(number: u32, channels: u32) -> Result<Self> {
         if UNSUPPORTED.iter().any(|range| range.contains(&number)) {
             return Err(Status::NOT_SUPPORTED);
@@ -101,9 +134,20 @@ impl Element {
         FORMATS.iter().find(mine).map_or(0, |(number, ..)| *number)
     }
 
-    /// Its bytes.
+    /// Its bytes, or those of a block of them.
     pub fn bytes(self) -> usize {
-        self.format.bytes() * self.channels as usize
+        match self.format {
+            Format::Compressed { blocks, .. } => blocks.bytes() as usize,
+            format => format.bytes() * self.channels as usize,
+        }
+    }
+
+    /// How many of them stand side by side in what has its bytes.
+    pub const fn side(self) -> usize {
+        match self.format {
+            Format::Compressed { .. } => BLOCK_SIDE as usize,
+            _ => 1,
+        }
     }
 }
 
@@ -155,6 +199,10 @@ impl ArrayShape {
         if flags & (SPARSE | DEFERRED) != 0 {
             return Err(Status::NOT_SUPPORTED);
         }
+        let is_compressed = matches!(self.element.format, Format::Compressed { .. });
+        if is_compressed && flags & SURFACE != 0 {
+            return Err(Status::NOT_SUPPORTED);
+        }
         let kind = flags & !SURFACE;
         let fits = match kind {
             0 => depth == 0 || height > 0,
@@ -164,7 +212,7 @@ impl ArrayShape {
             GATHER => height > 0 && depth == 0,
             _ => false,
         };
-        if width == 0 || !fits {
+        if width == 0 || !fits || is_compressed && height == 0 {
             return Err(Status::INVALID_VALUE);
         }
         Ok(Most(match kind {
@@ -202,8 +250,9 @@ impl ArrayShape {
                 return Err(Status::INVALID_VALUE);
             }
         }
-        let rows = self.height.max(1).checked_mul(self.depth.max(1));
-        let size = rows.and_then(|rows| rows.checked_mul(self.width)?.checked_mul(self.element.bytes()));
+        let rows = self.rows().checked_mul(self.depth.max(1));
+        let columns = self.width.div_ceil(self.element.side());
+        let size = rows.and_then(|rows| rows.checked_mul(columns)?.checked_mul(self.element.bytes()));
         size.map(|size| size as u64).ok_or(Status::OUT_OF_MEMORY)
     }
 
@@ -220,9 +269,14 @@ impl ArrayShape {
         self.width.max(self.height).max(depth).max(1).ilog2() + 1
     }
 
-    /// Bytes of a row.
+    /// Bytes of a row, be it of blocks.
     pub fn row(&self) -> usize {
-        self.width * self.element.bytes()
+        self.width.div_ceil(self.element.side()) * self.element.bytes()
+    }
+
+    /// Rows in memory.
+    pub fn rows(&self) -> usize {
+        self.height.div_ceil(self.element.side()).max(1)
     }
 }
 
@@ -249,7 +303,7 @@ impl Array {
     /// # Errors
     /// `INVALID_VALUE` if it is not inside.
     pub fn area(&self, start: [usize; 3], size: [usize; 3]) -> Result<Area> {
-        let extent = [self.shape.row(), self.shape.height.max(1), self.shape.depth.max(1)];
+        let extent = [self.shape.row(), self.shape.rows(), self.shape.depth.max(1)];
         for axis in 0..3 {
             if start[axis].checked_add(size[axis]).is_none_or(|end| end > extent[axis]) {
                 return Err(Status::INVALID_VALUE);
@@ -295,11 +349,11 @@ mod tests {
         for (number, format, channels) in FORMATS {
             let element = Element::of_number(number, channels.unwrap_or(4)).unwrap();
             assert_eq!((element.format, element.number()), (format, number));
-            assert_eq!(Element::of_number(number, 3), Err(Status::INVALID_VALUE));
+            assert_eq!(Element::of_number(number, 3).is_ok(), channels == Some(3), "{number:#x}");
         }
         assert_eq!(Element::of_number(4, 1), Err(Status::INVALID_VALUE));
         assert_eq!(Element::of_number(0xc0, 2), Err(Status::INVALID_VALUE));
-        assert_eq!(Element::of_number(0x91, 4), Err(Status::NOT_SUPPORTED), "block-compressed");
+        assert_eq!(Element::of_number(0x9f, 1), Err(Status::NOT_SUPPORTED), "several planes");
         assert_eq!(Element::of_number(2, 4).unwrap().bytes(), 8);
     }
 

@@ -48,9 +48,8 @@ impl MipmappedArray {
         shape.size(attributes(context))?;
         let shapes: Vec<ArrayShape> =
             (0..levels.clamp(1, shape.most_levels())).map(|level| shape.level(level)).collect();
-        let bytes = |shape: &ArrayShape| {
-            (shape.row() * shape.height.max(1) * shape.depth.max(1)).next_multiple_of(512)
-        };
+        let bytes =
+            |shape: &ArrayShape| (shape.row() * shape.rows() * shape.depth.max(1)).next_multiple_of(512);
         let base = context.allocate(
             shapes.iter().map(bytes).sum::<usize>() as u64,
             Kind::Device,

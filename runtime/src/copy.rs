@@ -56,6 +56,13 @@ impl Copy {
         self.width.saturating_mul(self.height).saturating_mul(self.depth)
     }
 
+    /// Bytes from the first to the last one that it writes.
+    pub(crate) fn target_bytes(&self) -> u64 {
+        let slices = self.depth.saturating_sub(1).saturating_mul(self.to.slice);
+        let rows = self.height.saturating_sub(1).saturating_mul(self.to.pitch);
+        slices.saturating_add(rows).saturating_add(self.width)
+    }
+
     /// Rows as (offset in the source, offset in the destination, bytes), joined where both sides go on.
     fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         let rows_join = self.from.pitch == self.width && self.to.pitch == self.width;
@@ -133,6 +140,11 @@ impl Fill {
     /// Bytes of a row.
     pub fn row_bytes(&self) -> u64 {
         self.width.saturating_mul(u64::from(self.element))
+    }
+
+    /// Bytes from the first to the last one that it writes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.height.saturating_sub(1).saturating_mul(self.pitch).saturating_add(self.row_bytes())
     }
 
     /// Writes the value.

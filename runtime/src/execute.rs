@@ -61,6 +61,11 @@ impl Context {
         self.device.forget_unmapped();
         let at = |address: u64| self.device.at(address);
         let result = match operation {
+            // Who writes decides what a device says: its copy engine, or a kernel of the driver.
+            Operation::Copy(_) if !self.allows_writes(operation) => Err(Status::ILLEGAL_ADDRESS),
+            Operation::Fill(_) | Operation::WriteValue { .. } if !self.allows_writes(operation) => {
+                Err(Status::LAUNCH_FAILED)
+            }
             Operation::Kernel(call) => self.launch(call, run),
             Operation::Conditional(conditional) => self.run_conditional(conditional, run),
             Operation::Copy(copy) => copy.execute(&self.device, self.host()),

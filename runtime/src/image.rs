@@ -8,6 +8,7 @@
 //! A cubin is an ELF file. Built with line information it has the PTX that it was made of, its lines ended by zero bytes, in
 //! a section `.nv_debug_ptx_txt`; nvlink leaves one for each unit, with a suffix.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::Range;
 
@@ -39,6 +40,11 @@ const DEBUG_PTX: &[u8] = b".nv_debug_ptx_txt";
 /// Bytes of an ELF file's header, and of a section's.
 pub const ELF_HEADER: usize = 64;
 const SECTION: usize = 64;
+/// Bytes of a symbol.
+const SYMBOL: usize = 24;
+/// In `.nv.info`: the format of attributes that say their size, and the kind of the count of registers of a function.
+const SIZED: u8 = 4;
+const REGISTERS: u8 = 0x2f;
 /// The type of a section that takes no bytes of the file.
 const NOBITS: u64 = 8;
 const FLAG_LZ4: u64 = 0x2000;
@@ -94,28 +100,100 @@ pub fn elf_end(headers: &[u8]) -> Result<usize> {
     })
 }
 
-/// The PTX that a cubin was made of, a text a unit; none if it was built without line information.
+/// What an image has for a device.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Program {
+    /// PTX, a text a unit.
+    pub texts: Vec<Vec<u8>>,
+    /// Registers of kernels in the machine code that the device would run, by name, where there is some.
+    pub registers: Registers,
+}
+
+/// Registers of kernels, by name.
+pub type Registers = BTreeMap<String, u32>;
+
+/// A cubin's sections.
+struct Sections<'a> {
+    bytes: &'a [u8],
+    headers: &'a [u8],
+    names: &'a [u8],
+}
+
+impl<'a> Sections<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Self> {
+        let headers = bytes.get(section_headers(bytes)?).ok_or(Status::INVALID_IMAGE)?;
+        let mut sections = Self { bytes, headers, names: &[] };
+        sections.names = sections.numbered(number::<2>(bytes, 62)?)?.1;
+        Ok(sections)
+    }
+
+    /// What a header says of a section, and its bytes.
+    fn contents(&self, header: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
+        let (start, size) = (number::<8>(header, 24)? as usize, number::<8>(header, 32)? as usize);
+        let bytes = start.checked_add(size).and_then(|end| self.bytes.get(start..end));
+        Ok((header, bytes.ok_or(Status::INVALID_IMAGE)?))
+    }
+
+    fn numbered(&self, at: u64) -> Result<(&'a [u8], &'a [u8])> {
+        let header = self.headers.chunks_exact(SECTION).nth(at as usize);
+        self.contents(header.ok_or(Status::INVALID_IMAGE)?)
+    }
+
+    /// The headers of sections whose names a test wants.
+    fn named(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<&'a [u8]>> {
+        let mut found = Vec::new();
+        for header in self.headers.chunks_exact(SECTION) {
+            let name = self.names.get(number::<4>(header, 0)? as usize..).ok_or(Status::INVALID_IMAGE)?;
+            let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+            if wanted(&name[..end]) {
+                found.push(header);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The PTX that a cubin was made of; none if it was built without line information.
 ///
 /// # Errors
 /// `INVALID_IMAGE` if it is no ELF file, or damaged.
-pub fn cubin(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-    let bad = Status::INVALID_IMAGE;
-    let headers = bytes.get(section_headers(bytes)?).ok_or(bad)?;
-    let section = |header: &[u8]| -> Result<&[u8]> {
-        let (start, size) = (number::<8>(header, 24)? as usize, number::<8>(header, 32)? as usize);
-        start.checked_add(size).and_then(|end| bytes.get(start..end)).ok_or(bad)
-    };
-    let names = headers.chunks_exact(SECTION).nth(number::<2>(bytes, 62)? as usize);
-    let names = section(names.ok_or(bad)?)?;
+pub fn cubin(bytes: &[u8]) -> Result<Program> {
+    let sections = Sections::of(bytes)?;
     let mut texts = Vec::new();
-    for header in headers.chunks_exact(SECTION) {
-        let name = names.get(number::<4>(header, 0)? as usize..).ok_or(bad)?;
-        if name.starts_with(DEBUG_PTX) {
-            let lines = section(header)?.iter().map(|&byte| if byte == 0 { b'\n' } else { byte });
-            texts.push(lines.collect());
+    for header in sections.named(|name| name.starts_with(DEBUG_PTX))? {
+        let (_, text) = sections.contents(header)?;
+        texts.push(text.iter().map(|&byte| if byte == 0 { b'\n' } else { byte }).collect());
+    }
+    Ok(Program { texts, registers: registers(bytes).unwrap_or_default() })
+}
+
+/// Registers of a cubin's kernels: attributes of the section `.nv.info`, each a format, a kind, and bytes or their count.
+fn registers(bytes: &[u8]) -> Result<Registers> {
+    let sections = Sections::of(bytes)?;
+    let mut found = Registers::new();
+    for header in sections.named(|name| name == b".nv.info")? {
+        let (_, info) = sections.contents(header)?;
+        // The section's link is the table of symbols, whose own link is their names.
+        let (symbols, entries) = sections.numbered(number::<4>(header, 40)?)?;
+        let (_, names) = sections.numbered(number::<4>(symbols, 40)?)?;
+        let mut at = 0;
+        while at + 4 <= info.len() {
+            let (format, kind, size) = (info[at], info[at + 1], number::<2>(info, at + 2)? as usize);
+            at += 4;
+            if format != SIZED {
+                continue;
+            }
+            if kind == REGISTERS {
+                let (symbol, count) = (number::<4>(info, at)? as usize, number::<4>(info, at + 4)?);
+                let name = number::<4>(entries, symbol.saturating_mul(SYMBOL))? as usize;
+                let name = names.get(name..).ok_or(Status::INVALID_IMAGE)?;
+                let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+                found.insert(String::from_utf8_lossy(&name[..end]).into(), count as u32);
+            }
+            at += size;
         }
     }
-    Ok(texts)
+    Ok(found)
 }
 
 /// The PTX texts of a fatbin, not unpacked yet.
@@ -229,22 +307,27 @@ pub fn choose(texts: &[Packed<'_>], sm: u16) -> Result<Ptx> {
     best.ok_or(Status::NO_BINARY_FOR_GPU)?.unpack()
 }
 
-/// The PTX of a fatbin for a device: the best text, or else that of the best cubin which carries its own, a text a unit.
+/// The program of a fatbin for a device: the best text, or else that of the best cubin which carries its own.
 ///
 /// # Errors
 /// As [`choose`].
-pub fn best(bytes: &[u8], sm: u16) -> Result<Vec<Vec<u8>>> {
-    let none = match choose(&fatbin(bytes)?, sm) {
-        Err(status @ Status::NO_BINARY_FOR_GPU) => status,
-        chosen => return chosen.map(|ptx| vec![ptx.text]),
-    };
+pub fn best(bytes: &[u8], sm: u16) -> Result<Program> {
     let mut cubins = cubins(bytes)?;
     cubins.retain(|cubin| cubin.sm <= sm.into());
     cubins.sort_by_key(|cubin| std::cmp::Reverse(cubin.sm));
+    let none = match choose(&fatbin(bytes)?, sm) {
+        Err(status @ Status::NO_BINARY_FOR_GPU) => status,
+        chosen => {
+            // A device runs the code of its own generation first.
+            let own = cubins.first().filter(|cubin| cubin.sm / 10 == u32::from(sm / 10));
+            let code = own.and_then(|cubin| cubin.bytes().ok()).and_then(|bytes| registers(&bytes).ok());
+            return Ok(Program { texts: vec![chosen?.text], registers: code.unwrap_or_default() });
+        }
+    };
     for packed in cubins {
-        let texts = cubin(&packed.bytes()?).unwrap_or_default();
-        if !texts.is_empty() {
-            return Ok(texts);
+        let program = cubin(&packed.bytes()?).unwrap_or_default();
+        if !program.texts.is_empty() {
+            return Ok(program);
         }
     }
     Err(none)
@@ -293,11 +376,11 @@ mod tests {
             (".nv_debug_ptx_txt.12", b".version 8.0\0.target sm_80\0"),
             (".nv_debug_ptx_txt.7", b".version 8.0\0"),
         ]);
-        let texts = cubin(&file).unwrap();
+        let texts = cubin(&file).unwrap().texts;
         assert_eq!(texts, [&b".version 8.0\n.target sm_80\n"[..], b".version 8.0\n"]);
         let headers = section_headers(&file).unwrap();
         assert_eq!((headers.end, elf_end(&file[headers.clone()])), (file.len(), Ok(headers.start)));
-        assert_eq!(cubin(&elf(&[(".text.k", b"code")])), Ok(vec![]));
+        assert_eq!(cubin(&elf(&[(".text.k", b"code")])), Ok(Program::default()));
 
         // PTX goes first; of cubins the latest that has any.
         let plain = elf(&[(".text.k", b"code")]);
@@ -307,11 +390,11 @@ mod tests {
             entry(2, 80, FLAG_LZ4, &packed, file.len()),
             entry(2, 100, 0, &file, 0),
         ]);
-        assert_eq!(best(&fat, 90).unwrap(), texts);
+        assert_eq!(best(&fat, 90).unwrap().texts, texts);
         assert_eq!(best(&fat, 75), Err(Status::NO_BINARY_FOR_GPU));
         assert_eq!(best(&image(&[entry(2, 90, 0, &plain, 0)]), 90), Err(Status::NO_BINARY_FOR_GPU));
         let both = image(&[entry(2, 90, 0, &file, 0), entry(1, 80, 0, b"text", 0)]);
-        assert_eq!(best(&both, 90).unwrap(), [b"text"]);
+        assert_eq!(best(&both, 90).unwrap().texts, [b"text"]);
         for cut in 0..file.len() {
             // No length makes it panic.
             let _ = cubin(&file[..cut]);
@@ -320,6 +403,39 @@ mod tests {
             let mut damaged = file.clone();
             damaged[at] = 0xff;
             let _ = (cubin(&damaged), section_headers(&damaged).map(|at| damaged.get(at).map(elf_end)));
+        }
+    }
+
+    #[test]
+    fn a_cubin_says_how_many_registers_its_kernels_have() {
+        // As nvcc 13.0 writes it: the third symbol is `kernel`, with 56 registers.
+        let names = b"\0other\0kernel\0";
+        let mut symbols = vec![0u8; 3 * SYMBOL];
+        symbols[SYMBOL] = 1;
+        symbols[2 * SYMBOL] = 7;
+        let info = [
+            [3, 0x37, 0x82, 0, 4, 0x11, 8, 0, 2, 0, 0, 0, 99, 0, 0, 0],
+            [4, 0x2f, 8, 0, 2, 0, 0, 0, 56, 0, 0, 0, 3, 0x1b, 0xff, 0],
+        ];
+        let mut file = elf(&[(".strtab", names), (".symtab", &symbols), (".nv.info", &info.concat())]);
+        let headers = section_headers(&file).unwrap().start;
+        // The links: from attributes to symbols, and from those to names.
+        file[headers + 2 * SECTION + 40] = 1;
+        file[headers + SECTION + 40] = 0;
+        let registers = Registers::from([("kernel".into(), 56)]);
+        assert_eq!(cubin(&file).unwrap().registers, registers);
+        let of = |sm| best(&image(&[entry(2, sm, 0, &file, 0), entry(1, 80, 0, b"text", 0)]), 90).unwrap();
+        assert_eq!(of(90), Program { texts: vec![b"text".into()], registers });
+        assert!(of(86).registers.is_empty(), "the text is compiled for this device");
+        for cut in 0..file.len() {
+            let _ = cubin(&file[..cut]);
+        }
+        for at in 0..file.len() {
+            for byte in [0, 1, 0x7f, 0xff] {
+                let mut damaged = file.clone();
+                damaged[at] = byte;
+                let _ = cubin(&damaged);
+            }
         }
     }
 

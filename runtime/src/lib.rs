@@ -80,7 +80,7 @@ pub use host::{Completed, Host, Launched, Launching, Picked, Prepared};
 pub use library::{Kernel, Library};
 pub use limit::Limit;
 pub use memory::{Allocation, Kind, Memory};
-pub use module::{Function, Module, Parameter};
+pub use module::{Built, Function, Module, Parameter};
 pub use multicast::Multicast;
 pub use occupancy::{
     LaunchConfig, active_blocks, active_clusters, check_launch, potential_block_size, potential_cluster_size,

@@ -7,7 +7,7 @@ use cuda_abi::{Result, Status};
 use ptx_frontend::VarId;
 
 use crate::compile::Linked;
-use crate::module::{Function, Module};
+use crate::module::{Built, Function, Module};
 use crate::tree::{Context, Tenant};
 use crate::{fresh_id, lock};
 
@@ -21,7 +21,7 @@ pub struct Library {
     pub id: u64,
     /// Its code.
     pub linked: Linked,
-    most_registers: Option<u32>,
+    built: Built,
     /// By context.
     modules: Mutex<HashMap<u64, Arc<Module>>>,
     /// Managed variables, which all contexts share, and the context that has them.
@@ -41,11 +41,11 @@ pub struct Kernel {
 }
 
 impl Library {
-    /// A library of checked code, whose kernels get at most so many registers.
-    pub fn new(linked: Linked, most_registers: Option<u32>) -> Arc<Library> {
+    /// A library of checked code.
+    pub fn new(linked: Linked, built: Built) -> Arc<Library> {
         let (modules, kernels) = (Mutex::default(), Mutex::default());
         let managed = Mutex::default();
-        Arc::new(Library { id: fresh_id(), linked, most_registers, modules, managed, kernels })
+        Arc::new(Library { id: fresh_id(), linked, built, modules, managed, kernels })
     }
 
     /// Its module in a context; loaded if it is not there.
@@ -59,7 +59,7 @@ impl Library {
         }
         let mut managed = lock(&self.managed);
         let shared = managed.as_ref().map(|(_, placed)| &placed[..]);
-        let module = Module::load_shared(context, self.linked.clone(), self.most_registers, shared)?;
+        let module = Module::load_shared(context, self.linked.clone(), self.built.clone(), shared)?;
         if managed.is_none() {
             *managed = Some((context.id, module.managed().to_vec()));
         }

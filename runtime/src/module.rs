@@ -9,10 +9,20 @@ use ptx_frontend::{FuncId, Param, ScalarType, Symbol, VarId, Variable};
 use sim_core::{Backend, Code, Dim3, ModuleId};
 
 use crate::compile::Linked;
+use crate::image::Registers;
 use crate::memory::{Allocation, FOR_ALL, Kind};
 use crate::reference::{SurfaceReference, Target, TextureReference, Variables};
 use crate::tree::Context;
 use crate::{fresh_id, lock};
+
+/// How a module's machine code comes about.
+#[derive(Clone, Debug, Default)]
+pub struct Built {
+    /// Registers a thread may have, if the program said so when it loaded the module.
+    pub most_registers: Option<u32>,
+    /// Registers that kernels have in machine code that came with the PTX.
+    pub registers: Arc<Registers>,
+}
 
 /// A module that is loaded into a context.
 #[derive(Debug)]
@@ -26,8 +36,7 @@ pub struct Module {
     loaded: ModuleId,
     /// Those that were asked for. They hold the module, so unloading lets them go.
     functions: Mutex<HashMap<Box<str>, Arc<Function>>>,
-    /// Registers a thread may have, if the program said so when it loaded the module.
-    most_registers: Option<u32>,
+    built: Built,
     /// Where managed variables are, and whether they are this module's.
     managed: Vec<(VarId, u64)>,
     owns_managed: bool,
@@ -43,8 +52,8 @@ impl Module {
     ///
     /// # Errors
     /// Undefined symbols, no memory for variables.
-    pub fn load(context: &Arc<Context>, linked: Linked, most_registers: Option<u32>) -> Result<Arc<Module>> {
-        Self::load_shared(context, linked, most_registers, None)
+    pub fn load(context: &Arc<Context>, linked: Linked, built: Built) -> Result<Arc<Module>> {
+        Self::load_shared(context, linked, built, None)
     }
 
     /// The same with managed variables that another context's module has already.
@@ -54,7 +63,7 @@ impl Module {
     pub(crate) fn load_shared(
         context: &Arc<Context>,
         linked: Linked,
-        most_registers: Option<u32>,
+        built: Built,
         shared: Option<&[(VarId, u64)]>,
     ) -> Result<Arc<Module>> {
         let mut placed = shared.unwrap_or_default().to_vec();
@@ -79,7 +88,7 @@ impl Module {
             linked,
             loaded,
             functions: Mutex::default(),
-            most_registers,
+            built,
             managed: placed,
             owns_managed: shared.is_none(),
             textures: Mutex::default(),
@@ -312,6 +321,9 @@ impl Function {
     /// # Errors
     /// As [`Function::code`].
     pub fn registers(&self) -> Result<u32> {
+        if let Some(&said) = self.module.built.registers.get(&*self.name) {
+            return Ok(said);
+        }
         // The compiler sees to it that the largest block fits, and as many blocks as were asked for.
         let context = self.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
         let config = context.device.simulator.config();
@@ -324,7 +336,7 @@ impl Function {
         let most =
             config.registers_per_multiprocessor / warps.saturating_mul(32).saturating_mul(blocks) / 8 * 8;
         // `.maxnreg` beats what the program said; no kernel gets by with fewer than 24.
-        let said = tuning.max_registers.or(self.module.most_registers).map_or(255, |said| said.max(24));
+        let said = tuning.max_registers.or(self.module.built.most_registers).map_or(255, |said| said.max(24));
         Ok(self.code()?.registers.clamp(16, most.min(said).clamp(16, 255)))
     }
 

@@ -19,7 +19,7 @@ fn image(context: &Context, resource: &Resource) -> Result<(Image, bool)> {
 /// Makes a texture object; returns its handle.
 ///
 /// # Errors
-/// `INVALID_VALUE` for descriptors that a device does not take, `NOT_SUPPORTED` for views of blocks of texels.
+/// `INVALID_VALUE` for descriptors that a device does not take.
 pub fn create_texture(
     context: &Context,
     resource: Resource,
@@ -31,7 +31,7 @@ pub fn create_texture(
     if let Some(view) = &view {
         image = view.of(image, &resource)?;
     }
-    let sampler = sampling.sampler(&image, fraction, matches!(resource, Resource::Mipmapped(_)))?;
+    let sampler = sampling.sampler(&image, fraction, &resource)?;
     let device = &context.device;
     let handle = device.simulator.add_texture(Texture { image, sampler });
     lock(&device.objects.0).insert(handle, Object { resource, sampling: Some(sampling), view });
@@ -41,7 +41,7 @@ pub fn create_texture(
 /// A texture for a reference, which no table of objects has; its handle.
 pub(crate) fn bound_texture(context: &Context, resource: Resource, sampling: Sampling) -> Result<u64> {
     let (image, fraction) = image(context, &resource)?;
-    let sampler = sampling.sampler(&image, fraction, matches!(resource, Resource::Mipmapped(_)))?;
+    let sampler = sampling.sampler(&image, fraction, &resource)?;
     Ok(context.device.simulator.add_texture(Texture { image, sampler }))
 }
 

@@ -189,6 +189,14 @@ impl Context {
         Ok(())
     }
 
+    /// Has all devices only read memory of the program that was shown to them.
+    pub fn set_read_only(&self, address: u64, bytes: u64) {
+        let whole = address..address + bytes;
+        for device in self.device.all() {
+            device.simulator.set_read_only(address, vec![whole.clone()]);
+        }
+    }
+
     fn plain_memory(&self) -> Vec<Allocation> {
         let mine = |allocation: &Allocation| allocation.context == self.id && is_plain(allocation);
         self.device.memory.list().into_iter().filter(mine).collect()

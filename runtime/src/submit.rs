@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cuda_abi::{Result, Status};
 use smallvec::SmallVec;
 
+use crate::area::Place;
 use crate::engine::{Op, RunBy, Task};
 use crate::exec::ExecGraph;
 use crate::graph::ordered;
@@ -55,6 +56,15 @@ impl Context {
         operation: Operation,
     ) -> Result<Option<Arc<Op>>> {
         self.check()?;
+        // Nothing looks at fills that are captured, and at words.
+        let is_checked = match operation {
+            Operation::Copy(_) => true,
+            Operation::Fill(_) => stream.capture().is_none(),
+            _ => false,
+        };
+        if is_checked && !self.allows_writes(&operation) {
+            return Err(Status::INVALID_VALUE);
+        }
         if stream.captured(&operation)? {
             return Ok(None);
         }
@@ -68,6 +78,24 @@ impl Context {
         drop(order);
         self.wait_if(full);
         Ok(Some(op))
+    }
+
+    /// Whether what a copy, a fill or a word would overwrite, or one in a graph, is none of the memory that may only be read.
+    pub fn allows_writes(&self, operation: &Operation) -> bool {
+        let fine = |address: u64, bytes: u64| {
+            let owner = self.device.owner(address);
+            owner.is_none_or(|owner| owner.simulator.allows_writes(address, bytes))
+        };
+        match operation {
+            Operation::Copy(copy) => match copy.to.place {
+                Place::Device(address) => fine(address, copy.target_bytes()),
+                _ => true,
+            },
+            Operation::Fill(fill) => fine(fill.to, fill.bytes()),
+            Operation::WriteValue { address, bytes, .. } => fine(*address, (*bytes).into()),
+            Operation::Child(graph) => graph.nodes().iter().all(|node| self.allows_writes(&node.operation)),
+            _ => true,
+        }
     }
 
     /// Waits for an operation that must be done before a stream takes further ones.

@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use cuda_abi::numbers::device_attribute as a;
 use cuda_abi::{Result, Status};
-use sim_core::{AddressMode, Channel, Filter, Format as TexelFormat, Image, Level, Sampler, TextureShape};
+use sim_core::{
+    AddressMode, BLOCK_SIDE, Blocks, Channel, Filter, Format as TexelFormat, Image, Level, Sampler,
+    TextureShape,
+};
 
 use crate::array::array_flags::{CUBE, LAYERED};
 use crate::array::{Array, ArrayShape, Element, Format, MipmappedArray};
@@ -136,6 +139,20 @@ const VIEW_CHANNELS: [Channel; 8] = [
     Channel::Float(4),
 ];
 
+/// Formats of views that are blocks of texels, by number from [`FIRST_BLOCK_FORMAT`] on.
+const VIEW_BLOCKS: [Blocks; 10] = [
+    Blocks::Bc1,
+    Blocks::Bc2,
+    Blocks::Bc3,
+    Blocks::Bc4,
+    Blocks::Bc4Signed,
+    Blocks::Bc5,
+    Blocks::Bc5Signed,
+    Blocks::Bc6,
+    Blocks::Bc6Signed,
+    Blocks::Bc7,
+];
+
 /// A format for the simulator, and whether it is always a fraction.
 fn texels(element: Element) -> (TexelFormat, bool) {
     let (channel, fraction) = match element.format {
@@ -144,15 +161,18 @@ fn texels(element: Element) -> (TexelFormat, bool) {
         Format::Float(bytes) => (Channel::Float(bytes), false),
         Format::UnsignedNormalized(bytes) => (Channel::Unsigned(bytes), true),
         Format::SignedNormalized(bytes) => (Channel::Signed(bytes), true),
+        Format::Compressed { blocks, .. } => {
+            return (TexelFormat::compressed(blocks, true), !blocks.is_float());
+        }
     };
-    (TexelFormat { channel, channels: element.channels as u8 }, fraction)
+    (TexelFormat::plain(channel, element.channels as u8), fraction)
 }
 
 fn level_of(array: &Array) -> Level {
     let ArrayShape { width, height, depth, .. } = array.shape;
     let pitch = array.shape.row() as u64;
     let extent = [width, height, depth].map(|extent| extent.max(1) as u32);
-    Level { base: array.base(), extent, pitch, slice: pitch * u64::from(extent[1]) }
+    Level { base: array.base(), extent, pitch, slice: pitch * array.shape.rows() as u64 }
 }
 
 fn shape_of(shape: &ArrayShape) -> TextureShape {
@@ -213,6 +233,16 @@ impl Resource {
         })
     }
 
+    /// Whether it holds sRGB, and can be read as that alone.
+    fn is_srgb(&self) -> bool {
+        let element = match self {
+            Self::Array(array) => array.shape.element,
+            Self::Mipmapped(array) => array.shape.element,
+            Self::Linear { element, .. } | Self::Pitched { element, .. } => *element,
+        };
+        matches!(element.format, Format::Compressed { srgb: true, .. })
+    }
+
     const fn is_array(&self) -> bool {
         matches!(self, Self::Array(_) | Self::Mipmapped(_))
     }
@@ -224,18 +254,30 @@ impl View {
         if !resource.is_array() {
             return Err(Status::INVALID_VALUE);
         }
-        if (FIRST_BLOCK_FORMAT..0x23).contains(&self.format) {
-            return Err(Status::NOT_SUPPORTED);
-        }
-        let number = self.format.checked_sub(1).ok_or(Status::INVALID_VALUE)? as usize;
-        let channel = *VIEW_CHANNELS.get(number / 3).ok_or(Status::INVALID_VALUE)?;
-        let format = TexelFormat { channel, channels: [1, 2, 4][number % 3] };
+        let format = match self.format.checked_sub(FIRST_BLOCK_FORMAT) {
+            Some(number) => match VIEW_BLOCKS.get(number as usize) {
+                Some(&blocks) => TexelFormat::compressed(blocks, false),
+                None => return Err(Status::INVALID_VALUE),
+            },
+            None => {
+                let number = self.format.checked_sub(1).ok_or(Status::INVALID_VALUE)? as usize;
+                let channel = *VIEW_CHANNELS.get(number / 3).ok_or(Status::INVALID_VALUE)?;
+                TexelFormat::plain(channel, [1, 2, 4][number % 3])
+            }
+        };
         let [first, last] = self.levels.map(|level| level as usize);
         if format.bytes() != image.format.bytes() || first > last || last >= image.levels.len() {
             return Err(Status::INVALID_VALUE);
         }
         // The first level's, also of a view that begins behind it.
-        let whole = image.levels[0].extent;
+        let mut whole = image.levels[0].extent;
+        if format.blocks.is_some() && image.format.blocks.is_none() {
+            // Elements become blocks.
+            for level in &mut image.levels {
+                level.extent[..2].iter_mut().for_each(|extent| *extent *= BLOCK_SIDE);
+            }
+            whole = image.levels[0].extent;
+        }
         image.levels = image.levels[first..=last].to_vec();
         let wanted = self.extent.map(|extent| extent.max(1) as u32);
         if wanted[0] != whole[0] || wanted[1] != whole[1] {
@@ -266,7 +308,11 @@ fn filter(number: u32) -> Result<Filter> {
 
 impl Sampling {
     /// How the simulator reads an image.
-    pub(crate) fn sampler(&self, image: &Image, fraction: bool, is_mipmapped: bool) -> Result<Sampler> {
+    pub(crate) fn sampler(&self, image: &Image, fraction: bool, resource: &Resource) -> Result<Sampler> {
+        let is_mipmapped = matches!(resource, Resource::Mipmapped(_));
+        if resource.is_srgb() && self.flags & f::SRGB == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
         let is_cube = matches!(image.shape, TextureShape::Cube | TextureShape::CubeLayered);
         let seamless = self.flags & f::SEAMLESS != 0;
         if self.flags & !f::ALL != 0 || seamless && !is_cube {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
@@ -92,19 +93,37 @@ impl Mapping {
 struct Reservation {
     size: u64,
     mappings: BTreeMap<u64, Mapping>,
-    /// Pieces that a device's simulator knows: first address and bytes.
-    shown: BTreeMap<usize, BTreeMap<u64, u64>>,
+    /// What a device's simulator knows, by its first address.
+    shown: BTreeMap<usize, BTreeMap<u64, Piece>>,
+}
+
+/// Neighbouring mappings that a device may access.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Piece {
+    size: u64,
+    /// Addresses that it may only read.
+    read_only: Vec<Range<u64>>,
 }
 
 impl Reservation {
-    /// Neighbouring mappings that a device may access, as pieces.
-    fn accessible(&self, device: usize) -> BTreeMap<u64, u64> {
-        let mut pieces: BTreeMap<u64, u64> = BTreeMap::new();
+    /// What a device may access, by its first address.
+    fn accessible(&self, device: usize) -> BTreeMap<u64, Piece> {
+        let mut pieces: BTreeMap<u64, Piece> = BTreeMap::new();
         let may = |mapping: &Mapping| mapping.access(device) != Access::None;
         for (&base, mapping) in self.mappings.iter().filter(|(_, mapping)| may(mapping)) {
+            let end = base + mapping.size;
+            let read_only = (mapping.access(device) == Access::Read).then_some(base..end);
             match pieces.last_entry() {
-                Some(mut last) if *last.key() + *last.get() == base => *last.get_mut() += mapping.size,
-                _ => drop(pieces.insert(base, mapping.size)),
+                Some(mut last) if *last.key() + last.get().size == base => {
+                    last.get_mut().size += mapping.size;
+                    last.get_mut().read_only.extend(read_only);
+                }
+                _ => {
+                    pieces.insert(
+                        base,
+                        Piece { size: mapping.size, read_only: read_only.into_iter().collect() },
+                    );
+                }
             }
         }
         pieces
@@ -129,11 +148,13 @@ impl Reservation {
                 shown.remove(&base);
             }
             device.share_memory();
-            for (base, size) in wanted {
+            for (base, piece) in wanted {
                 if shown.contains_key(&base) {
                     continue;
                 }
+                let size = piece.size;
                 device.host.show(&device.simulator, base, size, "mapped memory")?;
+                device.simulator.set_read_only(base, piece.read_only.clone());
                 let id = fresh_id();
                 device.memory.insert(Allocation {
                     base,
@@ -143,7 +164,7 @@ impl Reservation {
                     flags: 0,
                     id,
                 });
-                shown.insert(base, size);
+                shown.insert(base, piece);
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::time::Duration;
 use runtime::objects::{create_texture, destroy_object};
 use runtime::texture::{Resource, Sampling};
 use runtime::{
-    Context, Edge, Element, ExecGraph, Format, Graph, KernelCall, Kind, Module, Operation, Status,
+    Built, Context, Edge, Element, ExecGraph, Format, Graph, KernelCall, Kind, Module, Operation, Status,
     StreamKind, Updatable, compile,
 };
 use sim_core::{Backend, Dim3, Launch};
@@ -99,7 +99,8 @@ impl Fixture {
     fn new() -> Fixture {
         let (program, runtime, context) = support::context();
         let module =
-            Module::load(&context, compile(&[("text.ptx".into(), TEXT.into())]).unwrap(), None).unwrap();
+            Module::load(&context, compile(&[("text.ptx".into(), TEXT.into())]).unwrap(), Built::default())
+                .unwrap();
         let words = context.allocate(512, Kind::Device, "words").unwrap();
         context.device.simulator.write(words, &[0; 512]).unwrap();
         Fixture { context, module, words, _around: (program, runtime) }

@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use runtime::{Context, KernelCall, Module, Operation, Result, Status, compile};
+use runtime::{Built, Context, KernelCall, Module, Operation, Result, Status, compile};
 use sim_core::{Dim3, Launch};
 
 const TEXT: &str = ".version 8.0
@@ -19,7 +19,7 @@ const TEXT: &str = ".version 8.0
 /// Launches one thread of a kernel with so many bytes of zeros as parameters, and waits.
 fn launch(context: &Arc<Context>, text: &str, kernel: &str, bytes: usize, cooperative: bool) -> Result {
     let linked = compile(&[("text.ptx".into(), text.into())]).unwrap();
-    let module = Module::load(context, linked, None).unwrap();
+    let module = Module::load(context, linked, Built::default()).unwrap();
     let function = module.function(kernel).unwrap();
     let launch = Launch {
         kernel: kernel.into(),

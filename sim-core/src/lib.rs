@@ -63,7 +63,7 @@ pub use session::{
 pub use simulator::Simulator;
 pub use tensor_map::{ElementType, Interleave, Mode, Swizzle, TENSOR_MAP_BYTES, TensorMap, TensorMapError};
 pub use texture::{
-    AddressMode, Channel, Filter, Format, Image, Level, Object as TextureObject, Sampler,
+    AddressMode, BLOCK_SIDE, Blocks, Channel, Filter, Format, Image, Level, Object as TextureObject, Sampler,
     Shape as TextureShape, Texture,
 };
 pub use tools::{Tool, ToolFactory, WarpId};

@@ -126,6 +126,17 @@ impl Simulator {
         unsafe { self.memory.adopt(start, bytes, label) }
     }
 
+    /// Has kernels only read these addresses of the allocation that begins at `base`, and write to the rest of it. A write
+    /// there is a fault.
+    pub fn set_read_only(&self, base: DevicePtr, addresses: Vec<std::ops::Range<u64>>) {
+        self.memory.set_read_only(base, addresses);
+    }
+
+    /// Whether no byte of a range is one that kernels may only read.
+    pub fn allows_writes(&self, address: DevicePtr, bytes: u64) -> bool {
+        self.memory.allows_writes(address, bytes)
+    }
+
     /// Allocates at an address at which an allocation was that is freed.
     ///
     /// # Errors

@@ -31,8 +31,14 @@ pub(crate) fn element_of(channels: ChannelFormatDesc) -> Result<Element> {
             }
             normalized(bytes, kind > 10)
         }
-        // Blocks of texels, and packed ones.
-        (17..=31, _) => return Err(Status::NOT_SUPPORTED),
+        // Blocks of texels have the numbers of the driver's formats; and packed ones.
+        (kind @ 17..=30, _) => {
+            let element = Element::of_number(FIRST_BLOCKS + kind - 17, count as u32);
+            return element.map_err(|status| {
+                if status == Status::INVALID_VALUE { Status::INVALID_CHANNELS } else { status }
+            });
+        }
+        (31, _) => return Err(Status::NOT_SUPPORTED),
         (0, bits @ (8 | 16 | 32)) => Format::Signed(bits as u8 / 8),
         (1, bits @ (8 | 16 | 32)) => Format::Unsigned(bits as u8 / 8),
         (2, bits @ (16 | 32)) => Format::Float(bits as u8 / 8),
@@ -44,6 +50,9 @@ pub(crate) fn element_of(channels: ChannelFormatDesc) -> Result<Element> {
     Element::new(format, count as u32).map_err(|_| Status::INVALID_CHANNELS)
 }
 
+/// The driver's number of the first block-compressed format.
+const FIRST_BLOCKS: u32 = 0x91;
+
 pub(crate) fn channels_of(element: Element) -> ChannelFormatDesc {
     let sizes = |bytes: u8| element.channels.ilog2() + 3 * u32::from(bytes - 1);
     let kind = match element.format {
@@ -52,6 +61,7 @@ pub(crate) fn channels_of(element: Element) -> ChannelFormatDesc {
         Format::Float(_) => 2,
         Format::UnsignedNormalized(bytes) => 5 + sizes(bytes),
         Format::SignedNormalized(bytes) => 11 + sizes(bytes),
+        Format::Compressed { .. } => 17 + element.number() - FIRST_BLOCKS,
     };
     let mut bits = [0; 4];
     bits[..element.channels as usize].fill(8 * element.format.bytes() as i32);

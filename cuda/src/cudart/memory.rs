@@ -51,14 +51,17 @@ pub(crate) fn volume_of(copy: &Memcpy3DParms) -> Result<Memcpy3D> {
         Side::Device | Side::Peer => memory_type::DEVICE,
         Side::Any => memory_type::UNIFIED,
     };
-    // With an array, its positions and the width are elements.
+    // With an array, its positions and the width are elements, of which a block has several.
     let element = |array: Handle| match array {
-        0 => Ok(1),
-        _ => object::find::<Arc<Array>>(array).map(|array| array.shape.element.bytes()),
+        0 => Ok((1, 1)),
+        _ => object::find::<Arc<Array>>(array)
+            .map(|array| (array.shape.element.bytes(), array.shape.element.side())),
     };
-    let (src_element, dst_element) = (element(copy.src_array)?, element(copy.dst_array)?);
+    let ((src_element, src_side), (dst_element, dst_side)) =
+        (element(copy.src_array)?, element(copy.dst_array)?);
     let bytes = |count: usize, element: usize| count.checked_mul(element).ok_or(Status::INVALID_VALUE);
-    let width = bytes(copy.extent.width, src_element.max(dst_element))?;
+    let side = src_side.max(dst_side);
+    let width = bytes(copy.extent.width.div_ceil(side), src_element.max(dst_element))?;
     let small = |array: Handle, rows: &PitchedPtr| {
         copy.src_array == 0
             && copy.dst_array == 0
@@ -73,16 +76,16 @@ pub(crate) fn volume_of(copy: &Memcpy3DParms) -> Result<Memcpy3D> {
     Ok(Memcpy3D {
         src_array: copy.src_array,
         dst_array: copy.dst_array,
-        src_x: bytes(copy.src_at[0], src_element)?,
-        src_y: copy.src_at[1],
+        src_x: bytes(copy.src_at[0] / src_side, src_element)?,
+        src_y: copy.src_at[1] / src_side,
         src_z: copy.src_at[2],
         src_type: kind(from, copy.src_array),
         src_host: copy.src.address,
         src_device: copy.src.address,
         src_pitch: copy.src.pitch,
         src_height: copy.src.height,
-        dst_x: bytes(copy.dst_at[0], dst_element)?,
-        dst_y: copy.dst_at[1],
+        dst_x: bytes(copy.dst_at[0] / dst_side, dst_element)?,
+        dst_y: copy.dst_at[1] / dst_side,
         dst_z: copy.dst_at[2],
         dst_type: kind(to, copy.dst_array),
         dst_host: copy.dst.address,
@@ -90,7 +93,7 @@ pub(crate) fn volume_of(copy: &Memcpy3DParms) -> Result<Memcpy3D> {
         dst_pitch: copy.dst.pitch,
         dst_height: copy.dst.height,
         width,
-        height: copy.extent.height,
+        height: copy.extent.height.div_ceil(side),
         depth: copy.extent.depth,
         ..Memcpy3D::default()
     })

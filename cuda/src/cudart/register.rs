@@ -11,7 +11,7 @@ use runtime::{Context, Function, Library, Result, Status};
 
 use crate::cudart::context::ensure;
 use crate::driver::function::function_handle;
-use crate::driver::module::{JitOptions, image_texts, parse, program_name};
+use crate::driver::module::{JitOptions, image_program, parse, program_name};
 use crate::ffi::{Handle, put, text};
 
 /// An image of the program.
@@ -44,12 +44,15 @@ impl Image {
             number => format!("{}#{number}", program_name()),
         };
         // SAFETY: the compiler registered the wrapper.
-        let texts = unsafe { image_texts(context, self.wrapper as *const c_void, &options) };
-        let parsed = texts.and_then(|texts| parse(&name, texts, &options));
-        let parsed = parsed.inspect_err(|&status| {
+        let program = unsafe { image_program(context, self.wrapper as *const c_void, &options) };
+        let new = program.and_then(|program| {
+            let built = options.built(program.registers);
+            Ok(Library::new(parse(&name, program.texts, &options)?, built))
+        });
+        let new = new.inspect_err(|&status| {
             let _ = self.failed.set(status);
         })?;
-        Ok(library.insert(Library::new(parsed, None)).clone())
+        Ok(library.insert(new).clone())
     }
 }
 

@@ -68,11 +68,13 @@ fn sampling_of(said: &TextureDesc, element: Element) -> Result<Sampling> {
         Format::Unsigned(bytes) | Format::Signed(bytes) => (true, bytes < 4),
         Format::Float(_) => (false, false),
         Format::UnsignedNormalized(_) | Format::SignedNormalized(_) => (false, true),
+        Format::Compressed { blocks, .. } => (false, !blocks.is_float()),
     };
     if said.filter == 1 && integers && !(fractions && small) {
         return Err(Status::INVALID_FILTER_SETTING);
     }
-    if fractions && !small {
+    let always = matches!(element.format, Format::Compressed { .. }) && small;
+    if fractions && !small || !fractions && always {
         return Err(Status::INVALID_NORM_SETTING);
     }
     let flag = |set: bool, flag: u32| if set { flag } else { 0 };

@@ -162,9 +162,9 @@ unsafe fn get_edges(
 }
 
 fn instantiate(to: *mut Handle, graph: Handle, flags: u64) -> Result {
-    state::healthy()?;
+    let context = state::healthy()?;
     let graph: Arc<Graph> = object::find(graph)?;
-    if to.is_null() {
+    if to.is_null() || !graph.nodes().iter().all(|node| context.allows_writes(&node.operation)) {
         return Err(Status::INVALID_VALUE);
     }
     let exec = ExecGraph::new(&graph, flags)?;

@@ -32,6 +32,7 @@ pub(crate) fn free(context: &Context, base: u64, wanted: impl Fn(&Allocation) ->
 const HOST_FLAGS: u32 = 7;
 /// `CU_MEMHOSTREGISTER_PORTABLE`, `DEVICEMAP`, `IOMEMORY`, `READ_ONLY`
 const REGISTER_FLAGS: u32 = 15;
+const READ_ONLY: u32 = 8;
 
 fn register(start: *mut u8, bytes: usize, flags: u32) -> Result {
     let context = uncaptured()?;
@@ -44,7 +45,11 @@ fn register(start: *mut u8, bytes: usize, flags: u32) -> Result {
     if memory.find(first).is_some() || memory.find(last).is_some() {
         return Err(Status::HOST_MEMORY_ALREADY_REGISTERED);
     }
-    context.show(first, bytes as u64, Kind::Registered, flags, "registered memory")
+    context.show(first, bytes as u64, Kind::Registered, flags & !READ_ONLY, "registered memory")?;
+    if flags & READ_ONLY != 0 {
+        context.set_read_only(first, bytes as u64);
+    }
+    Ok(())
 }
 
 api! {

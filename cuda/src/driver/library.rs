@@ -6,7 +6,7 @@ use std::sync::Arc;
 use runtime::{Function, Kernel, Library, Module, Parameter, Result, Status};
 
 use crate::driver::function::{attribute, c_name, set_attribute};
-use crate::driver::module::{image_texts, jit_options, parse, program_name, put_function};
+use crate::driver::module::{image_program, jit_options, parse, program_name, put_function};
 use crate::ffi::{Handle, put, put_wanted, text};
 use crate::object;
 use crate::state::{self, current, healthy};
@@ -43,8 +43,9 @@ unsafe fn load(
     // SAFETY: the caller's promise.
     let options = unsafe { jit_options(count, names, values) }?;
     // SAFETY: as above.
-    let texts = unsafe { image_texts(&context, image, &options) }?;
-    let library = Library::new(parse(&program_name(), texts, &options)?, options.most_registers);
+    let program = unsafe { image_program(&context, image, &options) }?;
+    let built = options.built(program.registers);
+    let library = Library::new(parse(&program_name(), program.texts, &options)?, built);
     // SAFETY: as above.
     unsafe {
         options.log("");

@@ -7,7 +7,7 @@ use cuda_abi::numbers::jit_input;
 use ptx_frontend::{FunctionKind, Module};
 use runtime::{Result, Status, fresh_id};
 
-use crate::driver::module::{JitOptions, image_texts, jit_options, parse};
+use crate::driver::module::{JitOptions, image_program, jit_options, parse};
 use crate::ffi::{Handle, put, put_wanted, text};
 use crate::object;
 use crate::state::{current, healthy};
@@ -62,7 +62,8 @@ unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Resu
         jit_input::PTX | jit_input::FATBINARY => {
             let options = link.options;
             // SAFETY: the bytes are a whole image.
-            link.texts.extend(unsafe { image_texts(&context, bytes.as_ptr().cast(), &options) }?);
+            let program = unsafe { image_program(&context, bytes.as_ptr().cast(), &options) }?;
+            link.texts.extend(program.texts);
             Ok(())
         }
         // What kernels need of it to launch others comes with the texts that call it.

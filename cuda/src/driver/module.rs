@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use cuda_abi::numbers::jit_option as o;
-use runtime::{Context, Function, Linked, Module, Result, Status, compile, image};
+use runtime::image::{Program, Registers};
+use runtime::{Built, Context, Function, Linked, Module, Result, Status, compile, image};
 
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
 use crate::object;
@@ -53,6 +54,11 @@ pub(crate) unsafe fn jit_options(count: u32, names: *const u32, values: *const u
 }
 
 impl JitOptions {
+    /// How a module is built of an image whose machine code has so many registers.
+    pub(crate) fn built(&self, registers: Registers) -> Built {
+        Built { most_registers: self.most_registers, registers: registers.into() }
+    }
+
     /// Fills the logs.
     ///
     /// # Safety
@@ -71,12 +77,12 @@ impl JitOptions {
     }
 }
 
-/// The PTX texts of an image that a program points at: PTX, a fatbin, a wrapper around one or several, or a cubin that
+/// What an image has that a program points at: PTX, a fatbin, a wrapper around one or several, or a cubin that
 /// carries its PTX.
 ///
 /// # Safety
 /// `from` is null or points at a whole image.
-pub(crate) unsafe fn texts(from: *const c_void, sm: u16) -> Result<Vec<Vec<u8>>> {
+pub(crate) unsafe fn program(from: *const c_void, sm: u16) -> Result<Program> {
     // SAFETY: an image has at least four bytes.
     let magic: u32 = unsafe { get(from.cast()) }?;
     match magic {
@@ -89,7 +95,7 @@ pub(crate) unsafe fn texts(from: *const c_void, sm: u16) -> Result<Vec<Vec<u8>>>
                 // SAFETY: a fatbin is there.
                 return unsafe { fatbin(data as *const u8, sm) };
             }
-            let mut list = Vec::new();
+            let mut all = Program::default();
             let mut next = extra as *const u64;
             loop {
                 // SAFETY: the list of the objects' fatbins ends in null.
@@ -97,7 +103,10 @@ pub(crate) unsafe fn texts(from: *const c_void, sm: u16) -> Result<Vec<Vec<u8>>>
                     0 => break,
                     // SAFETY: a fatbin is there.
                     object => match unsafe { fatbin(object as *const u8, sm) } {
-                        Ok(texts) => list.extend(texts),
+                        Ok(program) => {
+                            all.texts.extend(program.texts);
+                            all.registers.extend(program.registers);
+                        }
                         // Objects without device code have no entry that counts.
                         Err(Status::NO_BINARY_FOR_GPU) => {}
                         Err(error) => return Err(error),
@@ -105,20 +114,20 @@ pub(crate) unsafe fn texts(from: *const c_void, sm: u16) -> Result<Vec<Vec<u8>>>
                 }
                 next = next.wrapping_add(1);
             }
-            if list.is_empty() { Err(Status::NO_BINARY_FOR_GPU) } else { Ok(list) }
+            if all.texts.is_empty() { Err(Status::NO_BINARY_FOR_GPU) } else { Ok(all) }
         }
         // SAFETY: a fatbin is there.
         image::FATBIN => unsafe { fatbin(from.cast(), sm) },
         // SAFETY: an ELF file is there. Of one in another format nothing is known but that it is machine code.
         image::ELF => match unsafe { cubin(from.cast()) }.unwrap_or_default() {
-            texts if texts.is_empty() => Err(Status::NO_BINARY_FOR_GPU),
-            texts => Ok(texts),
+            program if program.texts.is_empty() => Err(Status::NO_BINARY_FOR_GPU),
+            program => Ok(program),
         },
         _ => {
             // SAFETY: what is none of these is text that ends in a zero byte.
             let text = unsafe { std::ffi::CStr::from_ptr(from.cast()) }.to_bytes();
             match looks_like_ptx(text) {
-                true => Ok(vec![text.to_vec()]),
+                true => Ok(Program { texts: vec![text.to_vec()], ..Program::default() }),
                 false => Err(Status::INVALID_IMAGE),
             }
         }
@@ -131,7 +140,7 @@ fn looks_like_ptx(text: &[u8]) -> bool {
     matches!(text.get(start..), Some([b'.', ..] | [b'/', b'/' | b'*', ..]))
 }
 
-unsafe fn fatbin(from: *const u8, sm: u16) -> Result<Vec<Vec<u8>>> {
+unsafe fn fatbin(from: *const u8, sm: u16) -> Result<Program> {
     // SAFETY: a fatbin starts with 16 bytes that say its size.
     let header = unsafe { std::slice::from_raw_parts(from, 16) };
     let size = image::fatbin_size(header)?;
@@ -140,11 +149,11 @@ unsafe fn fatbin(from: *const u8, sm: u16) -> Result<Vec<Vec<u8>>> {
     image::best(bytes, sm)
 }
 
-/// The PTX that a cubin carries.
+/// What a cubin has.
 ///
 /// # Safety
 /// A whole ELF file is there.
-unsafe fn cubin(from: *const u8) -> Result<Vec<Vec<u8>>> {
+unsafe fn cubin(from: *const u8) -> Result<Program> {
     // SAFETY: it begins with its header, and says where the headers of its sections are, and those where the sections.
     unsafe {
         let headers = image::section_headers(std::slice::from_raw_parts(from, image::ELF_HEADER))?;
@@ -177,17 +186,17 @@ pub(crate) fn program_name() -> String {
     name.unwrap_or_else(|| "program".into())
 }
 
-/// Texts of an image, with a sentence when there is no PTX.
+/// What an image has, with a sentence when there is no PTX.
 ///
 /// # Safety
-/// As for [`texts`].
-pub(crate) unsafe fn image_texts(
+/// As for [`program`].
+pub(crate) unsafe fn image_program(
     context: &Context,
     from: *const c_void,
     options: &JitOptions,
-) -> Result<Vec<Vec<u8>>> {
+) -> Result<Program> {
     // SAFETY: the caller's promise.
-    unsafe { texts(from, context.device.simulator.config().sm) }.inspect_err(|&status| {
+    unsafe { program(from, context.device.simulator.config().sm) }.inspect_err(|&status| {
         if status == Status::NO_BINARY_FOR_GPU {
             eprintln!("warpgrind: {NO_PTX}");
             // SAFETY: the program described the buffers.
@@ -204,8 +213,9 @@ unsafe fn load(to: *mut Handle, from: *const c_void, options: &JitOptions) -> Re
         return Err(Status::INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
-    let texts = unsafe { image_texts(&context, from, options) }?;
-    let module = Module::load(&context, parse(&program_name(), texts, options)?, options.most_registers)?;
+    let program = unsafe { image_program(&context, from, options) }?;
+    let built = options.built(program.registers);
+    let module = Module::load(&context, parse(&program_name(), program.texts, options)?, built)?;
     // SAFETY: the caller's promise.
     unsafe { options.log("") };
     // SAFETY: the caller's promise.

@@ -307,6 +307,7 @@ pub(crate) fn add_behind(
         return Err(Status::INVALID_VALUE);
     }
     let graph: Arc<Graph> = object::find(graph)?;
+    check_writes(&operation)?;
     let id = graph.add(operation, &edges_of(&graph, after, data, count)?)?;
     // SAFETY: it is not null; the program gave it for the result.
     unsafe { put(to, node_handle(&graph, id)) }?;
@@ -318,8 +319,17 @@ fn node_of(node: Handle) -> Result<NodeRef> {
     object::find(node)
 }
 
+/// Copies and fills in nodes write to no memory that may only be read.
+fn check_writes(operation: &Operation) -> Result {
+    match current() {
+        Ok(context) if !context.allows_writes(operation) => Err(Status::INVALID_VALUE),
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn change(node: Handle, operation: Operation) -> Result {
     let node = node_of(node)?;
+    check_writes(&operation)?;
     let operation = with_attributes(node.graph.node(node.id)?.operation, operation)?;
     node.graph.set(node.id, operation)
 }
@@ -327,6 +337,7 @@ pub(crate) fn change(node: Handle, operation: Operation) -> Result {
 pub(crate) fn change_exec(exec: Handle, node: Handle, operation: Operation) -> Result {
     let exec: Arc<ExecGraph> = object::find(exec)?;
     let id = node_of(node)?.id;
+    check_writes(&operation)?;
     let operation = with_attributes(exec.node(id)?.operation, operation)?;
     exec.set(id, operation)
 }

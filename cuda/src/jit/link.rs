@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use runtime::{check, compile, fresh_id};
 
 use crate::driver::link::{image_of, is_device_runtime};
-use crate::driver::module::{NO_PTX, texts};
+use crate::driver::module::{NO_PTX, program};
 use crate::ffi::{get, list, put};
 use crate::jit::real::{enter, linker};
 use crate::object::handle;
@@ -177,13 +177,13 @@ impl Jit {
                 bytes.extend([0; 4]);
                 // SAFETY: the bytes are a whole image.
                 let found =
-                    unsafe { texts(bytes.as_ptr().cast::<c_void>(), Settings::of_process().device.sm) };
+                    unsafe { program(bytes.as_ptr().cast::<c_void>(), Settings::of_process().device.sm) };
                 let found = found.map_err(|status| match (status, kind) {
                     (runtime::Status::NO_BINARY_FOR_GPU, _) => self.refuse(name, NO_PTX),
                     (_, ANY) => self.failed(UNRECOGNIZED_INPUT, format!("unrecognized input type: {name}")),
                     _ => self.mismatch(name),
                 })?;
-                for text in found {
+                for text in found.texts {
                     let name = format!("{name}.ptx");
                     self.check(&name, &text)?;
                     self.texts.push((name, text));

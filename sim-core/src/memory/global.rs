@@ -49,11 +49,24 @@ pub(crate) struct Allocation {
     pub cells: Arc<Cells>,
     /// Which bytes were written; only when initialisation is tracked.
     pub written: Option<Arc<Written>>,
+    /// Addresses that this device may only read, beside all of a constant.
+    pub read_only: Vec<Range<u64>>,
 }
 
 impl Allocation {
     pub(crate) fn end(&self) -> u64 {
         self.base + self.size
+    }
+
+    /// Whether kernels may write to all of it.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.kind != AllocationKind::Const && self.read_only.is_empty()
+    }
+
+    /// Whether kernels may write to these bytes of it.
+    pub(crate) fn allows_writes(&self, address: u64, bytes: u64) -> bool {
+        let apart = |part: &Range<u64>| address >= part.end || address.saturating_add(bytes) <= part.start;
+        self.is_writable() || self.kind != AllocationKind::Const && self.read_only.iter().all(apart)
     }
 
     /// Whether it is memory of another device or process.
@@ -359,6 +372,7 @@ impl GlobalMemory {
             label: label.into(),
             cells,
             written,
+            read_only: Vec::new(),
         });
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
@@ -406,13 +420,30 @@ impl GlobalMemory {
         let cells = Arc::new(unsafe { Cells::of_host(start, size) });
         let label = label.into();
         let kind = AllocationKind::Host;
-        let allocation = Allocation { base, size, kind, state: State::Live, label, cells, written: None };
+        let (state, written, read_only) = (State::Live, None, Vec::new());
+        let allocation = Allocation { base, size, kind, state, label, cells, written, read_only };
         let table = Arc::make_mut(&mut inner.table);
         // The host may have been given the place of something freed again.
         table.list.retain(|other| other.state == State::Live || !(overlaps(other) || other.base == base));
         inner.insert(allocation);
         self.generation.fetch_add(1, Ordering::Relaxed);
         Ok(base)
+    }
+
+    /// Has kernels only read parts of the live allocation that begins at an address.
+    pub(crate) fn set_read_only(&self, base: u64, parts: Vec<Range<u64>>) {
+        let mut inner = self.lock();
+        let Some(at) = inner.table.at_or_below(base) else { return };
+        let allocation = &mut Arc::make_mut(&mut inner.table).list[at];
+        if allocation.base == base && allocation.state == State::Live {
+            allocation.read_only = parts;
+            self.generation.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether nothing forbids writes to a range; what is no memory forbids none.
+    pub(crate) fn allows_writes(&self, address: u64, bytes: u64) -> bool {
+        self.lock().table.find(address, bytes).is_none_or(|found| found.allows_writes(address, bytes))
     }
 
     pub(crate) fn free(&self, address: u64) -> Result<(), Error> {
@@ -549,7 +580,16 @@ impl GlobalMemory {
         let base = inner.place(size, AllocationKind::Peer).ok_or(out_of_memory)?;
         let (kind, state, label) = (AllocationKind::Peer, State::Live, label.into());
         let cells = Arc::new(cells);
-        inner.insert(Allocation { base, size, kind, state, label, cells, written: None });
+        inner.insert(Allocation {
+            base,
+            size,
+            kind,
+            state,
+            label,
+            cells,
+            written: None,
+            read_only: Vec::new(),
+        });
         self.generation.fetch_add(1, Ordering::Relaxed);
         Ok(base)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU32;
 
-use super::{Allocation, AllocationKind};
+use super::Allocation;
 
 /// The allocation that an instruction accessed last.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ impl Hint {
             base: allocation.base,
             size: allocation.size,
             words: allocation.cells.words().as_ptr(),
-            writable: allocation.kind != AllocationKind::Const,
+            writable: allocation.is_writable(),
         }
     }
 }

@@ -398,16 +398,23 @@ impl<O: Observer> Machine<'_, '_, O> {
         let allowed = |address: u64| inside(address) && (!heap || self.heap_allows(address, bytes));
         if let (true, Some(index)) = (allowed(first), index) {
             let allocation = &table.list[index];
-            if allocation.kind == AllocationKind::Const && at.direction != Direction::Load {
-                let text = format!(
-                    "{} of {bytes} bytes at {first:#x} in read-only memory: {}",
-                    at.direction.verb(),
-                    allocation.describe()
-                );
-                return Err(Box::new(Fault::new(FindingKind::WriteToReadOnly, at.lanes, text)));
-            }
             let mut lanes = 0;
             each_lane(at.lanes, |lane| lanes |= u32::from(allowed(addresses[lane])) << lane);
+            if at.direction != Direction::Load && !allocation.is_writable() {
+                let mut bad = lanes;
+                each_lane(lanes, |lane| {
+                    bad &= !(u32::from(allocation.allows_writes(addresses[lane], bytes)) << lane);
+                });
+                if bad != 0 {
+                    let address = addresses[bad.trailing_zeros() as usize & 31];
+                    let text = format!(
+                        "{} of {bytes} bytes at {address:#x} in read-only memory: {}",
+                        at.direction.verb(),
+                        allocation.describe()
+                    );
+                    return Err(Box::new(Fault::new(FindingKind::WriteToReadOnly, bad, text)));
+                }
+            }
             self.worker.indices[at.position as usize] = index as u32;
             // Blocks of the device heap come and go inside their allocation: no hint for them. Weak memory has
             // no fast way.

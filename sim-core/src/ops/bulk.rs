@@ -673,13 +673,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             return None;
         }
         let found = self.worker.snapshot.table.find(address, bytes as u64)?;
-        let fine = match found.kind {
-            AllocationKind::Buffer | AllocationKind::Host | AllocationKind::Peer | AllocationKind::Global => {
-                true
-            }
-            AllocationKind::Const => !writes,
-            AllocationKind::Heap | AllocationKind::Parameters => false,
-        };
+        let whole = !matches!(found.kind, AllocationKind::Heap | AllocationKind::Parameters);
+        let fine = whole && (!writes || found.allows_writes(address, bytes as u64));
         fine.then(|| (&*found.cells, address - found.base))
     }
 

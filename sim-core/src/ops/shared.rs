@@ -180,6 +180,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         let statics = u64::from(self.worker.grid.code.shared.static_bytes);
         let dynamic = self.worker.grid.launch.shared_bytes;
         let note = format!("{statics} bytes are static shared memory, {dynamic} dynamic");
-        Fault::new(FindingKind::OutOfBounds, at.lanes, text).note(note)
+        // A device takes an address of the part of another block for a wrong operand where there is no cluster.
+        let kind =
+            if rank > 0 && blocks == 1 { FindingKind::IllegalInstruction } else { FindingKind::OutOfBounds };
+        Fault::new(kind, at.lanes, text).note(note)
     }
 }

@@ -104,9 +104,9 @@ fn reciprocal(logarithm: i64) -> u32 {
 /// what is shorter than a texel is as long as one.
 pub(super) fn of_steps(x: [f32; 2], y: [f32; 2], most: u32) -> (i64, Footprint) {
     let (longest, axis) = lod::longest(x, y);
-    let cut = |x: f32| f64::from(lod::cut(x, 10));
-    let product = |a: f32, b: f32| lod::cut((cut(a) * cut(b)) as f32, 9);
-    let shorter = logarithm((product(x[0], y[1]) - product(x[1], y[0])).abs()) - longest;
+    let product = |a: f32, b: f32| lod::cut(lod::product(a, b), 9);
+    let area = lod::sum(product(x[0], y[1]), -product(x[1], y[0]));
+    let shorter = logarithm(area.abs()) - longest;
     let most = i64::from(lod::anisotropy(most)) * ONE;
     let ratio = |shorter: i64| (longest - shorter).clamp(0, most);
     (longest - ratio(shorter), Footprint { ratio: ratio(shorter.max(0)), axis: direction(axis) })

@@ -1,5 +1,6 @@
 //! Formats of texels: what their bytes mean to a read, and what a border's colour becomes in them.
 
+use super::blocks::Blocks;
 use super::coordinate::{WEIGHT_BITS, WHOLE};
 use super::filter;
 use super::half;
@@ -41,14 +42,54 @@ impl Channel {
 pub struct Format {
     /// Each channel.
     pub channel: Channel,
-    /// 1, 2 or 4.
+    /// 1, 2 or 4; of colours without opacity, which only blocks hold, 3.
     pub channels: u8,
+    /// How they are compressed, if they are: what the channels are then is what comes of it.
+    pub blocks: Option<Blocks>,
+    /// Whether a fourth channel that they lack reads as one, not as zero.
+    pub opaque: bool,
 }
 
 impl Format {
-    /// Bytes of a texel.
+    /// So many channels, not compressed.
+    pub const fn plain(channel: Channel, channels: u8) -> Format {
+        Format { channel, channels, blocks: None, opaque: false }
+    }
+
+    /// What compressed texels become. One and two channels have 16 bits, which interpolation fills. The fourth channel reads as
+    /// one in arrays of blocks, and as zero in views of other arrays as such.
+    pub const fn compressed(blocks: Blocks, opaque: bool) -> Format {
+        let (channel, channels) = match blocks {
+            Blocks::Bc1 | Blocks::Bc2 | Blocks::Bc3 | Blocks::Bc7 => (Channel::Unsigned(1), 4),
+            Blocks::Bc6 | Blocks::Bc6Signed => (Channel::Float(2), 3),
+            Blocks::Bc4 => (Channel::Unsigned(2), 1),
+            Blocks::Bc4Signed => (Channel::Signed(2), 1),
+            Blocks::Bc5 => (Channel::Unsigned(2), 2),
+            Blocks::Bc5Signed => (Channel::Signed(2), 2),
+        };
+        Format { channel, channels, blocks: Some(blocks), opaque }
+    }
+
+    /// Bytes of a texel, or of a block of them.
     pub const fn bytes(self) -> u32 {
-        self.channel.bytes() * self.channels as u32
+        match self.blocks {
+            Some(blocks) => blocks.bytes(),
+            None => self.channel.bytes() * self.channels as u32,
+        }
+    }
+
+    /// The channels that launch files say: of blocks, 4 where the fourth one reads as one, or else 1.
+    pub const fn said_channels(self) -> u8 {
+        match self.blocks {
+            None => self.channels,
+            Some(_) if self.opaque => 4,
+            Some(_) => 1,
+        }
+    }
+
+    /// What a read gives for channels that there are not.
+    pub(super) const fn missing(self) -> [u32; 4] {
+        [0, 0, 0, if self.opaque { 1.0f32.to_bits() } else { 0 }]
     }
 }
 
@@ -75,7 +116,7 @@ impl Kind {
         match format.channel {
             Channel::Float(4) => Self::Single,
             Channel::Float(_) => Self::Half,
-            channel if integers => Self::Integer(channel),
+            channel if integers && format.blocks.is_none() => Self::Integer(channel),
             Channel::Unsigned(1) if srgb && (number == 0 || number < 3 && format.channels == 4) => Self::Srgb,
             Channel::Unsigned(bytes @ (1 | 2)) => Self::Unsigned(bytes),
             Channel::Signed(bytes @ (1 | 2)) => Self::Signed(bytes),

@@ -5,6 +5,7 @@
 //! Fetching"); what is here was measured on an H200 and compared with it bit for bit.
 
 mod anisotropy;
+mod blocks;
 mod coordinate;
 mod cube;
 mod filter;
@@ -16,6 +17,7 @@ mod srgb;
 mod surface;
 mod table;
 
+pub use blocks::{Blocks, SIDE as BLOCK_SIDE};
 pub use coordinate::AddressMode;
 pub(crate) use cube::major_axis;
 pub use format::{Channel, Format};
@@ -71,7 +73,7 @@ pub struct Level {
     pub base: u64,
     /// Texels a row, rows, and slices or layers: at least 1 each.
     pub extent: [u32; 3],
-    /// Bytes from one row to the next.
+    /// Bytes from one row, be it of blocks, to the next.
     pub pitch: u64,
     /// Bytes from one slice or layer to the next.
     pub slice: u64,

@@ -1,10 +1,11 @@
 //! Reads of textures.
 
 use super::anisotropy::{self, FINEST_BITS, Footprint, Which};
+use super::blocks::SIDE;
 use super::coordinate::{Axis, Offset, WEIGHT_BITS, WHOLE};
 use super::format::Kind;
 use super::lod::Faced;
-use super::{AddressMode, Filter, Level, Sampler, Shape, Texture, cube, filter, lod};
+use super::{AddressMode, Filter, Format, Level, Sampler, Shape, Texture, cube, filter, lod};
 
 /// The level of detail of an instruction that says none: the compiler's.
 const FINEST: f32 = -32.0;
@@ -46,7 +47,7 @@ pub(crate) struct Fetch {
 
 /// Texels with weights, by slices of two times two: up to `N` of them.
 struct Terms<const N: usize> {
-    slices: [[(u32, Option<u64>); 4]; N],
+    slices: [[(u32, Option<Place>); 4]; N],
     /// Slices that have texels.
     count: usize,
 }
@@ -126,11 +127,35 @@ fn upwards_from_edge(at: f32) -> f32 {
     }
 }
 
-/// The address of a texel, or `None` for the border.
-fn address(level: &Level, bytes: u32, texel: [Option<u32>; 3]) -> Option<u64> {
-    let [x, y, z] = texel;
-    let offset = u64::from(z?) * level.slice + u64::from(y?) * level.pitch + u64::from(x?) * u64::from(bytes);
-    Some(level.base.wrapping_add(offset))
+/// Where a texel is.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Its address, or that of its block.
+    address: u64,
+    /// Its number in its block.
+    number: u32,
+}
+
+/// Where a texel is, or `None` for the border.
+fn place(level: &Level, format: Format, texel: [Option<u32>; 3]) -> Option<Place> {
+    let (mut x, mut y, z) = (texel[0]?, texel[1]?, texel[2]?);
+    let mut number = 0;
+    if format.blocks.is_some() {
+        number = x % SIDE + y % SIDE * SIDE;
+        (x, y) = (x / SIDE, y / SIDE);
+    }
+    let offset =
+        u64::from(z) * level.slice + u64::from(y) * level.pitch + u64::from(x) * u64::from(format.bytes());
+    Some(Place { address: level.base.wrapping_add(offset), number })
+}
+
+/// The bytes of a texel as it would stand in memory alone.
+fn texel<T: Texels>(texels: &mut T, format: Format, place: Place) -> Result<[u32; 4], T::Error> {
+    let words = texels.read(place.address, format.bytes())?;
+    Ok(match format.blocks {
+        Some(blocks) => blocks.texel(words, place.number),
+        None => words,
+    })
 }
 
 impl<const N: usize> Terms<N> {
@@ -143,14 +168,14 @@ impl<const N: usize> Terms<N> {
         level: &Level,
         (part, shift): (u32, u32),
     ) {
-        let bytes = texture.image.format.bytes();
+        let format = texture.image.format;
         let dimensions = if axes.layer.is_some() { 2 } else { 3 };
         if texture.sampler.filter == Filter::Point {
             let mut texel = [axes.layer; 3];
             for (axis, texel) in texel.iter_mut().enumerate().take(dimensions) {
                 *texel = axes.axis(level, axis).nearest(axes.at[axis], offset[axis]);
             }
-            self.slices[self.count][0] = (part << shift, address(level, bytes, texel));
+            self.slices[self.count][0] = (part << shift, place(level, format, texel));
             self.count += 1;
             return;
         }
@@ -161,7 +186,7 @@ impl<const N: usize> Terms<N> {
                 filter::share(&mut weights[..4], none);
             }
             for (number, texel) in texels.into_iter().enumerate() {
-                let place = texel.and_then(|texel| address(level, bytes, texel.map(Some)));
+                let place = texel.and_then(|texel| place(level, format, texel.map(Some)));
                 self.slices[self.count][number] = (weights[number] << shift, place);
             }
             self.count += 1;
@@ -179,7 +204,7 @@ impl<const N: usize> Terms<N> {
             }
             for (number, &weight) in weights.iter().enumerate() {
                 let texel = [texels[0][number & 1], texels[1][number >> 1], texels[2][z]];
-                self.slices[self.count][number] = (weight << shift, address(level, bytes, texel));
+                self.slices[self.count][number] = (weight << shift, place(level, format, texel));
             }
             self.count += 1;
         }
@@ -255,23 +280,23 @@ fn filtered<const N: usize, T: Texels>(
     let Sampler { integers, srgb, border, .. } = texture.sampler;
     let mut words = [[[0u32; 4]; 4]; N];
     for (slice, words) in terms.slices.iter().zip(&mut words).take(terms.count) {
-        for (&(weight, address), words) in slice.iter().zip(words) {
-            if let Some(address) = address.filter(|_| weight != 0) {
-                *words = texels.read(address, image.format.bytes())?;
+        for (&(weight, place), words) in slice.iter().zip(words) {
+            if let Some(place) = place.filter(|_| weight != 0) {
+                *words = self::texel(texels, image.format, place)?;
             }
         }
     }
     // A sampler that filters does so even where one texel has all the weight.
     let alone =
         [texture.sampler.filter, texture.sampler.mipmap_filter] == [Filter::Point; 2] && footprint.is_round();
-    let mut result = [0; 4];
+    let mut result = image.format.missing();
     for (number, result) in result.iter_mut().enumerate().take(usize::from(image.format.channels)) {
         let kind = Kind::of(image.format, number, integers, srgb);
         let mut values = [[(0, 0); 4]; N];
         for (slice, values) in values.iter_mut().enumerate().take(terms.count) {
             for (texel, value) in values.iter_mut().enumerate() {
-                let (weight, address) = terms.slices[slice][texel];
-                let read = match address {
+                let (weight, place) = terms.slices[slice][texel];
+                let read = match place {
                     Some(_) => {
                         kind.decode(channel(&words[slice][texel], number, image.format.channel.bytes()))
                     }
@@ -309,7 +334,7 @@ pub(crate) fn integer<T: Texels>(
     texels: &mut T,
 ) -> Result<[u32; 4], T::Error> {
     let image = &texture.image;
-    let Some(place) = image.levels.get(level as usize) else { return Ok([0; 4]) };
+    let Some(level) = image.levels.get(level as usize) else { return Ok([0; 4]) };
     let coordinates = match image.shape {
         Shape::Cube | Shape::CubeLayered => return Ok([0; 4]),
         Shape::Linear => [at[0], 0, 0],
@@ -317,16 +342,16 @@ pub(crate) fn integer<T: Texels>(
         Shape::ThreeD => at,
         Shape::OneD | Shape::TwoD | Shape::TwoDLayered => [at[0], at[1], layer as i32],
     };
-    let mut texel = [None; 3];
+    let mut at_texel = [None; 3];
     for axis in 0..3 {
-        let last = place.extent[axis] as i32 - 1;
+        let last = level.extent[axis] as i32 - 1;
         let at = if clamps { coordinates[axis].clamp(0, last) } else { coordinates[axis] };
-        texel[axis] = u32::try_from(at).ok().filter(|&texel| texel < place.extent[axis]);
+        at_texel[axis] = u32::try_from(at).ok().filter(|&texel| texel < level.extent[axis]);
     }
-    let Some(address) = address(place, image.format.bytes(), texel) else { return Ok([0; 4]) };
-    let words = texels.read(address, image.format.bytes())?;
+    let Some(place) = place(level, image.format, at_texel) else { return Ok([0; 4]) };
+    let words = texel(texels, image.format, place)?;
     let Sampler { integers, srgb, .. } = texture.sampler;
-    let mut result = [0; 4];
+    let mut result = image.format.missing();
     for (number, result) in result.iter_mut().enumerate().take(usize::from(image.format.channels)) {
         let kind = Kind::of(image.format, number, integers, srgb);
         *result = kind.result(kind.decode(channel(&words, number, image.format.channel.bytes())));
@@ -348,7 +373,7 @@ pub(crate) fn gather<T: Texels>(
     let offset = fetch.offset.map(|texels| Offset { texels, steps: 0 });
     let level = &image.levels[lod::levels(lod::steps(FINEST), &texture.sampler, image.levels.len()).first];
     if component >= usize::from(image.format.channels) {
-        return Ok([0; 4]);
+        return Ok([image.format.missing()[component]; 4]);
     }
     let mut corner = None;
     let around = if texture.sampler.seamless {
@@ -361,10 +386,10 @@ pub(crate) fn gather<T: Texels>(
     };
     let kind = Kind::of(image.format, component, integers, srgb);
     let mut values = [0; 4];
-    for (value, texel) in values.iter_mut().zip(around) {
-        *value = match address(level, image.format.bytes(), texel) {
-            Some(address) => {
-                let words = texels.read(address, image.format.bytes())?;
+    for (value, at) in values.iter_mut().zip(around) {
+        *value = match place(level, image.format, at) {
+            Some(place) => {
+                let words = texel(texels, image.format, place)?;
                 kind.decode(channel(&words, component, image.format.channel.bytes()))
             }
             None => kind.border(border[component]),
@@ -405,7 +430,7 @@ mod tests {
     }
 
     fn texture(shape: Shape, channel: Channel, channels: u8, [width, height]: [u32; 2]) -> Texture {
-        let format = Format { channel, channels };
+        let format = Format::plain(channel, channels);
         let pitch = u64::from(width * format.bytes());
         let level = Level { base: 0, extent: [width, height, 1], pitch, slice: pitch * u64::from(height) };
         let sampler = Sampler {

@@ -156,7 +156,7 @@ mod tests {
     use crate::texture::{Channel, Format, Shape};
 
     fn surface() -> Object {
-        let format = Format { channel: Channel::Float(4), channels: 1 };
+        let format = Format::plain(Channel::Float(4), 1);
         Object::Surface(Arc::new(Image { shape: Shape::TwoD, format, levels: Vec::new(), opaque: true }))
     }
 

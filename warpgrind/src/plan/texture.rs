@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sim_core::{
-    AddressMode, Channel, DevicePtr, Filter, Format, Image, Level, Sampler, Texture, TextureObject,
+    AddressMode, Blocks, Channel, DevicePtr, Filter, Format, Image, Level, Sampler, Texture, TextureObject,
     TextureShape,
 };
 use toml::{Spanned, Value};
@@ -161,8 +161,11 @@ pub(super) fn read(
 
 fn converted(of: Described, is_surface: bool, span: Range<usize>) -> Result<ObjectPlan, PlanError> {
     let wrong = |text: &str| Err(PlanError::new(text));
-    let format = Format { channel: known(&Channel::ALL, &of.channel, "type")?, channels: of.channels };
-    if !matches!(format.channels, 1 | 2 | 4) {
+    let format = match Blocks::ALL.iter().find(|(_, name)| *name == of.channel) {
+        Some(&(blocks, _)) => Format::compressed(blocks, of.channels == 4),
+        None => Format::plain(known(&Channel::ALL, &of.channel, "type")?, of.channels),
+    };
+    if !matches!(of.channels, 1 | 2 | 4) {
         return wrong("`channels` is 1, 2 or 4");
     }
     if of.levels.is_empty() || of.levels.len() > MOST_LEVELS {
@@ -251,8 +254,11 @@ pub(super) fn written(of: &ObjectPlan, address: impl Fn(&Arg) -> Value) -> Value
         handle: of.handle,
         reference: of.reference.clone(),
         shape: name(&TextureShape::ALL, &image.shape),
-        channel: name(&Channel::ALL, &image.format.channel),
-        channels: image.format.channels,
+        channel: match &image.format.blocks {
+            Some(blocks) => name(&Blocks::ALL, blocks),
+            None => name(&Channel::ALL, &image.format.channel),
+        },
+        channels: image.format.said_channels(),
         array: image.opaque,
         levels: image.levels.iter().zip(&of.levels).map(level).collect(),
         sampler,
