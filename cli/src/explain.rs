@@ -79,7 +79,8 @@ that its result may differ from one device to the next. `--tool synccheck` repor
 one warp that arrive by different instructions (`__syncthreads()` in both branches of a condition on the \
 lane), lanes that exit while others of their warp reach one (`if (i >= n) return;` before `__syncthreads()`), \
 and mbarrier objects (`cuda::barrier`) that were not initialized, are initialized twice or get more \
-arrivals than they expect."
+arrivals than they expect. Without any tool: a shuffle that reads a lane which does not take part, and lanes that \
+execute a warp-wide operation whose mask, the same for all of them, leaves them out."
     DataRace "Two threads access the same memory, at least one of them writes, at least one access is \
 weak (ordinary), and nothing orders the two: no barrier that both threads reach between them, no release \
 that the other thread acquires. The program has no defined meaning then, also if both write the same \

@@ -77,7 +77,7 @@ impl FindingKind {
             // A device waits for ever; this is what a watchdog would say.
             Self::Deadlock | Self::BarrierMismatch | Self::LimitReached => 702,
             Self::AssertionFailed => 710,
-            // A lane that its own mask leaves out, on an H200 with the compiler's optimiser off.
+            // A lane that its own mask leaves out, on an H200 where masks differ or the compiler's optimiser is off.
             Self::WarpSyncMismatch | Self::IllegalInstruction => 715,
             Self::Misaligned => 716,
             Self::WrongSpace => 717,

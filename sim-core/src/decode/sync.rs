@@ -18,7 +18,7 @@ impl Decoder<'_> {
     ) -> Result<bool, Refusal> {
         let action = match op.opcode {
             Opcode::Bar if op.has(Modifier::Warp) => {
-                let members = self.required(guard, operands, 0)?;
+                let members = self.members(guard, operands.first())?;
                 Action::Warp(WarpOp { members: Some(members), ..warp(WarpOpKind::Sync) })
             }
             Opcode::Bar | Opcode::Barrier if !op.has(Modifier::Cluster) => {
@@ -47,8 +47,11 @@ impl Decoder<'_> {
                     *slot = self.required(guard, &flat, first + at)?;
                 }
                 let pred_dst = if pair { self.predicate_destination(flat[1])? } else { Pred::TRUE };
-                let members =
-                    if op.has(Modifier::Sync) { Some(self.required(guard, &flat, first + 3)?) } else { None };
+                let members = if op.has(Modifier::Sync) {
+                    Some(self.members(guard, flat.get(first + 3))?)
+                } else {
+                    None
+                };
                 let dst = Some(self.result(flat[0])?);
                 Action::Warp(WarpOp { dst, pred_dst, src, members, ..warp(WarpOpKind::Shuffle(mode)) })
             }
@@ -63,7 +66,7 @@ impl Decoder<'_> {
                 let &[dst, source, ..] = operands else { return Err(format!("`{op}` with these operands")) };
                 let pred = self.predicate_source(source)?;
                 let members =
-                    if op.has(Modifier::Sync) { Some(self.required(guard, operands, 2)?) } else { None };
+                    if op.has(Modifier::Sync) { Some(self.members(guard, operands.get(2))?) } else { None };
                 let mut action = WarpOp { pred, members, ..warp(kind) };
                 if kind == WarpOpKind::VoteBallot {
                     action.dst = Some(self.result(dst)?);
@@ -82,7 +85,7 @@ impl Decoder<'_> {
                     return Err(format!("`{op}` with these operands"));
                 };
                 let value = self.source(guard, source, ty)?;
-                let members = Some(self.required(guard, &flat, first + 1)?);
+                let members = Some(self.members(guard, flat.get(first + 1))?);
                 let pred_dst = if pair { self.predicate_destination(flat[1])? } else { Pred::TRUE };
                 let kind = if op.has(Modifier::Any) {
                     WarpOpKind::MatchAny(rows)
@@ -107,7 +110,7 @@ impl Decoder<'_> {
                     return Err(format!("`{op}` with these operands"));
                 };
                 let value = self.source(guard, source, ty)?;
-                let members = Some(self.source(guard, members, ScalarType::B32)?);
+                let members = Some(self.members(guard, Some(&members))?);
                 Action::Warp(WarpOp {
                     dst: Some(self.result(dst)?),
                     src: [value; 3],
@@ -123,7 +126,7 @@ impl Decoder<'_> {
                 Action::Warp(WarpOp {
                     dst: Some(self.result(dst)?),
                     pred_dst: self.predicate_destination(pred)?,
-                    members: Some(self.source(guard, members, ScalarType::B32)?),
+                    members: Some(self.members(guard, Some(&members))?),
                     ..warp(WarpOpKind::Elect)
                 })
             }
@@ -141,6 +144,19 @@ impl Decoder<'_> {
     fn required(&mut self, guard: Pred, operands: &[Operand], at: usize) -> Result<Slot, Refusal> {
         let operand = *operands.get(at).ok_or("a warp-level operation with too few operands")?;
         self.source(guard, operand, ScalarType::B32)
+    }
+
+    /// A member mask. A special register that differs from lane to lane is copied: of a constant, all have the same.
+    fn members(&mut self, guard: Pred, operand: Option<&Operand>) -> Result<Slot, Refusal> {
+        let operand = *operand.ok_or("a warp-level operation with too few operands")?;
+        let mask = self.source(guard, operand, ScalarType::B32)?;
+        let mut constants = self.pools.constants.iter();
+        if !constants.any(|(constant, &slot)| slot == mask && matches!(constant, Constant::Special(..))) {
+            return Ok(mask);
+        }
+        let copy = self.temporary(1);
+        self.copy_register(guard, 1, copy, mask);
+        Ok(copy)
     }
 
     /// A 32-bit destination.

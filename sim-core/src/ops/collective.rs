@@ -187,6 +187,13 @@ fn shared_by_all(registers: &mut Registers, op: &WarpOp) -> bool {
     true
 }
 
+fn left_out(lanes: LaneMask, members: LaneMask) -> String {
+    let lanes = lanes_text(lanes);
+    format!(
+        "lanes {lanes} execute a warp-level operation whose member mask {members:#010x} does not name them"
+    )
+}
+
 /// Source lane and whether it is inside the segment (ISA 9.7.9.6).
 pub(crate) fn shuffle_source(mode: ShuffleMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
@@ -217,7 +224,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) -> Flow {
         let all = group.lanes;
         self.leave_rest(group, active);
-        let (first, others) = match op.members {
+        let (mut first, others) = match op.members {
             None => (active, 0),
             Some(slot) if slot.is_constant() => (registers.lane::<u32>(slot, 0), 0),
             Some(slot) => {
@@ -226,6 +233,11 @@ impl<O: Observer> Machine<'_, '_, O> {
                 (first, active & !lanes_with(&members, first))
             }
         };
+        let strangers = active & !first;
+        if strangers != 0 && others == 0 && !self.unoptimised() {
+            self.note_strangers(group, strangers, first);
+            first = active;
+        }
         if others != 0 {
             // Lanes with another mask are another operation, as in tiles of a warp.
             let position = group.position;
@@ -255,10 +267,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) -> Checked<bool> {
         let mut registers = self.registers(group.frame);
         if active & !members != 0 {
-            let text = format!(
-                "lanes {} execute a warp-level operation whose member mask {members:#010x} does not name them",
-                lanes_text(active & !members)
-            );
+            let text = left_out(active & !members, members);
             return Err(Box::new(Fault::new(FindingKind::WarpSyncMismatch, active & !members, text)));
         }
         if members & !self.warp().exited & !active == 0 {
@@ -294,6 +303,22 @@ impl<O: Observer> Machine<'_, '_, O> {
         if op.pred_dst.index() != 0 {
             registers.set_predicate(op.pred_dst, lanes, exchange.result_predicate);
         }
+    }
+
+    /// Code that ptxas was told not to optimise: there an operation waits for the lanes of its mask by an instruction of its
+    /// own, which a lane that is not one of them must not execute.
+    fn unoptimised(&self) -> bool {
+        self.worker.grid.code.module.target_options.iter().any(|option| &**option == "debug")
+    }
+
+    /// A mask that is the same for all lanes here leaves some of them out. Optimised code takes it for granted that they have
+    /// met, and the mask is gone: all take part (read off an H200; only where masks differ does it end the launch).
+    #[cold]
+    fn note_strangers(&mut self, group: &Group, strangers: LaneMask, members: LaneMask) {
+        let fault = Fault::new(FindingKind::UndefinedBehavior, strangers, left_out(strangers, members)).note(
+            "they take part all the same, as in optimised code; compiled with `-G`, this is an illegal instruction",
+        );
+        self.note(group, fault);
     }
 
     fn note_stray(&mut self, group: &Group, stray: LaneMask) {
