@@ -162,11 +162,14 @@ impl Runner {
 }
 
 /// Numbers that operations need, by place: as words, and as doubles.
-pub(crate) const WORDS: [u32; 7] =
-    [1.0f32.to_bits(), 2_147_483_648.0f32.to_bits(), 65536.0f32.to_bits(), 31, 32, !3, 24];
+pub(crate) const WORDS: [u32; 9] =
+    [1.0f32.to_bits(), 2_147_483_648.0f32.to_bits(), 65536.0f32.to_bits(), 31, 32, !3, 24, 1, 0x7fff];
 /// Of a place: its word's, and the bits before it in that.
 pub(crate) const WHOLE_WORDS: usize = 5;
 pub(crate) const BITS: usize = 6;
+pub(crate) const BIT: usize = 7;
+/// Of the bits that a float of 16 bits does not have; also that which is no number.
+pub(crate) const LESS_THAN_HALF: usize = 8;
 pub(crate) const ONE: usize = 0;
 pub(crate) const TWO_TO_31: usize = 1;
 pub(crate) const TWO_TO_16: usize = 2;

@@ -1,7 +1,7 @@
 //! Which rows of the frame somebody may still read.
 
 use crate::program::{Kind, Program, Step, Uses};
-use semantics::formula::{Compared, Formula, Integer, Unary, Width};
+use semantics::formula::{Compared, Formula, Half, Integer, Unary, Width};
 use semantics::lanes::{Operands, Pred, Slot};
 
 /// Sets of rows, one a position: those that are live before its step.
@@ -19,6 +19,8 @@ pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<It
         | Formula::Not(Word)
         | Formula::Extend { .. }
         | Formula::Low { .. }
+        | Formula::FromHalf(_)
+        | Formula::ToHalf(_)
         | Formula::Unary(_, Word)
         | Formula::ToFloat { from: Word, .. }
         | Formula::ToInteger { from: Word, .. }
@@ -75,6 +77,8 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
         | Formula::MultiplyHigh { .. }
         | Formula::Funnel { .. }
         | Formula::Low { .. }
+        | Formula::FromHalf(_)
+        | Formula::ToHalf(_)
         | Formula::ToInteger { .. } => Width::Word,
         Formula::Compare(..) | Formula::Predicate(_) => return None,
     })
@@ -90,6 +94,7 @@ pub(crate) fn may_be_raw(formula: Formula) -> bool {
                 Unary::Negate | Unary::Magnitude | Unary::SquareRoot | Unary::Reciprocal,
                 Width::Word
             )
+            | Formula::FromHalf(Half::F16)
             | Formula::Copy(Width::Word)
     )
 }
@@ -109,10 +114,12 @@ pub(crate) fn is_checked(formula: Formula) -> bool {
 
 /// Whether an operation gives the same whatever bits say that an operand is no number.
 pub(crate) fn takes_raw(formula: Formula) -> bool {
-    may_be_raw(formula)
+    formula != Formula::FromHalf(Half::F16) && may_be_raw(formula)
         || matches!(
             formula,
-            Formula::Compare(_, Compared::Float, Width::Word) | Formula::ToInteger { from: Width::Word, .. }
+            Formula::ToHalf(_)
+                | Formula::Compare(_, Compared::Float, Width::Word)
+                | Formula::ToInteger { from: Width::Word, .. }
         )
 }
 

@@ -87,8 +87,19 @@ pub enum Unary {
 pub enum Compared {
     Signed,
     Unsigned,
+    /// The lower halves of words.
+    SignedHalf,
+    UnsignedHalf,
     /// Subnormals are kept.
     Float,
+}
+
+/// Which float of 16 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Half {
+    F16,
+    Bf16,
 }
 
 /// What is done with predicates.
@@ -178,6 +189,10 @@ pub enum Formula {
         /// How it is rounded.
         rounding: IntRounding,
     },
+    /// A float of 16 bits to a word.
+    FromHalf(Half),
+    /// A word to a float of 16 bits, rounded to nearest.
+    ToHalf(Half),
     /// A float to one of the other width, rounded to nearest.
     Resize {
         /// Of the result.
@@ -224,11 +239,21 @@ fn low(ty: S) -> Option<Width> {
     }
 }
 
+/// Whether an integer has 16 bits.
+fn low_half(ty: S) -> bool {
+    matches!(ty, S::B16 | S::U16 | S::S16)
+}
+
 /// What `cvt` computes.
 fn conversion(op: &Op) -> Option<Formula> {
     let has_only =
         |known: &[Modifier]| op.modifiers.iter().all(|m| matches!(m, Modifier::Type(_)) || known.contains(m));
     let (to, from) = (op.ty(0)?, op.ty(1)?);
+    let half = |ty: S| match ty {
+        S::F16 => Some(Half::F16),
+        S::Bf16 => Some(Half::Bf16),
+        _ => None,
+    };
     let integer_bits = |ty: S| match ty {
         S::U8 | S::S8 => Some(8),
         S::U16 | S::S16 => Some(16),
@@ -260,10 +285,12 @@ fn conversion(op: &Op) -> Option<Formula> {
             has_only(&[Modifier::Rni, Modifier::Rzi, Modifier::Rmi, Modifier::Rpi])
                 .then_some(Formula::ToInteger { from: width(from)?, signed, rounding })
         }
-        (true, true) if has_only(&[Modifier::Rn]) && from != to => {
-            matches!((to, from), (S::F32, S::F64) | (S::F64, S::F32))
-                .then_some(Formula::Resize { to: width(to)? })
-        }
+        (true, true) if has_only(&[Modifier::Rn]) && from != to => match (to, from) {
+            (S::F32, S::F64) | (S::F64, S::F32) => Some(Formula::Resize { to: width(to)? }),
+            (S::F32, from) => half(from).map(Formula::FromHalf),
+            (to, S::F32) => half(to).map(Formula::ToHalf),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -357,21 +384,28 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
             if op.has(Modifier::Ftz) {
                 return None;
             }
-            let compared =
-                match integer(ty) {
-                    Some((_, signed)) => {
-                        match cmp {
-                            CmpOp::Eq | CmpOp::Ne | CmpOp::Lt | CmpOp::Le | CmpOp::Gt | CmpOp::Ge => {
-                                if signed { Compared::Signed } else { Compared::Unsigned }
+            let compared = match integer(ty).or_else(|| low(ty).map(|width| (width, ty.is_signed()))) {
+                Some((_, signed)) => {
+                    match cmp {
+                        CmpOp::Eq | CmpOp::Ne | CmpOp::Lt | CmpOp::Le | CmpOp::Gt | CmpOp::Ge => {
+                            match (low_half(ty), signed) {
+                                (false, true) => Compared::Signed,
+                                (false, false) => Compared::Unsigned,
+                                (true, true) => Compared::SignedHalf,
+                                (true, false) => Compared::UnsignedHalf,
                             }
-                            // Of unsigned integers alone.
-                            CmpOp::Lo | CmpOp::Ls | CmpOp::Hi | CmpOp::Hs if !signed => Compared::Unsigned,
-                            _ => return None,
                         }
+                        // Of unsigned integers alone.
+                        CmpOp::Lo | CmpOp::Ls | CmpOp::Hi | CmpOp::Hs if !signed => match low_half(ty) {
+                            false => Compared::Unsigned,
+                            true => Compared::UnsignedHalf,
+                        },
+                        _ => return None,
                     }
-                    None => Compared::Float,
-                };
-            Some(F::Compare(cmp, compared, width(ty)?))
+                }
+                None => Compared::Float,
+            };
+            Some(F::Compare(cmp, compared, low(ty).or_else(|| width(ty))?))
         }
         _ => None,
     }

@@ -282,6 +282,9 @@ impl Writer {
             ("sat.u8.s32", "r", "r"),
             ("rn.f16.f32", "h", "f"),
             ("f32.f16", "f", "h"),
+            ("rn.bf16.f32", "h", "f"),
+            ("f32.bf16", "f", "h"),
+            ("rz.f16.f32", "h", "f"),
         ];
         let (types, to, from) = all[self.random.below(all.len() as u64) as usize];
         let (to, from) = (self.register(to), self.register(from));

@@ -96,8 +96,10 @@ pub(super) fn supported(program: &Program, avx512: bool) -> Program {
             step.kind = Kind::Call(Uses::Slots(slots.chain([address]).collect()));
         }
         if let Kind::Compute(formula, operands) = &step.kind
-            && let Formula::ToFloat { from: Width::Double, .. } | Formula::ToInteger { signed: false, .. } =
-                *formula
+            && let Formula::ToFloat { from: Width::Double, .. }
+            | Formula::ToInteger { signed: false, .. }
+            | Formula::FromHalf(_)
+            | Formula::ToHalf(_) = *formula
         {
             let mut slots: Vec<_> =
                 sources(*formula, operands).map(|(slot, width)| (slot, width.rows())).collect();
@@ -174,6 +176,7 @@ fn cycles(formula: Formula) -> u32 {
         Formula::Float(Float::Minimum | Float::Maximum, _) | Formula::MultiplyHigh { .. } => 9,
         Formula::ToInteger { .. } => 12,
         Formula::ToFloat { .. } | Formula::Resize { .. } => 7,
+        Formula::FromHalf(_) | Formula::ToHalf(_) => 8,
         Formula::Float(..) | Formula::FusedMultiplyAdd(_) => 4,
         Formula::Funnel { .. } | Formula::Low { .. } => 2,
         Formula::Extend { .. } | Formula::Truncate | Formula::Upper | Formula::Pack | Formula::Select(_) => 4,

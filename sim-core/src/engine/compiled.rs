@@ -45,7 +45,7 @@ const MOST_STEPS: u64 = 20_000;
 
 /// Steps that make it worth to enter code, for a warp alone and for one of several: doing so takes as long as
 /// interpreting about so many.
-const LEAST: [u32; 2] = [10, 14];
+const LEAST: [u32; 2] = [10, 17];
 
 /// Memories that warps share.
 const SHARED: Memories = 1;

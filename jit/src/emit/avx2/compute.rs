@@ -415,6 +415,8 @@ impl Emitter<'_> {
                     Source::Memory(yes) => self.a.vpblendvb(Y[to], Y[no], yes, Y[S0])?,
                 }
             }
+            // Those are the host's.
+            Formula::FromHalf(_) | Formula::ToHalf(_) => {}
             Formula::Compare(..) | Formula::Predicate(_) => {}
         }
         Ok(())
@@ -561,6 +563,16 @@ impl Emitter<'_> {
                     (Width::Double, Source::Memory(b)) => self.a.vcmppd(Y[S0], Y[a], b, how)?,
                 }
             } else {
+                let (mut a, mut b, mut compared) = (a, b, compared);
+                // Halves in the upper ones of words are ordered like those.
+                if let Compared::SignedHalf | Compared::UnsignedHalf = compared {
+                    let signed = compared == Compared::SignedHalf;
+                    compared = if signed { Compared::Signed } else { Compared::Unsigned };
+                    let from = self.in_register(b, S1)?;
+                    self.a.vpslld(Y[S0], Y[a], 16)?;
+                    self.a.vpslld(Y[S1], Y[from], 16)?;
+                    (a, b) = (S0, Source::Register(S1));
+                }
                 complement = self.compare_integers(cmp, compared, width, a, b)?;
             }
             match width {

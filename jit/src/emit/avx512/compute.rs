@@ -6,7 +6,7 @@ use crate::emit::predicates::{nearest, of_floats};
 use crate::liveness::{is_checked, result, sources};
 use isa::CmpOp;
 use isa::IntRounding;
-use semantics::formula::{self, Compared, Float, Formula, Integer, Unary};
+use semantics::formula::{self, Compared, Float, Formula, Half, Integer, Unary};
 use semantics::lanes::{Operands, combine};
 
 /// One instruction of three operands, the last of any kind.
@@ -413,6 +413,35 @@ impl Emitter<'_> {
                 }
                 self.a.vinserti64x4(Z[to], Z[S0], Y[S1], 1)?;
             }
+            Formula::FromHalf(Half::F16) => {
+                let from = self.fetch(a, Word, number)?;
+                self.a.vpmovdw(Y[S0], Z[from])?;
+                self.a.vcvtph2ps(Z[to], Y[S0])?;
+            }
+            Formula::FromHalf(Half::Bf16) => {
+                let from = self.fetch(a, Word, number)?;
+                self.a.vpslld(Z[to], Z[from], 16)?;
+            }
+            Formula::ToHalf(half) => {
+                let from = self.fetch(a, Word, number)?;
+                match half {
+                    Half::F16 => {
+                        self.a.vcvtps2ph(Y[S0], Z[from], 0)?;
+                        self.a.vpmovzxwd(Z[to], Y[S0])?;
+                    }
+                    Half::Bf16 => {
+                        // Half of the last place that stays, less one bit where that is even.
+                        self.a.vpsrld(Z[S0], Z[from], 16)?;
+                        self.a.vpandd(Z[S0], Z[S0], dword_bcst(at(word(context::BIT))))?;
+                        self.a.vpaddd(Z[S0], Z[S0], Z[from])?;
+                        self.a.vpaddd(Z[S0], Z[S0], dword_bcst(at(word(context::LESS_THAN_HALF))))?;
+                        self.a.vpsrld(Z[to], Z[S0], 16)?;
+                    }
+                }
+                // What is no number is the same in both.
+                self.a.vcmpps(k7, Z[from], Z[from], 3)?;
+                self.a.vpbroadcastd(Z[to].k7(), dword_ptr(at(word(context::LESS_THAN_HALF))))?;
+            }
             Formula::Resize { to: Double } => {
                 let from = self.fetch(a, Word, number / 2)?;
                 let half = self.half(from, number % 2 == 1, to)?;
@@ -546,6 +575,18 @@ impl Emitter<'_> {
             let a = self.fetch(o.src[0], width, number)?;
             let b = self.source(o.src[1], width, number)?;
             let to = masks[number as usize];
+            let (mut a, mut b, mut compared) = (a, b, compared);
+            // Halves in the upper ones of words are ordered like those.
+            if let Compared::SignedHalf | Compared::UnsignedHalf = compared {
+                let signed = compared == Compared::SignedHalf;
+                compared = if signed { Compared::Signed } else { Compared::Unsigned };
+                self.a.vpslld(Z[S0], Z[a], 16)?;
+                match b {
+                    Source::Register(b) => self.a.vpslld(Z[S1], Z[b], 16)?,
+                    Source::Memory(b) => self.a.vpslld(Z[S1], b, 16)?,
+                }
+                (a, b) = (S0, Source::Register(S1));
+            }
             macro_rules! compare {
                 ($method:ident, $how:expr) => {
                     match b {
@@ -561,6 +602,7 @@ impl Emitter<'_> {
                 (Compared::Unsigned, Width::Double) => compare!(vpcmpuq, of_integers(cmp)),
                 (Compared::Float, Width::Word) => compare!(vcmpps, of_floats(cmp)),
                 (Compared::Float, Width::Double) => compare!(vcmppd, of_floats(cmp)),
+                (Compared::SignedHalf | Compared::UnsignedHalf, _) => {}
             }
             if width == Width::Double && number % 2 == 1 {
                 let half = masks[number as usize - 1];
