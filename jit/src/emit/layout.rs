@@ -11,7 +11,7 @@ const CALL: u32 = 4;
 /// their steps.
 const ACCESS: u32 = 12;
 /// Cycles in which an interpreter of several warps makes a step.
-const INTERPRETED: u32 = 8;
+const INTERPRETED: u32 = 7;
 /// Steps for which an interpreter takes as long as for an access of narrow elements, of several ones, or for what lanes tell
 /// each other.
 const NARROW: u32 = 16;
