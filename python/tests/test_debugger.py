@@ -178,9 +178,15 @@ def test_closed_is_closed():
     assert "closed" in repr(debugger)
 
 
-def test_ctrl_c_has_it_stand_still():
-    # A shell's job in the background ignores it.
+@pytest.fixture
+def interrupts():
+    """Ctrl-C is KeyboardInterrupt: a shell's job in the background ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_has_it_stand_still(interrupts):
     with warpgrind.load(FOREVER)["forever"][1, 1].debug() as debugger:
         killer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
         killer.start()
@@ -190,4 +196,3 @@ def test_ctrl_c_has_it_stand_still():
         killer.join()
         assert time.monotonic() - begun < 30
         assert debugger.stop.time > 0
-    signal.signal(signal.SIGINT, before)

@@ -1,13 +1,15 @@
 """A pytest plugin: writes the outcome of each test down as soon as it is known, and goes on where a process ended.
 
 A test may end its process, or the CUDA context that the tests of a process share. What was known by then is in the
-file that `SUITE_OUTCOMES` names, a line of JSON a test; the next process takes the tests that are not in it.
+file that `SUITE_OUTCOMES` names, a line of JSON a test; the next process takes the tests that are not in it. Several
+processes may share a suite: each takes the tests of its shard.
 """
 
 import ctypes
 import faulthandler
 import json
 import os
+import re
 import sys
 
 import pytest
@@ -15,6 +17,12 @@ import pytest
 FILE = os.environ["SUITE_OUTCOMES"]
 #: Seconds that a test may take.
 LIMIT = float(os.environ["SUITE_LIMIT"])
+#: Which of how many shards this process runs.
+SHARD, SHARDS = map(int, os.environ.get("SUITE_SHARD", "0/1").split("/"))
+#: How many of a test's parameters are run at most; all without a number.
+SAMPLE = int(os.environ.get("SUITE_SAMPLE", "0"))
+#: A file with the tests that are run alone, as a JSON list; all without it.
+ONLY = os.environ.get("SUITE_ONLY")
 
 #: What a context answers once a kernel's error has ended it.
 LOST = {700, 702, 710, 714, 715, 716, 717, 718, 719, 721}
@@ -50,10 +58,29 @@ def context_is_lost():
     return lost
 
 
+def sample(items):
+    """The same tests with few of their parameters each, which lie evenly among all of them."""
+    alike = {}
+    for item in items:
+        # pytest has parameters in brackets, absl numbers them.
+        alike.setdefault(re.sub(r"(\[.*|\d+)$", "", item.nodeid), []).append(item)
+    kept = set()
+    for several in alike.values():
+        count = min(SAMPLE, len(several))
+        kept.update(several[number * len(several) // count] for number in range(count))
+    return [item for item in items if item in kept]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     begun = known()
-    left = [item for item in items if item.nodeid not in begun]
+    chosen = sample(items) if SAMPLE else items
+    if ONLY:
+        with open(ONLY) as only:
+            wanted = set(json.load(only))
+        chosen = [item for item in items if item.nodeid in wanted]
+    own = chosen[SHARD::SHARDS]
+    left = [item for item in own if item.nodeid not in begun]
     kept = set(left)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = left

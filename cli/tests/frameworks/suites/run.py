@@ -11,8 +11,10 @@ if a test failed that should not have, or the numbers differ.
 
 import argparse
 import collections
+import concurrent.futures
 import fnmatch
 import json
+import math
 import os
 import subprocess
 import sys
@@ -22,6 +24,9 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+
+#: Outcomes that want an explanation.
+FAILURES = ("failed", "crashed")
 
 
 def installed(python, distribution):
@@ -42,30 +47,57 @@ def outcomes_in(file):
     return outcomes, ended
 
 
-def run_pytest(suite, python, folder, command, environment, log):
-    """Runs each part of a suite, in as many processes as it takes."""
-    with tempfile.TemporaryDirectory() as scratch:
-        outcomes = {}
+def run_shard(suite, part, file, start, folder, environment, log, end):
+    """The outcomes of a part's shard, in as many processes as it takes; what is known when the time is over."""
+    while True:
+        before = len(outcomes_in(file)[0])
+        limit = None if math.isinf(end) else max(end - time.monotonic(), 1)
+        try:
+            subprocess.run(
+                [*start, *part.split()],
+                cwd=folder, env=environment | {"SUITE_OUTCOMES": str(file)}, timeout=limit,
+                stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            )
+        except subprocess.TimeoutExpired:
+            pass
+        found, ended = outcomes_in(file)
+        if ended or len(found) == before or time.monotonic() >= end:
+            break
+    prefix = part + " " if len(suite["tests"]) > 1 and "::" not in part else ""
+    found = {name if name.startswith(part) else prefix + name: was for name, was in found.items()}
+    if not ended:
+        found[" ".join(part.split())] = ("failed", "its tests did not come to their end; the log says why")
+    return found
+
+
+def run_pytest(name, suite, python, folder, command, environment, options):
+    """Runs each part of a suite, each of its shards in a process of its own."""
+    through = ["-m", suite["through"]] if command and "through" in suite else []
+    pytest = ["-m", "pytest", "-q", "-p", "outcomes", f"--rootdir={folder}", "--continue-on-collection-errors"]
+    # Each process shall see the tests in the same order.
+    pytest += ["-p", "no:randomly"]
+    start = [*command, python, "-P", "-W", "ignore", *through, *pytest, *suite.get("arguments", [])]
+    environment |= {"SUITE_LIMIT": str(suite.get("limit", 120)), "SUITE_SAMPLE": str(suite.get("sample", 0))}
+    outcomes, running = {}, []
+    end = time.monotonic() + options.seconds
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        open(options.logs / f"{name}.log", "w") as log,
+        concurrent.futures.ThreadPoolExecutor(options.jobs) as pool,
+    ):
+        if options.only_failed:
+            before = json.loads(options.only_failed.read_text()).get(name, {})
+            only = Path(scratch) / "only.json"
+            only.write_text(json.dumps([test for test, (outcome, _) in before.items() if outcome in FAILURES]))
+            environment["SUITE_ONLY"] = str(only)
         for number, part in enumerate(suite["tests"]):
-            file = Path(scratch) / f"{number}.jsonl"
-            own = environment | {"SUITE_OUTCOMES": str(file), "SUITE_LIMIT": str(suite.get("limit", 120))}
-            pytest = [*(["-m", suite["through"]] if "through" in suite else []), "-m", "pytest"]
-            options = ["-q", "-p", "outcomes", f"--rootdir={folder}", "--continue-on-collection-errors"]
-            options += suite.get("arguments", [])
-            while True:
-                before = len(outcomes_in(file)[0])
-                subprocess.run(
-                    [*command, python, "-P", "-W", "ignore", *pytest, *options, *part.split()],
-                    cwd=folder, env=own, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                )
-                found, ended = outcomes_in(file)
-                if ended or len(found) == before:
-                    break
-            prefix = part + " " if len(suite["tests"]) > 1 and "::" not in part else ""
-            outcomes |= {name if name.startswith(part) else prefix + name: was for name, was in found.items()}
-            if not ended:
-                outcomes[part] = ("failed", "its tests did not come to their end; the log says why")
-        return outcomes
+            for shard in range(options.jobs):
+                file = Path(scratch) / f"{number}-{shard}.jsonl"
+                own = environment | {"SUITE_SHARD": f"{shard}/{options.jobs}"}
+                running.append(pool.submit(run_shard, suite, part, file, start, folder, own, log, end))
+        for shard in running:
+            outcomes |= shard.result()
+    return outcomes
 
 
 def run(name, suite, options):
@@ -85,14 +117,13 @@ def run(name, suite, options):
     paths = [str(HERE), *(str(folder / path) for path in suite.get("paths", [])), os.environ.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     environment |= suite.get("environment", {})
-    command = [options.warpgrind, "exec", "--memory", suite.get("memory", "8G"), "--"]
-    with open(options.logs / f"{name}.log", "w") as log:
-        return version, run_pytest(suite, python, folder, command, environment, log)
+    command = [] if options.real_device else [options.warpgrind, "exec", "--memory", suite.get("memory", "8G"), "--"]
+    return version, run_pytest(name, suite, python, folder, command, environment, options)
 
 
 def judge(suite, outcomes):
     """Failures without an explanation, and explanations without a failure."""
-    failed = {test: why for test, (outcome, why) in outcomes.items() if outcome in ("failed", "crashed")}
+    failed = {test: why for test, (outcome, why) in outcomes.items() if outcome in FAILURES}
     unexplained, unused = dict(failed), []
     for known in suite.get("failing", []):
         for key, of in (("tests", lambda test: test), ("messages", failed.get)):
@@ -112,6 +143,10 @@ def main():
     parser.add_argument("--logs", type=Path, default=Path("suite-logs"), help="where what the suites print goes")
     parser.add_argument("--table", type=Path, default=HERE / "suites.toml", help="what there is and what is expected of it")
     parser.add_argument("--json", type=Path, help="writes the outcome of each test to this file")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side, which share a suite's tests")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="how long a suite may run")
+    parser.add_argument("--real-device", action="store_true", help="on this machine's GPU instead, to compare")
+    parser.add_argument("--only-failed", type=Path, metavar="JSON", help="only what failed in the run that wrote this file")
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="which suites; all without a name")
     options = parser.parse_args()
     options.sources = options.sources and options.sources.resolve()
