@@ -23,8 +23,24 @@ from typing import Any
 
 from . import _script
 
-#: The modules of Cython functions that others import as C functions, and the endings of names in the library that they stand for.
-_MODULES = {"runtime": ("",), "runtime_ptds": ("_ptsz", "_ptds", "")}
+#: The modules of Cython functions that others import as C functions, as they are called in version 13.5 and as they were in 13.3, and
+#: the endings of names in the library that they stand for.
+_MODULES = {
+    ("_internal.runtime", "_bindings.cyruntime"): ("",),
+    ("_internal.runtime_ptds", "_bindings.cyruntime_ptds"): ("_ptsz", "_ptds", ""),
+}
+
+
+def _functions(names: tuple[str, ...]) -> dict[str, object]:
+    """The C functions of the first module that there is."""
+    for name in names:
+        try:
+            found: dict[str, object] = importlib.import_module(f"cuda.bindings.{name}").__pyx_capi__
+        except ModuleNotFoundError:
+            continue
+        return found
+    version = importlib.import_module("cuda.bindings").__version__
+    raise RuntimeError(f"warpgrind: cuda-bindings {version} has no cuda.bindings.{names[0]}: its layout is not known")
 
 
 def _capsule(old: object, function: Any) -> Any:
@@ -38,14 +54,15 @@ def _capsule(old: object, function: Any) -> Any:
 def enable() -> None:
     """Sends the calls of ``cuda.bindings.runtime`` to the simulated runtime, from here on.
 
-    Raises ``RuntimeError`` if the module is imported already, and ``OSError`` if there is no runtime library.
+    Raises ``RuntimeError`` if the module is imported already or its layout is not known, and ``OSError`` if there is no runtime
+    library.
     """
     if "cuda.bindings.cyruntime" in sys.modules:
         raise RuntimeError("warpgrind: cuda.bindings.runtime is imported already; call warpgrind.cuda_python.enable() before")
     major = importlib.import_module("cuda.bindings").__version__.split(".")[0]
     library = ctypes.CDLL(f"libcudart.so.{major}")
-    for module, endings in _MODULES.items():
-        functions = importlib.import_module(f"cuda.bindings._internal.{module}").__pyx_capi__
+    for modules, endings in _MODULES.items():
+        functions = _functions(modules)
         for name, capsule in list(functions.items()):
             names = (name.removeprefix("_") + ending for ending in endings)
             found = next((name for name in names if hasattr(library, name)), None)
