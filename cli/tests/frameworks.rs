@@ -78,14 +78,49 @@ fn triton() {
     run("triton_kernels.py", "triton");
 }
 
-/// A program of a source in `tests/frameworks`, as a compiler made it in a folder of its own; none where it cannot.
-fn built(compiler: &[String], source: &str, libraries: &[&str]) -> Option<(tempfile::TempDir, PathBuf)> {
+/// The assembler that frameworks are shown hands on the PTX, whatever its file is called, with a zero byte behind it: who takes
+/// it for a cubin does not say how long it is.
+#[test]
+fn assembler() {
+    let scratch = tempfile::tempdir().unwrap();
+    let ptx = ".version 8.0\n.target sm_90\n";
+    for name in ["kernel.ptx", "tempfile-without-a-suffix"] {
+        std::fs::write(scratch.path().join(name), ptx).unwrap();
+    }
+    // As Triton and as XLA call it.
+    let calls = [
+        "\"$TRITON_PTXAS_PATH\" -lineinfo -v --gpu-name=sm_90a kernel.ptx -o out",
+        "\"$CUDA_ROOT\"/bin/ptxas tempfile-without-a-suffix -o out -arch=sm_90a --warn-on-spills -v",
+        "\"$CUDA_ROOT\"/bin/ptxas -arch sm_90 --output-file out kernel.ptx",
+    ];
+    for call in calls {
+        let run = |command: &str| {
+            let exec = Command::new(env!("CARGO_BIN_EXE_warpgrind"))
+                .args(["exec", "--", "sh", "-c", command])
+                .current_dir(scratch.path())
+                .output()
+                .unwrap();
+            (exec.status.success(), String::from_utf8_lossy(&exec.stderr).into_owned())
+        };
+        let (succeeds, error) = run(call);
+        assert!(succeeds, "{call}: {error}");
+        let out = scratch.path().join("out");
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), format!("{ptx}\0"), "{call}");
+        std::fs::remove_file(out).unwrap();
+        // Without its file it fails as an assembler does.
+        let (succeeds, _) = run(&call.replace("kernel.ptx", "none.ptx").replace("tempfile", "none"));
+        assert!(!succeeds && !scratch.path().join("out").exists(), "{call}");
+    }
+}
+
+/// A program of sources in `tests/frameworks`, as a compiler made it in a folder of its own; none where it cannot.
+fn built(compiler: &[String], sources: &[&str], libraries: &[&str]) -> Option<(tempfile::TempDir, PathBuf)> {
     let scratch = tempfile::tempdir().unwrap();
     let program = scratch.path().join("program");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks").join(source);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks");
     let compiled = Command::new(&compiler[0])
         .args(&compiler[1..])
-        .arg(path)
+        .args(sources.iter().map(|source| folder.join(source)))
         .arg("-o")
         .arg(&program)
         .args(libraries)
@@ -93,7 +128,7 @@ fn built(compiler: &[String], source: &str, libraries: &[&str]) -> Option<(tempf
     match compiled {
         Ok(output) if output.status.success() => Some((scratch, program)),
         _ => {
-            eprintln!("skipped: `{}` does not compile {source}", compiler.join(" "));
+            eprintln!("skipped: `{}` does not compile {}", compiler.join(" "), sources.join(" "));
             None
         }
     }
@@ -130,24 +165,25 @@ fn named(variable: &str, other: &str) -> Vec<String> {
 
 /// C programs whose loops a compiler makes kernels of: GCC (Debian's `gcc-offload-nvptx`), or the one that
 /// `WARPGRIND_OFFLOAD` names with its options.
-fn offloads(source: &str, language: &str, status: i32) {
+fn offloads(sources: &[&str], language: &str, status: i32) {
     let mut compiler = named("WARPGRIND_OFFLOAD", "gcc -O2 -foffload=nvptx-none -foffload-options=-latomic");
     compiler.push(language.into());
-    if let Some((_scratch, program)) = built(&compiler, source, &[]) {
+    if let Some((_scratch, program)) = built(&compiler, sources, &[]) {
         passes(&program, status);
     }
 }
 
 #[test]
 fn openmp() {
-    offloads("openmp.c", "-fopenmp", 0);
-    offloads("openmp_data.c", "-fopenmp", 3);
+    offloads(&["openmp.c"], "-fopenmp", 0);
+    offloads(&["openmp_data.c"], "-fopenmp", 3);
+    offloads(&["openmp_units.c", "openmp_unit.c"], "-fopenmp", 0);
 }
 
 #[test]
 fn openacc() {
-    offloads("openacc.c", "-fopenacc", 0);
-    offloads("openacc_data.c", "-fopenacc", 3);
+    offloads(&["openacc.c"], "-fopenacc", 0);
+    offloads(&["openacc_data.c"], "-fopenacc", 3);
 }
 
 /// Programs on an OpenCL implementation that has the device as a GPU, such as PoCL with its CUDA driver.
@@ -155,7 +191,7 @@ fn openacc() {
 fn opencl() {
     let compiler = named("CC", "cc");
     for source in ["queries.c", "memory.c", "queues.c", "kernels.c"] {
-        if let Some((_scratch, program)) = built(&compiler, &format!("opencl/{source}"), &["-lOpenCL"]) {
+        if let Some((_scratch, program)) = built(&compiler, &[&format!("opencl/{source}")], &["-lOpenCL"]) {
             passes(&program, 0);
         }
     }
@@ -166,7 +202,7 @@ fn opencl() {
 fn sycl() {
     let compiler = named("WARPGRIND_SYCL", "acpp -O2");
     for source in ["queries.cpp", "memory.cpp", "queues.cpp", "kernels.cpp"] {
-        if let Some((_scratch, program)) = built(&compiler, &format!("sycl/{source}"), &[]) {
+        if let Some((_scratch, program)) = built(&compiler, &[&format!("sycl/{source}")], &[]) {
             passes(&program, 0);
         }
     }

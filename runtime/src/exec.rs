@@ -192,25 +192,26 @@ impl ExecGraph {
         lock(&self.nodes).clone()
     }
 
-    /// Changes what a node does, by the number it has in the graph.
+    /// Changes what a node does, by the number it has in the graph, or in a graph of its nodes.
     ///
     /// # Errors
     /// `INVALID_VALUE` if there is no such node or it is of another kind.
     pub fn set(&self, id: u64, operation: Operation) -> Result {
-        let mut nodes = lock(&self.nodes);
-        let node = nodes.iter_mut().find(|node| node.id == id);
-        let old = set_operation(node, operation);
-        describe(nodes.iter().find(|node| node.id == id));
-        drop(nodes);
-        old.map(drop)
+        let mut operation = Some(operation);
+        let old = with_node(&mut lock(&self.nodes), id, &mut |node| {
+            let old = operation.take().map(|operation| set_operation(Some(node), operation));
+            describe([&*node]);
+            old
+        });
+        old.flatten().unwrap_or(Err(Status::INVALID_VALUE)).map(drop)
     }
 
-    /// One node, by the number it has in the graph.
+    /// One node, by the same number.
     ///
     /// # Errors
     /// `INVALID_VALUE` if there is no such node.
     pub fn node(&self, id: u64) -> Result<Node> {
-        lock(&self.nodes).iter().find(|node| node.id == id).cloned().ok_or(Status::INVALID_VALUE)
+        with_node(&mut lock(&self.nodes), id, &mut |node| node.clone()).ok_or(Status::INVALID_VALUE)
     }
 
     /// Enables or disables a node: kernels, copies and fills.
@@ -218,16 +219,17 @@ impl ExecGraph {
     /// # Errors
     /// `INVALID_VALUE` if there is no such node or it cannot be disabled.
     pub fn enable(&self, id: u64, enabled: bool) -> Result {
-        let mut nodes = lock(&self.nodes);
-        let node = nodes.iter_mut().find(|node| node.id == id).ok_or(Status::INVALID_VALUE)?;
-        if !can_be_disabled(&node.operation) {
-            return Err(Status::INVALID_VALUE);
-        }
-        node.enabled = enabled;
-        if let Some(updatable) = node.operation.updatable() {
-            updatable.enable(enabled);
-        }
-        Ok(())
+        let set = with_node(&mut lock(&self.nodes), id, &mut |node| {
+            let possible = can_be_disabled(&node.operation);
+            if possible {
+                node.enabled = enabled;
+                if let Some(updatable) = node.operation.updatable() {
+                    updatable.enable(enabled);
+                }
+            }
+            possible
+        });
+        set.filter(|&possible| possible).map(|_| ()).ok_or(Status::INVALID_VALUE)
     }
 
     /// Whether a node is enabled.
@@ -235,9 +237,8 @@ impl ExecGraph {
     /// # Errors
     /// `INVALID_VALUE` if there is no such node or it cannot be disabled.
     pub fn is_enabled(&self, id: u64) -> Result<bool> {
-        let nodes = lock(&self.nodes);
-        let node = nodes.iter().find(|node| node.id == id).filter(|node| can_be_disabled(&node.operation));
-        node.map(|node| node.enabled).ok_or(Status::INVALID_VALUE)
+        let node = self.node(id)?;
+        if can_be_disabled(&node.operation) { Ok(node.enabled) } else { Err(Status::INVALID_VALUE) }
     }
 
     /// Takes over the operations of a graph of the same shape.
@@ -278,6 +279,15 @@ impl ExecGraph {
         drop((old, old_held));
         Ok(())
     }
+}
+
+/// Does something with the node of a number, which may be in a graph of a node; none if there is no such node.
+fn with_node<T>(nodes: &mut [Node], id: u64, action: &mut dyn FnMut(&mut Node) -> T) -> Option<T> {
+    if let Some(node) = nodes.iter_mut().find(|node| node.id == id) {
+        return Some(action(node));
+    }
+    let mut graphs = nodes.iter().flat_map(|node| node.operation.children());
+    graphs.find_map(|graph| with_node(&mut lock(&graph.nodes), id, action))
 }
 
 /// Makes nodes what the program describes, whatever kernels have made of them.

@@ -33,6 +33,8 @@ pub(super) struct Libraries {
     pub(super) folder: PathBuf,
     /// Files that are loaded before the program.
     pub(super) preloaded: Vec<PathBuf>,
+    /// A toolkit of which there is the assembler only.
+    pub(super) toolkit: PathBuf,
     /// The assembler.
     pub(super) assembler: PathBuf,
     /// The folder of commands that programs look for.
@@ -68,12 +70,15 @@ impl Libraries {
             std::fs::write(path, text)?;
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
         };
-        let (assembler, commands) = (session.join("ptxas"), session.join("bin"));
+        let (toolkit, commands) = (session.join("cuda"), session.join("bin"));
+        for made in [&toolkit.join("bin"), &commands] {
+            std::fs::create_dir_all(made).map_err(problem)?;
+        }
+        let assembler = toolkit.join("bin/ptxas");
         script(&assembler, ASSEMBLER.as_bytes()).map_err(problem)?;
-        std::fs::create_dir_all(&commands).map_err(problem)?;
         let tool = std::env::current_exe().map_err(problem)?;
         script(&commands.join("nvidia-smi"), &monitor(&tool)).map_err(problem)?;
-        Ok(Libraries { folder, preloaded, assembler, commands })
+        Ok(Libraries { folder, preloaded, toolkit, assembler, commands })
     }
 }
 

@@ -203,11 +203,15 @@ fn variables(
         ("TRITON_LIBCUDA_PATH", folder.into()),
         ("TRITON_PTXAS_PATH", assembler.into()),
         ("TRITON_PTXAS_BLACKWELL_PATH", assembler.into()),
+        // JAX has XLA assemble with what it finds in this folder, before that of its packages and of a toolkit.
+        ("CUDA_ROOT", libraries.toolkit.clone().into()),
         ("XLA_FLAGS", with_flags("XLA_FLAGS", &XLA_FLAGS)),
         // JAX takes most of the memory otherwise.
         ("XLA_PYTHON_CLIENT_PREALLOCATE", unless_set("XLA_PYTHON_CLIENT_PREALLOCATE", "false")),
         // Inductor measures variants of its kernels otherwise, by times that are the simulator's.
         ("TORCHINDUCTOR_DETERMINISTIC", unless_set("TORCHINDUCTOR_DETERMINISTIC", "1")),
+        // Versions before that setting measure with eager operators whether to pad products of matrices.
+        ("TORCHINDUCTOR_SHAPE_PADDING", unless_set("TORCHINDUCTOR_SHAPE_PADDING", "0")),
         // Numba's own search for it.
         ("NUMBA_CUDA_DRIVER", folder.join("libcuda.so.1").into()),
     ];
