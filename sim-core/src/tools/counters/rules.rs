@@ -72,8 +72,10 @@ fn atomic(of: InstructionView<'_>, op: &Op) -> Made {
     let operands = of.operands();
     let returns = op.opcode == Opcode::Atom;
     let unused = !returns || operands.first().is_some_and(|&result| !of.is_read(result));
+    // What may be in shared memory is an atomic whose result tells whether it is, `red` or not.
+    let anywhere = op.space() == StateSpace::Generic;
     let [address, value, ..] = operands.get(usize::from(returns)..).unwrap_or(&[]) else {
-        return Made { rule: Rule::Atomic, reduces: !returns, combined: false };
+        return Made { rule: Rule::Atomic, reduces: !returns && !anywhere, combined: false };
     };
     let word = matches!(op.ty(0), Some(ScalarType::U32 | ScalarType::S32 | ScalarType::B32));
     let has = |wanted: &[Modifier]| wanted.iter().any(|&modifier| op.has(modifier));
@@ -95,7 +97,7 @@ fn atomic(of: InstructionView<'_>, op: &Op) -> Made {
     let adds = op.has(Modifier::Add) && (word || wide);
     let combines = (adds && (of.is_uniform(*value) || word && unused)) || same && unused;
     let combined = combines && rule == Rule::Atomic && !(shared && wide) && of.is_uniform(*address);
-    Made { rule, reduces: unused && !swaps, combined }
+    Made { rule, reduces: unused && !swaps && !anywhere, combined }
 }
 
 impl InstructionView<'_> {

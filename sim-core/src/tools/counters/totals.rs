@@ -18,9 +18,9 @@ fn add(to: &mut Named, accesses: &Accesses) {
     let kind = match accesses.kind {
         AccessKind::Read => "ld",
         AccessKind::Write => "st",
-        AccessKind::Reduction => "red",
-        AccessKind::Atomic if accesses.made.reduces => "red",
-        AccessKind::Atomic => "atom",
+        AccessKind::Reduction if accesses.made.rule == Rule::Plain => "red",
+        AccessKind::Atomic | AccessKind::Reduction if accesses.made.reduces => "red",
+        AccessKind::Atomic | AccessKind::Reduction => "atom",
     };
     match (accesses.memory, accesses.made.rule) {
         (_, Rule::Bulk) => {
