@@ -24,7 +24,7 @@ type Sites = Vec<(u32, Cover)>;
 type Line = (u32, BTreeMap<u32, (u32, u32)>);
 
 /// The blocks of the PTX, and where each may be.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Anchors {
     /// The block of each position.
     pub block_of: Vec<u32>,

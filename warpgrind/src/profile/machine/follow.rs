@@ -29,11 +29,13 @@ pub struct Path {
     pub guesses: u64,
 }
 
-/// Why there is none: a block of the PTX that is not where it is thought to be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Why there is none.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stuck {
-    /// The block.
-    pub ptx: u32,
+    /// How much of the trace was done at the most.
+    pub at: u32,
+    /// Blocks of the PTX of which one is not where it is thought to be, that of which the least is known first.
+    pub suspects: Vec<u32>,
 }
 
 /// What a branch costs that no branch of the PTX is behind: ptxas leaves the way of an unrolled loop where it is too short.
@@ -295,13 +297,21 @@ impl Search<'_> {
                 Ok(self.path)
             }
             None => {
-                let (at, missing) = self.furthest;
+                let (at, mut suspects) = self.furthest;
+                // It may as well be what comes next that should have been done elsewhere.
                 let next = self.trace.get(at as usize).or(self.trace.last()).copied().unwrap_or(0);
-                // The one of which the least is known.
-                let least = missing.into_iter().min_by_key(|&ptx| self.of.weights[ptx as usize]);
-                Err(Stuck { ptx: least.unwrap_or(next) })
+                if !suspects.contains(&next) {
+                    suspects.push(next);
+                }
+                suspects.sort_by_key(|&ptx| self.of.weights.get(ptx as usize).copied().unwrap_or(0));
+                Err(Stuck { at, suspects })
             }
         }
+    }
+
+    /// The nodes that lead to one, the best first.
+    fn before(&self, node: u32) -> &[u32] {
+        if node == 0 { &[] } else { &self.nodes[node as usize].from }
     }
 
     /// All ways lead through a node: what leads there is decided. Its number from here on.
@@ -311,8 +321,9 @@ impl Search<'_> {
         let mut ways_on = vec![0u32; self.nodes.len()];
         let mut open = vec![last];
         leads[last as usize] = true;
+        // A loop may lead back to the first node, where the way begins whatever else leads there.
         while let Some(at) = open.pop() {
-            for &from in &self.nodes[at as usize].from {
+            for &from in self.before(at) {
                 ways_on[from as usize] += 1;
                 if !leads[from as usize] {
                     leads[from as usize] = true;
@@ -322,16 +333,11 @@ impl Search<'_> {
         }
         let mut steps = Vec::new();
         let mut at = Some(last);
-        let mut seen = 0;
         while let Some(node) = at {
             steps.push(self.nodes[node as usize].step);
-            at = self.nodes[node as usize].from.first().copied();
+            at = self.before(node).first().copied();
             if let Some(from) = at {
                 self.path.guesses += u64::from(ways_on[from as usize] > 1);
-            }
-            seen += 1;
-            if seen > self.nodes.len() {
-                break;
             }
         }
         // The first was written when it was decided itself.

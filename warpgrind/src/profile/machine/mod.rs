@@ -10,6 +10,7 @@ pub mod follow;
 pub mod graph;
 pub mod listing;
 pub mod lower;
+pub mod merged;
 pub mod metrics;
 pub mod operands;
 pub mod replay;
@@ -19,7 +20,7 @@ pub mod ways;
 use std::collections::BTreeSet;
 
 use anchors::Anchors;
-use follow::{Follower, Path, Step};
+use follow::{Follower, Path, Step, Stuck};
 use graph::Graph;
 use listing::Listing;
 use replay::{Counts, Executed};
@@ -49,6 +50,8 @@ pub struct Followed {
     pub warps: (u64, u64),
     /// Of the latter, those of which too much would have had to be kept.
     pub unkept: u64,
+    /// Instructions of the PTX that the threads of warps executed whose way was found, and of others that were kept.
+    pub work: (u64, u64),
     /// How often threads could have gone another way that does the same.
     pub guesses: u64,
     /// How often warps were put together without a barrier that says so.
@@ -61,21 +64,21 @@ impl Followed {
         self.warps.1 == 0 && self.warps.0 > 0
     }
 
-    /// Whether the ways of so many warps are known that the others may be taken to be like them.
+    /// Whether so much is known that the rest may be taken to be like it: most of the warps, and most of what they do.
     pub fn is_known(&self) -> bool {
-        self.warps.0 > 0 && self.warps.1 - self.unkept.min(self.warps.1) <= self.warps.0
+        let kept = self.warps.1 - self.unkept.min(self.warps.1);
+        self.warps.0 > 0 && kept <= self.warps.0 && self.work.1 <= self.work.0
     }
 
-    /// Counts the warps whose way was not found as if they were like the others.
+    /// Counts the warps whose way was not found as if they were like the others, but for how much they do.
     fn fill(&mut self) {
-        let (found, lost) = self.warps;
-        if lost == 0 || !self.is_known() {
+        if self.warps.1 == 0 || !self.is_known() {
             return;
         }
-        let all = |count: u64| {
-            let scaled = u128::from(count) * u128::from(found + lost) + u128::from(found) / 2;
-            u64::try_from(scaled / u128::from(found)).unwrap_or(u64::MAX)
-        };
+        let share = |(found, lost): (u64, u64)| (found + lost) as f64 / found.max(1) as f64;
+        let kept = self.warps.1 - self.unkept.min(self.warps.1);
+        let unkept = share((self.warps.0 + kept, self.unkept));
+        let all = |count: u64| (count as f64 * share(self.work) * unkept).round() as u64;
         for count in &mut self.counts {
             let Count { warps, threads, on, divergent } = *count;
             let on = on.map(|(threads, warps)| (all(threads), all(warps)));
@@ -86,6 +89,9 @@ impl Followed {
 
 /// How often places of PTX blocks are thought over.
 const MOST_THOUGHTS: u32 = 4096;
+
+/// Blocks of which one is tried elsewhere where a trace gets stuck.
+const MOST_SUSPECTS: usize = 6;
 
 /// The path of each trace, as far as there is one; which block of the PTX is where is thought over until they fit.
 fn paths<'a>(
@@ -105,16 +111,19 @@ fn paths<'a>(
             Ok(_) if traces[at].iter().any(|&ptx| anchors.is_lost(ptx)) => {}
             Ok(path) => paths[at] = Some(path),
             Err(stuck) => {
-                let mut sites = anchors.sites(stuck.ptx);
                 thoughts += 1;
-                if thoughts < MOST_THOUGHTS && anchors.reconsider(stuck.ptx) {
-                    sites.extend(anchors.sites(stuck.ptx));
+                let better = (thoughts < MOST_THOUGHTS)
+                    .then(|| reconsidered(graph, listing, anchors, &traces[at], &stuck))
+                    .flatten();
+                if let Some((ptx, other)) = better {
+                    let sites = [anchors.sites(ptx), other.sites(ptx)].concat();
+                    *anchors = other;
                     follower = Follower::new(graph, listing, anchors);
                     // Paths that have nothing to do with it are what they were.
                     for (known, (path, trace)) in is_known.iter_mut().zip(paths.iter_mut().zip(traces)) {
                         let meets = |step: &Step| sites.contains(&step.block);
                         if path.as_ref().is_none_or(|path| path.steps.iter().any(meets))
-                            || trace.contains(&stuck.ptx)
+                            || trace.contains(&ptx)
                         {
                             (*known, *path) = (false, None);
                         }
@@ -126,6 +135,33 @@ fn paths<'a>(
         is_known[at] = true;
     }
     (follower, paths)
+}
+
+/// Where a trace got stuck, the places of blocks with another one for a suspect, which it says: one that is somewhere still, and
+/// with which the trace comes the furthest, and of those the one of which the least was known.
+fn reconsidered(
+    graph: &Graph,
+    listing: &Listing,
+    anchors: &Anchors,
+    trace: &[u32],
+    stuck: &Stuck,
+) -> Option<(u32, Anchors)> {
+    let mut best: Option<((bool, u32), u32, Anchors)> = None;
+    for &ptx in stuck.suspects.iter().take(MOST_SUSPECTS) {
+        let mut other = anchors.clone();
+        if !other.reconsider(ptx) {
+            continue;
+        }
+        let is_somewhere = !other.is_lost(ptx);
+        let came = match Follower::new(graph, listing, &other).follow(trace) {
+            Ok(_) => u32::MAX,
+            Err(stuck) => stuck.at,
+        };
+        if best.as_ref().is_none_or(|best| (is_somewhere, came) > best.0) {
+            best = Some(((is_somewhere, came), ptx, other));
+        }
+    }
+    best.map(|(_, ptx, other)| (ptx, other))
 }
 
 /// Lines of which one lane of a warp does the work of all: it is found with a vote, as the highest one.
@@ -153,6 +189,7 @@ pub fn follow_and(listing: &Listing, ways: &Ways, then: impl FnOnce(&dyn Fn(u32)
         counts: vec![nothing; listing.instructions.len()],
         warps: (0, ways.lost),
         unkept: ways.lost,
+        work: (0, 0),
         guesses: 0,
         forced: 0,
     };
@@ -168,12 +205,18 @@ pub fn follow_and(listing: &Listing, ways: &Ways, then: impl FnOnce(&dyn Fn(u32)
         || Counts { blocks: vec![Executed::default(); graph.blocks.len()], forced: 0, sequence: None };
     let mut counts = nothing();
     let path = |way: u32| paths.get(way.checked_sub(1)? as usize)?.as_ref();
+    let lengths: Vec<u64> =
+        ways.ways.iter().map(|way| way.iter().map(|&(first, end)| u64::from(end - first)).sum()).collect();
     for (warp, times) in &ways.warps {
+        let each = warp.iter().filter_map(|&way| lengths.get(way.checked_sub(1)? as usize));
+        let work = times * each.sum::<u64>();
         if warp.iter().any(|&way| way != 0 && path(way).is_none()) {
             followed.warps.1 += times;
+            followed.work.1 += work;
             continue;
         }
         followed.warps.0 += times;
+        followed.work.0 += work;
         let guesses: u64 = warp.iter().filter_map(|&way| path(way)).map(|path| path.guesses).sum();
         followed.guesses += times * guesses;
         let lanes: [&[Step]; 32] = warp.map(|way| path(way).map_or(&[][..], |path| &path.steps));
@@ -286,6 +329,24 @@ mod tests {
         let (counts, followed) = warps(code, &ways(&ptx, &[&way]));
         assert_eq!(followed.warps, (1, 0));
         assert_eq!(counts, [1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 3, 1]);
+    }
+
+    #[test]
+    fn a_way_runs_round_no_loop_without_doing_something() {
+        // Nothing in the machine code's loop says how often it is gone round, but for a store that is done once.
+        let ptx = ["setp.ne.s32", "bra", "st.global.u32", "setp.ne.s32", "bra", "ret"];
+        let code = "\
+1 S2R SR_TID.X
+0 @0 BRA +3
+2 STG.E
+0 MOV
+0 MOV
+0 @0 BRA -4
+1 EXIT
+";
+        let (counts, followed) = warps(code, &ways(&ptx, &[&[(0, 5), (0, 2), (3, 6)]]));
+        assert_eq!((followed.warps, counts[2]), ((1, 0), 1));
+        assert_eq!(counts.iter().max(), Some(&1));
     }
 
     #[test]
