@@ -7,8 +7,8 @@ struct Entry {
     tag: u64,
     /// When it was used last.
     used: u64,
-    /// When its last sector was or will be there.
-    ready: f64,
+    /// When each of its sectors was or will be there.
+    ready: [f64; 4],
     /// Sectors that are there, or on their way.
     valid: u8,
     /// Those that were written.
@@ -20,7 +20,7 @@ struct Entry {
 pub(crate) struct Found {
     /// Sectors that are there, or on their way.
     pub(crate) valid: u8,
-    /// When.
+    /// When those of them are there that were asked for.
     pub(crate) ready: f64,
 }
 
@@ -31,6 +31,11 @@ pub(crate) struct Taken {
     pub(crate) gone: u32,
     /// Those that were clean, or not there, and are written now.
     pub(crate) new: u32,
+}
+
+/// Which sectors bits say.
+fn each(sectors: u8) -> impl Iterator<Item = usize> {
+    (0..4).filter(move |sector| sectors >> sector & 1 != 0)
 }
 
 /// A cache.
@@ -58,14 +63,15 @@ impl Cache {
         (mixed % self.sets) as usize * self.ways
     }
 
-    /// What there is of a line.
-    pub(crate) fn look(&mut self, line: u64) -> Found {
+    /// What there is of a line, of which sectors are asked for.
+    pub(crate) fn look(&mut self, line: u64, sectors: u8) -> Found {
         let at = self.set(line);
         self.uses += 1;
         match self.entries[at..at + self.ways].iter_mut().find(|entry| entry.tag == line + 1) {
             Some(entry) => {
                 entry.used = self.uses;
-                Found { valid: entry.valid, ready: entry.ready }
+                let ready = each(sectors & entry.valid).map(|sector| entry.ready[sector]).fold(0.0, f64::max);
+                Found { valid: entry.valid, ready }
             }
             None => Found { valid: 0, ready: 0.0 },
         }
@@ -86,7 +92,7 @@ impl Cache {
             *entry = Entry { tag: line + 1, ..Entry::default() };
         }
         entry.used = self.uses;
-        entry.ready = entry.ready.max(ready);
+        each(sectors).for_each(|sector| entry.ready[sector] = entry.ready[sector].max(ready));
         entry.valid |= sectors;
         let new = if written { sectors & !entry.dirty } else { 0 };
         entry.dirty |= new;
@@ -109,9 +115,17 @@ mod tests {
     fn the_least_recently_used_goes() {
         let mut cache = Cache::new(4 * 128, 4);
         (0..4).for_each(|line| assert_eq!(cache.take(line, 15, 1.0, line == 1).gone, 0));
-        cache.look(0);
+        cache.look(0, 15);
         assert_eq!(cache.take(9, 1, 2.0, false).gone, 4);
-        assert_eq!((cache.look(0).valid, cache.look(1).valid, cache.look(9).valid), (15, 0, 1));
+        assert_eq!((cache.look(0, 0).valid, cache.look(1, 0).valid, cache.look(9, 0).valid), (15, 0, 1));
+    }
+
+    #[test]
+    fn who_wants_one_sector_does_not_wait_for_another() {
+        let mut cache = Cache::new(1 << 12, 4);
+        cache.take(5, 1, 10.0, false);
+        cache.take(5, 2, 500.0, false);
+        assert_eq!([1, 2, 3, 4].map(|sectors| cache.look(5, sectors).ready), [10.0, 500.0, 500.0, 0.0]);
     }
 
     #[test]

@@ -50,8 +50,10 @@ pub struct Chip {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launching {
-    /// Cycles of a launch while no multiprocessor is active.
+    /// Cycles of a launch while no multiprocessor is active, and all is done that was written.
     pub overhead: f64,
+    /// Of these, those before the first block: where blocks lie in a trace depends on it, and nothing else.
+    pub before: f64,
     /// Cycles that the first launch of a process takes more.
     pub first: f64,
     /// Cycles from one block to the next, over the whole chip.
@@ -74,6 +76,14 @@ pub struct Fetch {
     pub miss: f64,
     /// Cycles from a line to the next that follows it.
     pub next: f64,
+    /// Lines of eight instructions that a multiprocessor keeps.
+    pub lines: u32,
+    /// Cycles from a jump to the instruction that it leads to.
+    pub jump: f64,
+    /// The same of one that leads to where a register says: a return, a switch.
+    pub indirect: f64,
+    /// Cycles that lanes of a warp take to come together (`BSYNC`).
+    pub meet: f64,
 }
 
 /// A kind of unit.
@@ -284,6 +294,8 @@ pub struct Dram {
     pub read: f64,
     /// Bytes a cycle that are written.
     pub write: f64,
+    /// Bytes a second that go over its wires at most.
+    pub peak: f64,
     /// Bytes that are read at least.
     pub grain: u32,
     /// Cycles of the first access of a multiprocessor to a page.
@@ -347,6 +359,8 @@ impl Chip {
             ("constant.line", f64::from(chip.constant.line)),
             ("dram.read", chip.dram.read),
             ("dram.write", chip.dram.write),
+            ("dram.peak", chip.dram.peak),
+            ("fetch.lines", f64::from(chip.fetch.lines)),
             ("dram.page", chip.dram.page as f64),
         ];
         if let Some((name, _)) = checks.iter().find(|(_, value)| !(*value > 0.0 && value.is_finite())) {
@@ -377,13 +391,14 @@ impl Chip {
 
 /// What is no number of cycles that a chip can have, by its name, of the numbers that have no bounds of their own.
 fn cycles_beyond(table: &toml::Table, within: &str) -> Option<String> {
-    const OTHERS: [&str; 9] = [
+    const OTHERS: [&str; 10] = [
         "multiprocessors",
         "clock",
         "l1.bytes",
         "l2.bytes",
         "l2.dirty",
         "dram.page",
+        "dram.peak",
         "dram.grain",
         "l1.ways",
         "l2.ways",

@@ -146,6 +146,10 @@ pub enum Does {
     ClusterArrives,
     /// Waits there.
     ClusterWaits,
+    /// Lanes of the warp come together.
+    Meets,
+    /// Jumps to where a register says.
+    JumpsFar,
     /// The threads end.
     Exit,
 }
@@ -180,7 +184,7 @@ fn unit(base: &str, opcode: &str) -> Unit {
         "IMAD" | "IMUL" | "IDP" | "IDP4A" | "XMAD" => Unit::Integer,
         "HFMA2" | "HADD2" | "HMUL2" | "HSETP2" | "HSET2" | "HMNMX2" | "HFMA2_32I" | "HADD2_32I" => Unit::Half,
         "DFMA" | "DADD" | "DMUL" | "DSETP" | "DMNMX" => Unit::Double,
-        "MUFU" | "I2F" | "F2I" | "F2F" | "FRND" | "I2I" => Unit::Special,
+        "MUFU" | "I2F" | "F2I" | "F2F" | "FRND" | "I2I" | "FCHK" => Unit::Special,
         "POPC" | "FLO" | "BREV" => Unit::Bits,
         "HMMA" | "IMMA" | "DMMA" | "BMMA" | "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA" => Unit::Tensor,
         "BRA" | "BRX" | "JMP" | "JMX" | "CALL" | "RET" | "EXIT" | "BSSY" | "BSYNC" | "BREAK" | "BMOV"
@@ -238,6 +242,8 @@ fn does(base: &str, opcode: &str, operands: &str) -> Does {
             board.map_or(Does::Compute, |board: u8| Does::Missing { board: board.min(5), most })
         }
         "MEMBAR" => Does::Fence { device: !has("CTA") },
+        "BSYNC" => Does::Meets,
+        "RET" | "BRX" | "JMX" => Does::JumpsFar,
         "EXIT" | "KILL" => Does::Exit,
         _ => Does::Compute,
     }

@@ -39,4 +39,4 @@ mod run;
 mod sm;
 pub mod work;
 
-pub use run::{Reason, Time, run};
+pub use run::{Reason, Time, bounds, run};

@@ -123,7 +123,7 @@ impl<'a> Memory<'a> {
         self.traffic.read += u64::from(count);
         self.traffic.asked += u64::from(count);
         let mut done = start + l2.latency;
-        let found = self.partitions[near].look(line);
+        let found = self.partitions[near].look(line, sectors);
         let missing = sectors & !found.valid;
         self.traffic.hit += u64::from((sectors & found.valid).count_ones());
         if found.valid & sectors != 0 {
@@ -149,7 +149,7 @@ impl<'a> Memory<'a> {
             // The way to the other partition is narrower.
             self.busy += l2.narrow * l2.read[1] * count as f64;
             at += l2.far;
-            let found = self.partitions[home].look(line);
+            let found = self.partitions[home].look(line, missing);
             if found.valid & missing != 0 {
                 at = at.max(found.ready);
             }
@@ -242,7 +242,7 @@ impl<'a> Memory<'a> {
         let home = Self::home(line);
         self.traffic.atomic += u64::from(count) * if home == near { 1 } else { 2 };
         self.traffic.asked += u64::from(count);
-        let found = self.partitions[home].look(line);
+        let found = self.partitions[home].look(line, sectors);
         self.traffic.hit += u64::from((sectors & found.valid).count_ones());
         // It is done where the line is at home.
         let way = if home == near { 0.0 } else { l2.atomic_far };

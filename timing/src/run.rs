@@ -19,10 +19,12 @@ pub struct Time {
     pub elapsed: f64,
     /// Cycles in which a multiprocessor had a block: in the middle, and the most (`sm__cycles_active`).
     pub active: f64,
-    /// The most of a multiprocessor.
-    pub active_most: f64,
+    /// The least and the most of a multiprocessor.
+    pub active_bounds: [f64; 2],
     /// Instructions that were issued.
     pub issued: u64,
+    /// By sub-core, those of a multiprocessor beside each other.
+    pub issued_by: Vec<u64>,
     /// Cycles that warps were resident, all together.
     pub resident: f64,
     /// By instruction: cycles that warps waited to issue it, by [`Stall`].
@@ -91,9 +93,11 @@ struct Machine<'a> {
     intervals: [f64; Unit::COUNT],
     latencies: [f64; Unit::COUNT],
     stalls: Vec<[f64; Stall::COUNT]>,
-    issued: u64,
+    issued_by: Vec<u64>,
     resident: f64,
     last: f64,
+    /// When all is done that was written.
+    written: f64,
     stays: Vec<Stay>,
     phases: Phases,
     clusters: Clusters,
@@ -164,9 +168,10 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
         intervals: rates.map(|rate| rate.interval),
         latencies: rates.map(|rate| rate.latency),
         stalls: vec![[0.0; Stall::COUNT]; code.len()],
-        issued: 0,
+        issued_by: vec![0; 4 * count as usize],
         resident: 0.0,
         last: 0.0,
+        written: 0.0,
         stays: Vec::new(),
         phases: Phases::default(),
         clusters: Clusters::default(),
@@ -357,7 +362,7 @@ impl Machine<'_> {
         stalls[if busy >= now { Stall::Throttle } else { Stall::NotSelected } as usize] += after;
         stalls[Stall::Selected as usize] += 1.0;
         self.resident += now - warp.issued;
-        self.issued += 1;
+        self.issued_by[core as usize] += 1;
         warp.issued = now;
         // A unit that is free in the middle of a cycle does not lose the rest of it.
         let free = &mut self.cores[core as usize].units[unit];
@@ -399,6 +404,8 @@ impl Machine<'_> {
         };
         match op.does {
             Does::Compute | Does::Exit => {}
+            Does::Meets => outcome.wait_until(now + chip.fetch.meet, Stall::Wait),
+            Does::JumpsFar => outcome.wait_until(now + chip.fetch.indirect, Stall::Wait),
             Does::Load | Does::Store | Does::Atomic { .. } | Does::Copy | Does::Texture { .. } => {
                 (outcome.result, outcome.read, outcome.far) = self.access(issued);
                 self.meet(issued, &mut outcome);
@@ -595,10 +602,16 @@ impl Machine<'_> {
         let Outcome { ready, stall, sleeps, .. } = outcome;
         let warp = &mut self.warps[index as usize];
         warp.op += 1;
+        let mut ready = ready;
         if warp.op >= warp.steps[warp.step as usize].end {
             warp.step += 1;
             match warp.steps.get(warp.step as usize) {
-                Some(step) => warp.op = step.first,
+                Some(step) => {
+                    if step.first != warp.op {
+                        ready = ready.max(warp.issued + self.chip.fetch.jump);
+                    }
+                    warp.op = step.first;
+                }
                 None => return self.warp_ended(core, index, ready),
             }
         }
@@ -829,12 +842,14 @@ impl Machine<'_> {
             self.go_on(waiting, complete + self.chip.cluster.barrier);
         }
         let warp = &self.warps[index as usize];
-        let (slot, ends) = (warp.resident, at.max(warp.stores));
+        // What it wrote goes its way without it.
+        let slot = warp.resident;
+        self.written = self.written.max(warp.stores);
         self.cores[core as usize].warps.retain(|&own| own != index);
         self.free_warps.push(index);
         let resident = &mut self.residents[slot as usize];
         resident.left -= 1;
-        resident.ends = resident.ends.max(ends);
+        resident.ends = resident.ends.max(at);
         if resident.left == 0 {
             let (ends, number) = (resident.ends, resident.multiprocessor);
             if let Some(stay) = resident.stay {
@@ -861,10 +876,11 @@ impl Machine<'_> {
         let active: Vec<f64> = self.multiprocessors.iter().map(|of| of.active).collect();
         let traffic = self.memory.traffic;
         Time {
-            elapsed: self.last + self.chip.launch.overhead,
+            elapsed: self.last.max(self.written) + self.chip.launch.overhead,
             active: active.iter().sum::<f64>() / active.len() as f64,
-            active_most: active.iter().copied().fold(0.0, f64::max),
-            issued: self.issued,
+            active_bounds: bounds(active.iter().copied()),
+            issued: self.issued_by.iter().sum(),
+            issued_by: self.issued_by,
             resident: self.resident,
             stalls: self.stalls,
             l2_read: traffic.read + self.chip.launch.sectors as u64,
@@ -877,6 +893,13 @@ impl Machine<'_> {
             blocks: self.stays,
         }
     }
+}
+
+/// The least and the most.
+pub fn bounds(of: impl Iterator<Item = f64>) -> [f64; 2] {
+    let [least, most] =
+        of.fold([f64::INFINITY, 0.0], |[least, most], own| [f64::min(least, own), f64::max(most, own)]);
+    [least.min(most), most]
 }
 
 /// Has a sub-core looked at no later than at a time.

@@ -1,6 +1,6 @@
 //! A multiprocessor: what its warps wait for, and its first level of cache.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::cache::Cache;
@@ -126,6 +126,9 @@ pub(crate) struct Multiprocessor {
     pub(crate) phases: f64,
     /// When the lines of code, and of constants, are there.
     pub(crate) code: Vec<f64>,
+    /// Those of code that are there, the oldest first, and which have been.
+    kept: VecDeque<u32>,
+    known: Vec<bool>,
     pub(crate) constants: Vec<f64>,
     /// Pages that it knows, and since when.
     pub(crate) pages: Vec<(u64, f64)>,
@@ -147,6 +150,8 @@ impl Multiprocessor {
             bulk: 0.0,
             phases: 0.0,
             code: vec![f64::INFINITY; code / 8 + 1],
+            kept: VecDeque::new(),
+            known: vec![false; code / 8 + 1],
             constants: vec![f64::INFINITY; (1 << 16) / usize::from(chip.constant.line) + 1],
             pages: Vec::new(),
             asker: Asker::new(chip, number),
@@ -163,8 +168,16 @@ impl Multiprocessor {
         if self.code[line].is_infinite() {
             let before = line.checked_sub(1).map_or(f64::INFINITY, |before| self.code[before]);
             let follows = before + chip.fetch.next;
-            let jumps = now + chip.fetch.miss;
+            // What has been there is not far.
+            let jumps = now + if self.known[line] { chip.fetch.next } else { chip.fetch.miss };
             self.code[line] = follows.min(jumps);
+            self.known[line] = true;
+            self.kept.push_back(line as u32);
+            if self.kept.len() > chip.fetch.lines as usize
+                && let Some(oldest) = self.kept.pop_front()
+            {
+                self.code[oldest as usize] = f64::INFINITY;
+            }
         }
         self.code[line]
     }
@@ -219,7 +232,7 @@ impl Multiprocessor {
             let (line, sectors) = parts(piece);
             let begins = self.page(chip, line, start + at as f64 * l1.tag);
             done = done.max(begins + l1.latency);
-            let found = self.l1.look(line);
+            let found = self.l1.look(line, sectors);
             let valid = if past { 0 } else { found.valid };
             if valid & sectors != 0 {
                 done = done.max(found.ready);
@@ -325,7 +338,7 @@ impl Multiprocessor {
         for (at, &piece) in pieces.iter().enumerate() {
             let (line, sectors) = parts(piece);
             let begins = self.page(chip, line, start + at as f64 * chip.l1.tag);
-            if keeps || self.l1.look(line).valid != 0 {
+            if keeps || self.l1.look(line, 0).valid != 0 {
                 self.l1.take(line, sectors, begins, false);
             }
             done = done.max(memory.write(begins, self.asker, line, sectors));

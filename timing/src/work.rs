@@ -156,6 +156,6 @@ pub struct Stay {
     pub multiprocessor: u32,
     /// The cycle in which it was placed, from the first block's on.
     pub from: f64,
-    /// The cycle in which its last thread ended, and all that it wrote was written.
+    /// The cycle in which its last thread ended.
     pub to: f64,
 }

@@ -1,0 +1,43 @@
+//! Jumps, and loops that are larger than what a multiprocessor keeps of code.
+
+use warpgrind_timing::chip::Chip;
+use warpgrind_timing::code::Op;
+use warpgrind_timing::run;
+use warpgrind_timing::work::{Block, Launch, Step, Warp, Work};
+
+struct One(Vec<Step>);
+
+impl Work for One {
+    fn block(&self, _: u64) -> Block {
+        let warp = Warp { steps: self.0.clone().into(), ..Warp::default() };
+        Block { warps: vec![warp], ..Block::default() }
+    }
+}
+
+/// Cycles of a turn of a loop of so many instructions, of which each may be issued so many cycles after the one before.
+fn turn(instructions: u32, stall: u32) -> f64 {
+    let op = Op::new("FADD", "R0, R0, R0", stall | 7 << 5 | 7 << 8);
+    let code = vec![op; instructions as usize];
+    let elapsed = |turns: usize| {
+        let steps = vec![Step { first: 0, end: instructions, lanes: 32 }; turns];
+        run(&Chip::h200(), &code, &Launch { blocks: 1, ..Launch::default() }, &One(steps)).elapsed
+    };
+    (elapsed(12) - elapsed(2)) / 10.0
+}
+
+#[test]
+fn a_jump_takes_its_time() {
+    let jump = Chip::h200().fetch.jump.ceil();
+    assert_eq!(turn(1, 1), jump);
+    assert_eq!(turn(4, 5), 15.0 + jump);
+    assert_eq!(turn(4, 15), 60.0, "a stall that is longer hides it");
+}
+
+#[test]
+fn a_loop_that_is_not_kept_is_fetched_again() {
+    let Chip { fetch, .. } = Chip::h200();
+    let kept = 8 * fetch.lines;
+    let each = |instructions: u32| turn(instructions, 1) / f64::from(instructions);
+    assert!(each(kept) < 1.1, "{}", each(kept));
+    assert!((2.0..2.5).contains(&each(2 * kept)), "{}", each(2 * kept));
+}
