@@ -111,6 +111,8 @@ pub const NAMES: &[Name] = &[
     ),
     name("lts__t_sectors", "sector", Time, "sectors that the second level of the cache is asked for"),
     name("lts__t_sector_hit_rate", "%", Time, "of these, those that it has"),
+    name("gpu__dram_throughput", "%", Time, "bytes that go to or come from memory, of those that could"),
+    name("sm__inst_executed", "inst", Instructions, "machine instructions that warps executed"),
     name("dram__bytes", "byte", Time, "bytes that go to or come from memory"),
     name("ptx__shared", "", Memory, "accesses of shared memory in the PTX"),
     name("ptx__local", "", Memory, "accesses of local memory in the PTX"),

@@ -128,10 +128,13 @@ fn compare(files: Vec<(PathBuf, Option<String>, Vec<Recorded>)>) -> Vec<(f64, St
         for (kernel, of, timed) in timed(&file, code.as_deref(), &recorded, 0) {
             let (ours, theirs) =
                 (value(&timed, "gpc__cycles_elapsed.max"), of.value("gpc__cycles_elapsed.max"));
+            let active = "sm__cycles_active.avg";
             println!(
-                "{:<18} {kernel:<24} {theirs:>9} {ours:>9} {:+6.1} %",
+                "{:<18} {kernel:<24} {theirs:>9} {ours:>9} {:+6.1} %, active {:>9.0} {:>9.0}",
                 of.launch,
-                100.0 * (ours / theirs - 1.0)
+                100.0 * (ours / theirs - 1.0),
+                of.value(active),
+                value(&timed, active)
             );
             errors.push((ours / theirs - 1.0, of.launch));
         }

@@ -42,12 +42,12 @@ pub enum AssembleError {
     /// No disassembler was found.
     #[error("nvdisasm is not found")]
     NoDisassembler,
-    /// It did not take the machine code.
+    /// It is not there, or did not take the machine code.
     #[error("{path} does not take the machine code: {message}")]
     Disassembly {
         /// The disassembler.
         path: PathBuf,
-        /// Its first line.
+        /// Its first line, or what is wrong.
         message: String,
     },
     /// It could not be run, or files could not be written for it.
@@ -145,10 +145,14 @@ impl Disassembler {
     /// The one that is named, or the one beside the assembler, or where an assembler is looked for.
     ///
     /// # Errors
-    /// There is none.
+    /// There is none, or the one that is named is no file.
     pub fn find(named: Option<&Path>, assembler: &Assembler) -> Result<Self, AssembleError> {
         let beside = assembler.path.with_file_name("nvdisasm");
         let path = match named {
+            Some(path) if !path.is_file() => {
+                let message = "there is no such file".into();
+                return Err(AssembleError::Disassembly { path: path.to_owned(), message });
+            }
             Some(path) => path.to_owned(),
             None => {
                 let mut all = std::iter::once(beside).chain(candidates("nvdisasm"));
@@ -166,7 +170,7 @@ impl Disassembler {
     /// The machine code of the kernels of a PTX text, for a target such as `sm_90a`.
     ///
     /// # Errors
-    /// A tool cannot be run, or refuses what it is given.
+    /// A tool cannot be run, refuses what it is given, or lists no kernel though there is one.
     pub fn listings(
         &self,
         assembler: &Assembler,
@@ -178,19 +182,20 @@ impl Disassembler {
             tempfile::Builder::new().prefix("warpgrind-").suffix(".cubin").tempfile().map_err(failed)?;
         // Lines change nothing about the code.
         assembler.assemble(ptx, target, code.path(), &["--generate-line-info"])?;
+        let refused = |message: String| AssembleError::Disassembly { path: self.path.clone(), message };
         let mut command = Command::new(&self.path);
-        let output = command
-            .args(["-c", "-gp", "-hex"])
-            .arg(code.path())
-            .stdin(Stdio::null())
-            .output()
-            .map_err(failed)?;
+        command.args(["-c", "-gp", "-hex"]).arg(code.path()).stdin(Stdio::null());
+        let output = command.output().map_err(|error| refused(format!("it cannot be run: {error}")))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            let message = said.lines().next().unwrap_or("it says nothing").to_owned();
-            return Err(AssembleError::Disassembly { path: self.path.clone(), message });
+            return Err(refused(said.lines().next().unwrap_or("it says nothing").to_owned()));
         }
-        Ok(listing::read_disassembly(&String::from_utf8_lossy(&output.stdout)))
+        let listings = listing::read_disassembly(&String::from_utf8_lossy(&output.stdout));
+        let has_kernel = ptx.windows(7).any(|text| text == b".entry ");
+        match listings.is_empty() && has_kernel {
+            true => Err(refused("it lists no kernel".into())),
+            false => Ok(listings),
+        }
     }
 }
 

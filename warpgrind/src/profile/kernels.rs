@@ -172,7 +172,11 @@ impl Kernels {
                         (blocks, is_first),
                         sequence,
                     );
-                    timed = of.map(|of| Timed { lowered, ..of });
+                    timed = of.map(|mut of| {
+                        // How many instructions these are says machine code of our making not.
+                        of.values.retain(|(name, _)| !(lowered && name.contains("inst_executed")));
+                        Timed { lowered, ..of }
+                    });
                 }
             })
         };
@@ -190,6 +194,10 @@ impl Kernels {
         let executed = executed.filter(|_| completed && !self.lowered);
         if let Some(executed) = executed.as_ref().filter(|executed| executed.is_known()) {
             profile.add_machine(&executed.listing, &executed.followed);
+            if let Some((ways, counted)) = ways.as_ref().zip(counted) {
+                let of = machine::merged::too_many(&executed.listing, &executed.followed, ways, counted);
+                profile.take_off(&of);
+            }
         }
         if let Ok(timed) = &timed {
             profile.add(&timed.values);

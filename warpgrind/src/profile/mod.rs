@@ -11,6 +11,8 @@ pub mod residency;
 pub mod rollup;
 pub mod time;
 
+use std::collections::BTreeMap;
+
 pub use reports::metric_names::Section;
 use reports::metric_names::of;
 use sim_core::tools::counts;
@@ -113,6 +115,13 @@ impl Profile {
         let new: Vec<(&str, f64)> = all.filter(|(name, _)| self.value(name).is_none()).collect();
         self.values.extend(new.into_iter().map(|(name, value)| Value::new(name, value)));
         self.values.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
+    /// Takes off what was counted too often.
+    pub fn take_off(&mut self, numbers: &BTreeMap<String, u64>) {
+        for value in &mut self.values {
+            value.value -= numbers.get(&value.name).map_or(0.0, |&number| number as f64).min(value.value);
+        }
     }
 
     /// Adds numbers that are not there.

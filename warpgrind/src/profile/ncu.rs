@@ -178,11 +178,17 @@ mod tests {
         }
         // In its own lists of names, though no reading of them is kept.
         let listed = [
+            "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
             "gpu__time_duration.sum",
             "l1tex__t_requests_pipe_tex.sum",
             "sm__cycles_active.max",
+            "sm__cycles_active.min",
+            "sm__inst_executed.max",
+            "sm__inst_executed.min",
             "sm__inst_issued.avg.per_cycle_active",
             "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio",
+            "smsp__inst_executed.max",
+            "smsp__inst_executed.min",
             "smsp__issue_active.sum",
         ];
         known.extend(listed.map(str::to_owned));

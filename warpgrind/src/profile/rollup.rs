@@ -39,6 +39,11 @@ pub fn value(profile: &Profile, device: &DeviceConfig, name: &str) -> Option<f64
         // How many others there are is not said.
         _ => f64::NAN,
     };
+    if let Some((form, over)) = forms.split_once(".pct_of_peak_sustained_") {
+        // A unit that does all it can, cycle by cycle, is 100 %.
+        let per_cycle = value(profile, device, &format!("{base}.avg.per_cycle_{over}"))?;
+        return Some(100.0 * per_cycle / peak(base)?).filter(|_| matches!(form, "avg" | "sum"));
+    }
     let mut forms = forms.split('.');
     let all = sum(profile, base)?;
     let value = match forms.next()? {
@@ -54,6 +59,25 @@ pub fn value(profile: &Profile, device: &DeviceConfig, name: &str) -> Option<f64
         Some(_) => return None,
     };
     Some(value / over).filter(|value| value.is_finite() && forms.next().is_none())
+}
+
+/// What a multiprocessor or a sub-core does in a cycle at the most: as an H100 says of itself, where a launch was profiled with
+/// all sections.
+fn peak(base: &str) -> Option<f64> {
+    let (unit, what) = base.split_once("__")?;
+    let all = match what {
+        "inst_executed" | "inst_issued" | "issue_active" => 4.0,
+        "inst_executed_pipe_fma" | "inst_executed_pipe_cbu" => 4.0,
+        "inst_executed_pipe_alu" | "inst_executed_pipe_uniform" | "inst_executed_pipe_fp64" => 2.0,
+        "inst_executed_pipe_lsu" | "inst_executed_pipe_cbu_pred_on_any" => 1.0,
+        "inst_executed_pipe_xu" | "inst_executed_pipe_adu" => 0.5,
+        _ => return None,
+    };
+    match unit {
+        "sm" => Some(all),
+        "smsp" => Some(all / SUB_CORES),
+        _ => None,
+    }
 }
 
 /// What was counted, over all units.
@@ -101,6 +125,9 @@ mod tests {
         assert_eq!((of("smsp__inst_executed.avg"), of("sm__inst_executed.avg")), (Some(10.0), Some(40.0)));
         assert_eq!(of("sm__inst_executed.avg.per_cycle_active"), Some(0.4));
         assert_eq!(of("smsp__inst_executed.sum.per_cycle_elapsed"), Some(1.32));
+        assert_eq!(of("sm__inst_executed.avg.pct_of_peak_sustained_active"), Some(10.0));
+        assert_eq!(of("smsp__inst_executed.avg.pct_of_peak_sustained_elapsed"), Some(0.25));
+        assert_eq!(of("smsp__warps_launched.avg.pct_of_peak_sustained_active"), None);
         assert_eq!(of("dram__bytes.sum.per_second"), Some(4.8e9));
         assert_eq!(of("dram__sectors_read.sum"), Some(200.0));
         assert_eq!(of("l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum"), Some(1280.0));

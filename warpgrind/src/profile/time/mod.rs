@@ -142,7 +142,7 @@ impl Code {
         let loops: BTreeSet<u32> =
             listing.instructions.iter().zip(&ops).filter(|(_, op)| op.tries).map(|(of, _)| of.line).collect();
         let has = |of: &super::machine::listing::Instruction, op: &Op| {
-            accesses(op) && (op.tries || !loops.contains(&of.line))
+            accesses(op) && !(matches!(op.does, Does::Load) && loops.contains(&of.line))
         };
         let sources = listing.instructions.iter().zip(&ops).map(|(of, op)| match Ordered::of_machine(of) {
             Some(kind) => Some(kind as u32),
@@ -300,23 +300,24 @@ pub fn time(
         let said = first + each(first, second, half - quarter) * (kept - half) as f64;
         sampling = Some(said / time.elapsed - 1.0);
     }
-    if is_first {
-        elapsed += chip.launch.first;
-    }
-    let values = values(chip, &time, elapsed, scale);
+    // It begins later, and takes no longer than others then.
+    let before = if is_first { chip.launch.first } else { 0.0 };
+    let values = values(chip, &time, elapsed, before, scale);
     let lines = listing.instructions.iter().map(|of| of.line).collect();
     Ok(Timed { time, blocks: (kept, blocks), sampling, lowered: false, lines, values })
 }
 
-fn values(chip: &Chip, time: &Time, elapsed: f64, scale: f64) -> Vec<(String, f64)> {
+fn values(chip: &Chip, time: &Time, elapsed: f64, before: f64, scale: f64) -> Vec<(String, f64)> {
     let stretch = (elapsed - chip.launch.overhead) / (time.elapsed - chip.launch.overhead).max(1.0);
+    let elapsed = elapsed + before;
     let active = time.active * stretch;
     let issued = time.issued as f64;
     let mut list: Vec<(String, f64)> = vec![
         ("gpc__cycles_elapsed.max".into(), elapsed.round()),
         ("gpu__time_duration.sum".into(), (elapsed / chip.clock * 1e9).round()),
         ("sm__cycles_active.avg".into(), active),
-        ("sm__cycles_active.max".into(), time.active_most * stretch),
+        ("sm__cycles_active.min".into(), time.active_bounds[0] * stretch),
+        ("sm__cycles_active.max".into(), time.active_bounds[1] * stretch),
         ("smsp__issue_active.sum".into(), (issued * scale).round()),
         ("lts__t_sectors_op_read.sum".into(), (time.l2_read as f64 * scale).round()),
         ("lts__t_sectors_op_write.sum".into(), (time.l2_write as f64 * scale).round()),
@@ -325,6 +326,18 @@ fn values(chip: &Chip, time: &Time, elapsed: f64, scale: f64) -> Vec<(String, f6
         ("dram__bytes_read.sum".into(), (time.dram_read as f64 * scale).round()),
         ("dram__bytes_write.sum".into(), (time.dram_write as f64 * scale).round()),
     ];
+    let bytes = (time.dram_read + time.dram_write) as f64 * scale;
+    let share = 100.0 * bytes / (chip.dram.peak * elapsed / chip.clock);
+    list.push(("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed".into(), share));
+    let executed = |cores: usize| {
+        let each = time.issued_by.chunks(cores).map(|cores| cores.iter().sum::<u64>() as f64 * scale);
+        timing::bounds(each).map(f64::round)
+    };
+    for (unit, cores) in [("smsp", 1), ("sm", 4)] {
+        let [least, most] = executed(cores);
+        list.push((format!("{unit}__inst_executed.min"), least));
+        list.push((format!("{unit}__inst_executed.max"), most));
+    }
     let cycles = time.active * f64::from(chip.multiprocessors);
     if cycles > 0.0 {
         let warps = 100.0 * time.resident / cycles / 64.0;
@@ -343,5 +356,5 @@ fn values(chip: &Chip, time: &Time, elapsed: f64, scale: f64) -> Vec<(String, f6
 /// The numbers that are said of the time of a launch.
 pub fn names() -> Vec<String> {
     let time = Time { active: 1.0, ..Time::default() };
-    values(&Chip::h200(), &time, 1.0, 1.0).into_iter().map(|(name, _)| name).collect()
+    values(&Chip::h200(), &time, 1.0, 0.0, 1.0).into_iter().map(|(name, _)| name).collect()
 }
