@@ -3,6 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 use ptx_frontend::{Module, Source};
 use serde_json::{Value as Json, json};
+use sim_core::Outcome;
 use warpgrind::profile::kernels::Executed;
 use warpgrind::profile::machine;
 use warpgrind::profile::time::{Reason, Time, Timed};
@@ -206,8 +207,11 @@ pub(super) fn timed_how(timed: &Timed, has_tools: bool) -> String {
 }
 
 /// How the machine instructions of a launch are known.
-pub(super) fn how(executed: Option<&Executed>) -> String {
+pub(super) fn how(executed: Option<&Executed>, outcome: Outcome) -> String {
     let Some(executed) = executed else {
+        if outcome != Outcome::Completed {
+            return "not known, as it did not complete".into();
+        }
         return "not known, as there is no machine code (ptxas, nvdisasm)".into();
     };
     let (followed, lost) = executed.followed.warps;

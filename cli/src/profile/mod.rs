@@ -395,7 +395,8 @@ impl Session<'_> {
             _ => "an estimate, since ptxas is not found".into(),
         };
         text += &format!("  registers and shared memory: {how}\n");
-        text += &format!("  machine instructions: {}\n", code::how(launch.measured.executed.as_ref()));
+        let how = code::how(launch.measured.executed.as_ref(), launch.report.outcome);
+        text += &format!("  machine instructions: {how}\n");
         if launch.measured.spun > 0 {
             text += &format!(
                 "  waiting: {} turns of loops in which threads wait for others are left out\n",

@@ -23,8 +23,7 @@ pub(super) fn events<'a>(chip: &Chip, launches: impl Iterator<Item = (String, &'
             "ts": microseconds(begins), "dur": microseconds(time.elapsed),
             "args": { "cycles": time.elapsed.round(), "blocks": blocks, "of": all },
         }));
-        // Of what a launch takes without a block, the most comes before the first one.
-        let first = begins + 0.75 * chip.launch.overhead;
+        let first = begins + chip.launch.before;
         for stay in &time.blocks {
             if let Some(used) = used.get_mut(stay.multiprocessor as usize) {
                 *used = true;

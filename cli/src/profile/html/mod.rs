@@ -90,7 +90,7 @@ fn one(number: usize, launch: &Launch, text: &str, chip: &Chip) -> Markup {
     html! {
         section id={ "launch-" (number + 1) } {
             h2 { (number + 1) ". " code { (readable(kernel)) } }
-            p.said { "Grid " (grid) ", block " (block) "; machine instructions: " (code::how(launch.measured.executed.as_ref())) "." }
+            p.said { "Grid " (grid) ", block " (block) "; machine instructions: " (code::how(launch.measured.executed.as_ref(), launch.report.outcome)) "." }
             @match timed {
                 Ok(timed) => { p.said { "Time: " (code::timed_how(timed, launch.measured.executed.is_some())) "." } }
                 Err(why) => { p.said { "Time: not known, as " (why) "." } }
