@@ -374,6 +374,8 @@ pub struct Access {
     pub offset: i64,
     /// The registers of the elements, in order of address.
     pub elements: SlotList,
+    /// Elements at the end of a load whose registers nothing reads.
+    pub unread: u8,
     /// For stores and loads of one element: its register, to spare the table.
     pub element: RegisterSlot,
     /// Whether the common case can be done without looking further.
@@ -395,9 +397,17 @@ impl Access {
             address: Slot::frame(0),
             offset: 0,
             elements: SlotList { start: 0, len: 1 },
+            unread: 0,
             element,
             simple: Simple::No,
         }
+    }
+
+    /// The same load without the elements at its end that nothing reads.
+    pub(crate) const fn read_part(&self) -> Access {
+        let len = self.elements.len - self.unread as u32;
+        let elements = SlotList { start: self.elements.start, len };
+        Access { elements, unread: 0, simple: Simple::No, ..*self }
     }
 
     /// Bytes that one lane touches.

@@ -42,6 +42,7 @@ impl Place {
             offset,
             elements,
             element,
+            unread: 0,
             simple: Simple::No,
         }
     }
@@ -147,6 +148,18 @@ impl Decoder<'_> {
         Ok(list)
     }
 
+    /// How many elements at the end of a vector nothing reads; one less than all at most.
+    fn unread(&self, value: Operand) -> u8 {
+        let Operand::Vector(list) = value else { return 0 };
+        let elements = self.body.elements(list);
+        let is_unread = |element: &&Operand| match **element {
+            Operand::Register(id) => !self.fixed.read[id.index()],
+            element => matches!(element, Operand::Sink),
+        };
+        let unread = elements.iter().rev().take_while(is_unread).count();
+        unread.min(elements.len().saturating_sub(1)) as u8
+    }
+
     fn access(
         &mut self,
         guard: Pred,
@@ -168,7 +181,8 @@ impl Decoder<'_> {
 
     pub(super) fn load(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
         let &[value, address, ..] = operands else { return Err(format!("`{op}` with these operands")) };
-        let access = self.access(guard, op, address, value, false)?;
+        let mut access = self.access(guard, op, address, value, false)?;
+        access.unread = self.unread(value);
         // Parameters of the kernel are constants of the launch.
         let Access { space, address, address_rows, offset, size, signed, .. } = access;
         let slots = access.elements.start as usize..;

@@ -467,6 +467,7 @@ mod tests {
             offset: 0,
             elements: SlotList { start: 0, len: 1 },
             element,
+            unread: 0,
             simple: Simple::No,
         };
         Atomic { access, op, ty, returns: true, keeps_subnormals: false }
