@@ -84,7 +84,7 @@ impl Context {
     pub fn allows_writes(&self, operation: &Operation) -> bool {
         let fine = |address: u64, bytes: u64| {
             let owner = self.device.owner(address);
-            owner.is_none_or(|owner| owner.simulator.allows_writes(address, bytes))
+            owner.is_none_or(|owner| owner.simulator.allows_copies(address, bytes))
         };
         match operation {
             Operation::Copy(copy) => match copy.to.place {

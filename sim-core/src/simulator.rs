@@ -133,8 +133,8 @@ impl Simulator {
     }
 
     /// Whether no byte of a range is one that kernels may only read.
-    pub fn allows_writes(&self, address: DevicePtr, bytes: u64) -> bool {
-        self.memory.allows_writes(address, bytes)
+    pub fn allows_copies(&self, address: DevicePtr, bytes: u64) -> bool {
+        self.memory.allows_copies(address, bytes)
     }
 
     /// Allocates at an address at which an allocation was that is freed.

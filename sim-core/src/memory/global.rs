@@ -65,8 +65,13 @@ impl Allocation {
 
     /// Whether kernels may write to these bytes of it.
     pub(crate) fn allows_writes(&self, address: u64, bytes: u64) -> bool {
+        self.kind != AllocationKind::Const && self.allows_copies(address, bytes)
+    }
+
+    /// Whether the host may have these bytes of it written, as it has those of constants.
+    fn allows_copies(&self, address: u64, bytes: u64) -> bool {
         let apart = |part: &Range<u64>| address >= part.end || address.saturating_add(bytes) <= part.start;
-        self.is_writable() || self.kind != AllocationKind::Const && self.read_only.iter().all(apart)
+        self.read_only.iter().all(apart)
     }
 
     /// Whether it is memory of another device or process.
@@ -441,9 +446,9 @@ impl GlobalMemory {
         }
     }
 
-    /// Whether nothing forbids writes to a range; what is no memory forbids none.
-    pub(crate) fn allows_writes(&self, address: u64, bytes: u64) -> bool {
-        self.lock().table.find(address, bytes).is_none_or(|found| found.allows_writes(address, bytes))
+    /// Whether the host may have a range written; what is no memory forbids nothing.
+    pub(crate) fn allows_copies(&self, address: u64, bytes: u64) -> bool {
+        self.lock().table.find(address, bytes).is_none_or(|found| found.allows_copies(address, bytes))
     }
 
     pub(crate) fn free(&self, address: u64) -> Result<(), Error> {
