@@ -112,7 +112,11 @@ impl Context {
             body();
         } else {
             let (lane, priority) = (self.legacy.id, self.legacy.priority);
-            self.engine().submit(lane, priority, &before, Some((Box::new(body), RunBy::Any)));
+            let op = self.engine().submit(lane, priority, &before, Some((Box::new(body), RunBy::Any)));
+            // Who waits for all streams waits for it, too.
+            let mut order = lock(&self.order);
+            order.orphans.retain(|op| !op.is_done());
+            order.orphans.push(op);
         }
     }
 
