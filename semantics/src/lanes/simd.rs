@@ -16,6 +16,33 @@ pub trait Level {
     /// The integer parts of numbers below 2^31; of others some number. `as` has limits that cost as much again as
     /// all else.
     fn truncate(numbers: &[f32; 16]) -> [i32; 16];
+
+    /// Two registers as four columns of 16 rows: lane `4g + t` is in column `t`, of the first register in row `g`, of
+    /// the second in row `8 + g`.
+    #[inline(always)]
+    fn columns(registers: [&[u32; WARP_SIZE]; 2]) -> [[u32; 16]; 4] {
+        let mut columns = [[0; 16]; 4];
+        for (t, column) in columns.iter_mut().enumerate() {
+            for g in 0..8 {
+                column[g] = registers[0][4 * g + t];
+                column[8 + g] = registers[1][4 * g + t];
+            }
+        }
+        columns
+    }
+
+    /// The inverse of [`Level::columns`].
+    #[inline(always)]
+    fn registers(columns: [&[u32; 16]; 4]) -> [[u32; WARP_SIZE]; 2] {
+        let mut registers = [[0; WARP_SIZE]; 2];
+        for (t, column) in columns.iter().enumerate() {
+            for g in 0..8 {
+                registers[0][4 * g + t] = column[g];
+                registers[1][4 * g + t] = column[8 + g];
+            }
+        }
+        registers
+    }
 }
 
 /// The target's own.
@@ -160,5 +187,68 @@ impl Level for Avx512 {
             _mm512_storeu_si512(integers.as_mut_ptr().cast(), all);
         }
         integers
+    }
+
+    #[inline(always)]
+    fn columns(registers: [&[u32; WARP_SIZE]; 2]) -> [[u32; 16]; 4] {
+        use std::arch::x86_64::{
+            _mm512_loadu_si512, _mm512_permutex2var_epi32, _mm512_shuffle_i64x2, _mm512_storeu_si512,
+        };
+        const PAIRS: [[u32; 16]; 2] = [
+            [0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29],
+            [2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31],
+        ];
+        let mut columns = [[0u32; 16]; 4];
+        for (pair, order) in PAIRS.iter().enumerate() {
+            // SAFETY: only code compiled for this level calls this; sixteen from 0 and 16 on are within the registers,
+            // and columns have sixteen.
+            unsafe {
+                let order = _mm512_loadu_si512(order.as_ptr().cast());
+                let both = registers.map(|register| {
+                    let first = _mm512_loadu_si512(register.as_ptr().cast());
+                    let second = _mm512_loadu_si512(register.as_ptr().add(16).cast());
+                    _mm512_permutex2var_epi32(first, order, second)
+                });
+                let even = _mm512_shuffle_i64x2::<0x44>(both[0], both[1]);
+                let odd = _mm512_shuffle_i64x2::<0xee>(both[0], both[1]);
+                _mm512_storeu_si512(columns[2 * pair].as_mut_ptr().cast(), even);
+                _mm512_storeu_si512(columns[2 * pair + 1].as_mut_ptr().cast(), odd);
+            }
+        }
+        columns
+    }
+
+    #[inline(always)]
+    fn registers(columns: [&[u32; 16]; 4]) -> [[u32; WARP_SIZE]; 2] {
+        use std::arch::x86_64::{
+            _mm512_loadu_si512, _mm512_permutex2var_epi32, _mm512_shuffle_i64x2, _mm512_storeu_si512,
+        };
+        const PARTS: [[u32; 16]; 2] = [
+            [0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27],
+            [4, 12, 20, 28, 5, 13, 21, 29, 6, 14, 22, 30, 7, 15, 23, 31],
+        ];
+        let mut registers = [[0u32; WARP_SIZE]; 2];
+        // SAFETY: as for `columns`.
+        unsafe {
+            let columns = columns.map(|column| _mm512_loadu_si512(column.as_ptr().cast()));
+            let halves = [
+                [
+                    _mm512_shuffle_i64x2::<0x44>(columns[0], columns[1]),
+                    _mm512_shuffle_i64x2::<0x44>(columns[2], columns[3]),
+                ],
+                [
+                    _mm512_shuffle_i64x2::<0xee>(columns[0], columns[1]),
+                    _mm512_shuffle_i64x2::<0xee>(columns[2], columns[3]),
+                ],
+            ];
+            for (register, half) in registers.iter_mut().zip(halves) {
+                for (part, order) in PARTS.iter().enumerate() {
+                    let order = _mm512_loadu_si512(order.as_ptr().cast());
+                    let lanes = _mm512_permutex2var_epi32(half[0], order, half[1]);
+                    _mm512_storeu_si512(register.as_mut_ptr().add(16 * part).cast(), lanes);
+                }
+            }
+        }
+        registers
     }
 }

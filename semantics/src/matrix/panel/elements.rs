@@ -1,12 +1,13 @@
 //! Elements of A and B as `.f32` values with their exponents.
 
-use super::Plane;
+use super::{LANES, Lanes, Plane};
 use numerics::mma::Element;
 
 /// The exponent of a zero: whatever it is multiplied with, the product reaches no alignment.
-pub(super) const ZERO: i16 = -0x2000;
-/// Exponents of elements whose products, and the products' places in any alignment, are normal `.f32` numbers.
-const PLAIN: std::ops::RangeInclusive<i16> = -50..=50;
+const ZERO: i32 = -0x2000;
+/// Exponents from minus this one to this one are those of elements whose products, and the products' places in any
+/// alignment, are normal `.f32` numbers.
+const PLAIN: i32 = 50;
 
 /// How the elements of a type lie in a word, and what they are.
 pub(super) trait Format {
@@ -16,25 +17,37 @@ pub(super) trait Format {
     const PER: usize = 32 / Self::BITS;
     /// The sign bits of a word.
     const SIGNS: u32 = 0;
-    /// The bits of an `.f32` of the same value, and the exponent; what is not finite has some other value and an
-    /// exponent that is not plain. Bits above the element's are ignored.
-    fn value(bits: u32) -> (u32, i16);
+    /// The last number that is plain; all are, unless said otherwise.
+    const LAST: u32 = u32::MAX;
+    /// The bits of an `.f32` of the same value, the exponent, and a number that is above [`Format::LAST`] where the
+    /// exponent is not plain, or what is not finite has some other value. Bits above the element's are ignored.
+    fn value(bits: u32) -> (u32, i32, u32);
     /// For sums of integers that align by themselves.
     fn element(bits: u32) -> Element;
 }
 
-/// Value and exponent of a float of so many exponent and fraction bits whose bits above are zero.
+/// Value, exponent and magnitude of a float of so many exponent and fraction bits whose bits above are zero; all its
+/// finite values are plain.
 #[inline(always)]
-fn float(magnitude: u32, sign: u32, exponent_bits: u32, fraction_bits: u32, end: u32) -> (u32, i16) {
+fn small(magnitude: u32, sign: u32, exponent_bits: u32, fraction_bits: u32) -> (u32, i32, u32) {
     let bias = (1 << (exponent_bits - 1)) - 1;
-    // Exact also where it is subnormal in its own format, since that is an `.f32` of a small exponent.
-    let scale = f32::from_bits((127 + 127 - bias) << 23);
-    let value = f32::from_bits(magnitude << (23 - fraction_bits)) * scale;
-    let field = (magnitude >> fraction_bits) as i16;
-    let field = if field == 0 { 1 } else { field };
-    let exponent = if magnitude == 0 { ZERO } else { field - bias as i16 };
-    let exponent = if magnitude >= end { i16::MAX >> 2 } else { exponent };
-    (value.to_bits() | sign << 31, exponent)
+    let normal = (magnitude << (23 - fraction_bits)) + ((127 - bias) << 23);
+    // Of integers: a processor takes long for subnormal numbers.
+    let unit = f32::from_bits((127 + 1 - bias - fraction_bits) << 23);
+    let subnormal = (magnitude as i32 as f32 * unit).to_bits();
+    let field = magnitude >> fraction_bits;
+    let value = if field == 0 { subnormal } else { normal };
+    let exponent = if magnitude == 0 { ZERO } else { field.max(1) as i32 - bias as i32 };
+    (value | sign << 31, exponent, magnitude)
+}
+
+/// Value and exponent of a float with the exponents of `.f32`, and how far the exponent is above the least plain one.
+#[inline(always)]
+fn wide(magnitude: u32, sign: u32, fraction_bits: u32) -> (u32, i32, u32) {
+    let field = (magnitude >> fraction_bits) as i32;
+    let exponent = if magnitude == 0 { ZERO } else { field - 127 };
+    let above = if magnitude == 0 { 0 } else { (field - (127 - PLAIN)) as u32 };
+    (magnitude << (23 - fraction_bits) | sign << 31, exponent, above)
 }
 
 pub(super) struct F16;
@@ -42,10 +55,11 @@ pub(super) struct F16;
 impl Format for F16 {
     const BITS: usize = 16;
     const SIGNS: u32 = 0x8000_8000;
+    const LAST: u32 = 0x7bff;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i16) {
-        float(bits & 0x7fff, bits >> 15 & 1, 5, 10, 0x7c00)
+    fn value(bits: u32) -> (u32, i32, u32) {
+        small(bits & 0x7fff, bits >> 15 & 1, 5, 10)
     }
 
     #[inline(always)]
@@ -59,10 +73,11 @@ pub(super) struct Bf16;
 impl Format for Bf16 {
     const BITS: usize = 16;
     const SIGNS: u32 = 0x8000_8000;
+    const LAST: u32 = 2 * PLAIN as u32;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i16) {
-        float(bits & 0x7fff, bits >> 15 & 1, 8, 7, 0x7f80)
+    fn value(bits: u32) -> (u32, i32, u32) {
+        wide(bits & 0x7fff, bits >> 15 & 1, 7)
     }
 
     #[inline(always)]
@@ -76,10 +91,11 @@ pub(super) struct Tf32;
 impl Format for Tf32 {
     const BITS: usize = 32;
     const SIGNS: u32 = 0x8000_0000;
+    const LAST: u32 = 2 * PLAIN as u32;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i16) {
-        float(bits >> 13 & 0x3ffff, bits >> 31, 8, 10, 0x3fc00)
+    fn value(bits: u32) -> (u32, i32, u32) {
+        wide(bits >> 13 & 0x3ffff, bits >> 31, 10)
     }
 
     #[inline(always)]
@@ -93,10 +109,11 @@ pub(super) struct E4m3;
 impl Format for E4m3 {
     const BITS: usize = 8;
     const SIGNS: u32 = 0x8080_8080;
+    const LAST: u32 = 0x7e;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i16) {
-        float(bits & 0x7f, bits >> 7 & 1, 4, 3, 0x7f)
+    fn value(bits: u32) -> (u32, i32, u32) {
+        small(bits & 0x7f, bits >> 7 & 1, 4, 3)
     }
 
     #[inline(always)]
@@ -110,10 +127,11 @@ pub(super) struct E5m2;
 impl Format for E5m2 {
     const BITS: usize = 8;
     const SIGNS: u32 = 0x8080_8080;
+    const LAST: u32 = 0x7b;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i16) {
-        float(bits & 0x7f, bits >> 7 & 1, 5, 2, 0x7c)
+    fn value(bits: u32) -> (u32, i32, u32) {
+        small(bits & 0x7f, bits >> 7 & 1, 5, 2)
     }
 
     #[inline(always)]
@@ -129,8 +147,8 @@ impl Format for Signed {
     const BITS: usize = 8;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i16) {
-        (f32::from(bits as i8).to_bits(), 0)
+    fn value(bits: u32) -> (u32, i32, u32) {
+        ((bits as i8 as i32 as f32).to_bits(), 0, 0)
     }
 
     #[inline(always)]
@@ -146,8 +164,8 @@ impl Format for Unsigned {
     const BITS: usize = 8;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i16) {
-        (f32::from(bits as u8).to_bits(), 0)
+    fn value(bits: u32) -> (u32, i32, u32) {
+        (((bits & 0xff) as i32 as f32).to_bits(), 0, 0)
     }
 
     #[inline(always)]
@@ -163,8 +181,8 @@ impl Format for Bits {
     const BITS: usize = 32;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i16) {
-        (bits, 0)
+    fn value(bits: u32) -> (u32, i32, u32) {
+        (bits, 0, 0)
     }
 
     #[inline(always)]
@@ -173,15 +191,21 @@ impl Format for Bits {
     }
 }
 
-/// Decodes the element at a place of each word; whether products of all of them in `.f32` are exact.
+/// Decodes the element at a place of each word; `most` are the largest numbers so far that [`Format::LAST`] limits.
 #[inline(always)]
-pub(super) fn decode<F: Format, const N: usize>(words: &[u32; N], at: usize, to: &mut Plane<N>) -> bool {
-    let mut plain = true;
-    for lane in 0..N {
-        let (value, exponent) = F::value(words[lane] >> (at * F::BITS));
-        to.value[lane] = value;
-        to.exponent[lane] = exponent;
-        plain &= (exponent == ZERO) | PLAIN.contains(&exponent);
+pub(super) fn decode<F: Format>(words: &Lanes<u32>, at: usize, most: &mut Lanes<u32>) -> Plane {
+    let mut plane = Plane { value: [0; LANES], exponent: [0; LANES] };
+    for lane in 0..LANES {
+        let (value, exponent, number) = F::value(words[lane] >> (at * F::BITS));
+        plane.value[lane] = value;
+        plane.exponent[lane] = exponent;
+        most[lane] = most[lane].max(number);
     }
-    plain
+    plane
+}
+
+/// Whether these numbers of [`decode`] are those of plain elements.
+#[inline(always)]
+pub(super) fn plain<F: Format>(most: &Lanes<u32>) -> bool {
+    most.iter().fold(0, |most, &number| most.max(number)) <= F::LAST
 }

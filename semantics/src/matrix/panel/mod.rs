@@ -1,10 +1,10 @@
 //! The arithmetic of 16 rows of A with eight columns of B, as `mma` on 16 rows and each warp of a `wgmma`
-//! compute it, on the lanes of the accumulator's registers.
+//! compute it.
 //!
 //! Fragments are the manual's (9.7.14.5.8, 9.7.15.5.1.1), the same for every type: register `h + 2q` of A in lane
 //! `4g + t` holds the four bytes `4t + 16q` of row `g + 8h`; register `2h + j` of an accumulator of 32 bits holds
-//! row `g + 8h`, column `2t + j`, and of one of 16 bits register `h` holds both columns. Nothing is moved
-//! to multiply: A is spread over the lanes once, B for each eight columns, and accumulators stay as they are.
+//! row `g + 8h`, column `2t + j`, and of one of 16 bits register `h` holds both columns. The 16 rows lie side by side
+//! to be computed ([`Level::columns`]): an element of B is the same for all of them, which costs nothing to repeat.
 
 #![allow(clippy::needless_range_loop, reason = "lanes side by side, by number")]
 
@@ -15,15 +15,13 @@ use ptx_frontend::ScalarType;
 
 use super::{Selection, per_register};
 use crate::lanes::{Level, WARP_SIZE};
-use elements::{Bf16, Bits, E4m3, E5m2, F16, Format, Signed, Tf32, Unsigned, decode};
+use elements::{Bf16, Bits, E4m3, E5m2, F16, Format, Signed, Tf32, Unsigned, decode, plain};
 use numerics::mma::{Columns, MMA_FRACTION, WGMMA_FP8_FRACTION};
 use sums::{Half, Integer, Ones, Single, Sum};
 
-/// Lanes that are computed together.
+/// Rows, which are computed together.
 const LANES: usize = 16;
-/// Parts of a warp with so many lanes.
-const PARTS: usize = WARP_SIZE / LANES;
-/// Columns that are computed together.
+/// Columns that are computed one after the other.
 pub const COLUMNS: usize = 8;
 /// Words of a row of A at most: 32 bytes.
 const WORDS_OF_A: usize = 8;
@@ -95,58 +93,58 @@ impl Product {
     }
 }
 
-/// Elements side by side: bits of an `.f32` (of a word for single bits), and exponents.
-#[derive(Clone, Copy, Debug)]
-struct Plane<const N: usize> {
-    value: [u32; N],
-    exponent: [i16; N],
-}
-
-impl<const N: usize> Plane<N> {
-    const ZERO: Self = Plane { value: [0; N], exponent: [0; N] };
-}
-
-/// Lanes of one part.
+/// A number for each row.
 type Lanes<T> = [T; LANES];
 
-/// An element of A for each lane.
+/// Elements side by side: bits of an `.f32` (of a word for single bits), and exponents.
+#[derive(Clone, Copy, Debug)]
+struct Plane {
+    value: Lanes<u32>,
+    exponent: Lanes<i32>,
+}
+
+/// Exponents for two columns: pairs of 16 bits, of each row.
+type Exponents = [i16; 2 * LANES];
+
+/// An element of A for each row.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Row {
-    exponent: [i16; WARP_SIZE],
-    value: [Lanes<u32>; PARTS],
+    value: Lanes<u32>,
+    exponent: Exponents,
 }
 
-/// An element of B for each lane, of even columns and of odd ones.
+impl Row {
+    const ZERO: Row = Row { value: [0; LANES], exponent: [0; 2 * LANES] };
+}
+
+/// An element of B for each column, and row.
 trait Column {
-    fn value(&self, part: usize, parity: usize) -> Lanes<u32>;
-    fn exponent(&self, parity: usize) -> [i16; WARP_SIZE];
+    fn value(&self, column: usize) -> Lanes<u32>;
+    /// Of the columns `2 * pair` and the next.
+    fn exponent(&self, pair: usize) -> Exponents;
 }
 
-/// The same for each row: four columns over and over, which a processor loads as quickly as so many lanes.
+/// The same for each row.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 struct Same {
-    value: [[u32; 4]; 2],
-    exponent: [[i16; 4]; 2],
+    value: [u32; COLUMNS],
+    exponent: [[i16; 2]; COLUMNS / 2],
 }
 
 impl Column for Same {
     #[inline(always)]
-    fn value(&self, _: usize, parity: usize) -> Lanes<u32> {
-        let mut lanes = [0; LANES];
-        for lane in 0..LANES {
-            lanes[lane] = self.value[parity][lane % 4];
-        }
-        lanes
+    fn value(&self, column: usize) -> Lanes<u32> {
+        [self.value[column]; LANES]
     }
     #[inline(always)]
-    fn exponent(&self, parity: usize) -> [i16; WARP_SIZE] {
-        let mut lanes = [0; WARP_SIZE];
-        for lane in 0..WARP_SIZE {
-            lanes[lane] = self.exponent[parity][lane % 4];
+    fn exponent(&self, pair: usize) -> Exponents {
+        let mut exponents = [0; 2 * LANES];
+        for lane in 0..2 * LANES {
+            exponents[lane] = self.exponent[pair][lane % 2];
         }
-        lanes
+        exponents
     }
 }
 
@@ -154,18 +152,18 @@ impl Column for Same {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Chosen {
-    exponent: [[i16; WARP_SIZE]; 2],
-    value: [[Lanes<u32>; 2]; PARTS],
+    value: [Lanes<u32>; COLUMNS],
+    exponent: [Exponents; COLUMNS / 2],
 }
 
 impl Column for Chosen {
     #[inline(always)]
-    fn value(&self, part: usize, parity: usize) -> Lanes<u32> {
-        self.value[part][parity]
+    fn value(&self, column: usize) -> Lanes<u32> {
+        self.value[column]
     }
     #[inline(always)]
-    fn exponent(&self, parity: usize) -> [i16; WARP_SIZE] {
-        self.exponent[parity]
+    fn exponent(&self, pair: usize) -> Exponents {
+        self.exponent[pair]
     }
 }
 
@@ -187,13 +185,13 @@ pub struct Panel {
     pub d: [[u32; WARP_SIZE]; 4],
     /// Metadata of each lane, if A is sparse.
     pub metadata: [u32; WARP_SIZE],
-    /// A, by half of its rows and element.
-    rows: [[Row; ELEMENTS_OF_A]; 2],
+    /// A, by element.
+    rows: [Row; ELEMENTS_OF_A],
     /// Whether all elements of A are such that products in `.f32` are exact.
     rows_are_plain: bool,
     /// B, by element.
     columns: [Same; ELEMENTS_OF_B],
-    /// What each element of a sparse A is multiplied with, for one half of the rows at a time.
+    /// What each element of a sparse A is multiplied with.
     chosen: [Chosen; ELEMENTS_OF_A],
     /// Numbers of elements of B, by row and element of a sparse A.
     selection: [[u16; ELEMENTS_OF_A]; 16],
@@ -201,29 +199,18 @@ pub struct Panel {
     elements: [[Columns<LANES>; ELEMENTS_OF_A]; 2],
 }
 
-/// Vectors that are computed together, for a half of the rows: by parity of the columns, then part of the lanes.
-const VECTORS: usize = 2 * PARTS;
-
-/// Some lanes' sums.
-#[derive(Clone, Copy)]
-struct Place {
-    half: usize,
-    parity: usize,
-    part: usize,
-}
-
 /// Calls a method of [`Panel`] for the format of a type.
 macro_rules! of_type {
-    ($ty:expr, $panel:ident.$method:ident($($argument:expr),*)) => {
+    ($ty:expr, $panel:ident.$method:ident$(::<$level:ident>)?($($argument:expr),*)) => {
         match $ty {
-            ScalarType::F16 => $panel.$method::<F16>($($argument),*),
-            ScalarType::Bf16 => $panel.$method::<Bf16>($($argument),*),
-            ScalarType::Tf32 => $panel.$method::<Tf32>($($argument),*),
-            ScalarType::E4m3 => $panel.$method::<E4m3>($($argument),*),
-            ScalarType::E5m2 => $panel.$method::<E5m2>($($argument),*),
-            ScalarType::S8 => $panel.$method::<Signed>($($argument),*),
-            ScalarType::U8 => $panel.$method::<Unsigned>($($argument),*),
-            _ => $panel.$method::<Bits>($($argument),*),
+            ScalarType::F16 => $panel.$method::<$($level,)? F16>($($argument),*),
+            ScalarType::Bf16 => $panel.$method::<$($level,)? Bf16>($($argument),*),
+            ScalarType::Tf32 => $panel.$method::<$($level,)? Tf32>($($argument),*),
+            ScalarType::E4m3 => $panel.$method::<$($level,)? E4m3>($($argument),*),
+            ScalarType::E5m2 => $panel.$method::<$($level,)? E5m2>($($argument),*),
+            ScalarType::S8 => $panel.$method::<$($level,)? Signed>($($argument),*),
+            ScalarType::U8 => $panel.$method::<$($level,)? Unsigned>($($argument),*),
+            _ => $panel.$method::<$($level,)? Bits>($($argument),*),
         }
     };
 }
@@ -236,10 +223,10 @@ impl Panel {
             b: [[0; COLUMNS]; WORDS_OF_B],
             d: [[0; WARP_SIZE]; 4],
             metadata: [0; WARP_SIZE],
-            rows: [[Row { value: [[0; LANES]; PARTS], exponent: [0; WARP_SIZE] }; ELEMENTS_OF_A]; 2],
+            rows: [Row::ZERO; ELEMENTS_OF_A],
             rows_are_plain: false,
-            columns: [Same { value: [[0; 4]; 2], exponent: [[0; 4]; 2] }; ELEMENTS_OF_B],
-            chosen: [Chosen { value: [[[0; LANES]; 2]; PARTS], exponent: [[0; WARP_SIZE]; 2] };
+            columns: [Same { value: [0; COLUMNS], exponent: [[0; 2]; COLUMNS / 2] }; ELEMENTS_OF_B],
+            chosen: [Chosen { value: [[0; LANES]; COLUMNS], exponent: [[0; 2 * LANES]; COLUMNS / 2] };
                 ELEMENTS_OF_A],
             selection: [[0; ELEMENTS_OF_A]; 16],
             elements: [[Columns::ZERO; ELEMENTS_OF_A]; 2],
@@ -250,7 +237,7 @@ impl Panel {
     /// [`Panel::multiply`].
     #[inline(always)]
     pub fn take_rows<L: Level>(&mut self, product: &Product) {
-        of_type!(product.a, self.spread(product));
+        of_type!(product.a, self.spread::<L>(product));
         if let Some(selector) = product.selector {
             let selection = Selection { per: per_register(product.a), kept: product.elements(), selector };
             for (row, selected) in self.selection.iter_mut().enumerate() {
@@ -280,67 +267,76 @@ impl Panel {
         }
     }
 
-    /// Decodes A for each lane.
+    /// Decodes A.
     #[inline(always)]
-    fn spread<F: Format>(&mut self, product: &Product) {
-        let mut plain = true;
+    fn spread<L: Level, F: Format>(&mut self, product: &Product) {
+        let mut most = [0; LANES];
         let signs = if product.negated { F::SIGNS } else { 0 };
-        for (register, words) in self.a.iter().enumerate().take(usize::from(product.words) / 2) {
-            let (half, first) = (register % 2, register / 2 * 4);
-            for part in 0..PARTS {
-                let mut lanes = [0; LANES];
-                for lane in 0..LANES {
-                    lanes[lane] = words[LANES * part + lane] ^ signs;
-                }
+        for q in 0..usize::from(product.words / 4).min(2) {
+            let words = L::columns([&self.a[2 * q], &self.a[2 * q + 1]]);
+            for (t, words) in words.iter().enumerate() {
+                let words = words.map(|word| word ^ signs);
                 for at in 0..F::PER {
                     lanes_side_by_side();
-                    let mut plane = Plane::ZERO;
-                    plain &= decode::<F, LANES>(&lanes, at, &mut plane);
-                    // By number, so that each is one shuffle.
-                    let rows = &mut self.rows[half];
-                    put::<0>(&mut rows[(first * F::PER + at) % ELEMENTS_OF_A], part, &plane);
-                    put::<1>(&mut rows[((first + 1) * F::PER + at) % ELEMENTS_OF_A], part, &plane);
-                    put::<2>(&mut rows[((first + 2) * F::PER + at) % ELEMENTS_OF_A], part, &plane);
-                    put::<3>(&mut rows[((first + 3) * F::PER + at) % ELEMENTS_OF_A], part, &plane);
-                }
-            }
-        }
-        self.rows_are_plain = plain;
-    }
-
-    /// Decodes eight columns of B for each lane; whether all elements are such that products in `.f32` are exact.
-    #[inline(always)]
-    fn repeat<F: Format>(&mut self, product: &Product) -> bool {
-        let mut plain = true;
-        for word in 0..product.words_of_b().min(WORDS_OF_B) {
-            for at in 0..F::PER {
-                lanes_side_by_side();
-                let mut plane = Plane::<COLUMNS>::ZERO;
-                plain &= decode::<F, COLUMNS>(&self.b[word], at, &mut plane);
-                let to = &mut self.columns[(word * F::PER + at) % ELEMENTS_OF_B];
-                for parity in 0..2 {
-                    for lane in 0..4 {
-                        to.value[parity][lane] = plane.value[2 * lane + parity];
-                        to.exponent[parity][lane] = plane.exponent[2 * lane + parity];
+                    let plane = decode::<F>(&words, at, &mut most);
+                    let row = &mut self.rows[((4 * q + t) * F::PER + at) % ELEMENTS_OF_A];
+                    row.value = plane.value;
+                    for lane in 0..LANES {
+                        row.exponent[2 * lane] = plane.exponent[lane] as i16;
+                        row.exponent[2 * lane + 1] = plane.exponent[lane] as i16;
                     }
                 }
             }
         }
-        plain
+        self.rows_are_plain = plain::<F>(&most);
     }
 
-    /// Fills [`Panel::chosen`] for a half of the rows.
+    /// Decodes eight columns of B; whether all elements are such that products in `.f32` are exact.
     #[inline(always)]
-    fn choose(&mut self, half: usize, count: usize) {
+    fn repeat<F: Format>(&mut self, product: &Product) -> bool {
+        let mut most = [0; LANES];
+        // Two words of each column at a time.
+        let words: &[Lanes<u32>] = self.b.as_flattened().as_chunks().0;
+        for (pair, words) in words.iter().enumerate().take(product.words_of_b() / 2) {
+            for at in 0..F::PER {
+                lanes_side_by_side();
+                let plane = decode::<F>(words, at, &mut most);
+                for word in 0..2 {
+                    let to = &mut self.columns[((2 * pair + word) * F::PER + at) % ELEMENTS_OF_B];
+                    for column in 0..COLUMNS {
+                        to.value[column] = plane.value[COLUMNS * word + column];
+                        to.exponent[column / 2][column % 2] = plane.exponent[COLUMNS * word + column] as i16;
+                    }
+                }
+            }
+        }
+        plain::<F>(&most)
+    }
+
+    /// Fills [`Panel::chosen`].
+    #[inline(always)]
+    fn choose(&mut self, product: &Product, count: usize) {
         for (at, to) in self.chosen.iter_mut().enumerate().take(count) {
             lanes_side_by_side();
-            for group in 0..8 {
-                let from = &self.columns[usize::from(self.selection[8 * half + group][at]) % ELEMENTS_OF_B];
-                let (part, first) = (group / 4, group % 4 * 4);
-                for parity in 0..2 {
-                    for lane in 0..4 {
-                        to.value[part][parity][first + lane] = from.value[parity][lane];
-                        to.exponent[parity][4 * group + lane] = from.exponent[parity][lane];
+            // Of four elements two are kept, or of two elements of 32 bits one.
+            let first = if product.elements() == usize::from(product.words) { 2 * at } else { at / 2 * 4 };
+            let from: [&Same; 4] =
+                std::array::from_fn(|number| &self.columns[(first + number) % ELEMENTS_OF_B]);
+            let mut index = [0; LANES];
+            for lane in 0..LANES {
+                index[lane] = (usize::from(self.selection[lane][at]) - first) as u32;
+            }
+            for column in 0..COLUMNS {
+                let values = from.map(|from| from.value[column]);
+                for lane in 0..LANES {
+                    to.value[column][lane] = select(index[lane], &values);
+                }
+            }
+            for pair in 0..COLUMNS / 2 {
+                for part in 0..2 {
+                    let exponents = from.map(|from| from.exponent[pair][part]);
+                    for lane in 0..LANES {
+                        to.exponent[pair][2 * lane + part] = select(index[lane], &exponents);
                     }
                 }
             }
@@ -350,42 +346,61 @@ impl Panel {
     #[inline(always)]
     fn add<L: Level, S: Sum>(&mut self, product: &Product, plain: bool, sum: &S) {
         let count = product.elements().min(ELEMENTS_OF_A);
-        for half in 0..2 {
-            // The registers of even and odd columns, and where the accumulators lie in them.
-            let registers = if S::PACKED { [half; 2] } else { [2 * half, 2 * half + 1] };
-            let shifts = if S::PACKED { [0, 16] } else { [0; 2] };
-            let mut c = [[0; LANES]; VECTORS];
-            for vector in 0..VECTORS {
-                lanes_side_by_side();
-                let words: &Lanes<u32> = &self.d[registers[vector / PARTS]].as_chunks().0[vector % PARTS];
+        let c = self.accumulators::<L, S>();
+        let mut d = c;
+        if plain {
+            d = if product.selector.is_some() {
+                self.choose(product, count);
+                sum.fast::<L, _>(&self.rows[..count], &self.chosen[..count], &c)
+            } else {
+                sum.fast::<L, _>(&self.rows[..count], &self.columns[..count], &c)
+            };
+        }
+        for column in 0..COLUMNS {
+            if !plain || !sum.takes(&c[column]) {
+                self.gather(product, count, column);
+                d[column] = sum.exact(&self.elements[0][..count], &self.elements[1][..count], &c[column]);
+            }
+        }
+        self.put::<L, S>(&d);
+    }
+
+    /// The accumulators, by column.
+    #[inline(always)]
+    fn accumulators<L: Level, S: Sum>(&self) -> [Lanes<u32>; COLUMNS] {
+        let mut c = [[0; LANES]; COLUMNS];
+        if S::PACKED {
+            let words = L::columns([&self.d[0], &self.d[1]]);
+            for (t, words) in words.iter().enumerate() {
+                c[2 * t] = words.map(|word| word & 0xffff);
+                c[2 * t + 1] = words.map(|word| word >> 16);
+            }
+        } else {
+            for parity in 0..2 {
+                let columns = L::columns([&self.d[parity], &self.d[2 + parity]]);
+                for (t, column) in columns.iter().enumerate() {
+                    c[2 * t + parity] = *column;
+                }
+            }
+        }
+        c
+    }
+
+    /// Writes the accumulators.
+    #[inline(always)]
+    fn put<L: Level, S: Sum>(&mut self, d: &[Lanes<u32>; COLUMNS]) {
+        if S::PACKED {
+            let mut words = [[0; LANES]; 4];
+            for (t, words) in words.iter_mut().enumerate() {
                 for lane in 0..LANES {
-                    c[vector][lane] = words[lane] >> shifts[vector / PARTS];
+                    words[lane] = d[2 * t][lane] & 0xffff | d[2 * t + 1][lane] << 16;
                 }
             }
-            let mut d = c;
-            if plain {
-                d = if product.selector.is_some() {
-                    self.choose(half, count);
-                    sum.fast::<L, _>(&self.rows[half][..count], &self.chosen[..count], &c)
-                } else {
-                    sum.fast::<L, _>(&self.rows[half][..count], &self.columns[..count], &c)
-                };
-            }
-            for vector in 0..VECTORS {
-                if !plain || !sum.takes(&c[vector]) {
-                    self.gather(product, count, Place { half, parity: vector / PARTS, part: vector % PARTS });
-                    d[vector] = sum.exact(&self.elements[0][..count], &self.elements[1][..count], &c[vector]);
-                }
-            }
-            for (vector, d) in d.iter().enumerate() {
-                lanes_side_by_side();
-                let shift = shifts[vector / PARTS];
-                let to: &mut Lanes<u32> =
-                    &mut self.d[registers[vector / PARTS]].as_chunks_mut().0[vector % PARTS];
-                for lane in 0..LANES {
-                    let others = if S::PACKED { to[lane] & !(0xffff << shift) } else { 0 };
-                    to[lane] = others | if S::PACKED { (d[lane] & 0xffff) << shift } else { d[lane] };
-                }
+            [self.d[0], self.d[1]] = L::registers(words.each_ref());
+        } else {
+            for parity in 0..2 {
+                let columns = std::array::from_fn(|t| &d[2 * t + parity]);
+                [self.d[parity], self.d[2 + parity]] = L::registers(columns);
             }
         }
     }
@@ -393,41 +408,38 @@ impl Panel {
     /// Decodes A and B for sums that are made element by element.
     #[cold]
     #[inline(never)]
-    fn gather(&mut self, product: &Product, count: usize, place: Place) {
-        of_type!(product.a, self.gather_rows(product.negated, count, place));
-        of_type!(product.b, self.gather_columns(product.selector.is_some(), count, place));
+    fn gather(&mut self, product: &Product, count: usize, column: usize) {
+        of_type!(product.a, self.gather_rows(product.negated, count));
+        of_type!(product.b, self.gather_columns(product.selector.is_some(), count, column));
     }
 
-    fn gather_rows<F: Format>(&mut self, negated: bool, count: usize, place: Place) {
+    fn gather_rows<F: Format>(&mut self, negated: bool, count: usize) {
+        let signs = if negated { F::SIGNS } else { 0 };
         for (k, to) in self.elements[0].iter_mut().enumerate().take(count) {
             let (word, at) = (k / F::PER, k % F::PER);
-            let register = &self.a[(place.half + word / 4 * 2) % 4];
-            let signs = if negated { F::SIGNS } else { 0 };
-            for lane in 0..LANES {
-                let from = (LANES * place.part + lane) & !3 | (word % 4);
-                to.set(lane, F::element((register[from] ^ signs) >> (at * F::BITS)));
+            for row in 0..LANES {
+                let register = &self.a[(row / 8 + word / 4 * 2) % 4];
+                let bits = register[row % 8 * 4 + word % 4] ^ signs;
+                to.set(row, F::element(bits >> (at * F::BITS)));
             }
         }
     }
 
-    fn gather_columns<F: Format>(&mut self, sparse: bool, count: usize, place: Place) {
+    fn gather_columns<F: Format>(&mut self, sparse: bool, count: usize, column: usize) {
         for (k, to) in self.elements[1].iter_mut().enumerate().take(count) {
-            for lane in 0..LANES {
-                let (row, column) =
-                    (8 * place.half + (LANES * place.part + lane) / 4, lane % 4 * 2 + place.parity);
+            for row in 0..LANES {
                 let k = if sparse { usize::from(self.selection[row][k]) } else { k };
                 let word = self.b[k / F::PER % WORDS_OF_B][column];
-                to.set(lane, F::element(word >> (k % F::PER * F::BITS)));
+                to.set(row, F::element(word >> (k % F::PER * F::BITS)));
             }
         }
     }
 }
 
-/// Puts what lane `T` of each four holds into all four.
+/// The element of four with a number.
 #[inline(always)]
-fn put<const T: usize>(row: &mut Row, part: usize, plane: &Plane<LANES>) {
-    for lane in 0..LANES {
-        row.value[part][lane] = plane.value[lane & !3 | T];
-        row.exponent[LANES * part + lane] = plane.exponent[lane & !3 | T];
-    }
+fn select<T: Copy>(number: u32, of: &[T; 4]) -> T {
+    let low = if number == 0 { of[0] } else { of[1] };
+    let high = if number == 2 { of[2] } else { of[3] };
+    if number < 2 { low } else { high }
 }

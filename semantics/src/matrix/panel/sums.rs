@@ -6,12 +6,13 @@
 //! has it, so that a product costs two multiplications, a conversion and an addition, and an addition and a maximum
 //! of small integers for the exponent. [`Sum::exact`] is for everything else, and says what the sums are.
 
-use super::{Column, LANES, Lanes, PARTS, Row, VECTORS, lanes_side_by_side};
-use crate::lanes::{Level, WARP_SIZE};
+use super::elements::{F16, Format};
+use super::{COLUMNS, Column, Exponents, LANES, Lanes, Row, lanes_side_by_side};
+use crate::lanes::Level;
 use numerics::mma::{self, Columns, Element, ZERO_C_EXPONENT};
 
 /// All that is computed together.
-type Vectors<T> = [Lanes<T>; VECTORS];
+type Vectors<T> = [Lanes<T>; COLUMNS];
 
 /// How products are added up.
 pub(super) trait Sum {
@@ -35,76 +36,158 @@ struct Fused {
     c: Vectors<i32>,
     /// One divided by the unit: a power of two.
     scale: Vectors<f32>,
-    /// Whether there is nothing but zero products.
-    empty: Vectors<bool>,
+    /// All ones where there is nothing but zero products, or zero.
+    empty: Vectors<u32>,
+}
+
+/// How large a sum of products may be, so that it and C are below 2^31, as is what they are rounded to.
+const NARROW: u32 = i32::MAX as u32 - (1 << 26) - 64;
+
+/// Totals without their units.
+struct Totals {
+    /// Bits of an `.f32` toward zero.
+    value: Vectors<u32>,
+    /// 1 where that is not all of it.
+    rest: Vectors<u32>,
 }
 
 impl Fused {
-    /// The sum, exactly, and its unit; together they might have more than 32 bits.
     #[inline(always)]
-    fn total(&self, vector: usize, lane: usize) -> (f64, f64) {
-        let total = f64::from(self.sum[vector][lane]) + f64::from(self.c[vector][lane]);
-        let scale = f64::from(self.scale[vector][lane]).to_bits();
-        // Powers of two are their exponents.
-        (total, f64::from_bits((2046 << 52) - scale))
+    fn totals<L: Level>(&self) -> Totals {
+        let mut largest = [0; LANES];
+        for column in 0..COLUMNS {
+            lanes_side_by_side();
+            for lane in 0..LANES {
+                largest[lane] = largest[lane].max(self.sum[column][lane].unsigned_abs());
+            }
+        }
+        if largest.iter().fold(0, |largest, &one| largest.max(one)) > NARROW {
+            return self.wide_totals();
+        }
+        let mut totals = Totals { value: [[0; LANES]; COLUMNS], rest: [[0; LANES]; COLUMNS] };
+        for column in 0..COLUMNS {
+            lanes_side_by_side();
+            let (sum, c) = (&self.sum[column], &self.c[column]);
+            let (mut magnitude, mut sign, mut nearest) = ([0u32; LANES], [0; LANES], [0f32; LANES]);
+            for lane in 0..LANES {
+                let total = sum[lane].wrapping_add(c[lane]);
+                sign[lane] = total as u32 & 0x8000_0000;
+                magnitude[lane] = total.unsigned_abs();
+                nearest[lane] = magnitude[lane] as i32 as f32;
+            }
+            let back = L::truncate(&nearest);
+            for lane in 0..LANES {
+                let above = u32::from(back[lane] as u32 > magnitude[lane]);
+                totals.value[column][lane] = nearest[lane].to_bits().wrapping_sub(above) | sign[lane];
+                totals.rest[column][lane] = u32::from(back[lane] as u32 != magnitude[lane]);
+            }
+        }
+        totals
+    }
+
+    /// [`Fused::totals`] of sums that might have 33 bits.
+    #[cold]
+    #[inline(never)]
+    fn wide_totals(&self) -> Totals {
+        let mut totals = Totals { value: [[0; LANES]; COLUMNS], rest: [[0; LANES]; COLUMNS] };
+        for column in 0..COLUMNS {
+            for lane in 0..LANES {
+                let total = f64::from(self.sum[column][lane]) + f64::from(self.c[column][lane]);
+                // The bits that an `.f32` has.
+                let (kept, rest) = (u64::MAX << 29, u64::MAX >> 35);
+                totals.value[column][lane] = (f64::from_bits(total.to_bits() & kept) as f32).to_bits();
+                totals.rest[column][lane] = u32::from(total.to_bits() & rest != 0);
+            }
+        }
+        totals
+    }
+
+    /// Totals, with bits of their own, times their units: exact, or too large and infinite.
+    #[inline(always)]
+    fn values(&self, column: usize, bits: &Lanes<u32>) -> Lanes<u32> {
+        let mut values = [0; LANES];
+        for lane in 0..LANES {
+            // Powers of two are their exponents.
+            let unit = f32::from_bits((254u32 << 23).wrapping_sub(self.scale[column][lane].to_bits()));
+            values[lane] = (f32::from_bits(bits[lane]) * unit).to_bits();
+        }
+        values
     }
 }
+
+/// Pairs as words, the first one below.
+#[inline(always)]
+fn pairs(exponents: Exponents) -> Lanes<u32> {
+    // SAFETY: both are 64 bytes of numbers, and of any bits.
+    let words: Lanes<u32> = unsafe { std::mem::transmute(exponents) };
+    if cfg!(target_endian = "big") { words.map(|word| word.rotate_left(16)) } else { words }
+}
+
+/// Columns whose sums are in registers together.
+const BLOCK: usize = 4;
 
 /// Fused sums of plain factors. `c`: values and exponents.
 #[inline(always)]
 fn fused<L: Level, C: Column>(
     rows: &[Row],
     columns: &[C],
-    c: (&Vectors<f32>, &Vectors<i16>),
+    c: (&Vectors<f32>, &Vectors<i32>),
     fraction: u32,
 ) -> Fused {
-    let mut products = [[i16::MIN; WARP_SIZE]; 2];
+    let mut products = [[i16::MIN; 2 * LANES]; COLUMNS / 2];
     for (a, b) in rows.iter().zip(columns) {
         lanes_side_by_side();
-        for parity in 0..2 {
-            let b = b.exponent(parity);
-            for lane in 0..WARP_SIZE {
-                products[parity][lane] = products[parity][lane].max(a.exponent[lane] + b[lane]);
+        for pair in 0..COLUMNS / 2 {
+            let b = b.exponent(pair);
+            for lane in 0..2 * LANES {
+                products[pair][lane] = products[pair][lane].max(a.exponent[lane] + b[lane]);
             }
         }
     }
-    let mut scale = [[0f32; LANES]; VECTORS];
-    let mut empty = [[false; LANES]; VECTORS];
-    for vector in 0..VECTORS {
-        lanes_side_by_side();
-        for lane in 0..LANES {
-            let of_products = products[vector / PARTS][vector % PARTS * LANES + lane];
-            empty[vector][lane] = of_products < ZERO_C_EXPONENT as i16;
-            let top = i32::from(of_products.max(c.1[vector][lane]));
-            // Without products it does not matter.
-            let bits = (fraction as i32 - top + 127).clamp(1, 253);
-            scale[vector][lane] = f32::from_bits((bits as u32) << 23);
-        }
-    }
-    let mut sum = [[0i32; LANES]; VECTORS];
-    for (a, b) in rows.iter().zip(columns) {
-        lanes_side_by_side();
-        for vector in 0..VECTORS {
-            let (part, parity) = (vector % PARTS, vector / PARTS);
-            let (a, b) = (&a.value[part], &b.value(part, parity));
-            let mut product = [0f32; LANES];
+    let mut scale = [[0f32; LANES]; COLUMNS];
+    let mut empty = [[0u32; LANES]; COLUMNS];
+    for pair in 0..COLUMNS / 2 {
+        let words = pairs(products[pair]);
+        for part in 0..2 {
+            lanes_side_by_side();
+            let column = 2 * pair + part;
             for lane in 0..LANES {
-                product[lane] = f32::from_bits(a[lane]) * f32::from_bits(b[lane]) * scale[vector][lane];
-            }
-            let product = L::truncate(&product);
-            for lane in 0..LANES {
-                // 16 products of less than 2^27.
-                sum[vector][lane] = sum[vector][lane].wrapping_add(product[lane]);
+                let of_products = (words[lane] << (16 * (1 - part))) as i32 >> 16;
+                empty[column][lane] = 0u32.wrapping_sub(u32::from(of_products < ZERO_C_EXPONENT));
+                let top = of_products.max(c.1[column][lane]);
+                // Without products it does not matter.
+                let bits = (fraction as i32 - top + 127).clamp(1, 253);
+                scale[column][lane] = f32::from_bits((bits as u32) << 23);
             }
         }
     }
-    let mut addend = [[0i32; LANES]; VECTORS];
-    for vector in 0..VECTORS {
+    let mut sum = [[0i32; LANES]; COLUMNS];
+    for first in [0, BLOCK] {
+        let mut sums = [[0i32; LANES]; BLOCK];
+        for (a, b) in rows.iter().zip(columns) {
+            lanes_side_by_side();
+            for at in 0..BLOCK {
+                let (b, scale) = (&b.value(first + at), &scale[first + at]);
+                let mut product = [0f32; LANES];
+                for lane in 0..LANES {
+                    product[lane] = f32::from_bits(a.value[lane]) * f32::from_bits(b[lane]) * scale[lane];
+                }
+                let product = L::truncate(&product);
+                for lane in 0..LANES {
+                    // 16 products of less than 2^27.
+                    sums[at][lane] = sums[at][lane].wrapping_add(product[lane]);
+                }
+            }
+        }
+        sum[first..first + BLOCK].copy_from_slice(&sums);
+    }
+    let mut addend = [[0i32; LANES]; COLUMNS];
+    for column in 0..COLUMNS {
         let mut scaled = [0f32; LANES];
         for lane in 0..LANES {
-            scaled[lane] = c.0[vector][lane] * scale[vector][lane];
+            scaled[lane] = c.0[column][lane] * scale[column][lane];
         }
-        addend[vector] = L::truncate(&scaled);
+        addend[column] = L::truncate(&scaled);
     }
     Fused { sum, c: addend, scale, empty }
 }
@@ -129,28 +212,26 @@ impl<const FRACTION: u32> Sum for Single<FRACTION> {
 
     #[inline(always)]
     fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
-        let (mut values, mut exponents) = ([[0f32; LANES]; VECTORS], [[0i16; LANES]; VECTORS]);
-        for vector in 0..VECTORS {
+        let (mut values, mut exponents) = ([[0f32; LANES]; COLUMNS], [[0i32; LANES]; COLUMNS]);
+        for column in 0..COLUMNS {
             lanes_side_by_side();
             for lane in 0..LANES {
-                let c = c[vector][lane];
-                values[vector][lane] = f32::from_bits(c);
-                let field = (c >> 23 & 0xff) as i16;
-                let exponent = if field == 0 { -126 } else { field - 127 };
-                exponents[vector][lane] = if c << 1 == 0 { ZERO_C_EXPONENT as i16 } else { exponent };
+                let c = c[column][lane];
+                values[column][lane] = f32::from_bits(c);
+                let exponent = ((c >> 23 & 0xff) as i32).max(1) - 127;
+                exponents[column][lane] = if c << 1 == 0 { ZERO_C_EXPONENT } else { exponent };
             }
         }
         let sums = fused::<L, C>(rows, columns, (&values, &exponents), FRACTION);
-        let mut d = [[0; LANES]; VECTORS];
-        for vector in 0..VECTORS {
+        let totals = sums.totals::<L>();
+        let mut d = [[0; LANES]; COLUMNS];
+        for column in 0..COLUMNS {
             lanes_side_by_side();
+            let values = sums.values(column, &totals.value[column]);
             for lane in 0..LANES {
-                let (total, unit) = sums.total(vector, lane);
-                // Toward zero: the bits that an `.f32` has, of which the result is a normal one or zero.
-                let bits = total.to_bits() & u64::MAX << 29;
-                let sum = ((f64::from_bits(bits) * unit) as f32).to_bits();
-                let sum = if sums.empty[vector][lane] { c[vector][lane] } else { sum } & Self::KEPT;
-                d[vector][lane] = if sum << 1 == 0 { 0 } else { sum };
+                let empty = sums.empty[column][lane];
+                let sum = (c[column][lane] & empty | values[lane] & !empty) & Self::KEPT;
+                d[column][lane] = if sum << 1 == 0 { 0 } else { sum };
             }
         }
         d
@@ -172,13 +253,9 @@ impl<const FRACTION: u32> Sum for Single<FRACTION> {
     }
 }
 
-/// [`mma::round_f16`] of sums that are zero or normal `.f32` numbers but for their precision, without branches.
+/// [`mma::round_f16`] of sums that are zero or normal `.f32` numbers rounded to odd, without branches.
 #[inline(always)]
-fn round_f16(sum: f64) -> u32 {
-    // To odd, so that nothing is rounded twice.
-    let lost = u64::MAX >> 35;
-    let bits = sum.to_bits();
-    let odd = (f64::from_bits(bits & !lost) as f32).to_bits() | u32::from(bits & lost != 0);
+fn round_f16(odd: u32) -> u32 {
     let magnitude = odd & 0x7fff_ffff;
     // The exponents' bias is 112 less.
     let even = magnitude >> 13 & 1;
@@ -207,28 +284,32 @@ impl<const FRACTION: u32> Sum for Half<FRACTION> {
 
     #[inline(always)]
     fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
-        let (mut values, mut exponents) = ([[0f32; LANES]; VECTORS], [[0i16; LANES]; VECTORS]);
-        for vector in 0..VECTORS {
+        let (mut values, mut exponents) = ([[0f32; LANES]; COLUMNS], [[0i32; LANES]; COLUMNS]);
+        for column in 0..COLUMNS {
             lanes_side_by_side();
             for lane in 0..LANES {
-                let (c, magnitude) = (c[vector][lane], c[vector][lane] & 0x7fff);
-                let value = f32::from_bits(magnitude << 13) * f32::from_bits((127 + 112) << 23);
-                values[vector][lane] = f32::from_bits(value.to_bits() | (c & 0x8000) << 16);
-                let field = (magnitude >> 10) as i16;
-                let exponent = if field == 0 { -14 } else { field - 15 };
-                exponents[vector][lane] = if magnitude == 0 { ZERO_C_EXPONENT as i16 } else { exponent };
+                let (value, exponent, _) = F16::value(c[column][lane]);
+                values[column][lane] = f32::from_bits(value);
+                exponents[column][lane] = exponent.max(ZERO_C_EXPONENT);
             }
         }
         let sums = fused::<L, C>(rows, columns, (&values, &exponents), FRACTION);
-        let mut d = [[0; LANES]; VECTORS];
-        for vector in 0..VECTORS {
+        let totals = sums.totals::<L>();
+        let mut d = [[0; LANES]; COLUMNS];
+        for column in 0..COLUMNS {
             lanes_side_by_side();
+            let mut odd = [0; LANES];
             for lane in 0..LANES {
-                let (total, unit) = sums.total(vector, lane);
-                let sum = round_f16(total * unit);
-                let alone = c[vector][lane] & 0xffff;
+                // To odd, so that nothing is rounded twice.
+                odd[lane] = totals.value[column][lane] | totals.rest[column][lane];
+            }
+            let values = sums.values(column, &odd);
+            for lane in 0..LANES {
+                let sum = round_f16(values[lane]);
+                let alone = c[column][lane] & 0xffff;
                 let alone = if alone == 0x8000 { 0 } else { alone };
-                d[vector][lane] = if sums.empty[vector][lane] { alone } else { sum };
+                let empty = sums.empty[column][lane];
+                d[column][lane] = alone & empty | sum & !empty;
             }
         }
         d
@@ -262,23 +343,31 @@ impl Sum for Integer {
 
     #[inline(always)]
     fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
-        // 32 products of 16 bits.
-        let mut sum = [[0f32; LANES]; VECTORS];
-        for (a, b) in rows.iter().zip(columns) {
-            lanes_side_by_side();
-            for vector in 0..VECTORS {
-                let (a, b) = (&a.value[vector % PARTS], &b.value(vector % PARTS, vector / PARTS));
-                for lane in 0..LANES {
-                    sum[vector][lane] += f32::from_bits(a[lane]) * f32::from_bits(b[lane]);
+        let mut sum = [[0i32; LANES]; COLUMNS];
+        for first in [0, BLOCK] {
+            let mut sums = [[0i32; LANES]; BLOCK];
+            for (a, b) in rows.iter().zip(columns) {
+                lanes_side_by_side();
+                for at in 0..BLOCK {
+                    let b = &b.value(first + at);
+                    let mut product = [0f32; LANES];
+                    for lane in 0..LANES {
+                        product[lane] = f32::from_bits(a.value[lane]) * f32::from_bits(b[lane]);
+                    }
+                    let product = L::truncate(&product);
+                    for lane in 0..LANES {
+                        sums[at][lane] = sums[at][lane].wrapping_add(product[lane]);
+                    }
                 }
             }
+            sum[first..first + BLOCK].copy_from_slice(&sums);
         }
-        let mut d = [[0; LANES]; VECTORS];
-        for vector in 0..VECTORS {
-            let sum = L::truncate(&sum[vector]);
+        let mut d = [[0; LANES]; COLUMNS];
+        for column in 0..COLUMNS {
+            lanes_side_by_side();
             for lane in 0..LANES {
-                let (sum, c) = (sum[lane], c[vector][lane] as i32);
-                d[vector][lane] =
+                let (sum, c) = (sum[column][lane], c[column][lane] as i32);
+                d[column][lane] =
                     (if self.satfinite { c.saturating_add(sum) } else { c.wrapping_add(sum) }) as u32;
             }
         }
@@ -303,12 +392,20 @@ impl Sum for Ones {
     #[inline(always)]
     fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
         let mut d = *c;
-        for (a, b) in rows.iter().zip(columns) {
-            lanes_side_by_side();
-            for vector in 0..VECTORS {
-                let (a, b) = (&a.value[vector % PARTS], &b.value(vector % PARTS, vector / PARTS));
+        for first in [0, BLOCK] {
+            let mut sums = [[0; LANES]; BLOCK];
+            for (a, b) in rows.iter().zip(columns) {
+                lanes_side_by_side();
+                for at in 0..BLOCK {
+                    let b = &b.value(first + at);
+                    for lane in 0..LANES {
+                        sums[at][lane] += (a.value[lane] & b[lane]).count_ones();
+                    }
+                }
+            }
+            for at in 0..BLOCK {
                 for lane in 0..LANES {
-                    d[vector][lane] = d[vector][lane].wrapping_add((a[lane] & b[lane]).count_ones());
+                    d[first + at][lane] = d[first + at][lane].wrapping_add(sums[at][lane]);
                 }
             }
         }
