@@ -42,7 +42,7 @@ static const char *SOURCE =
     "  out[i] = through(p);\n"
     "}\n"
     "#endif\n"
-    "kernel void hello(int x) { if (get_global_id(0) == 3) printf(\"%d from %s, %.2f\\n\", x, \"item 3\", 0.5f); }\n";
+    "kernel void hello(int x) { if (get_global_id(0) == 3) printf(\"%d from %s, %f\\n\", x, \"item 3\", 0.5f); }\n";
 
 int main(void) {
   start();
