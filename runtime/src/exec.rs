@@ -1,6 +1,6 @@
 //! Executable copies of graphs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -9,7 +9,6 @@ use sim_core::Backend;
 
 use crate::condition::Condition;
 use crate::counted::Held;
-use crate::edge::Edge;
 use crate::engine::Op;
 use crate::graph::{ordered, set_operation};
 use crate::operation::{Graph, Node, Operation, PlacedMemory};
@@ -24,9 +23,9 @@ pub struct ExecGraph {
     /// The flags it was made with: 1 frees what an earlier launch left.
     pub flags: u64,
     /// Nodes in an order in which each comes after what it waits for.
-    nodes: Mutex<Vec<Node>>,
+    pub(crate) nodes: Mutex<Vec<Node>>,
     /// What it keeps alive, until its last launch is over.
-    held: Mutex<Arc<Held>>,
+    pub(crate) held: Mutex<Arc<Held>>,
     /// The last launch, which the next one waits for.
     pub(crate) last: Mutex<Option<Arc<Op>>>,
     /// What kernels that may launch it know it by.
@@ -240,45 +239,6 @@ impl ExecGraph {
         let node = self.node(id)?;
         if can_be_disabled(&node.operation) { Ok(node.enabled) } else { Err(Status::INVALID_VALUE) }
     }
-
-    /// Takes over the operations of a graph of the same shape.
-    ///
-    /// # Errors
-    /// `GRAPH_EXEC_UPDATE_FAILURE` with the node that differs, if it is one.
-    pub fn update(&self, graph: &Graph) -> std::result::Result<(), (Status, Option<u64>)> {
-        let fail = |node| (Status::GRAPH_EXEC_UPDATE_FAILURE, node);
-        if graph.is_updatable() || lock(&self.nodes).iter().any(|node| node.operation.updatable().is_some()) {
-            return Err((Status::NOT_SUPPORTED, None));
-        }
-        let new = ordered(&graph.frozen()).map_err(|_| fail(None))?;
-        let new_held = Arc::new(lock(&graph.held).clone());
-        let mut nodes = lock(&self.nodes);
-        if new.len() != nodes.len() {
-            return Err(fail(None));
-        }
-        let place: HashMap<u64, usize> = nodes.iter().enumerate().map(|(at, node)| (node.id, at)).collect();
-        let new_place: HashMap<u64, usize> = new.iter().enumerate().map(|(at, node)| (node.id, at)).collect();
-        let places = |after: &[Edge], place: &HashMap<u64, usize>| {
-            let mut list: Vec<_> =
-                after.iter().map(|edge| (place.get(&edge.from).copied(), edge.kind)).collect();
-            list.sort_unstable();
-            list
-        };
-        for (old, new) in nodes.iter().zip(&new) {
-            let same_kind = std::mem::discriminant(&old.operation) == std::mem::discriminant(&new.operation);
-            if !same_kind || places(&old.after, &place) != places(&new.after, &new_place) {
-                return Err(fail(Some(new.id)));
-            }
-        }
-        let mut old = Vec::new();
-        for (node, new) in nodes.iter_mut().zip(new) {
-            old.push(std::mem::replace(&mut node.operation, new.operation));
-        }
-        drop(nodes);
-        let old_held = std::mem::replace(&mut *lock(&self.held), new_held);
-        drop((old, old_held));
-        Ok(())
-    }
 }
 
 /// Does something with the node of a number, which may be in a graph of a node; none if there is no such node.
@@ -325,6 +285,7 @@ fn memory_of(nodes: &[Node], taken: &mut Vec<Arc<dyn PlacedMemory>>, freed: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edge::Edge;
 
     #[test]
     fn cycles_foreign_nodes_and_graphs_in_themselves_are_refused() {
@@ -349,8 +310,9 @@ mod tests {
         let a = graph.add(Operation::Empty, &[]).unwrap();
         graph.add(Operation::Empty, &[Edge::full(a)]).unwrap();
         let exec = ExecGraph::new(&graph, 0).unwrap();
-        assert!(exec.update(&graph.duplicate()).is_ok());
+        assert!(exec.update(&graph.duplicate(), &|_| 0).is_ok());
         graph.add(Operation::Empty, &[]).unwrap();
-        assert_eq!(exec.update(&graph), Err((Status::GRAPH_EXEC_UPDATE_FAILURE, None)));
+        let failure = exec.update(&graph, &|_| 0).unwrap_err();
+        assert_eq!((failure.status, failure.node), (Status::GRAPH_EXEC_UPDATE_FAILURE, None));
     }
 }

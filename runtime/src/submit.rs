@@ -12,7 +12,7 @@ use crate::exec::ExecGraph;
 use crate::graph::ordered;
 use crate::graph_run::GraphRun;
 use crate::lock;
-use crate::operation::{KernelCall, Node, Operation};
+use crate::operation::{Node, Operation};
 use crate::records::wait_for;
 use crate::tree::{Context, Event, EventState, Order, Stream, StreamKind};
 
@@ -28,22 +28,22 @@ impl Context {
     /// Adds an operation to a stream, or to the graph that the stream is captured into.
     ///
     /// # Errors
-    /// The context's fault; those of captures.
+    /// The context's fault; those of captures; `NOT_SUPPORTED` for a kernel that may launch graphs.
     pub fn enqueue(self: &Arc<Self>, stream: &Arc<Stream>, operation: Operation) -> Result {
-        // What may come to an instruction that is not supported is waited for, to say so in time.
         if let Operation::Kernel(call) = &operation
             && stream.capture().is_none()
-            && self.may_be_refused(call)
+            && let Ok(code) = self.device.simulator.code(call.function.module.loaded(), &call.launch.kernel)
         {
-            return self.run(stream, operation);
+            // Only in graphs kernels may launch graphs.
+            if code.launches.graphs {
+                return Err(Status::NOT_SUPPORTED);
+            }
+            // What may come to an instruction that is not supported is waited for, to say so in time.
+            if !code.unsupported.is_empty() {
+                return self.run(stream, operation);
+            }
         }
         self.enqueue_op(stream, operation).map(|_| ())
-    }
-
-    /// Whether a kernel contains instructions that are not supported.
-    fn may_be_refused(&self, call: &KernelCall) -> bool {
-        let code = self.device.simulator.code(call.function.module.loaded(), &call.launch.kernel);
-        code.is_ok_and(|code| !code.unsupported.is_empty())
     }
 
     /// The same; the operation that was submitted, if it was not captured.

@@ -18,7 +18,7 @@ use semantics::window;
 mod launches;
 mod texture;
 
-pub use launches::LaunchFunction;
+pub use launches::{LaunchFunction, Launches};
 pub use texture::{
     Clamping, HandleType, Query, ResultType, Sample, SampleLod, TextureOp, TextureOpKind, Units,
 };
@@ -63,6 +63,8 @@ pub struct Code {
     pub textures: Vec<TextureOp>,
     /// Names of unsupported operations, by [`Action::Unsupported`].
     pub unsupported: Vec<String>,
+    /// What the kernel and its callees may launch.
+    pub launches: Launches,
     /// Offsets of the kernel's and its callees' shared variables.
     pub shared: SharedLayout,
     /// It may tell the blocks of a cluster apart: the address of a shared variable then names the block that it is in.

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use cuda_abi::driver::GraphInstantiateParams;
-use runtime::{Edge, EdgeKind, ExecGraph, Graph, Operation, Result, Status};
+use runtime::{Edge, EdgeKind, ExecGraph, Graph, Kind, Operation, Place, Result, Status};
 
 use crate::driver;
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
@@ -37,6 +37,21 @@ pub(crate) fn forget_child(child: &Graph) {
     let _ = object::remove::<Arc<Graph>>(handle(child.id));
     forget(child);
     child.let_all_go();
+}
+
+/// A [`runtime::KindOfMemory`].
+fn kind_of_memory(place: &Place) -> u32 {
+    const HOST: u32 = 0;
+    const MANAGED: u32 = 1;
+    match place {
+        Place::Host(_) | Place::Bytes(_) => HOST,
+        Place::Device(address) => match driver::pointer::owner(*address) {
+            Ok(Some((_, memory))) if memory.kind.is_host() => HOST,
+            Ok(Some((_, memory))) if memory.kind == Kind::Managed => MANAGED,
+            Ok(Some((device, _))) => 2 + device as u32,
+            _ => HOST,
+        },
+    }
 }
 
 /// `CUgraphEdgeData` in one word: from, to, kind, reserved bytes.
@@ -388,26 +403,26 @@ api! {
     fn cuGraphExecUpdate(exec: Handle, graph: Handle, error: *mut Handle, result: *mut u32) {
         let (exec, graph): (Arc<ExecGraph>, Arc<Graph>) = (object::find(exec)?, object::find(graph)?);
         put_wanted(error, 0);
-        match exec.update(&graph) {
+        match exec.update(&graph, &kind_of_memory) {
             Ok(()) => put(result, 0),
-            Err((status, node)) => {
-                put_wanted(error, node.map_or(0, |id| node_handle(&graph, id)));
-                put(result, if node.is_some() { 3 } else { 2 })?;
-                Err(status)
+            Err(failure) => {
+                put_wanted(error, failure.node.map_or(0, |id| node_handle(&graph, id)));
+                put(result, failure.why as u32)?;
+                Err(failure.status)
             }
         }
     }
 
     fn cuGraphExecUpdate_v2(exec: Handle, graph: Handle, result: *mut [u64; 3]) {
-        let (exec, graph): (Arc<ExecGraph>, Arc<Graph>) = (object::find(exec)?, object::find(graph)?);
-        match exec.update(&graph) {
-            Ok(()) => put(result, [0; 3]),
-            Err((status, node)) => {
-                let node_handle = node.map_or(0, |id| node_handle(&graph, id));
-                put(result, [if node.is_some() { 3 } else { 2 }, node_handle, 0])?;
-                Err(status)
-            }
-        }
+        let exec: Arc<ExecGraph> = object::find(exec)?;
+        put_wanted(result, [0; 3]);
+        let graph: Arc<Graph> = object::find(graph)?;
+        let failure = exec.update(&graph, &kind_of_memory).err();
+        let handle = |node: Option<u64>| node.map_or(0, |id| node_handle(&graph, id));
+        put_wanted(result, failure.map_or([0; 3], |failure| {
+            [failure.why as u64, handle(failure.node), handle(failure.from)]
+        }));
+        failure.map_or(Ok(()), |failure| Err(failure.status))
     }
 
     fn cuGraphNodeSetEnabled(exec: Handle, node: Handle, enabled: u32) {

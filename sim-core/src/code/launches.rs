@@ -1,6 +1,16 @@
 //! The functions of CUDA's device runtime that launch, and what belongs to them (CUDA programming guide, "Dynamic
 //! parallelism", "Device graph launch", "Conditional graph nodes").
 
+/// What a kernel may launch.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Launches {
+    /// Kernels.
+    pub kernels: bool,
+    /// Graphs, by `cudaGraphLaunch`: launched outside of a graph it is refused (an H200's driver, 801), whether it comes
+    /// to such a call or not.
+    pub graphs: bool,
+}
+
 /// A function by which kernels launch, or ask about launches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LaunchFunction {

@@ -96,6 +96,7 @@ pub(crate) fn decode_for<P: Patience>(
         touches: Vec::new(),
         accumulators: Vec::new(),
         textures: Vec::new(),
+        launches: launches(module, &reachable),
         shared,
         clustered: is_clustered(module, &reachable),
         registers: 0,
@@ -207,6 +208,21 @@ fn reachable(module: &Module, kernel: FuncId) -> Vec<FuncId> {
         at += 1;
     }
     list
+}
+
+/// What functions may launch: what they name of the device runtime.
+fn launches(module: &Module, functions: &[FuncId]) -> Launches {
+    let mut launches = Launches::default();
+    let bodies = functions.iter().filter_map(|id| module.functions[id.index()].body.as_ref());
+    for operand in bodies.flat_map(|body| &body.operand_pool) {
+        let Operand::Function(id) = *operand else { continue };
+        match LaunchFunction::named(&module.functions[id.index()].name) {
+            Some(LaunchFunction::LaunchGraph) => launches.graphs = true,
+            Some(LaunchFunction::Launch | LaunchFunction::LaunchKernel) => launches.kernels = true,
+            _ => {}
+        }
+    }
+    launches
 }
 
 /// Offsets of the shared variables that the functions name; unsized ones start where the rest ends.
