@@ -26,6 +26,8 @@ from pathlib import Path
 MODELLED = re.compile(
     r"gpc__|gpu__|dram__|lts__|sm__cycles|sm__inst_issued|sm__warps_active|smsp__average|smsp__issue|smsp__cycles"
     r"|l1tex__t_output_wavefronts|per_second|per_cycle|l1tex__data_bank_conflicts|l1tex__data_pipe_lsu_wavefronts"
+    # Of a multiprocessor or sub-core: which blocks it gets is a matter of time.
+    r"|\.(min|max)$"
 )
 CYCLES, DURATION = "gpc__cycles_elapsed.max", "gpu__time_duration.sum"
 

@@ -187,10 +187,14 @@ pub struct FirstLevel {
     pub ways: u32,
     /// Cycles of a load that hits.
     pub latency: f64,
-    /// Cycles for which a line keeps the tags busy.
+    /// Cycles for which lines keep the tags busy, one of each of four parts.
     pub tag: f64,
-    /// Cycles for which 128 bytes keep the data busy.
+    /// Cycles for which 128 bytes, or words of one bank that are asked for one after the other, keep the data busy.
     pub data: f64,
+    /// Cycles that a load takes longer for each turn more at a bank.
+    pub deep: f64,
+    /// Cycles for which what takes stores to the second level is busy with a line at least, and with a sector.
+    pub out: [f64; 2],
     /// Cycles for which a line that misses keeps the tags busy once more.
     pub allocate: f64,
     /// Cycles for which a sector from the second level keeps the multiprocessor's port busy.
@@ -267,8 +271,9 @@ pub struct SecondLevel {
     pub read: [f64; 2],
     /// The same of one that writes.
     pub write: [f64; 2],
-    /// The same of an atomic one; for how long the line is busy with one word of it, with several, and with each lane at one.
-    pub atomic: [f64; 4],
+    /// The same of an atomic one, and of one of its lanes; for how long a slice is busy with a turn of a sector, and a word with a lane,
+    /// where it adds integers and where it adds floats.
+    pub atomic: [f64; 5],
     /// Cycles of an atomic operation whose result is wanted, on a line at home in the near partition.
     pub atomic_latency: f64,
     /// Cycles of a way to the other partition and of that back, where the line is at home there.

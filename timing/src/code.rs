@@ -175,6 +175,8 @@ pub struct Op {
     pub past: bool,
     /// Whether it is a compare-and-swap of a loop that is none in the PTX: each lane at a word takes a turn of it.
     pub tries: bool,
+    /// Whether it is an atomic operation that computes with floats.
+    pub floats: bool,
 }
 
 /// Which unit has an opcode.
@@ -269,6 +271,8 @@ impl Op {
         let bytes = match () {
             () if has("128") => 16,
             () if has("64") => 8,
+            () if has("U8") || has("S8") => 1,
+            () if has("U16") || has("S16") => 2,
             () => 4,
         };
         Op {
@@ -281,6 +285,8 @@ impl Op {
             local: matches!(base, "LDL" | "STL").then(|| offset(operands)),
             past: has("STRONG"),
             tries: base == "ATOMS" && has("SPIN"),
+            floats: matches!(base, "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG")
+                && ["F16x2", "BF16x2", "F32", "F64"].into_iter().any(has),
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Memory<'a> {
     pub(crate) traffic: Traffic,
     /// By line: when atomic operations on it are done.
     lines: Vec<(u64, f64)>,
+    /// When each slice has done what it was asked to change.
+    slices: [f64; SLICES],
     /// By line and sector: turns of compare-and-swaps that are tried again, when each is over and for how many lanes it is.
     turns: HashMap<(u64, u8), VecDeque<(f64, u8)>>,
     /// By group and line: reads that are on their way.
@@ -67,6 +69,51 @@ impl Asker {
     }
 }
 
+/// An atomic operation of a warp, as far as it is for one line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    /// Lanes that take part.
+    pub(crate) lanes: u8,
+    /// The most of them at one word.
+    pub(crate) together: u8,
+    /// How many turns the sectors take, a lane of a word in each.
+    pub(crate) deep: u8,
+    /// How many turns it is, if it is a compare-and-swap that is tried again.
+    pub(crate) turns: u8,
+    /// Whether sums of floats are made.
+    pub(crate) floats: bool,
+}
+
+impl Change {
+    /// Each word of sectors is changed once.
+    pub(crate) fn once(sectors: u8) -> Self {
+        let count = sectors.count_ones() as u8;
+        Change { lanes: 8 * count, together: 1, deep: count, turns: 0, floats: false }
+    }
+
+    /// That of one line of so many.
+    pub(crate) fn of_one(self, lines: usize) -> Self {
+        let share = |of: u8| usize::from(of).div_ceil(lines.max(1)) as u8;
+        Change {
+            lanes: share(self.lanes),
+            deep: share(self.deep),
+            together: self.together.min(share(self.lanes)),
+            ..self
+        }
+    }
+}
+
+/// Parts of the second level that change words, each on its own.
+const SLICES: usize = 64;
+
+/// The part that changes the words of a line: 32 lines that follow each other are in eight of them, as measured
+/// (`testdata/timing/gathers.cu`).
+fn slice(line: u64) -> usize {
+    let within = line & 1 | line >> 2 & 0b1110;
+    let group = (line >> 6).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62;
+    (group << 4 | within) as usize
+}
+
 /// How many lines with atomic operations are told apart.
 const ATOMIC_LINES: usize = 1 << 14;
 
@@ -85,6 +132,7 @@ impl<'a> Memory<'a> {
             dirty: 0,
             traffic: Traffic::default(),
             lines: vec![(0, 0.0); ATOMIC_LINES],
+            slices: [0.0; SLICES],
             turns: HashMap::new(),
             reads: vec![Read::default(); READS * chip.l2.groups.max(1) as usize],
         }
@@ -224,21 +272,20 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Words of a line are changed, at most so many lanes at one of them; by so many turns, if it is a compare-and-swap that is
-    /// tried again: when that is done, and when the result is there.
+    /// Words of a line are changed: when that is done, and when the result is there.
     pub(crate) fn change(
         &mut self,
         now: f64,
         asker: Asker,
         line: u64,
         sectors: u8,
-        together: u8,
-        turns: u8,
+        change: Change,
     ) -> (f64, f64) {
         let near = asker.near;
         let l2 = &self.chip.l2;
         let count = sectors.count_ones();
-        let start = self.enter(now, l2.atomic[0]);
+        let Change { lanes, together, deep, turns, floats } = change;
+        let start = self.enter(now, l2.atomic[0].max(l2.atomic[1] * f64::from(lanes)));
         let home = Self::home(line);
         self.traffic.atomic += u64::from(count) * if home == near { 1 } else { 2 };
         self.traffic.asked += u64::from(count);
@@ -257,11 +304,12 @@ impl<'a> Memory<'a> {
         }
         let place = (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50) as usize % ATOMIC_LINES;
         let (own, free) = self.lines[place];
-        let begins = if own == line + 1 { at.max(free) } else { at };
-        // One word of one lane goes through; several are a turn, and lanes at one word a turn each.
-        let several = l2.atomic[2].max(l2.atomic[3] * f64::from(together));
-        let cost = if together <= 1 && count == 1 { l2.atomic[1] } else { several };
-        let free = begins + cost;
+        let slice = &mut self.slices[slice(line)];
+        let begins = at.max(*slice);
+        *slice = begins + l2.atomic[2] * f64::from(deep);
+        // Lanes at one word go one after the other.
+        let begins = if own == line + 1 { begins.max(free) } else { begins };
+        let free = begins + l2.atomic[if floats { 4 } else { 3 }] * f64::from(together.max(1));
         self.lines[place] = (line + 1, free);
         self.note(line, home, sectors, free);
         (free + l2.store + way, free + l2.atomic_latency + way)

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap};
 use crate::chip::Chip;
 use crate::code::{Does, Op, Unit};
 use crate::meeting::{Clusters, Phases};
-use crate::memory::Memory;
+use crate::memory::{Change, Memory};
 use crate::sm::{Multiprocessor, Resident, Stall, SubCore, Warp};
 use crate::work::{Access, Launch, Operation, Phase, Stay, Way, Work};
 
@@ -257,6 +257,7 @@ impl Machine<'_> {
                 copies: 0.0,
                 bulk: 0.0,
                 core,
+                place: multiprocessor.take_place(),
                 products: 0.0,
                 stores: 0.0,
                 cursors: warp.sources.clone(),
@@ -693,7 +694,8 @@ impl Machine<'_> {
         // What the assembler puts there by itself: the words of a warp's threads lie beside each other.
         let spilled: [u64; 4] = std::array::from_fn(|word| {
             let words = u64::from(op.local.unwrap_or(0)) / 4 + word as u64;
-            (1 << 44 | u64::from(index) << 16 | words) << 4 | 15
+            let warp_of = u64::from(resident.multiprocessor) << 8 | u64::from(warp.place);
+            (1 << 44 | warp_of << 16 | words) << 4 | 15
         });
         let spilled = &spilled[..usize::from(op.bytes).div_ceil(4).min(4)];
         match next {
@@ -726,7 +728,7 @@ impl Machine<'_> {
                 let last = start + (count - 1.0) * chip.shared.wavefront;
                 (last + chip.shared.latency, last + chip.shared.read, false)
             }
-            Some(Access::Lines { first, count, together, tries }) => {
+            Some(Access::Lines { first, count, together, deep, tries }) => {
                 let pieces = &block.pieces[first as usize..first as usize + usize::from(count)];
                 let memory = &mut self.memory;
                 match op.does {
@@ -739,8 +741,8 @@ impl Machine<'_> {
                     Does::Atomic { returns } => {
                         // Turns of a loop that the PTX has are accesses of their own.
                         let turns = if op.tries { together } else { u8::from(tries) };
-                        let (done, result) =
-                            multiprocessor.change(chip, memory, now, pieces, together, turns);
+                        let change = Change { lanes: lanes as u8, together, deep, turns, floats: op.floats };
+                        let (done, result) = multiprocessor.change(chip, memory, now, pieces, change);
                         warp.stores = warp.stores.max(done);
                         (if returns { result } else { done }, now + chip.shared.read, true)
                     }
@@ -750,8 +752,11 @@ impl Machine<'_> {
                         (there + chip.texture.latency[usize::from(samples)], now + chip.shared.read, true)
                     }
                     _ => {
-                        let data = f64::from(lanes) * f64::from(op.bytes) / 128.0;
-                        let done = multiprocessor.load(chip, memory, now, pieces, data.ceil(), op.past);
+                        let data = (f64::from(lanes) * f64::from(op.bytes) / 128.0).ceil();
+                        // What the assembler has merged asks the banks once for all of it.
+                        let busy = data.max(f64::from(deep));
+                        let done = multiprocessor.load(chip, memory, now, pieces, busy, op.past)
+                            + (busy - data) * chip.l1.deep;
                         if matches!(op.does, Does::Copy) {
                             warp.copies = warp.copies.max(done);
                         }
@@ -846,6 +851,8 @@ impl Machine<'_> {
         let slot = warp.resident;
         self.written = self.written.max(warp.stores);
         self.cores[core as usize].warps.retain(|&own| own != index);
+        let place = warp.place;
+        self.multiprocessors[(core / 4) as usize].leave(place);
         self.free_warps.push(index);
         let resident = &mut self.residents[slot as usize];
         resident.left -= 1;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cache::Cache;
 use crate::chip::Chip;
 use crate::code::Unit;
-use crate::memory::{Asker, Memory};
+use crate::memory::{Asker, Change, Memory};
 use crate::work::Stay;
 use crate::work::{Block, Step, parts};
 
@@ -82,6 +82,8 @@ pub(crate) struct Warp {
     pub(crate) resident: u32,
     /// Its sub-core.
     pub(crate) core: u32,
+    /// Its place among the warps of its multiprocessor, whose own memory lies where that of the last one there lay.
+    pub(crate) place: u32,
     /// Index of the warp in its block.
     pub(crate) number: u32,
     pub(crate) unit: Unit,
@@ -119,6 +121,8 @@ pub(crate) struct Multiprocessor {
     /// When what serves memory instructions, and the port to the second level, are free.
     pub(crate) serves: f64,
     pub(crate) port: f64,
+    /// When what takes stores to the second level is free.
+    pub(crate) out: f64,
     pub(crate) barriers: f64,
     /// When the units for textures, for bulk copies and for mbarriers are free.
     pub(crate) textures: f64,
@@ -135,6 +139,8 @@ pub(crate) struct Multiprocessor {
     pub(crate) asker: Asker,
     pub(crate) residents: u32,
     pub(crate) next: u32,
+    /// Places of warps that are taken.
+    places: Vec<bool>,
     pub(crate) since: f64,
     pub(crate) active: f64,
 }
@@ -145,6 +151,7 @@ impl Multiprocessor {
             l1: Cache::new(l1, chip.l1.ways),
             serves: 0.0,
             port: 0.0,
+            out: 0.0,
             barriers: 0.0,
             textures: 0.0,
             bulk: 0.0,
@@ -157,9 +164,26 @@ impl Multiprocessor {
             asker: Asker::new(chip, number),
             residents: 0,
             next: 0,
+            places: Vec::new(),
             since: 0.0,
             active: 0.0,
         }
+    }
+
+    /// Takes a place for a warp.
+    pub(crate) fn take_place(&mut self) -> u32 {
+        let free = self.places.iter().position(|taken| !taken);
+        let at = free.unwrap_or_else(|| {
+            self.places.push(true);
+            self.places.len() - 1
+        });
+        self.places[at] = true;
+        at as u32
+    }
+
+    /// A warp leaves its place.
+    pub(crate) fn leave(&mut self, place: u32) {
+        self.places[place as usize] = false;
     }
 
     /// When the line of an instruction is there, if it is wanted at a time.
@@ -226,11 +250,13 @@ impl Multiprocessor {
         past: bool,
     ) -> f64 {
         let l1 = &chip.l1;
-        let start = self.serve(now, (pieces.len() as f64 * l1.tag).max(data * l1.data));
+        let tags = tag_turns(pieces) * l1.tag;
+        let each = tags / pieces.len().max(1) as f64;
+        let start = self.serve(now, tags.max(data * l1.data));
         let mut done = start + l1.latency;
         for (at, &piece) in pieces.iter().enumerate() {
             let (line, sectors) = parts(piece);
-            let begins = self.page(chip, line, start + at as f64 * l1.tag);
+            let begins = self.page(chip, line, start + at as f64 * each);
             done = done.max(begins + l1.latency);
             let found = self.l1.look(line, sectors);
             let valid = if past { 0 } else { found.valid };
@@ -309,7 +335,7 @@ impl Multiprocessor {
             self.bulk = begins + chip.bulk.out;
             let begins = self.page(chip, line, begins);
             let written = match reduces {
-                true => memory.change(begins, self.asker, line, sectors, 1, 0).0,
+                true => memory.change(begins, self.asker, line, sectors, Change::once(sectors)).0,
                 false => memory.write(begins, self.asker, line, sectors),
             };
             done = done.max(written);
@@ -333,15 +359,20 @@ impl Multiprocessor {
         pieces: &[u64],
         keeps: bool,
     ) -> (f64, f64) {
-        let start = self.serve(now, pieces.len() as f64 * chip.l1.tag);
+        let l1 = &chip.l1;
+        let start = self.serve(now, tag_turns(pieces) * l1.tag);
         let mut done = start;
-        for (at, &piece) in pieces.iter().enumerate() {
+        for &piece in pieces {
             let (line, sectors) = parts(piece);
-            let begins = self.page(chip, line, start + at as f64 * chip.l1.tag);
+            let there = self.page(chip, line, start);
+            let begins = self.out.max(there);
+            self.out = begins + l1.out[0].max(l1.out[1] * f64::from(sectors.count_ones()));
             if keeps || self.l1.look(line, 0).valid != 0 {
-                self.l1.take(line, sectors, begins, false);
+                self.l1.take(line, sectors, there, false);
             }
-            done = done.max(memory.write(begins, self.asker, line, sectors));
+            // The second level is not kept from others by what is still on its way.
+            let written = memory.write(there, self.asker, line, sectors);
+            done = done.max(written + begins - there);
         }
         (start + chip.shared.read, done)
     }
@@ -353,20 +384,34 @@ impl Multiprocessor {
         memory: &mut Memory<'_>,
         now: f64,
         pieces: &[u64],
-        together: u8,
-        turns: u8,
+        change: Change,
     ) -> (f64, f64) {
         let start = self.serve(now, pieces.len() as f64 * chip.l1.tag);
         let (mut done, mut result) = (start, start);
+        let change = change.of_one(pieces.len());
         for (at, &piece) in pieces.iter().enumerate() {
             let (line, sectors) = parts(piece);
             let begins = self.page(chip, line, start + at as f64 * chip.l1.tag);
-            let (changed, known) = memory.change(begins, self.asker, line, sectors, together, turns);
+            let (changed, known) = memory.change(begins, self.asker, line, sectors, change);
             done = done.max(changed);
             result = result.max(known);
         }
         (done, result)
     }
+}
+
+/// Which of the four parts of the tags a line is in: a sum over bits of its number, as measured (`testdata/counters/patterns.cu`,
+/// whose output wavefronts follow it).
+fn tag_part(line: u64) -> usize {
+    const BITS: [usize; 17] = [1, 2, 1, 2, 3, 1, 2, 3, 0, 2, 1, 1, 0, 3, 1, 0, 3];
+    BITS.iter().enumerate().fold(0, |sum, (bit, value)| if line >> bit & 1 != 0 { sum ^ value } else { sum })
+}
+
+/// How many turns the tags take for the lines of an access: one of each part in a turn.
+fn tag_turns(pieces: &[u64]) -> f64 {
+    let mut turns = [0u32; 4];
+    pieces.iter().for_each(|&piece| turns[tag_part(parts(piece).0)] += 1);
+    f64::from(turns.into_iter().max().unwrap_or(0).max(1))
 }
 
 /// Pages that a multiprocessor knows at a time.

@@ -25,6 +25,9 @@ pub enum Access {
         count: u8,
         /// The most lanes that have one word, where they go one after the other; of textures, groups of lanes that do.
         together: u8,
+        /// How often the banks that hold the words of a load are asked; of atomic operations, how many turns all their sectors take, a
+        /// lane of a word in each.
+        deep: u8,
         /// Whether it is a compare-and-swap that is tried again with what it read until nobody came between.
         tries: bool,
     },

@@ -124,16 +124,30 @@ impl Recorder {
                 }
                 let count = (block.asked.pieces.len() - first as usize).min(255) as u8;
                 let together = if surface { groups(lanes, 8) } else { together(of, lanes) };
-                Access::Lines { first, count, together, tries }
+                let deep = match of.kind {
+                    AccessKind::Atomic | AccessKind::Reduction => turns(of, lanes),
+                    AccessKind::Write => 0,
+                    // Of what becomes several machine instructions it is not known which has which words.
+                    AccessKind::Read if !local && matches!(opcode, Some(Opcode::Ld | Opcode::Ldu)) => {
+                        let asked = shared_wavefronts(of.addresses, lanes, of.bytes, false, instruction);
+                        asked.min(255) as u8
+                    }
+                    AccessKind::Read => 0,
+                };
+                Access::Lines { first, count, together, deep, tries }
             }
         };
         let told = block.asked.told(of.warp.warp);
         let again =
             block.last.0 == of.warp.warp && block.last.1 == of.position && block.last.2 & of.lanes == 0;
-        if let (true, Some((_, Access::Lines { count, .. })), Access::Lines { count: more, .. }) =
-            (again, told.last_mut(), access)
+        if let (
+            true,
+            Some((_, Access::Lines { count, deep, .. })),
+            Access::Lines { count: more, deep: deeper, .. },
+        ) = (again, told.last_mut(), access)
         {
             *count = count.saturating_add(more);
+            *deep = deep.saturating_add(deeper);
             block.last.2 |= of.lanes;
             return;
         }
@@ -154,7 +168,9 @@ impl Block {
         });
         let first = self.asked.pieces.len() as u32;
         let together = groups(lanes, if is_row { 8 } else { 4 });
-        self.asked.told(warp).push((position, Access::Lines { first, count: 0, together, tries: false }));
+        self.asked
+            .told(warp)
+            .push((position, Access::Lines { first, count: 0, together, deep: 0, tries: false }));
         self.texels = Some((warp, position));
         self.last = (u32::MAX, 0, 0);
     }
@@ -194,6 +210,21 @@ fn local_address(warp: WarpId, lane: u32, offset: u64) -> u64 {
     const BASE: u64 = 1 << 52;
     const WARP: u64 = 1 << 24;
     BASE + (warp.block * 32 + u64::from(warp.warp)) * WARP + offset / 4 * 128 + u64::from(lane) * 4
+}
+
+/// How many turns the sectors of an atomic operation take, all together: in one, each word of a sector has a lane.
+fn turns(of: &Seen<'_>, lanes: u32) -> u8 {
+    let own = |lane: u32| of.addresses[lane as usize];
+    let active = || (0..32u32).filter(|lane| lanes >> lane & 1 != 0);
+    let mut sectors: Vec<(u64, usize)> = Vec::new();
+    for lane in active() {
+        let same = active().filter(|&other| own(other) == own(lane)).count();
+        match sectors.iter_mut().find(|(sector, _)| *sector == own(lane) / 32) {
+            Some((_, most)) => *most = same.max(*most),
+            None => sectors.push((own(lane) / 32, same)),
+        }
+    }
+    sectors.iter().map(|(_, most)| most).sum::<usize>().min(255) as u8
 }
 
 /// The most lanes of an atomic operation that have one word.
