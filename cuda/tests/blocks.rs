@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::ffi::CString;
 use std::fmt::Write as _;
 
 use support::recorded::hash;
@@ -33,12 +34,18 @@ const VIEWS: [u64; 14] = [0x19, 0x19, 0x1a, 0x1a, 0x1b, 0x1b, 0x1c, 0x1d, 0x1e, 
 const SIDE: u64 = 32;
 
 /// Kernels that read at four floats a thread: x, y, a level of detail, nothing.
-const PTX: &std::ffi::CStr = c"
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry plain(.param .u64 texture, .param .u64 from, .param .u64 to)
-{
+const READS: [(&str, &str); 2] = [
+    ("plain", "tex.2d.v4.f32.f32 {%x, %y, %z, %w}, [%t, {%x, %y}]"),
+    ("level", "tex.level.2d.v4.f32.f32 {%x, %y, %z, %w}, [%t, {%x, %y}], %z"),
+];
+
+/// A module with them.
+fn module() -> CString {
+    let kernel = |(name, read): (&str, &str)| {
+        format!(
+            "
+.visible .entry {name}(.param .u64 texture, .param .u64 from, .param .u64 to)
+{{
     .reg .b64 %t, %from, %to, %at; .reg .f32 %x, %y, %z, %w; .reg .b32 %i, %b;
     ld.param.u64 %t, [texture];
     ld.param.u64 %from, [from];
@@ -49,29 +56,16 @@ const PTX: &std::ffi::CStr = c"
     mul.wide.u32 %at, %i, 16;
     add.u64 %from, %from, %at;
     add.u64 %to, %to, %at;
-    ld.global.v4.f32 {%x, %y, %z, %w}, [%from];
-    tex.2d.v4.f32.f32 {%x, %y, %z, %w}, [%t, {%x, %y}];
-    st.global.v4.f32 [%to], {%x, %y, %z, %w};
+    ld.global.v4.f32 {{%x, %y, %z, %w}}, [%from];
+    {read};
+    st.global.v4.f32 [%to], {{%x, %y, %z, %w}};
     ret;
+}}"
+        )
+    };
+    let text: String = READS.map(kernel).concat();
+    CString::new(format!(".version 8.0\n.target sm_90\n.address_size 64\n{text}")).expect("no NUL")
 }
-.visible .entry level(.param .u64 texture, .param .u64 from, .param .u64 to)
-{
-    .reg .b64 %t, %from, %to, %at; .reg .f32 %x, %y, %z, %w; .reg .b32 %i, %b;
-    ld.param.u64 %t, [texture];
-    ld.param.u64 %from, [from];
-    ld.param.u64 %to, [to];
-    mov.u32 %i, %tid.x;
-    mov.u32 %b, %ctaid.x;
-    mad.lo.u32 %i, %b, 128, %i;
-    mul.wide.u32 %at, %i, 16;
-    add.u64 %from, %from, %at;
-    add.u64 %to, %to, %at;
-    ld.global.v4.f32 {%x, %y, %z, %w}, [%from];
-    tex.level.2d.v4.f32.f32 {%x, %y, %z, %w}, [%t, {%x, %y}], %z;
-    st.global.v4.f32 [%to], {%x, %y, %z, %w};
-    ret;
-}
-";
 
 /// The bytes of the blocks (Xorshift).
 struct Bytes(u64);
@@ -114,7 +108,8 @@ impl Program {
         let (mut from, mut to, mut module, mut plain, mut level) = (0u64, 0u64, 0u64, 0u64, 0u64);
         good(runtime, "cudaMalloc", &[out(&mut from), 16 << 10]);
         good(runtime, "cudaMalloc", &[out(&mut to), 16 << 10]);
-        good(driver(), "cuModuleLoadData", &[out(&mut module), PTX.as_ptr() as u64]);
+        let ptx = self::module();
+        good(driver(), "cuModuleLoadData", &[out(&mut module), ptx.as_ptr() as u64]);
         good(driver(), "cuModuleGetFunction", &[out(&mut plain), module, c"plain".as_ptr() as u64]);
         good(driver(), "cuModuleGetFunction", &[out(&mut level), module, c"level".as_ptr() as u64]);
         Program { runtime, from, to, plain, level, text: String::new() }
