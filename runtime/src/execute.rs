@@ -193,6 +193,9 @@ impl Context {
         let module = &call.function.module;
         let Picked { mut options, picked } = self.host().pick(&launch.kernel);
         options.alone = !self.device.is_memory_shared();
+        // The same as occupancy was told by.
+        options.registers =
+            call.function.registers().ok().map(|registers| (call.function.name.clone(), registers));
         options.around = Some(Surroundings::of(self, module, run));
         self.launches.fetch_add(1, SeqCst);
         let (simulator, memory) = (&self.device.simulator, &self.device.memory);

@@ -161,6 +161,8 @@ pub struct RunOptions {
     /// Nothing else accesses the memory while the launch runs: no other launch, no program on the host.
     /// One job then needs no atomic read-modify-write.
     pub alone: bool,
+    /// A kernel and the registers of a thread that its compiler took; those of others are estimated.
+    pub registers: Option<(Arc<str>, u32)>,
     /// The program around, of which kernels ask by functions of CUDA's device runtime.
     pub around: Option<Arc<dyn Around>>,
     /// Directory that source paths in messages are relative to.
@@ -184,6 +186,7 @@ impl Default for RunOptions {
             count_memory: false,
             max_findings: 100,
             alone: true,
+            registers: None,
             around: None,
             source_root: None,
         }

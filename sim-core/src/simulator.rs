@@ -362,7 +362,12 @@ impl Simulator {
         Ok(addresses)
     }
 
-    fn check(&self, code: &Code, launch: &Launch) -> Result<(Dim3, u64), Error> {
+    fn check(
+        &self,
+        code: &Code,
+        launch: &Launch,
+        registers: Option<&(Arc<str>, u32)>,
+    ) -> Result<(Dim3, u64), Error> {
         let function = &code.module.functions[code.functions[0].id.index()];
         self.config.check_extents(launch.grid, launch.block)?;
         check_declared(function, launch.block)?;
@@ -388,7 +393,9 @@ impl Simulator {
         let cluster = launch.cluster.or(declared).unwrap_or(Dim3::ONE);
         check_cluster(launch.grid, cluster)?;
         let threads = launch.block.count() as u32;
-        let blocks = self.config.blocks_per_sm(threads, code.registers.min(255), shared as u32);
+        let known = registers.filter(|(kernel, _)| **kernel == *function.name);
+        let registers = known.map_or(code.registers, |&(_, registers)| registers).min(255);
+        let blocks = self.config.blocks_per_sm(threads, registers, shared as u32);
         let resident = self.config.check_residency(blocks, launch.grid, launch.cooperative)?;
         Ok((cluster, resident))
     }
@@ -567,7 +574,7 @@ impl Simulator {
         direct: &mut Option<Director<'_>>,
     ) -> Result<tree::Ran, Error> {
         let code = &*kernel.code;
-        let (cluster, resident) = self.check(code, launch)?;
+        let (cluster, resident) = self.check(code, launch, options.registers.as_ref())?;
         let tracks = options.tools.iter().any(|tool| tool.tracks_initialization());
         if tracks && !self.config.track_initialization {
             return Err(Error::Unsupported(
@@ -658,7 +665,7 @@ impl Kernels for ModuleKernels<'_> {
     }
 
     fn check(&self, code: &Code, launch: &Launch) -> Result<(), Error> {
-        self.simulator.check(code, launch).map(|_| ())
+        self.simulator.check(code, launch, None).map(|_| ())
     }
 }
 
