@@ -195,6 +195,8 @@ pub struct FirstLevel {
     pub deep: f64,
     /// Cycles for which what takes stores to the second level is busy with a line at least, and with a sector.
     pub out: [f64; 2],
+    /// How many of these may be ahead before other accesses wait.
+    pub waiting: f64,
     /// Cycles for which a line that misses keeps the tags busy once more.
     pub allocate: f64,
     /// Cycles for which a sector from the second level keeps the multiprocessor's port busy.

@@ -374,6 +374,8 @@ impl Multiprocessor {
             let written = memory.write(there, self.asker, line, sectors);
             done = done.max(written + begins - there);
         }
+        // Others wait behind what is not taken yet.
+        self.serves = self.serves.max(self.out - l1.waiting);
         (start + chip.shared.read, done)
     }
 

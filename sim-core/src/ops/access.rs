@@ -320,17 +320,33 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(())
     }
 
+    /// The part of a load that is done where all of it was out of bounds: compilers load four aligned elements where three
+    /// are wanted, and no device sees the end of a variable there.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn what_is_read(
+        &self,
+        at: At<'_>,
+        fault: Box<Fault>,
+        addresses: &Addresses,
+        space: &str,
+    ) -> Checked<Access> {
+        if fault.kind != FindingKind::OutOfBounds || at.access.unread == 0 {
+            return Err(fault);
+        }
+        self.aligned(at, addresses, space)?;
+        Ok(at.access.read_part())
+    }
+
     fn global(&mut self, registers: &mut Registers, at: At<'_>, addresses: &Addresses) -> Checked {
         let mut rest = at;
         while rest.lanes != 0 {
             let (index, lanes) = match self.locate(rest, addresses) {
                 Ok(found) => found,
-                // Compilers load four aligned elements where three are wanted: no device sees the end of an allocation there.
-                Err(fault) if fault.kind == FindingKind::OutOfBounds && at.access.unread != 0 => {
-                    let access = at.access.read_part();
+                Err(fault) => {
+                    let access = self.what_is_read(rest, fault, addresses, "")?;
                     return self.global(registers, At { access: &access, ..rest }, addresses);
                 }
-                Err(fault) => return Err(fault),
             };
             let now = At { lanes, ..at };
             if self.weak().is_some() {
@@ -511,7 +527,10 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     fn local(&mut self, registers: &mut Registers, at: At<'_>, addresses: &Addresses) -> Checked {
-        self.check_local(at, addresses)?;
+        if let Err(fault) = self.check_local(at, addresses) {
+            let access = self.what_is_read(at, fault, addresses, "local address ")?;
+            return self.local(registers, At { access: &access, ..at }, addresses);
+        }
         self.observe(Memory::Local, at, addresses, Shape::Any);
         let index = self.index;
         let rows = &mut self.cta.warps[index].local;

@@ -28,7 +28,14 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) -> Checked {
         let mut rest = at.lanes;
         while rest != 0 {
-            let now = self.locate_shared(At { lanes: rest, ..at }, addresses)?;
+            let whole = At { lanes: rest, ..at };
+            let now = match self.locate_shared(whole, addresses) {
+                Ok(now) => now,
+                Err(fault) => {
+                    let access = self.what_is_read(whole, fault, addresses, "shared address ")?;
+                    return self.shared(registers, At { access: &access, ..whole }, addresses);
+                }
+            };
             self.observe(Memory::Shared, now, addresses, Shape::Any);
             let grid = self.worker.grid;
             let mut view = ByteView { bytes: self.shared_bytes(now.peer) };
