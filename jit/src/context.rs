@@ -19,6 +19,15 @@ pub struct Window {
 }
 
 impl Window {
+    /// Whether both are memory, and none of one is the other's, under whatever address.
+    pub(crate) fn is_apart(&self, other: &Window) -> bool {
+        let (own, others) = (self.words as u64, other.words as u64);
+        let ends_before = |a: u64, size: u64, b: u64| b.checked_sub(a).is_some_and(|far| far >= size);
+        self.size != 0
+            && other.size != 0
+            && (ends_before(own, self.size, others) || ends_before(others, other.size, own))
+    }
+
     /// No memory.
     pub const NONE: Window = Window { base: 0, size: 0, words: std::ptr::null_mut(), writable: false };
 }
@@ -47,6 +56,17 @@ pub struct Context {
     pub host: *mut c_void,
     /// Does what is not compiled.
     pub call: Call,
+    /// By number of a wait that depends on windows: whether nobody has to wait there, as they are apart.
+    pub(crate) apart: [bool; MEETING],
+    /// How often windows have changed, and had when they were compared.
+    pub changes: u64,
+    pub(crate) compared: u64,
+    /// Steps of a warp after which lanes that stand aside may get their turn before others meet them.
+    pub patience: u64,
+    /// Whether no other thread accesses memory meanwhile.
+    pub exclusive: bool,
+    /// How often somebody may read what an atomic found.
+    pub reads: u64,
     /// Steps after which a loop ends.
     pub(crate) most: u64,
     /// What happened.
@@ -81,10 +101,6 @@ pub(crate) struct Stretch {
     pub branches: u64,
     /// Lanes that sat out guarded steps, in all.
     pub idle: u64,
-    /// Where it ended.
-    pub position: u32,
-    /// Of a branch that parted the lanes: those that take it.
-    pub taken: LaneMask,
 }
 
 /// Why a stretch ended: it stands before the step at its position.
@@ -108,6 +124,25 @@ pub struct Ran {
     pub parted: u64,
 }
 
+impl std::ops::AddAssign for Ran {
+    #[inline(always)]
+    fn add_assign(&mut self, other: Ran) {
+        self.steps += other.steps;
+        self.threads += other.threads;
+        self.branches += other.branches;
+        self.parted += other.parted;
+    }
+}
+
+/// What warps that ran together did besides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Progress {
+    /// Barriers that all passed.
+    pub barriers: u64,
+    /// All have exited.
+    pub over: bool,
+}
+
 /// A warp that runs code, or a group of its lanes.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -120,8 +155,6 @@ pub struct Runner {
     pub position: u32,
     /// See [`Runner::position`].
     pub lanes: LaneMask,
-    /// Lanes that were parted from these, and where they stand.
-    pub aside: SmallVec<[(u32, LaneMask); 4]>,
     /// What it did.
     pub ran: Ran,
     /// How many lanes it has, while it runs.
@@ -136,7 +169,25 @@ pub struct Runner {
     pub called: Option<u64>,
     /// Those of its lanes that take the branch at its position, which is not counted yet: they part there.
     pub(crate) parted: Option<LaneMask>,
+    /// Lanes that were parted from these, and where they stand.
+    pub aside: SmallVec<[Aside; 4]>,
+    /// Of [`Ran::steps`], those before its lanes parted, when none stood aside.
+    pub parted_at: u64,
 }
+
+/// Lanes that stand aside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Aside {
+    /// Where they stand.
+    pub position: u32,
+    /// Who.
+    pub lanes: LaneMask,
+    /// [`Ran::steps`] when they last ran.
+    pub last_run: u64,
+}
+
+/// Added to the position of one that stands at an exit, while warps run together.
+pub(crate) const EXITED: u32 = 1 << 31;
 
 impl Runner {
     /// One that has done nothing.
@@ -149,6 +200,7 @@ impl Runner {
             position,
             lanes,
             aside,
+            parted_at: 0,
             ran,
             width: 0,
             went: 0,
@@ -184,6 +236,9 @@ pub(crate) const LEAST: usize = 2;
 /// With a word below it the double that is as much greater.
 pub(crate) const TWO_TO_52: usize = 3;
 const TWO_TO_52_BITS: u64 = 0x4330_0000_0000_0000;
+
+/// Waits that depend on windows, at most.
+pub(crate) const MEETING: usize = 64;
 
 /// Address registers whose lanes a block knows at once.
 pub(crate) const SHAPES: usize = 16;
@@ -236,6 +291,9 @@ pub(crate) struct Tables {
     pub(crate) words: [[u32; 16]; 5],
     /// See [`Mix`].
     pub(crate) mixes: [[u32; 16]; 8],
+    /// Of an atomic: the places of lanes in the window, and the operands.
+    pub(crate) places: [u64; 32],
+    pub(crate) operands: [[u64; 32]; 2],
     /// The bit of each lane, in words and in doubles.
     pub(crate) word_bits: [u32; 32],
     pub(crate) double_bits: [u64; 32],
@@ -251,6 +309,9 @@ pub(crate) struct Tables {
     /// Of an access to any addresses.
     pub(crate) delta: [u64; 4],
     pub(crate) last: [u64; 4],
+    /// Words that control the host's floats: so that subnormals are flushed, and so that they are kept.
+    pub(crate) flushes: u32,
+    pub(crate) keeps: u32,
     /// One less than 1, 2, 4 and 8.
     pub(crate) low: [u64; 4],
     pub(crate) nan: [u32; 8],
@@ -269,6 +330,8 @@ impl Context {
                 doubles,
                 words,
                 mixes: Mix::tables(),
+                places: [0; 32],
+                operands: [[0; 32]; 2],
                 word_bits: std::array::from_fn(|lane| 1 << lane),
                 double_bits: std::array::from_fn(|lane| 1 << lane),
                 word_lanes: [0; 32],
@@ -280,6 +343,9 @@ impl Context {
                 shapes: [0; SHAPES],
                 delta: [0; 4],
                 last: [0; 4],
+                // All exceptions masked; to nearest.
+                flushes: 0x9fc0,
+                keeps: 0x1f80,
                 low: [0, 1, 3, 7],
                 nan: [0x7fff_ffff; 8],
                 some_words: WORDS,
@@ -292,6 +358,12 @@ impl Context {
             fresh: 0,
             host,
             call,
+            apart: [false; MEETING],
+            changes: 0,
+            compared: u64::MAX,
+            patience: u64::MAX,
+            exclusive: false,
+            reads: 0,
             most: 0,
             ran: Stretch::default(),
             lanes: 0,
@@ -317,3 +389,6 @@ impl Context {
         (runner, runner.number)
     }
 }
+
+// Aligned accesses of whole vectors.
+const _: () = assert!(std::mem::offset_of!(Tables, places).is_multiple_of(64));

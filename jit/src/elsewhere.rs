@@ -1,6 +1,6 @@
 //! Hosts for which there is no compiler.
 
-use crate::context::{Context, Runner};
+use crate::context::{Context, Progress, Runner};
 use crate::program::Program;
 use semantics::lanes::SimdLevel;
 
@@ -32,13 +32,19 @@ impl Compiled {
 
     /// # Safety
     /// It is never called.
-    pub unsafe fn run_alone(&self, _: &mut Context, _: &mut Runner, _: u32, _: u64, _: bool) {
+    pub unsafe fn run_alone(&self, _: &mut Context, _: &mut Runner, _: u32, _: (u64, u64), _: bool) {
         match *self {}
     }
 
     /// # Safety
     /// It is never called.
-    pub unsafe fn run_teams(&self, _: &mut Context, _: &mut [Runner], _: usize, _: u64, _: bool) -> u64 {
+    pub unsafe fn run_teams(&self, _: &mut Context, _: &mut [Runner], _: usize, _: u64, _: bool) -> Progress {
+        match *self {}
+    }
+
+    /// # Safety
+    /// It is never called.
+    pub unsafe fn compare_windows(&self, _: &mut Context) {
         match *self {}
     }
 }

@@ -9,6 +9,7 @@
 //! back under their mask. The code of both jumps into each other's as runners follow.
 
 mod access;
+mod atomic;
 mod avx2;
 mod avx512;
 mod layout;
@@ -21,9 +22,9 @@ use iced_x86::{BlockEncoderOptions, IcedError};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
-use crate::context::{self, CALLED, Context, MOVED, PARTED, Ran, Runner, Stretch, Tables};
+use crate::context::{self, CALLED, Context, EXITED, MOVED, PARTED, Ran, Runner, Stretch, Tables};
 use crate::liveness::Liveness;
-use crate::order;
+use crate::order::{self, Meeting, Waits};
 use crate::program::{Kind, Program};
 use crate::registers::{File, Held, Line};
 use semantics::formula::Width;
@@ -42,6 +43,8 @@ pub(crate) struct Code {
     pub reach: Vec<u32>,
     /// By position: whether it is worth to enter there, for a warp alone and for one of several.
     pub worth: Vec<[bool; 2]>,
+    /// Waits that depend on windows.
+    pub meeting: Vec<Meeting>,
 }
 
 const Z: [AsmRegisterZmm; 32] = [
@@ -62,8 +65,6 @@ const X: [AsmRegisterXmm; 32] = [
 const STEPS: usize = offset_of!(Context, ran) + offset_of!(Stretch, steps);
 const BRANCHES: usize = offset_of!(Context, ran) + offset_of!(Stretch, branches);
 const IDLE: usize = offset_of!(Context, ran) + offset_of!(Stretch, idle);
-const POSITION: usize = offset_of!(Context, ran) + offset_of!(Stretch, position);
-const TAKEN: usize = offset_of!(Context, ran) + offset_of!(Stretch, taken);
 /// A word's sign, a double's.
 const SIGN: usize = offset_of!(Context, tables) + offset_of!(Tables, word_signs);
 const DOUBLE_SIGN: usize = offset_of!(Context, tables) + offset_of!(Tables, double_signs);
@@ -157,8 +158,8 @@ struct Emitter<'p> {
     reach: Vec<u32>,
     /// By position: whether it begins a block.
     leaders: &'p [bool],
-    /// By position: whether a run of one of several warps ends before its step.
-    waits: Vec<bool>,
+    /// Before which steps a run of one of several warps ends.
+    waits: Waits,
     /// By position: whether it is worth to enter there, for a warp alone and for one of several.
     worth: Vec<[bool; 2]>,
     ways: Vec<Way>,
@@ -185,11 +186,11 @@ pub(crate) fn emit(program: &Program, level: SimdLevel, masked: bool) -> Option<
     let liveness = Liveness::new(program);
     let leaders = layout::leaders(program);
     let waits = order::waits(program);
-    let (alone, together) = (layout::worth(program, &[]), layout::worth(program, &waits));
+    let (alone, together) = (layout::worth(program, &[]), layout::worth(program, &waits.always));
     let enough = |worth: &[u32], at: usize, which: usize| worth[at] >= program.least[which].max(1);
     let worth = (0..program.steps.len())
         .map(|at| {
-            let begins = (leaders[at] || waits[at]) && !program.steps[at].kind.leaves();
+            let begins = (leaders[at] || waits.at(at)) && !program.steps[at].kind.leaves();
             [begins && enough(&alone, at, 0), begins && enough(&together, at, 1)]
         })
         .collect();
@@ -208,7 +209,7 @@ pub(crate) fn emit(program: &Program, level: SimdLevel, masked: bool) -> Option<
         shapes: Vec::new(),
         labels: Vec::new(),
         blocks: layout::blocks(program, |at| leaders[at]),
-        reach: layout::blocks(program, |at| leaders[at] || waits.get(at).is_some_and(|waits| *waits)),
+        reach: layout::blocks(program, |at| leaders[at] || at < program.steps.len() && waits.at(at)),
         leaders: &leaders,
         waits,
         worth,
@@ -241,7 +242,8 @@ impl Emitter<'_> {
         }
         let (blocks, worth) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.worth));
         let reach = std::mem::take(&mut self.reach);
-        Ok(Code { bytes: result.inner.code_buffer, entries: offsets, blocks, reach, worth })
+        let meeting = std::mem::take(&mut self.waits.meeting);
+        Ok(Code { bytes: result.inner.code_buffer, entries: offsets, blocks, reach, worth, meeting })
     }
 
     fn prologue(&mut self) -> Done {
@@ -269,9 +271,6 @@ impl Emitter<'_> {
         self.a.mov(r13, qword_ptr(rdi + (offset_of!(Runner, rows) + 8)))?;
         self.a.mov(r15, qword_ptr(rdi + offset_of!(Runner, predicates)))?;
         self.a.mov(ebp, dword_ptr(rdi + offset_of!(Runner, lanes)))?;
-        self.a.mov(rcx, qword_ptr(rdi + offset_of!(Runner, width)))?;
-        self.a.mov(dword_ptr(at(offset_of!(Context, lanes))), ebp)?;
-        self.a.mov(qword_ptr(at(offset_of!(Context, width))), rcx)?;
         for register in [r8d, r9d, r10d, eax] {
             self.a.xor(register, register)?;
         }
@@ -287,23 +286,25 @@ impl Emitter<'_> {
         self.a.ret()
     }
 
-    /// `eax` says why.
+    /// The end of a stretch, at the position `ecx`: `eax` says why, `edx` who takes the branch there.
     fn epilogue(&mut self) -> Done {
         let moved: Vec<_> = self.moved.iter().map(|(&position, &label)| (position, label)).collect();
+        let mut at_position = self.a.create_label();
         for (position, mut label) in moved {
+            let exits =
+                self.program.steps.get(position as usize).is_some_and(|step| matches!(step.kind, Kind::Exit));
             self.a.set_label(&mut label)?;
-            self.a.mov(dword_ptr(at(POSITION)), position as i32)?;
-            self.a.mov(eax, MOVED)?;
-            self.a.jmp(self.done)?;
+            self.a.mov(ecx, if exits { position | EXITED } else { position })?;
+            self.a.jmp(at_position)?;
         }
+        self.a.set_label(&mut at_position)?;
+        self.a.mov(eax, MOVED)?;
         self.a.set_label(&mut self.done)?;
         self.a.mov(rdi, qword_ptr(at(offset_of!(Context, runner))))?;
+        self.a.mov(dword_ptr(rdi + offset_of!(Runner, position)), ecx)?;
         self.a.mov(dword_ptr(rdi + offset_of!(Runner, end)), eax)?;
+        self.a.mov(dword_ptr(rdi + offset_of!(Runner, taken)), edx)?;
         self.a.or(dword_ptr(at(offset_of!(Context, ends))), eax)?;
-        for (from, to) in [(POSITION, offset_of!(Runner, position)), (TAKEN, offset_of!(Runner, taken))] {
-            self.a.mov(ecx, dword_ptr(at(from)))?;
-            self.a.mov(dword_ptr(rdi + to), ecx)?;
-        }
         let ran = |field: usize| qword_ptr(rdi + (offset_of!(Runner, ran) + field));
         self.a.mov(qword_ptr(rdi + offset_of!(Runner, went)), r8)?;
         self.a.add(ran(offset_of!(Ran, steps)), r8)?;
@@ -381,9 +382,11 @@ impl Emitter<'_> {
             Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard),
             Kind::Access(access) if self.avx512 => self.access::<avx512::Moves>(access, step.guard),
             Kind::Access(access) => self.access::<avx2::Moves>(access, step.guard),
+            Kind::Atomic(atomic) if self.avx512 => self.atomic::<avx512::Moves>(atomic, step.guard),
+            Kind::Atomic(atomic) => self.atomic::<avx2::Moves>(atomic, step.guard),
             Kind::Exchange(exchange) if self.avx512 && !self.masked => self.exchange(exchange),
             Kind::Exchange(_) | Kind::Call(_) => self.call_step(step.guard),
-            Kind::Nothing | Kind::Branch(_) | Kind::Barrier | Kind::Leave(_) => Ok(()),
+            Kind::Nothing | Kind::Branch(_) | Kind::Barrier | Kind::Exit | Kind::Leave(_) => Ok(()),
         }
     }
 
@@ -453,7 +456,7 @@ impl Emitter<'_> {
 
     /// Where one of several warps waits, and where runs begin, before a step.
     fn before(&mut self, position: u32) -> Done {
-        let waits = self.waits[position as usize];
+        let waits = self.waits.at(position as usize);
         let enters = self.leaders[position as usize] || waits;
         if !waits && !enters {
             return Ok(());
@@ -464,7 +467,16 @@ impl Emitter<'_> {
         if waits {
             let label = self.a.create_label();
             self.a.cmp(dword_ptr(at(offset_of!(Context, together))), 0)?;
-            self.a.jne(label)?;
+            if let Some(meeting) = self.waits.meeting(position as usize) {
+                let mut alone = self.a.create_label();
+                self.a.je(alone)?;
+                self.a.cmp(byte_ptr(at(offset_of!(Context, apart) + meeting)), 0)?;
+                self.a.je(label)?;
+                self.a.set_label(&mut alone)?;
+                self.a.nop()?;
+            } else {
+                self.a.jne(label)?;
+            }
             // One alone goes on to where others of its lanes, or of its block, may stand.
             let reach = self.reach[position as usize];
             self.a.cmp(dword_ptr(at(offset_of!(Context, stop))), (position + reach) as i32)?;
@@ -488,6 +500,11 @@ impl Emitter<'_> {
             let mut label = self.a.create_label();
             self.a.set_label(&mut label)?;
             self.a.nop()?;
+            if self.masked {
+                self.a.mov(rcx, qword_ptr(rdi + offset_of!(Runner, width)))?;
+                self.a.mov(dword_ptr(at(offset_of!(Context, lanes))), ebp)?;
+                self.a.mov(qword_ptr(at(offset_of!(Context, width))), rcx)?;
+            }
             self.lanes()?;
             self.load(&file)?;
             // The block counts its steps where it ends.
@@ -690,8 +707,8 @@ impl Emitter<'_> {
                 }
                 Cold::Parted { mut label, position } => {
                     self.a.set_label(&mut label)?;
-                    self.a.mov(dword_ptr(at(TAKEN)), eax)?;
-                    self.a.mov(dword_ptr(at(POSITION)), position as i32)?;
+                    self.a.mov(edx, eax)?;
+                    self.a.mov(ecx, position)?;
                     self.a.mov(eax, PARTED)?;
                     self.a.jmp(self.done)?;
                 }
@@ -709,7 +726,6 @@ impl Emitter<'_> {
         }
         for (mut label, position, start, guard) in ends {
             self.a.set_label(&mut label)?;
-            self.a.mov(dword_ptr(at(POSITION)), position as i32)?;
             self.a.add(r8, (position - start) as i32)?;
             // Before the step, or in it.
             let mut inside = self.a.create_label();
@@ -722,10 +738,12 @@ impl Emitter<'_> {
                 self.a.popcnt(ecx, ecx)?;
                 self.a.sub(r10, rcx)?;
             }
+            self.a.mov(ecx, position)?;
             self.a.mov(eax, MOVED)?;
             self.a.jmp(self.done)?;
             self.a.set_label(&mut inside)?;
             self.a.inc(r8)?;
+            self.a.mov(ecx, position)?;
             self.a.mov(eax, CALLED)?;
             self.a.jmp(self.done)?;
         }

@@ -7,6 +7,7 @@ use semantics::lanes::SimdLevel;
 
 use crate::context::{Context, MOVED, Runner};
 use crate::emit;
+use crate::order::Meeting;
 use crate::program::{Kind, Program};
 
 /// A compiled program.
@@ -20,6 +21,8 @@ pub struct Compiled {
     positions: Vec<Position>,
     /// Lanes that part are left to the caller.
     pub(crate) waits: bool,
+    /// Waits that depend on windows.
+    meeting: Vec<Meeting>,
     /// By position, for a warp alone and for one of several: the first one from there on at which it is worth to begin.
     next: Vec<[u32; 2]>,
 }
@@ -50,6 +53,9 @@ impl Body {
     }
 }
 
+const BARRIER: u32 = u32::MAX;
+const EXIT: u32 = u32::MAX - 1;
+
 /// What is at a position.
 #[derive(Clone, Copy, Debug)]
 struct Position {
@@ -58,7 +64,7 @@ struct Position {
     /// Steps from there to the end of the block, and to the first one in it that waits.
     steps: u32,
     reach: u32,
-    /// Where a branch leads, [`u32::MAX`] for a barrier.
+    /// Where a branch leads, or [`BARRIER`], or [`EXIT`].
     target: u32,
 }
 
@@ -86,7 +92,8 @@ impl Compiled {
             let (begins, steps, reach) = (code.entries[at] != 0, code.blocks[at], code.reach[at]);
             let target = match program.steps[at].kind {
                 Kind::Branch(target) => target,
-                Kind::Barrier => u32::MAX,
+                Kind::Barrier => BARRIER,
+                Kind::Exit => EXIT,
                 _ => 0,
             };
             Position { begins, steps, reach, target }
@@ -94,7 +101,7 @@ impl Compiled {
         let positions = (0..program.steps.len()).map(place).collect();
         let (whole, some) = (Body::new(&code.bytes, code.entries)?, Arc::default());
         let (program, waits) = (Arc::new(program.clone()), program.waits);
-        Some(Compiled { whole, some, program, level, positions, waits, next })
+        Some(Compiled { whole, some, program, level, positions, waits, meeting: code.meeting, next })
     }
 
     /// Whether it is worth to begin at a position, for a warp alone or one of several that run together, and the code there
@@ -124,7 +131,33 @@ impl Compiled {
     }
 
     pub(crate) fn is_barrier(&self, position: u32) -> bool {
-        self.positions.get(position as usize).is_some_and(|at| at.target == u32::MAX)
+        self.positions.get(position as usize).is_some_and(|at| at.target == BARRIER)
+    }
+
+    pub(crate) fn is_exit(&self, position: u32) -> bool {
+        self.positions.get(position as usize).is_some_and(|at| at.target == EXIT)
+    }
+
+    /// Finds out which windows are apart, if some have changed.
+    ///
+    /// # Safety
+    /// The context's windows must be valid for all positions.
+    #[inline(always)]
+    pub unsafe fn compare_windows(&self, context: &mut Context) {
+        if context.compared != context.changes && !self.meeting.is_empty() {
+            // SAFETY: the caller's.
+            unsafe { self.compare_all_windows(context) }
+        }
+    }
+
+    #[cold]
+    unsafe fn compare_all_windows(&self, context: &mut Context) {
+        for ((position, others), apart) in self.meeting.iter().zip(&mut context.apart) {
+            // SAFETY: the caller's; positions of the program.
+            let window = |position: u32| unsafe { &*context.windows.add(position as usize) };
+            *apart = others.iter().all(|&other| window(*position).is_apart(window(other)));
+        }
+        context.compared = context.changes;
     }
 
     /// Bytes of code.

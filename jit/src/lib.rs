@@ -37,7 +37,10 @@ mod team;
 #[path = "elsewhere.rs"]
 mod host;
 
-pub use context::{Call, Context, Ran, Runner, Window};
+pub use context::{Aside, Call, Context, Progress, Ran, Runner, Window};
 pub use host::Compiled;
-pub use program::{Access, Effect, Exchange, Kind, Memories, Program, Space, Step, Uses, Vote};
+pub use program::{
+    Access, Atomic, Commuting, Effect, Exchange, Kind, Memories, Program, Space, Step, Update, Updates, Uses,
+    Vote,
+};
 pub use semantics::formula::{Formula, Width};

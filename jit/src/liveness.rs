@@ -187,6 +187,10 @@ impl Liveness {
                         }
                     }
                     Kind::Nothing | Kind::Barrier => {}
+                    Kind::Exit => live.fill(0),
+                    Kind::Atomic(atomic) => {
+                        atomic.slots().for_each(|(slot, width)| set(&mut live, slot, width.rows(), true));
+                    }
                     Kind::Exchange(exchange) => {
                         exchange.slots().for_each(|slot| set(&mut live, slot, 1, true));
                     }

@@ -36,6 +36,23 @@ pub struct Step {
 /// Memories that warps share, as a set of bits.
 pub type Memories = u8;
 
+/// Operations on memories that warps share, as a set of bits: as many a kind as there are memories.
+pub type Updates = u16;
+
+/// Kinds of operations on elements each of which commutes with others of its kind, as nobody is told what it found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the manual's mnemonics")]
+pub enum Commuting {
+    Add,
+    And,
+    Or,
+    Xor,
+    Minimum,
+    Maximum,
+    MinimumSigned,
+    MaximumSigned,
+}
+
 /// What a step means for other warps that run together with its own, as if all made each step together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Effect {
@@ -43,22 +60,66 @@ pub struct Effect {
     pub reads: Memories,
     /// What it writes of what others may read or write.
     pub writes: Memories,
+    /// What it makes of elements in an order that does not matter.
+    pub updates: Updates,
     /// It is a branch at which lanes or warps may go different ways.
     pub parts: bool,
 }
 
 impl Effect {
     /// Anything.
-    pub const ALL: Effect = Effect { reads: Memories::MAX, writes: Memories::MAX, parts: true };
+    pub const ALL: Effect =
+        Effect { reads: Memories::MAX, writes: Memories::MAX, updates: Updates::MAX, parts: true };
+
+    /// An operation on elements of memories, of which nobody is told what it found.
+    pub fn updating(memories: Memories, how: Commuting) -> Effect {
+        let updates = Updates::from(memories & KIND as Memories) << (KINDS * how as u32);
+        Effect { updates, ..Effect::default() }
+    }
+
+    /// Whether it matters which of them is done first.
+    pub(crate) fn conflicts(self, other: Effect) -> bool {
+        let touched = |effect: Effect| effect.reads | effect.writes | updated(effect.updates);
+        let kinds = |effect: Effect, memory: Updates| {
+            (0..Updates::BITS / KINDS)
+                .filter(|kind| effect.updates >> (KINDS * kind) & memory != 0)
+                .fold(0, |all, kind| all | 1u32 << kind)
+        };
+        let both_update = (0..KINDS).any(|memory| {
+            let [own, others] = [self, other].map(|effect| kinds(effect, 1 << memory));
+            // Of one kind, the same one.
+            own != 0 && others != 0 && (own | others).count_ones() > 1
+        });
+        self.writes & touched(other) != 0
+            || other.writes & touched(self) != 0
+            || self.reads & updated(other.updates) != 0
+            || other.reads & updated(self.updates) != 0
+            || both_update
+    }
+
+    /// Whether it accesses what others may access.
+    pub(crate) fn accesses(self) -> bool {
+        self.reads | self.writes != 0 || self.updates != 0
+    }
 
     /// Both.
     pub(crate) fn and(self, other: Effect) -> Effect {
         Effect {
             reads: self.reads | other.reads,
             writes: self.writes | other.writes,
+            updates: self.updates | other.updates,
             parts: self.parts | other.parts,
         }
     }
+}
+
+/// Bits of a kind of updates.
+const KINDS: u32 = 2;
+const KIND: Updates = (1 << KINDS) - 1;
+
+/// The memories of updates.
+fn updated(updates: Updates) -> Memories {
+    (0..Updates::BITS / KINDS).fold(0, |all, kind| all | (updates >> (KINDS * kind) & KIND) as Memories)
 }
 
 /// What an instruction does.
@@ -68,6 +129,8 @@ pub enum Kind {
     Compute(Formula, Operands),
     /// A load or store of one element a lane.
     Access(Access),
+    /// A read-modify-write of one element a lane, in the order of the lanes.
+    Atomic(Atomic),
     /// What the lanes of a warp tell each other: code where all of them run, else something that
     /// [`Context::call`](crate::Context::call) does. It has no guard.
     Exchange(Exchange),
@@ -80,6 +143,8 @@ pub enum Kind {
     Nothing,
     /// All warps of the block wait for each other here; one alone leaves code, all of them pass.
     Barrier,
+    /// The end of all lanes that come here; one warp alone leaves code, all of a block are over.
+    Exit,
     /// Something after which compiled code does not go on by itself, and what it reads of the frame.
     Leave(Uses),
 }
@@ -87,7 +152,7 @@ pub enum Kind {
 impl Kind {
     /// Whether code ends before it.
     pub(crate) const fn leaves(&self) -> bool {
-        matches!(self, Kind::Barrier | Kind::Leave(_))
+        matches!(self, Kind::Barrier | Kind::Exit | Kind::Leave(_))
     }
 }
 
@@ -192,6 +257,54 @@ impl Access {
     pub fn registers(&self) -> impl Iterator<Item = Slot> {
         self.elements.into_iter().flatten()
     }
+}
+
+/// `atom` and `red` on elements of 4 or 8 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Atomic {
+    /// The memory; no elements are loaded or stored.
+    pub access: Access,
+    /// What becomes of an element.
+    pub update: Update,
+    /// The operand, and what a comparison writes.
+    pub operands: [Slot; 2],
+    /// What gets the old values.
+    pub old: Option<Slot>,
+}
+
+impl Atomic {
+    /// Slots that are read, or written for some lanes.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (Slot, Width)> {
+        let width = self.access.width();
+        let values = self.operands.into_iter().chain(self.old).map(move |slot| (slot, width));
+        values.chain([(self.access.address, self.access.address_width)])
+    }
+}
+
+/// What an atomic makes of an old element and its operand (ISA 9.7.13.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the manual's mnemonics")]
+pub enum Update {
+    Add,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    /// The second operand, if the element equals the first one.
+    CompareExchange,
+    Minimum {
+        signed: bool,
+    },
+    Maximum {
+        signed: bool,
+    },
+    Increment,
+    Decrement,
+    /// A sum of floats; `global`: as in global memory, where `.f32` flushes subnormals and `.f64` has its own choice of
+    /// what is no number.
+    AddFloat {
+        global: bool,
+    },
 }
 
 /// Where an access finds its window.

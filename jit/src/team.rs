@@ -5,12 +5,20 @@
 //! part stands until the others have come so far, and then runs alone until its lanes have met. A barrier that all
 //! have reached is passed.
 
-use crate::context::{CALLED, Context, MOVED, PARTED, Runner};
+use crate::context::{Aside, CALLED, Context, EXITED, MOVED, PARTED, Progress, Runner};
 use crate::host::Compiled;
 use semantics::lanes::LaneMask;
 
 /// Warps of a block.
 const MOST: usize = 32;
+
+/// Where all warps of a team stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    Barrier(u32),
+    /// At exits.
+    End,
+}
 
 impl Runner {
     #[inline(always)]
@@ -20,7 +28,7 @@ impl Runner {
 
     /// The lowest position at which lanes stand aside.
     fn lowest(&self) -> Option<usize> {
-        (0..self.aside.len()).min_by_key(|&at| self.aside[at].0)
+        (0..self.aside.len()).min_by_key(|&at| self.aside[at].position)
     }
 
     /// Goes two ways at the branch at its position, which is counted: the lower one.
@@ -30,17 +38,20 @@ impl Runner {
         let ways = [(target, taken), (through, rest)];
         let [low, high] = if target < through { ways } else { [ways[1], ways[0]] };
         self.ran.parted += 1;
+        if self.aside.is_empty() {
+            self.parted_at = self.ran.steps;
+        }
         (self.position, self.lanes) = low;
-        match self.aside.iter_mut().find(|(position, _)| *position == high.0) {
-            Some((_, lanes)) => *lanes |= high.1,
-            None => self.aside.push(high),
+        match self.aside.iter_mut().find(|other| other.position == high.0) {
+            Some(other) => other.lanes |= high.1,
+            None => self.aside.push(Aside { position: high.0, lanes: high.1, last_run: self.ran.steps }),
         }
     }
 
     /// Meets those that stand aside where it has come, or lets those go on that are behind.
     fn meet(&mut self) {
         while let Some(lowest) = self.lowest() {
-            let (position, lanes) = self.aside[lowest];
+            let Aside { position, lanes, .. } = self.aside[lowest];
             if position > self.position {
                 return;
             }
@@ -49,12 +60,15 @@ impl Runner {
                 self.aside.swap_remove(lowest);
                 continue;
             }
-            match self.aside.iter_mut().find(|(other, _)| *other == self.position) {
-                Some((_, others)) => {
-                    *others |= self.lanes;
+            match self.aside.iter_mut().find(|other| other.position == self.position) {
+                Some(others) => {
+                    others.lanes |= self.lanes;
                     self.aside.swap_remove(lowest);
                 }
-                None => self.aside[lowest] = (self.position, self.lanes),
+                None => {
+                    let last_run = self.ran.steps;
+                    self.aside[lowest] = Aside { position: self.position, lanes: self.lanes, last_run };
+                }
             }
             (self.position, self.lanes) = (position, lanes);
         }
@@ -63,7 +77,7 @@ impl Runner {
 
 impl Compiled {
     /// Runs a warp, or a group of its lanes, for at most so many steps, up to a position; if `until_whole`, no further
-    /// than until no lanes stand aside.
+    /// than until no lanes stand aside. Once lanes have stood aside for `patience` steps, it is the caller who decides.
     ///
     /// # Safety
     /// As of [`Compiled::run_teams`].
@@ -72,24 +86,32 @@ impl Compiled {
         context: &mut Context,
         runner: &mut Runner,
         stop: u32,
-        most: u64,
+        (most, patience): (u64, u64),
         until_whole: bool,
     ) {
         context.together = 0;
         let last = runner.ran.steps + most;
+        let rest = |runner: &Runner| {
+            let last = match runner.aside[..] {
+                [] => last,
+                _ => last.min(runner.parted_at.saturating_add(patience)),
+            };
+            last.saturating_sub(runner.ran.steps)
+        };
         loop {
-            let near = runner.lowest().map_or(stop, |at| runner.aside[at].0.min(stop));
-            let rest = last.saturating_sub(runner.ran.steps);
-            if !self.fits(runner.position, near, rest) {
+            let near = runner.lowest().map_or(stop, |at| runner.aside[at].position.min(stop));
+            let rest_now = rest(runner);
+            if !self.fits(runner.position, near, rest_now) {
                 return;
             }
-            (context.stop, context.most) = (near, rest);
+            (context.stop, context.most) = (near, rest_now);
             runner.count_lanes();
             let round = [&raw mut *runner, std::ptr::null_mut()];
             // SAFETY: the caller's.
             if !unsafe { self.go(context, runner.position, round.as_ptr(), runner.lanes == LaneMask::MAX) } {
                 return;
             }
+            runner.position &= !EXITED;
             match runner.end {
                 PARTED => {
                     runner.ran.threads -= u64::from((runner.lanes & !runner.taken).count_ones());
@@ -105,6 +127,10 @@ impl Compiled {
                 _ if runner.went == 0 => return,
                 _ => {}
             }
+            // At the end nobody meets: others may have their turn.
+            if rest(runner) == 0 {
+                return;
+            }
             runner.meet();
             if until_whole && runner.aside.is_empty() {
                 return;
@@ -113,8 +139,7 @@ impl Compiled {
     }
 
     /// Runs warps as if all made each step together, for about so many steps in all: first so many of them as `team` says up
-    /// to a barrier, then the next ones. `all`: they are all of their block, and pass its barriers. Returns how many were
-    /// passed.
+    /// to a barrier, then the next ones. `all`: they are all of their block, pass its barriers and may end it.
     ///
     /// # Safety
     /// The rows and predicates of the runners must be valid for all slots of the program, rows of the frame for writes;
@@ -127,74 +152,157 @@ impl Compiled {
         team: usize,
         most: u64,
         all: bool,
-    ) -> u64 {
+    ) -> Progress {
+        // SAFETY: the caller's.
+        unsafe { self.compare_windows(context) };
         let mut left = most as i64;
-        let mut barriers = 0;
+        let mut progress = Progress::default();
         context.ahead = 0;
         for (number, runner) in runners.iter_mut().enumerate() {
             runner.number = number;
             runner.count_lanes();
         }
+        let team = team.clamp(1, MOST);
+        // Several teams meet at each barrier, one passes it by itself.
+        let one = runners.len() <= team;
         loop {
-            let mut barrier = None;
-            for team in runners.chunks_mut(team.clamp(1, MOST)) {
+            let mut stand = None;
+            for team in runners.chunks_mut(team) {
+                let mut passed = 0;
                 // SAFETY: the caller's.
-                let reached = unsafe { self.run_team(context, team, &mut left) };
-                if reached.is_none() || barrier.is_some() && barrier != reached {
-                    return barriers;
+                let reached = unsafe { self.run_team(context, team, &mut left, all && one, &mut passed) };
+                progress.barriers += passed;
+                if reached.is_none() || stand.is_some() && stand != reached {
+                    return progress;
                 }
-                barrier = reached;
+                stand = reached;
             }
-            if !all || barrier.is_none() {
-                return barriers;
+            if !all || stand.is_none() {
+                return progress;
             }
-            for runner in runners.iter_mut() {
-                runner.position += 1;
-                runner.ran.steps += 1;
-                runner.ran.threads += runner.width;
-            }
-            barriers += 1;
+            pass(runners, 1);
             left -= runners.len() as i64;
+            if stand == Some(Stand::End) {
+                return Progress { over: true, ..progress };
+            }
+            progress.barriers += 1;
+            runners.iter_mut().for_each(|runner| runner.position += 1);
         }
     }
 
-    /// Runs one team; the barrier at which all of it stand, if they do.
+    /// Runs one team; where all of it stand, if that is at a barrier or their ends. `all`: it passes barriers, so many of them.
     ///
     /// # Safety
     /// As of [`Compiled::run_teams`].
-    unsafe fn run_team(&self, context: &mut Context, runners: &mut [Runner], left: &mut i64) -> Option<u32> {
+    unsafe fn run_team(
+        &self,
+        context: &mut Context,
+        runners: &mut [Runner],
+        left: &mut i64,
+        all: bool,
+        passed: &mut u64,
+    ) -> Option<Stand> {
+        // Side by side, so that the lowest is found at once; behind all others those at exits.
+        let mut positions = [u32::MAX; MOST];
+        let mut partial: u32 = 0;
+        for (at, runner) in runners.iter().enumerate() {
+            positions[at] = self.marked(runner.position);
+            partial |= u32::from(runner.lanes != LaneMask::MAX) << at;
+        }
+        let mut unsettled = 0;
+        // SAFETY: the caller's.
+        let stand = unsafe {
+            self.run_positions(context, runners, left, all, &mut positions, partial, &mut unsettled, passed)
+        };
+        pass(runners, unsettled);
+        for (runner, position) in runners.iter_mut().zip(positions) {
+            runner.position = position & !EXITED;
+        }
+        stand
+    }
+
+    /// A position, behind all others if it is an exit.
+    fn marked(&self, position: u32) -> u32 {
+        if self.is_exit(position) { position | EXITED } else { position }
+    }
+
+    /// Runs one team that stands at some positions. `unsettled`: barriers that were passed and are not in what runners did.
+    ///
+    /// # Safety
+    /// As of [`Compiled::run_teams`].
+    #[inline(always)]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the state of one loop, which its caller puts away however it ends"
+    )]
+    unsafe fn run_positions(
+        &self,
+        context: &mut Context,
+        runners: &mut [Runner],
+        left: &mut i64,
+        all: bool,
+        positions: &mut [u32; MOST],
+        partial: u32,
+        unsettled: &mut u64,
+        passed: &mut u64,
+    ) -> Option<Stand> {
+        let everyone = u32::MAX >> (MOST - runners.len());
         let mut round = [std::ptr::null_mut(); MOST + 1];
+        // Who is in the round.
+        let mut listed = 0;
         loop {
             if *left <= 0 {
                 return None;
             }
             // Those at the lowest position, and the next one at which others stand.
-            let (mut low, mut next, mut count, mut whole) = (u32::MAX, u32::MAX, 0, true);
-            for runner in runners.iter_mut() {
-                let position = runner.position;
+            let (mut low, mut next, mut here) = (u32::MAX, u32::MAX, 0u32);
+            for (at, &position) in positions[..runners.len()].iter().enumerate() {
                 if position > low {
                     next = next.min(position);
-                    continue;
+                } else {
+                    (next, here) = if position < low { (low, 0) } else { (next, here) };
+                    low = position;
+                    here |= 1 << at;
                 }
-                if position < low {
-                    (low, next, count, whole) = (position, low, 0, true);
-                }
-                round[count] = &raw mut *runner;
-                whole &= runner.lanes == LaneMask::MAX;
-                count += 1;
             }
-            round[count] = std::ptr::null_mut();
+            if low & EXITED != 0 {
+                return Some(Stand::End);
+            }
             if self.is_barrier(low) {
-                return (count == runners.len()).then_some(low);
+                if here != everyone {
+                    return None;
+                }
+                if !all {
+                    return Some(Stand::Barrier(low));
+                }
+                positions[..runners.len()].fill(self.marked(low + 1));
+                *left -= runners.len() as i64;
+                (*unsettled, *passed) = (*unsettled + 1, *passed + 1);
+                continue;
             }
+            let count = here.count_ones() as usize;
             let most = (*left as u64).div_ceil(count as u64);
             if !self.fits(low, next, most) {
                 return None;
             }
+            if here != listed {
+                let mut rest = here;
+                for place in &mut round[..count] {
+                    *place = &raw mut runners[rest.trailing_zeros() as usize];
+                    rest &= rest - 1;
+                }
+                (round[count], listed) = (std::ptr::null_mut(), here);
+            }
             (context.stop, context.most, context.together) = (next, most, (count > 1).into());
             // SAFETY: the caller's.
-            if !unsafe { self.go(context, low, round.as_ptr(), whole) } {
+            if !unsafe { self.go(context, low, round.as_ptr(), here & partial == 0) } {
                 return None;
+            }
+            let mut rest = here;
+            for runner in &round[..count] {
+                // SAFETY: one of the runners, none of which is borrowed here.
+                positions[rest.trailing_zeros() as usize] = unsafe { (**runner).position };
+                rest &= rest - 1;
             }
             let begun = *left;
             *left -= context.total as i64;
@@ -216,12 +324,17 @@ impl Compiled {
                 }
             }
             let total = context.total;
+            if parted > 0 {
+                pass(runners, std::mem::take(unsettled));
+                // They were borrowed: the round is made anew.
+                listed = 0;
+            }
             // Those whose lanes part go on alone, in the order in which they came to do so; the others count as if they stood
             // at the branch.
             let mut alone = 0;
             for _ in 0..parted {
-                let here = runners.iter_mut().filter(|runner| runner.parted.is_some());
-                let Some(runner) = here.min_by_key(|runner| runner.went) else { break };
+                let here = runners.iter_mut().enumerate().filter(|(_, runner)| runner.parted.is_some());
+                let Some((at, runner)) = here.min_by_key(|(_, runner)| runner.went) else { break };
                 let taken = runner.parted.take().unwrap_or_default();
                 let before = runner.ran.steps;
                 runner.ran.steps += 1;
@@ -230,10 +343,12 @@ impl Compiled {
                 runner.part(self.target(runner.position), taken);
                 let at_branch = begun - (count as u64 * runner.went) as i64 - alone;
                 if !self.waits {
+                    let most = (at_branch.max(0) as u64, context.patience);
                     // SAFETY: the caller's.
-                    unsafe { self.run_alone(context, runner, u32::MAX, at_branch.max(0) as u64, true) };
+                    unsafe { self.run_alone(context, runner, u32::MAX, most, true) };
                 }
                 runner.count_lanes();
+                positions[at] = self.marked(runner.position);
                 let own = (runner.ran.steps - before) as i64;
                 *left -= own;
                 alone += own - 1;
@@ -249,42 +364,52 @@ impl Compiled {
     }
 }
 
+/// Runners passed so many barriers, or have exited.
+fn pass(runners: &mut [Runner], count: u64) {
+    for runner in runners {
+        runner.ran.steps += count;
+        runner.ran.threads += count * runner.width;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn runner(position: u32, lanes: LaneMask, aside: &[(u32, LaneMask)]) -> Runner {
+        let aside = aside.iter().map(|&(position, lanes)| Aside { position, lanes, last_run: 0 });
         let null = std::ptr::null_mut();
         let mut runner = Runner::new([null; 2], null.cast(), position, lanes);
-        runner.aside.extend_from_slice(aside);
+        runner.aside.extend(aside);
         runner
     }
 
-    fn state(runner: &Runner) -> (u32, LaneMask, &[(u32, LaneMask)]) {
-        (runner.position, runner.lanes, &runner.aside)
+    fn state(runner: &Runner) -> (u32, LaneMask, Vec<(u32, LaneMask)>) {
+        let aside = runner.aside.iter().map(|aside| (aside.position, aside.lanes)).collect();
+        (runner.position, runner.lanes, aside)
     }
 
     #[test]
     fn lanes_that_part_take_the_lower_way_and_meet_again() {
         let mut warp = runner(5, 0xff, &[]);
         warp.part(9, 0x0f);
-        assert_eq!(state(&warp), (6, 0xf0, &[(9, 0x0f)][..]));
+        assert_eq!(state(&warp), (6, 0xf0, vec![(9, 0x0f)]));
         warp.position = 9;
         warp.meet();
-        assert_eq!(state(&warp), (9, 0xff, &[][..]));
+        assert_eq!(state(&warp), (9, 0xff, vec![]));
     }
 
     #[test]
     fn those_behind_go_on_first() {
         let mut warp = runner(20, 1, &[(9, 2), (20, 4), (12, 8)]);
         warp.meet();
-        assert_eq!(state(&warp), (9, 2, &[(12, 8), (20, 5)][..]));
+        assert_eq!(state(&warp), (9, 2, vec![(12, 8), (20, 5)]));
         // A loop that lanes leave one after the other.
         let mut warp = runner(7, 0b111, &[]);
         warp.part(3, 0b110);
-        assert_eq!(state(&warp), (3, 0b110, &[(8, 1)][..]));
+        assert_eq!(state(&warp), (3, 0b110, vec![(8, 1)]));
         warp.position = 7;
         warp.part(3, 0b100);
-        assert_eq!(state(&warp), (3, 0b100, &[(8, 0b011)][..]));
+        assert_eq!(state(&warp), (3, 0b100, vec![(8, 0b011)]));
     }
 }

@@ -438,7 +438,8 @@ impl Writer {
         let (register, wide) = (self.register("r"), self.register("rd"));
         let (f, d) = (self.register("f"), self.register("d"));
         let own = 4 * self.random.below(OWN - 2);
-        match self.random.below(16) {
+        match self.random.below(18) {
+            16 | 17 => self.atomic(),
             // Anywhere in the input, at consecutive places, at one place for half a warp, for all.
             0 | 1 => {
                 writeln!(self.text, "    and.b32 %t0, {register}, {};", WORDS - 2).unwrap();
@@ -484,6 +485,39 @@ impl Writer {
                 let place = 4 * self.random.below(8);
                 self.line(&format!("red.global.add.u32 [%counts+{place}], {register};"));
             }
+        }
+    }
+
+    /// Atomics, some of them of several lanes of a warp on one element.
+    fn atomic(&mut self) {
+        let (r, rd, f, d) = ("r", "rd", "f", "d");
+        let (kind, types) = [
+            (
+                r,
+                "add.u32 add.s32 min.u32 min.s32 max.u32 max.s32 and.b32 or.b32 xor.b32 exch.b32 inc.u32 dec.u32 cas.b32",
+            ),
+            (rd, "add.u64 min.u64 min.s64 max.u64 max.s64 and.b64 or.b64 xor.b64 exch.b64 cas.b64"),
+            (f, "add.f32"),
+            (d, "add.f64"),
+        ][self.random.below(4) as usize];
+        let all: Vec<_> = types.split(' ').collect();
+        let (op, mask) = (self.random.pick(&all), self.random.pick(&["-1", "-1", "-4", "-32"]));
+        let (to, by, other) = (self.register(kind), self.source(kind), self.source(kind));
+        let operands = if op.starts_with("cas") { format!("{by}, {other}") } else { by };
+        writeln!(self.text, "    and.b32 %t0, %tid0, {mask};\n    sub.u32 %t0, %tid0, %t0;").unwrap();
+        let (space, address) = if self.random.below(2) == 0 {
+            writeln!(self.text, "    shl.b32 %t0, %t0, 4;\n    sub.u32 %t0, %sown, %t0;").unwrap();
+            ("shared", "%t0")
+        } else {
+            writeln!(self.text, "    mul.wide.u32 %a0, %t0, 128;\n    sub.s64 %a0, %own, %a0;").unwrap();
+            ("global", "%a0")
+        };
+        let place = 8 * self.random.below(2);
+        match self.random.below(3) {
+            0 if !op.starts_with("cas") && !op.starts_with("exch") => {
+                self.line(&format!("red.{space}.{op} [{address}+{place}], {operands};"));
+            }
+            _ => self.line(&format!("atom.{space}.{op} {to}, [{address}+{place}], {operands};")),
         }
     }
 

@@ -15,6 +15,9 @@ pub(super) trait Target {
     /// Puts into registers what all ways need.
     fn places(emitter: &mut Emitter<'_>, access: &Access, guarded: bool) -> Done<Places>;
 
+    /// Puts into registers what the addresses are looked for in.
+    fn addresses(emitter: &mut Emitter<'_>, access: &Access) -> Done<[usize; 4]>;
+
     /// The addresses of the first lanes of both halves to `rax` and `rcx`; elsewhere if not all addresses of a half follow
     /// its first one, or are equal to it.
     fn alike(
@@ -51,6 +54,16 @@ pub(super) trait Target {
         places: &Places,
         host: CodeLabel,
     ) -> Done;
+
+    /// The places of lanes to the context, behind `rdi`; to the host if one of these lanes, or of all that run, is not inside,
+    /// or not a multiple of the size.
+    fn places_inside(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        lanes: Option<AsmRegister32>,
+        host: CodeLabel,
+    ) -> Done;
 }
 
 impl Emitter<'_> {
@@ -78,6 +91,7 @@ impl Emitter<'_> {
         let outside = if self.masked { scattered } else { host };
         self.alike::<T>(access, &places, look, true, other)?;
         T::consecutive(self, access, place, &places, outside)?;
+        self.prefetch(access, look)?;
         self.a.jmp(resume)?;
         self.a.set_label(&mut other)?;
         self.a.nop()?;
@@ -114,6 +128,9 @@ impl Emitter<'_> {
             Look::Known(known) => self.recall(known, follow, other),
             Look::First(place) => {
                 T::alike(self, access, places, follow, other)?;
+                if follow {
+                    self.step_from_last_turn(access, look)?;
+                }
                 self.keep(place, follow)
             }
         }

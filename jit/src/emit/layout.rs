@@ -32,7 +32,7 @@ pub(super) fn worth(program: &Program, waits: &[bool]) -> Vec<u32> {
         for (at, step) in program.steps.iter().enumerate().rev() {
             let next = behind(&worth, at + 1);
             let own = match step.kind {
-                Kind::Leave(_) => 0,
+                Kind::Leave(_) | Kind::Exit => 0,
                 Kind::Barrier if waits.is_empty() => 0,
                 Kind::Branch(target) => {
                     let target = behind(&worth, target as usize);
@@ -41,7 +41,7 @@ pub(super) fn worth(program: &Program, waits: &[bool]) -> Vec<u32> {
                 Kind::Call(_) => next.saturating_sub(CALL),
                 Kind::Access(access) if access.bytes < 4 => NARROW + next,
                 Kind::Access(access) if access.count > 1 => VECTOR + next,
-                Kind::Exchange(_) => EXCHANGE + next,
+                Kind::Exchange(_) | Kind::Atomic(_) => EXCHANGE + next,
                 _ => 1 + next,
             };
             worth[at] = own.min(MANY);
@@ -71,7 +71,7 @@ pub(super) fn leaders(program: &Program) -> Vec<bool> {
                     *leader = true;
                 }
             }
-            Kind::Leave(_) | Kind::Barrier => {
+            Kind::Leave(_) | Kind::Barrier | Kind::Exit => {
                 leaders[at] = true;
                 leaders[at + 1] = true;
             }

@@ -116,6 +116,11 @@ impl Emitter<'_> {
                     }
                 }
             }
+            Kind::Atomic(atomic) => {
+                for (slot, width) in atomic.slots() {
+                    settle(self, slot, width)?;
+                }
+            }
             Kind::Exchange(exchange) => {
                 for slot in exchange.slots() {
                     settle(self, slot, Width::Word)?;
@@ -146,7 +151,7 @@ impl Emitter<'_> {
     }
 
     /// Writes a line to memory.
-    fn store(&mut self, from: usize, held: Held) -> Done {
+    pub(super) fn store(&mut self, from: usize, held: Held) -> Done {
         if held.raw {
             self.canonical(from)?;
         }

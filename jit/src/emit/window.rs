@@ -3,6 +3,7 @@
 use super::*;
 use crate::context::{SHAPES, Window};
 use crate::program::{Access, Space};
+use semantics::lanes::WARP_SIZE;
 
 /// The window of an access: its base, size, words.
 #[derive(Clone, Copy)]
@@ -33,6 +34,11 @@ pub(super) enum Look {
     First(Option<usize>),
     Known(usize),
 }
+
+/// Turns of a loop that memory is asked for ahead; bytes of a line of the host's cache, and how many of them.
+const TURNS: u32 = 4;
+const LINE: u32 = 64;
+const MOST_LINES: u32 = 4;
 
 impl Emitter<'_> {
     /// What is known of the addresses of an access.
@@ -76,6 +82,35 @@ impl Emitter<'_> {
         self.a.mov(rcx, qword_ptr(at(FIRSTS + 16 * place + 8)))?;
         self.a.cmp(dword_ptr(at(SHAPE + 4 * place)), shape as i32)?;
         self.a.jne(other)
+    }
+
+    /// Whether code asks for the memory of turns to come: of loads that are looked at in each turn of a loop.
+    fn prefetches(&self, access: &Access, look: Look) -> Option<usize> {
+        match look {
+            Look::First(Some(place)) if self.repeated && !access.store && access.space == Space::Hinted => {
+                Some(place)
+            }
+            _ => None,
+        }
+    }
+
+    /// How far the address in `rax` is from the last turn's to `r11`.
+    pub(super) fn step_from_last_turn(&mut self, access: &Access, look: Look) -> Done {
+        let Some(place) = self.prefetches(access, look) else { return Ok(()) };
+        self.a.mov(r11, rax)?;
+        self.a.sub(r11, qword_ptr(at(FIRSTS + 16 * place)))
+    }
+
+    /// Asks for memory that is loaded in a few turns if addresses go on like this, from the place `rax` behind `rdi`.
+    pub(super) fn prefetch(&mut self, access: &Access, look: Look) -> Done {
+        if self.prefetches(access, look).is_none() {
+            return Ok(());
+        }
+        self.a.lea(rax, rax + r11 * TURNS)?;
+        for line in 0..(WARP_SIZE as u32 * access.stride() / LINE).min(MOST_LINES) {
+            self.a.prefetcht0(byte_ptr(rdi + rax + LINE * line))?;
+        }
+        Ok(())
     }
 
     /// Keeps what was found out of addresses.

@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 
 use jit::{
-    Access as Move, Compiled, Context, Effect, Exchange, Kind, Memories, Program, Runner, Space, Step, Uses,
-    Vote, Width, Window,
+    Access as Move, Atomic as Update, Commuting, Compiled, Context, Effect, Exchange, Kind, Memories,
+    Program, Progress, Runner, Space, Step, Update as Op, Uses, Vote, Width, Window,
 };
 use smallvec::SmallVec;
 
@@ -21,7 +21,7 @@ use crate::code::{
 };
 use crate::machine::Machine;
 use crate::machine::frame::ROOT;
-use crate::machine::warp::{Group, Wait};
+use crate::machine::warp::{BUSY, Group, Wait};
 use crate::machine::worker::Worker;
 use crate::memory::Hint;
 use crate::observer::Observer;
@@ -45,7 +45,7 @@ const MOST_STEPS: u64 = 20_000;
 
 /// Steps that make it worth to enter code, for a warp alone and for one of several: doing so takes as long as
 /// interpreting about so many.
-const LEAST: [u32; 2] = [10, 17];
+const LEAST: [u32; 2] = [6, 8];
 
 /// Memories that warps share.
 const SHARED: Memories = 1;
@@ -91,6 +91,7 @@ fn program(code: &Code, least: [u32; 2]) -> Program {
             Action::Branch(target) if *target < kernel.end => Kind::Branch(*target),
             Action::Nothing => Kind::Nothing,
             Action::ActiveMask(_) | Action::LocalAddress(..) | Action::Fence(..) => Kind::Call(Uses::All),
+            Action::Return | Action::Exit if inst.guard == Pred::TRUE => Kind::Exit,
             Action::Return | Action::Exit => Kind::Leave(Uses::Slots(Vec::new())),
             Action::Barrier(barrier) if barrier.whole.is_some() && inst.guard == Pred::TRUE => Kind::Barrier,
             Action::Barrier(barrier) => Kind::Leave(Uses::Slots(read_by_barrier(barrier))),
@@ -99,7 +100,7 @@ fn program(code: &Code, least: [u32; 2]) -> Program {
                 match atomic.op {
                     AtomicOp::Mbarrier(_) => Kind::Leave(uses),
                     _ if atomic.access.asynchronous != Asynchronous::No => Kind::Leave(uses),
-                    _ => Kind::Call(uses),
+                    _ => updated(code, atomic).map_or(Kind::Call(uses), Kind::Atomic),
                 }
             }
             Action::Warp(op) if inst.guard == Pred::TRUE && is_of_known_lanes(op) => {
@@ -159,11 +160,14 @@ fn effect(code: &Code, position: u32) -> Effect {
         Global => GLOBAL,
         AccessSpace::Generic => SHARED | GLOBAL,
     };
-    let both = |memories| Effect { reads: memories, writes: memories, parts: false };
+    let both = |memories| Effect { reads: memories, writes: memories, ..Effect::default() };
     match &code.insts[position as usize].action {
         Action::Load(access) => Effect { reads: memories(access), ..Effect::default() },
         Action::Store(access) => Effect { writes: memories(access), ..Effect::default() },
-        Action::Atomic(atomic) => both(memories(&atomic.access)),
+        Action::Atomic(atomic) => match commuting(atomic) {
+            Some(how) => Effect::updating(memories(&atomic.access), how),
+            None => both(memories(&atomic.access)),
+        },
         Action::Matrix(index) => match &code.matrices[*index as usize] {
             Matrix::Multiply(_) | Matrix::Transpose(..) => Effect::default(),
             Matrix::Load(_) | Matrix::LoadRows(_) => Effect { reads: SHARED | GLOBAL, ..Effect::default() },
@@ -172,6 +176,25 @@ fn effect(code: &Code, position: u32) -> Effect {
         Action::Branch(_) => Effect { parts: code.meta[position as usize].parts, ..Effect::default() },
         _ => Effect::default(),
     }
+}
+
+/// What operations an atomic commutes with, if nobody is told what it finds.
+fn commuting(atomic: &Atomic) -> Option<Commuting> {
+    use ptx_frontend::ScalarType as S;
+    if atomic.is_read() {
+        return None;
+    }
+    Some(match (atomic.op, atomic.ty) {
+        (AtomicOp::Add, S::U32 | S::S32) => Commuting::Add,
+        (AtomicOp::And, S::B32) => Commuting::And,
+        (AtomicOp::Or, S::B32) => Commuting::Or,
+        (AtomicOp::Xor, S::B32) => Commuting::Xor,
+        (AtomicOp::Min, S::U32) => Commuting::Minimum,
+        (AtomicOp::Max, S::U32) => Commuting::Maximum,
+        (AtomicOp::Min, S::S32) => Commuting::MinimumSigned,
+        (AtomicOp::Max, S::S32) => Commuting::MaximumSigned,
+        _ => return None,
+    })
 }
 
 /// Rows that a barrier reads.
@@ -230,6 +253,69 @@ fn accessed(code: &Code, access: &Access, store: bool) -> Kind {
     }
     let (offset, signed, address) = (access.offset, access.signed, access.address);
     Kind::Access(Move { store, space, bytes, signed, count, address, address_width, offset, elements })
+}
+
+/// How an atomic is done, if there is code for it.
+fn updated(code: &Code, atomic: &Atomic) -> Option<Update> {
+    use ptx_frontend::ScalarType as S;
+    let access = &atomic.access;
+    let slots = atomic.slots(&code.slots);
+    let (space, address_width) = match (access.space, access.address_rows) {
+        (AccessSpace::Shared, 2) => (Space::Shared, Width::Double),
+        (AccessSpace::Shared, _) => (Space::Shared, Width::Word),
+        (AccessSpace::Global | AccessSpace::Generic, 2) => (Space::Hinted, Width::Double),
+        _ => return None,
+    };
+    let (bytes, signed) = match atomic.ty {
+        S::U32 | S::B32 | S::F32 => (4, false),
+        S::S32 => (4, true),
+        S::U64 | S::B64 | S::F64 => (8, false),
+        S::S64 => (8, true),
+        _ => return None,
+    };
+    let float = matches!(atomic.ty, S::F32 | S::F64);
+    let update = match atomic.op {
+        AtomicOp::Add if float => Op::AddFloat { global: space == Space::Hinted },
+        AtomicOp::Exch => Op::Exchange,
+        AtomicOp::Cas => Op::CompareExchange,
+        _ if float => return None,
+        AtomicOp::Add => Op::Add,
+        AtomicOp::And => Op::And,
+        AtomicOp::Or => Op::Or,
+        AtomicOp::Xor => Op::Xor,
+        AtomicOp::Min => Op::Minimum { signed },
+        AtomicOp::Max => Op::Maximum { signed },
+        AtomicOp::Inc if bytes == 4 => Op::Increment,
+        AtomicOp::Dec if bytes == 4 => Op::Decrement,
+        _ => return None,
+    };
+    let rows = bytes / 4;
+    let old = slots[0];
+    let operands: SmallVec<[Slot; 2]> = slots[1..].iter().map(|slot| slot.slot).collect();
+    let whole = slots[1..].iter().all(|slot| u32::from(slot.rows) == rows);
+    if access.elements.len != 1
+        || atomic.keeps_subnormals
+        || i32::try_from(access.offset).is_err()
+        || access.offset % i64::from(bytes) != 0
+        || !whole
+        || old.rows != 0 && (u32::from(old.rows) != rows || !old.slot.is_frame())
+    {
+        return None;
+    }
+    let access = Move {
+        store: true,
+        space,
+        bytes,
+        signed,
+        count: 1,
+        address: access.address,
+        address_width,
+        offset: access.offset,
+        elements: [None; 4],
+    };
+    let other = operands.get(1).copied().unwrap_or(operands[0]);
+    let old = (old.rows != 0).then_some(old.slot);
+    Some(Update { access, update, operands: [operands[0], other], old })
 }
 
 /// What [`call`] needs.
@@ -312,9 +398,18 @@ impl<O: Observer> Host<'_, '_, '_, O> {
             Action::Matrix(_) if machine.warp().live() != lanes => return Done::Refused,
             action => machine.operate_rarely(registers, &mut group, lanes, action, 0),
         };
-        // It may have looked at the allocations again.
-        // SAFETY: as above.
-        unsafe { (*self.context).fresh = machine.worker.snapshot.generation };
+        // It may have looked at the allocations again, and accessed other ones.
+        // SAFETY: as above; windows are those of the worker.
+        unsafe {
+            let context = &mut *self.context;
+            context.fresh = machine.worker.snapshot.generation;
+            if context.changes != machine.worker.hint_changes {
+                context.changes = machine.worker.hint_changes;
+                if let Some(compiled) = machine.worker.compiled {
+                    compiled.compare_windows(context);
+                }
+            }
+        }
         if let Flow::Next = flow { Done::Next } else { Done::Ended(flow) }
     }
 }
@@ -371,14 +466,14 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         let warps = [self.index];
         let mut flows = self.in_code(&warps, |context| {
             // SAFETY: as `in_code` says, for the rows and predicates of this warp.
-            unsafe { compiled.run_alone(context, runner, stop, most, false) };
+            unsafe { compiled.run_alone(context, runner, stop, (most, BUSY), false) };
         });
         flows.1.pop().map(|(_, flow)| flow)
     }
 
     /// Runs whole warps, of these indices, as if all of a team made each step together, for about so many instructions in
-    /// all; `all`: they are those of the block that live, and pass its barriers. By how many instructions others are ahead of
-    /// one whose lanes parted, and what ended runs.
+    /// all; `all`: they are those of the block that live, pass its barriers and may end it. By how many instructions others are
+    /// ahead of one whose lanes parted, whether the block is over, and what ended runs.
     pub(super) fn run_compiled_team(
         &mut self,
         compiled: &Compiled,
@@ -386,14 +481,14 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         team: usize,
         most: u64,
         all: bool,
-    ) -> (u64, SmallVec<[(usize, Flow); 1]>) {
-        let ((barriers, ahead), flows) = self.in_code(warps, |context| {
+    ) -> (u64, bool, SmallVec<[(usize, Flow); 1]>) {
+        let ((Progress { barriers, over }, ahead), flows) = self.in_code(warps, |context| {
             // SAFETY: as `in_code` says, for the rows and predicates of these warps.
-            let barriers = unsafe { compiled.run_teams(context, runners, team, most, all) };
-            (barriers, context.ahead)
+            let progress = unsafe { compiled.run_teams(context, runners, team, most, all) };
+            (progress, context.ahead)
         });
         self.worker.stats.barriers += barriers;
-        (ahead, flows)
+        (ahead, over, flows)
     }
 
     /// Runs code of warps in a context: hints are kept alive by the snapshot as long as its generation is the current one,
@@ -408,8 +503,9 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
             Some(context) => context,
             None => Box::new(Context::new(std::ptr::null_mut(), call::<O>)),
         };
-        context.windows = self.worker.hints.as_ptr().cast();
+        (context.windows, context.changes) = (self.worker.hints.as_ptr().cast(), self.worker.hint_changes);
         context.shared = self.shared_window();
+        (context.exclusive, context.reads, context.patience) = (self.worker.grid.exclusive, 0, BUSY);
         context.generation = self.worker.grid.memory.generation();
         context.fresh = self.worker.snapshot.generation;
         context.constants = self.worker.grid.constants.as_ptr().cast_mut();
@@ -418,6 +514,7 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         context.host = (&raw mut host).cast();
         let result = run(&mut context);
         let Host { flows, panic, .. } = host;
+        self.worker.waits += context.reads;
         self.worker.context = Some(context);
         if let Some(panic) = panic {
             resume_unwind(panic);

@@ -71,6 +71,8 @@ enum Run {
     Moved,
     /// A barrier is complete: more warps can run.
     Released,
+    /// All have exited.
+    Over,
 }
 
 /// What a stretch of running together ended with.
@@ -98,6 +100,10 @@ impl<O: Observer> Machine<'_, '_, O> {
             first = false;
             while left > 0 && team.choose() {
                 let run = self.run_team(&mut team, &mut left);
+                if let Run::Over = run {
+                    let ran = (slice as i64 - left) as u64;
+                    return Some(Together { pause: Pause::Blocked, ran, left_out: false });
+                }
                 if self.worker.grid.stop.load(Ordering::Relaxed) {
                     left = 0;
                 }
@@ -407,10 +413,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     moved!(position + 1, position + 1);
                     for member in here {
                         if member.active(guard) != 0 {
-                            let warp = &mut self.cta.warps[member.index];
-                            warp.exited |= member.lanes;
-                            warp.groups.clear();
-                            warp.release(ROOT);
+                            self.end_whole(member.index, member.lanes);
                             member.position = LEFT;
                         }
                     }
@@ -457,14 +460,30 @@ impl<O: Observer> Machine<'_, '_, O> {
             warps.push(member.index);
         }
         let most = (*left).max(0) as u64;
-        let (ahead, mut flows) = self.run_compiled_team(compiled, (&mut runners, &warps), members, most, all);
-        let mut ran = 0;
+        let (ahead, over, mut flows) =
+            self.run_compiled_team(compiled, (&mut runners, &warps), members, most, all);
+        // Sums first: each field would wait for its last write.
+        let mut sum = Ran::default();
         for (member, runner) in here.iter_mut().zip(&runners) {
             member.position = runner.position;
-            self.account_for(member.index, &runner.ran);
-            ran += runner.ran.steps;
+            self.cta.warps[member.index].clock += runner.ran.steps;
+            sum += runner.ran;
         }
+        let ran = sum.steps;
+        let stats = &mut self.worker.stats;
+        stats.warp_instructions += ran;
+        stats.thread_instructions += sum.threads;
+        stats.branches += sum.branches;
+        stats.divergent_branches += sum.parted;
+        self.cta.clock += ran;
         *left -= ran as i64;
+        if over {
+            for member in here {
+                self.end_whole(member.index, member.lanes);
+            }
+            self.recheck_barriers();
+            return Some(Run::Over);
+        }
         let mut run = Run::Moved;
         // What ended first comes first.
         flows.sort_by_key(|(at, _)| (runners[*at].called, *at));
@@ -500,28 +519,29 @@ impl<O: Observer> Machine<'_, '_, O> {
         (ran > 0).then_some(run)
     }
 
+    /// A whole warp exits.
+    #[inline(always)]
+    fn end_whole(&mut self, warp: usize, lanes: LaneMask) {
+        let warp = &mut self.cta.warps[warp];
+        warp.exited |= lanes;
+        warp.groups.clear();
+        warp.release(ROOT);
+    }
+
     /// Leaves the groups of a warp that was parted in code where the interpreter of single warps looks for them.
     fn leave_aside(&mut self, member: &Member, runner: &Runner, position: u32) {
         self.index = member.index;
         let warp = &mut self.cta.warps[member.index];
-        let group = Group { lanes: runner.lanes, last_run: warp.clock, ..member.group(position) };
+        let mut group = Group { lanes: runner.lanes, last_run: warp.clock, ..member.group(position) };
+        let entered = warp.clock - runner.ran.steps;
         if let Some(entry) = warp.groups.first_mut() {
             (entry.position, entry.lanes, entry.last_run) = (position, group.lanes, group.last_run);
         }
-        for &(position, lanes) in &runner.aside {
-            warp.fork(&group, position, lanes);
+        for aside in &runner.aside {
+            group.last_run = entered + aside.last_run;
+            warp.fork(&group, aside.position, aside.lanes);
         }
-    }
-
-    /// Accounts for what a warp did in compiled code.
-    fn account_for(&mut self, warp: usize, ran: &Ran) {
-        let stats = &mut self.worker.stats;
-        stats.warp_instructions += ran.steps;
-        stats.thread_instructions += ran.threads;
-        stats.branches += ran.branches;
-        stats.divergent_branches += ran.parted;
-        self.cta.clock += ran.steps;
-        self.cta.warps[warp].clock += ran.steps;
+        warp.part_at(entered + runner.parted_at);
     }
 
     /// Whole warps, which stand behind a barrier already, arrive at it one after the other.

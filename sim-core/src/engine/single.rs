@@ -9,17 +9,12 @@ use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::frame::ROOT;
 use crate::machine::turn::{GroupTurn, WarpTurn};
-use crate::machine::warp::{Group, Wait};
+use crate::machine::warp::{Group, SLICE, Wait};
 use crate::observer::Observer;
 use crate::ops::flow::{Flow, On};
 use crate::tools::{Event, Wants};
 use jit::{Compiled, Runner};
 use semantics::lanes::{LaneMask, Pred};
-
-/// Instructions a group runs before others that are ready get a turn, when it may wait for them.
-const GROUP_SLICE: u64 = 256;
-/// The same when it does nothing that could wait for another thread.
-const BUSY_GROUP_SLICE: u64 = 65_536;
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// Runs the warp for about so many warp instructions; returns why it stopped and how many it ran.
@@ -60,14 +55,15 @@ impl<O: Observer> Machine<'_, '_, O> {
                     if self.worker.is_to_pause() {
                         return Pause::Still;
                     }
+                    let warp = self.warp_mut();
+                    turn.fair |= warp.ends_slice();
                     let Some(chosen) = self.choose_group(turn) else { return Pause::Blocked };
                     let waits = self.worker.waits;
                     let warp = self.warp_mut();
                     let group = warp.start(chosen);
-                    let (alone, left) = (warp.groups.len() == 1, turn.left as u64);
-                    let most = if alone { left } else { left.min(GROUP_SLICE) };
+                    let most = (turn.left as u64).min(warp.slice_end().saturating_sub(warp.clock).max(1));
                     let stop = warp.next_stop(group.frame);
-                    (group, GroupTurn { most, until_look: most, stop, waits, alone })
+                    (group, GroupTurn { most, until_look: most, stop, waits })
                 }
             };
             let (ran, flow) = self.run_group(&mut group, &mut now, turn.fair);
@@ -76,23 +72,19 @@ impl<O: Observer> Machine<'_, '_, O> {
             let chosen = warp.running();
             warp.clock += ran;
             self.cta.clock += ran;
-            turn.busy += ran;
             if let Flow::Pause = flow {
                 self.warp_mut().stop(chosen, &group, Wait::Running);
                 now.most = now.most.saturating_sub(ran);
                 turn.group = Some(now);
                 return Pause::Still;
             }
+            let waited = self.worker.waits > now.waits;
             group.last_run = self.warp().clock;
-            // A group that used its slice gives way to others: at once if it may wait for them.
-            let used = match flow {
-                Flow::Switch => ran >= now.most && !now.alone,
-                Flow::GiveWay => !now.alone,
-                _ => false,
-            };
-            turn.fair = used && (self.worker.waits > now.waits || turn.busy > BUSY_GROUP_SLICE);
+            let warp = self.warp_mut();
+            warp.waited |= waited;
+            turn.fair = matches!(flow, Flow::GiveWay);
             if turn.fair {
-                turn.busy = 0;
+                warp.begin_slice(true);
             }
             match flow {
                 Flow::Next | Flow::Jump | Flow::Switch | Flow::GiveWay | Flow::Pause => {
@@ -208,6 +200,17 @@ impl<O: Observer> Machine<'_, '_, O> {
         let mut position = group.position;
         let mut lanes = group.lanes;
         let mut counts = Counts::new(position, lanes);
+        let begun = self.warp().clock;
+        let mut whole = self.warp().groups.len() == 1;
+        // Lanes may have parted: a slice begins.
+        macro_rules! parted {
+            () => {
+                if whole && self.warp().groups.len() > 1 {
+                    (whole, now.waits) = (false, self.worker.waits);
+                    most = most.min(self.warp().slice_end().saturating_sub(begun));
+                }
+            };
+        }
         // Instructions follow each other from the start of a run to its end; what changes the position
         // otherwise, the lanes or `stop` starts a new one.
         let mut end = run_end(position, stop, most.min(until_pause), fair);
@@ -251,16 +254,22 @@ impl<O: Observer> Machine<'_, '_, O> {
                     let mut runner = runner(&registers, position, lanes);
                     let flow = self.run_compiled(code, &mut runner, (stop, rest));
                     let Runner { ran, called, .. } = runner;
+                    let entered = begun + counts.ran;
                     counts.ran += ran.steps;
                     counts.threads += ran.threads;
                     self.worker.stats.branches += ran.branches;
                     self.worker.stats.divergent_branches += ran.parted;
                     (position, lanes) = (runner.position, runner.lanes);
                     (group.position, group.lanes) = (position, lanes);
-                    for &(aside, lanes) in &runner.aside {
-                        self.warp_mut().fork(group, aside, lanes);
-                        stop = stop.min(aside);
+                    for aside in &runner.aside {
+                        group.last_run = entered + aside.last_run;
+                        self.warp_mut().fork(group, aside.position, aside.lanes);
+                        stop = stop.min(aside.position);
                     }
+                    if whole && !runner.aside.is_empty() {
+                        self.warp_mut().part_at(entered + runner.parted_at);
+                    }
+                    parted!();
                     if called.is_some() {
                         break flow.unwrap_or(Flow::Switch);
                     }
@@ -303,9 +312,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                     let now = warp.clock + counts.ran;
                     if let Some(next) = warp.meet(position, lanes, group.frame, now) {
                         (position, lanes, stop) = next;
-                        most = most.min(counts.ran + GROUP_SLICE);
+                        most = most.min(counts.ran + SLICE);
                         counts.restart(position, lanes);
-                        if self.until_whole && self.warp().groups.len() == 1 {
+                        whole = self.warp().groups.len() == 1;
+                        if self.until_whole && whole {
                             (group.position, group.lanes) = (position, lanes);
                             break Flow::Switch;
                         }
@@ -365,7 +375,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 self.tell(Wants::INSTRUCTIONS, group.frame, &Event::Diverged { position });
                 let [low, high] = two_ways(position, target, active, rest);
                 group.position = position;
+                group.last_run = begun + counts.ran_at(position);
                 self.warp_mut().fork(group, high.0, high.1);
+                parted!();
                 lanes = low.1;
                 stop = stop.min(high.0);
                 next_run!(low.0);
@@ -376,6 +388,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             group.position = position;
             group.lanes = lanes;
+            group.last_run = begun + counts.ran_at(position);
             match self.operate(&mut registers, group, active, &inst.action, counts.ran_at(position)) {
                 Flow::Next => {
                     position += 1;
@@ -387,6 +400,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     registers = self.registers(group.frame);
                     stop = self.warp().next_stop(group.frame);
                     lanes = group.lanes;
+                    parted!();
                     self.close(&mut counts, position + 1, group.position, lanes);
                     position = group.position;
                     compiled = self.compiled().filter(|_| group.frame == ROOT && !fair);

@@ -256,6 +256,9 @@ impl<O: Observer> Worker<'_, O> {
                             return End::GaveWay;
                         }
                     } else if pause == Pause::Blocked {
+                        if !O::ACTIVE && cta.is_finished() {
+                            return End::Finished;
+                        }
                         waiting_turns = 0;
                     }
                     continue;

@@ -24,8 +24,6 @@ pub(crate) struct WarpTurn {
     pub waits: u64,
     /// The group that waited longest runs next.
     pub fair: bool,
-    /// Warp instructions since that was last so.
-    pub busy: u64,
     /// The group whose turn it is, if that is not over: the running one.
     pub group: Option<GroupTurn>,
 }
@@ -40,13 +38,11 @@ pub(crate) struct GroupTurn {
     pub stop: u32,
     /// [`Worker::waits`](super::worker::Worker) when it began.
     pub waits: u64,
-    /// It is the only one of its warp.
-    pub alone: bool,
 }
 
 impl WarpTurn {
     pub(crate) fn new(index: usize, slice: u64, waits: u64) -> Self {
-        WarpTurn { index, slice, left: slice as i64, waits, fair: false, busy: 0, group: None }
+        WarpTurn { index, slice, left: slice as i64, waits, fair: false, group: None }
     }
 
     /// Warp instructions that it ran.

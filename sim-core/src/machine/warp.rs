@@ -79,9 +79,20 @@ pub(crate) struct Warp {
     pub cluster_owing: LaneMask,
     /// Warp time: instructions run.
     pub clock: u64,
+    /// When its lanes parted, or the group that had waited longest last got its turn.
+    pub busy_from: u64,
+    /// When the slice of the group that runs began, and whether something in it may wait for another thread.
+    pub slice_from: u64,
+    pub waited: bool,
     /// Index of the warp in its block.
     pub index: u32,
 }
+
+/// Instructions a group runs before others that are ready get a turn, when it may wait for them.
+pub(crate) const SLICE: u64 = 256;
+/// Instructions that the groups of a warp run by place before the one that waited longest gets a turn, though nothing seems to
+/// wait for another thread.
+pub(crate) const BUSY: u64 = 65_536;
 
 /// Limits of what a thread may use; far above CUDA's own.
 pub(crate) const MAX_LOCAL_BYTES: u32 = 512 << 10;
@@ -325,6 +336,34 @@ impl Warp {
         group.position - u32::from(matches!(group.wait, Wait::Barrier(_) | Wait::Cluster))
     }
 
+    /// Its lanes part: a slice begins. Slices count by the warp's time from there on, whoever runs it.
+    pub(crate) fn part_at(&mut self, now: u64) {
+        (self.busy_from, self.slice_from, self.waited) = (now, now, false);
+    }
+
+    /// Another slice begins now; `fair`: of the group that waited longest.
+    pub(crate) fn begin_slice(&mut self, fair: bool) {
+        let busy_from = if fair { self.clock } else { self.busy_from };
+        (self.busy_from, self.slice_from, self.waited) = (busy_from, self.clock, false);
+    }
+
+    /// When the slice of the running group ends; never if there is no other group.
+    #[inline]
+    pub(crate) fn slice_end(&self) -> u64 {
+        if self.groups.len() > 1 { (self.slice_from + SLICE).min(self.busy_from + BUSY) } else { u64::MAX }
+    }
+
+    /// Ends a slice that is over; whether the group that waited longest is to run next.
+    #[inline]
+    pub(crate) fn ends_slice(&mut self) -> bool {
+        if self.clock < self.slice_end() {
+            return false;
+        }
+        let fair = self.waited || self.clock >= self.busy_from + BUSY;
+        self.begin_slice(fair);
+        fair
+    }
+
     /// The ready group to run: by place, or the one that waited longest.
     #[inline]
     pub(crate) fn choose(&self, fair: bool) -> Option<usize> {
@@ -450,8 +489,11 @@ impl Warp {
         Some((first, taken, second.min(position)))
     }
 
-    /// Some lanes of a running group go on elsewhere in the same frame.
+    /// Some lanes of a running group, which ran last now, go on elsewhere in the same frame.
     pub(crate) fn fork(&mut self, group: &Group, position: u32, lanes: LaneMask) {
+        if self.groups.len() == 1 {
+            self.part_at(group.last_run);
+        }
         self.hold(group.frame);
         self.put(Group { position, lanes, frame: group.frame, wait: Wait::Ready, last_run: group.last_run });
     }

@@ -24,6 +24,8 @@ pub(crate) struct Worker<'g, O> {
     /// By instruction: the allocation it accessed last, and its index in the snapshot.
     pub hints: Vec<Hint>,
     pub indices: Vec<u32>,
+    /// How often a hint has become another one.
+    pub hint_changes: u64,
     pub stats: Stats,
     /// Instructions executed that a thread may use to wait for another: strong accesses, atomics,
     /// `nanosleep`.
@@ -66,6 +68,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             snapshot,
             hints,
             indices,
+            hint_changes: 0,
             stats: Stats::default(),
             waits: 0,
             params: grid.launch.params.clone(),
@@ -103,6 +106,7 @@ impl<'g, O: Observer> Worker<'g, O> {
         if self.grid.memory.is_stale(&self.snapshot) {
             self.snapshot = self.grid.memory.snapshot();
             self.hints.fill(Hint::NONE);
+            self.hint_changes += 1;
         }
     }
 

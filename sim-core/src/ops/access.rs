@@ -444,6 +444,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             // no fast way.
             if !heap && self.weak().is_none() {
                 self.worker.hints[at.position as usize] = Hint::of(allocation);
+                self.worker.hint_changes += 1;
             }
             return Ok((index, lanes));
         }

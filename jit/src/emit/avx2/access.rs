@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::emit::access::{Places, Target};
+use crate::emit::atomic::PLACES;
 use crate::emit::window::Place;
 use crate::program::Access;
 
@@ -22,6 +23,10 @@ impl Target for Moves {
             }
         }
         Ok(places)
+    }
+
+    fn addresses(_: &mut Emitter<'_>, _: &Access) -> Done<[usize; 4]> {
+        Ok([0; 4])
     }
 
     fn alike(emitter: &mut Emitter<'_>, access: &Access, _: &Places, follow: bool, other: CodeLabel) -> Done {
@@ -56,6 +61,25 @@ impl Target for Moves {
         host: CodeLabel,
     ) -> Done {
         emitter.scattered_avx2(access, place, places.element[0], host)
+    }
+
+    fn places_inside(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        lanes: Option<AsmRegister32>,
+        host: CodeLabel,
+    ) -> Done {
+        emitter.inside_avx2(access, place, lanes.unwrap_or(ebp), host)?;
+        for number in 0..emitter.lines(access.address_width) {
+            let own = emitter.loaded(access.address, number, S0)?;
+            match access.address_width {
+                Width::Word => emitter.a.vpaddd(Y[S0], Y[own], ymmword_ptr(at(DELTA)))?,
+                Width::Double => emitter.a.vpaddq(Y[S0], Y[own], ymmword_ptr(at(DELTA)))?,
+            }
+            emitter.a.vmovdqa(ymmword_ptr(at(PLACES + 32 * number as usize)), Y[S0])?;
+        }
+        Ok(())
     }
 }
 
@@ -191,6 +215,15 @@ impl Emitter<'_> {
         if access.store {
             return self.a.jmp(host);
         }
+        self.inside_avx2(access, place, ebp, host)?;
+        for number in 0..self.lines(access.width()) {
+            self.gather_avx2(access, number, element[number as usize])?;
+        }
+        Ok(())
+    }
+
+    /// To the host if an address of these lanes is outside or not a multiple of the size.
+    fn inside_avx2(&mut self, access: &Access, place: Place, lanes: AsmRegister32, host: CodeLabel) -> Done {
         let size = 4 * access.width().rows();
         let words = access.address_width == Width::Word;
         // The places of lanes are their addresses plus this.
@@ -213,16 +246,6 @@ impl Emitter<'_> {
             }
             self.a.vmovdqa(ymmword_ptr(at(to)), Y[S0])?;
         }
-        self.inside(access, host)?;
-        for number in 0..self.lines(access.width()) {
-            self.gather_avx2(access, number, element[number as usize])?;
-        }
-        Ok(())
-    }
-
-    /// To the host if an address is outside or not a multiple of the size.
-    fn inside(&mut self, access: &Access, host: CodeLabel) -> Done {
-        let words = access.address_width == Width::Word;
         let count = self.lines(access.address_width);
         self.a.xor(esi, esi)?;
         for number in 0..count {
@@ -262,7 +285,7 @@ impl Emitter<'_> {
             }
             self.a.or(esi, edx)?;
         }
-        self.a.test(esi, ebp)?;
+        self.a.test(esi, lanes)?;
         self.a.jne(host)
     }
 

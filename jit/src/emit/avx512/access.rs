@@ -3,16 +3,14 @@
 use super::*;
 use crate::context::Mix;
 use crate::emit::access::{Places, Target};
+use crate::emit::atomic::PLACES;
 use crate::emit::window::Place;
 use crate::emit::{double, word};
 use crate::program::Access;
 
 impl Target for Moves {
     fn places(emitter: &mut Emitter<'_>, access: &Access, guarded: bool) -> Done<Places> {
-        let mut places = Places { address: [0; 4], element: [[0; 8]; 4] };
-        for number in 0..emitter.lines(access.address_width) {
-            places.address[number as usize] = emitter.fetch(access.address, access.address_width, number)?;
-        }
+        let mut places = Places { address: Self::addresses(emitter, access)?, element: [[0; 8]; 4] };
         let width = access.width();
         for at in 0..access.count as usize {
             for number in 0..emitter.lines(width) {
@@ -23,6 +21,14 @@ impl Target for Moves {
             }
         }
         Ok(places)
+    }
+
+    fn addresses(emitter: &mut Emitter<'_>, access: &Access) -> Done<[usize; 4]> {
+        let mut address = [0; 4];
+        for number in 0..emitter.lines(access.address_width) {
+            address[number as usize] = emitter.fetch(access.address, access.address_width, number)?;
+        }
+        Ok(address)
     }
 
     fn alike(
@@ -75,6 +81,26 @@ impl Target for Moves {
             // Elements of a lane are moved at once.
             _ => emitter.a.jmp(host),
         }
+    }
+
+    fn places_inside(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        lanes: Option<AsmRegister32>,
+        host: CodeLabel,
+    ) -> Done {
+        emitter.inside(access, place, lanes, host)?;
+        for number in 0..emitter.lines(access.address_width) {
+            let own = Z[emitter.fetch(access.address, access.address_width, number)?];
+            let to = zmmword_ptr(at(PLACES + 64 * number as usize));
+            match access.address_width {
+                Width::Word => emitter.a.vpaddd(Z[S2], own, Z[S0])?,
+                Width::Double => emitter.a.vpaddq(Z[S2], own, Z[S0])?,
+            }
+            emitter.a.vmovdqa64(to, Z[S2])?;
+        }
+        Ok(())
     }
 }
 
@@ -298,13 +324,13 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Moves elements at any addresses.
-    fn scattered(
+    /// To the host if an address of these lanes, or of any, is outside or not a multiple of the size. Leaves in the first
+    /// scratch register what makes places of addresses, behind `rdi`.
+    fn inside(
         &mut self,
         access: &Access,
         place: Place,
-        address: [usize; 4],
-        element: [usize; 8],
+        lanes: Option<AsmRegister32>,
         host: CodeLabel,
     ) -> Done {
         let size = access.bytes;
@@ -323,7 +349,7 @@ impl Emitter<'_> {
         self.a.jb(host)?;
         self.a.mov(rdi, place.words)?;
         let low = offset_of!(Context, tables) + offset_of!(Tables, low) + 8 * size.trailing_zeros() as usize;
-        let count = self.lines(access.address_width) as usize;
+        let count = self.lines(access.address_width);
         if words {
             self.a.vpbroadcastd(Z[S0], eax)?;
             self.a.vpbroadcastd(Z[S1], edx)?;
@@ -331,26 +357,47 @@ impl Emitter<'_> {
             self.a.vpbroadcastq(Z[S0], rax)?;
             self.a.vpbroadcastq(Z[S1], rdx)?;
         }
-        self.a.kxorw(k6, k6, k6)?;
         for number in 0..count {
-            let own = Z[address[number]];
-            let lanes = if words { HALVES[number] } else { QUARTERS[number] };
-            let some = |to: AsmRegisterK| if self.masked { to.k(lanes) } else { to };
-            let (outside, unaligned) = (some(k7), some(k5));
+            let own = Z[self.fetch(access.address, access.address_width, number)?];
             if words {
                 self.a.vpaddd(Z[S2], own, Z[S0])?;
-                self.a.vpcmpud(outside, Z[S2], Z[S1], 6)?;
-                self.a.vptestmd(unaligned, own, dword_bcst(at(low)))?;
+                self.a.vpcmpud(k7, Z[S2], Z[S1], 6)?;
+                self.a.vptestmd(k5, own, dword_bcst(at(low)))?;
             } else {
                 self.a.vpaddq(Z[S2], own, Z[S0])?;
-                self.a.vpcmpuq(outside, Z[S2], Z[S1], 6)?;
-                self.a.vptestmq(unaligned, own, qword_bcst(at(low)))?;
+                self.a.vpcmpuq(k7, Z[S2], Z[S1], 6)?;
+                self.a.vptestmq(k5, own, qword_bcst(at(low)))?;
             }
-            self.a.korw(k6, k6, k7)?;
-            self.a.korw(k6, k6, k5)?;
+            self.a.korw(k7, k7, k5)?;
+            match (number, lanes) {
+                (0, None) => self.a.kmovw(k6, k7)?,
+                (_, None) => self.a.korw(k6, k6, k7)?,
+                (0, Some(_)) => self.a.kmovw(esi, k7)?,
+                (_, Some(_)) => {
+                    self.a.kmovw(edx, k7)?;
+                    self.a.shl(edx, 32 / count * number)?;
+                    self.a.or(esi, edx)?;
+                }
+            }
         }
-        self.a.kortestw(k6, k6)?;
-        self.a.jne(host)?;
+        match lanes {
+            None => self.a.kortestw(k6, k6)?,
+            Some(lanes) => self.a.test(esi, lanes)?,
+        }
+        self.a.jne(host)
+    }
+
+    /// Moves elements at any addresses.
+    fn scattered(
+        &mut self,
+        access: &Access,
+        place: Place,
+        address: [usize; 4],
+        element: [usize; 8],
+        host: CodeLabel,
+    ) -> Done {
+        self.inside(access, place, self.masked.then_some(ebp), host)?;
+        let words = access.address_width == Width::Word;
         // Parts of as many lanes as a line of doubles has, or of words where all is words.
         let parts = if words && access.width() == Width::Word { 2 } else { 4 };
         for part in 0..parts {
@@ -368,7 +415,7 @@ impl Emitter<'_> {
             } else {
                 self.a.kxnorw(k7, k7, k7)?;
             }
-            if size < 4 {
+            if access.bytes < 4 {
                 self.gather_narrow(access, words, part, address, element)?;
             } else {
                 self.gather(access, words, part, element)?;
