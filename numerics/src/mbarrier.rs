@@ -34,6 +34,8 @@ const TRANSACTIONS: u32 = 40;
 const LAYOUT: u64 = 1 << 61;
 const VALID: u64 = 1 << 62;
 const PHASE: u64 = 1 << 63;
+/// What is no object any more, beside its phase: neither valid nor what memory is likely to hold.
+const INVALIDATED: u64 = 0x001f_ffff_fff0_0000 | LAYOUT;
 
 #[derive(Clone, Copy)]
 struct Object {
@@ -88,7 +90,8 @@ pub fn apply(op: MbarrierOp, bits: u64, operand: u32) -> u64 {
             let layout = if op == M::InitV1 { LAYOUT } else { 0 };
             return Object { pending: n, expected: n, transactions: 0, layout, phase: 0 }.bits();
         }
-        M::Invalidate => return 0,
+        // Threads that look late still find the last phase complete.
+        M::Invalidate => return object.phase | INVALIDATED,
         M::Expect => {
             object.pending += n;
             return object.bits();
@@ -134,8 +137,11 @@ pub fn misuse(op: MbarrierOp, bits: u64, operand: u32) -> Option<&'static str> {
     }
 }
 
-/// What the current phase of an object lacks, in words; `None` if it is no object.
+/// What the current phase of an object lacks, in words; `None` if it never was an object.
 pub fn lacks(bits: u64) -> Option<String> {
+    if bits & !PHASE == INVALIDATED {
+        return Some("which `mbarrier.inval` ended while a thread waits on it".into());
+    }
     if bits & VALID == 0 {
         return None;
     }
@@ -195,6 +201,17 @@ mod tests {
                 start
             ));
         }
+    }
+
+    #[test]
+    fn an_invalidated_object_keeps_its_phase() {
+        let start = apply(MbarrierOp::Init, 0, 1);
+        let early = apply(MbarrierOp::Invalidate, start, 0);
+        assert!(!parity_complete(early, 0) && parity_complete(early, 1) && !phase_complete(early, start));
+        let late = apply(MbarrierOp::Invalidate, apply(MbarrierOp::Arrive, start, 1), 0);
+        assert!(parity_complete(late, 0) && phase_complete(late, start));
+        assert!(lacks(late).is_some_and(|text| text.contains("mbarrier.inval")) && lacks(0).is_none());
+        assert!(misuse(MbarrierOp::Arrive, late, 1).is_some() && misuse(MbarrierOp::Init, late, 1).is_none());
     }
 
     #[test]

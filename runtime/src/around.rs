@@ -6,7 +6,6 @@ use cuda_abi::Status;
 use sim_core::{Around, GraphLaunch, NodeUpdate};
 
 use crate::attributes::attribute;
-use crate::condition::Condition;
 use crate::graph_run::GraphRun;
 use crate::limit::Limit;
 use crate::module::Module;
@@ -18,7 +17,7 @@ use crate::updatable;
 pub(crate) struct Surroundings {
     context: Weak<Context>,
     module: Weak<Module>,
-    /// The launch of a graph that kernels may launch, of which the kernel is a node.
+    /// The launch of a graph of which the kernel is a node, where it may reach something of that.
     run: Option<Arc<GraphRun>>,
 }
 
@@ -81,8 +80,7 @@ impl Around for Surroundings {
     }
 
     fn set_condition(&self, handle: u64, value: u32) -> bool {
-        let condition = Condition::find(handle);
-        condition.inspect(|condition| condition.set(value)).is_some()
+        self.run.as_ref().is_some_and(|run| run.set_condition(handle, value))
     }
 
     fn update_node(&self, node: u64, update: NodeUpdate) -> Result<(), u32> {

@@ -24,6 +24,8 @@ pub struct ExecGraph {
     pub flags: u64,
     /// Nodes in an order in which each comes after what it waits for.
     pub(crate) nodes: Mutex<Vec<Node>>,
+    /// The conditions of its nodes, and of the graphs in them.
+    pub(crate) conditions: Mutex<Vec<Arc<Condition>>>,
     /// What it keeps alive, until its last launch is over.
     pub(crate) held: Mutex<Arc<Held>>,
     /// The last launch, which the next one waits for.
@@ -93,8 +95,8 @@ impl ExecGraph {
     /// An executable copy of a graph.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if the graph has a cycle, `NOT_SUPPORTED` if it has a copy already and allocates or has nodes that kernels
-    /// may update.
+    /// `INVALID_VALUE` if the graph has a cycle, `NOT_SUPPORTED` if it has a copy already and allocates, has conditions or nodes
+    /// that kernels may update.
     pub fn new(graph: &Graph, flags: u64) -> Result<Arc<ExecGraph>> {
         if graph.is_moved() {
             return Err(Status::NOT_SUPPORTED);
@@ -108,17 +110,19 @@ impl ExecGraph {
             return Err(Status::INVALID_VALUE);
         }
         let mut instance = lock(&graph.instance);
-        // Memory has one address, and a node that kernels update one state.
-        let alone = graph.has_memory() || graph.is_updatable();
+        // Memory has one address, a condition one value, and a node that kernels update one state.
+        let alone = graph.has_memory() || graph.has_conditions() || graph.is_updatable();
         if alone && instance.strong_count() > 0 {
             return Err(Status::NOT_SUPPORTED);
         }
         describe(&nodes);
+        let conditions = Mutex::new(lock(&graph.conditions).clone());
         let (nodes, held) = (Mutex::new(nodes), Mutex::new(Arc::new(lock(&graph.held).clone())));
         let exec = Arc::new(ExecGraph {
             id: fresh_id(),
             flags,
             nodes,
+            conditions,
             held,
             last: Mutex::default(),
             handle: OnceLock::new(),
@@ -145,9 +149,7 @@ impl ExecGraph {
 
     /// The conditions of its nodes, and of the graphs in them.
     pub(crate) fn conditions(&self) -> Vec<Arc<Condition>> {
-        let mut found = Vec::new();
-        conditions_of(&lock(&self.nodes), &mut found);
-        found
+        lock(&self.conditions).clone()
     }
 
     /// Before a launch: what it allocates and does not free counts as allocated from now on.
@@ -254,18 +256,9 @@ fn with_node<T>(nodes: &mut [Node], id: u64, action: &mut dyn FnMut(&mut Node) -
 fn describe<'a>(nodes: impl IntoIterator<Item = &'a Node>) {
     for node in nodes {
         if let Operation::Kernel(call) = &node.operation {
-            call.describe();
+            call.describe(node.enabled);
         }
         node.operation.children().iter().for_each(|child| describe(lock(&child.nodes).iter()));
-    }
-}
-
-fn conditions_of(nodes: &[Node], found: &mut Vec<Arc<Condition>>) {
-    for node in nodes {
-        if let Operation::Conditional(conditional) = &node.operation {
-            found.push(conditional.condition.clone());
-        }
-        node.operation.children().iter().for_each(|child| conditions_of(&lock(&child.nodes), found));
     }
 }
 

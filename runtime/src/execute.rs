@@ -134,7 +134,6 @@ impl Context {
     /// Runs a graph that a kernel launched, and what is behind it.
     fn run_launched(self: &Arc<Self>, graph: &ExecGraph) -> Result {
         graph.is_asked_for.store(false, SeqCst);
-        graph.conditions().iter().for_each(|condition| condition.reset());
         let nodes = graph.nodes();
         let run = GraphRun::of(graph, &nodes);
         self.run_nodes(&nodes, run.as_ref())?;
@@ -152,7 +151,6 @@ impl Context {
             if self.check().is_err() {
                 continue;
             }
-            graph.conditions().iter().for_each(|condition| condition.reset());
             let nodes = graph.nodes();
             let run = GraphRun::of(&graph, &nodes);
             // It was ordered when it was made.

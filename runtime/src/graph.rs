@@ -32,20 +32,33 @@ impl Graph {
         })
     }
 
-    /// A condition for a node of it, which it keeps: with the value at each launch, if it gets one.
+    /// A condition for a node of it or of a graph around it, of which the outermost one keeps it: with the value at each
+    /// launch, if it gets one.
     ///
     /// # Errors
     /// `INVALID_VALUE` for flags that there are not.
-    pub fn condition(&self, default: u32, flags: u32) -> Result<Arc<Condition>> {
-        let condition = Condition::new(self.id, default, flags)?;
-        lock(&self.conditions).push(condition.clone());
+    pub fn condition(self: &Arc<Self>, default: u32, flags: u32) -> Result<Arc<Condition>> {
+        let outermost = self.outermost();
+        let mut conditions = lock(&outermost.conditions);
+        let condition = Condition::new(conditions.len() as u64 + 1, default, flags)?;
+        conditions.push(condition.clone());
         Ok(condition)
     }
 
-    /// Whether each condition that was made for a node, in it and the graphs in it, has its node.
+    /// The condition of a handle, for a node.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if there is none, or a node has it.
+    pub fn unused_condition(self: &Arc<Self>, handle: u64) -> Result<Arc<Condition>> {
+        let outermost = self.outermost();
+        let conditions = lock(&outermost.conditions);
+        let found = Condition::find(&conditions, handle).filter(|found| !found.is_used());
+        found.cloned().ok_or(Status::INVALID_VALUE)
+    }
+
+    /// Whether each condition that was made for a node has its node.
     pub(crate) fn has_all_conditional_nodes(&self) -> bool {
-        lock(&self.conditions).iter().all(|condition| condition.is_used.load(SeqCst))
-            && self.children().iter().all(|child| child.has_all_conditional_nodes())
+        lock(&self.conditions).iter().all(|condition| condition.is_used())
     }
 
     /// Lets it hold references to an object, which are there already.
@@ -140,11 +153,9 @@ impl Graph {
         })
     }
 
-    /// Whether it or a graph in it has conditional nodes.
+    /// Whether conditions were made for it, with or without their nodes.
     pub fn has_conditions(&self) -> bool {
-        let is_conditional = |node: &Node| matches!(node.operation, Operation::Conditional(_));
-        lock(&self.nodes).iter().any(is_conditional)
-            || self.children().iter().any(|child| child.has_conditions())
+        !lock(&self.conditions).is_empty()
     }
 
     /// A copy of its nodes, in order of making.
@@ -187,7 +198,7 @@ impl Graph {
         }
         let removed = nodes.remove(at);
         if let Operation::Conditional(conditional) = &removed.operation {
-            conditional.condition.is_used.store(false, SeqCst);
+            conditional.condition.set_used(false);
         }
         for node in nodes.iter_mut() {
             node.after.retain(|edge| edge.from != id);

@@ -1,4 +1,4 @@
-//! Graphs that kernels launch: one launch of an executable graph, and what its kernels ask to run beside and behind it.
+//! What the kernels of a graph may reach in one launch of it: its conditions, and graphs to run beside and behind it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::SeqCst;
@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use cuda_abi::Status;
 use sim_core::GraphLaunch;
 
+use crate::condition::Condition;
 use crate::exec::{DEVICE_LAUNCH, ExecGraph};
 use crate::lock;
 use crate::operation::{Node, Operation};
 
-/// A launch of an executable graph that kernels may launch, and whose kernels may launch such graphs.
+/// A launch of an executable graph that kernels may launch, whose kernels may launch such graphs, or that has conditions.
 #[derive(Debug)]
 pub(crate) struct GraphRun {
     /// The handle of the graph; 0 if kernels cannot launch it.
     pub handle: u64,
+    conditions: Vec<Arc<Condition>>,
     asked: Mutex<Asked>,
 }
 
@@ -53,11 +55,19 @@ fn launch_graphs(nodes: &[Node]) -> bool {
 }
 
 impl GraphRun {
-    /// A launch of a graph, if its kernels launch graphs or are launched by them.
+    /// A launch of a graph, if it has conditions, or its kernels launch graphs or are launched by them.
     pub(crate) fn of(graph: &ExecGraph, nodes: &[Node]) -> Option<Arc<GraphRun>> {
         let handle = graph.handle.get().copied();
-        let asks = handle.is_some() || launch_graphs(nodes);
-        asks.then(|| Arc::new(GraphRun { handle: handle.unwrap_or(0), asked: Mutex::default() }))
+        let conditions = graph.conditions();
+        let reached = handle.is_some() || !conditions.is_empty() || launch_graphs(nodes);
+        let (handle, asked) = (handle.unwrap_or(0), Mutex::default());
+        reached.then(|| Arc::new(GraphRun { handle, conditions, asked }))
+    }
+
+    /// Gives a condition a value; false if there is none of this handle.
+    pub(crate) fn set_condition(&self, handle: u64, value: u32) -> bool {
+        let found = Condition::find(&self.conditions, handle);
+        found.inspect(|condition| condition.set(value)).is_some()
     }
 
     /// Asks for a graph to run. One that was asked for and has not begun is not asked for again.

@@ -11,7 +11,7 @@ use crate::copy::Copy;
 use crate::exec::ExecGraph;
 use crate::graph::ordered;
 use crate::lock;
-use crate::operation::{Graph, KernelCall, Node, Operation};
+use crate::operation::{Conditional, Graph, KernelCall, Node, Operation};
 
 /// Why a graph does not fit, as `CUgraphExecUpdateResult` counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,8 +35,8 @@ pub enum Misfit {
 pub struct UpdateFailure {
     /// The error of the call.
     pub status: Status,
-    /// Why.
-    pub why: Misfit,
+    /// Why, unless updates of these graphs are refused at all.
+    pub why: Option<Misfit>,
     /// The node of the new graph that does not fit, if it is one.
     pub node: Option<u64>,
     /// What that node waits for, if it is that which differs.
@@ -45,7 +45,12 @@ pub struct UpdateFailure {
 
 impl UpdateFailure {
     fn of(why: Misfit, node: Option<u64>) -> Self {
-        UpdateFailure { status: Status::GRAPH_EXEC_UPDATE_FAILURE, why, node, from: None }
+        UpdateFailure { status: Status::GRAPH_EXEC_UPDATE_FAILURE, why: Some(why), node, from: None }
+    }
+
+    /// `CUgraphExecUpdateResult`
+    pub fn result(&self) -> u32 {
+        self.why.map_or(0, |why| why as u32)
     }
 }
 
@@ -60,8 +65,7 @@ impl ExecGraph {
     /// `GRAPH_EXEC_UPDATE_FAILURE` for one that does not fit; `NOT_SUPPORTED` where kernels may update nodes.
     pub fn update(&self, graph: &Graph, kind: KindOfMemory<'_>) -> Result<(), UpdateFailure> {
         if graph.is_updatable() || lock(&self.nodes).iter().any(|node| node.operation.updatable().is_some()) {
-            let failure = UpdateFailure::of(Misfit::Topology, None);
-            return Err(UpdateFailure { status: Status::NOT_SUPPORTED, ..failure });
+            return Err(UpdateFailure { status: Status::NOT_SUPPORTED, why: None, node: None, from: None });
         }
         let cyclic = |_| UpdateFailure::of(Misfit::Topology, None);
         let new = ordered(&graph.frozen()).map_err(cyclic)?;
@@ -72,6 +76,7 @@ impl ExecGraph {
         for (node, new) in nodes.iter_mut().zip(new) {
             old.push(std::mem::replace(&mut node.operation, new.operation));
         }
+        *lock(&self.conditions) = lock(&graph.conditions).clone();
         drop(nodes);
         let old_held = std::mem::replace(&mut *lock(&self.held), new_held);
         drop((old, old_held));
@@ -146,8 +151,8 @@ fn misfit(old: &Operation, new: &Operation, kind: KindOfMemory<'_>) -> Option<Mi
             (!one_row && !same).then_some(Misfit::Parameters)
         }
         (Operation::Conditional(old), Operation::Conditional(new)) => {
-            let same = old.kind == new.kind && old.bodies.len() == new.bodies.len();
-            (!same).then_some(Misfit::NotSupported)
+            let shape = |it: &Conditional| (it.condition.handle, it.kind, it.bodies.len());
+            (shape(old) != shape(new)).then_some(Misfit::NotSupported)
         }
         _ => None,
     }

@@ -146,7 +146,7 @@ pub struct Graph {
     pub(crate) nodes: Mutex<Vec<Node>>,
     /// What it keeps alive.
     pub(crate) held: Mutex<Held>,
-    /// What lasts as long as its executable copy, if it allocates: there may be one at a time.
+    /// What lasts as long as its executable copy, if there may be one at a time.
     pub(crate) instance: Mutex<Weak<()>>,
     /// Whether a node of another graph took it over.
     pub(crate) moved: AtomicBool,
@@ -154,15 +154,15 @@ pub struct Graph {
     pub(crate) around: OnceLock<Weak<Graph>>,
     /// Of a copy: its nodes by those of the graph that was copied.
     pub(crate) copied: HashMap<u64, u64>,
-    /// Conditions that were made for its nodes.
+    /// Conditions that were made for its nodes and those of the graphs in it; only the outermost graph has them.
     pub(crate) conditions: Mutex<Vec<Arc<Condition>>>,
 }
 
 impl KernelCall {
     /// Makes the launch what it is as a node, whatever kernels have made of that.
-    pub(crate) fn describe(&self) {
+    pub(crate) fn describe(&self, enabled: bool) {
         if let Some(updatable) = &self.updatable {
-            updatable.describe(&self.launch);
+            updatable.describe(&self.launch, enabled);
         }
     }
 

@@ -48,9 +48,9 @@ impl Updatable {
         lock(&self.now).disabled = !enabled;
     }
 
-    /// Makes the launch what the program says, whatever kernels have made of it.
-    pub(crate) fn describe(&self, launch: &Launch) {
-        lock(&self.now).launch = Some(launch.clone());
+    /// Makes the launch what the program says, and whether there is one, whatever kernels have made of it.
+    pub(crate) fn describe(&self, launch: &Launch, enabled: bool) {
+        *lock(&self.now) = Now { launch: Some(launch.clone()), disabled: !enabled };
     }
 
     /// The launch as it is now, of one that the program describes; none if it was disabled.

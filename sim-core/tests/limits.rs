@@ -263,6 +263,11 @@ L: mbarrier.try_wait.parity.shared::cta.b64 %p, [%r+8], 0; @!%p bra L; ret; }}"
     };
     let place = "still asking the mbarrier at byte 8 of shared variable `m` (16 bytes), whose phase";
     wait(
+        "still asking the mbarrier at byte 8 of shared variable `m` (16 bytes), which `mbarrier.inval` ended while a thread \
+         waits on it",
+        "mbarrier.init.shared::cta.b64 [%r+8], 3; mbarrier.inval.shared::cta.b64 [%r+8];",
+    );
+    wait(
         &format!("{place} lacks 1 arrival and 64 bytes that copies bring"),
         "mbarrier.init.shared::cta.b64 [%r+8], 2; mbarrier.arrive.expect_tx.shared::cta.b64 %s, [%r+8], 64;",
     );

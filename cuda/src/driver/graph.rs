@@ -407,7 +407,7 @@ api! {
             Ok(()) => put(result, 0),
             Err(failure) => {
                 put_wanted(error, failure.node.map_or(0, |id| node_handle(&graph, id)));
-                put(result, failure.why as u32)?;
+                put(result, failure.result())?;
                 Err(failure.status)
             }
         }
@@ -420,7 +420,7 @@ api! {
         let failure = exec.update(&graph, &kind_of_memory).err();
         let handle = |node: Option<u64>| node.map_or(0, |id| node_handle(&graph, id));
         put_wanted(result, failure.map_or([0; 3], |failure| {
-            [failure.why as u64, handle(failure.node), handle(failure.from)]
+            [failure.result().into(), handle(failure.node), handle(failure.from)]
         }));
         failure.map_or(Ok(()), |failure| Err(failure.status))
     }

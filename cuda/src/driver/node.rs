@@ -7,9 +7,7 @@ use cuda_abi::driver::{
     BatchMemOp, BatchMemOpNodeParams, HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams,
 };
 use cuda_abi::numbers::memory_type;
-use runtime::{
-    Condition, Conditional, Event, ExecGraph, Function, Graph, LaunchConfig, Operation, Result, Status,
-};
+use runtime::{Conditional, Event, ExecGraph, Function, Graph, LaunchConfig, Operation, Result, Status};
 use sim_core::Dim3;
 
 use crate::driver::context::context_or_current;
@@ -347,26 +345,30 @@ fn child(graph: Handle, ownership: u32) -> Result<Operation> {
     let child: Arc<Graph> = object::find(graph)?;
     match ownership {
         _ if child.is_moved() => Err(Status::NOT_SUPPORTED),
-        // Memory has one address, and a condition one node.
-        0 if child.has_memory() || child.has_conditions() => Err(Status::NOT_SUPPORTED),
+        // A condition is for one graph, and memory has one address.
+        _ if child.has_conditions() => Err(Status::NOT_SUPPORTED),
+        0 if child.has_memory() => Err(Status::NOT_SUPPORTED),
         0 => Ok(Operation::Child(child.duplicate())),
         1 => Ok(Operation::Child(child)),
         _ => Err(Status::INVALID_VALUE),
     }
 }
 
-/// Whether the condition of a node that parameters describe, if it has one, is for a graph: a graph and all graphs that its nodes
-/// took over count as one.
+/// The conditional node that parameters describe, if they describe one.
 ///
 /// # Safety
 /// The program describes a node.
-unsafe fn check_condition(graph: &Arc<Graph>, params: *const NodeParams) -> Result {
-    // SAFETY: null or the structure, which has the handle behind two words.
-    let (kind, handle) = unsafe { (get(params.cast::<u32>())?, get(params.cast::<u64>().wrapping_add(2))?) };
-    let Some(condition) = Condition::find(handle).filter(|_| kind == CONDITIONAL) else { return Ok(()) };
-    let made_for = object::find::<Arc<Graph>>(object::handle(condition.graph));
-    let is_one = made_for.is_ok_and(|other| other.outermost().id == graph.outermost().id);
-    if is_one { Ok(()) } else { Err(Status::INVALID_VALUE) }
+unsafe fn conditional(graph: &Arc<Graph>, params: *const NodeParams) -> Result<Option<Arc<Conditional>>> {
+    let body = params.cast::<u64>().wrapping_add(2);
+    let words = body.wrapping_add(1).cast::<u32>();
+    // SAFETY: null or the structure: the kind, and behind two words the handle, the kind of condition and a number of graphs.
+    unsafe {
+        if get(params.cast::<u32>())? != CONDITIONAL {
+            return Ok(None);
+        }
+        let condition = graph.unused_condition(get(body)?)?;
+        Conditional::new(condition, get(words)?, get(words.wrapping_add(1))?).map(|made| Some(Arc::new(made)))
+    }
 }
 
 /// `CU_GRAPH_NODE_TYPE_CONDITIONAL`
@@ -387,18 +389,17 @@ pub(crate) unsafe fn add_general(
 ) -> Result {
     let into: Arc<Graph> = object::find(graph)?;
     // SAFETY: the caller's promise.
-    unsafe { check_condition(&into, params) }?;
-    // SAFETY: as above.
-    let operation = unsafe { general(params) }?;
+    let conditional = unsafe { conditional(&into, params) }?;
+    let operation = match &conditional {
+        Some(conditional) => Operation::Conditional(conditional.clone()),
+        // SAFETY: as above.
+        None => unsafe { general(params) }?,
+    };
     let taken_over = match &operation {
         // SAFETY: as above; the second word behind the graph says whether it is taken over.
         Operation::Child(child) if unsafe { get(params.cast::<u32>().wrapping_add(6)) }? == 1 => {
             Some(child.clone())
         }
-        _ => None,
-    };
-    let conditional = match &operation {
-        Operation::Conditional(conditional) => Some(conditional.clone()),
         _ => None,
     };
     let id = add_behind(node, graph, after, data, count, operation)?;
@@ -407,6 +408,7 @@ pub(crate) unsafe fn add_general(
         child.lies_in(&into);
     }
     if let Some(conditional) = conditional {
+        conditional.condition.set_used(true);
         conditional.bodies.iter().for_each(|body| body.lies_in(&into));
         let bodies: Arc<[Handle]> = conditional.bodies.iter().map(graph_handle).collect();
         // SAFETY: the caller's promise; the place for the graphs is the third word of the node's own structure.
@@ -419,7 +421,7 @@ pub(crate) unsafe fn add_general(
 /// `CUgraphNodeParams`: the kind, three words, and what the kind needs.
 pub(crate) type NodeParams = [u64; 32];
 
-/// The operation that general parameters describe.
+/// The operation that general parameters describe. A conditional node is none that anything could take the place of.
 pub(crate) unsafe fn general(params: *const NodeParams) -> Result<Operation> {
     // SAFETY: null or the structure.
     let kind = unsafe { get(params.cast::<u32>()) }?;
@@ -445,12 +447,6 @@ pub(crate) unsafe fn general(params: *const NodeParams) -> Result<Operation> {
                 if of_graph { Ok(Operation::Free(address)) } else { Err(Status::INVALID_VALUE) }
             }
             12 => batch(body.cast()),
-            CONDITIONAL => {
-                let words = body.wrapping_add(1).cast::<u32>();
-                let condition = Condition::take(get(body)?)?;
-                let conditional = Conditional::new(condition, get(words)?, get(words.wrapping_add(1))?)?;
-                Ok(Operation::Conditional(Arc::new(conditional)))
-            }
             8 | 9 => {
                 crate::refused::report("nodes of external semaphores");
                 Err(Status::NOT_SUPPORTED)

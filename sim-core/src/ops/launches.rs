@@ -192,7 +192,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 };
                 if !around.set_condition(handle, value) {
                     let text = format!(
-                        "`cudaGraphSetConditional` of {handle:#x}, which is no handle of a condition"
+                        "`cudaGraphSetConditional` of {handle:#x}, which is no handle of a condition of its graph"
                     );
                     return Err(Box::new(Fault::new(FindingKind::InvalidTarget, 1 << lane, text)));
                 }
