@@ -201,8 +201,20 @@ fn opencl() {
 #[test]
 fn sycl() {
     let compiler = named("WARPGRIND_SYCL", "acpp -O2");
-    for source in ["queries.cpp", "memory.cpp", "queues.cpp", "kernels.cpp"] {
+    for source in ["queries.cpp", "memory.cpp", "queues.cpp", "kernels.cpp", "groups.cpp"] {
         if let Some((_scratch, program)) = built(&compiler, &[&format!("sycl/{source}")], &[]) {
+            passes(&program, 0);
+        }
+    }
+}
+
+/// Programs on DPC++'s runtime library that any host compiler makes, since their kernels are compiled when they run.
+/// `WARPGRIND_SYCL_HOST` names the compiler with its options, `WARPGRIND_SYCL_OPTIONS` those of the kernels.
+#[test]
+fn sycl_run_time() {
+    let compiler = named("WARPGRIND_SYCL_HOST", "c++ -std=c++20");
+    for source in ["queries.cpp", "run_time.cpp"] {
+        if let Some((_scratch, program)) = built(&compiler, &[&format!("sycl/{source}")], &["-lsycl"]) {
             passes(&program, 0);
         }
     }

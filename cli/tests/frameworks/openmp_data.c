@@ -7,8 +7,8 @@
 enum { N = 200 };
 
 #pragma omp declare target
-static int table[4] = {1, 10, 100, 1000};
-static long count;
+int table[4] = {1, 10, 100, 1000};
+long count;
 static int looked_up(int i) { return table[i & 3]; }
 #pragma omp end declare target
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <sycl/sycl.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <numeric>
