@@ -30,11 +30,17 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
+mod barrier;
+mod beside;
 mod cache;
 pub mod chip;
 pub mod code;
+mod issue;
+mod machine;
 mod meeting;
 mod memory;
+mod place;
 mod run;
 mod sm;
 pub mod work;

@@ -239,18 +239,18 @@ impl Multiprocessor {
         start
     }
 
-    /// Loads lines; when they are there.
+    /// Loads lines, for which the tags and the data take so many turns; when they are there.
     pub(crate) fn load(
         &mut self,
         chip: &Chip,
         memory: &mut Memory<'_>,
         now: f64,
         pieces: &[u64],
-        data: f64,
+        [tags, data]: [f64; 2],
         past: bool,
     ) -> f64 {
         let l1 = &chip.l1;
-        let tags = tag_turns(pieces) * l1.tag;
+        let tags = tags * l1.tag;
         let each = tags / pieces.len().max(1) as f64;
         let start = self.serve(now, tags.max(data * l1.data));
         let mut done = start + l1.latency;
@@ -291,7 +291,7 @@ impl Multiprocessor {
         self.textures = start + busy;
         // The tags are those of loads, which textures leave free.
         let serves = std::mem::replace(&mut self.serves, start);
-        let there = self.load(chip, memory, start, pieces, 0.0, false);
+        let there = self.load(chip, memory, start, pieces, [pieces.len() as f64, 0.0], false);
         self.serves = serves;
         (there - chip.l1.latency).max(start + busy - chip.texture.group)
     }
@@ -350,17 +350,18 @@ impl Multiprocessor {
         start
     }
 
-    /// Stores lines; when its operands are read, and when it is done.
+    /// Stores lines, for which the tags take so many turns; when its operands are read, and when it is done.
     pub(crate) fn store(
         &mut self,
         chip: &Chip,
         memory: &mut Memory<'_>,
         now: f64,
         pieces: &[u64],
+        tags: f64,
         keeps: bool,
     ) -> (f64, f64) {
         let l1 = &chip.l1;
-        let start = self.serve(now, tag_turns(pieces) * l1.tag);
+        let start = self.serve(now, tags * l1.tag);
         let mut done = start;
         for &piece in pieces {
             let (line, sectors) = parts(piece);
@@ -400,20 +401,6 @@ impl Multiprocessor {
         }
         (done, result)
     }
-}
-
-/// Which of the four parts of the tags a line is in: a sum over bits of its number, as measured (`testdata/counters/patterns.cu`,
-/// whose output wavefronts follow it).
-fn tag_part(line: u64) -> usize {
-    const BITS: [usize; 17] = [1, 2, 1, 2, 3, 1, 2, 3, 0, 2, 1, 1, 0, 3, 1, 0, 3];
-    BITS.iter().enumerate().fold(0, |sum, (bit, value)| if line >> bit & 1 != 0 { sum ^ value } else { sum })
-}
-
-/// How many turns the tags take for the lines of an access: one of each part in a turn.
-fn tag_turns(pieces: &[u64]) -> f64 {
-    let mut turns = [0u32; 4];
-    pieces.iter().for_each(|&piece| turns[tag_part(parts(piece).0)] += 1);
-    f64::from(turns.into_iter().max().unwrap_or(0).max(1))
 }
 
 /// Pages that a multiprocessor knows at a time.

@@ -23,6 +23,8 @@ pub enum Access {
         first: u32,
         /// How many.
         count: u8,
+        /// How many turns the first level's tags take to find them.
+        tags: u8,
         /// The most lanes that have one word, where they go one after the other; of textures, groups of lanes that do.
         together: u8,
         /// How often the banks that hold the words of a load are asked; of atomic operations, how many turns all their sectors take, a

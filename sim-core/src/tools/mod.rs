@@ -12,7 +12,7 @@ mod synccheck;
 mod tool;
 mod traffic;
 
-pub use counters::{Counters, counter_names, is_combined, names as counts, shared_wavefronts};
+pub use counters::{Counters, counter_names, is_combined, names as counts, shared_wavefronts, tag_turns};
 pub use event::{Event, Wants, WarpId, WarpRanges};
 pub use initcheck::Initcheck;
 pub use launch::{InstructionView, LaunchShape, LaunchView};

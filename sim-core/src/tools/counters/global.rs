@@ -20,8 +20,9 @@ pub(super) struct Traffic {
 /// Bytes of a line, which has four sectors.
 const LINE: u64 = 128;
 
-/// Which of the four parts of the tags a line is in: a sum over bits of its number, as measured.
-fn part(line: u64) -> usize {
+/// Which of the four parts of the first level's tags a line is in: a sum over bits of its number, as measured
+/// (`testdata/counters/patterns.cu`, whose output wavefronts follow it).
+pub(super) fn part(line: u64) -> usize {
     const BITS: [usize; 17] = [1, 2, 1, 2, 3, 1, 2, 3, 0, 2, 1, 1, 0, 3, 1, 0, 3];
     BITS.iter().enumerate().fold(0, |sum, (bit, value)| if line >> bit & 1 != 0 { sum ^ value } else { sum })
 }

@@ -114,6 +114,13 @@ pub fn shared_wavefronts(
     shared::wavefronts(addresses, lanes, bytes, store, rules::made(of).rule).hardware
 }
 
+/// How many turns the tags of the first level take for lines: in one, they find one of each of their four parts.
+pub fn tag_turns(lines: impl Iterator<Item = u64>) -> u64 {
+    let mut turns = [0; 4];
+    lines.for_each(|line| turns[global::part(line)] += 1);
+    turns.into_iter().max().unwrap_or(0)
+}
+
 /// Whether one lane of a warp does an atomic operation for all that take part.
 pub fn is_combined(of: Option<InstructionView<'_>>) -> bool {
     rules::made(of).combined

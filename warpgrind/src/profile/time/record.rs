@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ptx_frontend::{Modifier, Modifiers, Opcode};
 use sim_core::tools::{
-    Context, Event, InstructionView, LaunchView, Summary, Wants, is_combined, shared_wavefronts,
+    Context, Event, InstructionView, LaunchView, Summary, Wants, is_combined, shared_wavefronts, tag_turns,
 };
 use sim_core::{AccessKind, Asynchronous, Memory, Tool, ToolFactory, WarpId};
-use timing::work::{Access, Piece};
+use timing::work::{Access, Piece, parts};
 
 pub use super::asked::Asked;
 use super::asked::Seen;
@@ -134,25 +134,27 @@ impl Recorder {
                     }
                     AccessKind::Read => 0,
                 };
-                Access::Lines { first, count, together, deep, tries }
+                let tags = turns_of_tags(&block.asked.pieces[first as usize..]);
+                Access::Lines { first, count, tags, together, deep, tries }
             }
         };
-        let told = block.asked.told(of.warp.warp);
         let again =
             block.last.0 == of.warp.warp && block.last.1 == of.position && block.last.2 & of.lanes == 0;
+        let Asked { warps, pieces, .. } = &mut block.asked;
+        let told = warps.get_mut(of.warp.warp as usize).filter(|_| again).and_then(|told| told.last_mut());
         if let (
-            true,
-            Some((_, Access::Lines { count, deep, .. })),
+            Some((_, Access::Lines { first, count, tags, deep, .. })),
             Access::Lines { count: more, deep: deeper, .. },
-        ) = (again, told.last_mut(), access)
+        ) = (told, access)
         {
             *count = count.saturating_add(more);
+            *tags = turns_of_tags(&pieces[*first as usize..]);
             *deep = deep.saturating_add(deeper);
             block.last.2 |= of.lanes;
             return;
         }
         block.last = (of.warp.warp, of.position, of.lanes);
-        told.push((of.position, access));
+        block.asked.told(of.warp.warp).push((of.position, access));
     }
 }
 
@@ -170,7 +172,7 @@ impl Block {
         let together = groups(lanes, if is_row { 8 } else { 4 });
         self.asked
             .told(warp)
-            .push((position, Access::Lines { first, count: 0, together, deep: 0, tries: false }));
+            .push((position, Access::Lines { first, count: 0, tags: 1, together, deep: 0, tries: false }));
         self.texels = Some((warp, position));
         self.last = (u32::MAX, 0, 0);
     }
@@ -203,6 +205,11 @@ fn add(pieces: &mut Vec<Piece>, first: usize, sector: u64) {
         Some(piece) => *piece |= bit,
         None => pieces.push(line << 4 | bit),
     }
+}
+
+/// How many turns the tags take for pieces.
+fn turns_of_tags(pieces: &[Piece]) -> u8 {
+    tag_turns(pieces.iter().map(|&piece| parts(piece).0)).min(255) as u8
 }
 
 /// Where a word of a thread's own memory lies: those of a warp's threads beside each other.

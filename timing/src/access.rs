@@ -1,0 +1,164 @@
+//! Accesses of memory that warps make.
+
+use crate::code::Does;
+use crate::machine::{Issued, Machine, Outcome};
+use crate::memory::Change;
+use crate::work::Access;
+
+impl Machine<'_> {
+    /// The next access that an instruction makes.
+    pub(crate) fn next_access(&mut self, issued: Issued) -> Option<Access> {
+        let place = self.launch.sources.get(issued.at as usize).copied().flatten()?;
+        let warp = &mut self.warps[issued.index as usize];
+        let block = &self.residents[warp.resident as usize].block;
+        let cursor = warp.cursors.get_mut(place as usize)?;
+        let end = *block.warps[warp.number as usize].sources.get(place as usize + 1)?;
+        (*cursor < end).then(|| {
+            *cursor += 1;
+            block.accesses[*cursor as usize - 1]
+        })
+    }
+
+    /// An access that waits for what others write does so, and one that others wait for is seen by them a way from the second
+    /// level after it is known to be done.
+    pub(crate) fn meet(&mut self, issued: Issued, outcome: &mut Outcome) {
+        let warp = &self.warps[issued.index as usize];
+        let block = &self.residents[warp.resident as usize].block;
+        if block.releases.is_empty() && block.awaits.is_empty() {
+            return;
+        }
+        let place = self.launch.sources.get(issued.at as usize).copied().flatten();
+        let cursor = place.and_then(|place| warp.cursors.get(place as usize)?.checked_sub(1));
+        let Some(cursor) = cursor else { return };
+        let awaits = block.awaits.get(&cursor).copied();
+        for phase in block.releases.get(&cursor).cloned().unwrap_or_default() {
+            self.arrive_at(phase, outcome.result + self.chip.l2.latency / 2.0);
+        }
+        match awaits.map(|phase| self.phases.wait(phase, issued.index)) {
+            Some(Some(complete)) => outcome.result = outcome.result.max(complete),
+            Some(None) => outcome.sleeps = true,
+            None => {}
+        }
+    }
+
+    /// Accesses memory: when the result is there, when the operands have been read, and whether it came from far away.
+    pub(crate) fn access(&mut self, issued: Issued) -> (f64, f64, bool) {
+        let chip = self.chip;
+        let Issued { index, op, now, .. } = issued;
+        let next = self.next_access(issued);
+        if let Some(Access::Words { wavefronts, together, word }) = next {
+            return self.words(issued, wavefronts, together, word);
+        }
+        let warp = &mut self.warps[index as usize];
+        let resident = &self.residents[warp.resident as usize];
+        let multiprocessor = &mut self.multiprocessors[resident.multiprocessor as usize];
+        let block = &resident.block;
+        let lanes = warp.steps[warp.step as usize].lanes;
+        // What the assembler puts there by itself: the words of a warp's threads lie beside each other.
+        let spilled: [u64; 4] = std::array::from_fn(|word| {
+            let words = u64::from(op.local.unwrap_or(0)) / 4 + word as u64;
+            let warp_of = u64::from(resident.multiprocessor) << 8 | u64::from(warp.place);
+            (1 << 44 | warp_of << 16 | words) << 4 | 15
+        });
+        let spilled = &spilled[..usize::from(op.bytes).div_ceil(4).min(4)];
+        match next {
+            None if op.local.is_some() => {
+                let memory = &mut self.memory;
+                // They follow each other, and so lie in different parts of the tags.
+                let tags = 1.0;
+                if matches!(op.does, Does::Store) {
+                    let (read, done) = multiprocessor.store(chip, memory, now, spilled, tags, true);
+                    warp.stores = warp.stores.max(done);
+                    (done, read, true)
+                } else {
+                    let data = spilled.len() as f64;
+                    (
+                        multiprocessor.load(chip, memory, now, spilled, [tags, data], false),
+                        now + chip.shared.read,
+                        true,
+                    )
+                }
+            }
+            Some(Access::Remote) => {
+                let start = multiprocessor.serve(now, chip.shared.wavefront);
+                (start + chip.cluster.remote, start + chip.shared.read, false)
+            }
+            None | Some(Access::Operation(_) | Access::Words { .. }) => {
+                let start = multiprocessor.serve(now, chip.shared.wavefront);
+                (start + chip.shared.latency, start + chip.shared.read, false)
+            }
+            Some(Access::Wavefronts(count)) => {
+                let count = f64::from(count.max(1));
+                let start = multiprocessor.serve(now, count * chip.shared.wavefront);
+                let last = start + (count - 1.0) * chip.shared.wavefront;
+                (last + chip.shared.latency, last + chip.shared.read, false)
+            }
+            Some(Access::Lines { first, count, tags, together, deep, tries }) => {
+                let pieces = &block.pieces[first as usize..first as usize + usize::from(count)];
+                let memory = &mut self.memory;
+                match op.does {
+                    Does::Store => {
+                        let (read, done) = multiprocessor.store(
+                            chip,
+                            memory,
+                            now,
+                            pieces,
+                            f64::from(tags.max(1)),
+                            op.local.is_some(),
+                        );
+                        warp.stores = warp.stores.max(done);
+                        (done, read, true)
+                    }
+                    Does::Atomic { returns } => {
+                        // Turns of a loop that the PTX has are accesses of their own.
+                        let turns = if op.tries { together } else { u8::from(tries) };
+                        let change = Change { lanes: lanes as u8, together, deep, turns, floats: op.floats };
+                        let (done, result) = multiprocessor.change(chip, memory, now, pieces, change);
+                        warp.stores = warp.stores.max(done);
+                        (if returns { result } else { done }, now + chip.shared.read, true)
+                    }
+                    Does::Texture { samples } => {
+                        let groups = f64::from(together);
+                        let there = multiprocessor.sample(chip, memory, now, pieces, groups);
+                        (there + chip.texture.latency[usize::from(samples)], now + chip.shared.read, true)
+                    }
+                    _ => {
+                        let data = (f64::from(lanes) * f64::from(op.bytes) / 128.0).ceil();
+                        // What the assembler has merged asks the banks once for all of it.
+                        let busy = data.max(f64::from(deep));
+                        let done = multiprocessor.load(
+                            chip,
+                            memory,
+                            now,
+                            pieces,
+                            [f64::from(tags.max(1)), busy],
+                            op.past,
+                        ) + (busy - data) * chip.l1.deep;
+                        if matches!(op.does, Does::Copy) {
+                            warp.copies = warp.copies.max(done);
+                        }
+                        (done, now + chip.shared.read, true)
+                    }
+                }
+            }
+        }
+    }
+
+    /// An atomic operation on shared memory, as [`Machine::access`].
+    fn words(&mut self, issued: Issued, wavefronts: u16, together: u8, word: u32) -> (f64, f64, bool) {
+        let Issued { index, op, now, .. } = issued;
+        let shared = &self.chip.shared;
+        let count = f64::from(wavefronts.max(1));
+        let start = self.multiprocessor(index).serve(now, count * shared.wavefront);
+        let last = start + (count - 1.0) * shared.wavefront;
+        let mut done = last + shared.atomic;
+        if op.tries {
+            // Only one lane of all that are at a word succeeds in a turn.
+            let slot = self.warps[index as usize].resident;
+            let free = self.residents[slot as usize].words.entry(word).or_insert(0.0);
+            done = done.max(free.max(last) + f64::from(together) * shared.turn);
+            *free = done;
+        }
+        (done, last + shared.read, false)
+    }
+}

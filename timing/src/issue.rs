@@ -1,0 +1,178 @@
+//! Sub-cores issue instructions, one a cycle.
+
+use crate::code::{Does, Unit};
+use crate::machine::{Issued, Machine, Outcome, wake};
+use crate::sm::Stall;
+
+impl Machine<'_> {
+    /// A sub-core issues an instruction, if it can.
+    pub(crate) fn core(&mut self, number: u32, now: f64) {
+        let core = &self.cores[number as usize];
+        let (mut best, mut next) = (None, f64::INFINITY);
+        for &index in &core.warps {
+            let warp = &self.warps[index as usize];
+            let ready = warp.when.max(core.units[warp.unit as usize].ceil());
+            if ready <= now {
+                // Greedy, then the oldest.
+                if best.is_none() || index == core.last {
+                    if best.is_some() {
+                        next = now;
+                    }
+                    best = Some(index);
+                } else {
+                    next = now;
+                }
+            } else {
+                next = next.min(ready);
+            }
+        }
+        if let Some(index) = best {
+            self.issue(number, index, now);
+            // What has been issued may be ready again.
+            let core = &self.cores[number as usize];
+            let warp = &self.warps[index as usize];
+            if core.warps.contains(&index) {
+                next = next.min(warp.when.max(core.units[warp.unit as usize].ceil()));
+            }
+            next = next.max(now + 1.0);
+        }
+        if next.is_finite() {
+            wake(&mut self.events, &mut self.cores, number, next.ceil());
+        }
+    }
+
+    fn issue(&mut self, core: u32, index: u32, now: f64) {
+        let warp = &mut self.warps[index as usize];
+        let at = warp.op;
+        let op = self.code[at as usize];
+        let unit = op.unit as usize;
+        // What it waited for.
+        let stalls = &mut self.stalls[at as usize];
+        let waited = (warp.when - warp.issued - 1.0).max(0.0);
+        let busy = self.cores[core as usize].units[unit];
+        let after = (now - warp.when.max(warp.issued + 1.0)).max(0.0);
+        stalls[warp.stall as usize] += waited;
+        stalls[if busy >= now { Stall::Throttle } else { Stall::NotSelected } as usize] += after;
+        stalls[Stall::Selected as usize] += 1.0;
+        self.resident += now - warp.issued;
+        self.issued_by[core as usize] += 1;
+        warp.issued = now;
+        // A unit that is free in the middle of a cycle does not lose the rest of it.
+        let free = &mut self.cores[core as usize].units[unit];
+        let begins = if free.ceil() == now { *free } else { now };
+        *free = begins + self.intervals[unit] * f64::from(op.weight);
+        let busy_until = self.cores[core as usize].units[unit];
+        self.cores[core as usize].last = index;
+
+        let issued = Issued { index, at, op, now, busy_until };
+        let outcome = self.execute(issued);
+        let warp = &mut self.warps[index as usize];
+        if let Some(board) = op.control.write {
+            let board = usize::from(board);
+            warp.boards[board] = warp.boards[board].max(outcome.result);
+            warp.far[board] = outcome.far;
+            if matches!(op.does, Does::CopiesDone | Does::BulkDone) {
+                warp.missing.push((board as u8, outcome.result));
+            }
+        }
+        if let Some(board) = op.control.read {
+            let board = usize::from(board);
+            warp.boards[board] = warp.boards[board].max(outcome.read);
+        }
+        self.advance(core, index, outcome);
+    }
+
+    /// What an instruction does that has been issued.
+    fn execute(&mut self, issued: Issued) -> Outcome {
+        let chip = self.chip;
+        let Issued { index, op, now, .. } = issued;
+        let latency = self.latencies[op.unit as usize];
+        let mut outcome = Outcome {
+            ready: now + f64::from(op.control.stall.max(1)),
+            stall: Stall::Wait,
+            result: now + latency,
+            read: now + chip.shared.read,
+            far: false,
+            sleeps: false,
+        };
+        match op.does {
+            Does::Compute | Does::Exit => {}
+            Does::Meets => outcome.wait_until(now + chip.fetch.meet, Stall::Wait),
+            Does::JumpsFar => outcome.wait_until(now + chip.fetch.indirect, Stall::Wait),
+            Does::Load | Does::Store | Does::Atomic { .. } | Does::Copy | Does::Texture { .. } => {
+                (outcome.result, outcome.read, outcome.far) = self.access(issued);
+                self.meet(issued, &mut outcome);
+            }
+            Does::Shuffle => {
+                let begins = self.multiprocessor(index).serve(now, chip.shared.wavefront);
+                outcome.result = begins + chip.shared.shuffle;
+            }
+            Does::Barrier { number, threads, waits } => {
+                self.barrier(index, number, threads, waits, now, &mut outcome);
+            }
+            Does::Fence { device } => {
+                let stores = if device { self.warps[index as usize].stores } else { now };
+                outcome.ready = (now + chip.barrier.fence[usize::from(device)]).max(stores);
+                outcome.stall = Stall::Membar;
+            }
+            Does::Product | Does::ProductsDone | Does::CopiesDone | Does::BulkDone | Does::Missing { .. } => {
+                self.completion(issued, &mut outcome);
+            }
+            Does::Bulk { tensor } => self.bulk(issued, tensor, &mut outcome),
+            Does::Arrives | Does::ArrivesCopied | Does::Awaits => self.phase(issued, &mut outcome),
+            Does::ClusterArrives | Does::ClusterWaits => self.cluster(issued, &mut outcome),
+        }
+        if op.unit == Unit::Constant
+            && let Some(offset) = op.constant
+        {
+            let there = self.multiprocessor(index).constant(chip, offset, now);
+            outcome.result = there.max(now) + latency;
+        }
+        outcome
+    }
+
+    /// A warp goes on to its next instruction, which it can issue when it is ready for it.
+    fn advance(&mut self, core: u32, index: u32, outcome: Outcome) {
+        let Outcome { ready, stall, sleeps, .. } = outcome;
+        let warp = &mut self.warps[index as usize];
+        warp.op += 1;
+        let mut ready = ready;
+        if warp.op >= warp.steps[warp.step as usize].end {
+            warp.step += 1;
+            match warp.steps.get(warp.step as usize) {
+                Some(step) => {
+                    if step.first != warp.op {
+                        ready = ready.max(warp.issued + self.chip.fetch.jump);
+                    }
+                    warp.op = step.first;
+                }
+                None => return self.warp_ended(core, index, ready),
+            }
+        }
+        let op = &self.code[warp.op as usize];
+        let number = self.residents[warp.resident as usize].multiprocessor;
+        let multiprocessor = &mut self.multiprocessors[number as usize];
+        let (mut when, mut why) = (ready, stall);
+        for board in 0..6 {
+            if op.control.wait >> board & 1 != 0 && warp.boards[board] > when {
+                when = warp.boards[board];
+                why = if warp.far[board] { Stall::LongScoreboard } else { Stall::ShortScoreboard };
+            }
+        }
+        let fetched = multiprocessor.fetched(self.chip, warp.op, ready);
+        if fetched > when {
+            (when, why) = (fetched, Stall::NoInstruction);
+        }
+        if op.unit != Unit::Constant
+            && let Some(offset) = op.constant
+        {
+            let there = multiprocessor.constant(self.chip, offset, when);
+            if there > when {
+                (when, why) = (there, Stall::Constant);
+            }
+        }
+        warp.unit = op.unit;
+        warp.stall = why;
+        warp.when = if sleeps { f64::INFINITY } else { when.ceil() };
+    }
+}
