@@ -111,7 +111,8 @@ def run(name, suite, options):
         return None, "not installed"
     # The suite runs in another folder.
     python = os.path.abspath(python) if os.sep in python else python
-    folder = folder / suite.get("folder", ".")
+    # pytest names tests by their files in the folder only if both are told without links.
+    folder = (folder / suite.get("folder", ".")).resolve()
     environment = dict(os.environ)
     environment.pop("LD_LIBRARY_PATH", None)
     paths = [str(HERE), *(str(folder / path) for path in suite.get("paths", [])), os.environ.get("PYTHONPATH", "")]
