@@ -41,10 +41,14 @@ fn asking() -> Option<PathBuf> {
     files.skip_while(|file| *file == own).find_map(|file| file)
 }
 
-/// What is said to a program with NVIDIA's runtime library, by the file of that.
-fn refusal(file: Option<&Path>) -> String {
+/// What is said to a program with NVIDIA's runtime library, by the file of that; nothing where the file does without.
+fn refusal(file: Option<&Path>) -> Option<String> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (what, help) = match file {
+        // NVIDIA's compiler and linker, opened by their paths instead of through our libraries of these names.
+        Some(file) if ["libnvrtc.", "libnvJitLink."].iter().any(|own| name(file).starts_with(own)) => {
+            return None;
+        }
         Some(file) if name(file).starts_with("libcudart.so") => (
             format!("`{}` is NVIDIA's CUDA runtime library", file.display()),
             "Warpgrind's own is used where it is looked for by name: something opens this one by its path",
@@ -62,9 +66,9 @@ fn refusal(file: Option<&Path>) -> String {
             "Build it with `nvcc -cudart shared`: then warpgrind's own libcudart is used",
         ),
     };
-    format!(
+    Some(format!(
         "{what}, which asks the driver to prove that it is NVIDIA's. That is not answered, and its calls fail. {help}"
-    )
+    ))
 }
 
 /// Whether somebody asked for proof.
@@ -116,8 +120,12 @@ api! {
         }
         put_wanted(table, std::ptr::null());
         // NVIDIA's compiler and linker ask too, and do without.
-        if !crate::jit::is_inside() && !ASKED.swap(true, Relaxed) {
-            eprintln!("warpgrind: {}", refusal(asking().as_deref()));
+        if !crate::jit::is_inside()
+            && !ASKED.load(Relaxed)
+            && let Some(refusal) = refusal(asking().as_deref())
+            && !ASKED.swap(true, Relaxed)
+        {
+            eprintln!("warpgrind: {refusal}");
         }
         Err(Status::NOT_SUPPORTED)
     }
@@ -135,7 +143,7 @@ mod tests {
 
     #[test]
     fn refusals_name_the_library_that_asks() {
-        let said = |file: Option<&str>| refusal(file.map(Path::new));
+        let said = |file: Option<&str>| refusal(file.map(Path::new)).unwrap_or_default();
         assert!(said(Some("/v/lib/libcudart.so.13")).contains("opens this one by its path"));
         assert!(
             said(Some("/v/lib/libcublasLt.so.13")).starts_with("`/v/lib/libcublasLt.so.13` has NVIDIA's")
@@ -144,5 +152,12 @@ mod tests {
         assert!(said(Some(bindings)).contains("python -m warpgrind.cuda_python"));
         assert!(said(Some("/home/me/app")).contains("-cudart shared"));
         assert!(said(None).contains("-cudart shared"));
+    }
+
+    #[test]
+    fn compilers_that_do_without_are_not_named() {
+        for library in ["/v/lib/libnvrtc.so.13", "/v/lib/libnvJitLink.so.12"] {
+            assert_eq!(refusal(Some(Path::new(library))), None, "{library}");
+        }
     }
 }
