@@ -190,6 +190,7 @@ fn what_cannot_be_done_is_said_by_name() {
 
 /// Programs of which kernels launch or are launched in ways that only sm_90 has.
 const LAUNCHES: &[&str] = &[
+    "condition_bodies",
     "condition_handles",
     "updatable_nodes",
     "graph_launches",

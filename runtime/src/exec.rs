@@ -1,17 +1,19 @@
 //! Executable copies of graphs.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use cuda_abi::{Result, Status};
 use sim_core::Backend;
 
+use crate::area::{Area, Place};
 use crate::condition::Condition;
 use crate::counted::Held;
 use crate::engine::Op;
 use crate::graph::{ordered, set_operation};
-use crate::operation::{Graph, Node, Operation, PlacedMemory};
+use crate::graph_memory::{Piece, pieces};
+use crate::operation::{Graph, Node, Operation};
 use crate::tree::Device;
 use crate::{fresh_id, lock};
 
@@ -47,10 +49,13 @@ pub(crate) const DEVICE_LAUNCH: u64 = 4;
 fn bodies_are_possible(nodes: &[Node]) -> bool {
     fn may_be_there(graph: &Graph) -> bool {
         lock(&graph.nodes).iter().all(|node| {
-            let simple = matches!(
-                node.operation,
-                Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) | Operation::Empty
-            );
+            let is_pageable = |area: &Area| !matches!(area.place, Place::Device(_));
+            let simple = match &node.operation {
+                Operation::Copy(copy) => !is_pageable(&copy.from) && !is_pageable(&copy.to),
+                operation => {
+                    matches!(operation, Operation::Kernel(_) | Operation::Fill(_) | Operation::Empty)
+                }
+            };
             let graphs = node.operation.children();
             simple || !graphs.is_empty() && graphs.iter().all(|graph| may_be_there(graph))
         })
@@ -152,33 +157,37 @@ impl ExecGraph {
         lock(&self.conditions).clone()
     }
 
-    /// Before a launch: what it allocates and does not free counts as allocated from now on.
+    /// Before a launch in a stream: what it allocates and does not free counts as allocated from now on. Returns how many
+    /// pieces of memory it needs only as long as it runs.
     ///
     /// # Errors
     /// `INVALID_VALUE` if an earlier launch left it allocated.
-    pub(crate) fn take_memory(&self, device: &Device) -> Result {
-        let (mut taken, mut freed) = (Vec::new(), HashSet::new());
-        memory_of(&lock(&self.nodes), &mut taken, &mut freed);
-        let needed: u64 = taken.iter().map(|memory| memory.bytes()).sum();
-        for base in taken.iter().map(|memory| memory.base()) {
-            if self.flags & AUTO_FREE != 0 && device.memory.set_live(base, false) {
+    pub(crate) fn take_memory(&self, device: &Device, stream: u64) -> Result<u64> {
+        let mut used = BTreeMap::new();
+        memory_of(&lock(&self.nodes), &mut used);
+        for (&base, uses) in used.iter().filter(|(_, uses)| uses.allocations > 0) {
+            if self.flags & AUTO_FREE != 0 && device.memory.set_freed(base) {
                 device.drain();
                 device.simulator.free(base)?;
             }
-            match freed.contains(&base) {
-                true if !device.memory.is_live(base) => {}
-                false if device.memory.set_live(base, true) => {}
-                _ => return Err(Status::INVALID_VALUE),
+            if device.memory.is_live(base) {
+                return Err(Status::INVALID_VALUE);
+            }
+            if uses.allocations > uses.frees {
+                device.memory.set_live(base, uses.bytes);
             }
         }
         // What an earlier graph or the stream allocated and this one frees.
-        for base in &freed {
-            device.memory.set_live(*base, false);
+        for (&base, _) in used.iter().filter(|(_, uses)| uses.allocations == 0) {
+            device.memory.set_freed(base);
         }
-        if needed > 0 {
-            device.memory.reserve_for_graphs(needed);
+        let taken = used.iter().filter(|(_, uses)| uses.allocations > 0);
+        let needed: HashSet<Piece> = taken.flat_map(|(&base, _)| pieces(base)).collect();
+        if needed.is_empty() {
+            return Ok(0);
         }
-        Ok(())
+        device.memory.reserve_for_graphs(&needed, stream);
+        Ok(needed.difference(&device.memory.live_pieces()).count() as u64)
     }
 
     /// What the launches that it is in keep alive.
@@ -191,6 +200,16 @@ impl ExecGraph {
     /// A copy of its nodes.
     pub fn nodes(&self) -> Vec<Node> {
         lock(&self.nodes).clone()
+    }
+
+    /// Its nodes for a launch, which later changes do not reach.
+    pub(crate) fn nodes_of_launch(&self) -> Vec<Node> {
+        let mut nodes = self.nodes();
+        // Those of other graphs are submitted with the launch.
+        let later =
+            |node: &&mut Node| matches!(node.operation, Operation::Conditional(_) | Operation::Child(_));
+        nodes.iter_mut().filter(later).for_each(Node::freeze);
+        nodes
     }
 
     /// Changes what a node does, by the number it has in the graph, or in a graph of its nodes.
@@ -262,14 +281,26 @@ fn describe<'a>(nodes: impl IntoIterator<Item = &'a Node>) {
     }
 }
 
-/// What nodes and the graphs in them allocate, and the addresses that they free.
-fn memory_of(nodes: &[Node], taken: &mut Vec<Arc<dyn PlacedMemory>>, freed: &mut HashSet<u64>) {
+/// What a graph does with memory at one address.
+#[derive(Default)]
+struct Uses {
+    allocations: u32,
+    frees: u32,
+    /// Bytes of the last allocation.
+    bytes: u64,
+}
+
+/// What nodes, which are in order, and the graphs in them allocate and free, by address.
+fn memory_of(nodes: &[Node], used: &mut BTreeMap<u64, Uses>) {
     for node in nodes {
         match &node.operation {
-            Operation::Allocate(memory) => taken.push(memory.clone()),
-            Operation::Free(base) => drop(freed.insert(*base)),
+            Operation::Allocate(memory) => {
+                let uses = used.entry(memory.base()).or_default();
+                (uses.allocations, uses.bytes) = (uses.allocations + 1, memory.bytes());
+            }
+            Operation::Free(base) => used.entry(*base).or_default().frees += 1,
             operation => {
-                operation.children().iter().for_each(|child| memory_of(&lock(&child.nodes), taken, freed));
+                operation.children().iter().for_each(|child| memory_of(&lock(&child.nodes), used));
             }
         }
     }

@@ -260,28 +260,39 @@ impl Graph {
     /// Its nodes as they are now, with their numbers: later changes of the graphs in it do not reach them.
     pub(crate) fn frozen(&self) -> Vec<Node> {
         let mut nodes = self.nodes();
-        for node in &mut nodes {
-            node.operation = node.operation.with_children(|child| {
-                let held = lock(&child.held).clone();
-                Graph::of(child.frozen(), held, HashMap::new())
-            });
-        }
+        nodes.iter_mut().for_each(Node::freeze);
         nodes
     }
 
     /// Whether all of `open` are among `ends` or come before one of them.
     pub(crate) fn joins(&self, open: &[Edge], ends: &[Edge]) -> bool {
+        let before = self.before(ends);
+        open.iter().all(|edge| before.contains(&edge.from))
+    }
+
+    /// The nodes from which edges come, and all that come before them.
+    pub(crate) fn before(&self, edges: &[Edge]) -> HashSet<u64> {
         let nodes = self.nodes();
         let by_id: HashMap<u64, &Node> = nodes.iter().map(|node| (node.id, node)).collect();
         let mut reached: HashSet<u64> = HashSet::new();
-        let mut list: Vec<u64> = ends.iter().map(|edge| edge.from).collect();
+        let mut list: Vec<u64> = edges.iter().map(|edge| edge.from).collect();
         while let Some(id) = list.pop() {
             if reached.insert(id) {
                 let before = by_id.get(&id).into_iter().flat_map(|node| &node.after);
                 list.extend(before.map(|edge| edge.from));
             }
         }
-        open.iter().all(|edge| reached.contains(&edge.from))
+        reached
+    }
+}
+
+impl Node {
+    /// Gives it copies of its graphs, with the same numbers, which later changes do not reach.
+    pub(crate) fn freeze(&mut self) {
+        self.operation = self.operation.with_children(|child| {
+            let held = lock(&child.held).clone();
+            Graph::of(child.frozen(), held, HashMap::new())
+        });
     }
 }
 

@@ -1,10 +1,13 @@
 //! The allocations of a device as the host sees them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use cuda_abi::{Result, Status};
 
+use crate::engine::Op;
+use crate::graph_memory::{PIECE, Piece, pieces};
 use crate::lock;
 
 /// What kind of memory an allocation is.
@@ -61,16 +64,29 @@ pub(crate) const FOR_ALL: u32 = 1;
 #[derive(Debug, Default)]
 pub struct Memory {
     table: RwLock<BTreeMap<u64, Allocation>>,
-    /// Memory of graphs that is allocated now, for calls of the program.
-    live: RwLock<BTreeSet<u64>>,
+    /// Memory of graphs that is allocated now, for calls of the program: how many bytes are at an address.
+    live: RwLock<BTreeMap<u64, u64>>,
     /// First addresses of memory that the program registered.
     registered: RwLock<BTreeSet<u64>>,
-    /// Bytes that the device keeps for graphs, most that were in use, most that were kept.
-    graphs: Mutex<[u64; 3]>,
+    graphs: Mutex<KeptForGraphs>,
 }
 
-/// Bytes in which a device takes memory for graphs.
-const PIECE: u64 = 32 << 20;
+/// What a device keeps for graphs. Launches in one stream use the same pieces one after the other.
+#[derive(Debug, Default)]
+struct KeptForGraphs {
+    /// Bytes: now, most that were in use, most that were kept.
+    bytes: [u64; 3],
+    /// By stream the last launch and how many pieces those in the stream need as long as they run.
+    running: Vec<(u64, Arc<Op>, u64)>,
+}
+
+impl KeptForGraphs {
+    /// Pieces that launches need which are not over, in other streams than one.
+    fn running_beside(&mut self, stream: Option<u64>) -> u64 {
+        self.running.retain(|(_, last, _)| !last.is_done());
+        self.running.iter().filter(|(other, ..)| Some(*other) != stream).map(|(.., pieces)| pieces).sum()
+    }
+}
 
 impl Memory {
     /// Adds an allocation.
@@ -94,7 +110,12 @@ impl Memory {
     pub fn find(&self, address: u64) -> Option<Allocation> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let (_, found) = table.range(..=address).next_back()?;
-        (address - found.base < found.size.max(1)).then_some(*found)
+        let mut found = *found;
+        if found.kind == Kind::Graph {
+            let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+            found.size = live.get(&found.base).copied().unwrap_or(found.size);
+        }
+        (address - found.base < found.size.max(1)).then_some(found)
     }
 
     /// The allocation that holds a range.
@@ -107,52 +128,71 @@ impl Memory {
         if inside { Ok(found) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// Marks memory of a graph as allocated, or as freed; false if it was already.
-    pub fn set_live(&self, base: u64, live: bool) -> bool {
-        let mut set = self.live.write().unwrap_or_else(PoisonError::into_inner);
-        if live { set.insert(base) } else { set.remove(&base) }
+    /// Marks so many bytes of memory of a graph as allocated; false if it was already.
+    pub(crate) fn set_live(&self, base: u64, bytes: u64) -> bool {
+        let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
+        let Entry::Vacant(place) = live.entry(base) else { return false };
+        place.insert(bytes);
+        true
+    }
+
+    /// Marks memory of a graph as freed; false if it was already.
+    pub fn set_freed(&self, base: u64) -> bool {
+        self.live.write().unwrap_or_else(PoisonError::into_inner).remove(&base).is_some()
     }
 
     /// Whether calls of the program may use an address: it is not that of graph memory which is not allocated.
     pub fn is_live(&self, address: u64) -> bool {
         let of_graph = self.find(address).filter(|found| found.kind == Kind::Graph);
         let set = self.live.read().unwrap_or_else(PoisonError::into_inner);
-        of_graph.is_none_or(|found| set.contains(&found.base))
+        of_graph.is_none_or(|found| set.contains_key(&found.base))
     }
 
-    /// Bytes of graphs that are allocated now.
-    fn live_bytes(&self) -> u64 {
-        let (table, live) = (self.table.read(), self.live.read());
-        let (table, live) =
-            (table.unwrap_or_else(PoisonError::into_inner), live.unwrap_or_else(PoisonError::into_inner));
-        live.iter().filter_map(|base| table.get(base)).map(|found| found.size).sum()
+    /// The pieces in which memory of graphs lies that is allocated now.
+    pub(crate) fn live_pieces(&self) -> HashSet<Piece> {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        let bases: Vec<u64> = live.keys().copied().collect();
+        drop(live);
+        bases.into_iter().flat_map(pieces).collect()
     }
 
-    /// Keeps memory for a launch of a graph that allocates so many bytes.
-    pub(crate) fn reserve_for_graphs(&self, bytes: u64) {
-        let needed = bytes.max(self.live_bytes()).next_multiple_of(PIECE);
+    /// Keeps memory for a launch of a graph in a stream, which needs pieces.
+    pub(crate) fn reserve_for_graphs(&self, needed: &HashSet<Piece>, stream: u64) {
+        let held = self.live_pieces().difference(needed).count();
         let mut graphs = lock(&self.graphs);
-        graphs[0] = graphs[0].max(needed);
-        graphs[1] = graphs[1].max(graphs[0]);
-        graphs[2] = graphs[2].max(graphs[0]);
+        let running = graphs.running_beside(Some(stream));
+        let bytes = (running + held as u64 + needed.len() as u64) * PIECE;
+        let now = graphs.bytes[0].max(bytes);
+        graphs.bytes = graphs.bytes.map(|most| most.max(now));
+    }
+
+    /// Says by what a launch in a stream is over, and how many pieces it needs until then.
+    pub(crate) fn graph_runs(&self, stream: u64, last: &Arc<Op>, pieces: u64) {
+        let mut graphs = lock(&self.graphs);
+        graphs.running_beside(None);
+        match graphs.running.iter_mut().find(|(other, ..)| *other == stream) {
+            Some((_, op, most)) => (*op, *most) = (last.clone(), pieces.max(*most)),
+            None => graphs.running.push((stream, last.clone(), pieces)),
+        }
     }
 
     /// Gives back what is kept for graphs and not in use.
     pub fn trim_graphs(&self) {
-        let needed = self.live_bytes().next_multiple_of(PIECE);
+        let held = self.live_pieces().len() as u64;
         let mut graphs = lock(&self.graphs);
-        graphs[0] = graphs[0].min(needed);
+        let needed = (held + graphs.running_beside(None)) * PIECE;
+        graphs.bytes[0] = graphs.bytes[0].min(needed);
     }
 
     /// Bytes that are kept for graphs, most that were in use, most that were kept.
     pub fn graphs(&self) -> [u64; 3] {
-        *lock(&self.graphs)
+        lock(&self.graphs).bytes
     }
 
     /// Sets the mark of use, or of what is kept, to what it is now.
     pub fn reset_graph_mark(&self, of_use: bool) {
         let mut graphs = lock(&self.graphs);
-        graphs[if of_use { 1 } else { 2 }] = graphs[0];
+        graphs.bytes[if of_use { 1 } else { 2 }] = graphs.bytes[0];
     }
 
     /// All allocations, by address.

@@ -26,8 +26,8 @@ struct Binding {
 struct Mapped {
     size: u64,
     offset: u64,
-    /// Devices that may access it.
-    access: BTreeSet<usize>,
+    /// Devices that may access it, and whether they may write.
+    access: BTreeMap<usize, bool>,
 }
 
 #[derive(Debug, Default)]
@@ -148,7 +148,7 @@ impl Stands for Multicast {
         if !inside || !offset.is_multiple_of(GRANULARITY) {
             return Err(Status::INVALID_VALUE);
         }
-        lock(&self.state).mapped.insert(address, Mapped { size, offset, access: BTreeSet::new() });
+        lock(&self.state).mapped.insert(address, Mapped { size, offset, access: BTreeMap::new() });
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl Stands for Multicast {
         let state = &mut *lock(&self.state);
         if let Some(mapped) = state.mapped.remove(&address) {
             for device in &state.devices {
-                device.simulator.set_multicast(address, mapped.size, &[]);
+                device.simulator.set_multicast(address, mapped.size, &[], false);
             }
         }
         state.let_go(addresses);
@@ -172,7 +172,9 @@ impl Stands for Multicast {
             for &(index, access) in access {
                 match access {
                     Access::None => mapped.access.remove(&index),
-                    Access::Read | Access::ReadWrite => mapped.access.insert(index),
+                    Access::Read | Access::ReadWrite => {
+                        mapped.access.insert(index, access == Access::ReadWrite)
+                    }
                 };
             }
         }
@@ -219,16 +221,14 @@ impl State {
             let edges: Vec<u64> = [mapped.offset].into_iter().chain(inside).chain([end]).collect();
             for device in &self.devices {
                 device.drain();
-                device.simulator.set_multicast(address, mapped.size, &[]);
-                if !mapped.access.contains(&device.index) {
-                    continue;
-                }
+                device.simulator.set_multicast(address, mapped.size, &[], false);
+                let Some(&writable) = mapped.access.get(&device.index) else { continue };
                 for pair in edges.windows(2).filter(|pair| pair[0] < pair[1]) {
                     let replicas: Vec<u64> =
                         self.bindings.iter().filter_map(|binding| binding.at(pair[0])).collect();
                     if replicas.len() == self.devices.len() {
                         let start = address + (pair[0] - mapped.offset);
-                        device.simulator.set_multicast(start, pair[1] - pair[0], &replicas);
+                        device.simulator.set_multicast(start, pair[1] - pair[0], &replicas, writable);
                     }
                 }
             }

@@ -89,8 +89,8 @@ impl Context {
         if bytes == 0 {
             return Ok(0);
         }
-        if stream.capture().is_some() {
-            let memory = node_memory(&self.device, bytes)?;
+        if let Some(capture) = stream.capture() {
+            let memory = node_memory(&self.device, bytes, &capture.graph, &stream.capture_edges())?;
             let base = memory.base();
             self.enqueue(stream, Operation::Allocate(memory))?;
             return Ok(base);
@@ -155,7 +155,7 @@ impl Context {
         let device = self.device.owner(address).ok_or(Status::INVALID_VALUE)?;
         let (memory, pools) = (&device.memory, &self.device.pools);
         if memory.find(address).is_some_and(|found| found.kind == Kind::Graph && found.base == address) {
-            if !memory.set_live(address, false) {
+            if !memory.set_freed(address) {
                 return Err(Status::INVALID_VALUE);
             }
             return self.enqueue(stream, freeing(&device, address));

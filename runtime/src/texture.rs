@@ -285,7 +285,8 @@ impl View {
         }
         if image.shape.is_layered() {
             let [first, last] = self.layers;
-            if first > last || last >= whole[2] {
+            let is_other = image.shape == TextureShape::TwoDLayered && wanted[2] != whole[2];
+            if first > last || last >= whole[2] || is_other {
                 return Err(Status::INVALID_VALUE);
             }
             for level in &mut image.levels {

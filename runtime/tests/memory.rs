@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use runtime::virtual_memory::{Access, GRANULARITY as UNIT};
 use runtime::{
-    Array, ArrayShape, Context, Element, Format, Kind, Operation, PoolAttribute, PoolPlace, Status,
+    Array, ArrayShape, Context, Edge, Element, Format, Kind, Operation, PoolAttribute, PoolPlace, Status,
     StreamKind, check_node_free, node_memory,
 };
 
@@ -42,18 +42,38 @@ fn a_stream_gets_what_it_freed_again() {
 #[test]
 fn memory_of_a_graph_is_known_before_it_is_there() {
     let (program, _runtime, context) = support::context();
-    let memory = node_memory(&context.device, 100).unwrap();
+    let graph = runtime::Graph::new();
+    let memory = node_memory(&context.device, 100, &graph, &[]).unwrap();
     let base = memory.base();
     assert_eq!(context.device.memory.find(base).map(|found| found.kind), Some(Kind::Graph));
     assert!(!context.device.memory.is_live(base) && program.shown.lock().unwrap().is_empty());
-    let graph = runtime::Graph::new();
     assert_eq!(check_node_free(&context, &graph, base), Ok(()));
     assert_eq!(check_node_free(&context, &graph, base + 1), Err(Status::INVALID_VALUE));
     context.run(&context.legacy, Operation::Allocate(memory.clone())).unwrap();
     assert_eq!(program.shown.lock().unwrap()[..], [(base, 100)]);
     drop(memory);
     assert!(context.device.memory.find(base).is_none(), "its last user gave it back");
-    assert_eq!(node_memory(&context.device, u64::MAX).err(), Some(Status::OUT_OF_MEMORY));
+    assert_eq!(node_memory(&context.device, u64::MAX, &graph, &[]).err(), Some(Status::OUT_OF_MEMORY));
+}
+
+#[test]
+fn nodes_get_the_place_of_what_is_freed_before_them() {
+    let (_program, _runtime, context) = support::context();
+    let graph = runtime::Graph::new();
+    let place = |bytes, after: &[Edge]| node_memory(&context.device, bytes, &graph, after).unwrap();
+    let memory = place(1000, &[]);
+    let base = memory.base();
+    let allocated = Edge::full(graph.add(Operation::Allocate(memory), &[]).unwrap());
+    assert_ne!(place(1000, &[allocated]).base(), base, "it is not free yet");
+    let freed = Edge::full(graph.add(Operation::Free(base), &[allocated]).unwrap());
+    assert_eq!((place(1000, &[freed]).base(), place(8, &[freed]).base()), (base, base));
+    assert_ne!(place(1001, &[freed]).base(), base, "it is too small");
+    assert_ne!(place(8, &[]).base(), base, "it may run before the free");
+    graph.add(Operation::Allocate(place(8, &[freed])), &[freed]).unwrap();
+    assert_ne!(place(8, &[freed]).base(), base, "it is taken again");
+    assert_eq!(check_node_free(&context, &graph, base), Ok(()));
+    graph.add(Operation::Free(base), &[]).unwrap();
+    assert_eq!(check_node_free(&context, &graph, base), Err(Status::INVALID_VALUE));
 }
 
 /// What the device knows of mapped memory.

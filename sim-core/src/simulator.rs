@@ -132,6 +132,11 @@ impl Simulator {
         self.memory.set_read_only(base, addresses);
     }
 
+    /// Whether some memory could ever only be read.
+    pub fn has_read_only(&self) -> bool {
+        self.memory.has_read_only()
+    }
+
     /// Whether no byte of a range is one that kernels may only read.
     pub fn allows_copies(&self, address: DevicePtr, bytes: u64) -> bool {
         self.memory.allows_copies(address, bytes)
@@ -152,9 +157,9 @@ impl Simulator {
     }
 
     /// Has `bytes` bytes at an address stand for memory at each of `replicas`, which kernels access there by `multimem`
-    /// instructions alone: they write all of them, and read them combined. No replicas end it.
-    pub fn set_multicast(&self, base: DevicePtr, bytes: u64, replicas: &[DevicePtr]) {
-        self.memory.set_multicast(base, bytes, replicas);
+    /// instructions alone: they write all of them if that is allowed, and read them combined. No replicas end it.
+    pub fn set_multicast(&self, base: DevicePtr, bytes: u64, replicas: &[DevicePtr], writable: bool) {
+        self.memory.set_multicast(base, bytes, replicas, writable);
     }
 
     /// Ends [`Simulator::share`].

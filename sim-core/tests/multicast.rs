@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
+use sim_core::{Backend, DeviceConfig, Dim3, FindingKind, Launch, Outcome, RunOptions, Simulator};
 
 const KERNEL: &str = "
     .version 9.1
@@ -61,7 +61,7 @@ fn an_access_is_one_to_each_replica() {
     });
     let out = simulator.alloc(1024, "out").unwrap();
     let multicast = 0x7000_0000_0000;
-    simulator.set_multicast(multicast, 1024, &replicas);
+    simulator.set_multicast(multicast, 1024, &replicas, true);
     let launch = |at: u64| {
         let params = [at.to_le_bytes(), out.to_le_bytes()].concat();
         let launch = Launch {
@@ -90,6 +90,12 @@ fn an_access_is_one_to_each_replica() {
     // Other memory is that of one device; what stands for nothing any more is none.
     assert_eq!(launch(replicas[0]).outcome, Outcome::Completed);
     assert_eq!(words(&simulator, out, 32), (1000..1032).collect::<Vec<u32>>());
-    simulator.set_multicast(multicast, 1024, &[]);
+    // What is mapped for reading takes no writes.
+    simulator.set_multicast(multicast, 1024, &replicas, false);
+    let before = words(&simulator, replicas[0], 256);
+    let report = launch(multicast);
+    assert_eq!(report.findings[0].kind, FindingKind::WriteToReadOnly, "{:?}", report.findings);
+    assert_eq!(words(&simulator, replicas[0], 256), before);
+    simulator.set_multicast(multicast, 1024, &[], false);
     assert_ne!(launch(multicast).outcome, Outcome::Completed);
 }

@@ -14,7 +14,7 @@ use crate::cudart::context::{ensure, healthy};
 use crate::cudart::register::variable;
 use crate::driver::copy::{Side, When, linear, place, submit};
 use crate::driver::host_memory;
-use crate::driver::memory::{allocate_rows, free, set};
+use crate::driver::memory::{allocate_rows, free, set, set_now, wait_if_shared};
 use crate::driver::pointer::owner;
 use crate::driver::{
     advice, copy as driver_copy, host_memory as driver_host, memory as driver_memory, pool as driver_pool,
@@ -515,7 +515,7 @@ rt_stream! {
     }
     fn cudaMemset2D | cudaMemset2D_ptds (null; to: u64, pitch: usize, value: i32, width: usize, height: usize) {
         ensure()?;
-        set(state::stream(0, null)?, to, pitch, 1, (value & 0xff) as u32, width, height)
+        set_now(null, to, pitch, 1, (value & 0xff) as u32, width, height)
     }
     fn cudaMemset2DAsync | cudaMemset2DAsync_ptsz (null;
         to: u64, pitch: usize, value: i32, width: usize, height: usize, stream: Handle
@@ -524,7 +524,8 @@ rt_stream! {
         set(state::stream(stream, null)?, to, pitch, 1, (value & 0xff) as u32, width, height)
     }
     fn cudaMemset3D | cudaMemset3D_ptds (null; to: PitchedPtr, value: i32, extent: Extent) {
-        fill_volume(0, null, to, value, extent)
+        fill_volume(0, null, to, value, extent)?;
+        wait_if_shared(null, to.address)
     }
     fn cudaMemset3DAsync | cudaMemset3DAsync_ptsz (null; to: PitchedPtr, value: i32, extent: Extent, stream: Handle) {
         fill_volume(stream, null, to, value, extent)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use cuda_abi::driver::{MemAccessDesc, MemAllocNodeParams};
-use runtime::{Operation, Result, Status, node_memory};
+use runtime::{Edge, Graph, Operation, Result, Status, node_memory};
 
 use crate::driver::device::device_at;
 use crate::ffi::{get, list, put};
@@ -34,8 +34,12 @@ pub(crate) fn forget(node: u64) {
     }
 }
 
-/// The operation of a node that allocates; the address is put into the parameters.
-pub(crate) unsafe fn allocation(params: *mut MemAllocNodeParams) -> Result<(Operation, MemAllocNodeParams)> {
+/// The operation of a node of a graph that allocates, behind others; the address is put into the parameters.
+pub(crate) unsafe fn allocation(
+    params: *mut MemAllocNodeParams,
+    graph: &Graph,
+    after: &[Edge],
+) -> Result<(Operation, MemAllocNodeParams)> {
     // SAFETY: null or the structure.
     let mut asked = unsafe { get(params) }?;
     // Memory of graphs is that of devices, managed or not.
@@ -52,7 +56,7 @@ pub(crate) unsafe fn allocation(params: *mut MemAllocNodeParams) -> Result<(Oper
     for access in unsafe { list(asked.access as *const MemAccessDesc, asked.access_count) }? {
         device_at(access.location)?;
     }
-    let memory = node_memory(device, asked.bytes as u64)?;
+    let memory = node_memory(device, asked.bytes as u64, graph, after)?;
     asked.address = memory.base();
     // SAFETY: as above.
     unsafe { put(params, asked) }?;

@@ -97,10 +97,14 @@ api! {
 
     fn cuMemHostGetFlags(flags: *mut u32, host: u64) {
         let context = healthy()?;
-        let pinned = |a: &Allocation| matches!(a.kind, Kind::Host | Kind::Registered);
-        let found = context.device.memory.find(host).filter(pinned);
-        // All of it is mapped, under unified addressing.
-        put(flags, found.ok_or(Status::INVALID_VALUE)?.flags | 2)
+        // All of it is mapped, under unified addressing; managed memory is nothing else.
+        const MAPPED: u32 = 2;
+        let found = context.device.memory.find(host).ok_or(Status::INVALID_VALUE)?;
+        match found.kind {
+            Kind::Host | Kind::Registered => put(flags, found.flags | MAPPED),
+            Kind::Managed => put(flags, MAPPED),
+            _ => Err(Status::INVALID_VALUE),
+        }
     }
 
     fn cuMemHostRegister(start: *mut u8, bytes: usize, flags: u32) {

@@ -57,7 +57,7 @@ pub(crate) fn set(
 }
 
 /// A fill that the program waits for, if the host can see the memory.
-fn set_now(
+pub(crate) fn set_now(
     null: NullStream,
     to: u64,
     pitch: usize,
@@ -66,9 +66,14 @@ fn set_now(
     width: usize,
     height: usize,
 ) -> Result {
+    set(state::stream(0, null)?, to, pitch, element, value, width, height)?;
+    wait_if_shared(null, to)
+}
+
+/// Waits for a fill of memory that the host can see.
+pub(crate) fn wait_if_shared(null: NullStream, filled: u64) -> Result {
     let (context, stream) = state::stream(0, null)?;
-    set((context.clone(), stream.clone()), to, pitch, element, value, width, height)?;
-    let shared = context.device.find(to).is_some_and(|a| a.kind.is_host());
+    let shared = context.device.find(filled).is_some_and(|a| a.kind.is_host());
     if shared { context.synchronize_stream(&stream) } else { Ok(()) }
 }
 
@@ -79,7 +84,7 @@ pub(crate) fn free(context: &Context, address: u64) -> Result {
     }
     let memory = &context.device.memory;
     if memory.find(address).is_some_and(|found| found.kind == Kind::Graph && found.base == address) {
-        if !memory.set_live(address, false) {
+        if !memory.set_freed(address) {
             return Err(Status::INVALID_VALUE);
         }
         context.device.drain();

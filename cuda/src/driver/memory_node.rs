@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cuda_abi::driver::{MemAllocNodeParams, MemLocation, MemPoolProps};
 use runtime::{Graph, Operation, Result, Status, check_node_free};
 
+use crate::driver::graph::edges_of;
 use crate::driver::graph_memory::{allocation, describe, described};
 use crate::driver::node::add;
 use crate::ffi::{Handle, put};
@@ -20,8 +21,9 @@ api! {
     fn cuGraphAddMemAllocNode(
         node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *mut MemAllocNodeParams
     ) {
-        object::find::<Arc<Graph>>(graph)?;
-        let (operation, asked) = allocation(params)?;
+        let found: Arc<Graph> = object::find(graph)?;
+        let behind = edges_of(&found, after, std::ptr::null(), count)?;
+        let (operation, asked) = allocation(params, &found, &behind)?;
         let id = add(node, graph, after, count, operation)?;
         describe(id, asked);
         Ok(())

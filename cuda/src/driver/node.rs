@@ -373,6 +373,8 @@ unsafe fn conditional(graph: &Arc<Graph>, params: *const NodeParams) -> Result<O
 
 /// `CU_GRAPH_NODE_TYPE_CONDITIONAL`
 const CONDITIONAL: u32 = 13;
+/// `CU_GRAPH_NODE_TYPE_MEM_ALLOC`
+const ALLOCATION: u32 = 10;
 
 /// Adds a node that general parameters describe; the last argument reads them.
 ///
@@ -389,9 +391,15 @@ pub(crate) unsafe fn add_general(
 ) -> Result {
     let into: Arc<Graph> = object::find(graph)?;
     // SAFETY: the caller's promise.
-    let conditional = unsafe { conditional(&into, params) }?;
+    let (conditional, kind) = unsafe { (conditional(&into, params)?, get(params.cast::<u32>())?) };
     let operation = match &conditional {
         Some(conditional) => Operation::Conditional(conditional.clone()),
+        None if kind == ALLOCATION => {
+            let behind = edges_of(&into, after, data, count)?;
+            let body = params.cast_mut().cast::<u64>().wrapping_add(2);
+            // SAFETY: as above; the node's own structure is behind two words.
+            unsafe { crate::driver::graph_memory::allocation(body.cast(), &into, &behind) }?.0
+        }
         // SAFETY: as above.
         None => unsafe { general(params) }?,
     };
@@ -421,7 +429,7 @@ pub(crate) unsafe fn add_general(
 /// `CUgraphNodeParams`: the kind, three words, and what the kind needs.
 pub(crate) type NodeParams = [u64; 32];
 
-/// The operation that general parameters describe. A conditional node is none that anything could take the place of.
+/// The operation that general parameters describe, where it does not depend on the graph.
 pub(crate) unsafe fn general(params: *const NodeParams) -> Result<Operation> {
     // SAFETY: null or the structure.
     let kind = unsafe { get(params.cast::<u32>()) }?;
@@ -438,8 +446,6 @@ pub(crate) unsafe fn general(params: *const NodeParams) -> Result<Operation> {
             5 => Ok(Operation::Empty),
             6 => Ok(Operation::Wait(event(get(body)?)?)),
             7 => Ok(Operation::Record(event(get(body)?)?)),
-            10 => crate::driver::graph_memory::allocation(body.cast_mut().cast())
-                .map(|(operation, _)| operation),
             11 => {
                 let address = get(body)?;
                 let of_graph =

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::{Cells, Written, host};
@@ -100,6 +100,8 @@ pub(crate) struct Multicast {
     pub size: u64,
     /// Where the memory of each device begins.
     pub replicas: Arc<[u64]>,
+    /// Whether kernels may write.
+    pub writable: bool,
 }
 
 /// Allocations in order of address, freed ones included as long as their place is not reused.
@@ -213,6 +215,8 @@ pub(crate) struct GlobalMemory {
     inner: Mutex<Inner>,
     elsewhere: OnceLock<Elsewhere>,
     generation: AtomicU64,
+    /// Whether some memory could ever only be read: until then nobody looks for it.
+    has_read_only: AtomicBool,
     total: u64,
     track_initialization: bool,
 }
@@ -282,6 +286,7 @@ impl GlobalMemory {
             inner: Mutex::new(inner),
             elsewhere: OnceLock::new(),
             generation: AtomicU64::new(0),
+            has_read_only: AtomicBool::new(false),
             total,
             track_initialization,
         }
@@ -441,14 +446,23 @@ impl GlobalMemory {
         let Some(at) = inner.table.at_or_below(base) else { return };
         let allocation = &mut Arc::make_mut(&mut inner.table).list[at];
         if allocation.base == base && allocation.state == State::Live {
+            if !parts.is_empty() {
+                self.has_read_only.store(true, Ordering::Relaxed);
+            }
             allocation.read_only = parts;
             self.generation.fetch_add(1, Ordering::Relaxed);
         }
     }
 
+    /// Whether some memory could ever only be read.
+    pub(crate) fn has_read_only(&self) -> bool {
+        self.has_read_only.load(Ordering::Relaxed)
+    }
+
     /// Whether the host may have a range written; what is no memory forbids nothing.
     pub(crate) fn allows_copies(&self, address: u64, bytes: u64) -> bool {
-        self.lock().table.find(address, bytes).is_none_or(|found| found.allows_copies(address, bytes))
+        !self.has_read_only()
+            || self.lock().table.find(address, bytes).is_none_or(|found| found.allows_copies(address, bytes))
     }
 
     pub(crate) fn free(&self, address: u64) -> Result<(), Error> {
@@ -529,12 +543,12 @@ impl GlobalMemory {
     }
 
     /// Has addresses stand for memory at each of some others, or for nothing any more if there are none.
-    pub(crate) fn set_multicast(&self, base: u64, size: u64, replicas: &[u64]) {
+    pub(crate) fn set_multicast(&self, base: u64, size: u64, replicas: &[u64], writable: bool) {
         let mut inner = self.lock();
         let multicast = &mut Arc::make_mut(&mut inner.layout.table).multicast;
         multicast.retain(|found| found.base >= base.saturating_add(size) || base >= found.base + found.size);
         if !replicas.is_empty() {
-            multicast.push(Multicast { base, size, replicas: replicas.into() });
+            multicast.push(Multicast { base, size, replicas: replicas.into(), writable });
         }
         self.generation.fetch_add(1, Ordering::Relaxed);
     }

@@ -234,7 +234,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         let moved = bytes.saturating_sub(left + right);
         for rank in self.receivers(registers, one) {
             self.tell_of_copy(registers, one, rank);
-            for to in self.replicas_of(self.of_rank(to, rank)) {
+            let to = self.of_rank(to, rank);
+            if to.space == AccessSpace::Global {
+                self.check_multicast_write(to.address, 1 << one.lane)?;
+            }
+            for to in self.replicas_of(to) {
                 match one.copy.reduction {
                     Some(_) => self.reduce(registers, one, from, to, bytes)?,
                     None => self.move_bytes(registers, one, from.skip(left), to.skip(left), moved)?,

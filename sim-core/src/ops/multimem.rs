@@ -11,7 +11,9 @@ use super::atomic::combine;
 use super::flow::Flow;
 use super::masks::each_lane;
 use crate::code::{Access, AtomicOp, Multimem, RegisterSlot};
+use crate::finding::FindingKind;
 use crate::machine::Machine;
+use crate::machine::fault::Fault;
 use crate::machine::warp::Group;
 use crate::observer::Observer;
 use numerics::{Rounding, cvt, f32};
@@ -60,6 +62,11 @@ impl<O: Observer> Machine<'_, '_, O> {
                 |lane: &usize| in_multicast(*lane).map(|other| other.base) == found.as_ref().map(|f| f.0);
             let lanes = (0..WARP_SIZE).filter(of_others).fold(0, |lanes, lane| lanes | 1 << lane) & rest;
             rest &= !lanes;
+            if !matches!(what, Multimem::LoadReduce { .. })
+                && let Err(fault) = self.check_multicast_write(addresses[first], lanes)
+            {
+                return Flow::Fault(fault);
+            }
             let (base, replicas) = found.unwrap_or_else(|| (0, Arc::from([0])));
             if let Err(fault) = self.replicated(registers, group, lanes, &what, (&addresses, base, &replicas))
             {
@@ -67,6 +74,17 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
         }
         self.accessed(group, Ok(()))
+    }
+
+    /// Whether lanes may write to an address, as far as multicast memory is concerned.
+    pub(super) fn check_multicast_write(&self, address: u64, lanes: LaneMask) -> Checked {
+        match self.worker.snapshot.table.multicast(address) {
+            Some(found) if !found.writable => {
+                let text = format!("write at {address:#x} in multicast memory that is mapped for reading");
+                Err(Box::new(Fault::new(FindingKind::WriteToReadOnly, lanes, text)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Does the access of some lanes for each replica.

@@ -350,9 +350,12 @@ fn agree(op: &TextureOp, texture: &Texture) -> bool {
     }
 }
 
-/// A direction with its largest coordinate brought to one: the compiler divides, by an approximate reciprocal.
+/// A direction with its largest coordinate brought to one: the compiler divides, by an approximate reciprocal. It takes care of
+/// what is below the normal numbers, but not of what has its reciprocal there: that is zero.
 fn projected(direction: [f32; 3]) -> [f32; 3] {
-    let reciprocal = f32::from_bits(approx::rcp_f32(major_axis(direction).to_bits(), false));
+    let largest = major_axis(direction);
+    let is_huge = largest > 2f32.powi(126);
+    let reciprocal = f32::from_bits(approx::rcp_f32(largest.to_bits(), is_huge));
     direction.map(|at| at * reciprocal)
 }
 

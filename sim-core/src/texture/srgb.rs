@@ -39,8 +39,8 @@ pub(super) fn parts(byte: u8) -> (u64, i32) {
     ((f32::from_bits(linear(byte)) * 2f32.powi(-exponent)) as u64, exponent)
 }
 
-/// The byte whose linear value is nearest.
+/// The byte whose linear value is nearest, of two the brighter one.
 pub(super) fn nearest(light: f32) -> u8 {
     let distance = |byte: u8| (f32::from_bits(linear(byte)) - light).abs();
-    (0..=255).min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
+    (0..=255).rev().min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
 }
