@@ -124,7 +124,8 @@ fn is_windowed(step: &Step) -> bool {
     }
 }
 
-/// What happens between a branch at which lanes part and where they meet again.
+/// What happens between a branch at which lanes part and where they meet again. Where no thread waits for another, but for
+/// accesses through windows: there lanes that part may come after whole warps, which go on without knowing whether any will.
 fn aside(program: &Program, branch: usize, target: usize) -> Effect {
     let (mut low, mut high) = (target.min(branch + 1), target.max(branch + 1));
     let mut looked = (low, low);
@@ -144,6 +145,7 @@ fn aside(program: &Program, branch: usize, target: usize) -> Effect {
                     high = high.max(to as usize);
                 }
                 Kind::Barrier | Kind::Exit | Kind::Leave(_) => return Effect::ALL,
+                _ if !program.waits && is_windowed(step) => continue,
                 _ => {}
             }
             effect = effect.and(step.effect);
@@ -305,8 +307,13 @@ mod tests {
         // Who leaves a loop early and comes back to its start from an outer one is behind those still in it.
         let (inner, outer) = (step(Kind::Branch(1), PARTS), step(Kind::Branch(0), Effect::default()));
         check(vec![access(READ), step(Kind::Nothing, Effect::default()), inner, outer, leave()], &[0]);
-        // What lanes that part may write comes before what others read.
-        let over = step(Kind::Branch(2), PARTS);
-        check(vec![over, access(WRITE), access(READ), leave()], &[1, 2]);
+        // What lanes that part may write comes before what others read, through windows only where a thread may wait for
+        // another.
+        let over = || step(Kind::Branch(2), PARTS);
+        check(vec![over(), access(WRITE), access(READ), leave()], &[1, 2]);
+        let steps = vec![over(), windowed(true), windowed(false), leave()];
+        let program = Program { steps, ..Program::default() };
+        assert_eq!(waits(&program).always, [false, false, true, false]);
+        assert_eq!(waits(&Program { waits: true, ..program }).always, [false, true, true, false]);
     }
 }

@@ -223,6 +223,9 @@ fn accessed(code: &Code, access: &Access, store: bool) -> Kind {
         return Kind::Leave(Uses::All);
     }
     let slots = &code.slots[access.elements.start as usize..][..access.elements.len as usize];
+    // What it reads, or writes for some lanes.
+    let used = slots.iter().map(|slot| (slot.slot, slot.rows.into()));
+    let call = Kind::Call(Uses::Slots(used.chain([(access.address, access.address_rows.into())]).collect()));
     let (bytes, count) = match access.simple {
         Simple::Four => (4, 1),
         Simple::Eight => (8, 1),
@@ -231,7 +234,7 @@ fn accessed(code: &Code, access: &Access, store: bool) -> Kind {
         Simple::TwoEights => (8, 2),
         Simple::No => match (access.size, slots) {
             (1 | 2, [slot]) if slot.rows == 1 => (u32::from(access.size), 1),
-            _ => return Kind::Call(Uses::All),
+            _ => return call,
         },
     };
     let (space, address_width) = match (access.space, access.address_rows) {
@@ -240,12 +243,12 @@ fn accessed(code: &Code, access: &Access, store: bool) -> Kind {
         (AccessSpace::Global | AccessSpace::Const | AccessSpace::Generic, 2) => {
             (Space::Hinted, Width::Double)
         }
-        _ => return Kind::Call(Uses::All),
+        _ => return call,
     };
     let size = i64::from(bytes * count);
     let twice = (1..slots.len()).any(|at| slots[at].rows != 0 && slots[..at].contains(&slots[at]));
     if i32::try_from(access.offset).is_err() || access.offset % size != 0 || twice {
-        return Kind::Call(Uses::All);
+        return call;
     }
     let mut elements = [None; 4];
     for (element, slot) in elements.iter_mut().zip(slots).filter(|(_, slot)| slot.rows != 0) {

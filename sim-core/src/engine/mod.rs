@@ -5,6 +5,7 @@
 //! to [`compiled`] what there is host code for.
 
 mod compiled;
+mod crew;
 mod lockstep;
 mod single;
 mod worker;
@@ -53,16 +54,7 @@ pub(crate) fn run<O: Observer>(grid: Grid<'_>, observer: impl Fn() -> O + Sync) 
             none => *none = Some(observer),
         }
     };
-    if grid.jobs == 1 {
-        work();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 1..grid.jobs {
-                scope.spawn(work);
-            }
-            work();
-        });
-    }
+    crew::together(grid.jobs - 1, work);
     let (stats, observer) = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
     report(grid, stats, observer)
 }
