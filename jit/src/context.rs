@@ -309,9 +309,9 @@ pub(crate) struct Tables {
     /// Of an access to any addresses.
     pub(crate) delta: [u64; 4],
     pub(crate) last: [u64; 4],
-    /// Words that control the host's floats: so that subnormals are flushed, and so that they are kept.
+    /// A word that controls the host's floats so that subnormals are flushed, and room for the one of before.
     pub(crate) flushes: u32,
-    pub(crate) keeps: u32,
+    pub(crate) saved: u32,
     /// One less than 1, 2, 4 and 8.
     pub(crate) low: [u64; 4],
     pub(crate) nan: [u32; 8],
@@ -345,7 +345,7 @@ impl Context {
                 last: [0; 4],
                 // All exceptions masked; to nearest.
                 flushes: 0x9fc0,
-                keeps: 0x1f80,
+                saved: 0,
                 low: [0, 1, 3, 7],
                 nan: [0x7fff_ffff; 8],
                 some_words: WORDS,

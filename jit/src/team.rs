@@ -75,6 +75,16 @@ impl Runner {
     }
 }
 
+/// Where the runners of a team stand, side by side, so that the lowest is found at once.
+struct Places {
+    /// Behind all others those at exits.
+    positions: [u32; MOST],
+    /// Who has not all lanes.
+    partial: u32,
+    /// Barriers that were passed and are not yet among what runners did.
+    passed: u64,
+}
+
 impl Compiled {
     /// Runs a warp, or a group of its lanes, for at most so many steps, up to a position; if `until_whole`, no further
     /// than until no lanes stand aside. Once lanes have stood aside for `patience` steps, it is the caller who decides.
@@ -190,7 +200,7 @@ impl Compiled {
         }
     }
 
-    /// Runs one team; where all of it stand, if that is at a barrier or their ends. `all`: it passes barriers, so many of them.
+    /// Runs one team; where all of it stand, if that is at a barrier or their ends. `all`: it passes barriers, which are counted.
     ///
     /// # Safety
     /// As of [`Compiled::run_teams`].
@@ -202,20 +212,15 @@ impl Compiled {
         all: bool,
         passed: &mut u64,
     ) -> Option<Stand> {
-        // Side by side, so that the lowest is found at once; behind all others those at exits.
-        let mut positions = [u32::MAX; MOST];
-        let mut partial: u32 = 0;
+        let mut places = Places { positions: [u32::MAX; MOST], partial: 0, passed: 0 };
         for (at, runner) in runners.iter().enumerate() {
-            positions[at] = self.marked(runner.position);
-            partial |= u32::from(runner.lanes != LaneMask::MAX) << at;
+            places.positions[at] = self.marked(runner.position);
+            places.partial |= u32::from(runner.lanes != LaneMask::MAX) << at;
         }
-        let mut unsettled = 0;
         // SAFETY: the caller's.
-        let stand = unsafe {
-            self.run_positions(context, runners, left, all, &mut positions, partial, &mut unsettled, passed)
-        };
-        pass(runners, unsettled);
-        for (runner, position) in runners.iter_mut().zip(positions) {
+        let stand = unsafe { self.run_places(context, runners, &mut places, left, all, passed) };
+        pass(runners, places.passed);
+        for (runner, position) in runners.iter_mut().zip(places.positions) {
             runner.position = position & !EXITED;
         }
         stand
@@ -226,24 +231,18 @@ impl Compiled {
         if self.is_exit(position) { position | EXITED } else { position }
     }
 
-    /// Runs one team that stands at some positions. `unsettled`: barriers that were passed and are not in what runners did.
+    /// Runs one team that stands at some places.
     ///
     /// # Safety
     /// As of [`Compiled::run_teams`].
     #[inline(always)]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the state of one loop, which its caller puts away however it ends"
-    )]
-    unsafe fn run_positions(
+    unsafe fn run_places(
         &self,
         context: &mut Context,
         runners: &mut [Runner],
+        Places { positions, partial, passed: unsettled }: &mut Places,
         left: &mut i64,
         all: bool,
-        positions: &mut [u32; MOST],
-        partial: u32,
-        unsettled: &mut u64,
         passed: &mut u64,
     ) -> Option<Stand> {
         let everyone = u32::MAX >> (MOST - runners.len());
@@ -295,7 +294,7 @@ impl Compiled {
             }
             (context.stop, context.most, context.together) = (next, most, (count > 1).into());
             // SAFETY: the caller's.
-            if !unsafe { self.go(context, low, round.as_ptr(), here & partial == 0) } {
+            if !unsafe { self.go(context, low, round.as_ptr(), here & *partial == 0) } {
                 return None;
             }
             let mut rest = here;

@@ -513,9 +513,15 @@ impl Writer {
             ("global", "%a0")
         };
         let place = 8 * self.random.below(2);
-        match self.random.below(3) {
+        match self.random.below(4) {
             0 if !op.starts_with("cas") && !op.starts_with("exch") => {
                 self.line(&format!("red.{space}.{op} [{address}+{place}], {operands};"));
+            }
+            // The old value where the address was.
+            1 if kind == r && space == "shared" || kind == rd && space == "global" => {
+                writeln!(self.text, "    atom.{space}.{op} {address}, [{address}+{place}], {operands};")
+                    .unwrap();
+                self.line(&format!("mov.b{} {to}, {address};", if kind == r { 32 } else { 64 }));
             }
             _ => self.line(&format!("atom.{space}.{op} {to}, [{address}+{place}], {operands};")),
         }

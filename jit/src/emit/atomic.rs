@@ -11,9 +11,9 @@ const OPERANDS: [usize; 2] = {
     let first = offset_of!(Context, tables) + offset_of!(Tables, operands);
     [first, first + 8 * WARP_SIZE]
 };
-/// What control word flushes subnormal results, and takes subnormal operands for zeros.
+/// The control word of floats that flushes subnormal results, and takes subnormal operands for zeros; and that of before.
 const FLUSHES: usize = offset_of!(Context, tables) + offset_of!(Tables, flushes);
-const KEEPS: usize = offset_of!(Context, tables) + offset_of!(Tables, keeps);
+const SAVED: usize = offset_of!(Context, tables) + offset_of!(Tables, saved);
 
 /// Lanes that a turn of the loop over all of them does.
 const TURN: usize = 4;
@@ -47,7 +47,7 @@ macro_rules! load {
     };
 }
 
-/// Memory and a register; `locked`: as one step that others see.
+/// Memory and a register; `locked`: as one step.
 macro_rules! store {
     ($self:ident.$op:ident, $width:expr, $to:expr, $from:expr) => {
         match $width {
@@ -93,9 +93,6 @@ impl Emitter<'_> {
             (false, false) => None,
         };
         T::places_inside(self, access, place, lanes, host)?;
-        if atomic.old.is_some() {
-            self.a.inc(qword_ptr(at(offset_of!(Context, reads))))?;
-        }
         if access.space == Space::Hinted {
             let mut locked = self.a.create_label();
             self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
@@ -113,6 +110,10 @@ impl Emitter<'_> {
         self.a.nop()?;
         if let Some(old) = atomic.old {
             self.forget_shape(old, width.rows());
+            // The address may have lain there.
+            for number in 0..self.lines(width) {
+                self.file.forget(self.line(old, number));
+            }
         }
         let after = self.file.clone();
         let (position, start) = (self.position, self.start);
@@ -190,8 +191,12 @@ impl Emitter<'_> {
 
     /// All lanes do it one after the other, or these; `locked`: others may access memory meanwhile.
     fn each_lane(&mut self, atomic: &Atomic, lanes: Option<AsmRegister32>, locked: bool) -> Done {
+        if atomic.old.is_some() {
+            self.a.inc(qword_ptr(at(offset_of!(Context, reads))))?;
+        }
         let flushes = atomic.update == Update::AddFloat { global: true } && atomic.access.bytes == 4;
         if flushes {
+            self.a.vstmxcsr(dword_ptr(at(SAVED)))?;
             self.a.vldmxcsr(dword_ptr(at(FLUSHES)))?;
         }
         let mut turn = self.a.create_label();
@@ -214,7 +219,7 @@ impl Emitter<'_> {
             self.a.jb(turn)?;
         }
         if flushes {
-            self.a.vldmxcsr(dword_ptr(at(KEEPS)))?;
+            self.a.vldmxcsr(dword_ptr(at(SAVED)))?;
         }
         Ok(())
     }
