@@ -112,6 +112,8 @@ pub struct WarpAccess<'a> {
     pub asynchronous: Asynchronous,
     /// Lanes whose atomic writes: all but those of a `cas` that fails.
     pub writing: LaneMask,
+    /// Lanes whose atomic leaves another value than it found, those of lower lanes done first.
+    pub changing: LaneMask,
     /// Position of the instruction.
     pub position: u32,
     /// Linear index of the block whose memory it is; without meaning but for shared memory.

@@ -3,19 +3,44 @@
 use crate::code::Does;
 use crate::machine::{Issued, Machine, Outcome};
 use crate::memory::Change;
+use crate::sm::Resident;
 use crate::work::Access;
 
 impl Machine<'_> {
+    /// The next turn of the atomic operation that an instruction has just done, if there is one: how often the banks are asked.
+    fn next_turn(&mut self, issued: Issued) -> Option<u16> {
+        let (_, cursor, end) = self.cursor(issued)?;
+        let warp = &self.warps[issued.index as usize];
+        let block = &self.residents[warp.resident as usize].block;
+        match (cursor < end).then(|| block.accesses[cursor as usize])? {
+            Access::Words { wavefronts, again: true, .. } => {
+                self.next_access(issued);
+                Some(wavefronts)
+            }
+            _ => None,
+        }
+    }
+
+    /// The place in the source of the accesses that an instruction makes, the next of them and where they end.
+    fn cursor(&self, issued: Issued) -> Option<(u32, u32, u32)> {
+        let place = self.launch.sources.get(issued.at as usize).copied().flatten()?;
+        let warp = &self.warps[issued.index as usize];
+        let block = &self.residents[warp.resident as usize].block;
+        let cursor = *warp.cursors.get(place as usize)?;
+        let end = *block.warps[warp.number as usize].sources.get(place as usize + 1)?;
+        Some((place, cursor, end))
+    }
+
     /// The next access that an instruction makes.
     pub(crate) fn next_access(&mut self, issued: Issued) -> Option<Access> {
-        let place = self.launch.sources.get(issued.at as usize).copied().flatten()?;
+        let (place, cursor, end) = self.cursor(issued)?;
         let warp = &mut self.warps[issued.index as usize];
-        let block = &self.residents[warp.resident as usize].block;
-        let cursor = warp.cursors.get_mut(place as usize)?;
-        let end = *block.warps[warp.number as usize].sources.get(place as usize + 1)?;
-        (*cursor < end).then(|| {
-            *cursor += 1;
-            block.accesses[*cursor as usize - 1]
+        // Another try is no access of its own.
+        let tries = usize::from(!warp.failed.is_empty() && self.code[issued.at as usize].again.is_some());
+        let cursor = cursor - tries as u32;
+        (cursor < end).then(|| {
+            warp.cursors[place as usize] = cursor + 1;
+            self.residents[warp.resident as usize].block.accesses[cursor as usize]
         })
     }
 
@@ -46,8 +71,8 @@ impl Machine<'_> {
         let chip = self.chip;
         let Issued { index, op, now, .. } = issued;
         let next = self.next_access(issued);
-        if let Some(Access::Words { wavefronts, together, word }) = next {
-            return self.words(issued, wavefronts, together, word);
+        if let Some(Access::Words { wavefronts, first, count, .. }) = next {
+            return self.words(issued, wavefronts, (first, count));
         }
         let warp = &mut self.warps[index as usize];
         let resident = &self.residents[warp.resident as usize];
@@ -85,6 +110,8 @@ impl Machine<'_> {
             }
             None | Some(Access::Operation(_) | Access::Words { .. }) => {
                 let start = multiprocessor.serve(now, chip.shared.wavefront);
+                // It may be the words of a loop around a compare-and-swap that are read.
+                warp.compared = start;
                 (start + chip.shared.latency, start + chip.shared.read, false)
             }
             Some(Access::Wavefronts(count)) => {
@@ -145,20 +172,36 @@ impl Machine<'_> {
     }
 
     /// An atomic operation on shared memory, as [`Machine::access`].
-    fn words(&mut self, issued: Issued, wavefronts: u16, together: u8, word: u32) -> (f64, f64, bool) {
+    fn words(&mut self, issued: Issued, wavefronts: u16, (first, count): (u32, u8)) -> (f64, f64, bool) {
         let Issued { index, op, now, .. } = issued;
         let shared = &self.chip.shared;
-        let count = f64::from(wavefronts.max(1));
-        let start = self.multiprocessor(index).serve(now, count * shared.wavefront);
-        let last = start + (count - 1.0) * shared.wavefront;
-        let mut done = last + shared.atomic;
-        if op.tries {
-            // Only one lane of all that are at a word succeeds in a turn.
-            let slot = self.warps[index as usize].resident;
-            let free = self.residents[slot as usize].words.entry(word).or_insert(0.0);
-            done = done.max(free.max(last) + f64::from(together) * shared.turn);
-            *free = done;
+        let count_of = |wavefronts: u16| f64::from(wavefronts.max(1)) * shared.wavefront;
+        let start = self.multiprocessor(index).serve(now, count_of(wavefronts));
+        let mut last = start + count_of(wavefronts) - shared.wavefront;
+        if op.again.is_none() {
+            // Where the machine code has no loop, the other turns follow at once: each reads and swaps.
+            while let Some(wavefronts) = self.next_turn(issued) {
+                let begins = last + shared.atomic + shared.latency;
+                last = self.multiprocessor(index).serve(begins, count_of(wavefronts));
+            }
+            return (last + shared.atomic, start + shared.read, false);
         }
-        (done, last + shared.read, false)
+        let warp = &mut self.warps[index as usize];
+        let Resident { block, words, .. } = &mut self.residents[warp.resident as usize];
+        let own = match warp.failed.is_empty() {
+            true => block.words[first as usize..first as usize + usize::from(count)].to_vec(),
+            false => std::mem::take(&mut warp.failed),
+        };
+        // Who finds another value than it read tries again.
+        for word in own {
+            let changed = words.entry(word).or_insert(f64::NEG_INFINITY);
+            if *changed > warp.compared {
+                warp.failed.push(word);
+            } else {
+                *changed = start;
+            }
+        }
+        warp.again = op.again.filter(|_| !warp.failed.is_empty());
+        (last + shared.atomic, last + shared.read, false)
     }
 }

@@ -167,8 +167,6 @@ pub struct Shared {
     pub latency: f64,
     /// Cycles of an atomic operation.
     pub atomic: f64,
-    /// Cycles of a turn of a loop around a compare-and-swap, for which others at the word try in vain.
-    pub turn: f64,
     /// Cycles for which a wavefront keeps the multiprocessor's unit busy.
     pub wavefront: f64,
     /// Cycles of a shuffle.

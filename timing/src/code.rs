@@ -175,6 +175,9 @@ pub struct Op {
     pub past: bool,
     /// Whether it is a compare-and-swap of a loop that is none in the PTX: each lane at a word takes a turn of it.
     pub tries: bool,
+    /// Of a compare-and-swap on shared memory that is tried again until it succeeds: the first instruction of the loop, and that
+    /// behind its last one.
+    pub again: Option<(u32, u32)>,
     /// Whether it is an atomic operation that computes with floats.
     pub floats: bool,
 }
@@ -285,6 +288,7 @@ impl Op {
             local: matches!(base, "LDL" | "STL").then(|| offset(operands)),
             past: has("STRONG"),
             tries: base == "ATOMS" && has("SPIN"),
+            again: None,
             floats: matches!(base, "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG")
                 && ["F16x2", "BF16x2", "F32", "F64"].into_iter().any(has),
         }

@@ -137,7 +137,10 @@ impl Machine<'_> {
         let warp = &mut self.warps[index as usize];
         warp.op += 1;
         let mut ready = ready;
-        if warp.op >= warp.steps[warp.step as usize].end {
+        if let Some((first, _)) = warp.again.take_if(|of| of.1 == warp.op) {
+            ready = ready.max(warp.issued + self.chip.fetch.jump);
+            warp.op = first;
+        } else if warp.op >= warp.steps[warp.step as usize].end {
             warp.step += 1;
             match warp.steps.get(warp.step as usize) {
                 Some(step) => {

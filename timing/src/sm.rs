@@ -77,6 +77,11 @@ pub(crate) struct Warp {
     pub(crate) bulk: f64,
     pub(crate) products: f64,
     pub(crate) stores: f64,
+    /// When it read the words that it compares next, and those of them that others changed meanwhile: it tries again.
+    pub(crate) compared: f64,
+    pub(crate) failed: Vec<u32>,
+    /// The loop that it then goes round once more.
+    pub(crate) again: Option<(u32, u32)>,
     /// Accesses that are left, by place in the source.
     pub(crate) cursors: Vec<u32>,
     pub(crate) resident: u32,
@@ -100,7 +105,7 @@ pub(crate) struct Resident {
     pub(crate) stay: Option<Stay>,
     /// Warps at each barrier, with when the last one comes.
     pub(crate) barriers: Vec<(u8, u32, f64, Vec<u32>)>,
-    /// By word of its shared memory: when a loop around a compare-and-swap has done with it.
+    /// By word of its shared memory: when a loop around a compare-and-swap changed it last.
     pub(crate) words: HashMap<u32, f64>,
 }
 

@@ -35,14 +35,16 @@ pub enum Access {
     },
     /// Shared memory: how often its banks are asked.
     Wavefronts(u16),
-    /// An atomic operation on shared memory: how often its banks are asked, the most lanes that have one word, and which.
+    /// An atomic operation on shared memory, or a turn of a loop around a compare-and-swap that one is.
     Words {
-        /// How often.
+        /// How often its banks are asked.
         wavefronts: u16,
-        /// The most lanes.
-        together: u8,
-        /// The word.
-        word: u32,
+        /// Of a turn: the first of [`Block::words`] that it changes and how many there are.
+        first: u32,
+        /// How many.
+        count: u8,
+        /// Whether it is another turn of the operation before it.
+        again: bool,
     },
     /// The shared memory of another block of the cluster.
     Remote,
@@ -115,6 +117,8 @@ pub struct Block {
     pub accesses: Vec<Access>,
     /// The lines of all.
     pub pieces: Vec<Piece>,
+    /// The words of shared memory that turns of loops around a compare-and-swap change.
+    pub words: Vec<u32>,
     /// What is done beside the warps.
     pub operations: Vec<Operation>,
     /// By phase of its mbarriers, and of what its warps wait for: how many arrivals, copies and writes complete it.

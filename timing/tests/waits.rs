@@ -69,19 +69,41 @@ fn who_waits_for_a_write_goes_on_behind_it() {
 }
 
 #[test]
-fn warps_take_turns_at_a_word() {
+fn who_finds_a_changed_word_tries_again() {
+    let swap = Op { again: Some((0, 3)), ..Op::new("ATOMS.CAST.SPIN", "R0, [R1], R2, R3", control(1, 0, 1)) };
     let code = [
-        Op::new("ATOMS.CAST.SPIN", "R0, [R1], R2, R3", control(1, 0, 0)),
-        Op::new("EXIT", "", control(5, 7, 1)),
+        Op::new("LDS", "R2, [R1]", control(1, 0, 0)),
+        swap,
+        Op::new("BRA", "", control(5, 7, 1)),
+        Op::new("EXIT", "", control(5, 7, 0)),
     ];
-    let warp = |at| Warp { steps: steps(&[0, 1]), sources: vec![at, at + 1] };
-    let lasts = |words: [u32; 2]| {
-        let access = |word| Access::Words { wavefronts: 1, together: 32, word };
-        let accesses = words.map(access).to_vec();
-        let block = Block { warps: vec![warp(0), warp(1)], accesses, ..Block::default() };
+    let issued = |words: [u32; 2]| {
+        let access = |first| Access::Words { wavefronts: 2, first, count: 1, again: false };
+        let warp = |at| Warp { steps: steps(&[0, 1, 2, 3]), sources: vec![at, at + 1] };
+        let block = Block {
+            warps: vec![warp(0), warp(1)],
+            accesses: vec![access(0), access(1)],
+            words: words.to_vec(),
+            ..Block::default()
+        };
+        let launch = Launch { blocks: 1, sources: vec![None, Some(0), None, None], ..Launch::default() };
+        run(&Chip::h200(), &code, &launch, &Blocks(vec![block])).issued
+    };
+    assert_eq!((issued([1, 2]), issued([1, 1])), (8, 11));
+}
+
+#[test]
+fn turns_of_a_loop_that_the_code_has_not_follow_each_other() {
+    let code =
+        [Op::new("ATOMS.ADD", "R0, [R1], R2", control(1, 0, 0)), Op::new("EXIT", "", control(5, 7, 1))];
+    let last = |turns: u32| {
+        let access = |turn| Access::Words { wavefronts: 2, first: turn, count: 1, again: turn > 0 };
+        let warp = Warp { steps: steps(&[0, 1]), sources: vec![0, turns] };
+        let accesses = (0..turns).map(access).collect();
+        let block = Block { warps: vec![warp], accesses, words: vec![7; 8], ..Block::default() };
         ends(&code, &[Some(0), None], vec![block])[0]
     };
-    let (apart, together) = (lasts([1, 2]), lasts([1, 1]));
-    let turns = 32.0 * Chip::h200().shared.turn;
-    assert!((together - apart - turns).abs() < 10.0, "{apart} {together}");
+    let shared = Chip::h200().shared;
+    let turn = shared.latency + shared.atomic;
+    assert!((last(8) - last(1) - 7.0 * turn).abs() < 10.0, "{} {}", last(1), last(8));
 }

@@ -26,8 +26,15 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
         "",
         "past the first level: how parts of lines go together is known for whole lines only",
     ),
-    ("shared_atom_add_u64", "", "in which order lanes of a loop around a compare-and-swap succeed"),
-    ("shared_*", "ideal", "the same"),
+    ("shared_*", "ideal", "what Nsight Compute takes for the least of a loop around a compare-and-swap"),
+    ("719 shared_atom_add_u64", "", "which lanes of one bank succeed first"),
+    ("add_double", "ideal", "the same as of `shared_*`"),
+    ("add_double", "excessive", "the same"),
+    ("add_long", "ideal", "the same"),
+    ("add_long", "excessive", "the same"),
+    ("40 max_long", "shared", "when lanes see that others have changed enough: one turn later here"),
+    ("54 add_float_by_hand", "l1tex__data", "arbitration between warps"),
+    ("60 add_float_often", "l1tex__data", "the same"),
     (
         "113 shared_load_v4",
         "",
@@ -109,7 +116,7 @@ fn compare(recorded: &[Recorded], counted: &[BTreeMap<String, u64>]) -> String {
 #[test]
 fn patterns_of_addresses_cost_what_they_do_on_a_device() {
     let mut different = String::new();
-    for name in ["patterns", "patterns_more"] {
+    for name in ["patterns", "patterns_more", "spins"] {
         let counted = counted(&testdata().join(format!("counters/{name}.toml")));
         different += &compare(&recorded(name), &counted);
     }

@@ -227,3 +227,36 @@ fn numbers_of_time_are_known() {
         assert!(!reports::metric_names::of(&name).what.is_empty(), "{name}");
     }
 }
+
+/// Loops around a compare-and-swap in shared memory: cycles of the multiprocessor that has the block, and warp instructions. They
+/// were recorded on an H100, whose multiprocessors are those of an H200.
+#[test]
+fn loops_around_a_compare_and_swap() {
+    let file = testdata().join("counters/spins.toml");
+    let contended = testdata().join("timing/contended.toml");
+    let mut errors = [Vec::new(), Vec::new(), Vec::new()];
+    for (file, name) in [(file, "spins"), (contended, "contended")] {
+        for (kernel, of, timed) in timed(&file, Some("spins"), &recorded(name), 0) {
+            // Loops of the PTX are tried as often as the interpreter has them try; and who gets the maximum first decides how often
+            // others try.
+            if kernel == "add_float_by_hand" || name == "contended" && kernel == "max_long" {
+                continue;
+            }
+            let error = |ours: f64, theirs: &str| (ours / of.value(theirs) - 1.0, of.launch.clone());
+            let cycles = error(value(&timed, "sm__cycles_active.max"), "sm__cycles_active.max");
+            let issued = error(value(&timed, "smsp__issue_active.sum"), "smsp__inst_executed.sum");
+            println!(
+                "{:<14} {:+6.1} % cycles {:+6.1} % instructions of {} {}",
+                of.launch,
+                100.0 * cycles.0,
+                100.0 * issued.0,
+                of.value("sm__cycles_active.max"),
+                of.value("smsp__inst_executed.sum")
+            );
+            errors[usize::from(name == "contended")].push(cycles);
+            errors[2].extend((name == "contended").then_some(issued));
+        }
+    }
+    let [alone, contended, issued] = errors.map(|errors| mean(&errors).0);
+    assert!(alone < 0.15 && contended < 0.35 && issued < 0.35, "{alone} {contended} {issued}");
+}

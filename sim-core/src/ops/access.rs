@@ -686,6 +686,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             scope: at.access.scope,
             asynchronous: at.access.asynchronous,
             writing: at.lanes,
+            changing: at.lanes,
             position: at.position,
             home: at.peer.and_then(|rank| self.peers.get(rank)).map_or(self.cta.index, |peer| peer.index),
             block: self.cta.index,

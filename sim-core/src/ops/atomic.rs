@@ -171,8 +171,16 @@ fn in_turn(
     now
 }
 
-/// Performs it at `addresses` of a view that begins at `base`; the lanes that wrote, which are all but
-/// those whose `cas` failed.
+/// Lanes of an atomic that did something.
+#[derive(Clone, Copy)]
+struct Effect {
+    /// Those that wrote: all but those whose `cas` failed.
+    writing: LaneMask,
+    /// Those that left another value than they found, if that was asked for.
+    changing: LaneMask,
+}
+
+/// Performs it at `addresses` of a view that begins at `base`.
 fn run<V: View>(
     view: &mut V,
     registers: &mut Registers,
@@ -182,8 +190,10 @@ fn run<V: View>(
     global: bool,
     addresses: &[u64; WARP_SIZE],
     base: u64,
-) -> LaneMask {
+    told: bool,
+) -> Effect {
     let mut failed = 0;
+    let mut changing = 0;
     let slots = atomic.slots(table);
     let count = at.access.elements.len as usize;
     let size = u32::from(at.access.size);
@@ -199,11 +209,12 @@ fn run<V: View>(
             };
             old[lane] = view.update_wide(lane, addresses[lane] - base, new);
             failed |= u32::from(atomic.op == AtomicOp::Cas && old[lane] != b[lane]) << lane;
+            changing |= u32::from(new(old[lane]) != old[lane]) << lane;
         });
         if slots[0].rows == 4 {
             registers.write(slots[0].slot, at.lanes, &old);
         }
-        return at.lanes & !failed;
+        return Effect { writing: at.lanes & !failed, changing };
     }
     let ones = if size == 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
     let together = !V::PER_LANE && at.lanes.count_ones() > 1 && same_address(addresses, at.lanes);
@@ -240,6 +251,12 @@ fn run<V: View>(
         if atomic.op == AtomicOp::Cas {
             each_lane(at.lanes, |lane| failed |= u32::from(old[lane] != b[lane]) << lane);
         }
+        if told {
+            each_lane(at.lanes, |lane| {
+                let new = combine(atomic.op, atomic.ty, global, old[lane], b[lane], c[lane]);
+                changing |= u32::from(new & ones != old[lane] & ones) << lane;
+            });
+        }
         match slots[element].rows {
             2 => registers.write(slots[element].slot, at.lanes, &old),
             1 => {
@@ -250,7 +267,7 @@ fn run<V: View>(
             _ => {}
         }
     }
-    at.lanes & !failed
+    Effect { writing: at.lanes & !failed, changing }
 }
 
 impl<O: Observer> Machine<'_, '_, O> {
@@ -346,17 +363,20 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let reduction = !atomic.returns;
                 let mut view = WeakView::new(weak, grid, self.cta, self.index, at.access, reduction, cells);
                 let flushes = !atomic.keeps_subnormals;
-                let writing =
-                    run(&mut view, registers, slots, now, atomic, flushes, addresses, allocation.base);
-                self.atomic_done(Memory::Global, now, atomic, addresses, writing);
+                let base = allocation.base;
+                let told = self.wants(Wants::ACCESSES);
+                let effect = run(&mut view, registers, slots, now, atomic, flushes, addresses, base, told);
+                self.atomic_done(Memory::Global, now, atomic, addresses, effect);
                 rest.lanes &= !lanes;
                 continue;
             }
             let mut view =
                 GlobalView { cells: &allocation.cells, wide: grid.wide, exclusive: grid.exclusive };
             let flushes = !atomic.keeps_subnormals;
-            let writing = run(&mut view, registers, slots, now, atomic, flushes, addresses, allocation.base);
-            self.atomic_done(Memory::Global, now, atomic, addresses, writing);
+            let base = allocation.base;
+            let told = self.wants(Wants::ACCESSES);
+            let effect = run(&mut view, registers, slots, now, atomic, flushes, addresses, base, told);
+            self.atomic_done(Memory::Global, now, atomic, addresses, effect);
             rest.lanes &= !lanes;
         }
         Ok(())
@@ -375,10 +395,11 @@ impl<O: Observer> Machine<'_, '_, O> {
             if self.wants(Wants::MBARRIERS) {
                 self.tell_of_mbarriers(registers, now, atomic, addresses);
             }
+            let told = self.wants(Wants::ACCESSES);
             let slots = &self.worker.grid.code.slots;
             let mut view = ByteView { bytes: self.shared_bytes(now.peer) };
-            let writing = run(&mut view, registers, slots, now, atomic, false, addresses, 0);
-            self.atomic_done(Memory::Shared, now, atomic, addresses, writing);
+            let effect = run(&mut view, registers, slots, now, atomic, false, addresses, 0, told);
+            self.atomic_done(Memory::Shared, now, atomic, addresses, effect);
             rest &= !now.lanes;
         }
         Ok(())
@@ -410,7 +431,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         at: At<'_>,
         atomic: &Atomic,
         addresses: &[u64; 32],
-        writing: LaneMask,
+        effect: Effect,
     ) {
         if self.wants(Wants::ACCESSES) {
             let mut access = self.event(memory, at, addresses, Shape::Any);
@@ -422,7 +443,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 _ if atomic.returns => AccessKind::Atomic,
                 _ => AccessKind::Reduction,
             };
-            access.writing = writing;
+            (access.writing, access.changing) = (effect.writing, effect.changing);
             self.tell_of(Wants::ACCESSES, at.frame, at.peer, &Event::Access(&access));
         }
     }
@@ -437,9 +458,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         self.check_local(at, addresses)?;
         let slots = &self.worker.grid.code.slots;
         let index = self.index;
+        let told = self.wants(Wants::ACCESSES);
         let mut view = LocalView { rows: &mut self.cta.warps[index].local };
-        let writing = run(&mut view, registers, slots, at, atomic, false, addresses, 0);
-        self.atomic_done(Memory::Local, at, atomic, addresses, writing);
+        let effect = run(&mut view, registers, slots, at, atomic, false, addresses, 0, told);
+        self.atomic_done(Memory::Local, at, atomic, addresses, effect);
         Ok(())
     }
 }

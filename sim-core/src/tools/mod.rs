@@ -12,7 +12,9 @@ mod synccheck;
 mod tool;
 mod traffic;
 
-pub use counters::{Counters, counter_names, is_combined, names as counts, shared_wavefronts, tag_turns};
+pub use counters::{
+    Counters, Round, counter_names, is_combined, names as counts, rounds, shared_wavefronts, tag_turns,
+};
 pub use event::{Event, Wants, WarpId, WarpRanges};
 pub use initcheck::Initcheck;
 pub use launch::{InstructionView, LaunchShape, LaunchView};

@@ -129,6 +129,7 @@ mod tests {
             scope: Scope::Sys,
             asynchronous: crate::event::Asynchronous::No,
             writing: lanes,
+            changing: lanes,
             position: 0,
             home: 0,
             block: 0,

@@ -19,6 +19,7 @@ use crate::event::{AccessKind, Memory, WarpAccess};
 use crate::sums::sums;
 use rules::{Made, Rule};
 use semantics::lanes::LaneMask;
+pub use shared::Round;
 pub use totals::counter_names;
 
 /// Counts by instruction; what the numbers are called is the matter of [`names`].
@@ -92,6 +93,8 @@ struct Last {
     memory: Memory,
     kind: AccessKind,
     lanes: LaneMask,
+    /// Lanes whose atomic leaves another value than it found.
+    changing: LaneMask,
 }
 
 /// What a `cp.async` reads, until it is told what it writes.
@@ -103,7 +106,8 @@ struct Source {
     addresses: [u64; 32],
 }
 
-/// How often the banks of shared memory are asked for an access of a warp, as the hardware counts it.
+/// How often the banks of shared memory are asked for a load, a store or an atomic that is no loop of a warp, as the hardware
+/// counts it.
 pub fn shared_wavefronts(
     addresses: &[u64; 32],
     lanes: LaneMask,
@@ -111,7 +115,21 @@ pub fn shared_wavefronts(
     store: bool,
     of: Option<InstructionView<'_>>,
 ) -> u64 {
-    shared::wavefronts(addresses, lanes, bytes, store, rules::made(of).rule).hardware
+    shared::wavefronts(addresses, lanes, 0, bytes, store, rules::made(of).rule).hardware
+}
+
+/// The rounds of an atomic on shared memory of which ptxas makes a loop around a compare-and-swap, if it is one; `changing` are
+/// lanes that leave another value than they find.
+pub fn rounds(
+    addresses: &[u64; 32],
+    [lanes, changing]: [LaneMask; 2],
+    bytes: u32,
+    of: Option<InstructionView<'_>>,
+) -> Option<Vec<Round>> {
+    match rules::made(of).rule {
+        Rule::Loop { picks } => Some(shared::rounds(addresses, lanes, changing, bytes, picks)),
+        _ => None,
+    }
 }
 
 /// How many turns the tags of the first level take for lines: in one, they find one of each of their four parts.
@@ -183,6 +201,7 @@ impl Counters {
             memory: of.memory,
             kind: of.kind,
             lanes: LaneMask::MAX,
+            changing: 0,
         };
         let sectors = match of.memory {
             Memory::Global => half_sectors(of.bytes.into(), of.starts, of.consecutive),
@@ -198,6 +217,7 @@ impl Counters {
             memory: of.memory,
             kind: of.kind,
             lanes: of.lanes,
+            changing: of.changing,
         };
         let plain = matches!(of.kind, AccessKind::Read | AccessKind::Write);
         let sectors = if of.memory == Memory::Global && plain { sectors(of) } else { 0 };
@@ -266,7 +286,7 @@ impl Counters {
                         }
                     }
                     Some(source) => shared::copies(&source.addresses, addresses, lanes, bytes),
-                    None => shared::wavefronts(addresses, lanes, bytes, store, made.rule),
+                    None => shared::wavefronts(addresses, lanes, part.changing, bytes, store, made.rule),
                 };
                 Sums {
                     units: wavefronts.hardware,

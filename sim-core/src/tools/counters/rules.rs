@@ -18,8 +18,11 @@ pub(super) enum Rule {
     CompareAndSwap,
     /// One is added to a word of shared memory, and nobody wants to know what was there.
     Increment,
-    /// An atomic of shared memory that is a loop around a compare-and-swap.
-    Loop,
+    /// An atomic of shared memory that is a loop around a compare-and-swap; whether it is left without one by those whose
+    /// value is not wanted (`min` and `max` of 64 bits).
+    Loop {
+        picks: bool,
+    },
     /// `cp.async` through the first level, and past it.
     Copy,
     Bypass,
@@ -87,7 +90,8 @@ fn atomic(of: InstructionView<'_>, op: &Op) -> Made {
     } else if shared && unused && adds_one {
         Rule::Increment
     } else if shared && !word && !swaps {
-        Rule::Loop
+        let wide = matches!(op.ty(0), Some(ScalarType::U64 | ScalarType::S64));
+        Rule::Loop { picks: wide && has(&[Modifier::Min, Modifier::Max]) }
     } else {
         Rule::Atomic
     };

@@ -95,10 +95,11 @@ fn by_parts(
     parts.fold((0, 0), |(sum, count), first| (sum + cost(&mut lanes_of(lanes, first, each)), count + 1))
 }
 
-/// What an access costs that is made as `rule` says.
+/// What an access costs that is made as `rule` says; `changing` are lanes whose atomic leaves another value than it found.
 pub(super) fn wavefronts(
     addresses: &[u64; 32],
     lanes: LaneMask,
+    changing: LaneMask,
     bytes: u32,
     store: bool,
     rule: Rule,
@@ -123,7 +124,9 @@ pub(super) fn wavefronts(
             let ideal = 2 * once.ideal;
             Wavefronts { hardware: 2 * once.hardware, derived: 2 * once.derived, ideal, ..once }
         }
-        Rule::Loop => in_a_loop(addresses, lanes, bytes, each),
+        Rule::Loop { picks } => {
+            in_a_loop(addresses, &rounds(addresses, lanes, changing, bytes, picks), bytes, each)
+        }
         Rule::Rows => plain(by_parts(lanes, 8, |lanes| most_words(addresses, lanes, bytes)), bytes),
         // Lanes that add one to a word are counted together.
         Rule::Increment => plain((most_words(addresses, lanes_of(lanes, 0, 32), bytes), 1), bytes),
@@ -157,33 +160,66 @@ fn wide_load(addresses: &[u64; 32], lanes: LaneMask, bytes: u32, each: usize) ->
     Wavefronts { hardware, derived, conflicts: hardware - parts, ideal, loads: 0 }
 }
 
-/// An atomic that ptxas makes of a load, the operation and a compare-and-swap, again and again until all lanes have
-/// succeeded: in each round one lane of a bank does.
-fn in_a_loop(addresses: &[u64; 32], lanes: LaneMask, bytes: u32, each: usize) -> Wavefronts {
+/// A round of a loop around a compare-and-swap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Round {
+    /// Lanes that read the word.
+    pub loads: LaneMask,
+    /// Lanes that then try to swap it; the others leave the loop.
+    pub swaps: LaneMask,
+    /// Those of them that succeed, and leave.
+    pub done: LaneMask,
+}
+
+/// The rounds of an atomic that ptxas makes of a load, the operation and a compare-and-swap, again and again until all lanes have
+/// succeeded: in each one the lowest lane of a bank tries, of each half of the warp where words have eight bytes, and fails if the
+/// other half has changed the word. Who only `picks` the least or the largest value leaves once it would change nothing.
+pub(super) fn rounds(
+    addresses: &[u64; 32],
+    lanes: LaneMask,
+    changing: LaneMask,
+    bytes: u32,
+    picks: bool,
+) -> Vec<Round> {
+    let same = |lanes: LaneMask, lane: usize| {
+        lanes_of(lanes, 0, lane).any(|other| addresses[other] == addresses[lane])
+    };
+    let mut rounds = Vec::new();
     let mut left = lanes;
-    let (mut swaps, mut loads, mut ideal, mut conflicts) = (0, 0, 0, 0);
     while left != 0 {
-        let load = wavefronts(addresses, left, bytes, false, Rule::Plain);
-        let (_, parts) = by_parts(left, each, |_| 1);
-        loads += load.hardware;
-        conflicts += load.conflicts;
-        ideal += load.ideal + 2 * parts;
-        swaps += 2 * parts;
+        let stays = |lane: &usize| !picks || changing >> lane & 1 != 0 || same(left & changing, *lane);
+        let swaps = lanes_of(left, 0, 32).filter(stays).fold(0, |all, lane| all | 1 << lane);
         let mut taken = [0u32; 2];
         let mut done: LaneMask = 0;
-        for lane in lanes_of(left, 0, 32) {
+        for lane in lanes_of(swaps, 0, 32) {
             let banks = (0..u64::from(bytes.div_ceil(4))).map(|word| (addresses[lane] / 4 + word) % 32);
             let banks = banks.fold(0u32, |mask, bank| mask | 1 << bank);
-            let part = if each == 32 { 0 } else { lane / 16 };
-            let same = lanes_of(done, 0, 32).any(|other| addresses[other] == addresses[lane]);
-            if taken[part] & banks == 0 && !same {
-                done |= 1 << lane;
+            let part = if bytes <= 4 { 0 } else { lane / 16 };
+            if taken[part] & banks == 0 {
                 taken[part] |= banks;
+                done |= u32::from(!same(done & changing, lane)) << lane;
             }
         }
-        left &= !done;
+        rounds.push(Round { loads: left, swaps, done });
+        left = swaps & !done;
     }
-    Wavefronts { hardware: swaps, derived: swaps, conflicts, ideal: ideal.min(loads + swaps), loads }
+    rounds
+}
+
+/// What the rounds of such a loop cost.
+fn in_a_loop(addresses: &[u64; 32], rounds: &[Round], bytes: u32, each: usize) -> Wavefronts {
+    let mut all = Wavefronts::default();
+    for &Round { loads, swaps, .. } in rounds {
+        let load = wavefronts(addresses, loads, 0, bytes, false, Rule::Plain);
+        let (_, parts) = by_parts(swaps, each, |_| 1);
+        all.loads += load.hardware;
+        all.conflicts += load.conflicts;
+        all.ideal += load.ideal + 2 * parts;
+        all.hardware += 2 * parts;
+    }
+    all.derived = all.hardware;
+    all.ideal = all.ideal.min(all.loads + all.hardware);
+    all
 }
 
 /// Wavefronts of a `cp.async` that goes through the first level: of each part those that reading needs, and those
@@ -212,7 +248,7 @@ mod tests {
 
     fn of(bytes: u32, lanes: LaneMask, address: impl Fn(u64) -> u64) -> (u64, u64) {
         let addresses = std::array::from_fn(|lane| address(lane as u64));
-        let wavefronts = wavefronts(&addresses, lanes, bytes, false, Rule::Plain);
+        let wavefronts = wavefronts(&addresses, lanes, 0, bytes, false, Rule::Plain);
         (wavefronts.hardware, wavefronts.ideal)
     }
 
@@ -237,5 +273,26 @@ mod tests {
         assert_eq!(of(8, LaneMask::MAX, |_| 64), (1, 1));
         assert_eq!(of(16, 1, |_| 64), (1, 1));
         assert_eq!(of(16, LaneMask::MAX, |lane| 128 * lane + 16 * (lane % 8)), (4, 4));
+    }
+
+    #[test]
+    fn lanes_go_round_until_all_have_swapped() {
+        let count = |bytes, changing, picks, address: &dyn Fn(u64) -> u64| {
+            let addresses = std::array::from_fn(|lane| address(lane as u64));
+            let rounds = rounds(&addresses, LaneMask::MAX, changing, bytes, picks);
+            rounds.iter().filter(|round| round.swaps != 0).count()
+        };
+        // One lane of a bank in each turn, whatever it adds.
+        assert_eq!(count(4, LaneMask::MAX, false, &|lane| 4 * lane), 1);
+        assert_eq!(count(4, LaneMask::MAX, false, &|lane| 4 * (lane / 2)), 2);
+        assert_eq!(count(4, 0, false, &|_| 64), 32);
+        assert_eq!(count(4, LaneMask::MAX, false, &|lane| 128 * (lane % 2)), 32);
+        // Two of eight bytes, of which the second fails where the first has changed the word.
+        assert_eq!(count(8, LaneMask::MAX, false, &|_| 64), 32);
+        assert_eq!(count(8, 0, false, &|_| 64), 16);
+        // Who would change nothing leaves.
+        assert_eq!(count(8, 1, true, &|_| 64), 1);
+        assert_eq!(count(8, 0, true, &|_| 64), 0);
+        assert_eq!(count(8, LaneMask::MAX, true, &|_| 64), 32);
     }
 }

@@ -75,7 +75,7 @@ fn add(to: &mut Named, accesses: &Accesses) {
                 }
                 _ => {
                     add(n::wavefronts(unit), units);
-                    let unit = if rule == Rule::Loop { "ld" } else { unit };
+                    let unit = if matches!(rule, Rule::Loop { .. }) { "ld" } else { unit };
                     add(n::conflicts(unit), conflicts);
                     add(n::CONFLICTS.into(), conflicts);
                 }
@@ -89,11 +89,11 @@ fn add(to: &mut Named, accesses: &Accesses) {
             if rule == Rule::Rows {
                 add(n::conflicts_by_address(derived_kind), conflicts);
             }
-            if rule == Rule::Loop {
+            if matches!(rule, Rule::Loop { .. }) {
                 add(n::wavefronts_by_address("ld"), others);
                 add(n::wavefronts("ld"), others);
             }
-            let loads = if rule == Rule::Loop { others } else { 0 };
+            let loads = if matches!(rule, Rule::Loop { .. }) { others } else { 0 };
             add(n::WAVEFRONTS.into(), derived + loads);
             add(n::IDEAL_WAVEFRONTS.into(), ideal);
             add(n::EXCESSIVE_WAVEFRONTS.into(), (derived + loads).saturating_sub(ideal));

@@ -9,6 +9,7 @@ pub mod anchors;
 pub mod follow;
 pub mod graph;
 pub mod listing;
+pub mod loops;
 pub mod lower;
 pub mod merged;
 pub mod metrics;
@@ -17,12 +18,13 @@ pub mod replay;
 pub mod spins;
 pub mod ways;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use anchors::Anchors;
 use follow::{Follower, Path, Step, Stuck};
 use graph::Graph;
 use listing::Listing;
+use loops::Loops;
 use replay::{Counts, Executed};
 use ways::Ways;
 
@@ -199,8 +201,25 @@ pub fn follow_and(listing: &Listing, ways: &Ways, then: impl FnOnce(&dyn Fn(u32)
     }
     let graph = Graph::of(listing);
     let mut anchors = Anchors::of(listing, &graph, ways);
-    let traces: Vec<Vec<u32>> = ways.ways.iter().map(|way| anchors.trace(way)).collect();
-    let (follower, paths) = paths(&graph, listing, &mut anchors, &traces);
+    // Ways that differ in turns of loops alone are followed once.
+    let mut runs: HashMap<&[ways::Run], usize> = HashMap::new();
+    let mut traces: Vec<Vec<u32>> = Vec::new();
+    let mut trace_of = Vec::with_capacity(ways.ways.len());
+    for way in &ways.ways {
+        let next = traces.len();
+        let trace = *runs.entry(way).or_insert(next);
+        if trace == next {
+            traces.push(anchors.trace(way));
+        }
+        trace_of.push(trace);
+    }
+    let (follower, found) = paths(&graph, listing, &mut anchors, &traces);
+    let loops = Loops::of(listing, &graph, &ways.positions);
+    let paths = trace_of.iter().enumerate().map(|(way, &trace)| {
+        let turns = ways.turns.get(way).map_or(&[][..], |turns| turns);
+        found[trace].as_ref().map(|path| loops.with_turns(path, turns))
+    });
+    let paths: Vec<Option<Path>> = paths.collect();
     let nothing =
         || Counts { blocks: vec![Executed::default(); graph.blocks.len()], forced: 0, sequence: None };
     let mut counts = nothing();
@@ -296,7 +315,7 @@ mod tests {
         let mut warp = [0; 32];
         (0..lanes.len()).for_each(|lane| warp[lane] = lane as u32 + 1);
         let ways = lanes.iter().map(|way| way.to_vec()).collect();
-        Ways { ways, warps: vec![(warp, 1)], lost: 0, positions: positions.collect(), each: Vec::new() }
+        Ways { ways, warps: vec![(warp, 1)], positions: positions.collect(), ..Ways::default() }
     }
 
     fn warps(listing: &str, ways: &Ways) -> (Vec<u64>, Followed) {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sim_core::Tool;
-use sim_core::tools::{Context, Event, LaunchView, Summary, Wants};
+use sim_core::tools::{Context, Event, LaunchView, Round, Summary, Wants, rounds};
+use sim_core::{AccessKind, Memory, Tool, WarpAccess};
 
 /// Runs that a block's warps may have before nothing more is kept of them.
 const MOST_RUNS: usize = 1 << 24;
@@ -15,6 +15,21 @@ const MOST_KEPT: usize = 1 << 25;
 
 /// Positions from the first to behind the last.
 pub type Run = (u32, u32);
+
+/// How often a thread goes round the loop that ptxas makes of an atomic operation on shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Turns {
+    /// The operation.
+    pub position: u32,
+    /// How often it tries to swap the word.
+    pub swaps: u8,
+    /// Whether it then reads it once more, and leaves as there is nothing to change.
+    pub leaves: bool,
+}
+
+/// The way of a thread: what it executes, and its turns of such loops in their order; none at all where it is through all of
+/// them at once.
+type Way = (Vec<Run>, Vec<Turns>);
 
 /// What a position of a kernel is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +45,8 @@ pub struct Position {
 pub struct Ways {
     /// Different ways of threads.
     pub ways: Vec<Vec<Run>>,
+    /// By way: the turns of its loops around a compare-and-swap, if it is not through each of them at once.
+    pub turns: Vec<Vec<Turns>>,
     /// Warps: the way of each lane, plus one, 0 where there is no thread; and how many warps have these.
     pub warps: Vec<([u32; 32], u64)>,
     /// Warps of which too much would have to be kept.
@@ -50,19 +67,21 @@ impl Ways {
         if spins.is_empty() {
             return 0;
         }
-        let mut known: HashMap<Vec<Run>, u32> = HashMap::new();
-        let mut ways = Vec::new();
+        let mut known: HashMap<Way, u32> = HashMap::new();
+        let mut ways: Vec<Way> = Vec::new();
         let mut numbers = vec![0];
         let mut turns = Vec::new();
-        for way in std::mem::take(&mut self.ways) {
+        self.turns.resize(self.ways.len(), Vec::new());
+        for (way, own) in std::mem::take(&mut self.ways).into_iter().zip(std::mem::take(&mut self.turns)) {
             let (way, left_out) = last_turns(&way, &spins);
             turns.push(left_out);
+            let way = (way, own);
             numbers.push(*known.entry(way.clone()).or_insert_with(|| {
                 ways.push(way);
                 ways.len() as u32
             }));
         }
-        self.ways = ways;
+        (self.ways, self.turns) = ways.into_iter().unzip();
         let mut all = 0;
         let mut kinds: HashMap<[u32; 32], u32> = HashMap::new();
         let mut warps: Vec<([u32; 32], u64)> = Vec::new();
@@ -116,7 +135,9 @@ pub type Found = Arc<Mutex<Vec<(Arc<str>, Ways)>>>;
 pub struct Watch {
     found: Found,
     instructions: u32,
-    ways: HashMap<Vec<Run>, u32>,
+    ways: HashMap<Way, u32>,
+    /// By position of an atomic operation: whether it is such a loop.
+    loops: HashMap<u32, bool>,
     /// Different warps: their number, and how many there are.
     warps: HashMap<[u32; 32], (u32, u64)>,
     /// Block, warp and number of each, if that is to be known.
@@ -130,15 +151,33 @@ pub struct Watch {
 #[derive(Default)]
 pub struct Told {
     warps: Vec<Vec<(u32, Run)>>,
+    /// By warp: rounds of the loops that it goes round, and of which position they are.
+    rounds: Vec<Vec<(u32, Vec<Round>)>>,
     count: usize,
+}
+
+impl Told {
+    /// The turns of a lane.
+    fn turns(&self, warp: usize, lane: usize) -> Vec<Turns> {
+        let count = |rounds: &[Round], of: fn(&Round) -> u32| {
+            rounds.iter().filter(|round| of(round) >> lane & 1 != 0).count()
+        };
+        let turns = self.rounds.get(warp).into_iter().flatten().filter_map(|(position, rounds)| {
+            let (loads, swaps) = (count(rounds, |of| of.loads), count(rounds, |of| of.swaps));
+            let leaves = loads > swaps;
+            (loads > 0).then(|| Turns { position: *position, swaps: swaps.min(255) as u8, leaves })
+        });
+        let turns: Vec<Turns> = turns.collect();
+        if turns.iter().all(|of| of.swaps == 1 && !of.leaves) { Vec::new() } else { turns }
+    }
 }
 
 impl Watch {
     /// Of a launch of so many instructions.
     pub fn new(found: &Found, instructions: u32) -> Self {
         let found = Arc::clone(found);
-        let (ways, warps) = (HashMap::new(), HashMap::new());
-        Watch { found, instructions, ways, warps, each: None, kept: 0, lost: 0 }
+        let (ways, warps, loops) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Watch { found, instructions, ways, loops, warps, each: None, kept: 0, lost: 0 }
     }
 
     /// The same, which keeps of each warp what it did.
@@ -155,11 +194,11 @@ impl Watch {
     }
 
     /// The number of a way; 0 if no more are kept.
-    fn way(&mut self, way: Vec<Run>) -> u32 {
+    fn way(&mut self, way: Way) -> u32 {
         if let Some(&known) = self.ways.get(&way) {
             return known;
         }
-        self.kept += way.len();
+        self.kept += way.0.len() + way.1.len();
         if self.kept > MOST_KEPT {
             return 0;
         }
@@ -168,10 +207,26 @@ impl Watch {
         next
     }
 
+    /// An atomic operation on shared memory: its rounds, if it is such a loop.
+    fn atomic(&mut self, of: &WarpAccess<'_>, block: &mut Told, context: &dyn Context) {
+        let all = || {
+            let lanes = [of.lanes, of.changing];
+            rounds(of.addresses, lanes, of.bytes, context.instruction(of.position))
+        };
+        let is_loop = *self.loops.entry(of.position).or_insert_with(|| all().is_some());
+        let Some(rounds) = is_loop.then(all).flatten() else { return };
+        let at = of.warp as usize;
+        if block.rounds.len() <= at {
+            block.rounds.resize_with(at + 1, Vec::new);
+        }
+        block.count += rounds.len();
+        block.rounds[at].push((of.position, rounds));
+    }
+
     fn finished(&mut self, number: u64, block: &mut Told) {
         let lost = block.count > MOST_RUNS;
-        for (at, told) in (0..).zip(&mut block.warps) {
-            let told = std::mem::take(told);
+        for at in 0..block.warps.len() {
+            let told = std::mem::take(&mut block.warps[at]);
             if told.is_empty() {
                 continue;
             }
@@ -179,6 +234,7 @@ impl Watch {
                 self.lost += 1;
                 continue;
             }
+            let turns: [Vec<Turns>; 32] = std::array::from_fn(|lane| block.turns(at, lane));
             let mut warp = [0; 32];
             let mut left = told.iter().fold(0, |all, (lanes, _)| all | lanes);
             // Lanes that are told of together have one way.
@@ -187,7 +243,7 @@ impl Watch {
                 let of = told.iter().filter(|(lanes, _)| lanes >> lane & 1 != 0);
                 let alike = of.clone().fold(left, |alike, (lanes, _)| alike & lanes);
                 let apart = told.iter().filter(|(lanes, _)| lanes >> lane & 1 == 0);
-                let alike = apart.fold(alike, |alike, (lanes, _)| alike & !lanes);
+                let mut alike = apart.fold(alike, |alike, (lanes, _)| alike & !lanes);
                 let mut way: Vec<Run> = Vec::new();
                 for &(_, (first, end)) in of {
                     match way.last_mut() {
@@ -195,15 +251,21 @@ impl Watch {
                         _ => way.push((first, end)),
                     }
                 }
-                let way = self.way(way);
-                (0..32).filter(|lane| alike >> lane & 1 != 0).for_each(|lane| warp[lane as usize] = way);
                 left &= !alike;
+                while alike != 0 {
+                    let own = &turns[alike.trailing_zeros() as usize];
+                    let way = self.way((way.clone(), own.clone()));
+                    for lane in (0..32).filter(|&lane| turns[lane] == *own) {
+                        warp[lane] = if alike >> lane & 1 != 0 { way } else { warp[lane] };
+                        alike &= !(1 << lane);
+                    }
+                }
             }
             if self.kept > MOST_KEPT {
                 self.lost += 1;
             } else {
                 let kind = self.count(warp, 1);
-                self.each.as_mut().into_iter().for_each(|each| each.push((number, at, kind)));
+                self.each.as_mut().into_iter().for_each(|each| each.push((number, at as u32, kind)));
             }
         }
         block.count = 0;
@@ -214,13 +276,14 @@ impl Tool for Watch {
     type Block = Told;
 
     fn wants(&self) -> Wants {
-        Wants::WAYS | Wants::BLOCKS
+        Wants::WAYS | Wants::BLOCKS | Wants::ACCESSES | Wants::RANGES
     }
 
-    fn event(&mut self, event: &Event<'_>, block: &mut Told, _: &dyn Context) {
+    fn event(&mut self, event: &Event<'_>, block: &mut Told, context: &dyn Context) {
         match *event {
             Event::BlockStarted { .. } => {
                 block.warps.iter_mut().for_each(Vec::clear);
+                block.rounds.clear();
                 block.count = 0;
             }
             Event::Went { warp, lanes, first, end } => {
@@ -238,13 +301,19 @@ impl Tool for Watch {
                     }
                 }
             }
+            Event::Access(of)
+                if of.memory == Memory::Shared
+                    && matches!(of.kind, AccessKind::Atomic | AccessKind::Reduction) =>
+            {
+                self.atomic(of, block, context);
+            }
             Event::BlockFinished { block: number } => self.finished(number, block),
             _ => {}
         }
     }
 
     fn merge(&mut self, other: Self) {
-        let mut ways: Vec<(Vec<Run>, u32)> = other.ways.into_iter().collect();
+        let mut ways: Vec<(Way, u32)> = other.ways.into_iter().collect();
         ways.sort_by_key(|(_, number)| *number);
         let ours: Vec<u32> = ways.into_iter().map(|(way, _)| self.way(way)).collect();
         let mut kinds = vec![None; other.warps.len()];
@@ -264,7 +333,7 @@ impl Tool for Watch {
     }
 
     fn finish(self, launch: &dyn LaunchView) -> Summary {
-        let mut ways: Vec<(Vec<Run>, u32)> = self.ways.into_iter().collect();
+        let mut ways: Vec<(Way, u32)> = self.ways.into_iter().collect();
         // The order in which they were found depends on how blocks were shared out.
         ways.sort();
         let mut order = vec![0; ways.len() + 1];
@@ -285,7 +354,8 @@ impl Tool for Watch {
         let positions: Vec<Position> = (0..self.instructions).map(position).collect();
         // What waits for other lanes is tried again.
         let tried = |at: u32| launch.operation(at).is_some_and(|op| op.effects.synchronizes());
-        let ways = ways.into_iter().map(|(way, _)| {
+        let (ways, turns): (Vec<Vec<Run>>, Vec<Vec<Turns>>) = ways.into_iter().map(|(way, _)| way).unzip();
+        let ways = ways.into_iter().map(|way| {
             let mut whole: Vec<Run> = Vec::with_capacity(way.len());
             for (first, end) in way {
                 match whole.last_mut() {
@@ -295,7 +365,7 @@ impl Tool for Watch {
             }
             whole
         });
-        let ways = Ways { ways: ways.collect(), warps, lost: self.lost, positions, each };
+        let ways = Ways { ways: ways.collect(), turns, warps, lost: self.lost, positions, each };
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.push((launch.kernel(), ways));
         Summary::default()
@@ -308,10 +378,10 @@ mod tests {
 
     fn warp(told: &[(u32, Run)]) -> (Vec<Vec<Run>>, [u32; 32]) {
         let mut watch = Watch::new(&Found::default(), 100);
-        watch.finished(0, &mut Told { warps: vec![told.to_vec()], count: told.len() });
-        let mut ways: Vec<(Vec<Run>, u32)> = watch.ways.into_iter().collect();
+        watch.finished(0, &mut Told { warps: vec![told.to_vec()], count: told.len(), ..Told::default() });
+        let mut ways: Vec<(Way, u32)> = watch.ways.into_iter().collect();
         ways.sort_by_key(|(_, number)| *number);
-        (ways.into_iter().map(|(way, _)| way).collect(), *watch.warps.keys().next().unwrap())
+        (ways.into_iter().map(|(way, _)| way.0).collect(), *watch.warps.keys().next().unwrap())
     }
 
     #[test]

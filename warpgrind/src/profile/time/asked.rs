@@ -12,6 +12,8 @@ pub struct Asked {
     pub warps: Vec<Vec<(u32, Access)>>,
     /// The lines of all.
     pub pieces: Vec<Piece>,
+    /// The words of shared memory that turns of loops around a compare-and-swap change.
+    pub words: Vec<u32>,
     /// What is done beside the warps.
     pub operations: Vec<Operation>,
     /// By phase of its mbarriers, and of what its warps wait for in loops: how many arrivals, copies and writes complete it.
@@ -47,6 +49,8 @@ pub(super) struct Seen<'a> {
     pub(super) kind: AccessKind,
     pub(super) addresses: &'a [u64; 32],
     pub(super) lanes: u32,
+    /// Lanes whose atomic leaves another value than it found.
+    pub(super) changing: u32,
     pub(super) bytes: u32,
     pub(super) position: u32,
     pub(super) warp: WarpId,

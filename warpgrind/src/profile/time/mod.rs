@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use super::machine::Sequence;
 use super::machine::listing::Listing;
+use super::machine::loops;
 use super::machine::ways::Ways;
 use super::residency::Residency;
 use record::{Asked, Recorded};
@@ -131,7 +132,14 @@ impl Code {
             op.tries |= of.base().starts_with("ATOM") && of.has("CAS") && tried(of.line);
             op
         };
-        let ops: Vec<Op> = listing.instructions.iter().map(op).collect();
+        let mut ops: Vec<Op> = listing.instructions.iter().map(op).collect();
+        for (at, _) in (0..).zip(&listing.instructions).filter(|(_, of)| loops::swaps(of)) {
+            // The loop's end is the next branch back.
+            let behind = (at..).zip(&listing.instructions[at as usize..]);
+            let mut back =
+                behind.filter_map(|(end, of)| Some((*of.targets.iter().find(|&&to| to <= at)?, end + 1)));
+            ops[at as usize].again = back.next();
+        }
         let mut places: BTreeMap<u32, u32> = BTreeMap::new();
         let accesses = |op: &Op| op.unit == Unit::Memory && !matches!(op.does, Does::Shuffle | Does::Compute);
         for (of, _) in listing.instructions.iter().zip(&ops).filter(|(of, op)| accesses(op) && of.line != 0) {
@@ -212,9 +220,10 @@ impl Work for Blocks<'_> {
     fn block(&self, index: u64) -> Block {
         let nothing = Asked::default();
         let asked = self.asked.get(&index).unwrap_or(&nothing);
-        let Asked { pieces, operations, phases, .. } = asked;
+        let Asked { pieces, words, operations, phases, .. } = asked;
         let mut block = Block {
             pieces: pieces.clone(),
+            words: words.clone(),
             operations: operations.clone(),
             phases: phases.clone(),
             ..Block::default()

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ptx_frontend::{Modifier, Modifiers, Opcode};
 use sim_core::tools::{
-    Context, Event, InstructionView, LaunchView, Summary, Wants, is_combined, shared_wavefronts, tag_turns,
+    Context, Event, InstructionView, LaunchView, Round, Summary, Wants, is_combined, rounds,
+    shared_wavefronts, tag_turns,
 };
 use sim_core::{AccessKind, Asynchronous, Memory, Tool, ToolFactory, WarpId};
 use timing::work::{Access, Piece, parts};
@@ -91,14 +92,19 @@ impl Recorder {
             // Where a copy goes is no access of its own.
             Memory::Shared if copies => return,
             Memory::Shared => {
+                let atomic = matches!(of.kind, AccessKind::Atomic | AccessKind::Reduction);
+                if atomic
+                    && let Some(rounds) = rounds(of.addresses, [lanes, of.changing], of.bytes, instruction)
+                {
+                    return Self::turns_of_words(of, &rounds, block);
+                }
                 let store = of.kind == AccessKind::Write;
                 let count = shared_wavefronts(of.addresses, of.lanes, of.bytes, store, instruction);
                 let wavefronts = u16::try_from(count).unwrap_or(u16::MAX);
                 match of.kind {
                     AccessKind::Read | AccessKind::Write => Access::Wavefronts(wavefronts),
                     AccessKind::Atomic | AccessKind::Reduction => {
-                        let (together, address) = most_together(of, lanes);
-                        Access::Words { wavefronts, together, word: (address / 4) as u32 }
+                        Access::Words { wavefronts, first: 0, count: 0, again: false }
                     }
                 }
             }
@@ -155,6 +161,23 @@ impl Recorder {
         }
         block.last = (of.warp.warp, of.position, of.lanes);
         block.asked.told(of.warp.warp).push((of.position, access));
+    }
+
+    /// A loop around a compare-and-swap on shared memory: an access for each turn.
+    fn turns_of_words(of: &Seen<'_>, rounds: &[Round], block: &mut Block) {
+        let swaps = rounds.iter().filter(|round| round.swaps != 0);
+        for (turn, Round { swaps, done, .. }) in swaps.enumerate() {
+            let first = block.asked.words.len() as u32;
+            let changed = (0..32).filter(|lane| (done & of.changing) >> lane & 1 != 0);
+            block.asked.words.extend(changed.map(|lane: usize| (of.addresses[lane] / 4) as u32));
+            let count = (block.asked.words.len() - first as usize) as u8;
+            // Both operands are sent, of each half of the warp where they have eight bytes.
+            let parts = if of.bytes > 4 { groups(*swaps, 16) } else { 1 };
+            let wavefronts = 2 * u16::from(parts);
+            let access = Access::Words { wavefronts, first, count, again: turn > 0 };
+            block.asked.told(of.warp.warp).push((of.position, access));
+        }
+        block.last = (u32::MAX, 0, 0);
     }
 }
 
@@ -236,19 +259,12 @@ fn turns(of: &Seen<'_>, lanes: u32) -> u8 {
 
 /// The most lanes of an atomic operation that have one word.
 fn together(of: &Seen<'_>, lanes: u32) -> u8 {
+    let active = || (0..32usize).filter(|lane| lanes >> lane & 1 != 0);
+    let same = |lane: usize| active().filter(|&other| of.addresses[other] == of.addresses[lane]).count();
     match of.kind {
         AccessKind::Read | AccessKind::Write => 1,
-        AccessKind::Atomic | AccessKind::Reduction => most_together(of, lanes).0,
+        AccessKind::Atomic | AccessKind::Reduction => active().map(same).max().unwrap_or(1) as u8,
     }
-}
-
-/// The same, with the address of the word.
-fn most_together(of: &Seen<'_>, lanes: u32) -> (u8, u64) {
-    let own = |lane: u32| of.addresses[lane as usize];
-    let active = || (0..32u32).filter(|lane| lanes >> lane & 1 != 0);
-    let same = |lane: u32| active().filter(|&other| own(other) == own(lane)).count();
-    let most = active().map(|lane| (same(lane), own(lane))).max_by_key(|&(count, _)| count);
-    most.map_or((1, 0), |(count, address)| (count as u8, address))
 }
 
 /// Whether an instruction's own accesses are those of something beside the warps: of mbarriers, and of maps of tensors.
@@ -311,8 +327,9 @@ impl Tool for Recorder {
             Event::Access(of) if matches!(of.asynchronous, Asynchronous::No) => {
                 let (memory, kind, addresses) = (of.memory, of.kind, of.addresses);
                 let warp = WarpId { block: of.block, warp: of.warp };
-                let (lanes, bytes, position) = (of.lanes, of.bytes, of.position);
-                self.access(&Seen { memory, kind, addresses, lanes, bytes, position, warp }, block, context);
+                let (lanes, changing, bytes, position) = (of.lanes, of.changing, of.bytes, of.position);
+                let of = Seen { memory, kind, addresses, lanes, changing, bytes, position, warp };
+                self.access(&of, block, context);
             }
             Event::Ranges(of) if context.instruction(of.position).is_some_and(is_beside) => {
                 // Full warps ask, and store nothing there.
@@ -321,7 +338,8 @@ impl Tool for Recorder {
             Event::Ranges(of) => {
                 let (memory, kind, addresses) = (of.memory, of.kind, &of.addresses());
                 let (lanes, bytes, position, warp) = (u32::MAX, of.bytes, of.position, of.warp);
-                self.access(&Seen { memory, kind, addresses, lanes, bytes, position, warp }, block, context);
+                let of = Seen { memory, kind, addresses, lanes, changing: 0, bytes, position, warp };
+                self.access(&of, block, context);
             }
             Event::BlockFinished { block: number } if block.keeps => {
                 let mut asked = std::mem::take(&mut block.asked);
