@@ -1,4 +1,4 @@
-// Microbenchmarks for a profiler: stores of structures field by field, which are merged on their way to the second level, and local
+// Microbenchmarks for a profiler: stores of structures field by field, and whether they are merged on their way to the second level, and local
 // memory. Each line of the output is a launch, in the order in which they are made; built with nvcc -O3 -arch=sm_90.
 #include <cstdio>
 #include <cstdlib>
