@@ -67,6 +67,17 @@ fn client() {
             println!("client: {}", driver.saxpy(module, 1001, x, y));
             println!("client: {}", driver.call(c"cuMemAlloc_v2", &[to(&mut { x }), 4]));
         }
+        "read only" => {
+            let (driver, module) = Driver::start(saxpy);
+            let x = driver.buffer(4000, Some(1.0));
+            #[repr(align(4096))]
+            struct Pages([u8; 4096]);
+            let pages = Box::new(Pages([0; 4096]));
+            let y = pages.0.as_ptr() as u64;
+            // `CU_MEMHOSTREGISTER_READ_ONLY`
+            driver.ok(c"cuMemHostRegister_v2", &[y, 4096, 8]);
+            println!("client: {}", driver.saxpy(module, 1000, x, y));
+        }
         "unwritten" => {
             let (driver, module) = Driver::start(saxpy);
             let (x, y) = (driver.buffer(4000, None), driver.buffer(4000, Some(1.0)));
@@ -649,6 +660,16 @@ fn saved_launches_give_the_same_again() {
     let again = again.unwrap();
     assert_eq!(again.status.code(), Some(5));
     assert!(text(&again.stderr).contains("error[out-of-bounds]"), "{}", text(&again.stderr));
+
+    // What kernels may only read they may only read again.
+    let other = folder.path().join("read-only");
+    let output = run(&["--save-launches", other.to_str().unwrap()], "read only");
+    assert_eq!(said(&output), ["700"], "{}", text(&output.stderr));
+    let file = other.join("0000-saxpy/LAUNCH.toml");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("read_only = [[0, 4096]]"));
+    let again = Command::new(env!("CARGO_BIN_EXE_warpgrind")).arg("run").arg(&file).output().unwrap();
+    assert_eq!(again.status.code(), Some(5));
+    assert!(text(&again.stderr).contains("error[write-to-read-only]"), "{}", text(&again.stderr));
 }
 
 #[test]

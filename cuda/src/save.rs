@@ -30,6 +30,8 @@ struct Saved {
     written: bool,
     /// Where addresses lie in it, and where they lead.
     pointers: Vec<(u64, String)>,
+    /// Parts that kernels may only read: offsets and bytes.
+    read_only: Vec<[u64; 2]>,
     /// Whether the contents after the launch are written.
     expected: bool,
 }
@@ -164,6 +166,7 @@ impl<'a> Reached<'a> {
                 before: bytes,
                 written: !is_initial,
                 pointers: Vec::new(),
+                read_only: Vec::new(),
                 expected: false,
             });
         }
@@ -217,6 +220,8 @@ impl<'a> Reached<'a> {
                 let number = self.memory.iter().filter(|saved| !saved.is_variable).count();
                 let kind = if found.kind == Kind::Variable { "v" } else { "b" };
                 let name = format!("{kind}{number}");
+                let parts = self.launching.simulator.read_only(found.base).into_iter();
+                let read_only = parts.map(|part| [part.start - found.base, part.end - part.start]).collect();
                 self.memory.push(Saved {
                     name: name.clone(),
                     is_variable: false,
@@ -225,6 +230,7 @@ impl<'a> Reached<'a> {
                     before: read(self.launching, found.base, found.size).ok()?,
                     written: true,
                     pointers: Vec::new(),
+                    read_only,
                     expected: false,
                 });
                 (name, found.base)
@@ -441,6 +447,9 @@ impl Launch {
             if !saved.pointers.is_empty() {
                 let list = saved.pointers.iter().map(|(at, target)| format!("[{at}, {target:?}]"));
                 let _ = writeln!(text, "pointers = [{}]", list.collect::<Vec<_>>().join(", "));
+            }
+            if !saved.read_only.is_empty() {
+                let _ = writeln!(text, "read_only = {:?}", saved.read_only);
             }
             if saved.expected {
                 let _ = writeln!(text, "expect = \"@{name}.after.bin\"");

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use cuda_abi::{Result, Status};
+use sim_core::Backend;
 
 use crate::memory::{Allocation, Kind};
 use crate::tree::{Context, Device};

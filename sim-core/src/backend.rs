@@ -42,6 +42,9 @@ pub trait Backend: Send + Sync {
     /// Sets `bytes` bytes to the repeated pattern of 1, 2 or 4 bytes.
     fn fill(&self, to: DevicePtr, bytes: u64, pattern: &[u8]) -> Result<(), Error>;
 
+    /// Has kernels only read these addresses of the allocation that begins at `base`, where a backend can.
+    fn set_read_only(&self, _base: DevicePtr, _addresses: Vec<std::ops::Range<u64>>) {}
+
     /// A texture or surface for launches from now on, under the handle that it had elsewhere if one is said; its handle.
     ///
     /// # Errors

@@ -126,10 +126,9 @@ impl Simulator {
         unsafe { self.memory.adopt(start, bytes, label) }
     }
 
-    /// Has kernels only read these addresses of the allocation that begins at `base`, and write to the rest of it. A write
-    /// there is a fault.
-    pub fn set_read_only(&self, base: DevicePtr, addresses: Vec<std::ops::Range<u64>>) {
-        self.memory.set_read_only(base, addresses);
+    /// Which addresses of the allocation that begins at `base` kernels may only read.
+    pub fn read_only(&self, base: DevicePtr) -> Vec<std::ops::Range<u64>> {
+        self.memory.read_only(base)
     }
 
     /// Whether some memory could ever only be read.
@@ -681,6 +680,11 @@ impl Backend for Simulator {
 
     fn load(&self, module: Arc<Module>) -> Result<ModuleId, Error> {
         self.load_placed(module, &[])
+    }
+
+    /// A write to the rest of the allocation is none of its concern; one there is a fault.
+    fn set_read_only(&self, base: DevicePtr, addresses: Vec<std::ops::Range<u64>>) {
+        self.memory.set_read_only(base, addresses);
     }
 
     fn unload(&self, module: ModuleId) -> Result<(), Error> {

@@ -454,6 +454,14 @@ impl GlobalMemory {
         }
     }
 
+    /// The parts of the live allocation that begins at an address which kernels may only read.
+    pub(crate) fn read_only(&self, base: u64) -> Vec<Range<u64>> {
+        let inner = self.lock();
+        let found = inner.table.at_or_below(base).map(|at| &inner.table.list[at]);
+        let found = found.filter(|found| found.base == base && found.state == State::Live);
+        found.map(|found| found.read_only.clone()).unwrap_or_default()
+    }
+
     /// Whether some memory could ever only be read.
     pub(crate) fn has_read_only(&self) -> bool {
         self.has_read_only.load(Ordering::Relaxed)

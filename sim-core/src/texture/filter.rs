@@ -21,10 +21,11 @@ const fn split(weight: u32, fraction: u32, ties_up: bool) -> [u32; 2] {
 }
 
 /// The weights of two texels in each of x, y and z of a part of the whole, by number `x + 2 y + 4 z`. They are split by z,
-/// then x, then y, and rounded each time; their sum is the part.
+/// then x, then y, and rounded each time; their sum is the part. Ties of z come up where the part is not the whole: between two
+/// levels of a volume.
 pub(super) fn weights(part: u32, [x, y, z]: [u32; 3]) -> [u32; 8] {
     let mut weights = [0; 8];
-    for (slice, weight) in split(part, z, true).into_iter().enumerate() {
+    for (slice, weight) in split(part, z, false).into_iter().enumerate() {
         for (column, weight) in split(weight, x, true).into_iter().enumerate() {
             for (row, weight) in split(weight, y, column == 1).into_iter().enumerate() {
                 weights[column + 2 * row + 4 * slice] = weight;

@@ -159,7 +159,7 @@ impl Kind {
                 let most = if bytes == 1 { 127.0 } else { 32767.0 };
                 self.decode(steps(colour, most) as u32)
             }
-            Self::Srgb => srgb::nearest(colour.clamp(0.0, 1.0)).into(),
+            Self::Srgb => srgb::encoded(colour.clamp(0.0, 1.0)).into(),
             Self::Integer(channel) => match channel.bytes() {
                 1 => self.decode(bits & 0xff),
                 2 => self.decode(bits & 0xffff),

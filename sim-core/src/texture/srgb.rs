@@ -39,8 +39,9 @@ pub(super) fn parts(byte: u8) -> (u64, i32) {
     ((f32::from_bits(linear(byte)) * 2f32.powi(-exponent)) as u64, exponent)
 }
 
-/// The byte whose linear value is nearest, of two the brighter one.
-pub(super) fn nearest(light: f32) -> u8 {
-    let distance = |byte: u8| (f32::from_bits(linear(byte)) - light).abs();
-    (0..=255).rev().min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
+/// The byte of linear light, by the formula of sRGB.
+pub(super) fn encoded(light: f32) -> u8 {
+    let light = f64::from(light);
+    let coded = if light <= 0.003_130_8 { 12.92 * light } else { 1.055 * light.powf(1.0 / 2.4) - 0.055 };
+    (255.0 * coded + 0.5) as u8
 }

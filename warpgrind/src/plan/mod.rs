@@ -60,6 +60,8 @@ pub struct BufferPlan {
     pub print: Option<u64>,
     /// Addresses in it: the offset of each in bytes, and the buffer or variable with the offset there.
     pub pointers: Vec<(u64, Arg)>,
+    /// Parts that kernels may only read: the offset of each in bytes, and how many bytes.
+    pub read_only: Vec<(u64, u64)>,
     /// What it must hold afterwards.
     pub expect: Option<Expectation>,
     /// Where it is defined.

@@ -46,6 +46,8 @@ struct Buffer {
     nan_bits: bool,
     #[serde(default)]
     pointers: Vec<Spanned<(u64, String)>>,
+    #[serde(default)]
+    read_only: Vec<(u64, u64)>,
     save: Option<PathBuf>,
     print: Option<Spanned<Value>>,
 }
@@ -186,6 +188,7 @@ fn convert_buffer(
     Ok(BufferPlan {
         spec: BufferSpec { element, shape, init, output: None },
         pointers: pointers.collect::<Result<_, PlanError>>()?,
+        read_only: buffer.read_only,
         save: buffer.save,
         print,
         expect,

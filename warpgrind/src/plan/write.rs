@@ -88,6 +88,10 @@ fn buffer<E>(
             |(offset, target): &(u64, Arg)| Value::Array(vec![number(*offset), argument(target, true)]);
         add("pointers", list(buffer.pointers.iter().map(pair)));
     }
+    if !buffer.read_only.is_empty() {
+        let pair = |&(offset, bytes): &(u64, u64)| list([number(offset), number(bytes)]);
+        add("read_only", list(buffer.read_only.iter().map(pair)));
+    }
     if let Some(path) = &buffer.save {
         add("save", text_of(path));
     }
@@ -222,6 +226,7 @@ mod tests {
             ulp = 3
             nan_bits = true
             pointers = [[0, "&x+16"], [8, "&list"]]
+            read_only = [[0, 16], [24, 8]]
             save = "out.npy"
             print = true
             [buffers.x]

@@ -335,6 +335,13 @@ fn place_buffer<'a>(
     if let Some(array) = contents.filter(|array| !array.bytes.is_empty()) {
         backend.write(pointer, &array.bytes)?;
     }
+    if !buffer.read_only.is_empty() {
+        let part = |&(offset, bytes): &(u64, u64)| {
+            let start = pointer.saturating_add(offset);
+            start..start.saturating_add(bytes)
+        };
+        backend.set_read_only(pointer, buffer.read_only.iter().map(part).collect());
+    }
     Ok(Resident {
         name,
         wanted: buffer,
