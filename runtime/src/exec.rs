@@ -12,8 +12,8 @@ use crate::condition::Condition;
 use crate::counted::Held;
 use crate::engine::Op;
 use crate::graph::{ordered, set_operation};
-use crate::graph_memory::{Piece, pieces};
 use crate::operation::{Graph, Node, Operation};
+use crate::pieces::{self, Piece};
 use crate::tree::Device;
 use crate::{fresh_id, lock};
 
@@ -182,7 +182,7 @@ impl ExecGraph {
             device.memory.set_freed(base);
         }
         let taken = used.iter().filter(|(_, uses)| uses.allocations > 0);
-        let needed: HashSet<Piece> = taken.flat_map(|(&base, _)| pieces(base)).collect();
+        let needed: HashSet<Piece> = taken.flat_map(|(&base, _)| pieces::of(base)).collect();
         if needed.is_empty() {
             return Ok(0);
         }

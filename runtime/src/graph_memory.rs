@@ -14,7 +14,7 @@ use crate::edge::Edge;
 use crate::memory::{Allocation, Kind};
 use crate::operation::{Graph, Operation, PlacedMemory};
 use crate::tree::{Context, Device};
-use crate::{fresh_id, lock};
+use crate::{fresh_id, lock, pieces};
 
 /// A place for memory of nodes of one graph, of which each is there at another time.
 struct Block {
@@ -28,12 +28,6 @@ struct Block {
 
 /// Bytes at whose multiples allocations begin.
 const UNIT: u64 = 512;
-/// Bytes in which a device takes memory for a graph.
-pub(crate) const PIECE: u64 = 32 << 20;
-
-/// A piece of the memory behind a graph: the graph's number, and its own.
-pub(crate) type Piece = (u64, u64);
-
 impl Block {
     fn end(&self) -> u64 {
         (self.offset + self.bytes).next_multiple_of(UNIT)
@@ -63,6 +57,7 @@ impl PlacedMemory for NodeMemory {
 impl Drop for Block {
     fn drop(&mut self) {
         lock(blocks()).remove(&self.base);
+        pieces::remove(self.base);
         // If it is allocated, the program still has it, and frees it.
         if !self.device.memory.is_live(self.base) {
             release(&self.device, self.base, self.bytes);
@@ -86,12 +81,6 @@ fn blocks() -> &'static Mutex<BTreeMap<u64, Weak<Block>>> {
 
 fn block(base: u64) -> Option<Arc<Block>> {
     lock(blocks()).get(&base).and_then(Weak::upgrade)
-}
-
-/// The pieces that memory of a graph lies in.
-pub(crate) fn pieces(base: u64) -> impl Iterator<Item = Piece> {
-    let block = block(base).map(|block| (block.graph, block.offset / PIECE..block.end().div_ceil(PIECE)));
-    block.into_iter().flat_map(|(graph, pieces)| pieces.map(move |piece| (graph, piece)))
 }
 
 /// What a stream does to free memory of a graph. The graph may be gone when the stream comes to it: the memory is there as
@@ -133,6 +122,7 @@ pub fn node_memory(
     device.memory.insert(Allocation { base, size, kind: Kind::Graph, context: 0, flags: 0, id });
     let offset = places.iter().map(|place| place.end()).max().unwrap_or(0);
     let block = Arc::new(Block { base, bytes, graph: graph.id, offset, device: device.clone() });
+    pieces::insert(base, block.graph, block.offset..block.end());
     lock(blocks()).insert(base, Arc::downgrade(&block));
     Ok(Arc::new(NodeMemory { block, bytes }))
 }

@@ -52,6 +52,7 @@ mod occupancy;
 mod operation;
 mod pages;
 mod peer;
+mod pieces;
 mod pool;
 mod process;
 mod records;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use cuda_abi::{Result, Status};
 
 use crate::engine::Op;
-use crate::graph_memory::{PIECE, Piece, pieces};
 use crate::lock;
+use crate::pieces::{self, PIECE, Piece};
 
 /// What kind of memory an allocation is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,7 +153,7 @@ impl Memory {
         let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
         let bases: Vec<u64> = live.keys().copied().collect();
         drop(live);
-        bases.into_iter().flat_map(pieces).collect()
+        bases.into_iter().flat_map(pieces::of).collect()
     }
 
     /// Keeps memory for a launch of a graph in a stream, which needs pieces.
