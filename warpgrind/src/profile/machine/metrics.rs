@@ -35,7 +35,7 @@ fn branch(of: &Instruction) -> bool {
 
 /// Instructions of the unit for convergence and branches, but branches.
 fn convergence(of: &Instruction) -> bool {
-    matches!(of.base(), "BSSY" | "BSYNC" | "BREAK" | "CALL" | "EXIT" | "RET" | "WARPSYNC" | "BRX")
+    matches!(of.base(), "BSSY" | "BSYNC" | "BREAK" | "CALL" | "EXIT" | "RET" | "WARPSYNC" | "BRX" | "YIELD")
 }
 
 fn all(_: &Instruction) -> bool {
@@ -92,7 +92,7 @@ const ROWS: &[Row] = &[
     ("smsp__sass_thread_inst_executed_pred_on.sum", Of::On, all),
     ("smsp__thread_inst_executed_pred_off.sum", Of::Off, all),
     ("smsp__inst_executed_op_branch.sum", Of::Warps, |of| {
-        branch(of) || matches!(of.base(), "EXIT" | "BSYNC" | "WARPSYNC")
+        branch(of) || matches!(of.base(), "EXIT" | "BSYNC" | "WARPSYNC" | "YIELD")
     }),
     ("smsp__sass_inst_executed_op_branch.sum", Of::Warps, branch),
     ("smsp__sass_branch_targets.sum", Of::Warps, branch),
@@ -143,9 +143,8 @@ const ROWS: &[Row] = &[
     ("smsp__inst_executed_op_ldc_pred_off_all.sum", Of::None, base!("LDC")),
     ("smsp__inst_executed_op_ldgsts_pred_off_all.sum", Of::None, base!("LDGSTS")),
     ("smsp__inst_executed_pipe_adu.sum", Of::Warps, |of| {
-        let waits =
-            matches!(of.base(), "ERRBAR" | "SYNCS" | "UCGABAR_ARV" | "WARPSYNC" | "RET" | "BRX" | "MATCH");
-        let waits = waits || of.base() == "BAR" && !of.has("ARV");
+        let waits = matches!(of.base(), "BAR" | "ERRBAR" | "SYNCS" | "UCGABAR_ARV" | "RET" | "BRX" | "MATCH")
+            || of.base() == "WARPSYNC" && !of.has("ALL");
         waits || matches!(of.base(), "LDC" | "S2UR" | "REDUX" | "B2R") || of.base() == "S2R" && !of_lanes(of)
     }),
     ("smsp__inst_executed_pipe_alu.sum", Of::Warps, |of| {
