@@ -274,7 +274,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                     }
                 }
                 position += 1;
-                if let Action::Lanes(..) = inst.action {
+                // Slices end between a comparison and its branch as well.
+                if matches!(inst.action, Action::Lanes(..)) || position >= end {
                     continue;
                 }
                 inst = &insts[position as usize];

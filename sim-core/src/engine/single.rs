@@ -352,6 +352,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                     // SAFETY: as above.
                     unsafe { run(&mut registers, operands, active) };
                     position += 1;
+                    // Slices end between the two as well.
+                    if position >= end {
+                        continue;
+                    }
                     inst = &insts[position as usize];
                     active = lanes & registers.predicate(inst.guard);
                     if active != lanes {
