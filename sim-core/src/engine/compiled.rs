@@ -216,6 +216,18 @@ fn read_by_atomic(code: &Code, atomic: &Atomic) -> Vec<(Slot, u32)> {
     slots
 }
 
+/// Where an access finds its window, and how wide its address is; nothing if it has none.
+fn window_of(access: &Access) -> Option<(Space, Width)> {
+    match (access.space, access.address_rows) {
+        (AccessSpace::Shared, 2) => Some((Space::Shared, Width::Double)),
+        (AccessSpace::Shared, _) => Some((Space::Shared, Width::Word)),
+        (AccessSpace::Global | AccessSpace::Const | AccessSpace::Generic, 2) => {
+            Some((Space::Hinted, Width::Double))
+        }
+        _ => None,
+    }
+}
+
 /// How a load or store is done.
 fn accessed(code: &Code, access: &Access, store: bool) -> Kind {
     // Others may wait for it, and it for them: how often is the interpreter's business.
@@ -237,14 +249,7 @@ fn accessed(code: &Code, access: &Access, store: bool) -> Kind {
             _ => return call,
         },
     };
-    let (space, address_width) = match (access.space, access.address_rows) {
-        (AccessSpace::Shared, 2) => (Space::Shared, Width::Double),
-        (AccessSpace::Shared, _) => (Space::Shared, Width::Word),
-        (AccessSpace::Global | AccessSpace::Const | AccessSpace::Generic, 2) => {
-            (Space::Hinted, Width::Double)
-        }
-        _ => return call,
-    };
+    let Some((space, address_width)) = window_of(access) else { return call };
     let size = i64::from(bytes * count);
     let twice = (1..slots.len()).any(|at| slots[at].rows != 0 && slots[..at].contains(&slots[at]));
     if i32::try_from(access.offset).is_err() || access.offset % size != 0 || twice {
@@ -263,12 +268,8 @@ fn updated(code: &Code, atomic: &Atomic) -> Option<Update> {
     use ptx_frontend::ScalarType as S;
     let access = &atomic.access;
     let slots = atomic.slots(&code.slots);
-    let (space, address_width) = match (access.space, access.address_rows) {
-        (AccessSpace::Shared, 2) => (Space::Shared, Width::Double),
-        (AccessSpace::Shared, _) => (Space::Shared, Width::Word),
-        (AccessSpace::Global | AccessSpace::Generic, 2) => (Space::Hinted, Width::Double),
-        _ => return None,
-    };
+    // Atomics on constants are faults.
+    let (space, address_width) = window_of(access).filter(|_| access.space != AccessSpace::Const)?;
     let (bytes, signed) = match atomic.ty {
         S::U32 | S::B32 | S::F32 => (4, false),
         S::S32 => (4, true),
