@@ -151,6 +151,8 @@ pub struct Runner {
     pub rows: [*mut Row; 2],
     /// Predicates of the frame.
     pub predicates: *mut LaneMask,
+    /// Lanes' own memory: addresses and size are those of a lane.
+    pub local: Window,
     /// The position before which it stands, and the lanes that do.
     pub position: u32,
     /// See [`Runner::position`].
@@ -192,11 +194,18 @@ pub(crate) const EXITED: u32 = 1 << 31;
 impl Runner {
     /// One that has done nothing.
     #[inline(always)]
-    pub fn new(rows: [*mut Row; 2], predicates: *mut LaneMask, position: u32, lanes: LaneMask) -> Runner {
+    pub fn new(
+        rows: [*mut Row; 2],
+        predicates: *mut LaneMask,
+        local: Window,
+        position: u32,
+        lanes: LaneMask,
+    ) -> Runner {
         let (aside, ran) = (SmallVec::new(), Ran::default());
         Runner {
             rows,
             predicates,
+            local,
             position,
             lanes,
             aside,
@@ -214,23 +223,62 @@ impl Runner {
 }
 
 /// Numbers that operations need, by place: as words, and as doubles.
-pub(crate) const WORDS: [u32; 9] =
-    [1.0f32.to_bits(), 2_147_483_648.0f32.to_bits(), 65536.0f32.to_bits(), 31, 32, !3, 24, 1, 0x7fff];
+pub(crate) const WORDS: [u32; 18] = [
+    1.0f32.to_bits(),
+    2_147_483_648.0f32.to_bits(),
+    65536.0f32.to_bits(),
+    31,
+    32,
+    !3,
+    24,
+    1,
+    0x7fff,
+    0,
+    0xff,
+    0xffff,
+    0x7f,
+    !0x7f,
+    !0x7fff,
+    0x0f0f_0f0f,
+    0x0101_0101,
+    0x0001_0001,
+];
 /// Of a place: its word's, and the bits before it in that.
 pub(crate) const WHOLE_WORDS: usize = 5;
 pub(crate) const BITS: usize = 6;
 pub(crate) const BIT: usize = 7;
 /// Of the bits that a float of 16 bits does not have; also that which is no number.
 pub(crate) const LESS_THAN_HALF: usize = 8;
+/// The least and the greatest integer of 8 or 16 bits.
+pub(crate) const fn limits(bits: u32, signed: bool) -> [usize; 2] {
+    match (bits, signed) {
+        (8, false) => [9, 10],
+        (8, true) => [13, 12],
+        (_, false) => [9, 11],
+        (_, true) => [14, 8],
+    }
+}
+/// The lower half of each byte; 1 in each byte, and in each half.
+pub(crate) const HALF_BYTES: usize = 15;
+pub(crate) const BYTES_OF_ONE: usize = 16;
+pub(crate) const HALVES_OF_ONE: usize = 17;
 pub(crate) const ONE: usize = 0;
 pub(crate) const TWO_TO_31: usize = 1;
 pub(crate) const TWO_TO_16: usize = 2;
 pub(crate) const THIRTY_ONE: usize = 3;
 pub(crate) const THIRTY_TWO: usize = 4;
-pub(crate) const DOUBLES: [u64; 6] =
-    [1.0f64.to_bits(), (i32::MAX as f64).to_bits(), (i32::MIN as f64).to_bits(), TWO_TO_52_BITS, !3, 24];
+pub(crate) const DOUBLES: [u64; 7] = [
+    1.0f64.to_bits(),
+    (i32::MAX as f64).to_bits(),
+    (i32::MIN as f64).to_bits(),
+    TWO_TO_52_BITS,
+    !3,
+    24,
+    9_223_372_036_854_775_808.0f64.to_bits(),
+];
 pub(crate) const DOUBLE_WHOLE_WORDS: usize = 4;
 pub(crate) const DOUBLE_BITS: usize = 5;
+pub(crate) const TWO_TO_63: usize = 6;
 pub(crate) const GREATEST: usize = 1;
 pub(crate) const LEAST: usize = 2;
 /// With a word below it the double that is as much greater.
@@ -309,15 +357,16 @@ pub(crate) struct Tables {
     /// Of an access to any addresses.
     pub(crate) delta: [u64; 4],
     pub(crate) last: [u64; 4],
-    /// A word that controls the host's floats so that subnormals are flushed, and room for the one of before.
-    pub(crate) flushes: u32,
-    pub(crate) saved: u32,
+    /// Words that control the host's floats: subnormals are kept, or flushed.
+    pub(crate) controls: [u32; 2],
     /// One less than 1, 2, 4 and 8.
     pub(crate) low: [u64; 4],
     pub(crate) nan: [u32; 8],
     /// Single numbers: [`WORDS`] and [`DOUBLES`].
     pub(crate) some_words: [u32; WORDS.len()],
     pub(crate) some_doubles: [u64; DOUBLES.len()],
+    /// How many bits of half a byte are set.
+    pub(crate) ones_of_halves: [u8; 16],
 }
 
 impl Context {
@@ -344,12 +393,12 @@ impl Context {
                 delta: [0; 4],
                 last: [0; 4],
                 // All exceptions masked; to nearest.
-                flushes: 0x9fc0,
-                saved: 0,
+                controls: [0x1f80, 0x9fc0],
                 low: [0, 1, 3, 7],
                 nan: [0x7fff_ffff; 8],
                 some_words: WORDS,
                 some_doubles: DOUBLES,
+                ones_of_halves: std::array::from_fn(|half| half.count_ones() as u8),
             },
             constants: std::ptr::null_mut(),
             windows: std::ptr::null(),
@@ -391,4 +440,8 @@ impl Context {
 }
 
 // Aligned accesses of whole vectors.
-const _: () = assert!(std::mem::offset_of!(Tables, places).is_multiple_of(64));
+const _: () = assert!(
+    std::mem::offset_of!(Tables, places).is_multiple_of(64)
+        && std::mem::offset_of!(Tables, word_signs).is_multiple_of(32)
+        && std::mem::offset_of!(Tables, double_signs).is_multiple_of(32)
+);

@@ -14,6 +14,7 @@ mod avx2;
 mod avx512;
 mod layout;
 mod lines;
+mod local;
 mod predicates;
 mod window;
 
@@ -25,10 +26,10 @@ use std::mem::offset_of;
 use crate::context::{self, CALLED, Context, EXITED, MOVED, PARTED, Ran, Runner, Stretch, Tables};
 use crate::liveness::Liveness;
 use crate::order::{self, Meeting, Waits};
-use crate::program::{Kind, Program};
+use crate::program::{Kind, Program, Space};
 use crate::registers::{File, Held, Line};
 use semantics::formula::Width;
-use semantics::lanes::{Pred, SimdLevel, Slot};
+use semantics::lanes::{Pred, SimdLevel, Slot, WARP_SIZE};
 
 type Done<T = ()> = Result<T, IcedError>;
 
@@ -69,6 +70,11 @@ const IDLE: usize = offset_of!(Context, ran) + offset_of!(Stretch, idle);
 const SIGN: usize = offset_of!(Context, tables) + offset_of!(Tables, word_signs);
 const DOUBLE_SIGN: usize = offset_of!(Context, tables) + offset_of!(Tables, double_signs);
 const NAN: usize = offset_of!(Context, tables) + offset_of!(Tables, nan);
+/// The control word of floats that keeps subnormals, and the one that flushes them.
+const CONTROLS: [usize; 2] = {
+    let first = offset_of!(Context, tables) + offset_of!(Tables, controls);
+    [first, first + 4]
+};
 
 /// A number of [`context::WORDS`] or [`context::DOUBLES`].
 fn word(which: usize) -> usize {
@@ -95,6 +101,7 @@ enum Cold {
         before: Box<File>,
         after: Box<File>,
         guarded: bool,
+        flushing: bool,
     },
     /// The step is guarded and not all lanes take part: those of `r11d` do.
     Mixed {
@@ -146,6 +153,9 @@ struct Emitter<'p> {
     avx512: bool,
     /// Not all lanes run.
     masked: bool,
+    /// Whether subnormal floats are flushed now, and where blocks begin and end.
+    flushing: bool,
+    flushing_between: bool,
     file: File,
     /// The predicate register whose halves are in `k5` and `k6`.
     predicate: Option<u32>,
@@ -198,11 +208,14 @@ pub(crate) fn emit(program: &Program, level: SimdLevel, masked: bool) -> Option<
     // Registers above 15 need the other encoding.
     assembler.set_prefer_vex(!avx512);
     let (done, begin) = (assembler.create_label(), assembler.create_label());
+    let flushing = layout::mostly_flushes(program);
     let mut emitter = Emitter {
         a: assembler,
         program,
         liveness: &liveness,
         masked,
+        flushing,
+        flushing_between: flushing,
         file: File::new(if avx512 { avx512::COUNT } else { avx2::COUNT }),
         avx512,
         predicate: None,
@@ -253,6 +266,7 @@ impl Emitter<'_> {
         self.a.sub(rsp, 8)?;
         self.a.mov(rbx, rdi)?;
         self.a.mov(r14, qword_ptr(at(offset_of!(Context, constants))))?;
+        self.control(false, self.flushing_between)?;
         self.a.jmp(self.begin)
     }
 
@@ -278,6 +292,8 @@ impl Emitter<'_> {
         self.a.setne(al)?;
         self.a.jmp(qword_ptr(rbx + rax * 8 + offset_of!(Context, entries)))?;
         self.a.set_label(&mut out)?;
+        self.a.nop()?;
+        self.control(self.flushing_between, false)?;
         self.a.vzeroupper()?;
         self.a.add(rsp, 8)?;
         for register in [r15, r14, r13, r12, rbx, rbp] {
@@ -314,6 +330,21 @@ impl Emitter<'_> {
         self.a.sub(r8, r10)?;
         self.a.add(ran(offset_of!(Ran, threads)), r8)?;
         self.begin()
+    }
+
+    /// Whether subnormal floats are flushed, and whether they are to be from here on.
+    fn control(&mut self, now: bool, flushing: bool) -> Done {
+        if now == flushing {
+            return Ok(());
+        }
+        self.a.vldmxcsr(dword_ptr(at(CONTROLS[usize::from(flushing)])))
+    }
+
+    /// From here on subnormal floats are flushed, or kept.
+    fn set_flushing(&mut self, flushing: bool) -> Done {
+        self.control(self.flushing, flushing)?;
+        self.flushing = flushing;
+        Ok(())
     }
 
     /// The counters to the context, or back from it.
@@ -361,6 +392,7 @@ impl Emitter<'_> {
             }
             self.step(position)?;
             if leaders[position as usize + 1] {
+                self.set_flushing(self.flushing_between)?;
                 self.flush([position + 1; 2])?;
                 self.count(position + 1)?;
                 self.go(position + 1)?;
@@ -380,8 +412,12 @@ impl Emitter<'_> {
         let step = &self.program.steps[position as usize];
         match &step.kind {
             Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard),
-            Kind::Access(access) if self.avx512 => self.access::<avx512::Moves>(access, step.guard),
-            Kind::Access(access) => self.access::<avx2::Moves>(access, step.guard),
+            Kind::Access(access) => match (self.avx512, access.space) {
+                (true, Space::Local | Space::Frame) => self.local::<avx512::Moves>(access, step.guard),
+                (false, Space::Local | Space::Frame) => self.local::<avx2::Moves>(access, step.guard),
+                (true, _) => self.access::<avx512::Moves>(access, step.guard),
+                (false, _) => self.access::<avx2::Moves>(access, step.guard),
+            },
             Kind::Atomic(atomic) if self.avx512 => self.atomic::<avx512::Moves>(atomic, step.guard),
             Kind::Atomic(atomic) => self.atomic::<avx2::Moves>(atomic, step.guard),
             Kind::Exchange(exchange) if self.avx512 && !self.masked => self.exchange(exchange),
@@ -429,6 +465,7 @@ impl Emitter<'_> {
     fn turn(&mut self, from: u32, position: u32, to: Option<(&File, CodeLabel)>) -> Done {
         self.file.unpin_all();
         self.before(position)?;
+        self.set_flushing(self.flushing_between)?;
         self.count(position + 1)?;
         self.a.inc(r9)?;
         self.load_predicate(eax, self.program.steps[position as usize].guard)?;
@@ -461,6 +498,7 @@ impl Emitter<'_> {
         if !waits && !enters {
             return Ok(());
         }
+        self.set_flushing(self.flushing_between)?;
         // Its masks are not those of a run that begins here.
         self.predicate = None;
         self.shapes.clear();
@@ -565,6 +603,7 @@ impl Emitter<'_> {
 
     fn branch(&mut self, target: u32, guard: Pred) -> Done {
         let next = self.position + 1;
+        self.set_flushing(self.flushing_between)?;
         self.flush(if guard == Pred::TRUE { [target; 2] } else { [target, next] })?;
         self.count(next)?;
         self.a.inc(r9)?;
@@ -626,11 +665,14 @@ impl Emitter<'_> {
         self.counters(true)?;
         self.a.mov(rdi, qword_ptr(at(offset_of!(Context, host))))?;
         self.a.mov(esi, position)?;
+        self.control(self.flushing, false)?;
         self.a.vzeroupper()?;
         self.a.call(qword_ptr(at(offset_of!(Context, call))))?;
         self.counters(false)?;
+        self.control(false, self.flushing_between)?;
         self.a.test(eax, eax)?;
-        self.a.jne(ended)
+        self.a.jne(ended)?;
+        self.control(self.flushing_between, self.flushing)
     }
 
     /// A step that is the host's.
@@ -658,10 +700,25 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// The host does the step instead from a label on, where lines lay as `before` says.
+    fn or_host(&mut self, label: CodeLabel, resume: CodeLabel, before: File, guard: Pred) {
+        self.cold.push(Cold::Host {
+            label,
+            resume,
+            position: self.position,
+            start: self.start,
+            before: Box::new(before),
+            after: Box::new(self.file.clone()),
+            guarded: guard != Pred::TRUE,
+            flushing: self.flushing,
+        });
+    }
+
     fn emit_cold(&mut self) -> Done {
         let mut ends = Vec::new();
         let mut rest = std::mem::take(&mut self.cold);
         while let Some(cold) = rest.pop() {
+            self.flushing = self.flushing_between;
             match cold {
                 Cold::Turned { mut through, mut full, position, from, file } => {
                     self.position = position;
@@ -686,9 +743,9 @@ impl Emitter<'_> {
                         self.a.jmp(next)?;
                     }
                 }
-                Cold::Host { mut label, resume, position, start, before, after, guarded } => {
+                Cold::Host { mut label, resume, position, start, before, after, guarded, flushing } => {
                     self.a.set_label(&mut label)?;
-                    self.position = position;
+                    (self.position, self.flushing) = (position, flushing);
                     self.file = *before;
                     self.flush([position, position + 1])?;
                     self.a.mov(edx, if guarded { r11d } else { ebp })?;

@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use memmap2::{Mmap, MmapMut};
-use semantics::lanes::SimdLevel;
+use semantics::lanes::{Row, SimdLevel};
 
-use crate::context::{Context, MOVED, Runner};
+use crate::context::{Context, MOVED, Runner, Window};
 use crate::emit;
 use crate::order::Meeting;
 use crate::program::{Kind, Program};
@@ -21,6 +21,8 @@ pub struct Compiled {
     positions: Vec<Position>,
     /// Lanes that part are left to the caller.
     pub(crate) waits: bool,
+    /// See [`Program::local`].
+    local: [u32; 2],
     /// Waits that depend on windows.
     meeting: Vec<Meeting>,
     /// By position, for a warp alone and for one of several: the first one from there on at which it is worth to begin.
@@ -100,8 +102,24 @@ impl Compiled {
         };
         let positions = (0..program.steps.len()).map(place).collect();
         let (whole, some) = (Body::new(&code.bytes, code.entries)?, Arc::default());
-        let (program, waits) = (Arc::new(program.clone()), program.waits);
-        Some(Compiled { whole, some, program, level, positions, waits, meeting: code.meeting, next })
+        let (waits, local) = (program.waits, program.local);
+        let program = Arc::new(program.clone());
+        Some(Compiled { whole, some, program, level, positions, waits, local, meeting: code.meeting, next })
+    }
+
+    /// The window of a warp whose lanes have this memory of their own.
+    #[inline(always)]
+    pub fn local(&self, rows: &mut [Row]) -> Window {
+        let [start, end] = self.local;
+        match rows.get_mut(start as usize / 4..end.div_ceil(4) as usize) {
+            Some(rows) if start < end => Window {
+                base: start.into(),
+                size: (end - start).into(),
+                words: rows.as_mut_ptr().cast(),
+                writable: true,
+            },
+            _ => Window::NONE,
+        }
     }
 
     /// Whether it is worth to begin at a position, for a warp alone or one of several that run together, and the code there

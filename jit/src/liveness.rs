@@ -1,7 +1,7 @@
 //! Which rows of the frame somebody may still read.
 
 use crate::program::{Kind, Program, Step, Uses};
-use semantics::formula::{Compared, Formula, Half, Integer, Unary, Width};
+use semantics::formula::{Compared, Format, Formula, Half, Integer, Unary, Width};
 use semantics::lanes::{Operands, Pred, Slot};
 
 /// Sets of rows, one a position: those that are live before its step.
@@ -18,11 +18,14 @@ pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<It
         Formula::Copy(Word)
         | Formula::Not(Word)
         | Formula::Extend { .. }
-        | Formula::Low { .. }
+        | Formula::Field { .. }
+        | Formula::Ones
+        | Formula::LeadingZeros
         | Formula::FromHalf(_)
         | Formula::ToHalf(_)
-        | Formula::Unary(_, Word)
-        | Formula::ToFloat { from: Word, .. }
+        | Formula::Sign(_, Word)
+        | Formula::Unary(_, Format::Single | Format::SingleFlushed)
+        | Formula::ToFloat { bits: ..64, .. }
         | Formula::ToInteger { from: Word, .. }
         | Formula::Resize { to: Double } => &[Word],
         Formula::Copy(Double)
@@ -30,25 +33,36 @@ pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<It
         | Formula::Truncate
         | Formula::Upper
         | Formula::Offset
-        | Formula::Unary(_, Double)
-        | Formula::ToFloat { from: Double, .. }
+        | Formula::Sign(_, Double)
+        | Formula::Unary(_, Format::Double)
+        | Formula::ToFloat { .. }
         | Formula::ToInteger { from: Double, .. }
         | Formula::Resize { to: Word } => &[Double],
         Formula::Integer(Integer::ShiftLeft | Integer::ShiftRight | Integer::ShiftRightSigned, Double) => {
             &[Double, Word]
         }
-        Formula::Integer(_, Word) | Formula::Float(_, Word) | Formula::Compare(_, _, Word) => &[Word, Word],
+        Formula::Integer(_, Word)
+        | Formula::Half(..)
+        | Formula::Join { .. }
+        | Formula::Divide { .. }
+        | Formula::CopySign(Word)
+        | Formula::Float(_, Format::Single | Format::SingleFlushed, _)
+        | Formula::Compare(_, _, Word) => &[Word, Word],
         Formula::Select(Word)
         | Formula::Pack
         | Formula::MultiplyWide { add: false, .. }
         | Formula::MultiplyHigh { .. } => &[Word, Word],
-        Formula::Integer(_, Double) | Formula::Float(_, Double) => &[Double, Double],
-        Formula::Compare(_, _, Double) | Formula::Select(Double) => &[Double, Double],
+        Formula::Integer(_, Double) | Formula::Float(_, Format::Double, _) => &[Double, Double],
+        Formula::Compare(_, _, Double) | Formula::Select(Double) | Formula::CopySign(Double) => {
+            &[Double, Double]
+        }
         Formula::MultiplyAdd(Word)
-        | Formula::FusedMultiplyAdd(Word)
+        | Formula::FusedMultiplyAdd(Format::Single | Format::SingleFlushed, ..)
         | Formula::Logic3
         | Formula::Funnel { .. } => &[Word, Word, Word],
-        Formula::MultiplyAdd(Double) | Formula::FusedMultiplyAdd(Double) => &[Double, Double, Double],
+        Formula::MultiplyAdd(Double) | Formula::FusedMultiplyAdd(Format::Double, ..) => {
+            &[Double, Double, Double]
+        }
         Formula::MultiplyWide { add: true, .. } => &[Word, Word, Double],
         Formula::Predicate(_) => &[],
     };
@@ -62,12 +76,15 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
         | Formula::Not(width)
         | Formula::Integer(_, width)
         | Formula::MultiplyAdd(width)
-        | Formula::Float(_, width)
-        | Formula::FusedMultiplyAdd(width)
         | Formula::Select(width)
-        | Formula::Unary(_, width)
+        | Formula::CopySign(width)
+        | Formula::Sign(_, width)
         | Formula::ToFloat { to: width, .. }
         | Formula::Resize { to: width } => width,
+        Formula::Float(_, format, _) | Formula::FusedMultiplyAdd(format, ..) | Formula::Unary(_, format) => {
+            format.width()
+        }
+        Formula::ToInteger { bits: 64, .. } => Width::Double,
         Formula::MultiplyWide { .. } | Formula::Extend { .. } | Formula::Pack | Formula::Offset => {
             Width::Double
         }
@@ -76,7 +93,12 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
         | Formula::Logic3
         | Formula::MultiplyHigh { .. }
         | Formula::Funnel { .. }
-        | Formula::Low { .. }
+        | Formula::Field { .. }
+        | Formula::Join { .. }
+        | Formula::Divide { .. }
+        | Formula::Ones
+        | Formula::LeadingZeros
+        | Formula::Half(..)
         | Formula::FromHalf(_)
         | Formula::ToHalf(_)
         | Formula::ToInteger { .. } => Width::Word,
@@ -86,29 +108,22 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
 
 /// Whether host code may give what is no number in other bits than the device does: they are put right where they matter.
 pub(crate) fn may_be_raw(formula: Formula) -> bool {
-    matches!(
-        formula,
-        Formula::Float(_, Width::Word)
-            | Formula::FusedMultiplyAdd(Width::Word)
-            | Formula::Unary(
-                Unary::Negate | Unary::Magnitude | Unary::SquareRoot | Unary::Reciprocal,
-                Width::Word
-            )
-            | Formula::FromHalf(Half::F16)
-            | Formula::Copy(Width::Word)
-    )
+    match formula {
+        Formula::Float(_, format, _) | Formula::FusedMultiplyAdd(format, ..) | Formula::Unary(_, format) => {
+            format != Format::Double
+        }
+        Formula::FromHalf(Half::F16) | Formula::Copy(Width::Word) => true,
+        _ => false,
+    }
 }
 
 /// Whether what is no number in the result is the host's business.
 pub(crate) fn is_checked(formula: Formula) -> bool {
     matches!(
         formula,
-        Formula::Float(_, Width::Double)
-            | Formula::FusedMultiplyAdd(Width::Double)
-            | Formula::Unary(
-                Unary::Negate | Unary::Magnitude | Unary::SquareRoot | Unary::Reciprocal,
-                Width::Double
-            )
+        Formula::Float(_, Format::Double, _)
+            | Formula::FusedMultiplyAdd(Format::Double, ..)
+            | Formula::Unary(_, Format::Double)
     )
 }
 
@@ -118,9 +133,27 @@ pub(crate) fn takes_raw(formula: Formula) -> bool {
         || matches!(
             formula,
             Formula::ToHalf(_)
-                | Formula::Compare(_, Compared::Float, Width::Word)
+                | Formula::Compare(_, Compared::Float | Compared::FloatFlushed, Width::Word)
                 | Formula::ToInteger { from: Width::Word, .. }
         )
+}
+
+/// Whether an operation must find subnormal floats flushed to zeros, or kept, if that matters.
+pub(crate) fn flushes(formula: Formula) -> Option<bool> {
+    match formula {
+        // Bits.
+        Formula::Unary(Unary::Negate | Unary::Magnitude, Format::Single | Format::Double) => None,
+        Formula::Float(_, format, _) | Formula::FusedMultiplyAdd(format, ..) | Formula::Unary(_, format) => {
+            Some(format == Format::SingleFlushed)
+        }
+        Formula::Compare(_, Compared::FloatFlushed, _) => Some(true),
+        Formula::Compare(_, Compared::Float, _)
+        | Formula::ToInteger { .. }
+        | Formula::Resize { .. }
+        | Formula::ToHalf(_)
+        | Formula::FromHalf(_) => Some(false),
+        _ => None,
+    }
 }
 
 impl Step {

@@ -20,6 +20,8 @@ pub struct Program {
     pub known: Vec<(Slot, u64)>,
     /// By row of a constant: whether all its lanes have one value.
     pub uniform: Vec<bool>,
+    /// The part of lanes' own memory that is the window of warps: first byte, and the one behind it.
+    pub local: [u32; 2],
 }
 
 /// An instruction.
@@ -279,6 +281,14 @@ impl Atomic {
         let values = self.operands.into_iter().chain(self.old).map(move |slot| (slot, width));
         values.chain([(self.access.address, self.access.address_width)])
     }
+
+    /// Whether it must find subnormal floats flushed to zeros, or kept, if that matters.
+    pub(crate) fn flushes(&self) -> Option<bool> {
+        match self.update {
+            Update::AddFloat { global } => Some(global && self.access.bytes == 4),
+            _ => None,
+        }
+    }
 }
 
 /// What an atomic makes of an old element and its operand (ISA 9.7.13.5).
@@ -314,4 +324,8 @@ pub enum Space {
     Hinted,
     /// The window of the block: [`Context::shared`](crate::Context::shared).
     Shared,
+    /// The window of the warp: [`Runner::local`](crate::Runner::local), of which each row is a word of all lanes.
+    Local,
+    /// The same, from the start of the window on, where there is memory for certain: the address counts for nothing.
+    Frame,
 }

@@ -3,11 +3,11 @@
 //! [`formula`] says of an op what [`crate::bind`] gives as a function; both take the same operands. What it does not
 //! know it leaves to that function.
 
-use numerics::IntRounding;
+use numerics::{IntRounding, Rounding};
 use ptx_frontend::{CmpOp, Modifier, Modifiers, Op, Opcode, ScalarType as S, StateSpace};
 
-use crate::Written;
 use crate::modes::VALUE;
+use crate::{Written, rounding};
 
 /// How wide a register is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -51,7 +51,36 @@ pub enum Integer {
     ShiftRightSigned,
 }
 
-/// What `d = a op b` computes of floats, rounded to nearest, subnormals kept.
+/// What kind of float a register holds, and whether subnormal operands and results of an operation become zeros (`.ftz`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Format {
+    Single,
+    SingleFlushed,
+    Double,
+}
+
+impl Format {
+    /// How wide it is.
+    pub const fn width(self) -> Width {
+        match self {
+            Format::Single | Format::SingleFlushed => Width::Word,
+            Format::Double => Width::Double,
+        }
+    }
+
+    /// That of a type of an op.
+    fn of(ty: S, op: &Op) -> Option<Format> {
+        match ty {
+            S::F32 if op.has(Modifier::Ftz) => Some(Format::SingleFlushed),
+            S::F32 => Some(Format::Single),
+            S::F64 => Some(Format::Double),
+            _ => None,
+        }
+    }
+}
+
+/// What `d = a op b` computes of floats.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Float {
@@ -65,20 +94,28 @@ pub enum Float {
     Maximum,
 }
 
-/// What `d = op a` computes.
+/// What `d = op a` computes of a float.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Unary {
-    /// Of floats, subnormals kept.
     Negate,
     Magnitude,
     /// Rounded to nearest.
     SquareRoot,
     /// The same.
     Reciprocal,
-    /// Of integers.
-    NegateInteger,
-    MagnitudeInteger,
+    /// To an integral value.
+    Round(IntRounding),
+    /// To what lies between 0 and 1; of words alone.
+    Saturate,
+}
+
+/// What `d = op a` computes of an integer with a sign.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Sign {
+    Negate,
+    Magnitude,
 }
 
 /// What a comparison takes its operands for.
@@ -90,8 +127,9 @@ pub enum Compared {
     /// The lower halves of words.
     SignedHalf,
     UnsignedHalf,
-    /// Subnormals are kept.
     Float,
+    /// Subnormals are zeros.
+    FloatFlushed,
 }
 
 /// Which float of 16 bits.
@@ -122,6 +160,8 @@ pub enum Formula {
     Not(Width),
     /// `d = a op b`
     Integer(Integer, Width),
+    /// The same of the lower halves of words, extended as is said, with a word as the result; shifts are by a word.
+    Half(Integer, bool),
     /// `d = a * b + c`, the lower half.
     MultiplyAdd(Width),
     /// The whole product of two words.
@@ -131,9 +171,11 @@ pub enum Formula {
         /// With a double added.
         add: bool,
     },
-    /// A word to a double: with its sign, or with zeros.
+    /// The low bits of a word to a double: with their sign, or with zeros.
     Extend {
-        /// With its sign.
+        /// How many.
+        bits: u32,
+        /// With their sign.
         signed: bool,
     },
     /// The lower word of a double.
@@ -147,11 +189,13 @@ pub enum Formula {
     /// Any function of the bits of three words: [`table`].
     Logic3,
     /// `d = a op b`
-    Float(Float, Width),
-    /// `d = a * b + c`, rounded once, to nearest.
-    FusedMultiplyAdd(Width),
+    Float(Float, Format, Rounding),
+    /// `d = a * b + c`, rounded once; the signs of the product and of `c` change where it is said.
+    FusedMultiplyAdd(Format, Rounding, [bool; 2]),
     /// `d = op a`
-    Unary(Unary, Width),
+    Unary(Unary, Format),
+    /// `d = op a`
+    Sign(Sign, Width),
     /// The upper half of the product of two words.
     MultiplyHigh {
         /// Of signed words.
@@ -164,29 +208,51 @@ pub enum Formula {
         /// By the amount modulo 32; else by 32 at most.
         wrap: bool,
     },
-    /// The low bits of a word, extended.
-    Low {
+    /// Some bits of a word, extended.
+    Field {
+        /// The lowest of them.
+        first: u32,
         /// How many.
         bits: u32,
         /// With their sign.
         signed: bool,
     },
+    /// The low bits of two words, those of `b` above those of `a`: what lies above both is anything.
+    Join {
+        /// How many of each.
+        bits: u32,
+    },
+    /// `d = a / b`
+    Divide {
+        /// Of signed words.
+        signed: bool,
+        /// What is left of it instead.
+        remainder: bool,
+    },
+    /// How many bits of a word are set.
+    Ones,
+    /// How many bits of a word lie above the first one that is set.
+    LeadingZeros,
+    /// The sign of `a` with the magnitude of `b`.
+    CopySign(Width),
     /// An integer to a float, rounded to nearest.
     ToFloat {
-        /// Of the integer.
-        from: Width,
+        /// Of the integer, which is the low ones of its register.
+        bits: u32,
         /// Whether it has a sign.
         signed: bool,
         /// Of the float.
         to: Width,
     },
-    /// A float to a word within the range of that.
+    /// A float to an integer, or to the nearest one that there is.
     ToInteger {
         /// Of the float.
         from: Width,
-        /// Whether the integer has a sign.
+        /// Of the integer: less than 32 of a word alone, extended as its sign says.
+        bits: u32,
+        /// Whether it has a sign.
         signed: bool,
-        /// How it is rounded.
+        /// How the float is rounded.
         rounding: IntRounding,
     },
     /// A float of 16 bits to a word.
@@ -260,38 +326,69 @@ fn conversion(op: &Op) -> Option<Formula> {
         S::U32 | S::S32 => Some(32),
         _ => None,
     };
+    let whole = |ty: S| integer_bits(ty).or_else(|| integer(ty).map(|_| 64));
     match (to.is_float(), from.is_float()) {
         (false, false) if has_only(&[]) => {
             if let (Some((to, _)), Some((from, signed))) = (integer(to), integer(from)) {
                 return Some(match (to, from) {
-                    (Width::Double, Width::Word) => Formula::Extend { signed },
+                    (Width::Double, Width::Word) => Formula::Extend { bits: 32, signed },
                     (Width::Word, Width::Double) => Formula::Truncate,
                     (width, _) => Formula::Copy(width),
                 });
             }
-            let (bits, source) = (integer_bits(to)?, integer_bits(from)?);
-            // A narrow source is extended to a word, a narrow result as its own type says.
-            let ty = if bits == 32 { from } else { to };
-            (bits == 32 || bits <= source)
-                .then_some(Formula::Low { bits: bits.min(source), signed: ty.is_signed() })
+            let source = integer_bits(from)?;
+            if let S::U64 | S::S64 = to {
+                return Some(Formula::Extend { bits: source, signed: from.is_signed() });
+            }
+            // A narrow source is extended as its type says, a narrow result as its own does.
+            let bits = integer_bits(to)?;
+            let ty = if bits > source { from } else { to };
+            let is_one_field = bits <= source || bits == 32 || from.is_signed() <= to.is_signed();
+            is_one_field.then_some(Formula::Field {
+                first: 0,
+                bits: bits.min(source),
+                signed: ty.is_signed(),
+            })
         }
         (true, false) if has_only(&[Modifier::Rn]) && matches!(to, S::F32 | S::F64) => {
-            let (from, signed) = integer(from)?;
-            Some(Formula::ToFloat { from, signed, to: width(to)? })
+            Some(Formula::ToFloat { bits: whole(from)?, signed: from.is_signed(), to: width(to)? })
         }
         (false, true) if matches!(from, S::F32 | S::F64) => {
-            let (Width::Word, signed) = integer(to)? else { return None };
             let rounding = op.int_rounding()?;
-            has_only(&[Modifier::Rni, Modifier::Rzi, Modifier::Rmi, Modifier::Rpi])
-                .then_some(Formula::ToInteger { from: width(from)?, signed, rounding })
+            let bits = whole(to).filter(|&bits| bits >= 32 || from == S::F32)?;
+            // A subnormal is nearest to zero, as a zero is.
+            let flushes = !op.has(Modifier::Ftz) || matches!(rounding, IntRounding::Rni | IntRounding::Rzi);
+            (flushes && has_only(&[rounding_to_integer(rounding), Modifier::Ftz]))
+                .then_some(Formula::ToInteger { from: width(from)?, bits, signed: to.is_signed(), rounding })
         }
-        (true, true) if has_only(&[Modifier::Rn]) && from != to => match (to, from) {
+        (true, true) if from == to => {
+            let format = Format::of(from, op)?;
+            match op.int_rounding() {
+                Some(rounding) => has_only(&[rounding_to_integer(rounding), Modifier::Ftz])
+                    .then_some(Formula::Unary(Unary::Round(rounding), format)),
+                None => {
+                    (from == S::F32 && op.has(Modifier::Sat) && has_only(&[Modifier::Sat, Modifier::Ftz]))
+                        .then_some(Formula::Unary(Unary::Saturate, format))
+                }
+            }
+        }
+        (true, true) if has_only(&[Modifier::Rn]) => match (to, from) {
             (S::F32, S::F64) | (S::F64, S::F32) => Some(Formula::Resize { to: width(to)? }),
             (S::F32, from) => half(from).map(Formula::FromHalf),
             (to, S::F32) => half(to).map(Formula::ToHalf),
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// The modifier that names a rounding.
+fn rounding_to_integer(rounding: IntRounding) -> Modifier {
+    match rounding {
+        IntRounding::Rni => Modifier::Rni,
+        IntRounding::Rzi => Modifier::Rzi,
+        IntRounding::Rmi => Modifier::Rmi,
+        IntRounding::Rpi => Modifier::Rpi,
     }
 }
 
@@ -314,23 +411,40 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
         };
         return plain.then_some(F::Predicate(logic));
     }
+    // Of one format, rounded in any direction: that, and the direction.
+    let format = || {
+        let known = [Modifier::Ftz, Modifier::Rn, Modifier::Rz, Modifier::Rm, Modifier::Rp];
+        let rounding = rounding(op).filter(|_| op.ty(1).is_none() && has_only(&known))?;
+        Some((Format::of(ty, op)?, rounding))
+    };
     let float = |float: Float| {
-        let ok = matches!(ty, S::F32 | S::F64) && op.ty(1).is_none() && has_only(&[Modifier::Rn]);
-        (ok && written.operands.len() == 3).then_some(F::Float(float, width(ty)?))
+        let (format, rounding) = format().filter(|_| written.operands.len() == 3)?;
+        Some(F::Float(float, format, rounding))
+    };
+    // A sum that took a product in.
+    let contracted = || {
+        let (format, rounding) = format().filter(|_| written.operands.len() == 4)?;
+        Some(F::FusedMultiplyAdd(format, rounding, written.signs()))
     };
     // Of floats, exact or rounded to nearest.
-    let unary = |of_floats: Unary, of_integers: Option<Unary>| {
-        let ok = has_only(&[Modifier::Rn]) && op.ty(1).is_none();
-        match ty {
-            S::F32 | S::F64 if ok => Some(F::Unary(of_floats, width(ty)?)),
-            S::S32 | S::S64 if plain => Some(F::Unary(of_integers?, width(ty)?)),
-            _ => None,
+    let unary = |of_floats: Unary, of_integers: Option<Sign>| match ty {
+        S::F32 | S::F64 => {
+            let (format, _) = format().filter(|&(_, rounding)| rounding == Rounding::Rn)?;
+            Some(F::Unary(of_floats, format))
         }
+        S::S32 | S::S64 if plain => Some(F::Sign(of_integers?, width(ty)?)),
+        // What lies above the lower half does not matter.
+        S::S16 if plain && of_integers == Some(Sign::Negate) => Some(F::Sign(Sign::Negate, Width::Word)),
+        _ => None,
     };
     let bits = |op: Integer| plain.then(|| low(ty).map(|width| F::Integer(op, width)))?;
     let binary = |signed: Integer, unsigned: Integer| {
-        let (width, sign) = integer(ty)?;
-        plain.then_some(F::Integer(if sign { signed } else { unsigned }, width))
+        let op = if ty.is_signed() { signed } else { unsigned };
+        match integer(ty) {
+            _ if !plain => None,
+            Some((width, _)) => Some(F::Integer(op, width)),
+            None => low_half(ty).then_some(F::Half(op, ty.is_signed())),
+        }
     };
     match op.opcode {
         Opcode::Mov if plain => Some(F::Copy(low(ty).or_else(|| width(ty))?)),
@@ -341,19 +455,26 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
             _ => Some(F::Copy(Width::Double)),
         },
         Opcode::Not if plain => Some(F::Not(low(ty)?)),
-        Opcode::Add => bits(Integer::Add).or_else(|| float(Float::Add)),
-        Opcode::Sub => bits(Integer::Subtract).or_else(|| float(Float::Subtract)),
+        Opcode::Add => bits(Integer::Add).or_else(|| float(Float::Add)).or_else(contracted),
+        Opcode::Sub => bits(Integer::Subtract).or_else(|| float(Float::Subtract)).or_else(contracted),
         Opcode::And => bits(Integer::And),
         Opcode::Or => bits(Integer::Or),
         Opcode::Xor => bits(Integer::Xor),
         Opcode::Min => binary(Integer::MinSigned, Integer::MinUnsigned).or_else(|| float(Float::Minimum)),
         Opcode::Max => binary(Integer::MaxSigned, Integer::MaxUnsigned).or_else(|| float(Float::Maximum)),
-        Opcode::Div => float(Float::Divide).filter(|_| op.has(Modifier::Rn)),
-        Opcode::Neg => unary(Unary::Negate, Some(Unary::NegateInteger)),
-        Opcode::Abs => unary(Unary::Magnitude, Some(Unary::MagnitudeInteger)),
+        Opcode::Div | Opcode::Rem if plain && integer(ty).is_some() => match integer(ty)? {
+            (Width::Word, signed) => Some(F::Divide { signed, remainder: op.opcode == Opcode::Rem }),
+            (Width::Double, _) => None,
+        },
+        Opcode::Div => float(Float::Divide).filter(|_| op.rounding().is_some()),
+        Opcode::Popc if ty == S::B32 => Some(F::Ones),
+        Opcode::Clz if ty == S::B32 => Some(F::LeadingZeros),
+        Opcode::Copysign => Some(F::CopySign(width(ty)?)),
+        Opcode::Neg => unary(Unary::Negate, Some(Sign::Negate)),
+        Opcode::Abs => unary(Unary::Magnitude, Some(Sign::Magnitude)),
         Opcode::Sqrt => unary(Unary::SquareRoot, None).filter(|_| op.has(Modifier::Rn)),
         Opcode::Rcp => unary(Unary::Reciprocal, None).filter(|_| op.has(Modifier::Rn)),
-        Opcode::Shl => binary(Integer::ShiftLeft, Integer::ShiftLeft),
+        Opcode::Shl => bits(Integer::ShiftLeft),
         Opcode::Shr => binary(Integer::ShiftRightSigned, Integer::ShiftRight),
         Opcode::Mul if has_only(&[Modifier::Lo]) && low(ty).is_some() => {
             Some(F::Integer(Integer::Multiply, low(ty)?))
@@ -363,8 +484,9 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
             _ => None,
         },
         Opcode::Shf => Some(F::Funnel { left: op.has(Modifier::L), wrap: op.has(Modifier::Wrap) }),
-        Opcode::Mad if has_only(&[Modifier::Lo]) && integer(ty).is_some() => {
-            Some(F::MultiplyAdd(integer(ty)?.0))
+        Opcode::Mad if has_only(&[Modifier::Lo]) && low(ty).is_some() => Some(F::MultiplyAdd(low(ty)?)),
+        Opcode::Mul if low_half(ty) && has_only(&[Modifier::Wide]) => {
+            Some(F::Half(Integer::Multiply, ty.is_signed()))
         }
         Opcode::Mul | Opcode::Mad if op.has(Modifier::Wide) && has_only(&[Modifier::Wide]) => {
             let (Width::Word, signed) = integer(ty)? else { return None };
@@ -372,18 +494,15 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
         }
         Opcode::Mul => float(Float::Multiply),
         Opcode::Fma | Opcode::Mad => {
-            let ok = matches!(ty, S::F32 | S::F64) && op.ty(1).is_none() && has_only(&[Modifier::Rn]);
-            (ok && written.operands.len() == 4).then_some(F::FusedMultiplyAdd(width(ty)?))
+            let (format, rounding) = format().filter(|_| written.operands.len() == 4)?;
+            Some(F::FusedMultiplyAdd(format, rounding, [false; 2]))
         }
         Opcode::Lop3 if plain => Some(F::Logic3),
         Opcode::Cvt => conversion(op),
         Opcode::Selp if plain => Some(F::Select(low(ty).or_else(|| width(ty))?)),
         Opcode::Setp => {
             let cmp = op.cmp()?;
-            // Nothing else that the table lets through changes what is computed.
-            if op.has(Modifier::Ftz) {
-                return None;
-            }
+            // Nothing but `.ftz` that the table lets through changes what is computed.
             let compared = match integer(ty).or_else(|| low(ty).map(|width| (width, ty.is_signed()))) {
                 Some((_, signed)) => {
                     match cmp {
@@ -403,6 +522,7 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
                         _ => return None,
                     }
                 }
+                None if op.has(Modifier::Ftz) => Compared::FloatFlushed,
                 None => Compared::Float,
             };
             Some(F::Compare(cmp, compared, low(ty).or_else(|| width(ty))?))

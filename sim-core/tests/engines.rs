@@ -82,7 +82,11 @@ impl Writer {
             return self.race();
         }
         let float = |random: &mut Random| random.pick(&["add", "sub", "mul", "add.rn", "mul.rn"]);
-        match self.random.below(27) {
+        match self.random.below(32) {
+            27 => self.flushed(),
+            28 => self.rounded(),
+            29 => self.bits(),
+            30 | 31 => self.local(),
             22 | 23 => self.function(),
             24 | 25 => self.conversion(),
             26 => self.narrow(),
@@ -245,6 +249,124 @@ impl Writer {
         self.line(&if two { format!("{op} {to}, {a}, {b};") } else { format!("{op} {to}, {a};") });
     }
 
+    /// Floats of which subnormal ones are zeros, some of them near those.
+    fn flushed(&mut self) {
+        let (to, a, b, c) = (self.register("f"), self.register("f"), self.source("f"), self.register("f"));
+        let p = self.random.below(4);
+        let near = self.random.pick(&["0f00800000", "0f807FFFFF", "0f3F000001", "0f00FFFFFF", "0f7F7FFFFF"]);
+        let b = if self.random.below(3) == 0 { near.to_string() } else { b };
+        let line = match self.random.below(8) {
+            0 => format!(
+                "{}.ftz.f32 {to}, {a}, {b};",
+                self.random.pick(&["add", "sub", "mul", "add.rn", "mul.rn"])
+            ),
+            1 => format!("fma.rn.ftz.f32 {to}, {a}, {b}, {c};"),
+            2 => format!("{}.ftz.f32 {to}, {a}, {b};", self.random.pick(&["min", "max"])),
+            3 => format!("{}.ftz.f32 {to}, {a};", self.random.pick(&["neg", "abs", "sqrt.rn", "rcp.rn"])),
+            4 => format!("setp.{}.ftz.f32 %p{p}, {a}, {b};", self.random.pick(&["lt", "eq", "geu", "nan"])),
+            5 => format!(
+                "cvt.{}.ftz.f32.f32 {to}, {a};",
+                self.random.pick(&["rni", "rmi", "rpi", "rzi", "sat"])
+            ),
+            6 => format!("div.rn.ftz.f32 {to}, {a}, {b};"),
+            _ => format!(
+                "cvt.{}.ftz.s32.f32 {}, {a};",
+                self.random.pick(&["rni", "rzi", "rmi"]),
+                self.register("r")
+            ),
+        };
+        self.line(&line.replace("sat.ftz.f32.f32", "ftz.sat.f32.f32"));
+    }
+
+    /// Floats rounded in any direction, and to integral values; sums that take products in.
+    fn rounded(&mut self) {
+        let (kind, ty) = if self.random.below(3) == 0 { ("d", "f64") } else { ("f", "f32") };
+        let (to, a, b, c) = (self.register(kind), self.register(kind), self.source(kind), self.source(kind));
+        let rounding = self.random.pick(&["rz", "rm", "rp"]);
+        match self.random.below(6) {
+            0 => {
+                let op = self.random.pick(&["add", "sub", "mul", "div"]);
+                self.line(&format!("{op}.{rounding}.{ty} {to}, {a}, {b};"));
+            }
+            1 => self.line(&format!("fma.{rounding}.{ty} {to}, {a}, {b}, {c};")),
+            2 => {
+                let rounding = self.random.pick(&["rni", "rmi", "rpi", "rzi"]);
+                self.line(&format!("cvt.{rounding}.{ty}.{ty} {to}, {a};"));
+            }
+            3 => {
+                let (to, from) = (self.register("f"), self.register("f"));
+                self.line(&format!("cvt.sat.f32.f32 {to}, {from};"));
+            }
+            4 => self.line(&format!("copysign.{ty} {to}, {a}, {b};")),
+            _ => {
+                // The product is of no other use.
+                let sum = self.random.pick(&["add", "sub"]);
+                writeln!(self.text, "    mul.{ty} %m{kind}, {a}, {b};").unwrap();
+                let line = match self.random.below(2) {
+                    0 => format!("    {sum}.{ty} {to}, %m{kind}, {c};"),
+                    _ => format!("    {sum}.{ty} {to}, {a}, %m{kind};"),
+                };
+                writeln!(self.text, "{line}").unwrap();
+            }
+        }
+    }
+
+    /// Quotients, parts of words, bits.
+    fn bits(&mut self) {
+        let (to, a, b) = (self.register("r"), self.register("r"), self.source("r"));
+        let (low, high) = (self.register("h"), self.register("h"));
+        let line = match self.random.below(7) {
+            0 | 1 => {
+                format!("{} {to}, {a}, {b};", self.random.pick(&["div.u32", "div.s32", "rem.u32", "rem.s32"]))
+            }
+            2 => format!("{}.b32 {to}, {a};", self.random.pick(&["popc", "clz"])),
+            3 => format!("mov.b32 {to}, {{{low}, {high}}};"),
+            4 if low != high => format!("mov.b32 {{{low}, {high}}}, {a};"),
+            5 => {
+                let op = self.random.pick(&["shr.u16", "shr.s16", "shl.b16"]);
+                format!("{op} {low}, {high}, {a};")
+            }
+            _ => {
+                let op = self.random.pick(&["mul.wide.s16", "mul.wide.u16"]);
+                format!("{op} {to}, {low}, {high};")
+            }
+        };
+        self.line(&line);
+    }
+
+    /// A thread's own array: at places that are known, the same for all, or any.
+    fn local(&mut self) {
+        let (r, f, rd, d) = (self.register("r"), self.register("f"), self.register("rd"), self.register("d"));
+        let address = match self.random.below(4) {
+            0 => self.random.pick(&["array", "other"]).to_string(),
+            1 => "%array".to_string(),
+            2 => {
+                writeln!(self.text, "    shr.u32 %t0, %tid0, 5;\n    and.b32 %t0, %t0, 3;").unwrap();
+                writeln!(self.text, "    mul.wide.u32 %a0, %t0, 8;\n    add.s64 %a0, %a0, %array;").unwrap();
+                "%a0".to_string()
+            }
+            _ => {
+                writeln!(self.text, "    and.b32 %t0, {r}, 3;").unwrap();
+                writeln!(self.text, "    mul.wide.u32 %a0, %t0, 8;\n    add.s64 %a0, %a0, %array;").unwrap();
+                "%a0".to_string()
+            }
+        };
+        let place = self.random.below(4);
+        let line = match self.random.below(12) {
+            0 | 1 => format!("st.local.u32 [{address}+{}], {r};", 4 * place),
+            2 | 3 => format!("ld.local.f32 {f}, [{address}+{}];", 4 * place),
+            4 => format!("st.local.f64 [{address}+{}], {d};", 8 * place),
+            5 => format!("ld.local.u64 {rd}, [{address}+{}];", 8 * place),
+            6 => format!("st.local.u8 [{address}+{}], {r};", place),
+            7 => format!("ld.local.s8 {r}, [{address}+{}];", place),
+            8 => format!("ld.local.u16 {}, [{address}+{}];", self.register("h"), 2 * place),
+            9 => format!("st.local.u16 [{address}+{}], {r};", 2 * place),
+            10 => format!("ld.local.v2.f32 {{%f1, %f4}}, [{address}+{}];", 8 * place),
+            _ => format!("st.local.v2.u32 [{address}+{}], {{%r1, %r4}};", 8 * place),
+        };
+        self.line(&line);
+    }
+
     /// Between types.
     fn conversion(&mut self) {
         let all = [
@@ -285,6 +407,22 @@ impl Writer {
             ("rn.bf16.f32", "h", "f"),
             ("f32.bf16", "f", "h"),
             ("rz.f16.f32", "h", "f"),
+            ("s16.s8", "h", "h"),
+            ("u64.u16", "rd", "h"),
+            ("s64.s16", "rd", "h"),
+            ("s64.s8", "rd", "r"),
+            ("u16.u64", "h", "rd"),
+            ("rn.f64.s16", "d", "h"),
+            ("rn.f32.s8", "f", "r"),
+            ("rn.f64.u8", "d", "r"),
+            ("rzi.u8.f32", "r", "f"),
+            ("rni.s8.f32", "r", "f"),
+            ("rzi.s16.f32", "h", "f"),
+            ("rpi.u16.f32", "h", "f"),
+            ("rzi.u64.f64", "rd", "d"),
+            ("rmi.s64.f64", "rd", "d"),
+            ("rzi.s64.f32", "rd", "f"),
+            ("rni.u64.f32", "rd", "f"),
         ];
         let (types, to, from) = all[self.random.below(all.len() as u64) as usize];
         let (to, from) = (self.register(to), self.register(from));
@@ -623,7 +761,9 @@ fn kernel(seed: u64, racy: bool, whole: bool) -> String {
         ".version 8.0\n.target sm_90\n.address_size 64
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {
     .reg .b32 %r<6>, %t<2>, %tid0, %sown, %raced, %wide, %n<4>; .reg .b64 %rd<6>, %a0, %in, %inown, %own, %counts;
-    .reg .b16 %h<6>; .reg .f32 %f<6>; .reg .f64 %d<6>; .reg .pred %p<4>, %q;
+    .reg .b16 %h<6>; .reg .f32 %f<6>, %mf; .reg .f64 %d<6>, %md; .reg .pred %p<4>, %q; .reg .b64 %array;
+    .local .align 8 .b8 other[32]; .local .align 16 .b8 array[64];
+    mov.u64 %array, array;
     .shared .align 16 .b8 s[8192]; .shared .align 8 .b8 race[256];
     .shared .align 16 .b8 wide[13312];
     ld.param.u64 %in, [in]; ld.param.u64 %own, [out]; ld.param.u64 %counts, [counts];

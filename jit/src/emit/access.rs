@@ -55,6 +55,15 @@ pub(super) trait Target {
         host: CodeLabel,
     ) -> Done;
 
+    /// Moves elements of lanes' own memory that lie in rows of their own.
+    fn columns(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done;
+
     /// The places of lanes to the context, behind `rdi`; to the host if one of these lanes, or of all that run, is not inside,
     /// or not a multiple of the size.
     fn places_inside(
@@ -108,15 +117,12 @@ impl Emitter<'_> {
         if !access.store {
             self.loaded_elements(access, &places, guarded);
         }
-        let after = self.file.clone();
-        let (position, start) = (self.position, self.start);
-        let (before, after) = (Box::new(before), Box::new(after));
-        self.cold.push(Cold::Host { label: host, resume, position, start, before, after, guarded });
+        self.or_host(host, resume, before, guard);
         Ok(())
     }
 
     /// The first addresses of halves that are alike, if they are, as was found before or is now.
-    fn alike<T: Target>(
+    pub(super) fn alike<T: Target>(
         &mut self,
         access: &Access,
         places: &Places,
@@ -137,7 +143,7 @@ impl Emitter<'_> {
     }
 
     /// Registers hold what was loaded.
-    fn loaded_elements(&mut self, access: &Access, places: &Places, guarded: bool) {
+    pub(super) fn loaded_elements(&mut self, access: &Access, places: &Places, guarded: bool) {
         let width = access.width();
         for (slot, registers) in access.elements.iter().zip(&places.element) {
             let Some(slot) = *slot else { continue };

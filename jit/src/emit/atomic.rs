@@ -11,9 +11,6 @@ const OPERANDS: [usize; 2] = {
     let first = offset_of!(Context, tables) + offset_of!(Tables, operands);
     [first, first + 8 * WARP_SIZE]
 };
-/// The control word of floats that flushes subnormal results, and takes subnormal operands for zeros; and that of before.
-const FLUSHES: usize = offset_of!(Context, tables) + offset_of!(Tables, flushes);
-const SAVED: usize = offset_of!(Context, tables) + offset_of!(Tables, saved);
 
 /// Lanes that a turn of the loop over all of them does.
 const TURN: usize = 4;
@@ -68,6 +65,9 @@ impl Emitter<'_> {
         let access = &atomic.access;
         let width = access.width();
         let guarded = guard != Pred::TRUE;
+        if let Some(flushing) = atomic.flushes() {
+            self.set_flushing(flushing)?;
+        }
         let (host, mut resume) = (self.a.create_label(), self.a.create_label());
         // Memory gets the old values.
         if let Some(old) = atomic.old {
@@ -115,10 +115,7 @@ impl Emitter<'_> {
                 self.file.forget(self.line(old, number));
             }
         }
-        let after = self.file.clone();
-        let (position, start) = (self.position, self.start);
-        let (before, after) = (Box::new(before), Box::new(after));
-        self.cold.push(Cold::Host { label: host, resume, position, start, before, after, guarded });
+        self.or_host(host, resume, before, guard);
         Ok(())
     }
 
@@ -194,11 +191,6 @@ impl Emitter<'_> {
         if atomic.old.is_some() {
             self.a.inc(qword_ptr(at(offset_of!(Context, reads))))?;
         }
-        let flushes = atomic.update == Update::AddFloat { global: true } && atomic.access.bytes == 4;
-        if flushes {
-            self.a.vstmxcsr(dword_ptr(at(SAVED)))?;
-            self.a.vldmxcsr(dword_ptr(at(FLUSHES)))?;
-        }
         let mut turn = self.a.create_label();
         match lanes {
             Some(lanes) => self.a.mov(esi, lanes)?,
@@ -217,9 +209,6 @@ impl Emitter<'_> {
             self.a.add(edx, TURN as i32)?;
             self.a.cmp(edx, WARP_SIZE as i32)?;
             self.a.jb(turn)?;
-        }
-        if flushes {
-            self.a.vldmxcsr(dword_ptr(at(SAVED)))?;
         }
         Ok(())
     }

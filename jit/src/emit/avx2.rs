@@ -68,6 +68,12 @@ impl Emitter<'_> {
         self.a.vpmaskmovd(place, Y[S2], Y[from])
     }
 
+    /// Writes a line of words for the lanes that run.
+    pub(super) fn store_words_avx2(&mut self, from: usize, place: AsmMemoryOperand, number: u32) -> Done {
+        self.a.vmovdqa(Y[S2], of_line(LANES, Width::Word, number))?;
+        self.a.vpmaskmovd(place, Y[S2], Y[from])
+    }
+
     /// A new value of a line gets the old one for lanes that sit a guarded step out.
     pub(super) fn merge_avx2(&mut self, line: Line, width: Width, number: u32, new: usize) -> Done {
         self.a.vmovd(X[S2], r11d)?;
@@ -101,7 +107,7 @@ impl Emitter<'_> {
     }
 
     /// A line of an operand in a register: this one, if it is in none.
-    fn loaded(&mut self, slot: Slot, number: u32, otherwise: usize) -> Done<usize> {
+    pub(super) fn loaded(&mut self, slot: Slot, number: u32, otherwise: usize) -> Done<usize> {
         match self.source_of(slot, number) {
             Source::Register(register) => Ok(register),
             Source::Memory(place) => {

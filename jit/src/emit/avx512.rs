@@ -10,13 +10,13 @@ use super::*;
 pub(super) const COUNT: usize = 29;
 /// Scratch.
 pub(super) const S0: usize = 29;
-const S1: usize = 30;
-const S2: usize = 31;
+pub(super) const S1: usize = 30;
+pub(super) const S2: usize = 31;
 
 /// The lanes of quarters of a warp.
 const QUARTERS: [AsmRegisterK; 4] = [k1, k3, k2, k4];
 /// The lanes of halves.
-const HALVES: [AsmRegisterK; 2] = [k1, k2];
+pub(super) const HALVES: [AsmRegisterK; 2] = [k1, k2];
 
 /// How accesses are made.
 pub(super) struct Moves;
@@ -87,7 +87,7 @@ impl Emitter<'_> {
 }
 
 /// A mask register as a mask of an operand.
-trait Masked {
+pub(super) trait Masked {
     fn k(self, mask: AsmRegisterK) -> Self;
 }
 

@@ -1,8 +1,9 @@
 //! Where blocks begin, and where it is worth to enter code.
 
-use crate::liveness::{result, sources};
+use crate::liveness::{flushes, result, sources};
 use crate::program::{Effect, Kind, Program, Step, Uses};
-use semantics::formula::{Float, Formula, Integer, Unary, Width};
+use isa::Rounding;
+use semantics::formula::{Float, Format, Formula, Integer, Unary, Width};
 use semantics::lanes::{Pred, Slot};
 
 /// Compiled steps that make up for the time that a call of the host takes.
@@ -81,6 +82,19 @@ pub(super) fn leaders(program: &Program) -> Vec<bool> {
     leaders
 }
 
+/// Whether more operations want subnormal floats flushed than kept.
+pub(super) fn mostly_flushes(program: &Program) -> bool {
+    let wanted = |flushing: bool| {
+        let wants = |step: &&Step| match &step.kind {
+            Kind::Compute(formula, _) => flushes(*formula) == Some(flushing),
+            Kind::Atomic(atomic) => atomic.flushes() == Some(flushing),
+            _ => false,
+        };
+        program.steps.iter().filter(wants).count()
+    };
+    wanted(true) > wanted(false)
+}
+
 /// Leaves to the host operations that have no code.
 pub(super) fn supported(program: &Program, avx512: bool) -> Program {
     let mut supported = program.clone();
@@ -96,10 +110,7 @@ pub(super) fn supported(program: &Program, avx512: bool) -> Program {
             step.kind = Kind::Call(Uses::Slots(slots.chain([address]).collect()));
         }
         if let Kind::Compute(formula, operands) = &step.kind
-            && let Formula::ToFloat { from: Width::Double, .. }
-            | Formula::ToInteger { signed: false, .. }
-            | Formula::FromHalf(_)
-            | Formula::ToHalf(_) = *formula
+            && !has_avx2(*formula)
         {
             let mut slots: Vec<_> =
                 sources(*formula, operands).map(|(slot, width)| (slot, width.rows())).collect();
@@ -109,6 +120,21 @@ pub(super) fn supported(program: &Program, avx512: bool) -> Program {
         }
     }
     supported
+}
+
+/// Whether AVX2 has code for an operation.
+fn has_avx2(formula: Formula) -> bool {
+    match formula {
+        Formula::Float(.., rounding) | Formula::FusedMultiplyAdd(_, rounding, _) => rounding == Rounding::Rn,
+        Formula::ToInteger { bits, signed, .. } => bits < 32 || bits == 32 && signed,
+        Formula::ToFloat { bits, .. } => bits < 64,
+        Formula::FromHalf(_)
+        | Formula::ToHalf(_)
+        | Formula::Divide { .. }
+        | Formula::Ones
+        | Formula::LeadingZeros => false,
+        _ => true,
+    }
 }
 
 /// Leaves to the interpreter blocks that are not likely to be faster in code: those that mostly call the host, and chains
@@ -166,19 +192,25 @@ fn chain(steps: &[Step]) -> u32 {
 /// About how long an operation takes.
 fn cycles(formula: Formula) -> u32 {
     match formula {
-        Formula::Integer(Integer::Multiply, Width::Word) | Formula::MultiplyAdd(Width::Word) => 10,
+        Formula::Integer(Integer::Multiply, Width::Word)
+        | Formula::Half(Integer::Multiply, _)
+        | Formula::MultiplyAdd(Width::Word) => 10,
         Formula::Integer(Integer::Multiply, Width::Double) | Formula::MultiplyAdd(Width::Double) => 15,
         Formula::MultiplyWide { .. } => 9,
-        Formula::Float(Float::Divide, Width::Word)
-        | Formula::Unary(Unary::SquareRoot | Unary::Reciprocal, Width::Word) => 27,
-        Formula::Float(Float::Divide, Width::Double)
-        | Formula::Unary(Unary::SquareRoot | Unary::Reciprocal, Width::Double) => 64,
-        Formula::Float(Float::Minimum | Float::Maximum, _) | Formula::MultiplyHigh { .. } => 9,
+        Formula::Float(Float::Divide, Format::Double, _)
+        | Formula::Unary(Unary::SquareRoot | Unary::Reciprocal, Format::Double) => 64,
+        Formula::Float(Float::Divide, ..) | Formula::Unary(Unary::SquareRoot | Unary::Reciprocal, _) => 27,
+        Formula::Float(Float::Minimum | Float::Maximum, ..)
+        | Formula::Unary(Unary::Round(_) | Unary::Saturate, _)
+        | Formula::MultiplyHigh { .. } => 9,
         Formula::ToInteger { .. } => 12,
         Formula::ToFloat { .. } | Formula::Resize { .. } => 7,
         Formula::FromHalf(_) | Formula::ToHalf(_) => 8,
-        Formula::Float(..) | Formula::FusedMultiplyAdd(_) => 4,
-        Formula::Funnel { .. } | Formula::Low { .. } => 2,
+        Formula::Float(..) | Formula::FusedMultiplyAdd(..) => 4,
+        Formula::Funnel { .. } | Formula::Field { .. } | Formula::Join { .. } | Formula::Half(..) => 2,
+        Formula::LeadingZeros => 4,
+        Formula::Ones => 8,
+        Formula::Divide { .. } => 40,
         Formula::Extend { .. } | Formula::Truncate | Formula::Upper | Formula::Pack | Formula::Select(_) => 4,
         _ => 1,
     }

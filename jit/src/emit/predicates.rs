@@ -1,12 +1,16 @@
 //! Lane operations: which of them is how computed, and what is done with predicates.
 
 use super::*;
+use crate::liveness::flushes;
 use isa::{CmpOp, IntRounding};
 use semantics::formula::{Formula, Logic};
 use semantics::lanes::{Operands, combine};
 
 impl Emitter<'_> {
     pub(super) fn compute(&mut self, formula: Formula, operands: &Operands, guard: Pred) -> Done {
+        if let Some(flushing) = flushes(formula) {
+            self.set_flushing(flushing)?;
+        }
         if guard != Pred::TRUE {
             self.guard(guard)?;
         }

@@ -126,6 +126,10 @@ impl Emitter<'_> {
     pub(super) fn window(&mut self, access: &Access, host: CodeLabel) -> Done<Place> {
         let window = match access.space {
             Space::Shared => at(offset_of!(Context, shared)),
+            Space::Local | Space::Frame => {
+                self.a.mov(rsi, qword_ptr(at(offset_of!(Context, runner))))?;
+                rsi + offset_of!(Runner, local) as i32
+            }
             Space::Hinted => {
                 self.a.mov(rdi, qword_ptr(at(offset_of!(Context, generation))))?;
                 self.a.mov(rsi, qword_ptr(at(offset_of!(Context, fresh))))?;

@@ -93,7 +93,7 @@ impl Decoder<'_> {
                             map1!(|a: u32| -> u64 { a as u64 })
                         };
                         self.unary(guard, fns, dst, register.slot, 0);
-                        self.computes(Some(Formula::Extend { signed: ty.is_signed() }));
+                        self.computes(Some(Formula::Extend { bits: 32, signed: ty.is_signed() }));
                         dst
                     }
                     _ => return Err(format!("a register of another size than `{ty}`")),
@@ -185,7 +185,7 @@ impl Decoder<'_> {
                 }
                 let dst = self.temporary(2);
                 self.unary(guard, map1!(|a: u32| -> u64 { a as u64 }), dst, slot, 0);
-                self.computes(Some(Formula::Extend { signed: false }));
+                self.computes(Some(Formula::Extend { bits: 32, signed: false }));
                 dst
             }
             R::Clock
@@ -257,7 +257,7 @@ impl Decoder<'_> {
             };
             self.unary(guard, fns, register.slot, from, 0);
             let word = ty.bits() == 32;
-            self.computes(word.then_some(Formula::Extend { signed: ty.is_signed() }));
+            self.computes(word.then_some(Formula::Extend { bits: 32, signed: ty.is_signed() }));
         }
     }
 
@@ -389,6 +389,9 @@ impl Decoder<'_> {
                     self.computes(match (ty.bits(), width, shift) {
                         (64, 32, 0) => Some(Formula::Truncate),
                         (64, 32, _) => Some(Formula::Upper),
+                        (16 | 32, 8 | 16, _) => {
+                            Some(Formula::Field { first: shift as u32, bits: width, signed: false })
+                        }
                         _ => None,
                     });
                     self.widen(guard, rest);
@@ -419,7 +422,11 @@ impl Decoder<'_> {
                     for pair in parts.chunks_exact(2) {
                         let dst = if last { slot } else { self.temporary(rows_of(wide)) };
                         self.binary(guard, fns, dst, pair[0], pair[1]);
-                        self.computes((width == 32).then_some(Formula::Pack));
+                        self.computes(match width {
+                            8 | 16 => Some(Formula::Join { bits: width }),
+                            32 => Some(Formula::Pack),
+                            _ => None,
+                        });
                         packed.push(dst);
                     }
                     parts = packed;

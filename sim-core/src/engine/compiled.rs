@@ -16,8 +16,8 @@ use jit::{
 use smallvec::SmallVec;
 
 use crate::code::{
-    Access, AccessSpace, Action, Asynchronous, Atomic, AtomicOp, Barrier, Code, Constant, Inst, Matrix,
-    Simple, WarpOp, WarpOpKind,
+    Access, AccessSpace, Action, Asynchronous, Atomic, AtomicOp, Barrier, Code, CodeFunction, Constant, Inst,
+    Matrix, Simple, WarpOp, WarpOpKind,
 };
 use crate::machine::Machine;
 use crate::machine::frame::ROOT;
@@ -27,7 +27,7 @@ use crate::memory::Hint;
 use crate::observer::Observer;
 use crate::ops::collective::shuffle_source;
 use crate::ops::flow::Flow;
-use semantics::lanes::{LaneMask, Operands, Pred, Registers, Slot, WARP_SIZE};
+use semantics::lanes::{LaneMask, Operands, Pred, Registers, Row, Slot, WARP_SIZE};
 
 // Code reads hints as windows.
 const _: () = assert!(
@@ -66,6 +66,7 @@ fn program(code: &Code, least: [u32; 2]) -> Program {
         least,
         all: least[0] <= 1,
         waits: code.insts.iter().any(waits),
+        local: greatest_local(kernel),
         ..Program::default()
     };
     for constant in &code.constants {
@@ -86,8 +87,8 @@ fn program(code: &Code, least: [u32; 2]) -> Program {
                     None => Kind::Call(Uses::Slots(used_by_lanes(operands))),
                 }
             }
-            Action::Load(access) => accessed(code, access, false),
-            Action::Store(access) => accessed(code, access, true),
+            Action::Load(access) => accessed(code, access, false, program.local),
+            Action::Store(access) => accessed(code, access, true, program.local),
             Action::Branch(target) if *target < kernel.end => Kind::Branch(*target),
             Action::Nothing => Kind::Nothing,
             Action::ActiveMask(_) | Action::LocalAddress(..) | Action::Fence(..) => Kind::Call(Uses::All),
@@ -117,6 +118,13 @@ fn program(code: &Code, least: [u32; 2]) -> Program {
         program.steps.push(Step { guard: inst.guard, kind, effect: effect(code, position) });
     }
     program
+}
+
+/// The greatest variable of a kernel's local memory that begins with a word, from its first byte to behind its last.
+fn greatest_local(kernel: &CodeFunction) -> [u32; 2] {
+    let begin = kernel.local_start();
+    let variables = kernel.locals.iter().map(|&(start, end, _)| [begin + start, begin + end]);
+    variables.filter(|[start, _]| start % 4 == 0).max_by_key(|[start, end]| end - start).unwrap_or_default()
 }
 
 /// Whether all lanes of a warp-level operation name the same ones.
@@ -224,12 +232,15 @@ fn window_of(access: &Access) -> Option<(Space, Width)> {
         (AccessSpace::Global | AccessSpace::Const | AccessSpace::Generic, 2) => {
             Some((Space::Hinted, Width::Double))
         }
+        (AccessSpace::Frame, _) => Some((Space::Frame, Width::Double)),
+        (AccessSpace::Local, 2) => Some((Space::Local, Width::Double)),
+        (AccessSpace::Local, 1) => Some((Space::Local, Width::Word)),
         _ => None,
     }
 }
 
 /// How a load or store is done.
-fn accessed(code: &Code, access: &Access, store: bool) -> Kind {
+fn accessed(code: &Code, access: &Access, store: bool, [local, _]: [u32; 2]) -> Kind {
     // Others may wait for it, and it for them: how often is the interpreter's business.
     if access.strong || access.asynchronous != Asynchronous::No {
         return Kind::Leave(Uses::All);
@@ -252,14 +263,26 @@ fn accessed(code: &Code, access: &Access, store: bool) -> Kind {
     let Some((space, address_width)) = window_of(access) else { return call };
     let size = i64::from(bytes * count);
     let twice = (1..slots.len()).any(|at| slots[at].rows != 0 && slots[..at].contains(&slots[at]));
-    if i32::try_from(access.offset).is_err() || access.offset % size != 0 || twice {
+    let mut offset = access.offset;
+    if access.space == AccessSpace::Frame {
+        let kernel = &code.functions[0];
+        let is_inside = |&(start, end, _): &(u32, u32, _)| {
+            offset >= i64::from(start) && offset.saturating_add(size) <= i64::from(end)
+        };
+        if !kernel.locals.iter().any(is_inside) || local % 16 != 0 {
+            return call;
+        }
+        // Counted from the start of the window.
+        offset += i64::from(kernel.local_start()) - i64::from(local);
+    }
+    if i32::try_from(offset).is_err() || offset % size != 0 || twice {
         return call;
     }
     let mut elements = [None; 4];
     for (element, slot) in elements.iter_mut().zip(slots).filter(|(_, slot)| slot.rows != 0) {
         *element = Some(slot.slot);
     }
-    let (offset, signed, address) = (access.offset, access.signed, access.address);
+    let (signed, address) = (access.signed, access.address);
     Kind::Access(Move { store, space, bytes, signed, count, address, address_width, offset, elements })
 }
 
@@ -268,8 +291,10 @@ fn updated(code: &Code, atomic: &Atomic) -> Option<Update> {
     use ptx_frontend::ScalarType as S;
     let access = &atomic.access;
     let slots = atomic.slots(&code.slots);
-    // Atomics on constants are faults.
-    let (space, address_width) = window_of(access).filter(|_| access.space != AccessSpace::Const)?;
+    // Atomics on constants are faults, on lanes' own memory rare.
+    let (space, address_width) = window_of(access).filter(|_| {
+        matches!(access.space, AccessSpace::Shared | AccessSpace::Global | AccessSpace::Generic)
+    })?;
     let (bytes, signed) = match atomic.ty {
         S::U32 | S::B32 | S::F32 => (4, false),
         S::S32 => (4, true),
@@ -425,9 +450,14 @@ fn group(position: u32, lanes: LaneMask) -> Group {
 
 /// A warp, or a group of its lanes, for compiled code.
 #[inline(always)]
-pub(super) fn runner(registers: &Registers, position: u32, lanes: LaneMask) -> Runner {
+pub(super) fn runner(
+    compiled: &Compiled,
+    (registers, local): (&Registers, &mut [Row]),
+    position: u32,
+    lanes: LaneMask,
+) -> Runner {
     let ([frame, warp, _], predicates) = registers.places();
-    Runner::new([frame, warp], predicates, position, lanes)
+    Runner::new([frame, warp], predicates, compiled.local(local), position, lanes)
 }
 
 impl<O: Observer> Worker<'_, O> {

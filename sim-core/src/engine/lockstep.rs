@@ -457,7 +457,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         let mut runners = SmallVec::<[Runner; MOST]>::new();
         let mut warps = SmallVec::<[usize; MOST]>::new();
         for member in &here {
-            runners.push(runner(&member.registers, member.position, member.lanes));
+            let memory = (&member.registers, &mut self.cta.warps[member.index].local[..]);
+            runners.push(runner(compiled, memory, member.position, member.lanes));
             warps.push(member.index);
         }
         let most = (*left).max(0) as u64;

@@ -251,7 +251,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                         end = run_end(position, stop, rest, fair).min(code.next(position + 1, false));
                         continue;
                     }
-                    let mut runner = runner(&registers, position, lanes);
+                    let memory = (&registers, &mut self.cta.warps[self.index].local[..]);
+                    let mut runner = runner(code, memory, position, lanes);
                     let flow = self.run_compiled(code, &mut runner, (stop, rest));
                     let Runner { ran, called, .. } = runner;
                     let entered = begun + counts.ran;

@@ -25,6 +25,10 @@ impl Target for Moves {
         Ok(places)
     }
 
+    fn columns(emitter: &mut Emitter<'_>, _: &Access, _: Place, _: &Places, host: CodeLabel) -> Done {
+        emitter.a.jmp(host)
+    }
+
     fn addresses(_: &mut Emitter<'_>, _: &Access) -> Done<[usize; 4]> {
         Ok([0; 4])
     }

@@ -5,7 +5,7 @@ use crate::emit::double;
 use crate::emit::predicates::{nearest, of_floats};
 use crate::liveness::{is_checked, result};
 use isa::{CmpOp, IntRounding};
-use semantics::formula::{self, Compared, Float, Formula, Integer, Unary};
+use semantics::formula::{self, Compared, Float, Format, Formula, Integer, Sign, Unary};
 use semantics::lanes::Operands;
 
 /// One instruction of three operands, the last of any kind.
@@ -57,10 +57,7 @@ impl Emitter<'_> {
         if let Some((label, mut resume, before)) = resumes {
             self.a.set_label(&mut resume)?;
             self.a.nop()?;
-            let (position, start, guarded) = (self.position, self.start, guard != Pred::TRUE);
-            let after = self.file.clone();
-            let (before, after) = (Box::new(before), Box::new(after));
-            self.cold.push(Cold::Host { label, resume, position, start, before, after, guarded });
+            self.or_host(label, resume, before, guard);
         }
         Ok(())
     }
@@ -129,9 +126,51 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn unary_avx2(&mut self, unary: Unary, width: Width, from: Source, to: usize) -> Done {
+    /// A float whose subnormal values become zeros: where it is, if it need not, else in this register.
+    fn flushed_avx2(&mut self, format: Format, from: Source, otherwise: usize) -> Done<Source> {
+        if format != Format::SingleFlushed {
+            return Ok(from);
+        }
+        let from = self.in_register(from, otherwise)?;
+        self.a.vbroadcastss(Y[S2], dword_ptr(at(word(context::ONE))))?;
+        self.a.vmulps(Y[otherwise], Y[from], Y[S2])?;
+        Ok(Source::Register(otherwise))
+    }
+
+    fn sign_avx2(&mut self, sign: Sign, width: Width, from: Source, to: usize) -> Done {
+        match (sign, width) {
+            (Sign::Negate, _) => {
+                self.a.vpxor(Y[S0], Y[S0], Y[S0])?;
+                match width {
+                    Width::Word => three!(self, vpsubd, to, S0, from),
+                    Width::Double => three!(self, vpsubq, to, S0, from),
+                }
+                Ok(())
+            }
+            (Sign::Magnitude, Width::Word) => {
+                let from = self.in_register(from, S0)?;
+                self.a.vpabsd(Y[to], Y[from])
+            }
+            (Sign::Magnitude, Width::Double) => {
+                // The complement plus one where the sign is set.
+                let from = self.in_register(from, S0)?;
+                self.a.vpxor(Y[S1], Y[S1], Y[S1])?;
+                self.a.vpcmpgtq(Y[S1], Y[S1], Y[from])?;
+                self.a.vpxor(Y[to], Y[from], Y[S1])?;
+                self.a.vpsubq(Y[to], Y[to], Y[S1])
+            }
+        }
+    }
+
+    fn unary_avx2(&mut self, unary: Unary, format: Format, from: Source, to: usize) -> Done {
         use Width::{Double, Word};
+        let width = format.width();
         let signs = ymmword_ptr(at(SIGNS[usize::from(width == Double)]));
+        // Roots and reciprocals flush their operands themselves.
+        let from = match unary {
+            Unary::SquareRoot | Unary::Reciprocal => from,
+            _ => self.flushed_avx2(format, from, S1)?,
+        };
         match (unary, width) {
             (Unary::Negate, _) => {
                 self.a.vmovdqa(Y[S0], signs)?;
@@ -149,26 +188,24 @@ impl Emitter<'_> {
                 self.a.vbroadcastsd(Y[S0], qword_ptr(at(double(context::ONE))))?;
                 three!(self, vdivpd, to, S0, from);
             }
-            (Unary::NegateInteger, _) => {
-                self.a.vpxor(Y[S0], Y[S0], Y[S0])?;
-                match width {
-                    Word => three!(self, vpsubd, to, S0, from),
-                    Double => three!(self, vpsubq, to, S0, from),
-                }
-            }
-            (Unary::SquareRoot, _) | (Unary::MagnitudeInteger, _) => {
+            (Unary::SquareRoot | Unary::Round(_) | Unary::Saturate, _) => {
                 let from = self.in_register(from, S0)?;
                 match (unary, width) {
-                    (Unary::SquareRoot, Word) => self.a.vsqrtps(Y[to], Y[from])?,
-                    (Unary::SquareRoot, Double) => self.a.vsqrtpd(Y[to], Y[from])?,
-                    (_, Word) => self.a.vpabsd(Y[to], Y[from])?,
-                    (_, Double) => {
-                        // The complement plus one where the sign is set.
-                        self.a.vpxor(Y[S1], Y[S1], Y[S1])?;
-                        self.a.vpcmpgtq(Y[S1], Y[S1], Y[from])?;
-                        self.a.vpxor(Y[to], Y[from], Y[S1])?;
-                        self.a.vpsubq(Y[to], Y[to], Y[S1])?;
+                    (Unary::Round(rounding), Word) => {
+                        self.a.vroundps(Y[to], Y[from], 8 | nearest(rounding))?;
                     }
+                    (Unary::Round(rounding), Double) => {
+                        self.a.vroundpd(Y[to], Y[from], 8 | nearest(rounding))?;
+                    }
+                    (Unary::Saturate, _) => {
+                        // The second operand where the first one is no number, or both are zeros.
+                        self.a.vpxor(Y[S2], Y[S2], Y[S2])?;
+                        self.a.vmaxps(Y[to], Y[from], Y[S2])?;
+                        self.a.vbroadcastss(Y[S2], dword_ptr(at(word(context::ONE))))?;
+                        self.a.vminps(Y[to], Y[to], Y[S2])?;
+                    }
+                    (_, Word) => self.a.vsqrtps(Y[to], Y[from])?,
+                    (_, Double) => self.a.vsqrtpd(Y[to], Y[from])?,
                 }
             }
         }
@@ -191,8 +228,22 @@ impl Emitter<'_> {
                 self.a.vpcmpeqd(Y[S0], Y[S0], Y[S0])?;
                 three!(self, vpxor, to, S0, from);
             }
-            Formula::Integer(Integer::ShiftLeft | Integer::ShiftRight | Integer::ShiftRightSigned, _) => {
-                self.shift_avx2(formula, o, number, to)?;
+            Formula::Integer(
+                op @ (Integer::ShiftLeft | Integer::ShiftRight | Integer::ShiftRightSigned),
+                width,
+            ) => {
+                let a = self.loaded(a, number, S0)?;
+                self.shift_avx2(op, width, a, b, number, to)?;
+            }
+            Formula::Half(op, signed) => {
+                let a = self.loaded(a, number, S0)?;
+                self.field_avx2(0, 16, signed, a, S0)?;
+                if let Integer::ShiftRight | Integer::ShiftRightSigned = op {
+                    return self.shift_avx2(op, Word, S0, b, number, to);
+                }
+                let b = self.loaded(b, number, S1)?;
+                self.field_avx2(0, 16, signed, b, S1)?;
+                self.integer_avx2(op, Word, to, S0, Source::Register(S1))?;
             }
             Formula::Integer(op, width) => {
                 let a = self.loaded(a, number, S0)?;
@@ -219,7 +270,17 @@ impl Emitter<'_> {
                     three!(self, vpaddq, to, to, c);
                 }
             }
-            Formula::Extend { signed } => self.widen_avx2(a, number, signed, to)?,
+            Formula::Extend { bits: 32, signed } => self.widen_avx2(a, number, signed, to)?,
+            Formula::Extend { bits, signed } => {
+                self.widen_avx2(a, number, false, to)?;
+                self.field_avx2(0, bits, signed, to, to)?;
+                if signed {
+                    // The sign of each lower word fills the upper one.
+                    self.a.vpsrad(Y[S0], Y[to], 31)?;
+                    self.a.vpsllq(Y[S0], Y[S0], 32)?;
+                    self.a.vpor(Y[to], Y[to], Y[S0])?;
+                }
+            }
             Formula::Truncate | Formula::Upper => {
                 let words = if formula == Formula::Upper { 0xdd } else { 0x88 };
                 let low = self.loaded(a, 2 * number, S0)?;
@@ -253,14 +314,17 @@ impl Emitter<'_> {
                 self.logic2(zero, b, c, S2)?;
                 self.a.vpxor(Y[to], Y[to], Y[S2])?;
             }
-            Formula::Float(float @ (Float::Minimum | Float::Maximum), width) => {
-                let (a, b) = (self.loaded(a, number, S0)?, self.loaded(b, number, S1)?);
-                self.extremum(float == Float::Minimum, width, a, b, to)?;
+            Formula::Float(float @ (Float::Minimum | Float::Maximum), format, _) => {
+                let [a, b] =
+                    [(a, S0), (b, S1)].map(|(slot, otherwise)| (self.source_of(slot, number), otherwise));
+                let [a, b] = [self.flushed_avx2(format, a.0, a.1)?, self.flushed_avx2(format, b.0, b.1)?];
+                let (a, b) = (self.in_register(a, S0)?, self.in_register(b, S1)?);
+                self.extremum(float == Float::Minimum, format.width(), a, b, to)?;
             }
-            Formula::Float(float, width) => {
+            Formula::Float(float, format, _) => {
                 let a = self.loaded(a, number, S0)?;
                 let b = self.source_of(b, number);
-                match (float, width) {
+                match (float, format.width()) {
                     (Float::Add, Word) => three!(self, vaddps, to, a, b),
                     (Float::Subtract, Word) => three!(self, vsubps, to, a, b),
                     (Float::Multiply, Word) => three!(self, vmulps, to, a, b),
@@ -272,21 +336,31 @@ impl Emitter<'_> {
                     (Float::Minimum | Float::Maximum, _) => {}
                 }
             }
-            Formula::FusedMultiplyAdd(width) => {
+            Formula::FusedMultiplyAdd(format, _, minus) => {
                 let a = self.loaded(a, number, to)?;
                 if a != to {
                     self.a.vmovdqa(Y[to], Y[a])?;
                 }
                 let b = self.loaded(b, number, S0)?;
                 let c = self.source_of(c, number);
-                match width {
-                    Word => three!(self, vfmadd213ps, to, b, c),
-                    Double => three!(self, vfmadd213pd, to, b, c),
+                match (format.width(), minus) {
+                    (Word, [false, false]) => three!(self, vfmadd213ps, to, b, c),
+                    (Word, [false, true]) => three!(self, vfmsub213ps, to, b, c),
+                    (Word, [true, false]) => three!(self, vfnmadd213ps, to, b, c),
+                    (Word, [true, true]) => three!(self, vfnmsub213ps, to, b, c),
+                    (Double, [false, false]) => three!(self, vfmadd213pd, to, b, c),
+                    (Double, [false, true]) => three!(self, vfmsub213pd, to, b, c),
+                    (Double, [true, false]) => three!(self, vfnmadd213pd, to, b, c),
+                    (Double, [true, true]) => three!(self, vfnmsub213pd, to, b, c),
                 }
             }
-            Formula::Unary(unary, width) => {
+            Formula::Unary(unary, format) => {
                 let from = self.source_of(a, number);
-                self.unary_avx2(unary, width, from, to)?;
+                self.unary_avx2(unary, format, from, to)?;
+            }
+            Formula::Sign(sign, width) => {
+                let from = self.source_of(a, number);
+                self.sign_avx2(sign, width, from, to)?;
             }
             Formula::MultiplyHigh { signed } => {
                 let (a, b) = (self.loaded(a, number, S0)?, self.loaded(b, number, S1)?);
@@ -328,13 +402,40 @@ impl Emitter<'_> {
                 }
                 self.a.vpor(Y[to], Y[to], Y[S1])?;
             }
-            Formula::Low { bits, signed } => {
+            Formula::Field { first, bits, signed } => {
                 let from = self.loaded(a, number, S0)?;
-                self.a.vpslld(Y[to], Y[from], 32 - bits)?;
-                match signed {
-                    true => self.a.vpsrad(Y[to], Y[to], 32 - bits)?,
-                    false => self.a.vpsrld(Y[to], Y[to], 32 - bits)?,
-                }
+                self.field_avx2(first, bits, signed, from, to)?;
+            }
+            Formula::Join { bits } => {
+                let a = self.loaded(a, number, S0)?;
+                self.field_avx2(0, bits, false, a, S0)?;
+                let b = self.loaded(b, number, S1)?;
+                self.a.vpslld(Y[to], Y[b], bits)?;
+                self.a.vpor(Y[to], Y[to], Y[S0])?;
+            }
+            Formula::CopySign(width) => {
+                let signs = ymmword_ptr(at(SIGNS[usize::from(width == Double)]));
+                let (a, b) = (self.loaded(a, number, S0)?, self.loaded(b, number, S1)?);
+                self.a.vpand(Y[S2], Y[a], signs)?;
+                self.a.vmovdqa(Y[to], signs)?;
+                self.a.vpandn(Y[to], Y[to], Y[b])?;
+                self.a.vpor(Y[to], Y[to], Y[S2])?;
+            }
+            Formula::ToFloat { bits: bits @ ..32, signed, to: Word } => {
+                let from = self.loaded(a, number, S0)?;
+                self.field_avx2(0, bits, signed, from, to)?;
+                self.a.vcvtdq2ps(Y[to], Y[to])?;
+            }
+            Formula::ToFloat { bits: bits @ ..32, signed, to: Double } => {
+                let from = match self.half_avx2(a, number, S0)? {
+                    Source::Register(from) => from,
+                    Source::Memory(place) => {
+                        self.a.vmovdqa(X[S0], place)?;
+                        S0
+                    }
+                };
+                self.field_avx2(0, bits, signed, from, S0)?;
+                self.a.vcvtdq2pd(Y[to], X[S0])?;
             }
             Formula::ToFloat { signed: true, to: Word, .. } => match self.source_of(a, number) {
                 Source::Register(from) => self.a.vcvtdq2ps(Y[to], Y[from])?,
@@ -362,7 +463,7 @@ impl Emitter<'_> {
                 self.a.vpor(Y[to], Y[to], Y[S0])?;
                 self.a.vsubpd(Y[to], Y[to], Y[S0])?;
             }
-            Formula::ToInteger { from: Word, rounding, .. } => {
+            Formula::ToInteger { from: Word, bits, signed, rounding } => {
                 let from = self.loaded(a, number, S0)?;
                 let mut whole = from;
                 if rounding != IntRounding::Rzi {
@@ -376,6 +477,14 @@ impl Emitter<'_> {
                 self.a.vcvttps2dq(Y[to], Y[whole])?;
                 self.a.vpxor(Y[to], Y[to], Y[S1])?;
                 self.a.vpand(Y[to], Y[to], Y[S2])?;
+                if bits < 32 {
+                    // The nearest narrow one is the nearest word's.
+                    let [least, greatest] = context::limits(bits, signed);
+                    self.a.vpbroadcastd(Y[S1], dword_ptr(at(word(least))))?;
+                    self.a.vpmaxsd(Y[to], Y[to], Y[S1])?;
+                    self.a.vpbroadcastd(Y[S1], dword_ptr(at(word(greatest))))?;
+                    self.a.vpminsd(Y[to], Y[to], Y[S1])?;
+                }
             }
             Formula::ToInteger { from: Double, rounding, .. } => {
                 for (half, part) in [to, S1].into_iter().enumerate() {
@@ -416,7 +525,11 @@ impl Emitter<'_> {
                 }
             }
             // Those are the host's.
-            Formula::FromHalf(_) | Formula::ToHalf(_) => {}
+            Formula::FromHalf(_)
+            | Formula::ToHalf(_)
+            | Formula::Divide { .. }
+            | Formula::Ones
+            | Formula::LeadingZeros => {}
             Formula::Compare(..) | Formula::Predicate(_) => {}
         }
         Ok(())
@@ -500,10 +613,26 @@ impl Emitter<'_> {
         }
     }
 
-    fn shift_avx2(&mut self, formula: Formula, o: &Operands, number: u32, to: usize) -> Done {
+    /// Some bits of words, extended.
+    fn field_avx2(&mut self, first: u32, bits: u32, signed: bool, from: usize, to: usize) -> Done {
+        self.a.vpslld(Y[to], Y[from], 32 - first - bits)?;
+        match signed {
+            true => self.a.vpsrad(Y[to], Y[to], 32 - bits),
+            false => self.a.vpsrld(Y[to], Y[to], 32 - bits),
+        }
+    }
+
+    /// Shifts a line, which may be the first scratch register.
+    fn shift_avx2(
+        &mut self,
+        op: Integer,
+        width: Width,
+        a: usize,
+        amount: Slot,
+        number: u32,
+        to: usize,
+    ) -> Done {
         use Width::{Double, Word};
-        let Formula::Integer(op, width) = formula else { return Ok(()) };
-        let a = self.loaded(o.src[0], number, S0)?;
         // There is no signed shift of doubles: the others are complemented before and behind.
         let signed = (op, width) == (Integer::ShiftRightSigned, Double);
         let from = if signed {
@@ -514,7 +643,7 @@ impl Emitter<'_> {
         } else {
             a
         };
-        if let Some(amount) = self.known(o.src[1]) {
+        if let Some(amount) = self.known(amount) {
             let amount = (amount as u32).min(255);
             match (op, width) {
                 (Integer::ShiftLeft, Word) => self.a.vpslld(Y[to], Y[from], amount)?,
@@ -525,9 +654,9 @@ impl Emitter<'_> {
             }
         } else {
             let by = match width {
-                Word => self.source_of(o.src[1], number),
+                Word => self.source_of(amount, number),
                 Double => {
-                    self.widen_avx2(o.src[1], number, false, S1)?;
+                    self.widen_avx2(amount, number, false, S1)?;
                     Source::Register(S1)
                 }
             };
@@ -554,7 +683,7 @@ impl Emitter<'_> {
         for number in 0..self.lines(width) {
             let a = self.loaded(o.src[0], number, S0)?;
             let b = self.source_of(o.src[1], number);
-            if compared == Compared::Float {
+            if let Compared::Float | Compared::FloatFlushed = compared {
                 let how = of_floats(cmp);
                 match (width, b) {
                     (Width::Word, Source::Register(b)) => self.a.vcmpps(Y[S0], Y[a], Y[b], how)?,

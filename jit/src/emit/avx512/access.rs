@@ -6,7 +6,7 @@ use crate::emit::access::{Places, Target};
 use crate::emit::atomic::PLACES;
 use crate::emit::window::Place;
 use crate::emit::{double, word};
-use crate::program::Access;
+use crate::program::{Access, Space};
 
 impl Target for Moves {
     fn places(emitter: &mut Emitter<'_>, access: &Access, guarded: bool) -> Done<Places> {
@@ -25,6 +25,9 @@ impl Target for Moves {
 
     fn addresses(emitter: &mut Emitter<'_>, access: &Access) -> Done<[usize; 4]> {
         let mut address = [0; 4];
+        if access.space == Space::Frame {
+            return Ok(address);
+        }
         for number in 0..emitter.lines(access.address_width) {
             address[number as usize] = emitter.fetch(access.address, access.address_width, number)?;
         }
@@ -79,6 +82,19 @@ impl Target for Moves {
                 emitter.scattered(access, place, places.address, places.element[0], host)
             }
             // Elements of a lane are moved at once.
+            _ => emitter.a.jmp(host),
+        }
+    }
+
+    fn columns(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done {
+        match (access.count, access.bytes) {
+            (1, 4 | 8) => emitter.columns(access, place, places.address, places.element[0], host),
             _ => emitter.a.jmp(host),
         }
     }
@@ -419,6 +435,87 @@ impl Emitter<'_> {
                 self.gather_narrow(access, words, part, address, element)?;
             } else {
                 self.gather(access, words, part, element)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves elements of lanes' own memory: by parts of as many lanes as a line of addresses has.
+    fn columns(
+        &mut self,
+        access: &Access,
+        place: Place,
+        address: [usize; 4],
+        element: [usize; 8],
+        host: CodeLabel,
+    ) -> Done {
+        if access.address_width == Width::Word && access.bytes == 8 {
+            return self.a.jmp(host);
+        }
+        self.inside(access, place, self.masked.then_some(ebp), host)?;
+        let words = access.address_width == Width::Word;
+        let lanes = if words { &HALVES[..] } else { &QUARTERS[..] };
+        for (part, &lanes) in lanes.iter().enumerate() {
+            // The word of a lane lies behind those of the lanes before it.
+            let own = Z[address[part]];
+            let tables = offset_of!(Context, tables);
+            if words {
+                self.a.vpaddd(Z[S2], own, Z[S0])?;
+                self.a.vpslld(Z[S2], Z[S2], WARP_SIZE.trailing_zeros())?;
+                let table = tables + offset_of!(Tables, words) + 2 * 64;
+                self.a.vpaddd(Z[S2], Z[S2], zmmword_ptr(at(table)))?;
+            } else {
+                self.a.vpaddq(Z[S2], own, Z[S0])?;
+                self.a.vpsllq(Z[S2], Z[S2], WARP_SIZE.trailing_zeros())?;
+                let table = tables + offset_of!(Tables, doubles) + 2 * 128 + 64 * (part % 2);
+                self.a.vpaddq(Z[S2], Z[S2], zmmword_ptr(at(table)))?;
+            }
+            // Where the first lane of the half has its word, and the upper one of a double.
+            let half = if words { part } else { part / 2 };
+            let low = 64 * half as i32;
+            let high = low + 4 * WARP_SIZE as i32;
+            let mask = |emitter: &mut Self| match emitter.masked {
+                true => emitter.a.kmovd(k7, lanes),
+                false => emitter.a.kxnorw(k7, k7, k7),
+            };
+            mask(self)?;
+            match (words, access.bytes, access.store) {
+                (true, _, false) => {
+                    self.a.vpgatherdd(Z[element[part]].k7(), zmmword_ptr(rdi + Z[S2] + low))?
+                }
+                (true, _, true) => {
+                    self.a.vpscatterdd(zmmword_ptr(rdi + Z[S2] + low).k7(), Z[element[part]])?
+                }
+                (false, 4, false) => {
+                    self.a.vpgatherqd(Y[S1].k7(), ymmword_ptr(rdi + Z[S2] + low))?;
+                    let to = element[half];
+                    match part % 2 {
+                        0 => self.a.vmovdqa64(Y[to], Y[S1])?,
+                        _ => self.a.vinserti64x4(Z[to], Z[to], Y[S1], 1)?,
+                    }
+                }
+                (false, 4, true) => {
+                    let from = self.half(element[half], part % 2 == 1, S1)?;
+                    self.a.vpscatterqd(ymmword_ptr(rdi + Z[S2] + low).k7(), Y[from])?;
+                }
+                (false, _, false) => {
+                    let to = element[part];
+                    self.a.vpgatherqd(Y[S1].k7(), ymmword_ptr(rdi + Z[S2] + low))?;
+                    self.a.vpmovzxdq(Z[to], Y[S1])?;
+                    mask(self)?;
+                    self.a.vpgatherqd(Y[S1].k7(), ymmword_ptr(rdi + Z[S2] + high))?;
+                    self.a.vpmovzxdq(Z[S1], Y[S1])?;
+                    self.a.vpsllq(Z[S1], Z[S1], 32)?;
+                    self.a.vporq(Z[to], Z[to], Z[S1])?;
+                }
+                (false, _, true) => {
+                    self.a.vpmovqd(Y[S1], Z[element[part]])?;
+                    self.a.vpscatterqd(ymmword_ptr(rdi + Z[S2] + low).k7(), Y[S1])?;
+                    mask(self)?;
+                    self.a.vpsrlq(Z[S1], Z[element[part]], 32)?;
+                    self.a.vpmovqd(Y[S1], Z[S1])?;
+                    self.a.vpscatterqd(ymmword_ptr(rdi + Z[S2] + high).k7(), Y[S1])?;
+                }
             }
         }
         Ok(())

@@ -4,9 +4,8 @@ use super::*;
 use crate::emit::double;
 use crate::emit::predicates::{nearest, of_floats};
 use crate::liveness::{is_checked, result, sources};
-use isa::CmpOp;
-use isa::IntRounding;
-use semantics::formula::{self, Compared, Float, Formula, Half, Integer, Unary};
+use isa::{CmpOp, IntRounding, Rounding};
+use semantics::formula::{self, Compared, Float, Format, Formula, Half, Integer, Sign, Unary};
 use semantics::lanes::{Operands, combine};
 
 /// One instruction of three operands, the last of any kind.
@@ -14,6 +13,16 @@ macro_rules! three {
     ($self:ident, $method:ident, $to:expr, $a:expr, $b:expr) => {
         match $b {
             Source::Register(b) => $self.a.$method(Z[$to], Z[$a], Z[b])?,
+            Source::Memory(b) => $self.a.$method(Z[$to], Z[$a], b)?,
+        }
+    };
+}
+
+/// The same of floats, whose result is rounded as is said.
+macro_rules! rounded {
+    ($self:ident, $method:ident, $to:expr, $a:expr, $b:expr, $rounding:expr) => {
+        match $b {
+            Source::Register(b) => $self.a.$method(Z[$to], Z[$a], rounding_as(Z[b], $rounding))?,
             Source::Memory(b) => $self.a.$method(Z[$to], Z[$a], b)?,
         }
     };
@@ -76,16 +85,13 @@ impl Emitter<'_> {
         if let Some((label, mut resume, before)) = resumes {
             self.a.set_label(&mut resume)?;
             self.a.nop()?;
-            let (position, start, guarded) = (self.position, self.start, guard != Pred::TRUE);
-            let after = self.file.clone();
-            let (before, after) = (Box::new(before), Box::new(after));
-            self.cold.push(Cold::Host { label, resume, position, start, before, after, guarded });
+            self.or_host(label, resume, before, guard);
         }
         Ok(())
     }
 
     /// The register whose lower half is half a line: this one, if that is the upper half.
-    fn half(&mut self, from: usize, upper: bool, otherwise: usize) -> Done<usize> {
+    pub(super) fn half(&mut self, from: usize, upper: bool, otherwise: usize) -> Done<usize> {
         if !upper {
             return Ok(from);
         }
@@ -93,9 +99,51 @@ impl Emitter<'_> {
         Ok(otherwise)
     }
 
-    fn unary(&mut self, unary: Unary, width: Width, from: usize, to: usize) -> Done {
+    /// A line of a float operand, in a register where a direction of rounding is said.
+    fn float_source(&mut self, slot: Slot, width: Width, number: u32, rounding: Rounding) -> Done<Source> {
+        let source = self.source(slot, width, number)?;
+        if rounding != Rounding::Rn && matches!(source, Source::Memory(_)) {
+            let place = r14 + 128 * slot.row() as i32;
+            match width {
+                Width::Word => self.a.vbroadcastss(Z[S0], dword_ptr(place))?,
+                Width::Double => self.a.vbroadcastsd(Z[S0], qword_ptr(place))?,
+            }
+            return Ok(Source::Register(S0));
+        }
+        Ok(source)
+    }
+
+    /// A float whose subnormal values become zeros: this one, if it need not, else the other one.
+    fn flushed(&mut self, format: Format, from: usize, otherwise: usize) -> Done<usize> {
+        if format != Format::SingleFlushed {
+            return Ok(from);
+        }
+        self.a.vmulps(Z[otherwise], Z[from], dword_bcst(at(word(context::ONE))))?;
+        Ok(otherwise)
+    }
+
+    fn sign(&mut self, sign: Sign, width: Width, from: usize, to: usize) -> Done {
+        match (sign, width) {
+            (Sign::Negate, _) => {
+                self.a.vpxord(Z[S0], Z[S0], Z[S0])?;
+                match width {
+                    Width::Word => self.a.vpsubd(Z[to], Z[S0], Z[from]),
+                    Width::Double => self.a.vpsubq(Z[to], Z[S0], Z[from]),
+                }
+            }
+            (Sign::Magnitude, Width::Word) => self.a.vpabsd(Z[to], Z[from]),
+            (Sign::Magnitude, Width::Double) => self.a.vpabsq(Z[to], Z[from]),
+        }
+    }
+
+    fn unary(&mut self, unary: Unary, format: Format, from: usize, to: usize) -> Done {
         use Width::{Double, Word};
-        match (unary, width) {
+        // Roots and reciprocals flush their operands themselves.
+        let from = match unary {
+            Unary::SquareRoot | Unary::Reciprocal => from,
+            _ => self.flushed(format, from, to)?,
+        };
+        match (unary, format.width()) {
             (Unary::Negate, Word) => self.a.vpxord(Z[to], Z[from], dword_bcst(at(SIGN))),
             (Unary::Negate, Double) => self.a.vpxorq(Z[to], Z[from], qword_bcst(at(DOUBLE_SIGN))),
             (Unary::Magnitude, Word) => {
@@ -116,16 +164,101 @@ impl Emitter<'_> {
                 self.a.vbroadcastsd(Z[S0], qword_ptr(at(double(context::ONE))))?;
                 self.a.vdivpd(Z[to], Z[S0], Z[from])
             }
-            (Unary::NegateInteger, _) => {
+            (Unary::Round(rounding), Word) => self.a.vrndscaleps(Z[to], Z[from], 8 | nearest(rounding)),
+            (Unary::Round(rounding), Double) => self.a.vrndscalepd(Z[to], Z[from], 8 | nearest(rounding)),
+            (Unary::Saturate, _) => {
+                // The second operand where the first one is no number, or both are zeros.
                 self.a.vpxord(Z[S0], Z[S0], Z[S0])?;
-                match width {
-                    Word => self.a.vpsubd(Z[to], Z[S0], Z[from]),
-                    Double => self.a.vpsubq(Z[to], Z[S0], Z[from]),
-                }
+                self.a.vmaxps(Z[to], Z[from], Z[S0])?;
+                self.a.vminps(Z[to], Z[to], dword_bcst(at(word(context::ONE))))
             }
-            (Unary::MagnitudeInteger, Word) => self.a.vpabsd(Z[to], Z[from]),
-            (Unary::MagnitudeInteger, Double) => self.a.vpabsq(Z[to], Z[from]),
         }
+    }
+
+    /// Some bits of words, extended.
+    pub(in crate::emit) fn field(
+        &mut self,
+        first: u32,
+        bits: u32,
+        signed: bool,
+        mut from: usize,
+        to: usize,
+    ) -> Done {
+        let (above, unused) = (32 - first - bits, 32 - bits);
+        if above != 0 {
+            self.a.vpslld(Z[to], Z[from], above)?;
+            from = to;
+        }
+        match (unused, signed) {
+            (0, _) if from == to => Ok(()),
+            (0, _) => self.a.vmovdqa64(Z[to], Z[from]),
+            (_, true) => self.a.vpsrad(Z[to], Z[from], unused),
+            (_, false) => self.a.vpsrld(Z[to], Z[from], unused),
+        }
+    }
+
+    /// The quotient of words; anything where the divisor is zero.
+    fn divide(&mut self, signed: bool, o: &Operands, number: u32, to: usize) -> Done {
+        let [a, b, ..] = o.src;
+        let uniform = self.is_uniform(b);
+        if uniform {
+            // The reciprocal, and one bit more: a product is not below its quotient then, nor as great as the next integer.
+            self.a.vmovd(X[S1], dword_ptr(r14 + 128 * b.row() as i32))?;
+            match signed {
+                true => self.a.vcvtdq2pd(X[S1], X[S1])?,
+                false => self.a.vcvtudq2pd(X[S1], X[S1])?,
+            }
+            self.a.vmovq(X[S0], qword_ptr(at(double(context::ONE))))?;
+            self.a.vdivsd(X[S0], X[S0], X[S1])?;
+            self.a.vmovq(rax, X[S0])?;
+            self.a.inc(rax)?;
+            self.a.vpbroadcastq(Z[S1], rax)?;
+        }
+        let a = self.fetch(a, Width::Word, number)?;
+        let divisor = self.fetch(b, Width::Word, number)?;
+        for upper in [false, true] {
+            let half = self.half(a, upper, S0)?;
+            match signed {
+                true => self.a.vcvtdq2pd(Z[S0], Y[half])?,
+                false => self.a.vcvtudq2pd(Z[S0], Y[half])?,
+            }
+            if uniform {
+                self.a.vmulpd(Z[S0], Z[S0], Z[S1])?;
+            } else {
+                let half = self.half(divisor, upper, S1)?;
+                match signed {
+                    true => self.a.vcvtdq2pd(Z[S1], Y[half])?,
+                    false => self.a.vcvtudq2pd(Z[S1], Y[half])?,
+                }
+                self.a.vdivpd(Z[S0], Z[S0], Z[S1])?;
+            }
+            let quotient = if upper { S0 } else { to };
+            match signed {
+                true => self.a.vcvttpd2dq(Y[quotient], Z[S0])?,
+                false => self.a.vcvttpd2udq(Y[quotient], Z[S0])?,
+            }
+        }
+        self.a.vinserti64x4(Z[to], Z[to], Y[S0], 1)
+    }
+
+    /// How many bits of words are set: of each byte by its halves, and these together.
+    fn ones(&mut self, from: usize, to: usize) -> Done {
+        let low = |emitter: &mut Self, to: usize| {
+            emitter.a.vpandd(Z[to], Z[to], dword_bcst(at(word(context::HALF_BYTES))))
+        };
+        let table = offset_of!(Context, tables) + offset_of!(Tables, ones_of_halves);
+        self.a.vbroadcasti32x4(Z[S0], xmmword_ptr(at(table)))?;
+        self.a.vpsrld(Z[S1], Z[from], 4)?;
+        low(self, S1)?;
+        self.a.vmovdqa64(Z[to], Z[from])?;
+        low(self, to)?;
+        self.a.vpshufb(Z[to], Z[S0], Z[to])?;
+        self.a.vpshufb(Z[S1], Z[S0], Z[S1])?;
+        self.a.vpaddb(Z[to], Z[to], Z[S1])?;
+        self.a.vpbroadcastd(Z[S1], dword_ptr(at(word(context::BYTES_OF_ONE))))?;
+        self.a.vpmaddubsw(Z[to], Z[to], Z[S1])?;
+        self.a.vpbroadcastd(Z[S1], dword_ptr(at(word(context::HALVES_OF_ONE))))?;
+        self.a.vpmaddwd(Z[to], Z[to], Z[S1])
     }
 
     /// Half a line of words as doubles.
@@ -148,13 +281,27 @@ impl Emitter<'_> {
                 self.a.vpternlogd(Z[S0], Z[S0], Z[S0], 0xff)?;
                 self.a.vpxord(Z[to], Z[from], Z[S0])?;
             }
-            Formula::Integer(Integer::ShiftLeft | Integer::ShiftRight | Integer::ShiftRightSigned, _) => {
-                self.shift(formula, o, number, to)?;
+            Formula::Integer(
+                op @ (Integer::ShiftLeft | Integer::ShiftRight | Integer::ShiftRightSigned),
+                width,
+            ) => {
+                let a = self.fetch(a, width, number)?;
+                self.shift(op, width, a, b, number, to)?;
             }
             Formula::Integer(op, width) => {
                 let a = self.fetch(a, width, number)?;
                 let b = self.source(b, width, number)?;
                 self.integer(op, width, to, a, b)?;
+            }
+            Formula::Half(op, signed) => {
+                let a = self.fetch(a, Word, number)?;
+                self.field(0, 16, signed, a, S0)?;
+                if let Integer::ShiftRight | Integer::ShiftRightSigned = op {
+                    return self.shift(op, Word, S0, b, number, to);
+                }
+                let b = self.fetch(b, Word, number)?;
+                self.field(0, 16, signed, b, S1)?;
+                self.integer(op, Word, to, S0, Source::Register(S1))?;
             }
             Formula::MultiplyAdd(width) => {
                 let a = self.fetch(a, width, number)?;
@@ -186,8 +333,12 @@ impl Emitter<'_> {
                     three!(self, vpaddq, to, S0, c);
                 }
             }
-            Formula::Extend { signed } => {
-                let from = self.fetch(a, Word, number / 2)?;
+            Formula::Extend { bits, signed } => {
+                let mut from = self.fetch(a, Word, number / 2)?;
+                if bits < 32 {
+                    self.field(0, bits, signed, from, S0)?;
+                    from = S0;
+                }
                 self.widen(from, number % 2 == 1, signed, to)?;
             }
             Formula::Truncate | Formula::Upper => {
@@ -228,9 +379,10 @@ impl Emitter<'_> {
                     Source::Memory(c) => self.a.vpternlogd(Z[to], Z[b], c, table)?,
                 }
             }
-            Formula::Float(float @ (Float::Minimum | Float::Maximum), width) => {
-                let a = self.fetch(a, width, number)?;
-                let b = self.fetch(b, width, number)?;
+            Formula::Float(float @ (Float::Minimum | Float::Maximum), format, _) => {
+                let width = format.width();
+                let (a, b) = (self.fetch(a, width, number)?, self.fetch(b, width, number)?);
+                let (a, b) = (self.flushed(format, a, S0)?, self.flushed(format, b, S1)?);
                 // The sign is that of what was chosen; what is no number is put right behind it.
                 let how = if float == Float::Minimum { 4 } else { 5 };
                 for (at, (tested, other)) in [(b, a), (a, b)].into_iter().enumerate() {
@@ -252,34 +404,46 @@ impl Emitter<'_> {
                     }
                 }
             }
-            Formula::Float(float, width) => {
+            Formula::Float(float, format, rounding) => {
+                let width = format.width();
                 let a = self.fetch(a, width, number)?;
-                let b = self.source(b, width, number)?;
+                let b = self.float_source(b, width, number, rounding)?;
                 match (float, width) {
-                    (Float::Add, Word) => three!(self, vaddps, to, a, b),
-                    (Float::Subtract, Word) => three!(self, vsubps, to, a, b),
-                    (Float::Multiply, Word) => three!(self, vmulps, to, a, b),
-                    (Float::Add, Double) => three!(self, vaddpd, to, a, b),
-                    (Float::Subtract, Double) => three!(self, vsubpd, to, a, b),
-                    (Float::Multiply, Double) => three!(self, vmulpd, to, a, b),
-                    (Float::Divide, Word) => three!(self, vdivps, to, a, b),
-                    (Float::Divide, Double) => three!(self, vdivpd, to, a, b),
+                    (Float::Add, Word) => rounded!(self, vaddps, to, a, b, rounding),
+                    (Float::Subtract, Word) => rounded!(self, vsubps, to, a, b, rounding),
+                    (Float::Multiply, Word) => rounded!(self, vmulps, to, a, b, rounding),
+                    (Float::Add, Double) => rounded!(self, vaddpd, to, a, b, rounding),
+                    (Float::Subtract, Double) => rounded!(self, vsubpd, to, a, b, rounding),
+                    (Float::Multiply, Double) => rounded!(self, vmulpd, to, a, b, rounding),
+                    (Float::Divide, Word) => rounded!(self, vdivps, to, a, b, rounding),
+                    (Float::Divide, Double) => rounded!(self, vdivpd, to, a, b, rounding),
                     (Float::Minimum | Float::Maximum, _) => {}
                 }
             }
-            Formula::FusedMultiplyAdd(width) => {
+            Formula::FusedMultiplyAdd(format, rounding, minus) => {
+                let width = format.width();
                 let a = self.fetch(a, width, number)?;
                 let b = self.fetch(b, width, number)?;
-                let c = self.source(c, width, number)?;
+                let c = self.float_source(c, width, number, rounding)?;
                 self.a.vmovdqa64(Z[to], Z[a])?;
-                match width {
-                    Word => three!(self, vfmadd213ps, to, b, c),
-                    Double => three!(self, vfmadd213pd, to, b, c),
+                match (width, minus) {
+                    (Word, [false, false]) => rounded!(self, vfmadd213ps, to, b, c, rounding),
+                    (Word, [false, true]) => rounded!(self, vfmsub213ps, to, b, c, rounding),
+                    (Word, [true, false]) => rounded!(self, vfnmadd213ps, to, b, c, rounding),
+                    (Word, [true, true]) => rounded!(self, vfnmsub213ps, to, b, c, rounding),
+                    (Double, [false, false]) => rounded!(self, vfmadd213pd, to, b, c, rounding),
+                    (Double, [false, true]) => rounded!(self, vfmsub213pd, to, b, c, rounding),
+                    (Double, [true, false]) => rounded!(self, vfnmadd213pd, to, b, c, rounding),
+                    (Double, [true, true]) => rounded!(self, vfnmsub213pd, to, b, c, rounding),
                 }
             }
-            Formula::Unary(unary, width) => {
+            Formula::Unary(unary, format) => {
+                let from = self.fetch(a, format.width(), number)?;
+                self.unary(unary, format, from, to)?;
+            }
+            Formula::Sign(sign, width) => {
                 let from = self.fetch(a, width, number)?;
-                self.unary(unary, width, from, to)?;
+                self.sign(sign, width, from, to)?;
             }
             Formula::MultiplyHigh { signed } => {
                 let a = self.fetch(a, Word, number)?;
@@ -328,22 +492,64 @@ impl Emitter<'_> {
                 }
                 self.a.vpord(Z[to], Z[to], Z[S0])?;
             }
-            Formula::Low { bits, signed } => {
+            Formula::Field { first, bits, signed } => {
                 let from = self.fetch(a, Word, number)?;
-                self.a.vpslld(Z[to], Z[from], 32 - bits)?;
-                match signed {
-                    true => self.a.vpsrad(Z[to], Z[to], 32 - bits)?,
-                    false => self.a.vpsrld(Z[to], Z[to], 32 - bits)?,
+                self.field(first, bits, signed, from, to)?;
+            }
+            Formula::Join { bits } => {
+                let a = self.fetch(a, Word, number)?;
+                self.field(0, bits, false, a, S0)?;
+                let b = self.fetch(b, Word, number)?;
+                self.a.vpslld(Z[to], Z[b], bits)?;
+                self.a.vpord(Z[to], Z[to], Z[S0])?;
+            }
+            Formula::Divide { signed, remainder } => {
+                self.divide(signed, o, number, to)?;
+                let (a, b) = (self.fetch(a, Word, number)?, self.fetch(b, Word, number)?);
+                if remainder {
+                    self.a.vpmulld(Z[to], Z[to], Z[b])?;
+                    self.a.vpsubd(Z[to], Z[a], Z[to])?;
+                }
+                // All ones where nothing divides.
+                self.a.vptestnmd(k7, Z[b], Z[b])?;
+                self.a.vpternlogd(Z[to].k7(), Z[to], Z[to], 0xff)?;
+            }
+            Formula::Ones => {
+                let from = self.fetch(a, Word, number)?;
+                self.ones(from, to)?;
+            }
+            Formula::LeadingZeros => {
+                let from = self.fetch(a, Word, number)?;
+                self.a.vplzcntd(Z[to], Z[from])?;
+            }
+            Formula::CopySign(width) => {
+                let (a, b) = (self.fetch(a, width, number)?, self.fetch(b, width, number)?);
+                match width {
+                    Word => self.a.vpbroadcastd(Z[to], dword_ptr(at(SIGN)))?,
+                    Double => self.a.vpbroadcastq(Z[to], qword_ptr(at(DOUBLE_SIGN)))?,
+                }
+                // Bits of the first one where the sign is, else of the second one.
+                self.a.vpternlogd(Z[to], Z[a], Z[b], 0xca)?;
+            }
+            Formula::ToFloat { bits: bits @ ..32, signed, to: width } => {
+                let from = self.fetch(a, Word, number / width.rows())?;
+                self.field(0, bits, signed, from, S0)?;
+                match width {
+                    Word => self.a.vcvtdq2ps(Z[to], Z[S0])?,
+                    Double => {
+                        let half = self.half(S0, number % 2 == 1, to)?;
+                        self.a.vcvtdq2pd(Z[to], Y[half])?;
+                    }
                 }
             }
-            Formula::ToFloat { from: Word, signed, to: Word } => {
+            Formula::ToFloat { bits: 32, signed, to: Word } => {
                 let from = self.fetch(a, Word, number)?;
                 match signed {
                     true => self.a.vcvtdq2ps(Z[to], Z[from])?,
                     false => self.a.vcvtudq2ps(Z[to], Z[from])?,
                 }
             }
-            Formula::ToFloat { from: Word, signed, to: Double } => {
+            Formula::ToFloat { bits: 32, signed, to: Double } => {
                 let from = self.fetch(a, Word, number / 2)?;
                 let half = self.half(from, number % 2 == 1, to)?;
                 match signed {
@@ -351,14 +557,14 @@ impl Emitter<'_> {
                     false => self.a.vcvtudq2pd(Z[to], Y[half])?,
                 }
             }
-            Formula::ToFloat { from: Double, signed, to: Double } => {
+            Formula::ToFloat { signed, to: Double, .. } => {
                 let from = self.fetch(a, Double, number)?;
                 match signed {
                     true => self.a.vcvtqq2pd(Z[to], Z[from])?,
                     false => self.a.vcvtuqq2pd(Z[to], Z[from])?,
                 }
             }
-            Formula::ToFloat { from: Double, signed, to: Word } => {
+            Formula::ToFloat { signed, to: Word, .. } => {
                 for (half, part) in [S0, S1].into_iter().enumerate() {
                     let from = self.fetch(a, Double, 2 * number + half as u32)?;
                     match signed {
@@ -368,7 +574,12 @@ impl Emitter<'_> {
                 }
                 self.a.vinserti64x4(Z[to], Z[S0], Y[S1], 1)?;
             }
-            Formula::ToInteger { from: Word, signed, rounding } => {
+            Formula::ToInteger { from, bits: 64, signed, rounding } => {
+                self.double_integer(a, from, signed, rounding, number, to)?;
+            }
+            Formula::ToInteger { from: Word, bits, signed, rounding } => {
+                // The nearest narrow one is the nearest word's.
+                let (narrow, signed) = ((bits < 32).then_some(signed), signed || bits < 32);
                 let from = self.fetch(a, Word, number)?;
                 let mut whole = from;
                 if rounding != IntRounding::Rzi {
@@ -387,8 +598,13 @@ impl Emitter<'_> {
                     self.a.vmaxps(Z[S0], Z[whole], Z[S0])?;
                     self.a.vcvttps2udq(Z[to], Z[S0])?;
                 }
+                if let Some(signed) = narrow {
+                    let [least, greatest] = context::limits(bits, signed);
+                    self.a.vpmaxsd(Z[to], Z[to], dword_bcst(at(word(least))))?;
+                    self.a.vpminsd(Z[to], Z[to], dword_bcst(at(word(greatest))))?;
+                }
             }
-            Formula::ToInteger { from: Double, signed, rounding } => {
+            Formula::ToInteger { from: Double, signed, rounding, .. } => {
                 for (half, part) in [S0, S1].into_iter().enumerate() {
                     let from = self.fetch(a, Double, 2 * number + half as u32)?;
                     let mut whole = from;
@@ -513,11 +729,10 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn shift(&mut self, formula: Formula, o: &Operands, number: u32, to: usize) -> Done {
+    /// Shifts a line, which may be the first scratch register if it is of words.
+    fn shift(&mut self, op: Integer, width: Width, a: usize, by: Slot, number: u32, to: usize) -> Done {
         use Width::{Double, Word};
-        let Formula::Integer(op, width) = formula else { return Ok(()) };
-        let a = self.fetch(o.src[0], width, number)?;
-        if let Some(amount) = self.known(o.src[1]) {
+        if let Some(amount) = self.known(by) {
             let amount = (amount as u32).min(255);
             return match (op, width) {
                 (Integer::ShiftLeft, Word) => self.a.vpslld(Z[to], Z[a], amount),
@@ -529,9 +744,9 @@ impl Emitter<'_> {
             };
         }
         let by = match width {
-            Word => self.source(o.src[1], Word, number)?,
+            Word => self.source(by, Word, number)?,
             Double => {
-                let by = self.fetch(o.src[1], Word, number / 2)?;
+                let by = self.fetch(by, Word, number / 2)?;
                 self.widen(by, number % 2 == 1, false, S0)?;
                 Source::Register(S0)
             }
@@ -545,6 +760,44 @@ impl Emitter<'_> {
             (_, Double) => three!(self, vpsravq, to, a, by),
         }
         Ok(())
+    }
+
+    /// A float to a double's integer. What is no number gives the least one with a sign, whose bits are 2 to the power 63.
+    fn double_integer(
+        &mut self,
+        slot: Slot,
+        from: Width,
+        signed: bool,
+        rounding: IntRounding,
+        number: u32,
+        to: usize,
+    ) -> Done {
+        match from {
+            Width::Word => {
+                let from = self.fetch(slot, Width::Word, number / 2)?;
+                let half = self.half(from, number % 2 == 1, S0)?;
+                // Exact: what is no number stays so.
+                self.a.vcvtps2pd(Z[S0], Y[half])?;
+                self.a.vrndscalepd(Z[S0], Z[S0], 8 | nearest(rounding))?;
+            }
+            Width::Double => {
+                let from = self.fetch(slot, Width::Double, number)?;
+                self.a.vrndscalepd(Z[S0], Z[from], 8 | nearest(rounding))?;
+            }
+        }
+        if signed {
+            self.a.vcvttpd2qq(Z[to], Z[S0])?;
+            // All ones but the sign where it is too great.
+            self.a.vcmppd(k7, Z[S0], qword_bcst(at(double(context::TWO_TO_63))), 29)?;
+            self.a.vpternlogd(Z[S1], Z[S1], Z[S1], 0xff)?;
+            self.a.vpsrlq(Z[to].k7(), Z[S1], 1)
+        } else {
+            self.a.vcmppd(k7, Z[S0], Z[S0], 3)?;
+            self.a.vpxord(Z[S1], Z[S1], Z[S1])?;
+            self.a.vmaxpd(Z[S0], Z[S1], Z[S0])?;
+            self.a.vcvttpd2uqq(Z[to], Z[S0])?;
+            self.a.vpbroadcastq(Z[to].k7(), qword_ptr(at(DOUBLE_SIGN)))
+        }
     }
 
     /// The halves of the register of a predicate to `k5` and `k6`.
@@ -600,8 +853,8 @@ impl Emitter<'_> {
                 (Compared::Signed, Width::Double) => compare!(vpcmpq, of_integers(cmp)),
                 (Compared::Unsigned, Width::Word) => compare!(vpcmpud, of_integers(cmp)),
                 (Compared::Unsigned, Width::Double) => compare!(vpcmpuq, of_integers(cmp)),
-                (Compared::Float, Width::Word) => compare!(vcmpps, of_floats(cmp)),
-                (Compared::Float, Width::Double) => compare!(vcmppd, of_floats(cmp)),
+                (Compared::Float | Compared::FloatFlushed, Width::Word) => compare!(vcmpps, of_floats(cmp)),
+                (Compared::Float | Compared::FloatFlushed, Width::Double) => compare!(vcmppd, of_floats(cmp)),
                 (Compared::SignedHalf | Compared::UnsignedHalf, _) => {}
             }
             if width == Width::Double && number % 2 == 1 {
@@ -618,6 +871,16 @@ impl Emitter<'_> {
             self.predicate = Some(first);
         }
         Ok(())
+    }
+}
+
+/// An operand that says how the result is rounded.
+fn rounding_as(register: AsmRegisterZmm, rounding: Rounding) -> AsmRegisterZmm {
+    match rounding {
+        Rounding::Rn => register,
+        Rounding::Rz => register.rz_sae(),
+        Rounding::Rm => register.rd_sae(),
+        Rounding::Rp => register.ru_sae(),
     }
 }
 
