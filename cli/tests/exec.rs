@@ -1,6 +1,5 @@
 //! `warpgrind exec` from outside. The program that it runs is this test itself, in the role of [`client`]: it opens
-//! `libcuda.so.1` as programs do and loads PTX from `testdata`. Where nvcc is installed (`CUDA_HOME`), README.md's
-//! transcript is repeated too.
+//! `libcuda.so.1` as programs do and loads PTX from `testdata`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -410,72 +409,6 @@ fn a_killed_profile_leaves_no_program() {
     assert_eq!(left.collect::<Vec<_>>(), ["pid"]);
 }
 
-/// Compiles a text as a library or a program.
-fn rustc(kind: &str, source: &str, to: &Path, arguments: &[String]) {
-    let compiler = std::env::var_os("RUSTC").unwrap_or("rustc".into());
-    let file = to.with_extension("rs");
-    std::fs::write(&file, source).unwrap();
-    let built = Command::new(compiler)
-        .args(["--edition", "2024", "--crate-name", "made", "--crate-type", kind, "-C", "panic=abort", "-o"])
-        .arg(to)
-        .args(arguments.iter().flat_map(|argument| ["-C".into(), format!("link-arg={argument}")]))
-        .arg(file)
-        .output()
-        .unwrap();
-    assert!(built.status.success(), "{}", text(&built.stderr));
-}
-
-/// Frameworks carry paths to NVIDIA's runtime library, which the loader prefers to `LD_LIBRARY_PATH`.
-#[test]
-fn programs_with_paths_to_nvidias_runtime_get_ours() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    let nvidias = at("nvidia");
-    std::fs::create_dir(&nvidias).unwrap();
-    let says = |body: &str| {
-        format!("pub unsafe extern \"C\" fn cudaRuntimeGetVersion(to: *mut i32) -> u32 {{ {body} }}")
-    };
-    let ask = |name: &str| {
-        format!(
-            "unsafe extern \"C\" {{ fn cudaRuntimeGetVersion(to: *mut i32) -> u32; }}
-            #[unsafe(no_mangle)] pub extern \"C\" fn {name}() -> i32 {{
-                let mut version = 0;
-                unsafe {{ cudaRuntimeGetVersion(&mut version) }};
-                version
-            }}"
-        )
-    };
-    let path = |path: &Path| path.display().to_string();
-    let ours = std::env::current_exe().unwrap().with_file_name("");
-    for version in ["12", "13"] {
-        let name = format!("libcudart.so.{version}");
-        let source = format!("#[unsafe(no_mangle)] {}", says("unsafe { *to = -1 }; 0"));
-        rustc("cdylib", &source, &nvidias.join(&name), &[format!("-Wl,-soname,{name}")]);
-    }
-    let with_path = |version: &str| {
-        let rpath = format!("-Wl,--disable-new-dtags,-rpath,{}:{}", path(&nvidias), path(folder.path()));
-        [path(&ours.join(format!("libcudart.so.{version}"))), rpath, "-Wl,--allow-shlib-undefined".into()]
-    };
-    // A program of CUDA 13 with a library of CUDA 12.
-    rustc("cdylib", &ask("twelve"), &at("libtwelve.so"), &with_path("12"));
-    let program = ask("thirteen")
-        + "unsafe extern \"C\" { fn twelve() -> i32; }
-           fn main() { println!(\"{} {}\", thirteen(), unsafe { twelve() }); }";
-    let mut arguments = with_path("13").to_vec();
-    arguments.push(path(&at("libtwelve.so")));
-    rustc("bin", &program, &at("program"), &arguments);
-    let alone = Command::new(at("program")).output().unwrap();
-    assert_eq!(text(&alone.stdout), "-1 -1\n", "{}", text(&alone.stderr));
-    // The program, and as a child.
-    for command in [
-        vec![path(&at("program"))],
-        vec!["sh".into(), "-c".into(), format!("{}; true", path(&at("program")))],
-    ] {
-        let output = warpgrind(&["--"]).args(command).output().unwrap();
-        assert_eq!(text(&output.stdout), "13000 12090\n", "{}", text(&output.stderr));
-    }
-}
-
 /// What `cargo install` gives: the tool without the libraries beside it.
 #[test]
 fn the_tool_alone_has_the_libraries_inside() {
@@ -837,95 +770,6 @@ fn the_environment_is_shown_and_serves_without_exec() {
     let output = command.output().unwrap();
     std::fs::remove_dir_all(session).unwrap();
     assert!(text(&output.stderr).contains("error[data-race]"), "{}", text(&output.stderr));
-}
-
-/// nvcc and the folder with the shared runtime library.
-fn nvcc() -> Option<(PathBuf, PathBuf)> {
-    let home = PathBuf::from(std::env::var_os("CUDA_HOME")?);
-    let folder =
-        ["lib64", "lib"].map(|folder| home.join(folder)).into_iter().find(|folder| folder.is_dir())?;
-    let compiler = home.join("bin/nvcc");
-    compiler.is_file().then_some((compiler, folder))
-}
-
-/// The part of README.md from a command's line to the end of its output.
-fn transcript<'a>(readme: &'a str, command: &str) -> &'a str {
-    let start = readme.find(&format!("$ {command}\n")).expect("README.md has the command");
-    let rest = &readme[start + command.len() + 3..];
-    &rest[..rest.find("```").expect("README.md closes the block")]
-}
-
-#[test]
-fn the_transcript_in_the_readme_is_true() {
-    let Some((nvcc, libraries)) = nvcc() else {
-        eprintln!("skipped: no nvcc; set CUDA_HOME to the toolkit's folder to run this test");
-        return;
-    };
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let line = "nvcc -arch=sm_90 -lineinfo -cudart shared cuda/tests/programs/scale.cu -o scale";
-    assert!(readme.contains(&format!("$ {line}\n")));
-    // The toolkit from PyPI has the library under its full name only, and not the one for launches by kernels.
-    let version =
-        ["13", "12"].into_iter().find(|version| libraries.join(format!("libcudart.so.{version}")).exists());
-    let library = libraries.join(format!("libcudart.so.{}", version.expect("a shared runtime library")));
-    std::os::unix::fs::symlink(library, folder.path().join("libcudart.so")).unwrap();
-    let built = Command::new(nvcc)
-        .current_dir(root())
-        .args(line.split(' ').skip(1).take_while(|word| *word != "-o"))
-        .args(["--cudadevrt", "none", "-L"])
-        .arg(folder.path())
-        .arg("-o")
-        .arg(folder.path().join("scale"))
-        .output()
-        .unwrap();
-    assert!(built.status.success(), "{}", text(&built.stderr));
-    // Both streams go to one place, as on a terminal.
-    let (mut reader, writer) = std::io::pipe().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
-    command.current_dir(root()).args(["exec", "--"]).arg(folder.path().join("scale"));
-    command.stdout(writer.try_clone().unwrap()).stderr(writer).env_remove("LD_LIBRARY_PATH");
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    let mut shown = String::new();
-    std::io::Read::read_to_string(&mut reader, &mut shown).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1));
-    assert_eq!(shown, transcript(&readme, "warpgrind exec -- ./scale"));
-}
-
-/// What clients look for before they ask a driver: files in `/dev`, and the command that lists devices.
-#[test]
-fn clients_find_files_and_a_list_of_devices() {
-    let program = |options: &[&str], script: &str| {
-        let output = warpgrind(options).args(["--", "sh", "-c", script]).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        text(&output.stdout)
-    };
-    let files = "for f in /dev/nvidia0 /dev/nvidia1 /dev/nvidia2 /dev/nvidiactl; do test -c $f && echo $f; done; true";
-    assert_eq!(program(&["--devices", "2"], files), "/dev/nvidia0\n/dev/nvidia1\n/dev/nvidiactl\n");
-    let uuid = |last: &str| format!("GPU-77617270-6772-696e-6420-48323030{last}");
-    assert_eq!(
-        program(&["--devices", "2"], "nvidia-smi -L; nvidia-smi -i 1 -L"),
-        format!(
-            "GPU 0: NVIDIA H200 (UUID: {})\nGPU 1: NVIDIA H200 (UUID: {1})\nGPU 1: NVIDIA H200 (UUID: {1})\n",
-            uuid("0000"),
-            uuid("0001")
-        )
-    );
-    let query = "nvidia-smi --query-gpu=index,memory.total,compute_cap,utilization.gpu --format=csv";
-    assert_eq!(
-        program(&["--memory", "1073741824"], query),
-        "index, memory.total [MiB], compute_cap, utilization.gpu\n0, 1024 MiB, 9.0, [N/A]\n"
-    );
-    assert_eq!(
-        program(&["--memory", "1073741824"], &format!("{query},noheader,nounits")),
-        "0, 1024, 9.0, [N/A]\n"
-    );
-    let table = program(&[], "nvidia-smi");
-    assert!(table.contains("CUDA Version: 13.0") && table.contains("0MiB / 143771MiB"), "{table}");
-    assert!(table.lines().all(|line| line.chars().count() == 91), "{table}");
-    let wrong = "nvidia-smi --query-gpu=colour --format=csv && exit 1; nvidia-smi -i 3 -L && exit 1; nvidia-smi -q && exit 1; true";
-    assert_eq!(program(&[], wrong), "");
 }
 
 /// A kernel that never ends is ended, what it did until then is shown, and it has no time.

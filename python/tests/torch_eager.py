@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import nn
 from torch._inductor import metrics
+from torch.nn import attention
 
 torch.manual_seed(0)
 done = 0
@@ -60,6 +61,54 @@ trains_alike("LSTM", nn.LSTM(5, 7), torch.randn(3, 2, 5), lambda result: result[
 trains_alike("GRU", nn.GRU(5, 7), torch.randn(3, 2, 5), lambda result: result[0])
 
 
+def trains_alike_in(kind, name, model, *inputs):
+    """Output and gradients in a type of 16 bits, beside those of wider numbers."""
+    there = copy.deepcopy(model).to("cuda", kind) if isinstance(model, nn.Module) else model
+    inputs_there = [x.to("cuda", kind).requires_grad_() for x in inputs]
+    inputs = [x.clone().requires_grad_() for x in inputs]
+    results = there(*inputs_there), model(*inputs)
+    for result in results:
+        result.float().square().sum().backward()
+    same(name, results[0].float(), results[1], 0.05)
+    for mine, theirs in zip(inputs_there, inputs):
+        same(name, mine.grad.float(), theirs.grad, 0.05)
+
+
+halves = torch.randn(2, 4, 8, 6)
+for kind in (torch.float16, torch.bfloat16):
+    # A softmax of one type into another, and what the CPU computes of no halves.
+    trains_alike_in(kind, "RMS norm", nn.RMSNorm(6), torch.randn(3, 6))
+    trains_alike_in(kind, "log_softmax", lambda x: nn.functional.log_softmax(x, 1, dtype=torch.float), a)
+    trains_alike_in(kind, "avg_pool3d", nn.AvgPool3d(2), torch.randn(1, 2, 4, 4, 4))
+    for backend in (attention.SDPBackend.FLASH_ATTENTION, attention.SDPBackend.EFFICIENT_ATTENTION):
+        chosen = attention.sdpa_kernel([backend, attention.SDPBackend.MATH])
+        of_three = chosen(nn.functional.scaled_dot_product_attention)
+        trains_alike_in(kind, backend.name, of_three, torch.randn_like(halves), halves, torch.randn_like(halves))
+biased = [x.requires_grad_() for x in (torch.randn(2, 4, 8, 6), torch.randn(2, 4, 8, 8))]
+biased_there = [x.detach().cuda().requires_grad_() for x in biased]
+for x, bias in (biased, biased_there):
+    with attention.sdpa_kernel([attention.SDPBackend.EFFICIENT_ATTENTION, attention.SDPBackend.MATH]):
+        nn.functional.scaled_dot_product_attention(x, x, x, bias).square().sum().backward()
+for mine, theirs in zip(biased_there, biased):
+    same("a bias of attention", mine.grad, theirs.grad, 1e-4)
+# A mistake stays one.
+try:
+    there_a.half() @ there_b.t()
+    raise AssertionError("a product of halves and floats")
+except RuntimeError:
+    pass
+same("zeros of a part", torch.ones(4, 6, device="cuda")[1:3].zero_(), torch.zeros(2, 6))
+
+
+@torch.library.custom_op("warpgrind_test::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+same("an operator in Python", twice(there_a), a * 2)
+same("one of others", torch.ops.prims.mul(there_a, there_b), a * b)
+
+
 def of_inference(x):
     with torch.inference_mode():
         return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True).transpose(1, 2).reshape(2, 5, 6)
@@ -95,6 +144,35 @@ same("dropout", nn.functional.dropout(torch.ones(50, device="cuda")), first.cpu(
 generator = torch.Generator("cuda").manual_seed(9)
 first = torch.randn(4, device="cuda", generator=generator)
 same("a generator", torch.randn(4, device="cuda", generator=generator.manual_seed(9)), first.cpu())
+
+# Graphs: what was captured is computed each time that they run, on what is there then.
+still = torch.zeros(8, 5, device="cuda")
+model, optimizer_of = nn.Linear(5, 1).cuda(), lambda m: torch.optim.SGD(m.parameters(), lr=0.1)
+expected = copy.deepcopy(model).cpu()
+steps = [(model, optimizer_of(model), still), (expected, optimizer_of(expected), a)]
+
+
+def trains(m, optimizer, x):
+    loss = m(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    of_graph = trains(*steps[0])
+    dropped = nn.functional.dropout(torch.ones_like(still))
+still.copy_(there_a)
+for _ in range(3):
+    model.zero_grad(set_to_none=False)
+    expected.zero_grad()
+    graph.replay()
+    same("a step of a graph", of_graph, trains(*steps[1]))
+    same("its weights", model.weight.detach(), expected.weight.detach())
+before = dropped.clone()
+graph.replay()
+assert not torch.equal(before, dropped) and set(dropped.unique().tolist()) == {0.0, 2.0}
 
 with ThreadPoolExecutor(2) as pool:
     for number, result in enumerate(pool.map(lambda factor: there_a * factor, range(3))):

@@ -210,6 +210,16 @@ fn variables(
         ("XLA_PYTHON_CLIENT_PREALLOCATE", unless_set("XLA_PYTHON_CLIENT_PREALLOCATE", "false")),
         // Inductor measures variants of its kernels otherwise, by times that are the simulator's.
         ("TORCHINDUCTOR_DETERMINISTIC", unless_set("TORCHINDUCTOR_DETERMINISTIC", "1")),
+        // PyTorch forgets that with the first graph. Where it measures all the same, Triton's way takes as few runs as may be,
+        // Inductor's own 200, each behind zeros for a whole cache.
+        (
+            "TORCHINDUCTOR_FORCE_FILTER_REDUCTION_CONFIGS",
+            unless_set("TORCHINDUCTOR_FORCE_FILTER_REDUCTION_CONFIGS", "1"),
+        ),
+        (
+            "TORCHINDUCTOR_USE_EXPERIMENTAL_BENCHMARKER",
+            unless_set("TORCHINDUCTOR_USE_EXPERIMENTAL_BENCHMARKER", "0"),
+        ),
         // Versions before that setting measure with eager operators whether to pad products of matrices.
         ("TORCHINDUCTOR_SHAPE_PADDING", unless_set("TORCHINDUCTOR_SHAPE_PADDING", "0")),
         // Numba's own search for it.

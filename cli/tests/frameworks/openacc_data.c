@@ -1,23 +1,14 @@
 /* OpenACC's data on a device: memory of the program's own, data that is entered and left, routines, queues that are asked and
    waited for, reductions of every kind, nested and tiled loops, and the exit status behind it all. */
 #include <openacc.h>
-#include <stdio.h>
 #include <stdlib.h>
+
+#include "offload.h"
 
 enum { N = 600 };
 
 #pragma acc routine seq
 static int square(int x) { return x * x; }
-
-static int wrong;
-
-#define CHECK(condition) \
-  do \
-    if (!(condition)) { \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      wrong = 1; \
-    } \
-  while (0)
 
 static void own_memory(void) {
   int here[N], *there = acc_malloc(sizeof here);
@@ -70,7 +61,7 @@ static void reductions(void) {
 #pragma acc parallel loop reduction(+ : sum) reduction(* : product) reduction(min : least) reduction(max : most) \
     reduction(& : all) reduction(| : any) reduction(&& : yes)
   for (int i = 0; i < N; i++) {
-    int value = (i * 37) % 1000;
+    int value = VALUE(i);
     sum += value;
     product *= i == 17 || i == 400 ? 3 : 1;
     least = value < least ? value : least;
@@ -79,33 +70,24 @@ static void reductions(void) {
     any |= i == 3 ? 64 : 0;
     yes = yes && value >= 0;
   }
-  int expected = 5, low = 1 << 30, high = -1;
-  for (int i = 0; i < N; i++) {
-    int value = (i * 37) % 1000;
-    expected += value;
-    low = value < low ? value : low;
-    high = value > high ? value : high;
-  }
-  CHECK(sum == expected && product == 9 && least == low && most == high && all & 8 && any == 64 && yes);
+  struct reduced expected = reduced(N);
+  CHECK(sum == expected.sum && product == 9 && least == expected.least && most == expected.most);
+  CHECK(all & 8 && any == 64 && yes);
 }
 
 static void nested_loops(void) {
-  static double c[24][16];
+  static double c[ROWS][COLUMNS];
   int offset = 3;
 #pragma acc parallel loop collapse(2) copyout(c) firstprivate(offset)
-  for (int i = 0; i < 24; i++)
-    for (int j = 0; j < 16; j++) {
+  for (int i = 0; i < ROWS; i++)
+    for (int j = 0; j < COLUMNS; j++) {
       double sum = offset;
 #pragma acc loop seq
-      for (int k = 0; k < 8; k++) sum += (i + k) * (j - k);
+      for (int k = 0; k < TERMS; k++) sum += (i + k) * (j - k);
       c[i][j] = sum;
     }
-  for (int i = 0; i < 24; i++)
-    for (int j = 0; j < 16; j++) {
-      double sum = 3;
-      for (int k = 0; k < 8; k++) sum += (i + k) * (j - k);
-      CHECK(c[i][j] == sum);
-    }
+  for (int i = 0; i < ROWS; i++)
+    for (int j = 0; j < COLUMNS; j++) CHECK(c[i][j] == cell(i, j, 3));
 }
 
 int main(void) {

@@ -1,8 +1,9 @@
 /* OpenMP's data on a device: memory of the program's own, data that is entered, updated and left, variables and functions of
    the device, reductions of every kind, nested loops, what a device prints, and the exit status behind it all. */
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
+
+#include "offload.h"
 
 enum { N = 200 };
 
@@ -11,16 +12,6 @@ int table[4] = {1, 10, 100, 1000};
 long count;
 static int looked_up(int i) { return table[i & 3]; }
 #pragma omp end declare target
-
-static int wrong;
-
-#define CHECK(condition) \
-  do \
-    if (!(condition)) { \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      wrong = 1; \
-    } \
-  while (0)
 
 static void own_memory(void) {
   int device = omp_get_default_device(), host = omp_get_initial_device(), here[N];
@@ -65,7 +56,7 @@ static void reductions(void) {
     reduction(max : most) reduction(& : all) reduction(| : any) reduction(^ : odd) reduction(&& : yes) reduction(|| : no) \
     map(tofrom : sum, product, least, most, all, any, odd, yes, no)
   for (int i = 0; i < N; i++) {
-    int value = (i * 37) % 1000;
+    int value = VALUE(i);
     sum += value;
     product *= i == 17 || i == 140 ? 3 : 1;
     least = value < least ? value : least;
@@ -76,38 +67,30 @@ static void reductions(void) {
     yes = yes && value >= 0;
     no = no || value == 1001;
   }
-  int expected = 5, low = 1 << 30, high = -1, parity = 0;
-  for (int i = 0; i < N; i++) {
-    int value = (i * 37) % 1000;
-    expected += value;
-    low = value < low ? value : low;
-    high = value > high ? value : high;
-    parity ^= i;
-  }
-  CHECK(sum == expected && product == 9 && least == low && most == high && all & 8 && any == 64 && odd == parity && yes && !no);
+  struct reduced expected = reduced(N);
+  CHECK(sum == expected.sum && product == 9 && least == expected.least && most == expected.most);
+  CHECK(all & 8 && any == 64 && odd == expected.parity && yes && !no);
 }
 
 static void nested_loops(void) {
-  static double c[24][16];
+  static double c[ROWS][COLUMNS];
   double total = 0;
 #pragma omp target teams distribute parallel for num_teams(2) collapse(2) map(from : c)
-  for (int i = 0; i < 24; i++)
-    for (int j = 0; j < 16; j++) {
+  for (int i = 0; i < ROWS; i++)
+    for (int j = 0; j < COLUMNS; j++) {
       double sum = 0;
-      for (int k = 0; k < 8; k++) sum += (i + k) * (j - k);
+      for (int k = 0; k < TERMS; k++) sum += (i + k) * (j - k);
       c[i][j] = sum;
     }
 #pragma omp target teams distribute parallel for num_teams(2) collapse(2) map(to : c) map(tofrom : total) reduction(+ : total) nowait
-  for (int i = 0; i < 24; i++)
-    for (int j = 0; j < 16; j++) total += c[i][j];
+  for (int i = 0; i < ROWS; i++)
+    for (int j = 0; j < COLUMNS; j++) total += c[i][j];
 #pragma omp taskwait
   double expected = 0;
-  for (int i = 0; i < 24; i++)
-    for (int j = 0; j < 16; j++) {
-      double sum = 0;
-      for (int k = 0; k < 8; k++) sum += (i + k) * (j - k);
-      CHECK(c[i][j] == sum);
-      expected += sum;
+  for (int i = 0; i < ROWS; i++)
+    for (int j = 0; j < COLUMNS; j++) {
+      CHECK(c[i][j] == cell(i, j, 0));
+      expected += cell(i, j, 0);
     }
   CHECK(total == expected);
 }

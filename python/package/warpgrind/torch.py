@@ -23,15 +23,20 @@ Use it around code, for a process, or for a script that knows nothing of it; thr
 # mypy: disable-error-code="import-not-found, misc, no-any-return, attr-defined, no-untyped-call"
 from __future__ import annotations
 
+import ctypes
 import hashlib
+import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 import torch._dynamo.convert_frame
+from torch._C import DispatchKey
+from torch._decomp import decomposition_table
+from torch._library import custom_ops
 from torch.utils import _python_dispatch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -58,6 +63,9 @@ _NATIVE = {
 
 #: Operators on functions that launch kernels.
 _LAUNCHES = ("triton_kernel_wrapper_mutation", "triton_kernel_wrapper_functional")
+
+#: What an operator may be computed in where the CPU has none for a type.
+_WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
 
 #: What reads nothing of the tensor that it writes.
 _OVERWRITES = {aten.zero_.default, aten.fill_.Scalar, aten.fill_.Tensor}
@@ -96,7 +104,8 @@ def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
 class _Copies:
     """The CPU's copies of storages, with what tensors in them look like."""
 
-    def __init__(self) -> None:
+    def __init__(self, capture: _Capture | None) -> None:
+        self._capture = capture
         self._storages: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._tensors: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
@@ -122,7 +131,7 @@ class _Copies:
         there = _bytes_of(tensor)
         key = tensor.untyped_storage()._cdata
         if key not in self._storages:
-            self._storages[key] = (there, there.cpu())
+            self._storages[key] = (there, _moved(there, torch.empty_like(there, device="cpu"), self._capture))
         bytes_here = self._storages[key][1]
         copy = torch.empty(0, dtype=tensor.dtype)
         offset, size, stride = tensor.storage_offset(), tensor.size(), tensor.stride()
@@ -140,10 +149,10 @@ class _Copies:
     def write_back(self, tensor: torch.Tensor) -> None:
         """What was written to the copy of a tensor goes to the device."""
         if tensor.layout != torch.strided:
-            tensor.data = _there(self.here(tensor), tensor.device)
+            tensor.data = _there(self.here(tensor), tensor.device, self._capture)
             return
         there, bytes_here = self._storages[tensor.untyped_storage()._cdata]
-        there.copy_(bytes_here)
+        _moved(bytes_here, there, self._capture)
 
 
 def _of_parts(tensor: torch.Tensor, moved: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
@@ -161,15 +170,23 @@ def _of_parts(tensor: torch.Tensor, moved: Callable[[torch.Tensor], torch.Tensor
     )
 
 
-def _there(tensor: torch.Tensor, device: torch.device | None) -> torch.Tensor:
+def _there(tensor: torch.Tensor, device: torch.device | None, capture: _Capture | None) -> torch.Tensor:
     """A tensor of the CPU's on the device, with its strides."""
     if tensor.layout != torch.strided:
-        return _of_parts(tensor, lambda part: _there(part, device))
+        return _of_parts(tensor, lambda part: _there(part, device, capture))
     packed = tensor if _is_dense(tensor) else tensor.contiguous()
     storage = torch.empty(_span(packed), dtype=packed.dtype, device=device)
     source = packed.as_strided((_span(packed),), (1,), packed.storage_offset())
-    storage.copy_(source)
+    _moved(source, storage, capture)
     return storage.as_strided(packed.size(), packed.stride(), 0)
+
+
+def _moved(source: torch.Tensor, to: torch.Tensor, capture: _Capture | None) -> torch.Tensor:
+    """Elements that lie one behind the other, copied to where as many do."""
+    if capture is None:
+        return to.copy_(source)
+    capture.copies(source, to)
+    return to
 
 
 def _span(tensor: torch.Tensor) -> int:
@@ -200,24 +217,36 @@ class _Settings:
             enable_it(False)
 
     def restore(self) -> None:
+        if torch.backends.flags_frozen():
+            # A script has said that nobody sets them any more.
+            return
         torch.backends.cudnn.enabled = self._cudnn
         for (_, enable_it), was in zip(self._attention, self._were):
             enable_it(was)
 
 
 @contextmanager
-def _numbers_of(generator: torch.Generator) -> Iterator[None]:
-    """Random numbers of the CPU's generator inside follow from the state of a device's, which goes on."""
-    offset = generator.get_offset()
+def _numbers_from(seed: int, offset: int) -> Iterator[None]:
+    """Random numbers of the CPU's generator inside follow from a seed and an offset alone."""
     # The CPU's generator makes use of 32 bits of a seed.
-    state = hashlib.blake2b(f"{generator.initial_seed()} {offset}".encode(), digest_size=4).digest()
+    state = hashlib.blake2b(f"{seed} {offset}".encode(), digest_size=4).digest()
     was = torch.default_generator.get_state()
     torch.default_generator.manual_seed(int.from_bytes(state, "little"))
     try:
         yield
     finally:
         torch.default_generator.set_state(was)
-        generator.set_offset(offset + 4)
+
+
+@contextmanager
+def _numbers_of(generator: torch.Generator) -> Iterator[None]:
+    """Random numbers of the CPU's generator inside follow from the state of a device's, which goes on."""
+    offset = generator.get_offset()
+    with _numbers_from(generator.initial_seed(), offset):
+        try:
+            yield
+        finally:
+            generator.set_offset(offset + 4)
 
 
 @contextmanager
@@ -229,6 +258,193 @@ def _not_traced() -> Iterator[None]:
         yield
     finally:
         torch._C._set_tracing_state(was)
+
+
+def _runtime(function: str) -> Callable[..., int] | None:
+    """A function of the simulated runtime library, which is there under ``warpgrind exec``."""
+    return getattr(ctypes.CDLL(None), function, None)
+
+
+def _set_to_zero(tensor: torch.Tensor) -> bool:
+    """Whether a tensor's bytes could be set to zero on the device."""
+    fill = _runtime("cudaMemsetAsync")
+    if fill is None or tensor.layout != torch.strided or not _is_dense(tensor):
+        return False
+    stream = ctypes.c_void_p(torch.cuda.current_stream(tensor.device).cuda_stream)
+    size = ctypes.c_size_t(tensor.numel() * tensor.element_size())
+    return fill(ctypes.c_void_p(tensor.data_ptr()), 0, size, stream) == 0
+
+
+def _written(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments that an operator writes."""
+    if isinstance(function, torch._ops.HigherOrderOperator):
+        return []
+    declarations = function._schema.arguments
+    given = dict(zip((declared.name for declared in declarations), args)) | kwargs
+    writes = [declared for declared in declarations if declared.alias_info is not None and declared.alias_info.is_write]
+    return pytree.tree_leaves([given.get(declared.name) for declared in writes])
+
+
+def _computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What an operator gives on the CPU: by its own kernel, on wider numbers, or by the operators that it is made of."""
+    stand_in = CELLS.get(function, function)
+    try:
+        return stand_in(*args, **kwargs)
+    except NotImplementedError as error:
+        narrow = any(isinstance(value, torch.Tensor) and value.dtype in _WIDER for value in pytree.tree_leaves((args, kwargs)))
+        ways = [lambda: _on_wider_numbers(function, args, kwargs)] if narrow else []
+        if function in decomposition_table:
+            ways.append(lambda: decomposition_table[function](*args, **kwargs))
+        for way in ways:
+            try:
+                return way()
+            except NotImplementedError:
+                pass
+        raise NotImplementedError(
+            f"warpgrind: {function} is an operator of GPUs only, as machine code; the CPU has none to compute it with"
+        ) from error
+
+
+def _on_wider_numbers(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An operator's results, computed on wider numbers and rounded to the types that they have."""
+    originals: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def wide(value: Any) -> Any:
+        if isinstance(value, torch.dtype):
+            return _WIDER.get(value, value)
+        if not isinstance(value, torch.Tensor) or value.dtype not in _WIDER:
+            return value
+        copy = value.to(_WIDER[value.dtype])
+        originals[id(copy)] = (value, copy)
+        return copy
+
+    def symbolic(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.to("meta")
+        return torch.device("meta") if isinstance(value, torch.device) else value
+
+    symbolic_args, symbolic_kwargs = pytree.tree_map(symbolic, (args, kwargs))
+    try:
+        declared = pytree.tree_leaves(function(*symbolic_args, **symbolic_kwargs))
+    except NotImplementedError:
+        declared = []
+    wide_args, wide_kwargs = pytree.tree_map(wide, (args, kwargs))
+    result = CELLS.get(function, function)(*wide_args, **wide_kwargs)
+    for written in _written(function, wide_args, wide_kwargs):
+        if id(written) in originals:
+            original, copy = originals[id(written)]
+            original.copy_(copy)
+
+    narrow = next(original.dtype for original, _ in originals.values())
+    back = {_WIDER[narrow]: narrow}
+
+    def rounded(value: Any, declared: Any) -> Any:
+        if id(value) in originals or not isinstance(value, torch.Tensor):
+            return originals.get(id(value), (value,))[0]
+        return value.to(declared.dtype if declared is not None else back.get(value.dtype, value.dtype))
+
+    leaves, structure = pytree.tree_flatten(result)
+    return pytree.tree_unflatten(list(map(rounded, leaves, declared or [None] * len(leaves))), structure)
+
+
+class _Entered(threading.local):
+    """The operators of others that are being computed on a thread."""
+
+    def __init__(self) -> None:
+        self.functions: list[Any] = []
+
+
+_entered = _Entered()
+
+
+def _of_operators(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An operator that is not PyTorch's own: it launches kernels of its own, and may be made of PyTorch's operators."""
+    definition = custom_ops._maybe_get_opdef(function)
+    in_python = definition and (definition._backend_fns.get("cuda") or definition._backend_fns.get(None))
+    if in_python:
+        with _Operators():
+            return in_python(*args, **kwargs)
+    # What is written in Python asks the mode again before it begins, and begins only without one.
+    has_kernel = torch._C._dispatch_has_computed_kernel_for_dispatch_key(function.name(), "CUDA")
+    if not has_kernel or function in _entered.functions:
+        return function(*args, **kwargs)
+    _entered.functions.append(function)
+    try:
+        with _Operators():
+            return function._op_dk(DispatchKey.CUDA, *args, **kwargs)
+    finally:
+        _entered.functions.pop()
+
+
+class _Capture:
+    """A stream's capture into a graph: what is computed on the CPU is a node of it, between copies, and done when the graph runs."""
+
+    def __init__(self, stream: int, graph: torch.cuda.CUDAGraph) -> None:
+        self._stream = ctypes.c_void_p(stream)
+        # What nodes use is there as long as the graph.
+        self._kept: list[Any] = graph.__dict__.setdefault("_warpgrind_kept", [])
+
+    @staticmethod
+    def of_this_stream() -> _Capture | None:
+        if not _captured or not torch.cuda.is_current_stream_capturing():
+            return None
+        return _Capture(torch.cuda.current_stream().cuda_stream, _captured[-1])
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        called = _runtime(function)
+        if called is None or called(*arguments):
+            raise RuntimeError(f"warpgrind: {function} did not become a node of the graph that is captured")
+
+    def copies(self, source: torch.Tensor, to: torch.Tensor) -> None:
+        """A node that copies bytes."""
+        self._kept += [source, to]
+        size, either_way = ctypes.c_size_t(source.numel() * source.element_size()), 4
+        addresses = ctypes.c_void_p(to.data_ptr()), ctypes.c_void_p(source.data_ptr())
+        if size.value:
+            self._call("cudaMemcpyAsync", *addresses, size, either_way, self._stream)
+
+    def whenever_it_runs(self, computed: Callable[[], Any], is_random: bool) -> Any:
+        """A node that computes; what it gives lies in what the same has given once, on numbers that say nothing."""
+        result = pytree.tree_map(_packed, computed())
+
+        def compute(_: Any) -> None:
+            # What a node calls may ask nothing of the device, not even its generator.
+            numbers = _numbers_from(torch.initial_seed(), next(_random_nodes)) if is_random else nullcontext()
+            with torch.no_grad(), numbers:
+                for kept, found in zip(pytree.tree_leaves(result), pytree.tree_leaves(computed())):
+                    if isinstance(kept, torch.Tensor) and kept is not found:
+                        kept.copy_(found)
+
+        called_back = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compute)
+        self._kept += [result, called_back]
+        self._call("cudaLaunchHostFunc", self._stream, called_back, None)
+        return result
+
+
+#: Counts what has drawn random numbers as a node.
+_random_nodes = itertools.count()
+
+#: Graphs that are captured.
+_captured: list[torch.cuda.CUDAGraph] = []
+
+
+def _capture_begin(graph: torch.cuda.CUDAGraph, *args: Any, **kwargs: Any) -> None:
+    _captured.append(graph)
+    _own_capture_begin(graph, *args, **kwargs)
+
+
+def _capture_end(graph: torch.cuda.CUDAGraph) -> None:
+    _captured.remove(graph)
+    _own_capture_end(graph)
+
+
+_own_capture_begin, _own_capture_end = torch.cuda.CUDAGraph.capture_begin, torch.cuda.CUDAGraph.capture_end
+torch.cuda.CUDAGraph.capture_begin = _capture_begin
+torch.cuda.CUDAGraph.capture_end = _capture_end
+
+
+def _packed(value: Any) -> Any:
+    return value.contiguous() if isinstance(value, torch.Tensor) and not _is_dense(value) else value
 
 
 class _Operators(TorchDispatchMode):
@@ -263,8 +479,12 @@ class _Operators(TorchDispatchMode):
         target = torch.device(wanted) if wanted is not None else None
         if target is not None and target.type == "cuda":
             device = target
-        if func in _NATIVE or func.namespace != "aten" or device is None:
+        if func in _NATIVE or device is None:
             return func(*args, **kwargs)
+        if func.namespace != "aten":
+            return _of_operators(func, args, kwargs)
+        if func is aten.zero_.default and _set_to_zero(args[0]):
+            return args[0]
         if _only_views(func):
             # In inference mode what gives a view or a copy comes here whole.
             with _Operators():
@@ -277,8 +497,8 @@ class _Operators(TorchDispatchMode):
             return self._on_the_cpu(func, args, kwargs, device, target)
         given = (value for value in values if isinstance(value, torch.Generator) and value.device.type == "cuda")
         index = torch.cuda.current_device() if device.index is None else device.index
-        with _numbers_of(next(given, torch.cuda.default_generators[index])):
-            return self._on_the_cpu(func, args, kwargs, device, target)
+        generator = next(given, torch.cuda.default_generators[index])
+        return self._on_the_cpu(func, args, kwargs, device, target, generator)
 
     @staticmethod
     def _moves_bytes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -305,8 +525,10 @@ class _Operators(TorchDispatchMode):
         kwargs: dict[str, Any],
         device: torch.device | None,
         target: torch.device | None,
+        generator: torch.Generator | None = None,
     ) -> Any:
-        copies = _Copies()
+        capture = _Capture.of_this_stream()
+        copies = _Copies(capture)
         if function in _OVERWRITES and _is_there(args[0]):
             copies.overwritten(args[0])
         cpu = torch.device("cpu")
@@ -321,25 +543,23 @@ class _Operators(TorchDispatchMode):
             return value
 
         own_args, own_kwargs = pytree.tree_map(here, (args, kwargs))
-        try:
-            result = CELLS.get(function, function)(*own_args, **own_kwargs)
-        except NotImplementedError as error:
-            raise NotImplementedError(
-                f"warpgrind: {function} is an operator of GPUs only, as machine code; the CPU has none to compute it with"
-            ) from error
-        declarations = [] if isinstance(function, torch._ops.HigherOrderOperator) else function._schema.arguments
-        given = dict(zip((declared.name for declared in declarations), args)) | kwargs
-        for declared in declarations:
-            if declared.alias_info is not None and declared.alias_info.is_write:
-                for tensor in filter(_is_there, pytree.tree_leaves(given.get(declared.name))):
-                    copies.write_back(tensor)
+        def computed() -> Any:
+            return _computed(function, own_args, own_kwargs)
+
+        if capture is not None:
+            result = capture.whenever_it_runs(computed, is_random=generator is not None)
+        else:
+            with nullcontext() if generator is None else _numbers_of(generator):
+                result = computed()
+        for tensor in filter(_is_there, _written(function, args, kwargs)):
+            copies.write_back(tensor)
         stays_here = target is not None and target.type == "cpu"
 
         def back(value: Any) -> Any:
             if not isinstance(value, torch.Tensor) or value.is_cuda or stays_here:
                 return value
             original = copies.original(value)
-            return _there(value, device) if original is None else original
+            return _there(value, device, capture) if original is None else original
 
         if function in _STAYS_ON_THE_CPU:
             number = _STAYS_ON_THE_CPU[function]
