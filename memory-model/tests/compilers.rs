@@ -1,5 +1,6 @@
 //! The tables of mappings are what compilers do: each row of libcu++'s against nvcc's PTX (`CUDA_HOME`, or on the path), each of
-//! LLVM 22's against llc's (`llc-22`), for the scopes of a block, the device and the system. Skipped where they are not installed.
+//! LLVM 22's against llc's (`llc-22`), for the scopes of a block, the device and the system, and the accesses of AdaptiveCpp's, whose
+//! sources `WARPGRIND_ADAPTIVECPP` names, against clang's (`clang++-19`). Skipped where they are not installed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,10 @@ use memory_model::mapping::SHIPPED;
 const SCOPES: [(&str, &str, &str); 3] =
     [("block", "block", "cta"), ("device", "device", "gpu"), ("system", "", "sys")];
 
-/// The lines of a table: the operation, its order, and what it becomes.
-fn rows(table: &str) -> Vec<(&'static str, &'static str, &'static str)> {
+/// A line of a table: the operation, its order, and what it becomes.
+type Row = (&'static str, &'static str, &'static str);
+
+fn rows(table: &str) -> Vec<Row> {
     let (_, text) = SHIPPED.iter().find(|(name, _)| *name == table).expect("shipped");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let rows = lines.filter_map(|line| {
@@ -45,9 +48,19 @@ fn accesses(ptx: &str) -> BTreeMap<String, String> {
         }
         let words: Vec<&str> = parts.filter(|word| WORDS.contains(word)).collect();
         let words = match (kind, words.as_slice()) {
+            // The older name of the strongest fence.
+            ("membar", _) => {
+                let level = opcode.strip_prefix("membar.").unwrap_or_default();
+                kernels
+                    .entry(kernel.clone())
+                    .or_default()
+                    .push(format!("fence.sc.{}", level.replace("gl", "gpu")));
+                continue;
+            }
             // An access of memory without a word is weak, an atomic operation relaxed and of the device.
             ("ld" | "st", []) => "weak".to_owned(),
             ("atom" | "red", []) => "relaxed.gpu".to_owned(),
+            ("atom" | "red", [scope @ ("cta" | "cluster" | "gpu" | "sys")]) => format!("relaxed.{scope}"),
             (_, words) => words.join("."),
         };
         kernels.entry(kernel.clone()).or_default().push(format!("{kind}.{words}"));
@@ -55,12 +68,12 @@ fn accesses(ptx: &str) -> BTreeMap<String, String> {
     kernels.into_iter().map(|(kernel, list)| (kernel, list.join("; "))).collect()
 }
 
-/// Compares what a compiler made of each row with the table.
-fn compare(table: &str, ptx: &str) {
+/// Compares what a compiler made of some rows with the table.
+fn compare(table: &str, rows: &[Row], scopes: &[(&str, &str, &str)], ptx: &str) {
     let made = accesses(ptx);
     let mut wrong = Vec::new();
-    for (operation, order, becomes) in rows(table) {
-        for (_, _, scope) in SCOPES {
+    for (operation, order, becomes) in rows {
+        for (_, _, scope) in scopes {
             let kernel = format!("{operation}_{order}_{scope}");
             let expected = becomes.replace('$', scope);
             match made.get(&kernel) {
@@ -70,7 +83,7 @@ fn compare(table: &str, ptx: &str) {
         }
     }
     assert!(wrong.is_empty(), "{table}:\n{}", wrong.join("\n"));
-    eprintln!("{table}: {} rows as the compiler makes them", rows(table).len());
+    eprintln!("{table}: {} rows as the compiler makes them", rows.len());
 }
 
 /// A program of `CUDA_HOME`, or on the path.
@@ -125,7 +138,7 @@ fn libcu() {
     }
     let options = ["-ptx", "-arch=sm_90", "-std=c++17", "-w"];
     if let Some(ptx) = compiled(&nvcc, "cu", &source, &options) {
-        compare("libcu++", &ptx);
+        compare("libcu++", &rows("libcu++"), &SCOPES, &ptx);
     }
 }
 
@@ -157,6 +170,62 @@ fn llvm() {
         }
     }
     if let Some(ptx) = compiled(&llc, "ll", &source, &["-O2", "-mcpu=sm_90", "-mattr=+ptx86"]) {
-        compare("llvm-22", &ptx);
+        compare("llvm-22", &rows("llvm-22"), &SCOPES, &ptx);
+    }
+}
+
+/// What its library of built-ins does in the scopes of a block and the device, for words of 32 bits; two accesses of the system are
+/// better than the table says.
+#[test]
+fn adaptivecpp() {
+    let Some(sources) = std::env::var_os("WARPGRIND_ADAPTIVECPP").map(PathBuf::from) else {
+        return eprintln!("skipped: WARPGRIND_ADAPTIVECPP names no sources");
+    };
+    let Some(clang) = found("clang++-19") else { return };
+    let accesses: Vec<Row> = rows("adaptivecpp")
+        .into_iter()
+        .filter(|(operation, order, _)| *operation != "fence" && *order != "na")
+        .collect();
+    let scopes = &SCOPES[..2];
+    let library = sources.join("src/libkernel/sscp/ptx/atomic.cpp");
+    let mut source = format!("#include \"{}\"\nusing namespace hipsycl::sycl;\n", library.display());
+    source += "constexpr auto space = access::address_space::generic_space;\n";
+    for (operation, order, _) in &accesses {
+        for (_, _, ptx) in scopes {
+            let scope = if *ptx == "cta" { "work_group" } else { "device" };
+            let with = format!("space, memory_order::{order}, memory_scope::{scope}, p");
+            let body = match *operation {
+                "load" => {
+                    format!("int v = __acpp_sscp_atomic_load_i32({with}); asm volatile(\"\" :: \"r\"(v))")
+                }
+                "store" => format!("__acpp_sscp_atomic_store_i32({with}, 1)"),
+                "rmw" => format!(
+                    "int v = __acpp_sscp_atomic_exchange_i32({with}, 1); asm volatile(\"\" :: \"r\"(v))"
+                ),
+                other => panic!("no source for {other}"),
+            };
+            source += &format!(
+                "extern \"C\" __attribute__((nvptx_kernel)) void {operation}_{order}_{ptx}(int *p) {{ {body}; }}\n"
+            );
+        }
+    }
+    let include = format!("-I{}", sources.join("include").display());
+    let options = [
+        "-std=c++17",
+        "-O2",
+        "--target=nvptx64-nvidia-cuda",
+        "-march=sm_90",
+        "-Xclang",
+        "-target-feature",
+        "-Xclang",
+        "+ptx83",
+        "-DHIPSYCL_SSCP_LIBKERNEL_LIBRARY",
+        "-nostdinc++",
+        "-w",
+        "-S",
+        &include,
+    ];
+    if let Some(ptx) = compiled(&clang, "cpp", &source, &options) {
+        compare("adaptivecpp", &accesses, scopes, &ptx);
     }
 }
