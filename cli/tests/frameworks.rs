@@ -220,8 +220,8 @@ fn sycl_run_time() {
     }
 }
 
-/// The script that runs the suites of clients, on a suite with a test of each outcome: it comes to its end behind lost contexts,
-/// ended processes and tests that hang, and tells the one failure that nobody explained.
+/// The script that runs the suites of clients, on two with a test of each outcome: it comes to its end behind lost contexts, ended
+/// processes and tests that hang, tells the one failure that nobody explained, and reads what Cargo says of a crate's tests.
 #[test]
 fn suites() {
     let Some(python) = python_with("tomllib, pytest") else { return };
@@ -237,6 +237,7 @@ fn suites() {
         .arg(&folder)
         .arg("--logs")
         .arg(scratch.path())
+        .env("CARGO_TARGET_DIR", scratch.path().join("crate"))
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -248,5 +249,7 @@ fn suites() {
     assert_eq!(told, expected, "{text}{}", String::from_utf8_lossy(&output.stderr));
     let row: Vec<&str> = text.lines().nth(1).unwrap_or_default().split_whitespace().collect();
     assert!(matches!(row[..], ["sample", _, "4", "4", "2", _, "NO"]), "{text}");
+    let row: Vec<&str> = text.lines().last().unwrap_or_default().split_whitespace().collect();
+    assert!(matches!(row[..], ["crate", "1.2.3", "2", "1", "1", _, "yes"]), "{text}");
     assert_eq!(output.status.code(), Some(1));
 }

@@ -4,7 +4,8 @@
     suites/run.py --python env/bin/python --sources DIR [SUITE …]
 
 `suites.toml` beside this file says what each suite consists of, how many of its tests pass, and why the others do not. A suite
-is run where its package is installed for one of the Pythons, and the project's sources are in the folder of its name in DIR. A
+is run where its package is installed for one of the Pythons, and the project's sources are in the folder of its name in DIR; a
+crate of Rust is its sources, which Cargo builds. A
 test that ends the process or its CUDA context takes no other test along: the rest goes on in a new process. The exit status is 1
 if a test failed that should not have, or the numbers differ.
 """
@@ -16,6 +17,7 @@ import fnmatch
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -100,11 +102,49 @@ def run_pytest(name, suite, python, folder, command, environment, options):
     return outcomes
 
 
+#: What the tests of a crate say of each, and before what one that failed has said.
+CARGO_OUTCOME = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. .*?(ok|FAILED|ignored)(?:, .*)?$", re.MULTILINE)
+CARGO_FAILURE = re.compile(r"^---- (.+?) stdout ----\n(.*?)(?=^---- |^failures:$)", re.MULTILINE | re.DOTALL)
+CARGO_WORDS = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
+
+
+def run_cargo(name, suite, folder, command, environment, options):
+    """Builds the tests of a crate, and runs them one after the other."""
+    cargo = ["cargo", "test", "--no-fail-fast", *suite["cargo"].split()]
+    built = subprocess.run([*cargo, "--no-run"], cwd=folder, env=environment, capture_output=True, text=True)
+    if built.returncode:
+        return f"its tests are not built: {built.stderr.strip().splitlines()[-1:]}"
+    limit = None if math.isinf(options.seconds) else options.seconds
+    start = [*command, *cargo, "--", "--test-threads=1", *suite.get("arguments", [])]
+    try:
+        ran = subprocess.run(
+            start, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit, errors="replace"
+        )
+        said = ran.stdout
+    except subprocess.TimeoutExpired as over:
+        said = (over.stdout or b"").decode(errors="replace")
+    (options.logs / f"{name}.log").write_text(said)
+    outcomes = {test: (CARGO_WORDS[word], "") for test, word in CARGO_OUTCOME.findall(said)}
+    for test, words in CARGO_FAILURE.findall(said):
+        lines = [line.strip() for line in words.splitlines() if line.strip()]
+        panic = next((at for at, line in enumerate(lines) if "panicked at" in line), -1)
+        outcomes[test] = ("failed", " ".join(lines[panic + 1 : panic + 2]))
+    if "test result:" not in said:
+        outcomes["the whole"] = ("failed", "its tests did not come to their end; the log says why")
+    return outcomes
+
+
 def run(name, suite, options):
     """The version that is here and the outcomes of a suite, or why it is not run."""
     folder = options.sources / suite.get("sources", name) if options.sources else None
     if not (folder and folder.is_dir()):
         return None, "no sources"
+    command = [] if options.real_device else [options.warpgrind, "exec", "--memory", suite.get("memory", "8G")]
+    command += [*suite.get("options", []), "--"] if command else []
+    if "cargo" in suite:
+        version = tomllib.loads((folder / "Cargo.toml").read_text())["package"]["version"]
+        environment = dict(os.environ) | suite.get("environment", {})
+        return version, run_cargo(name, suite, folder, command, environment, options)
     found = ((python, installed(python, suite["distribution"])) for python in options.python)
     python, version = next(((python, version) for python, version in found if version), (None, None))
     if python is None:
@@ -118,7 +158,6 @@ def run(name, suite, options):
     paths = [str(HERE), *(str(folder / path) for path in suite.get("paths", [])), os.environ.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     environment |= suite.get("environment", {})
-    command = [] if options.real_device else [options.warpgrind, "exec", "--memory", suite.get("memory", "8G"), "--"]
     return version, run_pytest(name, suite, python, folder, command, environment, options)
 
 

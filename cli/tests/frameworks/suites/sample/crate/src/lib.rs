@@ -1,0 +1,23 @@
+//! Tests of each outcome, as Cargo runs them.
+#![cfg(test)]
+
+#[test]
+fn passes() {
+    assert!(std::env::var("WARPGRIND_SESSION").is_ok());
+}
+
+#[test]
+#[should_panic = "as it should"]
+fn panics() {
+    panic!("as it should");
+}
+
+#[test]
+fn fails() {
+    println!("a word before");
+    assert_eq!(1 + 1, 3, "the sum is wrong");
+}
+
+#[test]
+#[ignore = "not today"]
+fn skipped() {}
