@@ -109,6 +109,18 @@ same("an operator in Python", twice(there_a), a * 2)
 same("one of others", torch.ops.prims.mul(there_a, there_b), a * b)
 
 
+def of_machine_code(x):
+    raise RuntimeError("CUDA error: no kernel image is available for execution on the device")
+
+
+# An operator as torchvision's.
+library = torch.library.Library("warpgrind_test", "FRAGMENT")
+library.define("of_machine_code(Tensor x) -> Tensor")
+library.impl("of_machine_code", lambda x: x - 1, "CPU")
+library.impl("of_machine_code", of_machine_code, "CUDA")
+same("machine code", torch.ops.warpgrind_test.of_machine_code(there_a), a - 1)
+
+
 def of_inference(x):
     with torch.inference_mode():
         return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True).transpose(1, 2).reshape(2, 5, 6)

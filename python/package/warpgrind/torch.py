@@ -482,7 +482,13 @@ class _Operators(TorchDispatchMode):
         if func in _NATIVE or device is None:
             return func(*args, **kwargs)
         if func.namespace != "aten":
-            return _of_operators(func, args, kwargs)
+            try:
+                return _of_operators(func, args, kwargs)
+            except RuntimeError as error:
+                # Its kernels are machine code, too; it may have some for a CPU.
+                if "no kernel image" not in str(error) or not func.has_kernel_for_dispatch_key(DispatchKey.CPU):
+                    raise
+                return self._on_the_cpu(func, args, kwargs, device, target)
         if func is aten.zero_.default and _set_to_zero(args[0]):
             return args[0]
         if _only_views(func):
