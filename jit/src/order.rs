@@ -253,6 +253,7 @@ mod tests {
         let access = Access {
             store,
             space: Space::Hinted,
+            polls: false,
             bytes: 4,
             signed: false,
             count: 1,

@@ -220,14 +220,16 @@ pub enum Uses {
     Slots(Vec<(Slot, u32)>),
 }
 
-/// A weak load or store of up to four elements beside each other: of 4 or 8 bytes into or from registers of that size, or one
-/// of 1 or 2 bytes, which is extended to a word.
+/// A load or store of up to four elements beside each other: of 4 or 8 bytes into or from registers of that size, or of 1 or
+/// 2 bytes, which are extended to words.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// Whether it stores.
     pub store: bool,
     /// Which memory.
     pub space: Space,
+    /// Whether a thread may wait with it for another one.
+    pub polls: bool,
     /// Bytes of an element.
     pub bytes: u32,
     /// Whether a narrow one is extended with its sign.
@@ -248,6 +250,19 @@ impl Access {
     /// How wide the registers are.
     pub fn width(&self) -> Width {
         if self.bytes == 8 { Width::Double } else { Width::Word }
+    }
+
+    /// Narrow elements beside each other as the words, or the one half, that they are together.
+    pub(crate) fn together(&self) -> Option<Access> {
+        let stride = self.stride();
+        let bytes = stride.min(4);
+        (self.bytes < 4 && self.count > 1).then_some(Access {
+            bytes,
+            count: stride / bytes,
+            signed: false,
+            elements: [None; 4],
+            ..*self
+        })
     }
 
     /// Bytes of all elements of a lane.

@@ -505,7 +505,7 @@ impl Writer {
     /// Several elements a lane, and narrow ones, at any places, consecutive ones and the same for many lanes.
     fn vector(&mut self) {
         let register = self.register("r");
-        let (place, kind) = (self.random.below(5), self.random.below(14));
+        let (place, kind) = (self.random.below(5), self.random.below(22));
         let text = match place {
             0 => format!(
                 "    and.b32 %t0, {register}, 1008;\n    cvt.u64.u32 %a0, %t0;\n    add.s64 %a0, %a0, %in;"
@@ -541,6 +541,16 @@ impl Writer {
             11 if own => format!("st.{space}.v2.u64 [{address}+{four}], {{%rd3, %rd1}};"),
             12 if own => format!("st.{space}.u8 [{address}+{bytes}], {register};"),
             13 if own => format!("st.{space}.u16 [{address}+{}], {};", bytes & 14, self.register("h")),
+            14 if place != 1 => format!("ld.{space}.v4.u8 {{%h1, %h3, _, %h0}}, [{address}+{}];", bytes & 12),
+            15 if place != 1 => format!("ld.{space}.v2.s16 {{%r4, %r2}}, [{address}+{}];", bytes & 12),
+            16 if place != 1 => {
+                format!("ld.{space}.v4.s16 {{%h4, %h2, %h5, %h1}}, [{address}+{}];", bytes & 8)
+            }
+            17 if own => format!("st.{space}.v4.u8 [{address}+{}], {{%h1, %h3, %h1, %h0}};", bytes & 12),
+            18 if own => format!("st.{space}.v2.u8 [{address}+{}], {{%h2, %h3}};", bytes & 14),
+            19 if own => format!("st.{space}.v4.u16 [{address}+{}], {{%h2, %h3, %h0, %h5}};", bytes & 8),
+            20 => format!("ld.volatile.shared.u32 {register}, [%sown+{}];", bytes & 12),
+            21 => format!("st.volatile.shared.u32 [%sown+{}], {register};", bytes & 12),
             _ => format!("ld.{space}.b32 {register}, [{address}];").replace("[%a0]", "[%in]"),
         };
         self.line(&line);

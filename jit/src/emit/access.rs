@@ -76,17 +76,33 @@ pub(super) trait Target {
 }
 
 impl Emitter<'_> {
-    pub(super) fn access<T: Target>(&mut self, access: &Access, guard: Pred) -> Done {
+    pub(super) fn access<T: Target>(&mut self, written: &Access, guard: Pred) -> Done {
+        let together = written.together();
+        let access = together.as_ref().unwrap_or(written);
         let guarded = guard != Pred::TRUE;
+        if access.polls {
+            self.a.inc(qword_ptr(at(offset_of!(Context, reads))))?;
+        }
         if guarded {
             self.guard(guard)?;
         }
         // All that the ways below have in common is done before they part.
         let places = T::places(self, access, guarded)?;
+        if together.is_some() && access.store {
+            self.put_together(written, &places)?;
+        } else if together.is_some() && guarded {
+            // If no lane takes part they stay as they are.
+            for slot in written.registers() {
+                for number in 0..self.lines(Width::Word) {
+                    self.fetch(slot, Width::Word, number)?;
+                }
+            }
+        }
         // Its masks are needed.
         self.predicate = None;
         let look = self.look(access, guarded)?;
-        let (host, mut resume) = (self.a.create_label(), self.a.create_label());
+        let (host, mut resume, mut moved) =
+            (self.a.create_label(), self.a.create_label(), self.a.create_label());
         let before = self.file.clone();
         if guarded {
             let mixed = self.a.create_label();
@@ -101,22 +117,26 @@ impl Emitter<'_> {
         self.alike::<T>(access, &places, look, true, other)?;
         T::consecutive(self, access, place, &places, outside)?;
         self.prefetch(access, look)?;
-        self.a.jmp(resume)?;
+        self.a.jmp(moved)?;
         self.a.set_label(&mut other)?;
         self.a.nop()?;
         if !access.store {
             self.alike::<T>(access, &places, look, false, scattered)?;
             T::equal(self, access, place, &places, outside)?;
-            self.a.jmp(resume)?;
+            self.a.jmp(moved)?;
         }
         self.a.set_label(&mut scattered)?;
         self.a.nop()?;
         T::scattered(self, access, place, &places, host)?;
+        self.a.set_label(&mut moved)?;
+        self.a.nop()?;
+        match (access.store, together) {
+            (true, _) => {}
+            (false, None) => self.loaded_elements(access, &places, guarded),
+            (false, Some(_)) => self.take_apart(written, &places, guarded)?,
+        }
         self.a.set_label(&mut resume)?;
         self.a.nop()?;
-        if !access.store {
-            self.loaded_elements(access, &places, guarded);
-        }
         self.or_host(host, resume, before, guard);
         Ok(())
     }
@@ -140,6 +160,47 @@ impl Emitter<'_> {
                 self.keep(place, follow)
             }
         }
+    }
+
+    /// Narrow elements to the words that they are together (AVX-512).
+    fn put_together(&mut self, written: &Access, places: &Places) -> Done {
+        let (bits, each) = (8 * written.bytes, (4 / written.bytes) as usize);
+        for (which, slot) in written.elements.iter().enumerate() {
+            let Some(slot) = *slot else { continue };
+            for number in 0..self.lines(Width::Word) {
+                let from = self.fetch(slot, Width::Word, number)?;
+                let to = places.element[which / each][number as usize];
+                let (part, first) = (which % each, which % each == 0);
+                let own = if first { to } else { avx512::S0 };
+                self.field(0, bits, false, from, own)?;
+                if !first {
+                    self.a.vpslld(Z[own], Z[own], part as u32 * bits)?;
+                    self.a.vpord(Z[to], Z[to], Z[own])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Narrow elements out of the words that they are together (AVX-512).
+    fn take_apart(&mut self, written: &Access, places: &Places, guarded: bool) -> Done {
+        let (bits, each) = (8 * written.bytes, (4 / written.bytes) as usize);
+        for (which, slot) in written.elements.iter().enumerate() {
+            let Some(slot) = *slot else { continue };
+            self.forget_shape(slot, 1);
+            for number in 0..self.lines(Width::Word) {
+                let line = self.line(slot, number);
+                let to = match guarded {
+                    true => self.fetch(slot, Width::Word, number)?,
+                    false => self.new_register()?,
+                };
+                let from = places.element[which / each][number as usize];
+                self.field((which % each) as u32 * bits, bits, written.signed, from, to)?;
+                self.file.forget(line);
+                self.file.put(to, Held::new(line, Width::Word, number, true));
+            }
+        }
+        Ok(())
     }
 
     /// Registers hold what was loaded.

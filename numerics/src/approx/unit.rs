@@ -19,7 +19,7 @@ const INFINITY_64H: u32 = 0x7ff0_0000;
 /// With `x = 2^9 h + l` the products inside `h * h` lose nothing, those inside `l * l` vanish, and
 /// the mixed ones occur twice, which leaves one sum over the bits of `h`.
 #[inline(always)]
-fn square(x: u32) -> i64 {
+fn square(x: u32) -> u32 {
     let (h, l) = (x >> 9, x & 0x1ff);
     let mut sum = (h * h) >> 1;
     let mut bit = 1;
@@ -27,14 +27,25 @@ fn square(x: u32) -> i64 {
         sum += if h >> bit & 1 != 0 { l >> (9 - bit) } else { 0 };
         bit += 1;
     }
-    i64::from(sum)
+    sum
 }
 
 /// `c0 * 2^shift0 + c1 * x + c2 * square * 2^shift2 + bias`.
 #[inline(always)]
-fn quadratic(row: [i32; 3], shift0: u32, x: u32, square: i64, shift2: u32, bias: i64) -> i64 {
+fn quadratic(row: [i32; 3], shift0: u32, x: u32, square: u32, shift2: u32, bias: i64) -> i64 {
     let [c0, c1, c2] = row.map(i64::from);
-    (c0 << shift0) + c1 * i64::from(x) + ((c2 * square) << shift2) + bias
+    (c0 << shift0) + c1 * i64::from(x) + ((c2 * i64::from(square)) << shift2) + bias
+}
+
+/// The low 23 bits of `quadratic(…) >> shift`, for a `c1` of 18 bits and an `x` of 17, without words of 64 bits: what lies
+/// below `2^9` in `c1 * x` only counts for what it carries.
+#[inline(always)]
+fn interpolated(row: [i32; 3], shift0: u32, x: u32, square: u32, shift2: u32, bias: i32, shift: u32) -> u32 {
+    let [c0, c1, c2] = row;
+    let upper = c1 * (x >> 9) as i32;
+    let lower = c1 * (x & 0x1ff) as i32 + ((c2 * square as i32) << shift2) + bias;
+    let sum = ((c0 as u32) << (shift0 - 9)).wrapping_add((upper + (lower >> 9)) as u32);
+    sum >> (shift - 9) & 0x007f_ffff
 }
 
 /// A row of a table; the index is masked to the table's size, a power of two.
@@ -47,8 +58,8 @@ fn row<const N: usize>(table: &[[i32; 3]; N], index: u32) -> [i32; 3] {
 #[inline(always)]
 fn rcp_fraction(m: u32) -> u32 {
     let x = m & 0xffff;
-    let significand = quadratic(row(&RCP, m >> 16), 13, x, square(x << 1), 0, 0x47e7) >> 15;
-    if m == 0 { 0 } else { significand as u32 & 0x007f_ffff }
+    let fraction = interpolated(row(&RCP, m >> 16), 13, x, square(x << 1), 0, 0x47e7, 15);
+    if m == 0 { 0 } else { fraction }
 }
 
 /// Fraction of 1 / sqrt(1 + t / 2^23), in 23 bits, for a `t` whose bit 23 makes the radicand
@@ -56,8 +67,8 @@ fn rcp_fraction(m: u32) -> u32 {
 #[inline(always)]
 fn rsq_fraction(t: u32) -> u32 {
     let x = t & 0x1_ffff;
-    let significand = quadratic(row(&RSQRT, t >> 17), 14, x, square(x), 2, 0x7fff) >> 16;
-    if t == 0 { 0 } else { significand as u32 & 0x007f_ffff }
+    let fraction = interpolated(row(&RSQRT, t >> 17), 14, x, square(x), 2, 0x7fff, 16);
+    if t == 0 { 0 } else { fraction }
 }
 
 /// RCP: 1 / a.
@@ -119,8 +130,8 @@ pub(crate) fn sqrt(a: u32) -> u32 {
     let unbiased = e - 127;
     let t = (unbiased as u32 & 1) << 23 | m;
     let x = t & 0x1_ffff;
-    let significand = quadratic(row(&SQRT, t >> 17), 15, x, square(x), 1, 0x7fff) >> 17;
-    let r = ((127 + (unbiased >> 1)) as u32) << 23 | (significand as u32 & 0x007f_ffff);
+    let fraction = interpolated(row(&SQRT, t >> 17), 15, x, square(x), 1, 0x7fff, 17);
+    let r = ((127 + (unbiased >> 1)) as u32) << 23 | fraction;
     let r = if e == 255 { INFINITY } else { r };
     let r = if sign != 0 { single::NAN } else { r };
     let r = if e == 0 { sign } else { r };
@@ -141,8 +152,8 @@ pub(crate) fn ex2(a: u32) -> u32 {
     let exponent = 127 + if negative { -whole - i32::from(borrow) } else { whole };
     let f = if borrow { !fraction & 0x007f_ffff } else { fraction };
     let x = f & 0x1_ffff;
-    let mantissa = quadratic(row(&EX2, f >> 17), 13, x, square(x), 0, 0x77e2) >> 15;
-    let r = if exponent <= 0 { 0 } else { (exponent as u32) << 23 | (mantissa as u32 & 0x007f_ffff) };
+    let mantissa = interpolated(row(&EX2, f >> 17), 13, x, square(x), 0, 0x77e2, 15);
+    let r = if exponent <= 0 { 0 } else { (exponent as u32) << 23 | mantissa };
     let r = if large { if negative { 0 } else { INFINITY } } else { r };
     if single::is_nan(a) { single::NAN } else { r }
 }
@@ -225,7 +236,7 @@ mod tests {
     fn the_square_is_the_halved_sum_of_truncated_partial_products() {
         for x in 0..1u32 << 17 {
             let sum: u32 = (0..17).filter(|&bit| x >> bit & 1 == 1).map(|bit| x >> (18 - bit)).sum();
-            assert_eq!(square(x), i64::from(sum >> 1), "{x:#x}");
+            assert_eq!(square(x), sum >> 1, "{x:#x}");
         }
     }
 }

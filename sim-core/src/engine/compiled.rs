@@ -241,8 +241,9 @@ fn window_of(access: &Access) -> Option<(Space, Width)> {
 
 /// How a load or store is done.
 fn accessed(code: &Code, access: &Access, store: bool, [local, _]: [u32; 2]) -> Kind {
-    // Others may wait for it, and it for them: how often is the interpreter's business.
-    if access.strong || access.asynchronous != Asynchronous::No {
+    // Others may wait for it, and it for them: how often is the interpreter's business, but where all are of one block.
+    let polls = access.strong && !store;
+    if access.strong && access.space != AccessSpace::Shared || access.asynchronous != Asynchronous::No {
         return Kind::Leave(Uses::All);
     }
     let slots = &code.slots[access.elements.start as usize..][..access.elements.len as usize];
@@ -256,11 +257,16 @@ fn accessed(code: &Code, access: &Access, store: bool, [local, _]: [u32; 2]) -> 
         Simple::FourFours => (4, 4),
         Simple::TwoEights => (8, 2),
         Simple::No => match (access.size, slots) {
-            (1 | 2, [slot]) if slot.rows == 1 => (u32::from(access.size), 1),
+            (1 | 2, slots) if slots.iter().all(|slot| slot.rows == 1) => {
+                (u32::from(access.size), slots.len() as u32)
+            }
             _ => return call,
         },
     };
     let Some((space, address_width)) = window_of(access) else { return call };
+    if count > 1 && bytes < 4 && matches!(space, Space::Local | Space::Frame) {
+        return call;
+    }
     let size = i64::from(bytes * count);
     let twice = (1..slots.len()).any(|at| slots[at].rows != 0 && slots[..at].contains(&slots[at]));
     let mut offset = access.offset;
@@ -283,7 +289,7 @@ fn accessed(code: &Code, access: &Access, store: bool, [local, _]: [u32; 2]) -> 
         *element = Some(slot.slot);
     }
     let (signed, address) = (access.signed, access.address);
-    Kind::Access(Move { store, space, bytes, signed, count, address, address_width, offset, elements })
+    Kind::Access(Move { store, space, polls, bytes, signed, count, address, address_width, offset, elements })
 }
 
 /// How an atomic is done, if there is code for it.
@@ -334,6 +340,7 @@ fn updated(code: &Code, atomic: &Atomic) -> Option<Update> {
     let access = Move {
         store: true,
         space,
+        polls: false,
         bytes,
         signed,
         count: 1,

@@ -86,7 +86,7 @@ pub(crate) struct Together {
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// Runs the whole warps of the block together for about `slice` instructions in all; `None` if there
-    /// are fewer than two.
+    /// are fewer than two, of a block that has so many.
     pub(crate) fn run_together(&mut self, slice: u64) -> Option<Together> {
         let mut left = slice as i64;
         let mut first = true;
@@ -128,7 +128,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
     }
 
-    /// Makes a team of the warps that can run together; false if there are fewer than two.
+    /// Makes a team of the warps that can run together; false if there are fewer than two, of a block that has so many.
     fn assemble(&mut self, team: &mut Team) -> bool {
         team.members.clear();
         let rows = self.cta.warps.first().map_or(0, |warp| warp.rows.len());
@@ -141,7 +141,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 team.members.push(Member { index, position, lanes, registers });
             }
         }
-        team.members.len() > 1
+        team.members.len() > usize::from(self.cta.warps.len() > 1)
     }
 
     /// Members that had left and are whole again run on; false if there are other warps, which may run too.

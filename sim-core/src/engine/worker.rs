@@ -230,10 +230,12 @@ impl<O: Observer> Worker<'_, O> {
         let (mut waiting_turns, mut rest) = if self.turn.is_some() { self.rest_of_turn() } else { (0, None) };
         // Turns that warps take one by one, before they may run together again.
         let mut single_turns = 0;
-        let together = self.random.is_none() && warps > 1 && !self.pauses.stepwise;
+        let together = self.random.is_none() && !self.pauses.stepwise;
         loop {
             self.warm_up();
-            if together && single_turns == 0 {
+            // A warp alone passes barriers in code, too.
+            let passes = warps > 1 || peers.count() == 0 && self.compiled.is_some();
+            if together && passes && single_turns == 0 {
                 let before = self.waits;
                 let slice = if waiting_turns > 0 { WAITING_SLICE } else { WARP_SLICE } * warps as u64;
                 let mut machine =
