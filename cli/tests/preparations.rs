@@ -143,6 +143,16 @@ fn settings_of_frameworks_are_the_user_s_first() {
             assert!(all.lines().any(|line| line == format!("{name}={value}")), "{name}: {all}");
         }
     }
+    // Extensions are compiled to PTX, too, where machine code alone is asked for.
+    for (asked, becomes) in [
+        ("9.0a", "9.0a+PTX"),
+        ("8.0 9.0", "8.0 9.0+PTX"),
+        ("8.0;8.6", "8.0;8.6;9.0+PTX"),
+        ("7.5+PTX", "7.5+PTX"),
+    ] {
+        let all = shown(&[("TORCH_CUDA_ARCH_LIST", asked)]);
+        assert!(all.lines().any(|line| line == format!("TORCH_CUDA_ARCH_LIST={becomes}")), "{all}");
+    }
     // Flags are added to those that are given, but for a level of tuning that is.
     let flags = shown(&[("XLA_FLAGS", "--xla_gpu_autotune_level=2 --xla_dump_to=there")]);
     let flags = flags.lines().find(|line| line.starts_with("XLA_FLAGS=")).unwrap();

@@ -225,8 +225,21 @@ fn variables(
         // Numba's own search for it.
         ("NUMBA_CUDA_DRIVER", folder.join("libcuda.so.1").into()),
     ];
+    if let Ok(architectures) = std::env::var("TORCH_CUDA_ARCH_LIST") {
+        list.push(("TORCH_CUDA_ARCH_LIST", with_ptx(&architectures).into()));
+    }
     list.extend(settings(args, global, session, policy)?.variables());
     Ok(list)
+}
+
+/// What PyTorch compiles extensions for, with PTX for the device where none is asked for: images of containers name machine code alone.
+fn with_ptx(architectures: &str) -> String {
+    let separated = |c: char| c == ';' || c.is_whitespace();
+    match architectures.split(separated).find(|name| name.starts_with("9.0") || *name == "Hopper") {
+        _ if architectures.contains("+PTX") => architectures.to_owned(),
+        Some(own) => architectures.replacen(own, &format!("{}+PTX", own.replace("Hopper", "9.0")), 1),
+        None => format!("{architectures};9.0+PTX"),
+    }
 }
 
 /// What the library is told.

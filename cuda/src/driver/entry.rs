@@ -20,24 +20,25 @@ pub(crate) fn find(name: &str, version: u32, per_thread: bool) -> Option<&'stati
         .filter(|best| best.per_thread == per_thread || !best.per_thread)
 }
 
+/// The loaded file that an address lies in.
+pub(crate) fn file_of(address: *const c_void) -> Option<PathBuf> {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for; what is not found leaves zeros.
+    let name = unsafe {
+        libc::dladdr(address, info.as_mut_ptr());
+        info.assume_init().dli_fname
+    };
+    // SAFETY: the name is that of a loaded file.
+    (!name.is_null()).then(|| PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes())))
+}
+
 /// The file of the code that called into this library.
 fn asking() -> Option<PathBuf> {
     let mut frames = [std::ptr::null_mut::<c_void>(); 32];
     // SAFETY: the places are writable, and as many as said.
     let count = unsafe { libc::backtrace(frames.as_mut_ptr(), frames.len() as i32) };
-    let file = |address: *const c_void| {
-        let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: any address may be asked for; what is not found leaves zeros.
-        let name = unsafe {
-            libc::dladdr(address, info.as_mut_ptr());
-            info.assume_init().dli_fname
-        };
-        // SAFETY: the name is that of a loaded file.
-        (!name.is_null())
-            .then(|| PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes())))
-    };
-    let own = file(warpgrind_dropin as *const c_void);
-    let files = frames.iter().take(usize::try_from(count).unwrap_or(0)).map(|&address| file(address));
+    let own = file_of(warpgrind_dropin as *const c_void);
+    let files = frames.iter().take(usize::try_from(count).unwrap_or(0)).map(|&address| file_of(address));
     files.skip_while(|file| *file == own).find_map(|file| file)
 }
 

@@ -1,12 +1,14 @@
 //! Modules: images to loaded code.
 
 use std::ffi::{c_char, c_void};
+use std::path::Path;
 use std::sync::Arc;
 
 use cuda_abi::numbers::jit_option as o;
 use runtime::image::{Program, Registers};
 use runtime::{Built, Context, Function, Linked, Module, Result, Status, compile, image};
 
+use crate::driver::entry::file_of;
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
 use crate::object;
 use crate::state::healthy;
@@ -14,6 +16,20 @@ use crate::state::healthy;
 /// What to do about an image without PTX.
 pub(crate) const NO_PTX: &str = "no PTX for this device in the image. Machine code cannot be run; embed PTX: `nvcc -arch=sm_90` \
                       does (as `-gencode arch=compute_90,code=[sm_90,compute_90]`), `code=sm_90` alone only with `-lineinfo`";
+
+/// What is said of an image without PTX, by the file that it lies in.
+fn without_ptx(file: Option<&Path>) -> String {
+    let name = file.and_then(Path::file_name).map(|name| name.to_string_lossy()).unwrap_or_default();
+    match file {
+        Some(file) if name.starts_with("libtorch_cuda") => format!(
+            "PyTorch's own operators (`{}`) are machine code, which cannot be run. `python -m warpgrind.torch SCRIPT` runs a \
+             script with those computed on the CPU",
+            file.display()
+        ),
+        Some(file) if name.contains(".so") => format!("`{}`: {NO_PTX}", file.display()),
+        _ => NO_PTX.to_owned(),
+    }
+}
 
 /// Options of `cuModuleLoadDataEx` and `cuLinkCreate` that are answered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -198,9 +214,10 @@ pub(crate) unsafe fn image_program(
     // SAFETY: the caller's promise.
     unsafe { program(from, context.device.simulator.config().sm) }.inspect_err(|&status| {
         if status == Status::NO_BINARY_FOR_GPU {
-            eprintln!("warpgrind: {NO_PTX}");
+            let said = without_ptx(file_of(from).as_deref());
+            eprintln!("warpgrind: {said}");
             // SAFETY: the program described the buffers.
-            unsafe { options.log(NO_PTX) };
+            unsafe { options.log(&said) };
         }
     })
 }
@@ -307,5 +324,29 @@ api! {
     fn cuModuleGetLoadingMode(mode: *mut u32) {
         crate::state::runtime()?;
         put(mode, 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_without_ptx_are_told_by_their_files() {
+        let said = |file: Option<&str>| without_ptx(file.map(Path::new));
+        assert!(said(Some("/v/torch/lib/libtorch_cuda.so")).contains("python -m warpgrind.torch SCRIPT"));
+        assert!(said(Some("/v/torchvision/_C.so")).starts_with("`/v/torchvision/_C.so`: no PTX"));
+        assert_eq!([said(Some("/home/me/app")), said(None)], [NO_PTX; 2]);
+    }
+
+    static OF_THIS_FILE: u8 = 0;
+
+    #[test]
+    fn the_file_of_an_address_is_found() {
+        let found = file_of((&raw const OF_THIS_FILE).cast());
+        assert!(
+            found.is_some_and(|file| file.ends_with(std::env::current_exe().unwrap().file_name().unwrap()))
+        );
+        assert_eq!(file_of(std::ptr::null()), None);
     }
 }

@@ -64,6 +64,9 @@ _NATIVE = {
 #: Operators on functions that launch kernels.
 _LAUNCHES = ("triton_kernel_wrapper_mutation", "triton_kernel_wrapper_functional")
 
+#: Operators that hand tensors to other processes and compute nothing.
+_COMMUNICATION = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
+
 #: What an operator may be computed in where the CPU has none for a type.
 _WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
 
@@ -290,7 +293,10 @@ def _computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     stand_in = CELLS.get(function, function)
     try:
         return stand_in(*args, **kwargs)
-    except NotImplementedError as error:
+    except RuntimeError as error:
+        # Older versions have no class of errors for it.
+        if not isinstance(error, NotImplementedError) and "doesn't support" not in str(error):
+            raise
         narrow = any(isinstance(value, torch.Tensor) and value.dtype in _WIDER for value in pytree.tree_leaves((args, kwargs)))
         ways = [lambda: _on_wider_numbers(function, args, kwargs)] if narrow else []
         if function in decomposition_table:
@@ -480,6 +486,8 @@ class _Operators(TorchDispatchMode):
         if target is not None and target.type == "cuda":
             device = target
         if func in _NATIVE or device is None:
+            return func(*args, **kwargs)
+        if func.namespace in _COMMUNICATION:
             return func(*args, **kwargs)
         if func.namespace != "aten":
             try:
