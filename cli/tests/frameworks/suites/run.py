@@ -102,8 +102,9 @@ def run_pytest(name, suite, python, folder, command, environment, options):
     return outcomes
 
 
-#: What the tests of a crate say of each, and before what one that failed has said.
-CARGO_OUTCOME = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. .*?(ok|FAILED|ignored)(?:, .*)?$", re.MULTILINE)
+#: What the tests of a crate say of each, between which kernels print, and before what one that failed has said.
+CARGO_TEST = re.compile(r"^test (?=.+ \.\.\. )", re.MULTILINE)
+CARGO_OUTCOME = re.compile(r"(ok|FAILED|ignored)(?:, .*)?$", re.MULTILINE)
 CARGO_FAILURE = re.compile(r"^---- (.+?) stdout ----\n(.*?)(?=^---- |^failures:$)", re.MULTILINE | re.DOTALL)
 CARGO_WORDS = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 
@@ -124,7 +125,11 @@ def run_cargo(name, suite, folder, command, environment, options):
     except subprocess.TimeoutExpired as over:
         said = (over.stdout or b"").decode(errors="replace")
     (options.logs / f"{name}.log").write_text(said)
-    outcomes = {test: (CARGO_WORDS[word], "") for test, word in CARGO_OUTCOME.findall(said)}
+    outcomes = {}
+    for one in CARGO_TEST.split(said)[1:]:
+        test, _, words = one.partition(" ... ")
+        if outcome := CARGO_OUTCOME.search(words):
+            outcomes[test.removesuffix(" - should panic")] = (CARGO_WORDS[outcome[1]], "")
     for test, words in CARGO_FAILURE.findall(said):
         lines = [line.strip() for line in words.splitlines() if line.strip()]
         panic = next((at for at, line in enumerate(lines) if "panicked at" in line), -1)
