@@ -19,7 +19,7 @@ pub use shapes::{LaneOp, RowOp, Tests};
 pub use shapes::{flag2, flag3, lane_op, map_rows, map1, map2, map3, map4, select2, test1, test2};
 #[cfg(target_arch = "x86_64")]
 pub use simd::{Avx2, Avx512};
-pub use simd::{Baseline, Level};
+pub use simd::{Baseline, Level, halves};
 pub use types::Lane;
 
 pub use isa::LaneMask;

@@ -17,6 +17,54 @@ pub trait Level {
     /// all else.
     fn truncate(numbers: &[f32; 16]) -> [i32; 16];
 
+    /// Integers below 2^31 - 64 as `.f32`, toward zero.
+    #[inline(always)]
+    fn toward_zero(integers: &[i32; 16]) -> [f32; 16] {
+        let mut numbers = [0.0; 16];
+        for at in 0..16 {
+            numbers[at] = integers[at].unsigned_abs() as i32 as f32;
+        }
+        let back = Self::truncate(&numbers);
+        for at in 0..16 {
+            let above = u32::from(back[at] as u32 > integers[at].unsigned_abs());
+            let sign = integers[at] as u32 & 0x8000_0000;
+            numbers[at] = f32::from_bits(numbers[at].to_bits().wrapping_sub(above) | sign);
+        }
+        numbers
+    }
+
+    /// The low halves of words, as `.f16`, in `.f32`.
+    #[inline(always)]
+    fn of_halves(words: &[u32; 16]) -> [f32; 16] {
+        let mut numbers = [0.0; 16];
+        for (number, word) in numbers.iter_mut().zip(words) {
+            let magnitude = word & 0x7fff;
+            // Of integers: a processor takes long for subnormal numbers.
+            let subnormal = (magnitude as i32 as f32 * f32::from_bits((127 - 24) << 23)).to_bits();
+            let normal = (magnitude << 13) + ((127 - 15) << 23);
+            let special = if magnitude < 0x7c00 { normal } else { normal | 0x7f80_0000 };
+            let bits = if magnitude < 0x400 { subnormal } else { special };
+            *number = f32::from_bits(bits | word << 16 & 0x8000_0000);
+        }
+        numbers
+    }
+
+    /// The larger number of each pair.
+    #[inline(always)]
+    fn larger(pairs: &[i16; 32]) -> [i32; 16] {
+        let mut larger = [0; 16];
+        for at in 0..16 {
+            larger[at] = i32::from(pairs[2 * at].max(pairs[2 * at + 1]));
+        }
+        larger
+    }
+
+    /// A register as four words of eight columns: lane `4n + t` is word `t` of column `n`.
+    #[inline(always)]
+    fn words(register: &[u32; WARP_SIZE]) -> [[u32; 8]; 4] {
+        std::array::from_fn(|t| std::array::from_fn(|n| register[4 * n + t]))
+    }
+
     /// Two registers as four columns of 16 rows: lane `4g + t` is in column `t`, of the first register in row `g`, of
     /// the second in row `8 + g`.
     #[inline(always)]
@@ -43,6 +91,14 @@ pub trait Level {
         }
         registers
     }
+}
+
+/// The halves of words, the low one of each first.
+#[inline(always)]
+pub fn halves(words: &[u32; 16]) -> [u16; 32] {
+    // SAFETY: both are 64 bytes of numbers, and of any bits.
+    let halves: [u16; 32] = unsafe { std::mem::transmute(*words) };
+    if cfg!(target_endian = "big") { std::array::from_fn(|at| halves[at ^ 1]) } else { halves }
 }
 
 /// The target's own.
@@ -137,7 +193,54 @@ impl Level for Avx2 {
         }
         integers
     }
+
+    #[inline(always)]
+    fn larger(pairs: &[i16; 32]) -> [i32; 16] {
+        use std::arch::x86_64::{
+            _mm256_loadu_si256, _mm256_max_epi32, _mm256_slli_epi32, _mm256_srai_epi32, _mm256_storeu_si256,
+        };
+        let mut larger = [0i32; 16];
+        for at in [0, 8] {
+            // SAFETY: as for `truncate`.
+            unsafe {
+                let pairs = _mm256_loadu_si256(pairs.as_ptr().add(2 * at).cast());
+                let low = _mm256_srai_epi32::<16>(_mm256_slli_epi32::<16>(pairs));
+                let part = _mm256_max_epi32(low, _mm256_srai_epi32::<16>(pairs));
+                _mm256_storeu_si256(larger.as_mut_ptr().add(at).cast(), part);
+            }
+        }
+        larger
+    }
+
+    #[inline(always)]
+    fn of_halves(words: &[u32; 16]) -> [f32; 16] {
+        use std::arch::x86_64::{
+            _mm256_and_si256, _mm256_castsi256_si128, _mm256_cvtph_ps, _mm256_extracti128_si256,
+            _mm256_loadu_si256, _mm256_packus_epi32, _mm256_permute4x64_epi64, _mm256_set1_epi32,
+            _mm256_storeu_ps,
+        };
+        let mut numbers = [0.0; 16];
+        // SAFETY: as for `truncate`.
+        unsafe {
+            let low = |at| {
+                let words = _mm256_loadu_si256(words.as_ptr().add(at).cast());
+                _mm256_and_si256(words, _mm256_set1_epi32(0xffff))
+            };
+            let halves = _mm256_permute4x64_epi64::<0xd8>(_mm256_packus_epi32(low(0), low(8)));
+            _mm256_storeu_ps(numbers.as_mut_ptr(), _mm256_cvtph_ps(_mm256_castsi256_si128(halves)));
+            let high = _mm256_extracti128_si256::<1>(halves);
+            _mm256_storeu_ps(numbers.as_mut_ptr().add(8), _mm256_cvtph_ps(high));
+        }
+        numbers
+    }
 }
+
+/// Lanes `4n` and `4n + 1`, and the others, side by side.
+#[cfg(target_arch = "x86_64")]
+const PAIRS: [[u32; 16]; 2] = [
+    [0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29],
+    [2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31],
+];
 
 /// AVX-512.
 #[cfg(target_arch = "x86_64")]
@@ -190,14 +293,73 @@ impl Level for Avx512 {
     }
 
     #[inline(always)]
+    fn toward_zero(integers: &[i32; 16]) -> [f32; 16] {
+        use std::arch::x86_64::{
+            _MM_FROUND_NO_EXC, _MM_FROUND_TO_ZERO, _mm512_cvt_roundepi32_ps, _mm512_loadu_si512,
+            _mm512_storeu_ps,
+        };
+        let mut numbers = [0.0; 16];
+        // SAFETY: as for `truncate`.
+        unsafe {
+            let integers = _mm512_loadu_si512(integers.as_ptr().cast());
+            let all = _mm512_cvt_roundepi32_ps::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(integers);
+            _mm512_storeu_ps(numbers.as_mut_ptr(), all);
+        }
+        numbers
+    }
+
+    #[inline(always)]
+    fn larger(pairs: &[i16; 32]) -> [i32; 16] {
+        use std::arch::x86_64::{
+            _mm512_loadu_si512, _mm512_max_epi32, _mm512_slli_epi32, _mm512_srai_epi32, _mm512_storeu_si512,
+        };
+        let mut larger = [0i32; 16];
+        // SAFETY: as for `truncate`.
+        unsafe {
+            let pairs = _mm512_loadu_si512(pairs.as_ptr().cast());
+            let low = _mm512_srai_epi32::<16>(_mm512_slli_epi32::<16>(pairs));
+            let all = _mm512_max_epi32(low, _mm512_srai_epi32::<16>(pairs));
+            _mm512_storeu_si512(larger.as_mut_ptr().cast(), all);
+        }
+        larger
+    }
+
+    #[inline(always)]
+    fn of_halves(words: &[u32; 16]) -> [f32; 16] {
+        use std::arch::x86_64::{
+            _mm512_cvtepi32_epi16, _mm512_cvtph_ps, _mm512_loadu_si512, _mm512_storeu_ps,
+        };
+        let mut numbers = [0.0; 16];
+        // SAFETY: as for `truncate`.
+        unsafe {
+            let halves = _mm512_cvtepi32_epi16(_mm512_loadu_si512(words.as_ptr().cast()));
+            _mm512_storeu_ps(numbers.as_mut_ptr(), _mm512_cvtph_ps(halves));
+        }
+        numbers
+    }
+
+    #[inline(always)]
+    fn words(register: &[u32; WARP_SIZE]) -> [[u32; 8]; 4] {
+        use std::arch::x86_64::{_mm512_loadu_si512, _mm512_permutex2var_epi32, _mm512_storeu_si512};
+        let mut words = [[0; 8]; 4];
+        for (pair, order) in PAIRS.iter().enumerate() {
+            // SAFETY: as for `columns`; two words from 0 and 2 on are sixteen numbers.
+            unsafe {
+                let order = _mm512_loadu_si512(order.as_ptr().cast());
+                let first = _mm512_loadu_si512(register.as_ptr().cast());
+                let second = _mm512_loadu_si512(register.as_ptr().add(16).cast());
+                let both = _mm512_permutex2var_epi32(first, order, second);
+                _mm512_storeu_si512(words.as_mut_ptr().add(2 * pair).cast(), both);
+            }
+        }
+        words
+    }
+
+    #[inline(always)]
     fn columns(registers: [&[u32; WARP_SIZE]; 2]) -> [[u32; 16]; 4] {
         use std::arch::x86_64::{
             _mm512_loadu_si512, _mm512_permutex2var_epi32, _mm512_shuffle_i64x2, _mm512_storeu_si512,
         };
-        const PAIRS: [[u32; 16]; 2] = [
-            [0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29],
-            [2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31],
-        ];
         let mut columns = [[0u32; 16]; 4];
         for (pair, order) in PAIRS.iter().enumerate() {
             // SAFETY: only code compiled for this level calls this; sixteen from 0 and 16 on are within the registers,

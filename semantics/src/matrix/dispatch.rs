@@ -59,6 +59,7 @@ impl TileFn {
 pub struct PanelFns {
     take_rows: unsafe fn(&mut Panel, &Product),
     multiply: unsafe fn(&mut Panel, &Product),
+    product: unsafe fn(&mut Panel, &Product),
 }
 
 impl std::fmt::Debug for PanelFns {
@@ -100,16 +101,24 @@ macro_rules! panel_levels {
 
 panel_levels!(take_rows);
 panel_levels!(multiply);
+panel_levels!(product);
+
+/// The versions for one level.
+macro_rules! panel_fns {
+    ($level:ident) => {
+        PanelFns { take_rows: take_rows::$level, multiply: multiply::$level, product: product::$level }
+    };
+}
 
 impl PanelFns {
     /// The versions for `level`.
     pub fn at(level: SimdLevel) -> PanelFns {
         match level {
             #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx2 => PanelFns { take_rows: take_rows::avx2, multiply: multiply::avx2 },
+            SimdLevel::Avx2 => panel_fns!(avx2),
             #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx512 => PanelFns { take_rows: take_rows::avx512, multiply: multiply::avx512 },
-            _ => PanelFns { take_rows: take_rows::baseline, multiply: multiply::baseline },
+            SimdLevel::Avx512 => panel_fns!(avx512),
+            _ => panel_fns!(baseline),
         }
     }
 
@@ -129,5 +138,14 @@ impl PanelFns {
     pub unsafe fn multiply(self, panel: &mut Panel, product: &Product) {
         // SAFETY: the caller's promise.
         unsafe { (self.multiply)(panel, product) }
+    }
+
+    /// `Panel::product`
+    ///
+    /// # Safety
+    /// The CPU must support the level it was compiled for.
+    pub unsafe fn product(self, panel: &mut Panel, product: &Product) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.product)(panel, product) }
     }
 }

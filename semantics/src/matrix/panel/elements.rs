@@ -1,53 +1,81 @@
 //! Elements of A and B as `.f32` values with their exponents.
 
-use super::{LANES, Lanes, Plane};
+use super::{LANES, Lanes, Pair};
+use crate::lanes::{Level, halves};
 use numerics::mma::Element;
 
 /// The exponent of a zero: whatever it is multiplied with, the product reaches no alignment.
-const ZERO: i32 = -0x2000;
+const ZERO: i16 = -0x2000;
 /// Exponents from minus this one to this one are those of elements whose products, and the products' places in any
 /// alignment, are normal `.f32` numbers.
-const PLAIN: i32 = 50;
+const PLAIN: i16 = 50;
 
 /// How the elements of a type lie in a word, and what they are.
 pub(super) trait Format {
     /// Bits of an element.
     const BITS: usize;
-    /// Elements of a word.
+    /// Elements of a word, and pairs of two words.
     const PER: usize = 32 / Self::BITS;
     /// The sign bits of a word.
     const SIGNS: u32 = 0;
-    /// The last number that is plain; all are, unless said otherwise.
-    const LAST: u32 = u32::MAX;
-    /// The bits of an `.f32` of the same value, the exponent, and a number that is above [`Format::LAST`] where the
-    /// exponent is not plain, or what is not finite has some other value. Bits above the element's are ignored.
-    fn value(bits: u32) -> (u32, i32, u32);
-    /// For sums of integers that align by themselves.
+
+    /// Hands out the pairs of two words, in order, by number, and marks elements that are not plain: those are of no use.
+    fn pairs<L: Level>(words: [&Lanes<u32>; 2], marks: &mut Marks, take: impl FnMut(usize, Pair));
+
+    /// For sums that are made element by element. Bits above the element's are ignored.
     fn element(bits: u32) -> Element;
 }
 
-/// Value, exponent and magnitude of a float of so many exponent and fraction bits whose bits above are zero; all its
-/// finite values are plain.
+/// Not zero for elements that are not plain.
+pub(super) type Marks = [u16; 2 * LANES];
+
+/// Whether there are no marks.
 #[inline(always)]
-fn small(magnitude: u32, sign: u32, exponent_bits: u32, fraction_bits: u32) -> (u32, i32, u32) {
-    let bias = (1 << (exponent_bits - 1)) - 1;
-    let normal = (magnitude << (23 - fraction_bits)) + ((127 - bias) << 23);
-    // Of integers: a processor takes long for subnormal numbers.
-    let unit = f32::from_bits((127 + 1 - bias - fraction_bits) << 23);
-    let subnormal = (magnitude as i32 as f32 * unit).to_bits();
-    let field = magnitude >> fraction_bits;
-    let value = if field == 0 { subnormal } else { normal };
-    let exponent = if magnitude == 0 { ZERO } else { field.max(1) as i32 - bias as i32 };
-    (value | sign << 31, exponent, magnitude)
+pub(super) fn plain(marks: &Marks) -> bool {
+    marks.iter().fold(0, |all, mark| all | mark) == 0
 }
 
-/// Value and exponent of a float with the exponents of `.f32`, and how far the exponent is above the least plain one.
+/// Two bytes of each word as halves: the low ones, or the high ones.
 #[inline(always)]
-fn wide(magnitude: u32, sign: u32, fraction_bits: u32) -> (u32, i32, u32) {
-    let field = (magnitude >> fraction_bits) as i32;
-    let exponent = if magnitude == 0 { ZERO } else { field - 127 };
-    let above = if magnitude == 0 { 0 } else { (field - (127 - PLAIN)) as u32 };
-    (magnitude << (23 - fraction_bits) | sign << 31, exponent, above)
+fn bytes(words: &Lanes<u32>, high: bool) -> Lanes<u32> {
+    words.map(|word| {
+        let word = if high { word >> 16 } else { word };
+        word & 0xff | (word & 0xff00) << 8
+    })
+}
+
+/// Pairs of elements that are halves times a power of two: plain up to the last one.
+#[inline(always)]
+fn of_halves<L: Level>(words: &Lanes<u32>, up: i16, last: u16, marks: &mut Marks) -> Pair {
+    let halves = halves(words);
+    let mut exponent = [0; 2 * LANES];
+    for at in 0..2 * LANES {
+        let magnitude = halves[at] & 0x7fff;
+        let field = (magnitude >> 10).max(1) as i16;
+        exponent[at] = if magnitude == 0 { ZERO } else { field - 15 + up };
+        marks[at] |= u16::from(magnitude > last);
+    }
+    let scale = f32::from_bits(((127 + i32::from(up)) as u32) << 23);
+    let mut value = [[0; LANES]; 2];
+    for (at, to) in value.iter_mut().enumerate() {
+        let mut shifted = [0; LANES];
+        for lane in 0..LANES {
+            shifted[lane] = words[lane] >> (16 * at);
+        }
+        let numbers = L::of_halves(&shifted);
+        for lane in 0..LANES {
+            to[lane] = if up == 0 { numbers[lane].to_bits() } else { (numbers[lane] * scale).to_bits() };
+        }
+    }
+    Pair { value, exponent }
+}
+
+/// The exponent of a float with the exponents of `.f32`, and its mark.
+#[inline(always)]
+fn wide(zero: bool, field: u16) -> (i16, u16) {
+    let exponent = field as i16 - 127;
+    let mark = u16::from(!zero & ((exponent + PLAIN) as u16 > 2 * PLAIN as u16));
+    (if zero { ZERO } else { exponent }, mark)
 }
 
 pub(super) struct F16;
@@ -55,11 +83,12 @@ pub(super) struct F16;
 impl Format for F16 {
     const BITS: usize = 16;
     const SIGNS: u32 = 0x8000_8000;
-    const LAST: u32 = 0x7bff;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i32, u32) {
-        small(bits & 0x7fff, bits >> 15 & 1, 5, 10)
+    fn pairs<L: Level>(words: [&Lanes<u32>; 2], marks: &mut Marks, mut take: impl FnMut(usize, Pair)) {
+        for (at, words) in words.into_iter().enumerate() {
+            take(at, of_halves::<L>(words, 0, 0x7bff, marks));
+        }
     }
 
     #[inline(always)]
@@ -73,11 +102,26 @@ pub(super) struct Bf16;
 impl Format for Bf16 {
     const BITS: usize = 16;
     const SIGNS: u32 = 0x8000_8000;
-    const LAST: u32 = 2 * PLAIN as u32;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i32, u32) {
-        wide(bits & 0x7fff, bits >> 15 & 1, 7)
+    fn pairs<L: Level>(words: [&Lanes<u32>; 2], marks: &mut Marks, mut take: impl FnMut(usize, Pair)) {
+        for (at, words) in words.into_iter().enumerate() {
+            let halves = halves(words);
+            let mut exponent = [0; 2 * LANES];
+            for at in 0..2 * LANES {
+                let magnitude = halves[at] & 0x7fff;
+                let mark;
+                (exponent[at], mark) = wide(magnitude == 0, magnitude >> 7);
+                marks[at] |= mark;
+            }
+            take(
+                at,
+                Pair {
+                    value: [words.map(|word| word << 16), words.map(|word| word & 0xffff_0000)],
+                    exponent,
+                },
+            );
+        }
     }
 
     #[inline(always)]
@@ -91,11 +135,20 @@ pub(super) struct Tf32;
 impl Format for Tf32 {
     const BITS: usize = 32;
     const SIGNS: u32 = 0x8000_0000;
-    const LAST: u32 = 2 * PLAIN as u32;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i32, u32) {
-        wide(bits >> 13 & 0x3ffff, bits >> 31, 10)
+    fn pairs<L: Level>(words: [&Lanes<u32>; 2], marks: &mut Marks, mut take: impl FnMut(usize, Pair)) {
+        let value = words.map(|words| words.map(|word| word & 0xffff_e000));
+        let mut exponent = [0; 2 * LANES];
+        for lane in 0..LANES {
+            for at in 0..2 {
+                let bits = value[at][lane];
+                let mark;
+                (exponent[2 * lane + at], mark) = wide(bits << 1 == 0, (bits >> 23 & 0xff) as u16);
+                marks[2 * lane + at] |= mark;
+            }
+        }
+        take(0, Pair { value, exponent });
     }
 
     #[inline(always)]
@@ -109,11 +162,14 @@ pub(super) struct E4m3;
 impl Format for E4m3 {
     const BITS: usize = 8;
     const SIGNS: u32 = 0x8080_8080;
-    const LAST: u32 = 0x7e;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i32, u32) {
-        small(bits & 0x7f, bits >> 7 & 1, 4, 3)
+    fn pairs<L: Level>(words: [&Lanes<u32>; 2], marks: &mut Marks, mut take: impl FnMut(usize, Pair)) {
+        for at in 0..4 {
+            let halves = bytes(words[at / 2], at % 2 == 1)
+                .map(|pair| (pair & 0x7f_007f) << 7 | (pair & 0x80_0080) << 8);
+            take(at, of_halves::<L>(&halves, 8, 0x7e << 7, marks));
+        }
     }
 
     #[inline(always)]
@@ -127,11 +183,13 @@ pub(super) struct E5m2;
 impl Format for E5m2 {
     const BITS: usize = 8;
     const SIGNS: u32 = 0x8080_8080;
-    const LAST: u32 = 0x7b;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i32, u32) {
-        small(bits & 0x7f, bits >> 7 & 1, 5, 2)
+    fn pairs<L: Level>(words: [&Lanes<u32>; 2], marks: &mut Marks, mut take: impl FnMut(usize, Pair)) {
+        for at in 0..4 {
+            let halves = bytes(words[at / 2], at % 2 == 1).map(|pair| pair << 8);
+            take(at, of_halves::<L>(&halves, 0, 0x7b << 8, marks));
+        }
     }
 
     #[inline(always)]
@@ -140,15 +198,25 @@ impl Format for E5m2 {
     }
 }
 
-/// `.s8`; sums of products of bytes are exact in `.f32`.
+/// Pairs of integers of a byte, of which sums of products are exact in `.f32`.
+#[inline(always)]
+fn integers(words: [&Lanes<u32>; 2], value: impl Fn(u32) -> i32, mut take: impl FnMut(usize, Pair)) {
+    for at in 0..4 {
+        let number =
+            |second| words[at / 2].map(|word| (value(word >> (at % 2 * 16 + second)) as f32).to_bits());
+        take(at, Pair { value: [number(0), number(8)], exponent: [0; 2 * LANES] });
+    }
+}
+
+/// `.s8`
 pub(super) struct Signed;
 
 impl Format for Signed {
     const BITS: usize = 8;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i32, u32) {
-        ((bits as i8 as i32 as f32).to_bits(), 0, 0)
+    fn pairs<L: Level>(words: [&Lanes<u32>; 2], _: &mut Marks, take: impl FnMut(usize, Pair)) {
+        integers(words, |bits| bits as i8 as i32, take);
     }
 
     #[inline(always)]
@@ -164,8 +232,8 @@ impl Format for Unsigned {
     const BITS: usize = 8;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i32, u32) {
-        (((bits & 0xff) as i32 as f32).to_bits(), 0, 0)
+    fn pairs<L: Level>(words: [&Lanes<u32>; 2], _: &mut Marks, take: impl FnMut(usize, Pair)) {
+        integers(words, |bits| (bits & 0xff) as i32, take);
     }
 
     #[inline(always)]
@@ -181,31 +249,12 @@ impl Format for Bits {
     const BITS: usize = 32;
 
     #[inline(always)]
-    fn value(bits: u32) -> (u32, i32, u32) {
-        (bits, 0, 0)
+    fn pairs<L: Level>(words: [&Lanes<u32>; 2], _: &mut Marks, mut take: impl FnMut(usize, Pair)) {
+        take(0, Pair { value: words.map(|&words| words), exponent: [0; 2 * LANES] });
     }
 
     #[inline(always)]
     fn element(bits: u32) -> Element {
         Element::integer(bits as i32)
     }
-}
-
-/// Decodes the element at a place of each word; `most` are the largest numbers so far that [`Format::LAST`] limits.
-#[inline(always)]
-pub(super) fn decode<F: Format>(words: &Lanes<u32>, at: usize, most: &mut Lanes<u32>) -> Plane {
-    let mut plane = Plane { value: [0; LANES], exponent: [0; LANES] };
-    for lane in 0..LANES {
-        let (value, exponent, number) = F::value(words[lane] >> (at * F::BITS));
-        plane.value[lane] = value;
-        plane.exponent[lane] = exponent;
-        most[lane] = most[lane].max(number);
-    }
-    plane
-}
-
-/// Whether these numbers of [`decode`] are those of plain elements.
-#[inline(always)]
-pub(super) fn plain<F: Format>(most: &Lanes<u32>) -> bool {
-    most.iter().fold(0, |most, &number| most.max(number)) <= F::LAST
 }

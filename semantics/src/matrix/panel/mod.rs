@@ -15,7 +15,7 @@ use ptx_frontend::ScalarType;
 
 use super::{Selection, per_register};
 use crate::lanes::{Level, WARP_SIZE};
-use elements::{Bf16, Bits, E4m3, E5m2, F16, Format, Signed, Tf32, Unsigned, decode, plain};
+use elements::{Bf16, Bits, E4m3, E5m2, F16, Format, Marks, Signed, Tf32, Unsigned, plain};
 use numerics::mma::{Columns, MMA_FRACTION, WGMMA_FP8_FRACTION};
 use sums::{Half, Integer, Ones, Single, Sum};
 
@@ -96,74 +96,74 @@ impl Product {
 /// A number for each row.
 type Lanes<T> = [T; LANES];
 
-/// Elements side by side: bits of an `.f32` (of a word for single bits), and exponents.
-#[derive(Clone, Copy, Debug)]
-struct Plane {
-    value: Lanes<u32>,
-    exponent: Lanes<i32>,
-}
-
-/// Exponents for two columns: pairs of 16 bits, of each row.
+/// Exponents of two elements of each row: the words are rows.
 type Exponents = [i16; 2 * LANES];
 
-/// An element of A for each row.
+/// Two elements of A, in the order of K, of each row: bits of an `.f32` (of a word for single bits), and exponents.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Row {
-    value: Lanes<u32>,
+struct Pair {
+    value: [Lanes<u32>; 2],
     exponent: Exponents,
 }
 
-impl Row {
-    const ZERO: Row = Row { value: [0; LANES], exponent: [0; 2 * LANES] };
+impl Pair {
+    const ZERO: Pair = Pair { value: [[0; LANES]; 2], exponent: [0; 2 * LANES] };
 }
 
-/// An element of B for each column, and row.
+/// Two elements of B for each column, and row.
 trait Column {
-    fn value(&self, column: usize) -> Lanes<u32>;
-    /// Of the columns `2 * pair` and the next.
-    fn exponent(&self, pair: usize) -> Exponents;
+    fn value(&self, at: usize, column: usize) -> Lanes<u32>;
+    fn exponent(&self, column: usize) -> Exponents;
 }
 
 /// The same for each row.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(16))]
+#[repr(align(32))]
 struct Same {
-    value: [u32; COLUMNS],
-    exponent: [[i16; 2]; COLUMNS / 2],
+    value: [[u32; COLUMNS]; 2],
+    exponent: [[i16; 2]; COLUMNS],
+}
+
+impl Same {
+    const ZERO: Same = Same { value: [[0; COLUMNS]; 2], exponent: [[0; 2]; COLUMNS] };
 }
 
 impl Column for Same {
     #[inline(always)]
-    fn value(&self, column: usize) -> Lanes<u32> {
-        [self.value[column]; LANES]
+    fn value(&self, at: usize, column: usize) -> Lanes<u32> {
+        [self.value[at][column]; LANES]
     }
     #[inline(always)]
-    fn exponent(&self, pair: usize) -> Exponents {
+    fn exponent(&self, column: usize) -> Exponents {
         let mut exponents = [0; 2 * LANES];
-        for lane in 0..2 * LANES {
-            exponents[lane] = self.exponent[pair][lane % 2];
+        for at in 0..2 * LANES {
+            exponents[at] = self.exponent[column][at % 2];
         }
         exponents
     }
 }
 
-/// For a sparse A: each row has another element.
+/// For a sparse A: each row has other elements.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Chosen {
-    value: [Lanes<u32>; COLUMNS],
-    exponent: [Exponents; COLUMNS / 2],
+    value: [[Lanes<u32>; COLUMNS]; 2],
+    exponent: [Exponents; COLUMNS],
+}
+
+impl Chosen {
+    const ZERO: Chosen = Chosen { value: [[[0; LANES]; COLUMNS]; 2], exponent: [[0; 2 * LANES]; COLUMNS] };
 }
 
 impl Column for Chosen {
     #[inline(always)]
-    fn value(&self, column: usize) -> Lanes<u32> {
-        self.value[column]
+    fn value(&self, at: usize, column: usize) -> Lanes<u32> {
+        self.value[at][column]
     }
     #[inline(always)]
-    fn exponent(&self, pair: usize) -> Exponents {
-        self.exponent[pair]
+    fn exponent(&self, column: usize) -> Exponents {
+        self.exponent[column]
     }
 }
 
@@ -181,19 +181,21 @@ pub struct Panel {
     pub a: [[u32; WARP_SIZE]; 4],
     /// Words of eight columns of B, in the order of K.
     pub b: [[u32; COLUMNS]; WORDS_OF_B],
+    /// Registers of B, for [`Panel::product`]: word `t` of column `n` is in lane `4n + t`.
+    pub fragment: [[u32; WARP_SIZE]; WORDS_OF_B / 4],
     /// Accumulators of eight columns: those of 16 bits use two registers.
     pub d: [[u32; WARP_SIZE]; 4],
     /// Metadata of each lane, if A is sparse.
     pub metadata: [u32; WARP_SIZE],
-    /// A, by element.
-    rows: [Row; ELEMENTS_OF_A],
+    /// A, by pair of elements.
+    rows: [Pair; ELEMENTS_OF_A / 2],
     /// Whether all elements of A are such that products in `.f32` are exact.
     rows_are_plain: bool,
-    /// B, by element.
-    columns: [Same; ELEMENTS_OF_B],
-    /// What each element of a sparse A is multiplied with.
-    chosen: [Chosen; ELEMENTS_OF_A],
-    /// Numbers of elements of B, by row and element of a sparse A.
+    /// B, by pair of elements.
+    columns: [Same; ELEMENTS_OF_B / 2],
+    /// What the elements of a sparse A are multiplied with.
+    chosen: [Chosen; ELEMENTS_OF_A / 2],
+    /// Marks of elements of B, by row and element of a sparse A.
     selection: [[u16; ELEMENTS_OF_A]; 16],
     /// Operands of sums that are made element by element.
     elements: [[Columns<LANES>; ELEMENTS_OF_A]; 2],
@@ -221,16 +223,27 @@ impl Panel {
         Box::new(Panel {
             a: [[0; WARP_SIZE]; 4],
             b: [[0; COLUMNS]; WORDS_OF_B],
+            fragment: [[0; WARP_SIZE]; WORDS_OF_B / 4],
             d: [[0; WARP_SIZE]; 4],
             metadata: [0; WARP_SIZE],
-            rows: [Row::ZERO; ELEMENTS_OF_A],
+            rows: [Pair::ZERO; ELEMENTS_OF_A / 2],
             rows_are_plain: false,
-            columns: [Same { value: [0; COLUMNS], exponent: [[0; 2]; COLUMNS / 2] }; ELEMENTS_OF_B],
-            chosen: [Chosen { value: [[0; LANES]; COLUMNS], exponent: [[0; 2 * LANES]; COLUMNS / 2] };
-                ELEMENTS_OF_A],
+            columns: [Same::ZERO; ELEMENTS_OF_B / 2],
+            chosen: [Chosen::ZERO; ELEMENTS_OF_A / 2],
             selection: [[0; ELEMENTS_OF_A]; 16],
             elements: [[Columns::ZERO; ELEMENTS_OF_A]; 2],
         })
+    }
+
+    /// A whole product of registers of A, B and the accumulators.
+    #[inline(always)]
+    pub fn product<L: Level>(&mut self, product: &Product) {
+        for (words, register) in self.b.chunks_exact_mut(4).zip(&self.fragment).take(product.words_of_b() / 4)
+        {
+            words.copy_from_slice(&L::words(register));
+        }
+        self.take_rows::<L>(product);
+        self.multiply::<L>(product);
     }
 
     /// Takes A, and its metadata, as they are: B and the accumulators may then change from call to call of
@@ -249,7 +262,7 @@ impl Panel {
     /// Adds the products of A and eight columns of B to their accumulators.
     #[inline(always)]
     pub fn multiply<L: Level>(&mut self, product: &Product) {
-        let columns_are_plain = of_type!(product.b, self.repeat(product));
+        let columns_are_plain = of_type!(product.b, self.repeat::<L>(product));
         let plain = columns_are_plain && self.rows_are_plain;
         let fp8 = product.sums == Sums::Fused { fraction: WGMMA_FP8_FRACTION };
         match product.sums {
@@ -270,74 +283,76 @@ impl Panel {
     /// Decodes A.
     #[inline(always)]
     fn spread<L: Level, F: Format>(&mut self, product: &Product) {
-        let mut most = [0; LANES];
+        let mut marks: Marks = [0; 2 * LANES];
         let signs = if product.negated { F::SIGNS } else { 0 };
+        let Panel { a, rows, .. } = self;
         for q in 0..usize::from(product.words / 4).min(2) {
-            let words = L::columns([&self.a[2 * q], &self.a[2 * q + 1]]);
-            for (t, words) in words.iter().enumerate() {
-                let words = words.map(|word| word ^ signs);
-                for at in 0..F::PER {
-                    lanes_side_by_side();
-                    let plane = decode::<F>(&words, at, &mut most);
-                    let row = &mut self.rows[((4 * q + t) * F::PER + at) % ELEMENTS_OF_A];
-                    row.value = plane.value;
-                    for lane in 0..LANES {
-                        row.exponent[2 * lane] = plane.exponent[lane] as i16;
-                        row.exponent[2 * lane + 1] = plane.exponent[lane] as i16;
-                    }
-                }
+            let mut words = L::columns([&a[2 * q], &a[2 * q + 1]]);
+            words.as_flattened_mut().iter_mut().for_each(|word| *word ^= signs);
+            for half in 0..2 {
+                lanes_side_by_side();
+                let first = (2 * q + half) * F::PER;
+                F::pairs::<L>([&words[2 * half], &words[2 * half + 1]], &mut marks, |at, pair| {
+                    rows[(first + at) % (ELEMENTS_OF_A / 2)] = pair;
+                });
             }
         }
-        self.rows_are_plain = plain::<F>(&most);
+        self.rows_are_plain = plain(&marks);
     }
 
     /// Decodes eight columns of B; whether all elements are such that products in `.f32` are exact.
     #[inline(always)]
-    fn repeat<F: Format>(&mut self, product: &Product) -> bool {
-        let mut most = [0; LANES];
-        // Two words of each column at a time.
-        let words: &[Lanes<u32>] = self.b.as_flattened().as_chunks().0;
-        for (pair, words) in words.iter().enumerate().take(product.words_of_b() / 2) {
-            for at in 0..F::PER {
-                lanes_side_by_side();
-                let plane = decode::<F>(words, at, &mut most);
-                for word in 0..2 {
-                    let to = &mut self.columns[((2 * pair + word) * F::PER + at) % ELEMENTS_OF_B];
+    fn repeat<L: Level, F: Format>(&mut self, product: &Product) -> bool {
+        let mut marks: Marks = [0; 2 * LANES];
+        let Panel { b, columns, .. } = self;
+        for (four, words) in b.chunks_exact(4).enumerate().take(product.words_of_b() / 4) {
+            lanes_side_by_side();
+            // Two words of each column, and the two that follow them.
+            let both = |at: usize| {
+                let mut both = [0; LANES];
+                both[..COLUMNS].copy_from_slice(&words[at]);
+                both[COLUMNS..].copy_from_slice(&words[at + 2]);
+                both
+            };
+            F::pairs::<L>([&both(0), &both(1)], &mut marks, |at, pair| {
+                for half in 0..2 {
+                    let to = &mut columns[((2 * four + half) * F::PER + at) % (ELEMENTS_OF_B / 2)];
                     for column in 0..COLUMNS {
-                        to.value[column] = plane.value[COLUMNS * word + column];
-                        to.exponent[column / 2][column % 2] = plane.exponent[COLUMNS * word + column] as i16;
+                        let from = COLUMNS * half + column;
+                        to.value[0][column] = pair.value[0][from];
+                        to.value[1][column] = pair.value[1][from];
+                        to.exponent[column] = [pair.exponent[2 * from], pair.exponent[2 * from + 1]];
                     }
                 }
-            }
+            });
         }
-        plain::<F>(&most)
+        plain(&marks)
     }
 
     /// Fills [`Panel::chosen`].
     #[inline(always)]
-    fn choose(&mut self, product: &Product, count: usize) {
-        for (at, to) in self.chosen.iter_mut().enumerate().take(count) {
+    fn choose(&mut self, pairs: usize) {
+        for (pair, to) in self.chosen.iter_mut().enumerate().take(pairs) {
             lanes_side_by_side();
-            // Of four elements two are kept, or of two elements of 32 bits one.
-            let first = if product.elements() == usize::from(product.words) { 2 * at } else { at / 2 * 4 };
-            let from: [&Same; 4] =
-                std::array::from_fn(|number| &self.columns[(first + number) % ELEMENTS_OF_B]);
-            let mut index = [0; LANES];
-            for lane in 0..LANES {
-                index[lane] = (usize::from(self.selection[lane][at]) - first) as u32;
-            }
-            for column in 0..COLUMNS {
-                let values = from.map(|from| from.value[column]);
+            let from: [&Same; 2] =
+                std::array::from_fn(|at| &self.columns[(2 * pair + at) % (ELEMENTS_OF_B / 2)]);
+            let mut numbers = [[0; LANES]; 2];
+            for at in 0..2 {
                 for lane in 0..LANES {
-                    to.value[column][lane] = select(index[lane], &values);
+                    numbers[at][lane] = u32::from(self.selection[lane][2 * pair + at]) - 4 * pair as u32;
                 }
             }
-            for pair in 0..COLUMNS / 2 {
-                for part in 0..2 {
-                    let exponents = from.map(|from| from.exponent[pair][part]);
-                    for lane in 0..LANES {
-                        to.exponent[pair][2 * lane + part] = select(index[lane], &exponents);
-                    }
+            for column in 0..COLUMNS {
+                let values = from.map(|from| from.value.map(|value| value[column]));
+                let values = [values[0][0], values[0][1], values[1][0], values[1][1]];
+                let exponents = from.map(|from| from.exponent[column]);
+                let exponents = [exponents[0][0], exponents[0][1], exponents[1][0], exponents[1][1]];
+                for lane in 0..LANES {
+                    let [first, second] = [numbers[0][lane], numbers[1][lane]];
+                    to.value[0][column][lane] = select(first, &values);
+                    to.value[1][column][lane] = select(second, &values);
+                    to.exponent[column][2 * lane] = select(first, &exponents);
+                    to.exponent[column][2 * lane + 1] = select(second, &exponents);
                 }
             }
         }
@@ -350,10 +365,10 @@ impl Panel {
         let mut d = c;
         if plain {
             d = if product.selector.is_some() {
-                self.choose(product, count);
-                sum.fast::<L, _>(&self.rows[..count], &self.chosen[..count], &c)
+                self.choose(count / 2);
+                sum.fast::<L, _>(&self.rows[..count / 2], &self.chosen[..count / 2], &c)
             } else {
-                sum.fast::<L, _>(&self.rows[..count], &self.columns[..count], &c)
+                sum.fast::<L, _>(&self.rows[..count / 2], &self.columns[..count / 2], &c)
             };
         }
         for column in 0..COLUMNS {

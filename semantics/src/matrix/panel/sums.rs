@@ -6,10 +6,9 @@
 //! has it, so that a product costs two multiplications, a conversion and an addition, and an addition and a maximum
 //! of small integers for the exponent. [`Sum::exact`] is for everything else, and says what the sums are.
 
-use super::elements::{F16, Format};
-use super::{COLUMNS, Column, Exponents, LANES, Lanes, Row, lanes_side_by_side};
+use super::{COLUMNS, Column, LANES, Lanes, Pair, lanes_side_by_side};
 use crate::lanes::Level;
-use numerics::mma::{self, Columns, Element, ZERO_C_EXPONENT};
+use numerics::mma::{self, Columns, Element};
 
 /// All that is computed together.
 type Vectors<T> = [Lanes<T>; COLUMNS];
@@ -23,7 +22,7 @@ pub(super) trait Sum {
     fn takes(&self, c: &Lanes<u32>) -> bool;
 
     /// Adds the products of plain factors; accumulators are bits.
-    fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32>;
+    fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32>;
 
     /// The same for any factors and accumulators.
     fn exact(&self, a: &[Columns<LANES>], b: &[Columns<LANES>], c: &Lanes<u32>) -> Lanes<u32>;
@@ -36,24 +35,19 @@ struct Fused {
     c: Vectors<i32>,
     /// One divided by the unit: a power of two.
     scale: Vectors<f32>,
-    /// All ones where there is nothing but zero products, or zero.
-    empty: Vectors<u32>,
+    /// The largest exponents of products.
+    products: Vectors<i32>,
+    /// Whether there is a sum without products.
+    some_are_empty: bool,
 }
 
 /// How large a sum of products may be, so that it and C are below 2^31, as is what they are rounded to.
 const NARROW: u32 = i32::MAX as u32 - (1 << 26) - 64;
 
-/// Totals without their units.
-struct Totals {
-    /// Bits of an `.f32` toward zero.
-    value: Vectors<u32>,
-    /// 1 where that is not all of it.
-    rest: Vectors<u32>,
-}
-
 impl Fused {
+    /// The sums toward zero, or to odd.
     #[inline(always)]
-    fn totals<L: Level>(&self) -> Totals {
+    fn values<L: Level, const ODD: bool>(&self) -> Vectors<u32> {
         let mut largest = [0; LANES];
         for column in 0..COLUMNS {
             lanes_side_by_side();
@@ -62,125 +56,148 @@ impl Fused {
             }
         }
         if largest.iter().fold(0, |largest, &one| largest.max(one)) > NARROW {
-            return self.wide_totals();
+            return self.wide_values(ODD);
         }
-        let mut totals = Totals { value: [[0; LANES]; COLUMNS], rest: [[0; LANES]; COLUMNS] };
+        let mut values = [[0; LANES]; COLUMNS];
         for column in 0..COLUMNS {
             lanes_side_by_side();
-            let (sum, c) = (&self.sum[column], &self.c[column]);
-            let (mut magnitude, mut sign, mut nearest) = ([0u32; LANES], [0; LANES], [0f32; LANES]);
+            let mut total = [0; LANES];
             for lane in 0..LANES {
-                let total = sum[lane].wrapping_add(c[lane]);
-                sign[lane] = total as u32 & 0x8000_0000;
-                magnitude[lane] = total.unsigned_abs();
-                nearest[lane] = magnitude[lane] as i32 as f32;
+                total[lane] = self.sum[column][lane].wrapping_add(self.c[column][lane]);
             }
-            let back = L::truncate(&nearest);
+            let mut value = L::toward_zero(&total);
+            if ODD {
+                let back = L::truncate(&value);
+                for lane in 0..LANES {
+                    value[lane] =
+                        f32::from_bits(value[lane].to_bits() | u32::from(back[lane] != total[lane]));
+                }
+            }
             for lane in 0..LANES {
-                let above = u32::from(back[lane] as u32 > magnitude[lane]);
-                totals.value[column][lane] = nearest[lane].to_bits().wrapping_sub(above) | sign[lane];
-                totals.rest[column][lane] = u32::from(back[lane] as u32 != magnitude[lane]);
+                values[column][lane] = (value[lane] * self.unit(column, lane)).to_bits();
             }
         }
-        totals
+        values
     }
 
-    /// [`Fused::totals`] of sums that might have 33 bits.
+    /// [`Fused::values`] of sums that might have 33 bits.
     #[cold]
     #[inline(never)]
-    fn wide_totals(&self) -> Totals {
-        let mut totals = Totals { value: [[0; LANES]; COLUMNS], rest: [[0; LANES]; COLUMNS] };
+    fn wide_values(&self, odd: bool) -> Vectors<u32> {
+        let mut values = [[0; LANES]; COLUMNS];
         for column in 0..COLUMNS {
             for lane in 0..LANES {
                 let total = f64::from(self.sum[column][lane]) + f64::from(self.c[column][lane]);
                 // The bits that an `.f32` has.
                 let (kept, rest) = (u64::MAX << 29, u64::MAX >> 35);
-                totals.value[column][lane] = (f64::from_bits(total.to_bits() & kept) as f32).to_bits();
-                totals.rest[column][lane] = u32::from(total.to_bits() & rest != 0);
+                let value = (f64::from_bits(total.to_bits() & kept) as f32).to_bits();
+                let value = value | u32::from(odd && total.to_bits() & rest != 0);
+                values[column][lane] = (f32::from_bits(value) * self.unit(column, lane)).to_bits();
             }
-        }
-        totals
-    }
-
-    /// Totals, with bits of their own, times their units: exact, or too large and infinite.
-    #[inline(always)]
-    fn values(&self, column: usize, bits: &Lanes<u32>) -> Lanes<u32> {
-        let mut values = [0; LANES];
-        for lane in 0..LANES {
-            // Powers of two are their exponents.
-            let unit = f32::from_bits((254u32 << 23).wrapping_sub(self.scale[column][lane].to_bits()));
-            values[lane] = (f32::from_bits(bits[lane]) * unit).to_bits();
         }
         values
     }
+
+    /// What a total is multiplied with: exact, or too large and infinite.
+    #[inline(always)]
+    fn unit(&self, column: usize, lane: usize) -> f32 {
+        // Powers of two are their exponents.
+        f32::from_bits((254u32 << 23).wrapping_sub(self.scale[column][lane].to_bits()))
+    }
+
+    /// Puts C, as a result, where there is nothing but zero products, or zero.
+    #[inline(always)]
+    fn without_products(&self, d: &mut Vectors<u32>, c: &Vectors<u32>, result: impl Fn(u32) -> u32) {
+        if !self.some_are_empty {
+            return;
+        }
+        for column in 0..COLUMNS {
+            lanes_side_by_side();
+            for lane in 0..LANES {
+                let empty = self.products[column][lane] < NO_PRODUCTS;
+                d[column][lane] = if empty { result(c[column][lane]) } else { d[column][lane] };
+            }
+        }
+    }
 }
 
-/// Pairs as words, the first one below.
-#[inline(always)]
-fn pairs(exponents: Exponents) -> Lanes<u32> {
-    // SAFETY: both are 64 bytes of numbers, and of any bits.
-    let words: Lanes<u32> = unsafe { std::mem::transmute(exponents) };
-    if cfg!(target_endian = "big") { words.map(|word| word.rotate_left(16)) } else { words }
-}
+/// Products have exponents from here on, unless they are zero.
+const NO_PRODUCTS: i32 = -0x400;
 
 /// Columns whose sums are in registers together.
 const BLOCK: usize = 4;
 
+/// Adds up what `addend` makes of the products of factors and of their column, as integers.
+#[inline(always)]
+fn add_up<L: Level, C: Column>(
+    rows: &[Pair],
+    columns: &[C],
+    addend: impl Fn(&Lanes<f32>, usize) -> Lanes<f32>,
+) -> Vectors<i32> {
+    let mut all = [[0; LANES]; COLUMNS];
+    for first in [0, BLOCK] {
+        let mut sums = [[0i32; LANES]; BLOCK];
+        for (a, b) in rows.iter().zip(columns) {
+            for part in 0..2 {
+                lanes_side_by_side();
+                for at in 0..BLOCK {
+                    let b = b.value(part, first + at);
+                    let mut product = [0f32; LANES];
+                    for lane in 0..LANES {
+                        product[lane] = f32::from_bits(a.value[part][lane]) * f32::from_bits(b[lane]);
+                    }
+                    let addend = L::truncate(&addend(&product, first + at));
+                    for lane in 0..LANES {
+                        // 16 addends of less than 2^27.
+                        sums[at][lane] = sums[at][lane].wrapping_add(addend[lane]);
+                    }
+                }
+            }
+        }
+        all[first..first + BLOCK].copy_from_slice(&sums);
+    }
+    all
+}
+
 /// Fused sums of plain factors. `c`: values and exponents.
 #[inline(always)]
 fn fused<L: Level, C: Column>(
-    rows: &[Row],
+    rows: &[Pair],
     columns: &[C],
     c: (&Vectors<f32>, &Vectors<i32>),
     fraction: u32,
 ) -> Fused {
-    let mut products = [[i16::MIN; 2 * LANES]; COLUMNS / 2];
+    let mut largest = [[i16::MIN; 2 * LANES]; COLUMNS];
     for (a, b) in rows.iter().zip(columns) {
         lanes_side_by_side();
-        for pair in 0..COLUMNS / 2 {
-            let b = b.exponent(pair);
-            for lane in 0..2 * LANES {
-                products[pair][lane] = products[pair][lane].max(a.exponent[lane] + b[lane]);
+        for (column, largest) in largest.iter_mut().enumerate() {
+            let b = b.exponent(column);
+            for at in 0..2 * LANES {
+                largest[at] = largest[at].max(a.exponent[at] + b[at]);
             }
         }
     }
+    let mut products = [[0; LANES]; COLUMNS];
     let mut scale = [[0f32; LANES]; COLUMNS];
-    let mut empty = [[0u32; LANES]; COLUMNS];
-    for pair in 0..COLUMNS / 2 {
-        let words = pairs(products[pair]);
-        for part in 0..2 {
-            lanes_side_by_side();
-            let column = 2 * pair + part;
-            for lane in 0..LANES {
-                let of_products = (words[lane] << (16 * (1 - part))) as i32 >> 16;
-                empty[column][lane] = 0u32.wrapping_sub(u32::from(of_products < ZERO_C_EXPONENT));
-                let top = of_products.max(c.1[column][lane]);
-                // Without products it does not matter.
-                let bits = (fraction as i32 - top + 127).clamp(1, 253);
-                scale[column][lane] = f32::from_bits((bits as u32) << 23);
-            }
+    let mut least = [0; LANES];
+    for column in 0..COLUMNS {
+        lanes_side_by_side();
+        products[column] = L::larger(&largest[column]);
+        for lane in 0..LANES {
+            let top = products[column][lane].max(c.1[column][lane]);
+            // Without products it does not matter.
+            let bits = (fraction as i32 - top + 127).min(253);
+            scale[column][lane] = f32::from_bits((bits as u32) << 23);
+            least[lane] = least[lane].min(products[column][lane]);
         }
     }
-    let mut sum = [[0i32; LANES]; COLUMNS];
-    for first in [0, BLOCK] {
-        let mut sums = [[0i32; LANES]; BLOCK];
-        for (a, b) in rows.iter().zip(columns) {
-            lanes_side_by_side();
-            for at in 0..BLOCK {
-                let (b, scale) = (&b.value(first + at), &scale[first + at]);
-                let mut product = [0f32; LANES];
-                for lane in 0..LANES {
-                    product[lane] = f32::from_bits(a.value[lane]) * f32::from_bits(b[lane]) * scale[lane];
-                }
-                let product = L::truncate(&product);
-                for lane in 0..LANES {
-                    // 16 products of less than 2^27.
-                    sums[at][lane] = sums[at][lane].wrapping_add(product[lane]);
-                }
-            }
+    let sum = add_up::<L, C>(rows, columns, |product, column| {
+        let mut scaled = [0.0; LANES];
+        for lane in 0..LANES {
+            scaled[lane] = product[lane] * scale[column][lane];
         }
-        sum[first..first + BLOCK].copy_from_slice(&sums);
-    }
+        scaled
+    });
     let mut addend = [[0i32; LANES]; COLUMNS];
     for column in 0..COLUMNS {
         let mut scaled = [0f32; LANES];
@@ -189,7 +206,10 @@ fn fused<L: Level, C: Column>(
         }
         addend[column] = L::truncate(&scaled);
     }
-    Fused { sum, c: addend, scale, empty }
+    // Kept apart from the lanes, which the compiler would halve again and again for it.
+    let some_are_empty =
+        std::hint::black_box(least).iter().fold(0, |least, &one| least.min(one)) < NO_PRODUCTS;
+    Fused { sum, c: addend, scale, products, some_are_empty }
 }
 
 /// Fused sums in `.f32`, with so many fraction bits in the alignment and, if those are fewer, in the result.
@@ -211,29 +231,26 @@ impl<const FRACTION: u32> Sum for Single<FRACTION> {
     }
 
     #[inline(always)]
-    fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
+    fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
         let (mut values, mut exponents) = ([[0f32; LANES]; COLUMNS], [[0i32; LANES]; COLUMNS]);
         for column in 0..COLUMNS {
             lanes_side_by_side();
             for lane in 0..LANES {
                 let c = c[column][lane];
                 values[column][lane] = f32::from_bits(c);
-                let exponent = ((c >> 23 & 0xff) as i32).max(1) - 127;
-                exponents[column][lane] = if c << 1 == 0 { ZERO_C_EXPONENT } else { exponent };
+                // Below those of plain products it does not matter how far.
+                exponents[column][lane] = (c >> 23 & 0xff) as i32 - 127;
             }
         }
         let sums = fused::<L, C>(rows, columns, (&values, &exponents), FRACTION);
-        let totals = sums.totals::<L>();
-        let mut d = [[0; LANES]; COLUMNS];
+        let mut d = sums.values::<L, false>();
         for column in 0..COLUMNS {
             lanes_side_by_side();
-            let values = sums.values(column, &totals.value[column]);
             for lane in 0..LANES {
-                let empty = sums.empty[column][lane];
-                let sum = (c[column][lane] & empty | values[lane] & !empty) & Self::KEPT;
-                d[column][lane] = if sum << 1 == 0 { 0 } else { sum };
+                d[column][lane] &= Self::KEPT;
             }
         }
+        sums.without_products(&mut d, c, |c| if (c & Self::KEPT) << 1 == 0 { 0 } else { c & Self::KEPT });
         d
     }
 
@@ -283,35 +300,26 @@ impl<const FRACTION: u32> Sum for Half<FRACTION> {
     }
 
     #[inline(always)]
-    fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
+    fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
         let (mut values, mut exponents) = ([[0f32; LANES]; COLUMNS], [[0i32; LANES]; COLUMNS]);
         for column in 0..COLUMNS {
             lanes_side_by_side();
+            values[column] = L::of_halves(&c[column]);
             for lane in 0..LANES {
-                let (value, exponent, _) = F16::value(c[column][lane]);
-                values[column][lane] = f32::from_bits(value);
-                exponents[column][lane] = exponent.max(ZERO_C_EXPONENT);
+                let exponent = (values[column][lane].to_bits() >> 23 & 0xff) as i32 - 127;
+                exponents[column][lane] = if exponent == -127 { exponent } else { exponent.max(-14) };
             }
         }
         let sums = fused::<L, C>(rows, columns, (&values, &exponents), FRACTION);
-        let totals = sums.totals::<L>();
-        let mut d = [[0; LANES]; COLUMNS];
+        // To odd, so that nothing is rounded twice.
+        let mut d = sums.values::<L, true>();
         for column in 0..COLUMNS {
             lanes_side_by_side();
-            let mut odd = [0; LANES];
             for lane in 0..LANES {
-                // To odd, so that nothing is rounded twice.
-                odd[lane] = totals.value[column][lane] | totals.rest[column][lane];
-            }
-            let values = sums.values(column, &odd);
-            for lane in 0..LANES {
-                let sum = round_f16(values[lane]);
-                let alone = c[column][lane] & 0xffff;
-                let alone = if alone == 0x8000 { 0 } else { alone };
-                let empty = sums.empty[column][lane];
-                d[column][lane] = alone & empty | sum & !empty;
+                d[column][lane] = round_f16(d[column][lane]);
             }
         }
+        sums.without_products(&mut d, c, |c| if c & 0x7fff == 0 { 0 } else { c & 0xffff });
         d
     }
 
@@ -342,26 +350,8 @@ impl Sum for Integer {
     }
 
     #[inline(always)]
-    fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
-        let mut sum = [[0i32; LANES]; COLUMNS];
-        for first in [0, BLOCK] {
-            let mut sums = [[0i32; LANES]; BLOCK];
-            for (a, b) in rows.iter().zip(columns) {
-                lanes_side_by_side();
-                for at in 0..BLOCK {
-                    let b = &b.value(first + at);
-                    let mut product = [0f32; LANES];
-                    for lane in 0..LANES {
-                        product[lane] = f32::from_bits(a.value[lane]) * f32::from_bits(b[lane]);
-                    }
-                    let product = L::truncate(&product);
-                    for lane in 0..LANES {
-                        sums[at][lane] = sums[at][lane].wrapping_add(product[lane]);
-                    }
-                }
-            }
-            sum[first..first + BLOCK].copy_from_slice(&sums);
-        }
+    fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
+        let sum = add_up::<L, C>(rows, columns, |&product, _| product);
         let mut d = [[0; LANES]; COLUMNS];
         for column in 0..COLUMNS {
             lanes_side_by_side();
@@ -390,16 +380,18 @@ impl Sum for Ones {
     }
 
     #[inline(always)]
-    fn fast<L: Level, C: Column>(&self, rows: &[Row], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
+    fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
         let mut d = *c;
         for first in [0, BLOCK] {
             let mut sums = [[0; LANES]; BLOCK];
             for (a, b) in rows.iter().zip(columns) {
-                lanes_side_by_side();
-                for at in 0..BLOCK {
-                    let b = &b.value(first + at);
-                    for lane in 0..LANES {
-                        sums[at][lane] += (a.value[lane] & b[lane]).count_ones();
+                for part in 0..2 {
+                    lanes_side_by_side();
+                    for at in 0..BLOCK {
+                        let b = b.value(part, first + at);
+                        for lane in 0..LANES {
+                            sums[at][lane] += (a.value[part][lane] & b[lane]).count_ones();
+                        }
                     }
                 }
             }

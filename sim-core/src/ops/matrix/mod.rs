@@ -110,20 +110,14 @@ impl<O: Observer> Machine<'_, '_, O> {
         for (word, slot) in panel.a.iter_mut().zip(slots(&code.slots, op.a.registers)) {
             *word = registers.read(slot.slot);
         }
-        for (words, slot) in panel.b.chunks_exact_mut(4).zip(slots(&code.slots, op.b.registers)) {
-            // Lane 4n + t holds word t of column n.
-            for (lane, word) in registers.read::<u32>(slot.slot).into_iter().enumerate() {
-                words[lane % 4][lane / 4] = word;
-            }
+        for (word, slot) in panel.fragment.iter_mut().zip(slots(&code.slots, op.b.registers)) {
+            *word = registers.read(slot.slot);
         }
         for (word, slot) in panel.d.iter_mut().zip(slots(&code.slots, op.c.registers)) {
             *word = registers.read(slot.slot);
         }
         // SAFETY: decoding took the functions for a SIMD level that this CPU was found to have.
-        unsafe {
-            quick.fns.take_rows(panel, &quick.product);
-            quick.fns.multiply(panel, &quick.product);
-        }
+        unsafe { quick.fns.product(panel, &quick.product) };
         for (word, slot) in panel.d.iter().zip(slots(&code.slots, op.d.registers)) {
             if slot.rows == 1 {
                 registers.write(slot.slot, FULL, word);
