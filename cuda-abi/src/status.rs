@@ -256,7 +256,9 @@ impl From<LaunchError> for Status {
         match error {
             LaunchError::Resources => Status::LAUNCH_OUT_OF_RESOURCES,
             LaunchError::Cooperative { .. } => Status::COOPERATIVE_LAUNCH_TOO_LARGE,
-            LaunchError::Cluster { .. } | LaunchError::ClusterSize => Status::INVALID_CLUSTER_SIZE,
+            LaunchError::Cluster { .. } | LaunchError::LargeCluster { .. } | LaunchError::ClusterSize => {
+                Status::INVALID_CLUSTER_SIZE
+            }
             _ => Status::INVALID_VALUE,
         }
     }

@@ -191,6 +191,7 @@ fn what_cannot_be_done_is_said_by_name() {
 /// Programs of which kernels launch or are launched in ways that only sm_90 has.
 const LAUNCHES: &[&str] = &[
     "condition_bodies",
+    "condition_graph",
     "condition_handles",
     "updatable_nodes",
     "graph_launches",
@@ -250,7 +251,8 @@ fn programs_print_what_they_print_on_an_h200() {
         // Tensor maps are for sm_90a only, launches by kernels for units that are linked.
         let launches = LAUNCHES.contains(&&*name);
         let generate = match &*name {
-            "tensor_maps" | "warp_specialized" => "arch=compute_90a,code=compute_90a",
+            "swizzles" | "tensor_maps" | "warp_specialized" => "arch=compute_90a,code=compute_90a",
+            "cluster_dsmem" | "graph_edges" | "pipelines" => "arch=compute_90,code=compute_90",
             _ if launches => "arch=compute_90,code=[sm_90,compute_90]",
             _ => "arch=compute_80,code=compute_80",
         };

@@ -297,13 +297,16 @@ impl Node {
 }
 
 impl EdgeKind {
-    /// Whether an edge of this kind may lead from one operation to another: all but full ones join kernels.
+    /// Whether an edge of this kind may lead from one operation to another: all but full ones leave kernels, and only
+    /// kernels wait for others by themselves.
     fn joins(self, from: &Operation, to: &Operation) -> bool {
-        let kernels = matches!((from, to), (Operation::Kernel(_), Operation::Kernel(_)));
+        let from_kernel = matches!(from, Operation::Kernel(_));
+        let kernels = from_kernel && matches!(to, Operation::Kernel(_));
         match (self.port, self.programmatic) {
             (0, false) => true,
             (1, programmatic) => kernels && programmatic,
-            (2, _) => kernels,
+            (2, true) => kernels,
+            (2, false) => from_kernel,
             _ => false,
         }
     }

@@ -265,10 +265,13 @@ impl View {
                 TexelFormat::plain(channel, [1, 2, 4][number % 3])
             }
         };
-        let [first, last] = self.levels.map(|level| level as usize);
-        if format.bytes() != image.format.bytes() || first > last || last >= image.levels.len() {
+        // Levels that the array lacks are no error.
+        let [first, last] = self.levels;
+        if format.bytes() != image.format.bytes() || first > last {
             return Err(Status::INVALID_VALUE);
         }
+        let [first, last] =
+            [first, last].map(|level| (level as usize).min(image.levels.len().saturating_sub(1)));
         // The first level's, also of a view that begins behind it.
         let mut whole = image.levels[0].extent;
         if format.blocks.is_some() && image.format.blocks.is_none() {
@@ -284,9 +287,10 @@ impl View {
             return Err(Status::INVALID_VALUE);
         }
         if image.shape.is_layered() {
+            // Layers that the array lacks may be in a view, not be read. Its depth is the array's.
             let [first, last] = self.layers;
-            let is_other = image.shape == TextureShape::TwoDLayered && wanted[2] != whole[2];
-            if first > last || last >= whole[2] || is_other {
+            let is_high = image.shape == TextureShape::OneDLayered && self.extent[1] != 0;
+            if first > last || wanted[2] != whole[2] || is_high {
                 return Err(Status::INVALID_VALUE);
             }
             for level in &mut image.levels {

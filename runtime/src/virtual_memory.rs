@@ -408,8 +408,10 @@ impl AddressSpace {
         self.with(address, size, |reservation| {
             let inside: Vec<u64> =
                 reservation.mappings.range(address..address + size).map(|(&base, _)| base).collect();
-            let ends = inside.last().and_then(|last| Some(last + reservation.mappings.get(last)?.size));
-            if ends.is_some_and(|end| end > address + size) {
+            let ends = |(&base, mapping): (&u64, &Mapping)| base + mapping.size;
+            let last = reservation.mappings.range(address..address + size).next_back().map(ends);
+            let before = reservation.mappings.range(..address).next_back().map(ends);
+            if last.is_some_and(|end| end > address + size) || before.is_some_and(|end| end > address) {
                 return Err(Status::INVALID_VALUE);
             }
             // Nothing mapped is nothing to do.

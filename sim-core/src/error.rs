@@ -115,6 +115,9 @@ pub enum LaunchError {
     /// A grid that is not made of whole clusters.
     #[error("grid {grid} is no multiple of the cluster {cluster}")]
     Cluster { grid: Dim3, cluster: Dim3 },
+    /// A cluster of more blocks than the device has room for.
+    #[error("a cluster {cluster} of {} blocks; at most {most}", cluster.count())]
+    LargeCluster { cluster: Dim3, most: u32 },
     /// A cluster of another size than the kernel has or takes.
     #[error("the kernel does not take clusters of this size")]
     ClusterSize,

@@ -396,6 +396,10 @@ impl Simulator {
         let declared = function.tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z));
         let cluster = launch.cluster.or(declared).unwrap_or(Dim3::ONE);
         check_cluster(launch.grid, cluster)?;
+        let (blocks, most) = (cluster.count(), self.config.largest_cluster);
+        if blocks > u128::from(most) {
+            return Err(LaunchError::LargeCluster { cluster, most }.into());
+        }
         let threads = launch.block.count() as u32;
         let known = registers.filter(|(kernel, _)| **kernel == *function.name);
         let registers = known.map_or(code.registers, |&(_, registers)| registers).min(255);

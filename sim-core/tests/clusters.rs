@@ -72,3 +72,32 @@ fn blocks_of_a_cluster_run_together_whatever_starts_first() {
         }
     }
 }
+
+/// Clusters that no launch of an H200 has, and the largest.
+#[test]
+fn impossible_clusters_are_refused() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }";
+    let source = ptx_frontend::Source::new("k.ptx", text.as_bytes().to_vec());
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let module = simulator.load(Arc::new(ptx_frontend::parse(source).module.unwrap())).unwrap();
+    for (cluster, wrong) in [
+        (Dim3::new(16, 1, 1), ""),
+        (Dim3::new(2, 4, 2), ""),
+        (Dim3::new(32, 1, 1), "a cluster (32, 1, 1) of 32 blocks; at most 16"),
+        (Dim3::new(0, 1, 1), "grid (96, 4, 2) is no multiple of the cluster (0, 1, 1)"),
+        (Dim3::new(1, 3, 1), "grid (96, 4, 2) is no multiple of the cluster (1, 3, 1)"),
+    ] {
+        let launch = Launch {
+            kernel: "k".into(),
+            grid: Dim3::new(96, 4, 2),
+            block: Dim3::new(32, 1, 1),
+            cluster: Some(cluster),
+            shared_bytes: 0,
+            params: Vec::new(),
+            cooperative: false,
+        };
+        let refused = simulator.launch(module, &launch, &RunOptions::default()).err();
+        let said = refused.map_or(String::new(), |error| error.to_string());
+        assert!(said.is_empty() == wrong.is_empty() && said.contains(wrong), "{cluster}: {said}");
+    }
+}

@@ -62,15 +62,19 @@ pub(crate) fn volume_of(copy: &Memcpy3DParms) -> Result<Memcpy3D> {
     let bytes = |count: usize, element: usize| count.checked_mul(element).ok_or(Status::INVALID_VALUE);
     let side = src_side.max(dst_side);
     let width = bytes(copy.extent.width.div_ceil(side), src_element.max(dst_element))?;
-    let small = |array: Handle, rows: &PitchedPtr| {
+    // What is not said to be on a device is no array.
+    if copy.src_array != 0 && matches!(from, Side::Host) || copy.dst_array != 0 && matches!(to, Side::Host) {
+        return Err(Status::INVALID_VALUE);
+    }
+    let small = |array: Handle, rows: &PitchedPtr, x: usize| {
         copy.src_array == 0
             && copy.dst_array == 0
             && array == 0
             && rows.address != 0
             && (copy.extent.height > 1 || copy.extent.depth > 1)
-            && rows.pitch < width
+            && rows.pitch < width.saturating_add(x)
     };
-    if small(copy.src_array, &copy.src) || small(copy.dst_array, &copy.dst) {
+    if small(copy.src_array, &copy.src, copy.src_at[0]) || small(copy.dst_array, &copy.dst, copy.dst_at[0]) {
         return Err(Status::INVALID_PITCH);
     }
     Ok(Memcpy3D {

@@ -58,7 +58,8 @@ pub(crate) unsafe fn launch(
     flags: u32,
     find: impl Fn(&Arc<Context>, Handle) -> Result<Arc<runtime::Function>>,
 ) -> Result {
-    if params.is_empty() || flags & !(NO_SYNC_BEFORE | NO_SYNC_AFTER) != 0 {
+    let devices = state::runtime()?.devices.len();
+    if params.is_empty() || params.len() > devices || flags & !(NO_SYNC_BEFORE | NO_SYNC_AFTER) != 0 {
         return Err(Status::INVALID_VALUE);
     }
     let mut parts: Vec<Part> = Vec::new();

@@ -46,6 +46,51 @@ pub(crate) enum FreeError {
 /// Alignment of blocks, as CUDA's `malloc`.
 const ALIGNMENT: u64 = 16;
 
+impl HeapState {
+    /// A place for so many bytes, which are a multiple of the alignment: a new one, or else the smallest that was freed.
+    fn place(&mut self, needed: u64) -> Option<u64> {
+        if needed <= self.end - self.next {
+            self.next += needed;
+            return Some(self.next - needed);
+        }
+        let (room, address) = *self.free.range((needed, 0)..).next()?;
+        self.free.remove(&(room, address));
+        if room > needed {
+            self.freed(address + needed, room - needed);
+        }
+        Some(address)
+    }
+
+    /// Makes a block that was freed.
+    fn freed(&mut self, address: u64, room: u64) {
+        self.blocks.insert(address, Block { size: room, room, live: false });
+        self.free.insert((room, address));
+    }
+
+    /// Makes one place of freed ones that touch each other. What they were is forgotten, so that this comes only when
+    /// nothing else helps.
+    fn merge(&mut self) {
+        let mut places: Vec<(u64, u64)> = self.free.iter().map(|&(room, address)| (address, room)).collect();
+        places.sort_unstable();
+        self.free.clear();
+        let mut merged: Vec<(u64, u64)> = Vec::new();
+        for (address, room) in places {
+            self.blocks.remove(&address);
+            match merged.last_mut() {
+                Some((first, sum)) if *first + *sum == address => *sum += room,
+                _ => merged.push((address, room)),
+            }
+        }
+        for (address, room) in merged {
+            if address + room == self.next {
+                self.next = address;
+            } else {
+                self.freed(address, room);
+            }
+        }
+    }
+}
+
 impl DeviceHeap {
     /// What it is now.
     pub(crate) fn state(&self) -> HeapState {
@@ -85,19 +130,17 @@ impl DeviceHeap {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).end != 0
     }
 
-    /// A new block; `None` when the heap is exhausted. Freed places are used again last.
+    /// A new block; `None` when the heap is exhausted. Freed places are used again last. As on a device, a size that wraps
+    /// when it is rounded up is a small one; nothing of such a block may be accessed.
     pub(crate) fn malloc(&self, bytes: u64) -> Option<u64> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let needed = bytes.max(1).checked_next_multiple_of(ALIGNMENT)?;
-        let (room, address) = if needed <= inner.end - inner.next {
-            inner.next += needed;
-            (needed, inner.next - needed)
-        } else {
-            let fits = *inner.free.range((needed, 0)..).next()?;
-            inner.free.remove(&fits);
-            fits
-        };
-        inner.blocks.insert(address, Block { size: bytes, room, live: true });
+        let needed = (bytes.wrapping_add(ALIGNMENT - 1) & !(ALIGNMENT - 1)).max(ALIGNMENT);
+        let address = inner.place(needed).or_else(|| {
+            inner.merge();
+            inner.place(needed)
+        })?;
+        let size = if bytes > needed { 0 } else { bytes };
+        inner.blocks.insert(address, Block { size, room: needed, live: true });
         Some(address)
     }
 
@@ -122,5 +165,48 @@ impl DeviceHeap {
     pub(crate) fn block(&self, address: u64) -> Option<(u64, u64, bool)> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.blocks.range(..=address).next_back().map(|(&start, block)| (start, block.size, block.live))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 0x1000;
+
+    fn heap(bytes: u64) -> DeviceHeap {
+        let heap = DeviceHeap::default();
+        heap.place(START, bytes);
+        heap
+    }
+
+    #[test]
+    fn a_size_that_wraps_is_a_small_one() {
+        let heap = heap(1024);
+        for (bytes, given) in
+            [(u64::MAX, true), (u64::MAX - 7, true), (u64::MAX - 15, false), (1 << 63, false)]
+        {
+            let block = heap.malloc(bytes);
+            assert_eq!(block.is_some(), given, "{bytes:#x}");
+            let size = block.and_then(|at| heap.block(at)).map(|(_, size, _)| size);
+            assert_eq!(size, given.then_some(0), "{bytes:#x}: nothing of it may be accessed");
+        }
+    }
+
+    #[test]
+    fn freed_places_become_one_when_nothing_else_helps() {
+        let heap = heap(1024);
+        let blocks: Vec<u64> = (0..4).map(|_| heap.malloc(256).expect("there is place")).collect();
+        assert_eq!(heap.malloc(16), None);
+        heap.free(blocks[1]).expect("it is a block");
+        heap.free(blocks[2]).expect("it is a block");
+        assert_eq!(heap.block(blocks[2]), Some((blocks[2], 256, false)), "known while nobody needs it");
+        assert_eq!(heap.malloc(400), Some(blocks[1]));
+        assert_eq!(heap.malloc(112), Some(blocks[1] + 400));
+        assert_eq!(heap.malloc(16), None);
+        for block in [blocks[0], blocks[1], blocks[1] + 400, blocks[3]] {
+            heap.free(block).expect("it is a block");
+        }
+        assert_eq!(heap.malloc(1024), Some(START));
     }
 }

@@ -383,7 +383,9 @@ impl<O: Observer> Machine<'_, '_, O> {
             _ => {
                 let Some(around) = around else { return Err(self.alone(one, "`cudaDeviceGetAttribute`")) };
                 match around.attribute(which) {
-                    _ if device != own => refused(codes::INVALID_DEVICE),
+                    _ if device < 0 => refused(codes::INVALID_DEVICE),
+                    // A device looks no further.
+                    _ if device as usize >= count as usize => 0,
                     // Negative values would look like codes.
                     Some(value) => u64::from(value as u32),
                     None => refused(codes::INVALID_VALUE),
@@ -448,9 +450,9 @@ impl<O: Observer> Machine<'_, '_, O> {
 /// What a device says of a launch that is not possible.
 fn code_of(error: Error) -> u32 {
     match error {
-        Error::InvalidLaunch(LaunchError::Cluster { .. } | LaunchError::ClusterSize) => {
-            codes::INVALID_CLUSTER_SIZE
-        }
+        Error::InvalidLaunch(
+            LaunchError::Cluster { .. } | LaunchError::LargeCluster { .. } | LaunchError::ClusterSize,
+        ) => codes::INVALID_CLUSTER_SIZE,
         Error::InvalidLaunch(LaunchError::Resources | LaunchError::Local { .. }) => codes::OUT_OF_RESOURCES,
         _ => codes::INVALID_CONFIGURATION,
     }

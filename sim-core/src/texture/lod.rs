@@ -26,7 +26,7 @@ pub(super) fn steps(levels: f32) -> i64 {
 fn between_levels(detail: i64, most: u32) -> i64 {
     let (slope, from) = match anisotropy(most) {
         0 => return detail,
-        1 => (6, 43),
+        1 => (6, 42),
         2 => (7, 54),
         _ => (8, 64),
     };
