@@ -139,6 +139,9 @@ pub struct RunOptions {
     /// Gives another block a turn after every few instructions, as blocks that run at the same time would
     /// take them. For small launches: it is slow. With one worker one seed gives one schedule.
     pub interleave: bool,
+    /// For so many warp instructions of a worker, warps of all resident blocks execute one in turn, as on a device, where all that
+    /// began together read before the first of them has written. It is slow.
+    pub in_step: u64,
     /// Global memory shows values that are not yet or no longer the latest, chosen at random within what the
     /// PTX memory model allows. Results of kernels without races do not change; it is slow.
     pub weak: bool,
@@ -176,6 +179,7 @@ impl Default for RunOptions {
             engine: Engine::Auto,
             seed: 0,
             interleave: false,
+            in_step: 0,
             weak: false,
             asynchrony: AsyncPolicy::Eager,
             max_instructions: None,

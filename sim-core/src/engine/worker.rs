@@ -235,7 +235,7 @@ impl<O: Observer> Worker<'_, O> {
             self.warm_up();
             // A warp alone passes barriers in code, too.
             let passes = warps > 1 || peers.count() == 0 && self.compiled.is_some();
-            if together && passes && single_turns == 0 {
+            if together && passes && single_turns == 0 && !self.goes_in_step() {
                 let before = self.waits;
                 let slice = if waiting_turns > 0 { WAITING_SLICE } else { WARP_SLICE } * warps as u64;
                 let mut machine =
@@ -310,7 +310,7 @@ impl<O: Observer> Worker<'_, O> {
             }
             cta.next_warp = if index + 1 == warps { 0 } else { index + 1 };
             match pause {
-                Pause::Slice | Pause::Blocked if self.grid.options.interleave => {
+                Pause::Slice | Pause::Blocked if self.grid.options.interleave || self.goes_in_step() => {
                     if self.others_wait() {
                         return End::GaveWay;
                     }
@@ -347,13 +347,20 @@ impl<O: Observer> Worker<'_, O> {
         };
         let next = (first..warps).find(|&at| cta.can_run(at));
         let index = next.or_else(|| (0..first).find(|&at| cta.can_run(at)))?;
+        let in_step = self.goes_in_step();
         let slice = match &mut self.random {
+            _ if in_step => 1,
             Some(random) if self.grid.options.interleave => 1 + random.below(4),
             Some(random) => 1 + random.below(64),
             None if waiting_turns > 0 => WAITING_SLICE,
             None => WARP_SLICE,
         };
         Some(WarpTurn::new(index, slice, self.waits))
+    }
+
+    /// Whether warps execute one instruction each in turn.
+    fn goes_in_step(&self) -> bool {
+        self.stats.warp_instructions < self.grid.options.in_step
     }
 
     /// Whether the threads of a block have waited long enough for one of the launch that faulted; they are gone then, as
