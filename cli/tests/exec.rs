@@ -409,6 +409,35 @@ fn a_killed_profile_leaves_no_program() {
     assert_eq!(left.collect::<Vec<_>>(), ["pid"]);
 }
 
+/// A program that passes over signals ends with a profile that does not.
+#[test]
+fn a_profile_ends_when_it_is_asked_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("pid");
+    let script = format!("trap '' TERM INT; echo $$ > {0}.new; mv {0}.new {0}; sleep 300", note.display());
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let _ = std::fs::remove_file(&note);
+        let mut profile = named("profile", &["--", "sh", "-c", &script])
+            .env("TMPDIR", folder.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let patience = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        let wait = || {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::time::Instant::now() < patience
+        };
+        while !note.exists() && wait() {}
+        let program = Path::new("/proc").join(std::fs::read_to_string(&note).unwrap().trim());
+        // SAFETY: a signal to a child that was not waited for.
+        unsafe { libc::kill(profile.id() as i32, signal) };
+        while profile.try_wait().unwrap().is_none() && wait() {}
+        assert_eq!(profile.try_wait().unwrap().map(|status| status.code()), Some(Some(128 + signal)));
+        while program.exists() && wait() {}
+        assert!(!program.exists(), "the program goes with it");
+    }
+}
+
 /// What `cargo install` gives: the tool without the libraries beside it.
 #[test]
 fn the_tool_alone_has_the_libraries_inside() {
@@ -552,6 +581,32 @@ fn statistics_are_printed_for_picked_launches() {
     assert_eq!(error.matches("saxpy: grid (4, 1, 1), block (256, 1, 1): completed\n").count(), 2, "{error}");
     let words = error.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(words.matches("global read 7.8 KiB 375 sectors").count(), 2, "{error}");
+}
+
+#[test]
+fn launches_that_have_no_room_are_not_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    // Two buffers of 4,000 bytes, one of which changes.
+    let output = run(&["--save-launches", folder.path().to_str().unwrap(), "--save-most", "13k"], "good");
+    let error = text(&output.stderr);
+    assert_eq!(
+        error.matches("is not saved: it takes 8000 bytes").count(),
+        1,
+        "of two the first is told of: {error}"
+    );
+    assert!(error.contains("3 launches, 2 not saved"), "{error}");
+    let kept = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name());
+    assert_eq!(kept.collect::<Vec<_>>(), ["0000-saxpy"]);
+    let output = profile(&["--save-most", "13k", "--no-time"], "good");
+    assert_eq!(text(&output.stdout).matches("saxpy: grid").count(), 1);
+    let error = text(&output.stderr);
+    assert!(
+        error.contains("2 launches are left out, as there is no room") && error.contains("--save-most"),
+        "{error}"
+    );
+    let output = profile(&["--save-most", "1", "--no-time"], "good");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("3 launches are left out"), "{}", text(&output.stderr));
 }
 
 #[test]

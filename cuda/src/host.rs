@@ -117,10 +117,14 @@ impl Host for Program {
     fn launching(&self, launching: &runtime::Launching<'_>) -> Prepared {
         let settings = Settings::of_process();
         let Some(folder) = &settings.save else { return Prepared::default() };
-        let problem = |launching: &runtime::Launching<'_>, error| {
-            Program.warn(&format!("the launch of `{}` is not saved: {error}", launching.launch.kernel));
+        let problem = |launching: &runtime::Launching<'_>, error: std::io::Error| {
+            // Of those that have no room the first is told of.
+            if session::add(Count::Unsaved, 1) == 0 || error.kind() != std::io::ErrorKind::QuotaExceeded {
+                Program.warn(&format!("the launch of `{}` is not saved: {error}", launching.launch.kernel));
+            }
         };
-        let saved = match save::save(folder, launching) {
+        let room = settings.save_most.map(|most| most.saturating_sub(session::count(Count::Saved)));
+        let saved = match save::save(folder, launching, room) {
             Ok(saved) => saved,
             Err(error) => {
                 problem(launching, error);
@@ -135,8 +139,10 @@ impl Host for Program {
             });
             return Prepared { printed, completed: None };
         }
-        let completed: Completed = Box::new(move |launching| {
-            saved.completed(launching).unwrap_or_else(|error| problem(launching, error));
+        session::add(Count::Saved, saved.bytes());
+        let completed: Completed = Box::new(move |launching| match saved.completed(launching) {
+            Ok(bytes) => _ = session::add(Count::Saved, bytes),
+            Err(error) => problem(launching, error),
         });
         Prepared { printed: false, completed: Some(completed) }
     }

@@ -377,10 +377,24 @@ fn place(folder: &Path, kernel: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Writes a launch into a folder of its own under `folder`.
-pub(crate) fn save(folder: &Path, launching: &Launching<'_>) -> io::Result<Launch> {
+/// Bytes of what is written of memory.
+fn bytes_of(memory: &[Saved]) -> u64 {
+    memory.iter().filter(|saved| saved.written).map(|saved| saved.size).sum()
+}
+
+/// Writes a launch into a folder of its own under `folder`. Where it takes more bytes than there is room for, or cannot be written,
+/// nothing of it stays.
+pub(crate) fn save(folder: &Path, launching: &Launching<'_>, room: Option<u64>) -> io::Result<Launch> {
+    let place = place(folder, &launching.launch.kernel)?;
+    let saved = save_at(&place, launching, room);
+    if saved.is_err() {
+        let _ = fs::remove_dir_all(&place);
+    }
+    saved
+}
+
+fn save_at(place: &Path, launching: &Launching<'_>, room: Option<u64>) -> io::Result<Launch> {
     let launch = launching.launch;
-    let place = place(folder, &launch.kernel)?;
     let mut modules = Vec::new();
     for (at, source) in launching.module.sources.iter().enumerate() {
         let name = format!("module{at}.ptx");
@@ -402,6 +416,11 @@ pub(crate) fn save(folder: &Path, launching: &Launching<'_>) -> io::Result<Launc
     }
     reached.follow();
     let (memory, objects) = (reached.memory, reached.objects);
+    let bytes = bytes_of(&memory);
+    if let Some(room) = room.filter(|&room| bytes > room) {
+        let text = format!("it takes {bytes} bytes, and {room} more may be written");
+        return Err(io::Error::new(io::ErrorKind::QuotaExceeded, text));
+    }
     for saved in memory.iter().filter(|saved| saved.written) {
         fs::write(place.join(format!("{}.bin", saved.name)), &saved.before)?;
     }
@@ -423,7 +442,7 @@ pub(crate) fn save(folder: &Path, launching: &Launching<'_>) -> io::Result<Launc
         tail += &format!("cluster = {}\n", extents(cluster));
     }
     tail += &format!("args = [{}]\n", arguments.join(", "));
-    let saved = Launch { place, head, memory, tail };
+    let saved = Launch { place: place.to_owned(), head, memory, tail };
     saved.write()?;
     Ok(saved)
 }
@@ -432,6 +451,11 @@ impl Launch {
     /// Its folder.
     pub(crate) fn place(&self) -> &Path {
         &self.place
+    }
+
+    /// Bytes that its memory takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        bytes_of(&self.memory)
     }
 
     /// Writes the launch file.
@@ -458,8 +482,9 @@ impl Launch {
         fs::write(self.place.join("LAUNCH.toml"), text + &self.tail)
     }
 
-    /// Adds what the launch left.
-    pub(crate) fn completed(mut self, launching: &Launching<'_>) -> io::Result<()> {
+    /// Adds what the launch left; how many bytes that is.
+    pub(crate) fn completed(mut self, launching: &Launching<'_>) -> io::Result<u64> {
+        let mut bytes = 0;
         for saved in &mut self.memory {
             let after = read(launching, saved.base, saved.size)?;
             let before = &saved.before;
@@ -471,8 +496,10 @@ impl Launch {
             saved.expected = *before != after && same_pointers;
             if saved.expected {
                 fs::write(self.place.join(format!("{}.after.bin", saved.name)), after)?;
+                bytes += saved.size;
             }
         }
-        self.write()
+        self.write()?;
+        Ok(bytes)
     }
 }

@@ -63,11 +63,14 @@ pub(crate) fn hold(socket: &Path, launch: &Path) -> io::Result<bool> {
     Ok(said.contains(&protocol::PRINTED))
 }
 
-/// Adds to a counter.
-pub(crate) fn add(count: Count, amount: u64) {
-    if let Some(counters) = counters() {
-        counters[count as usize].fetch_add(amount, Relaxed);
-    }
+/// Adds to a counter; what it was before.
+pub(crate) fn add(count: Count, amount: u64) -> u64 {
+    counters().map_or(0, |counters| counters[count as usize].fetch_add(amount, Relaxed))
+}
+
+/// What a counter is now.
+pub(crate) fn count(count: Count) -> u64 {
+    counters().map_or(0, |counters| counters[count as usize].load(Relaxed))
 }
 
 /// Counts that an entry of what is expected matched.

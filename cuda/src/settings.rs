@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     pub session: Option<PathBuf>,
     /// Where picked launches are written as launch files.
     pub save: Option<PathBuf>,
+    /// Bytes that they may take.
+    pub save_most: Option<u64>,
     /// Where each of those waits for whoever debugs it.
     pub hold: Option<PathBuf>,
     /// Which findings are expected, and whether a suppression is printed for each that is not.
@@ -105,6 +107,7 @@ impl Settings {
             color: told.color.unwrap_or(Color::Auto),
             session: told.session,
             save: told.save_launches,
+            save_most: told.save_most,
             hold: told.hold,
             policy: told.triage.as_deref().and_then(policy).unwrap_or_default(),
             print_suppressions: told.print_suppressions.is_some(),

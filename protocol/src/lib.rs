@@ -23,4 +23,4 @@ pub use settings::{Color, Settings};
 pub const PRINTED: u8 = b'p';
 
 /// Changes when either side would misunderstand the other.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;

@@ -26,11 +26,15 @@ pub enum Count {
     Known,
     /// Findings that are suppressed.
     Suppressed,
+    /// Bytes that launches take that were saved.
+    Saved,
+    /// Launches that were to be saved, and were not.
+    Unsaved,
 }
 
 impl Count {
     /// Words of the file before those of the entries.
-    pub const WORDS: usize = Count::Suppressed as usize + 1;
+    pub const WORDS: usize = Count::Unsaved as usize + 1;
 }
 
 /// The counters of all processes.
@@ -48,6 +52,10 @@ pub struct Counts {
     pub known: u64,
     /// [`Count::Suppressed`]
     pub suppressed: u64,
+    /// [`Count::Saved`]
+    pub saved: u64,
+    /// [`Count::Unsaved`]
+    pub unsaved: u64,
 }
 
 impl Counts {
@@ -73,6 +81,8 @@ impl Counts {
             findings: word(Count::Findings),
             known: word(Count::Known),
             suppressed: word(Count::Suppressed),
+            saved: word(Count::Saved),
+            unsaved: word(Count::Unsaved),
         }
     }
 }

@@ -173,6 +173,8 @@ settings! {
     color: Color = "WARPGRIND_COLOR";
     /// Where picked launches are written as launch files.
     save_launches: PathBuf = "WARPGRIND_SAVE_LAUNCHES";
+    /// Bytes that they may take, all together.
+    save_most: u64 = "WARPGRIND_SAVE_MOST";
     /// The socket of whoever debugs picked launches: each is written first, and waits until its connection ends.
     hold: PathBuf = "WARPGRIND_HOLD";
     /// The file that says which findings are expected, as the reports write it.
@@ -216,12 +218,13 @@ mod tests {
             host_memory: Some(7),
             color: Some(Color::Never),
             save_launches: Some("launches".into()),
+            save_most: Some(7),
             hold: Some("/tmp/session/held".into()),
             triage: Some("/tmp/session/triage".into()),
             print_suppressions: Some(()),
         };
         let variables = all.variables();
-        assert_eq!(variables.len(), 23);
+        assert_eq!(variables.len(), 24);
         let texts: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.to_str().unwrap())).collect();
         assert_eq!(read(&texts), (all, vec![]));

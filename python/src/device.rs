@@ -247,16 +247,14 @@ impl Device {
             let mut options = self.options.run_options();
             options.interrupt = Some(interrupt.clone());
             options.poll = poll.cloned();
-            let found = Profiler::noted();
+            let found = Profiler::noted(interrupt);
             let profiler = if profile { Some(self.profiler()?) } else { None };
             if let Some(profiler) = profiler {
                 if !self.options.tools.contains(&Tool::Counters) {
                     options.tools.extend(tools::factories(&[Tool::Counters]));
                 }
                 options.tools.extend(profiler.kernels.watch(&found));
-                if profiler.kernels.wait() {
-                    options.jobs = 1;
-                }
+                options = profiler.kernels.schedule(options);
             }
             let _turn = self.turns.take(interrupt, poll)?;
             options.alone = self.adopted.is_empty();

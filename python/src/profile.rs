@@ -1,10 +1,14 @@
 //! What a launch costs, as a dictionary.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use pyo3::prelude::*;
 use sim_core::{Launch, LaunchReport};
 use warpgrind::Module;
 use warpgrind::profile::Section;
 use warpgrind::profile::kernels::{Kernels, Measured, Noted, Timing, Toolchain};
+use warpgrind::profile::limit::Limit;
 use warpgrind::profile::machine::metrics::by_opcode;
 use warpgrind::profile::time::{Chip, MOST_BLOCKS};
 
@@ -40,9 +44,11 @@ impl Profiler {
         Ok(Self { kernels, ptxas: tools.assembler.map(|assembler| assembler.version) })
     }
 
-    /// What notes what a launch does, to be timed on an H200.
-    pub(crate) fn noted() -> Noted {
-        Noted::new(Some(Timing { chip: Chip::h200(), blocks: MOST_BLOCKS }))
+    /// What notes what a launch does, to be timed on an H200 unless a signal asks for the end.
+    pub(crate) fn noted(interrupt: &Arc<AtomicBool>) -> Noted {
+        let mut noted = Noted::new(Some(Timing { chip: Chip::h200(), blocks: MOST_BLOCKS }));
+        noted.limit = Limit::of(interrupt);
+        noted
     }
 
     pub(crate) fn measured(

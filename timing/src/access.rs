@@ -4,7 +4,11 @@ use crate::code::Does;
 use crate::machine::{Issued, Machine, Outcome};
 use crate::memory::Change;
 use crate::sm::Resident;
-use crate::work::Access;
+use crate::work::{Access, parts};
+
+/// The line at which the threads' own memory begins, and how many warps of a multiprocessor have some.
+const SPILLED: u64 = 1 << 44;
+const PLACES: u64 = 64;
 
 impl Machine<'_> {
     /// The next turn of the atomic operation that an instruction has just done, if there is one: how often the banks are asked.
@@ -79,11 +83,12 @@ impl Machine<'_> {
         let multiprocessor = &mut self.multiprocessors[resident.multiprocessor as usize];
         let block = &resident.block;
         let lanes = warp.steps[warp.step as usize].lanes;
-        // What the assembler puts there by itself: the words of a warp's threads lie beside each other.
+        // What the assembler puts there by itself: the words of a warp's threads lie beside each other, and so do those of warps.
+        let frame = self.frame;
         let spilled: [u64; 4] = std::array::from_fn(|word| {
             let words = u64::from(op.local.unwrap_or(0)) / 4 + word as u64;
-            let warp_of = u64::from(resident.multiprocessor) << 8 | u64::from(warp.place);
-            (1 << 44 | warp_of << 16 | words) << 4 | 15
+            let warp_of = u64::from(resident.multiprocessor) * PLACES + u64::from(warp.place);
+            (SPILLED + warp_of * frame + words) << 4 | 15
         });
         let spilled = &spilled[..usize::from(op.bytes).div_ceil(4).min(4)];
         match next {
@@ -97,11 +102,14 @@ impl Machine<'_> {
                     (done, read, true)
                 } else {
                     let data = spilled.len() as f64;
-                    (
-                        multiprocessor.load(chip, memory, now, spilled, [tags, data], false),
-                        now + chip.shared.read,
-                        true,
-                    )
+                    let done = multiprocessor.load(chip, memory, now, spilled, [tags, data], false);
+                    if op.last_use {
+                        spilled
+                            .iter()
+                            .map(|&piece| parts(piece))
+                            .for_each(|(line, sectors)| multiprocessor.l1.forget(line, sectors));
+                    }
+                    (done, now + chip.shared.read, true)
                 }
             }
             Some(Access::Remote) => {
@@ -120,7 +128,7 @@ impl Machine<'_> {
                 let last = start + (count - 1.0) * chip.shared.wavefront;
                 (last + chip.shared.latency, last + chip.shared.read, false)
             }
-            Some(Access::Lines { first, count, tags, together, deep, tries }) => {
+            Some(Access::Lines { first, count, tags, together, deep }) => {
                 let pieces = &block.pieces[first as usize..first as usize + usize::from(count)];
                 let memory = &mut self.memory;
                 match op.does {
@@ -138,7 +146,7 @@ impl Machine<'_> {
                     }
                     Does::Atomic { returns } => {
                         // Turns of a loop that the PTX has are accesses of their own.
-                        let turns = if op.tries { together } else { u8::from(tries) };
+                        let turns = if op.tries { together } else { 0 };
                         let change = Change { lanes: lanes as u8, together, deep, turns, floats: op.floats };
                         let (done, result) = multiprocessor.change(chip, memory, now, pieces, change);
                         warp.stores = warp.stores.max(done);

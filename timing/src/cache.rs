@@ -99,6 +99,19 @@ impl Cache {
         Taken { gone, new: new.count_ones() }
     }
 
+    /// Sectors of a line are no longer there; where none is left, its place is the next one that is taken.
+    pub(crate) fn forget(&mut self, line: u64, sectors: u8) {
+        let at = self.set(line);
+        let entry = self.entries[at..at + self.ways].iter_mut().find(|entry| entry.tag == line + 1);
+        if let Some(entry) = entry {
+            entry.valid &= !sectors;
+            entry.dirty &= !sectors;
+            if entry.valid == 0 {
+                *entry = Entry::default();
+            }
+        }
+    }
+
     /// Sectors of a line that were written, and are clean from now on.
     pub(crate) fn clean(&mut self, line: u64) -> u32 {
         let at = self.set(line);
@@ -126,6 +139,17 @@ mod tests {
         cache.take(5, 1, 10.0, false);
         cache.take(5, 2, 500.0, false);
         assert_eq!([1, 2, 3, 4].map(|sectors| cache.look(5, sectors).ready), [10.0, 500.0, 500.0, 0.0]);
+    }
+
+    #[test]
+    fn what_nobody_needs_leaves_its_place() {
+        let mut cache = Cache::new(4 * 128, 4);
+        (0..4).for_each(|line| _ = cache.take(line, 15, 1.0, false));
+        cache.forget(2, 3);
+        assert_eq!(cache.look(2, 0).valid, 12);
+        cache.forget(2, 12);
+        cache.take(7, 15, 2.0, false);
+        assert_eq!([0, 1, 2, 3, 7].map(|line| cache.look(line, 0).valid), [15, 15, 0, 15, 15]);
     }
 
     #[test]

@@ -173,6 +173,8 @@ pub struct Op {
     pub local: Option<u32>,
     /// Whether it does not look into the first level.
     pub past: bool,
+    /// Whether nobody reads again what it reads (`LDL.LU`): the first level need not keep that.
+    pub last_use: bool,
     /// Whether it is a compare-and-swap of a loop that is none in the PTX: each lane at a word takes a turn of it.
     pub tries: bool,
     /// Of a compare-and-swap on shared memory that is tried again until it succeeds: the first instruction of the loop, and that
@@ -287,6 +289,7 @@ impl Op {
             weight: weight(base, opcode),
             local: matches!(base, "LDL" | "STL").then(|| offset(operands)),
             past: has("STRONG"),
+            last_use: base == "LDL" && has("LU"),
             tries: base == "ATOMS" && has("SPIN"),
             again: None,
             floats: matches!(base, "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG")

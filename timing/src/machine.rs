@@ -68,6 +68,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) clusters: Clusters,
     /// Whether there is a barrier of clusters.
     pub(crate) clustered: bool,
+    /// Words of its own memory that a thread has, by the instructions that say where.
+    pub(crate) frame: u64,
 }
 
 /// An instruction that is issued.

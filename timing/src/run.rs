@@ -12,6 +12,9 @@ use crate::work::{Launch, Stay, Work};
 
 pub use crate::sm::Stall as Reason;
 
+/// Events between looks at whether anybody wants to know.
+const LOOK: u32 = 1 << 12;
+
 /// What a launch took.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Time {
@@ -82,6 +85,11 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
         stays: Vec::new(),
         phases: Phases::default(),
         clusters: Clusters::default(),
+        frame: code
+            .iter()
+            .map(|op| op.local.map_or(0, |at| u64::from(at + u32::from(op.bytes)) / 4))
+            .max()
+            .unwrap_or(0),
         clustered: code.iter().any(|op| matches!(op.does, Does::ClusterArrives | Does::ClusterWaits)),
     };
     machine.place_at(0.0);
@@ -91,8 +99,13 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
 
 impl Machine<'_> {
     fn run(&mut self) {
+        let mut looked = 0u32;
         loop {
             while let Some(Event { at, what }) = self.events.pop() {
+                looked = looked.wrapping_add(1);
+                if looked.is_multiple_of(LOOK) && self.work.is_over() {
+                    return;
+                }
                 match what {
                     PLACE => self.place(at),
                     ended if ended > PLACE => self.ended(at, ended - PLACE - 1),

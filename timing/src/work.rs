@@ -30,8 +30,6 @@ pub enum Access {
         /// How often the banks that hold the words of a load are asked; of atomic operations, how many turns all their sectors take, a
         /// lane of a word in each.
         deep: u8,
-        /// Whether it is a compare-and-swap that is tried again with what it read until nobody came between.
-        tries: bool,
     },
     /// Shared memory: how often its banks are asked.
     Wavefronts(u16),
@@ -154,6 +152,11 @@ impl Default for Launch {
 pub trait Work {
     /// A block, by its index in the grid. It is asked for when it is placed, once.
     fn block(&self, index: u64) -> Block;
+
+    /// Whether nobody wants to know any more: the model stops, and what it says then is of no use.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// A block on a multiprocessor.

@@ -42,7 +42,7 @@ fn who_waits_for_a_write_goes_on_behind_it() {
         Op::new("EXIT", "", control(5, 7, 1)),
     ];
     let sources = [Some(0), None, Some(1), None];
-    let access = || vec![Access::Lines { first: 0, count: 1, tags: 1, together: 1, deep: 1, tries: false }];
+    let access = || vec![Access::Lines { first: 0, count: 1, tags: 1, together: 1, deep: 1 }];
     let blocks = |waits: bool| {
         // The first block stores after 200 times 15 cycles, the second one loads at once.
         let late = [vec![1; 200], vec![2, 3]].concat();

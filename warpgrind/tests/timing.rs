@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use sim_core::{DeviceConfig, RunOptions, ToolFactory};
 use testkit::part;
 use warpgrind::profile::assemble::Resources;
+use warpgrind::profile::limit::Limit;
 use warpgrind::profile::machine;
 use warpgrind::profile::machine::listing::{self, Listing};
 use warpgrind::profile::machine::lower::lower;
@@ -100,7 +101,7 @@ fn timed(
         let residency = Residency::of(&DeviceConfig::h200(), threads, &resources, launch.shared_bytes);
         let blocks = launch.grid.count() as u64;
         let mut timed = None;
-        machine::follow_and(listing, &ways, |sequence| {
+        machine::follow_and(listing, &ways, &Limit::default(), |sequence| {
             timed = time::time(
                 &Chip::h200(),
                 listing,
@@ -108,7 +109,7 @@ fn timed(
                 &asked,
                 &residency,
                 (blocks, number == 0),
-                sequence,
+                (sequence, &Limit::default()),
             )
             .ok();
         });

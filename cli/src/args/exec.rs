@@ -43,6 +43,9 @@ pub(crate) struct ExecArgs {
     /// Write each launch as a launch file with its buffers, for `warpgrind run`
     #[arg(long, value_name = "DIR", help_heading = REPORT)]
     pub(crate) save_launches: Option<PathBuf>,
+    /// Leave out launches once those that are written take this many bytes, or with a unit: 512MiB, 4G
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "save_launches", help_heading = REPORT)]
+    pub(crate) save_most: Option<u64>,
 
     /// Tools that look on
     #[arg(short, long, value_parser = tool_parser(), value_delimiter = ',', value_name = "TOOL", help_heading = CHECKS)]

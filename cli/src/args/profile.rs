@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use warpgrind::profile::time::MOST_BLOCKS;
 
 use super::headings::{CHECKS, LAUNCH, REPORT};
-use super::values::{parse_duration, parse_u64};
+use super::values::{parse_bytes, parse_duration, parse_u64};
 
 /// `warpgrind profile`
 #[derive(Args, Debug)]
@@ -79,10 +79,14 @@ pub(crate) struct ProfileArgs {
     /// End the program when it launches more than the last of --launch-count
     #[arg(long, requires = "launch_count", help_heading = LAUNCH)]
     pub(crate) kill: bool,
+    /// Of a program, leave out launches once the memory of those before, which is kept until they are measured, takes this many
+    /// bytes, or with a unit: 512MiB, 4G; otherwise half of what is free
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "program", help_heading = LAUNCH)]
+    pub(crate) save_most: Option<u64>,
     /// End a launch after this many warp instructions
     #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = CHECKS)]
     pub(crate) max_instructions: Option<u64>,
-    /// End a launch after this time: 30s, 500ms, 2m
+    /// End a launch, or what is done to measure it, after this time: 30s, 500ms, 2m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = CHECKS)]
     pub(crate) timeout: Option<Duration>,
 }

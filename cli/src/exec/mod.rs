@@ -82,6 +82,7 @@ pub(crate) fn exec(args: &ExecArgs, global: &Global, console: &Console) -> Resul
                 "findings": counts.findings,
                 "known": counts.known,
                 "suppressed": counts.suppressed,
+                "unsaved": counts.unsaved,
             },
             "launches": launches,
         });
@@ -278,6 +279,7 @@ fn settings(args: &ExecArgs, global: &Global, session: &Path, policy: &Policy) -
             Color::Never => Some(protocol::Color::Never),
         },
         save_launches: save_launches.transpose()?,
+        save_most: args.save_most,
         hold: args.hold.clone(),
         triage: (!policy.is_empty()).then(|| session.join(TRIAGE)),
         print_suppressions: args.findings.print_suppressions.then_some(()),

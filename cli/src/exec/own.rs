@@ -16,6 +16,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) launches: PathBuf,
     /// Where it is written what the program did, once it has ended.
     pub(crate) summary: PathBuf,
+    /// Bytes that they may take.
+    pub(crate) save_most: Option<u64>,
     /// The socket at which launches wait.
     pub(crate) hold: Option<PathBuf>,
     /// Part of a kernel's name.
@@ -50,6 +52,7 @@ impl Wanted<'_> {
             ("--launch-skip", self.launch_skip.map(|count| count.to_string())),
             ("--launch-count", self.launch_count.map(|count| count.to_string())),
             ("--timeout", self.timeout.map(|time| format!("{}ms", time.as_millis().max(1)))),
+            ("--save-most", self.save_most.map(|bytes| bytes.to_string())),
             ("--seed", number(self.seed)),
             ("--async", asynchrony.map(|policy| policy.name().to_owned())),
             ("--jobs", number(self.jobs as u64)),

@@ -26,7 +26,11 @@ pub(super) fn line(counts: &Counts) -> String {
         1 => String::new(),
         count => format!(" in {count} processes"),
     };
-    format!("warpgrind: {launches}{processes}{picked}, {findings}\n")
+    let unsaved = match counts.unsaved {
+        0 => String::new(),
+        count => format!(", {count} not saved"),
+    };
+    format!("warpgrind: {launches}{processes}{picked}{unsaved}, {findings}\n")
 }
 
 /// Why there is nothing to show of a program that ended, by the document that `exec` writes: it launched nothing, or nothing of
@@ -60,7 +64,17 @@ mod tests {
         assert_eq!(line(&counts), "warpgrind: 1 launch, 1 finding\n");
         let counts = Counts { processes: 2, launches: 30, picked: 4, ..Counts::default() };
         assert_eq!(line(&counts), "warpgrind: 30 launches in 2 processes, 4 of them picked, no findings\n");
-        let counts = Counts { processes: 1, launches: 3, picked: 3, findings: 2, known: 1, suppressed: 4 };
+        let counts = Counts { processes: 1, launches: 9, picked: 9, unsaved: 2, ..Counts::default() };
+        assert_eq!(line(&counts), "warpgrind: 9 launches, 2 not saved, no findings\n");
+        let counts = Counts {
+            findings: 2,
+            known: 1,
+            suppressed: 4,
+            processes: 1,
+            launches: 3,
+            picked: 3,
+            ..Counts::default()
+        };
         assert_eq!(line(&counts), "warpgrind: 3 launches, 2 findings, 1 known, 4 suppressed\n");
         assert!(line(&Counts::default()).contains("no CUDA device"));
     }

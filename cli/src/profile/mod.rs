@@ -16,9 +16,10 @@ use tools::Tool;
 use warpgrind::profile::assemble::AssembleError;
 use warpgrind::profile::csv::{self, Launched};
 use warpgrind::profile::kernels::{Executed, Kernels, Measured, Noted, Timing, Toolchain};
+use warpgrind::profile::limit::Limit;
 use warpgrind::profile::machine;
 use warpgrind::profile::ncu::{self, Pick, Profiler, RecordError};
-use warpgrind::profile::time::{Chip, Untimed};
+use warpgrind::profile::time::{self, Chip, Untimed};
 use warpgrind::profile::{Profile, Section, number, rollup};
 use warpgrind::run::Placed;
 use warpgrind::{Module, Options, Plan};
@@ -59,15 +60,18 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
         return calibrate::calibrate(file, args, console);
     }
     let interrupt = Interrupt::watch()?;
+    let limit = Limit::of(&interrupt.any);
     for file in [&args.record, &args.trace, &args.report] {
         file.as_deref().map(can_replace).transpose()?;
     }
     let imported = match (&args.import, &args.record) {
         (Some(page), _) => Some(import(page)?),
-        (None, Some(page)) => Some(record(page, args)?),
+        (None, Some(page)) => Some(record(page, args, &limit)?),
         (None, None) => None,
     };
-    let toolchain = Toolchain::find(args.ptxas.as_deref(), args.nvdisasm.as_deref()).map_err(tool_failed)?;
+    let mut toolchain =
+        Toolchain::find(args.ptxas.as_deref(), args.nvdisasm.as_deref()).map_err(tool_failed)?;
+    toolchain.assembler.as_mut().into_iter().for_each(|assembler| assembler.limit = limit.clone());
     if toolchain.assembler.is_none() && args.nvdisasm.is_some() {
         return Err(Failure::usage("`--nvdisasm` needs an assembler too").help("`--ptxas` names one"));
     }
@@ -79,17 +83,23 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
         (Some(file), []) => vec![file.clone()],
         (None, [_, ..]) => {
             folder = Saved::make()?;
-            let Some(ran) = folder.run(args, global, console)? else { return Ok(Exit::Usage) };
+            let ran = folder.run(args, global, console, &interrupt)?;
+            if let Some(interrupted) = interrupt.exit() {
+                return Ok(interrupted);
+            }
+            let Some(ran) = ran else { return Ok(Exit::Usage) };
             exit = ran.exit;
             ran.files
         }
         _ => return Err(Failure::usage("name a launch file, or a program behind `--`")),
     };
     for file in &files {
-        exit = exit.max(session.file(file, global, &interrupt)?);
+        let done = session.file(file, global, &interrupt);
+        // What was ended went wrong for that alone.
         if let Some(interrupted) = interrupt.exit() {
             return Ok(interrupted);
         }
+        exit = exit.max(done?);
     }
     session.check_kernels()?;
     session.check_names()?;
@@ -127,7 +137,7 @@ fn import(path: &Path) -> Result<Vec<Launched>, Failure> {
 }
 
 /// The launches of the program on this machine's device; their raw page is kept.
-fn record(page: &Path, args: &ProfileArgs) -> Result<Vec<Launched>, Failure> {
+fn record(page: &Path, args: &ProfileArgs, limit: &Limit) -> Result<Vec<Launched>, Failure> {
     let names = match &args.metrics[..] {
         [] => ncu::names(),
         asked => asked.iter().filter(|name| ncu::has(name)).cloned().collect(),
@@ -138,7 +148,7 @@ fn record(page: &Path, args: &ProfileArgs) -> Result<Vec<Launched>, Failure> {
     let (kernel, skip, count) = (args.kernel.clone(), args.launch_skip, args.launch_count);
     let pick = Pick { kernel, skip, count, kill: args.kill };
     let recorded = Profiler::find(args.ncu.as_deref())
-        .and_then(|profiler| profiler.record(&args.program, &names, &pick))
+        .and_then(|profiler| profiler.record(&args.program, &names, &pick, limit))
         .map_err(|error| {
             let help = match &error {
                 RecordError::Nothing { .. } => "`warpgrind devices` says whether there is a device",
@@ -194,12 +204,11 @@ impl Session<'_> {
         interrupt: &Interrupt,
         at: usize,
     ) -> Result<Exit, Failure> {
-        let noted = Noted::new(self.timing()?);
+        let mut noted = Noted::new(self.timing()?);
+        let limit = Limit::of(&interrupt.any);
         let mut run = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
         run.tools.extend(kernels.watch(&noted));
-        if kernels.wait() {
-            run.jobs = 1;
-        }
+        let run = kernels.schedule(run);
         let backend = options.simulator();
         let placed = Placed::new(plan, module, &backend)?;
         let mut exit = Exit::Clean;
@@ -210,12 +219,20 @@ impl Session<'_> {
         let mut launches = Vec::new();
         for (number, launch) in placed.launches().iter().enumerate() {
             let what = format!("{}: grid {}, block {}", launch.kernel, launch.grid, launch.block);
-            let report = progress::during(self.console.is_human(), what, || placed.launch(number, &run))?;
+            noted.limit = limit.within(self.args.timeout);
+            let report =
+                progress::during(self.console.is_human(), what.clone(), || placed.launch(number, &run))?;
             exit = exit.max(exit_of(&report));
             let completed = report.outcome == Outcome::Completed;
             if wanted(&launch.kernel) {
                 let is_first = number == 0 && at == 0 && self.begins_with_the_first();
-                let mut measured = kernels.measured(module, launch, (&report, is_first), &noted);
+                let mut measured = progress::during(self.console.is_human(), what, || {
+                    kernels.measured(module, launch, (&report, is_first), &noted)
+                });
+                // What is not known because time is up is as if the launch had not come to its end.
+                if completed && matches!(measured.timed, Err(Untimed::Ended)) {
+                    exit = exit.max(Exit::Faulted);
+                }
                 self.complete(&mut measured.profile);
                 launches.push(Launch { measured, report, module: at });
             } else {
@@ -301,6 +318,10 @@ impl Session<'_> {
         }
         if machine::metrics::names().any(|known| known == *name) {
             return Err(self.without_machine_code(name));
+        }
+        let untimed = self.launches.iter().find_map(|launch| launch.measured.timed.as_ref().err());
+        if let Some(why) = untimed.filter(|_| time::names().contains(*name)) {
+            return Err(Failure::usage(format!("`{name}` is not known of these launches, as {why}")));
         }
         let failure = Failure::usage(format!("there is no metric `{name}`"));
         Err(failure.suggest(name, self.known()).help("cli/PROFILE.md lists them"))

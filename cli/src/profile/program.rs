@@ -1,13 +1,24 @@
 //! The launches of a program that is to be measured.
 
 use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::args::{Global, ProfileArgs};
 use crate::exec::own::Wanted;
 use crate::exec::session::none_launched;
 use crate::exit::{Exit, Failure};
 use crate::folder::Folder;
+use crate::interrupt::Interrupt;
 use crate::report::Console;
+
+/// How often it is looked whether the program has ended.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a program may take to end once it is asked to.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Launches of a program, as launch files in a folder that goes with this.
 pub(super) struct Saved(Folder);
@@ -18,12 +29,13 @@ impl Saved {
         Ok(Self(made.map_err(|error| Failure::usage(format!("cannot make a folder for launches: {error}")))?))
     }
 
-    /// Runs the program as `exec` does; nothing if it could not be started, which was said.
+    /// Runs the program as `exec` does; nothing if it could not be started, which was said, or a signal asked for the end.
     pub(super) fn run(
         &self,
         args: &ProfileArgs,
         global: &Global,
         console: &Console,
+        interrupt: &Interrupt,
     ) -> Result<Option<Ran>, Failure> {
         let problem = |error: std::io::Error| Failure::usage(format!("cannot run the program: {error}"));
         let launches = self.0.path().join("launches");
@@ -37,22 +49,39 @@ impl Saved {
             launch_count: args.launch_count,
             timeout: args.timeout,
             kill: args.kill,
+            save_most: args.save_most.or_else(|| half_of_what_is_free(self.0.path())),
             jobs: global.jobs,
             ..Wanted::default()
         };
         let mut command = wanted.command().map_err(problem)?;
         // What the program prints is its own, and does not stand between the numbers.
         command.stdout(std::io::stderr());
-        let status = command.status().map_err(problem)?;
+        let Some(status) = ended(&mut command.spawn().map_err(problem)?, interrupt).map_err(problem)? else {
+            return Ok(None);
+        };
         // It is written when the program has ended, however that was.
-        let Some(summary) = std::fs::read(&summary).ok().and_then(|text| serde_json::from_slice(&text).ok())
-        else {
+        let summary =
+            std::fs::read(&summary).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+        let Some(summary) = summary else {
             return Ok(None);
         };
         let mut files = Vec::new();
         if launches.is_dir() {
             launch_files(&launches, &mut files).map_err(problem)?;
             files.sort();
+        }
+        let unsaved = match summary["counts"]["unsaved"].as_u64().unwrap_or(0) {
+            0 => None,
+            1 => Some("1 launch is".to_owned()),
+            count => Some(format!("{count} launches are")),
+        };
+        if let Some(unsaved) = unsaved {
+            let text = format!("{unsaved} left out, as there is no room for the memory that goes with them");
+            let help = "--kernel, --launch-skip and --launch-count pick launches, --save-most says how much room there is";
+            if files.is_empty() {
+                return Err(Failure::usage(text).help(help));
+            }
+            console.err(format!("warpgrind: {text}; {help}\n"));
         }
         if files.is_empty() {
             return Err(none_launched(&summary, args.kernel.as_deref()));
@@ -72,6 +101,36 @@ pub(super) struct Ran {
     pub(super) files: Vec<PathBuf>,
     /// Whether it ended well.
     pub(super) exit: Exit,
+}
+
+/// Half of the bytes that are free where a folder is.
+fn half_of_what_is_free(folder: &Path) -> Option<u64> {
+    let of = rustix::fs::statvfs(folder).ok()?;
+    Some(of.f_bavail.saturating_mul(of.f_frsize) / 2)
+}
+
+/// Waits for the program's end. If a signal asks for the end, the program has a while to come to its own, and there is no answer.
+fn ended(child: &mut Child, interrupt: &Interrupt) -> std::io::Result<Option<ExitStatus>> {
+    let mut asked: Option<Instant> = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(asked.is_none().then_some(status));
+        }
+        match asked {
+            None if interrupt.exit().is_some() => {
+                asked = Some(Instant::now());
+                // It hands it on. Both may be gone by now.
+                let _ = kill_process(Pid::from_child(child), Signal::TERM);
+            }
+            Some(asked) if asked.elapsed() > PATIENCE => {
+                // Its children go with it.
+                child.kill()?;
+                child.wait()?;
+                return Ok(None);
+            }
+            _ => std::thread::sleep(LOOK),
+        }
+    }
 }
 
 fn launch_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

@@ -1,12 +1,12 @@
 //! NVIDIA's assembler, where the user has it: registers, shared memory and barriers of kernels.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use thiserror::Error;
 
+use super::limit::Limit;
 use super::machine::listing::{self, Listing};
 
 /// What a kernel's machine code takes.
@@ -74,6 +74,8 @@ pub struct Assembler {
     path: PathBuf,
     /// Its release: `13.0`.
     pub version: String,
+    /// What ends it, and a disassembler of what it makes, before they are done; nothing at first.
+    pub limit: Limit,
 }
 
 impl Assembler {
@@ -88,12 +90,12 @@ impl Assembler {
                 candidates("ptxas").into_iter().find(|path| path.is_file()).ok_or(AssembleError::Missing)?
             }
         };
-        let run = Command::new(&path).arg("--version").stdin(Stdio::null()).output();
+        let run = Limit::default().output(Command::new(&path).arg("--version"), b"");
         let output = run.map_err(|error| AssembleError::Run { path: path.clone(), error })?;
         let text = String::from_utf8_lossy(&output.stdout);
         let release = text.split_once("release ").and_then(|(_, rest)| rest.split(',').next());
         match release {
-            Some(release) => Ok(Self { path, version: release.trim().to_owned() }),
+            Some(release) => Ok(Self { path, version: release.trim().to_owned(), limit: Limit::default() }),
             None => Err(AssembleError::Refused { path, message: "it does not say its version".into() }),
         }
     }
@@ -116,13 +118,7 @@ impl Assembler {
         let failed = |error| AssembleError::Run { path: self.path.clone(), error };
         let mut command = Command::new(&self.path);
         command.args(more).arg(format!("-arch={target}")).arg("-o").arg(to).arg("/dev/stdin");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(failed)?;
-        let mut input = child.stdin.take();
-        // What it says is little, and comes when it has read all.
-        let written = input.as_mut().map_or(Ok(()), |input| input.write_all(ptx));
-        drop(input);
-        let output = child.wait_with_output().map_err(failed)?;
+        let output = self.limit.output(&mut command, ptx).map_err(failed)?;
         let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
         said += &String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
@@ -130,7 +126,6 @@ impl Assembler {
             let message = message.or(said.lines().next()).unwrap_or("it says nothing").to_owned();
             return Err(AssembleError::Refused { path: self.path.clone(), message });
         }
-        written.map_err(failed)?;
         Ok(said)
     }
 }
@@ -184,8 +179,9 @@ impl Disassembler {
         assembler.assemble(ptx, target, code.path(), &["--generate-line-info"])?;
         let refused = |message: String| AssembleError::Disassembly { path: self.path.clone(), message };
         let mut command = Command::new(&self.path);
-        command.args(["-c", "-gp", "-hex"]).arg(code.path()).stdin(Stdio::null());
-        let output = command.output().map_err(|error| refused(format!("it cannot be run: {error}")))?;
+        command.args(["-c", "-gp", "-hex"]).arg(code.path());
+        let output = assembler.limit.output(&mut command, b"");
+        let output = output.map_err(|error| refused(format!("it cannot be run: {error}")))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(refused(said.lines().next().unwrap_or("it says nothing").to_owned()));

@@ -5,11 +5,12 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sim_core::{DeviceConfig, Launch, LaunchReport, Outcome, ToolFactory};
+use sim_core::{DeviceConfig, Launch, LaunchReport, Outcome, RunOptions, ToolFactory};
 use tools::Tool;
 
 use super::Profile;
 use super::assemble::{AssembleError, Assembler, Disassembler, Resources};
+use super::limit::Limit;
 use super::machine::listing::Listing;
 use super::machine::ways::{Found, Watch, Ways};
 use super::machine::{self, Followed};
@@ -38,7 +39,13 @@ pub struct Kernels {
     lowered: bool,
     /// Loops in which threads wait for others, as lines of the PTX.
     spins: Vec<RangeInclusive<u32>>,
+    /// Whether there are loops in which threads try a compare-and-swap again with what they read.
+    tries: bool,
 }
+
+/// Warp instructions of a launch for which its warps go in step: where each of many threads changes one word, a change of one costs
+/// a try of all the others.
+const MOST_IN_STEP: u64 = 1 << 22;
 
 /// A launch with its numbers.
 #[derive(Clone, Debug)]
@@ -88,7 +95,9 @@ impl Toolchain {
     /// A tool cannot be run, or refuses the PTX.
     pub fn kernels(&self, module: &Module) -> Result<Kernels, AssembleError> {
         let spins = machine::spins::lines(module.checked());
-        let mut kernels = Kernels { lowered: self.disassembler.is_none(), spins, ..Kernels::default() };
+        let tries = machine::spins::tries(module.checked());
+        let mut kernels =
+            Kernels { lowered: self.disassembler.is_none(), spins, tries, ..Kernels::default() };
         let target = machine_target(module);
         if let Some(assembler) = &self.assembler {
             for source in &module.checked().sources {
@@ -133,14 +142,23 @@ impl Kernels {
         ]
     }
 
-    /// Whether kernels have loops in which threads wait for others. What they wait for depends on the order in which blocks
-    /// run, so one worker should run them all.
-    pub fn wait(&self) -> bool {
-        !self.spins.is_empty()
+    /// How launches of these kernels are to run. What threads wait for depends on the order in which blocks run, so one worker runs
+    /// them all. Threads that try a compare-and-swap again do so as often as others come between that run at the same time, so
+    /// warps go in step.
+    pub fn schedule(&self, options: RunOptions) -> RunOptions {
+        let mut options = options;
+        if self.tries || !self.spins.is_empty() {
+            options.jobs = 1;
+        }
+        if self.tries {
+            options.in_step = MOST_IN_STEP;
+        }
+        options
     }
 
     /// The numbers of a launch of a kernel of `module` that ran under [`Tool::Counters`], and under [`Kernels::watch`] with the
-    /// same `found`; `is_first` says whether it is the first of its process.
+    /// same `found`; `is_first` says whether it is the first of its process. Once the limit of `found` is over, machine
+    /// instructions and the time are left out.
     pub fn measured(
         &self,
         module: &Module,
@@ -161,7 +179,7 @@ impl Kernels {
         let spun = ways.as_mut().map_or(0, |ways| ways.without_waiting(&self.spins));
         let mut timed = Err(if found.chip.is_some() { Untimed::NotFollowed } else { Untimed::NotAsked });
         let mut follow = |listing: &Listing, ways: &Ways, lowered: bool| {
-            machine::follow_and(listing, ways, |sequence| {
+            machine::follow_and(listing, ways, &found.limit, |sequence| {
                 if let Some(chip) = found.chip.as_ref().filter(|_| completed) {
                     let of = time::time(
                         &chip.chip,
@@ -170,7 +188,7 @@ impl Kernels {
                         &asked,
                         &residency,
                         (blocks, is_first),
-                        sequence,
+                        (sequence, &found.limit),
                     );
                     timed = of.map(|mut of| {
                         // How many instructions these are says machine code of our making not.
@@ -191,7 +209,11 @@ impl Kernels {
         {
             follow(&own, ways, true);
         }
-        let executed = executed.filter(|_| completed && !self.lowered);
+        let ended = found.limit.is_over();
+        if ended && found.chip.is_some() {
+            timed = Err(Untimed::Ended);
+        }
+        let executed = executed.filter(|_| completed && !self.lowered && !ended);
         if let Some(executed) = executed.as_ref().filter(|executed| executed.is_known()) {
             profile.add_machine(&executed.listing, &executed.followed);
             if let Some((ways, counted)) = ways.as_ref().zip(counted) {
@@ -219,6 +241,8 @@ pub struct Noted {
     ways: Found,
     asked: record::Found,
     chip: Option<Timing>,
+    /// What ends the work for a launch behind its end.
+    pub limit: Limit,
 }
 
 /// On what launches are timed.

@@ -5,6 +5,7 @@ pub mod assemble;
 pub mod calibrate;
 pub mod csv;
 pub mod kernels;
+pub mod limit;
 pub mod machine;
 pub mod ncu;
 pub mod residency;

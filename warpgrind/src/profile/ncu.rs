@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::assemble::candidates;
 use super::csv::{self, Launched};
+use super::limit::Limit;
 use super::{machine, time};
 
 /// Why a device's numbers could not be read.
@@ -87,6 +88,7 @@ impl Profiler {
         program: &[OsString],
         names: &[String],
         pick: &Pick,
+        limit: &Limit,
     ) -> Result<Recorded, RecordError> {
         let failed = |error| RecordError::Run { path: self.path.clone(), error };
         // Apart from what the program prints.
@@ -113,7 +115,8 @@ impl Profiler {
             command.args(["--kill", "yes"]);
         }
         command.args(program).stdin(Stdio::null()).stdout(std::io::stderr());
-        let status = command.status().map_err(failed)?;
+        let mut child = command.spawn().map_err(failed)?;
+        let status = limit.wait(&mut child).map_err(failed)?;
         let page = String::from_utf8_lossy(&std::fs::read(log.path()).map_err(failed)?).into_owned();
         let launches = csv::read(&page).unwrap_or_default();
         if launches.is_empty() {

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use super::super::limit::Limit;
 use super::anchors::{Anchors, Cover};
 use super::graph::{Block, Graph, Leave};
 use super::listing::Listing;
@@ -43,6 +44,9 @@ const UNLIKELY: u64 = 1 << 8;
 /// What a function costs that ptxas brings along, for operands that are no usual numbers.
 const LAST_RESORT: u64 = 1 << 20;
 
+/// States between looks at the limit.
+const LOOK: u32 = 1 << 10;
+
 /// States that are looked at before one is found that all ways lead through.
 const MOST_STATES: usize = 1 << 18;
 const END: u32 = u32::MAX;
@@ -60,6 +64,7 @@ pub struct Follower<'a> {
     forks: Vec<Option<u32>>,
     /// By block: whether it is of no line of the PTX.
     brought: Vec<bool>,
+    limit: &'a Limit,
 }
 
 /// A place in machine code after which so much of the way through the PTX is done.
@@ -122,8 +127,8 @@ struct Search<'a> {
 }
 
 impl<'a> Follower<'a> {
-    /// Of a kernel with what its blocks are thought to do.
-    pub fn new(graph: &'a Graph, listing: &Listing, anchors: &Anchors) -> Self {
+    /// Of a kernel with what its blocks are thought to do. When the limit is over, no way is found.
+    pub fn new(graph: &'a Graph, listing: &Listing, anchors: &Anchors, limit: &'a Limit) -> Self {
         let covers = anchors.covers(graph.blocks.len());
         let most = anchors.block_of.last().map_or(0, |last| last + 1);
         let weights = (0..most).map(|ptx| anchors.weight(ptx)).collect();
@@ -137,7 +142,7 @@ impl<'a> Follower<'a> {
         let free = (0..most).map(|ptx| anchors.is_free(ptx)).collect();
         let forks = graph.blocks.iter().map(fork).collect();
         let brought = graph.blocks.iter().map(|block| last(block).line == 0).collect();
-        Follower { graph, covers, free, weights, forks, brought }
+        Follower { graph, covers, free, weights, forks, brought, limit }
     }
 
     /// What a block does.
@@ -243,6 +248,7 @@ impl Search<'_> {
 
     fn run(mut self) -> Result<Path, Stuck> {
         let mut end = None;
+        let mut steps = 0u32;
         while let Some(Reverse((_, cost, at))) = self.heap.pop() {
             let node = &mut self.nodes[at as usize];
             if node.closed || node.cost != cost {
@@ -258,7 +264,8 @@ impl Search<'_> {
             if self.heap.is_empty() && end.is_none() && self.nodes.len() > 1 {
                 at = self.commit(at);
             }
-            if self.nodes.len() > MOST_STATES {
+            steps = steps.wrapping_add(1);
+            if self.nodes.len() > MOST_STATES || steps.is_multiple_of(LOOK) && self.of.limit.is_over() {
                 break;
             }
             let graph = self.of.graph;

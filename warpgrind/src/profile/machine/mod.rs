@@ -28,6 +28,8 @@ use loops::Loops;
 use replay::{Counts, Executed};
 use ways::Ways;
 
+use super::limit::Limit;
+
 /// How often one machine instruction was executed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Count {
@@ -101,13 +103,17 @@ fn paths<'a>(
     listing: &Listing,
     anchors: &mut Anchors,
     traces: &[Vec<u32>],
+    limit: &'a Limit,
 ) -> (Follower<'a>, Vec<Option<Path>>) {
-    let mut follower = Follower::new(graph, listing, anchors);
+    let mut follower = Follower::new(graph, listing, anchors, limit);
     let mut paths: Vec<Option<Path>> = vec![None; traces.len()];
     let mut is_known = vec![false; traces.len()];
     let (mut thoughts, mut at) = (0, 0);
     while let Some(next) = (at..traces.len()).chain(0..at).find(|&next| !is_known[next]) {
         at = next;
+        if limit.is_over() {
+            break;
+        }
         match follower.follow(&traces[at]) {
             // What has no place though it should have one may be anywhere.
             Ok(_) if traces[at].iter().any(|&ptx| anchors.is_lost(ptx)) => {}
@@ -115,12 +121,12 @@ fn paths<'a>(
             Err(stuck) => {
                 thoughts += 1;
                 let better = (thoughts < MOST_THOUGHTS)
-                    .then(|| reconsidered(graph, listing, anchors, &traces[at], &stuck))
+                    .then(|| reconsidered((graph, listing, limit), anchors, &traces[at], &stuck))
                     .flatten();
                 if let Some((ptx, other)) = better {
                     let sites = [anchors.sites(ptx), other.sites(ptx)].concat();
                     *anchors = other;
-                    follower = Follower::new(graph, listing, anchors);
+                    follower = Follower::new(graph, listing, anchors, limit);
                     // Paths that have nothing to do with it are what they were.
                     for (known, (path, trace)) in is_known.iter_mut().zip(paths.iter_mut().zip(traces)) {
                         let meets = |step: &Step| sites.contains(&step.block);
@@ -142,8 +148,7 @@ fn paths<'a>(
 /// Where a trace got stuck, the places of blocks with another one for a suspect, which it says: one that is somewhere still, and
 /// with which the trace comes the furthest, and of those the one of which the least was known.
 fn reconsidered(
-    graph: &Graph,
-    listing: &Listing,
+    (graph, listing, limit): (&Graph, &Listing, &Limit),
     anchors: &Anchors,
     trace: &[u32],
     stuck: &Stuck,
@@ -155,7 +160,7 @@ fn reconsidered(
             continue;
         }
         let is_somewhere = !other.is_lost(ptx);
-        let came = match Follower::new(graph, listing, &other).follow(trace) {
+        let came = match Follower::new(graph, listing, &other, limit).follow(trace) {
             Ok(_) => u32::MAX,
             Err(stuck) => stuck.at,
         };
@@ -180,12 +185,17 @@ pub type Sequence = Vec<(u32, u32, u32)>;
 
 /// Follows the ways of a launch through a kernel's machine code.
 pub fn follow(listing: &Listing, ways: &Ways) -> Followed {
-    follow_and(listing, ways, |_| {})
+    follow_and(listing, ways, &Limit::default(), |_| {})
 }
 
-/// The same; if so many warps were followed that the others may be taken to be like them, `then` may ask for the sequence of
+/// The same, which says nothing that is of use once the limit is over; if so many warps were followed that the others may be taken to be like them, `then` may ask for the sequence of
 /// each of [`Ways::warps`]: that of one whose way was not found is empty.
-pub fn follow_and(listing: &Listing, ways: &Ways, then: impl FnOnce(&dyn Fn(u32) -> Sequence)) -> Followed {
+pub fn follow_and(
+    listing: &Listing,
+    ways: &Ways,
+    limit: &Limit,
+    then: impl FnOnce(&dyn Fn(u32) -> Sequence),
+) -> Followed {
     let nothing = Count { on: Some((0, 0)), ..Count::default() };
     let mut followed = Followed {
         counts: vec![nothing; listing.instructions.len()],
@@ -213,7 +223,7 @@ pub fn follow_and(listing: &Listing, ways: &Ways, then: impl FnOnce(&dyn Fn(u32)
         }
         trace_of.push(trace);
     }
-    let (follower, found) = paths(&graph, listing, &mut anchors, &traces);
+    let (follower, found) = paths(&graph, listing, &mut anchors, &traces, limit);
     let loops = Loops::of(listing, &graph, &ways.positions);
     let paths = trace_of.iter().enumerate().map(|(way, &trace)| {
         let turns = ways.turns.get(way).map_or(&[][..], |turns| turns);
@@ -227,6 +237,9 @@ pub fn follow_and(listing: &Listing, ways: &Ways, then: impl FnOnce(&dyn Fn(u32)
     let lengths: Vec<u64> =
         ways.ways.iter().map(|way| way.iter().map(|&(first, end)| u64::from(end - first)).sum()).collect();
     for (warp, times) in &ways.warps {
+        if limit.is_over() {
+            return followed;
+        }
         let each = warp.iter().filter_map(|&way| lengths.get(way.checked_sub(1)? as usize));
         let work = times * each.sum::<u64>();
         if warp.iter().any(|&way| way != 0 && path(way).is_none()) {
@@ -415,7 +428,7 @@ mod tests {
         of.warps = vec![(warp(1), 3), (warp(2), 1)];
         let listing = listing::read("kernel k\n1 ISETP.NE.AND\n3 EXIT\n-1 STG.E\n1 EXIT\n").unwrap();
         let mut sequences = Vec::new();
-        let followed = follow_and(&listing["k"], &of, |sequence| {
+        let followed = follow_and(&listing["k"], &of, &Limit::default(), |sequence| {
             sequences = vec![sequence(0), sequence(1)];
         });
         assert_eq!((followed.warps, followed.is_whole(), followed.is_known()), ((3, 1), false, true));

@@ -27,6 +27,12 @@ pub fn lines(module: &Module) -> Vec<RangeInclusive<u32>> {
     module.functions.iter().filter_map(of).flat_map(|list: Vec<_>| list).collect()
 }
 
+/// Whether a function of a module has a compare-and-swap that is tried again.
+pub fn tries(module: &Module) -> bool {
+    let bodies = module.functions.iter().filter_map(|function| function.body.as_ref());
+    bodies.into_iter().any(|body| (0..body.instructions.len()).any(|at| is_tried(module, body, at)))
+}
+
 /// Whether an instruction is a compare-and-swap in a loop that tries it again with what was read: what it compares is computed
 /// there.
 pub fn is_tried(module: &Module, body: &Body, at: usize) -> bool {
@@ -141,5 +147,10 @@ mod tests {
         let table = "L:\nmov.u32 %r1, 7;\natom.global.cas.b32 %r0, [%d0], %r1, 1;\nadd.u64 %d0, %d0, 4;\nsetp.ne.u32 %p, %r0, %r1;\n@%p bra L;";
         assert!(tried(table).is_empty(), "it looks for a free place");
         assert!(tried("atom.global.cas.b32 %r0, [%d0], %r1, 1;").is_empty());
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{sum}\nret;\n}}"
+        );
+        let module = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap();
+        assert!(tries(&module));
     }
 }

@@ -18,6 +18,7 @@ pub use timing::{Reason, Time};
 
 use thiserror::Error;
 
+use super::limit::Limit;
 use super::machine::Sequence;
 use super::machine::listing::Listing;
 use super::machine::loops;
@@ -43,6 +44,9 @@ pub enum Untimed {
     /// The model does not know what some of it takes.
     #[error("the model does not know what `{0}` takes")]
     Unknown(String),
+    /// A signal or the time limit came before the model was done.
+    #[error("the work for it was ended before it was done")]
+    Ended,
     /// The accesses of its blocks are more than is kept.
     #[error("its blocks access too much to be kept: `--sample` takes fewer of them")]
     TooMuch,
@@ -172,6 +176,7 @@ struct Blocks<'a> {
     /// By block: its warps' kinds.
     kinds: HashMap<u64, Vec<u32>>,
     sequence: &'a dyn Fn(u32) -> Sequence,
+    limit: &'a Limit,
     known: RefCell<HashMap<u32, Arc<[Step]>>>,
 }
 
@@ -189,6 +194,9 @@ impl Blocks<'_> {
         let mut each = ways.each.iter().peekable();
         let any = ways.each.iter().map(|&(_, _, kind)| kind).find(|&kind| known(kind));
         for block in 0..blocks {
+            if self.limit.is_over() {
+                break;
+            }
             for warp in 0..warps {
                 let own = each.next_if(|&&(of, number, _)| (of, number) == (block, warp));
                 let own = own.map(|&(_, _, kind)| kind).filter(|&kind| known(kind));
@@ -217,6 +225,10 @@ impl Blocks<'_> {
 }
 
 impl Work for Blocks<'_> {
+    fn is_over(&self) -> bool {
+        self.limit.is_over()
+    }
+
     fn block(&self, index: u64) -> Block {
         let nothing = Asked::default();
         let asked = self.asked.get(&index).unwrap_or(&nothing);
@@ -255,7 +267,7 @@ impl Work for Blocks<'_> {
 /// How long a launch of so many blocks takes, whose ways were followed; `is_first` says whether it is the first of its process.
 ///
 /// # Errors
-/// The model does not know what it executes, or too much was asked for.
+/// The model does not know what it executes, too much was asked for, or the limit is over.
 pub fn time(
     chip: &Chip,
     listing: &Listing,
@@ -263,7 +275,7 @@ pub fn time(
     recorded: &Recorded,
     residency: &Residency,
     (blocks, is_first): (u64, bool),
-    sequence: &dyn Fn(u32) -> Sequence,
+    (sequence, limit): (&dyn Fn(u32) -> Sequence, &Limit),
 ) -> Result<Timed, Untimed> {
     if let Some(of) = listing.instructions.iter().find(|of| !timing::code::is_known(&of.opcode)) {
         return Err(Untimed::Unknown(of.opcode.clone()));
@@ -281,6 +293,7 @@ pub fn time(
         asked: &recorded.blocks,
         kinds: HashMap::new(),
         sequence,
+        limit,
         known: RefCell::default(),
     };
     work.kinds = work.kinds_of(ways, kept, residency.warps());
@@ -308,6 +321,9 @@ pub fn time(
         // The same for what is known shows how good that is.
         let said = first + each(first, second, half - quarter) * (kept - half) as f64;
         sampling = Some(said / time.elapsed - 1.0);
+    }
+    if limit.is_over() {
+        return Err(Untimed::Ended);
     }
     // It begins later, and takes no longer than others then.
     let before = if is_first { chip.launch.first } else { 0.0 };

@@ -73,13 +73,12 @@ impl Recorder {
 
     fn access(&mut self, of: &Seen<'_>, block: &mut Block, context: &dyn Context) {
         if block.keeps {
-            let tries = of.kind == AccessKind::Atomic && self.waits.tries(of.position, context);
-            Self::keep(of, tries, block, context);
+            Self::keep(of, block, context);
             self.waits.accessed(of, &mut block.asked, context);
         }
     }
 
-    fn keep(of: &Seen<'_>, tries: bool, block: &mut Block, context: &dyn Context) {
+    fn keep(of: &Seen<'_>, block: &mut Block, context: &dyn Context) {
         let instruction = context.instruction(of.position);
         let opcode = instruction.map(|of| of.op().opcode);
         if block.texels == Some((of.warp.warp, of.position)) {
@@ -141,7 +140,7 @@ impl Recorder {
                     AccessKind::Read => 0,
                 };
                 let tags = turns_of_tags(&block.asked.pieces[first as usize..]);
-                Access::Lines { first, count, tags, together, deep, tries }
+                Access::Lines { first, count, tags, together, deep }
             }
         };
         let again =
@@ -193,9 +192,7 @@ impl Block {
         });
         let first = self.asked.pieces.len() as u32;
         let together = groups(lanes, if is_row { 8 } else { 4 });
-        self.asked
-            .told(warp)
-            .push((position, Access::Lines { first, count: 0, tags: 1, together, deep: 0, tries: false }));
+        self.asked.told(warp).push((position, Access::Lines { first, count: 0, tags: 1, together, deep: 0 }));
         self.texels = Some((warp, position));
         self.last = (u32::MAX, 0, 0);
     }

@@ -72,8 +72,6 @@ enum Part {
     Waits,
     /// It may write what others wait for.
     Writes,
-    /// It is a compare-and-swap that is tried again with what it read.
-    Tries,
 }
 
 /// What a worker hears of.
@@ -116,19 +114,13 @@ impl Waits {
             self.loops.len() - 1
         });
         let loops = &self.loops[known].1;
-        let op = of.op();
-        if loops.is_empty() && op.opcode != Opcode::Atom {
+        if loops.is_empty() {
             return Part::None;
         }
+        let op = of.op();
         let place = of.body.instructions.iter().position(|own| std::ptr::eq(own, of.instruction));
         if place.is_some_and(|place| loops.iter().any(|turn| turn.contains(&place))) {
             return Part::Waits;
-        }
-        if place.is_some_and(|place| spins::is_tried(of.module, of.body, place)) {
-            return Part::Tries;
-        }
-        if loops.is_empty() {
-            return Part::None;
         }
         let strong = [Modifier::Volatile, Modifier::Relaxed, Modifier::Release];
         match op.opcode {
@@ -136,11 +128,6 @@ impl Waits {
             Opcode::St if strong.iter().any(|&modifier| op.modifiers.has(modifier)) => Part::Writes,
             _ => Part::None,
         }
-    }
-
-    /// Whether an instruction is a compare-and-swap that is tried again with what it read.
-    pub(super) fn tries(&mut self, position: u32, context: &dyn Context) -> bool {
-        self.part(position, context) == Part::Tries
     }
 
     /// A warp has accessed memory, which is the last that was told of it.
