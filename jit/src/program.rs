@@ -297,6 +297,13 @@ impl Atomic {
         values.chain([(self.access.address, self.access.address_width)])
     }
 
+    /// Whether several of them on one element are one of their operands combined: of words, and nobody is told what was there.
+    pub(crate) fn combines(&self) -> bool {
+        use Update::{Add, And, Maximum, Minimum, Or, Xor};
+        let commutes = matches!(self.update, Add | And | Or | Xor | Minimum { .. } | Maximum { .. });
+        commutes && self.old.is_none() && self.access.bytes == 4
+    }
+
     /// Whether it must find subnormal floats flushed to zeros, or kept, if that matters.
     pub(crate) fn flushes(&self) -> Option<bool> {
         match self.update {

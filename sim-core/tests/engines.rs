@@ -904,3 +904,49 @@ fn kernels_that_race_agree_almost_always() {
     let (wrong, count) = disagreeing(true);
     assert!(100 * wrong.len() as u64 <= count, "{} of {count} kernels: {wrong:?}", wrong.len());
 }
+
+/// All lanes of a warp store to one element, and update one, of words and doubles: the last lane's stays, and all count.
+#[test]
+fn lanes_that_meet_at_one_element_agree() {
+    let mut random = Random(11);
+    let input: Vec<u8> = (0..WORDS).flat_map(|_| (random.next() as u32).to_le_bytes()).collect();
+    let mut body = String::new();
+    let updates = "add.u32 and.b32 or.b32 xor.b32 min.u32 min.s32 max.u32 max.s32 add.u64 max.s64 exch.b32";
+    for (at, update) in updates.split(' ').enumerate() {
+        let value = if update.ends_with("64") { "%rd0" } else { "%r0" };
+        let place = 8 * at;
+        for (space, address) in [("global", "%own"), ("shared", "%sown")] {
+            if update.starts_with("exch") {
+                writeln!(body, "    atom.{space}.{update} %r2, [{address}+{place}], {value};").unwrap();
+            } else {
+                writeln!(body, "    red.{space}.{update} [{address}+{place}], {value};").unwrap();
+            }
+        }
+    }
+    let text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {{
+    .reg .b32 %r<3>, %t<2>, %sown; .reg .b64 %rd<2>, %a0, %own; .shared .align 8 .b8 s[4096];
+    ld.param.u64 %a0, [in]; ld.param.u64 %own, [out];
+    mov.u32 %t0, %tid.x; mul.wide.u32 %rd1, %t0, 8; add.s64 %a0, %a0, %rd1;
+    ld.global.u32 %r0, [%a0]; ld.global.u32 %r1, [%a0+4]; mov.b64 %rd0, {{%r0, %r1}};
+    shr.u32 %t1, %t0, 5; shl.b32 %t0, %t1, 8; mov.u32 %sown, s; add.u32 %sown, %sown, %t0;
+    mul.wide.u32 %rd1, %t1, 256; mov.u32 %t1, %ctaid.x; mul.wide.u32 %a0, %t1, 2048;
+    add.s64 %own, %own, %rd1; add.s64 %own, %own, %a0;
+    st.shared.u64 [%sown], %rd0; st.shared.u32 [%sown+40], %r1; st.shared.u32 [%sown+128], %r0;
+{body}
+    st.global.u32 [%own+128], %r0; st.global.u64 [%own+136], %rd0; st.global.f32 [%own+144], %r1;
+    ld.shared.u64 %rd0, [%sown]; st.global.u64 [%own+152], %rd0;
+    ld.shared.u64 %rd0, [%sown+40]; st.global.u64 [%own+160], %rd0;
+    ld.shared.u32 %r0, [%sown+128]; st.global.u32 [%own+168], %r0;
+    ret;
+}}
+"
+    );
+    for block in [32, 64, 256, 40, 5] {
+        let [expected, found] =
+            [Engine::Interpreter, Engine::Compiled].map(|engine| run(&text, engine, block, &input));
+        assert!(expected.1.iter().any(|&byte| byte != 0));
+        assert_eq!(expected, found, "blocks of {block} threads\n{text}");
+    }
+}

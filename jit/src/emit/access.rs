@@ -124,6 +124,10 @@ impl Emitter<'_> {
             self.alike::<T>(access, &places, look, false, scattered)?;
             T::equal(self, access, place, &places, outside)?;
             self.a.jmp(moved)?;
+        } else if self.avx512 && !self.masked && access.count == 1 && access.bytes >= 4 {
+            self.alike::<T>(access, &places, look, false, scattered)?;
+            self.store_last(access, place, places.element[0], outside)?;
+            self.a.jmp(moved)?;
         }
         self.a.set_label(&mut scattered)?;
         self.a.nop()?;

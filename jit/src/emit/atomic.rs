@@ -93,6 +93,26 @@ impl Emitter<'_> {
             (false, false) => None,
         };
         T::places_inside(self, access, place, lanes, host)?;
+        if self.avx512 && lanes.is_none() && atomic.combines() {
+            let mut apart = self.a.create_label();
+            self.combine(atomic, OPERANDS[0], apart)?;
+            self.a.xor(edx, edx)?;
+            if access.space == Space::Hinted {
+                let mut locked = self.a.create_label();
+                self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
+                self.a.je(locked)?;
+                self.lane(atomic, 0, false)?;
+                self.a.jmp(resume)?;
+                self.a.set_label(&mut locked)?;
+                self.a.nop()?;
+                self.lane(atomic, 0, true)?;
+            } else {
+                self.lane(atomic, 0, false)?;
+            }
+            self.a.jmp(resume)?;
+            self.a.set_label(&mut apart)?;
+            self.a.nop()?;
+        }
         if access.space == Space::Hinted {
             let mut locked = self.a.create_label();
             self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
