@@ -136,7 +136,11 @@ impl Context {
         let (lane, priority) = (stream.id, stream.priority);
         let by = match operation {
             Operation::Wait(event) => {
-                after.extend(event.op()?);
+                // A graph's node does not wait for what was recorded in a capture.
+                after.extend(match run {
+                    Some(_) => event.op().unwrap_or_default(),
+                    None => event.op()?,
+                });
                 if let Some(records) = &event.shared {
                     let (context, records, number) = (self.clone(), records.clone(), records.last());
                     let wait = move || wait_for(&*records, number, || context.is_over());

@@ -8,8 +8,8 @@ use std::time::Duration;
 use runtime::objects::{create_texture, destroy_object};
 use runtime::texture::{Resource, Sampling};
 use runtime::{
-    Built, Context, Edge, Element, ExecGraph, Format, Graph, KernelCall, Kind, Module, Operation, Status,
-    StreamKind, Updatable, compile,
+    Built, CaptureMode, Context, Edge, Element, Event, ExecGraph, Format, Graph, KernelCall, Kind, Module,
+    Operation, Status, StreamKind, Updatable, compile,
 };
 use sim_core::{Backend, Dim3, Launch};
 
@@ -184,6 +184,25 @@ fn kernels_of_any_graph_launch_graphs() {
     let alone = fixture.call("launch", &[&address(0x1234), &codes], None);
     fixture.context.run(&fixture.context.legacy, alone).unwrap();
     assert_eq!(fixture.words(0), [7]);
+}
+
+/// As on an H200: launches give 0.
+#[test]
+fn graphs_do_not_wait_for_what_was_recorded_in_a_capture() {
+    let fixture = Fixture::new();
+    let context = &fixture.context;
+    let (stream, event) = (context.create_stream(StreamKind::NonBlocking, 0), Event::new(context, 0));
+    stream.begin_capture(Graph::new(), Vec::new(), CaptureMode::Global).unwrap();
+    context.record(&event, &stream).unwrap();
+    stream.end_capture().unwrap();
+    assert_eq!(context.enqueue(&stream, Operation::Wait(event.clone())), Err(Status::INVALID_VALUE));
+
+    let graph = Graph::new();
+    let wait = graph.add(Operation::Wait(event), &[]).unwrap();
+    let add = fixture.call("add", &[&address(fixture.words), &5u32.to_le_bytes()], None);
+    graph.add(add, &[Edge::full(wait)]).unwrap();
+    fixture.run(&ExecGraph::new(&graph, 0).unwrap());
+    assert_eq!(fixture.words(0), [5]);
 }
 
 #[test]

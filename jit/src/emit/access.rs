@@ -80,9 +80,6 @@ impl Emitter<'_> {
         let together = written.together();
         let access = together.as_ref().unwrap_or(written);
         let guarded = guard != Pred::TRUE;
-        if access.polls {
-            self.a.inc(qword_ptr(at(offset_of!(Context, reads))))?;
-        }
         if guarded {
             self.guard(guard)?;
         }
@@ -104,11 +101,9 @@ impl Emitter<'_> {
         let (host, mut resume, mut moved) =
             (self.a.create_label(), self.a.create_label(), self.a.create_label());
         let before = self.file.clone();
-        if guarded {
-            let mixed = self.a.create_label();
-            self.a.cmp(r11d, ebp)?;
-            self.a.jne(mixed)?;
-            self.cold.push(Cold::Mixed { label: mixed, resume, host });
+        self.unless_all_take_part(guard, resume, host)?;
+        if access.polls {
+            self.a.inc(qword_ptr(at(offset_of!(Context, reads))))?;
         }
         let place = self.window(access, host)?;
         let (mut other, mut scattered) = (self.a.create_label(), self.a.create_label());
@@ -142,6 +137,18 @@ impl Emitter<'_> {
         self.a.set_label(&mut resume)?;
         self.a.nop()?;
         self.or_host(host, resume, before, guard);
+        Ok(())
+    }
+
+    /// Behind a guarded step if no lane takes part, to the host if only some do.
+    pub(super) fn unless_all_take_part(&mut self, guard: Pred, resume: CodeLabel, host: CodeLabel) -> Done {
+        if guard == Pred::TRUE {
+            return Ok(());
+        }
+        let label = self.a.create_label();
+        self.a.cmp(r11d, ebp)?;
+        self.a.jne(label)?;
+        self.cold.push(Cold::Mixed { label, resume, host });
         Ok(())
     }
 

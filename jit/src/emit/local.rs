@@ -27,12 +27,7 @@ impl Emitter<'_> {
         let look = if fixed { Look::First(None) } else { self.look(access, guarded)? };
         let (host, mut resume) = (self.a.create_label(), self.a.create_label());
         let before = self.file.clone();
-        if guarded {
-            let mixed = self.a.create_label();
-            self.a.cmp(r11d, ebp)?;
-            self.a.jne(mixed)?;
-            self.cold.push(Cold::Mixed { label: mixed, resume, host });
-        }
+        self.unless_all_take_part(guard, resume, host)?;
         let place = self.window(access, host)?;
         if fixed {
             let bytes = access.offset as i32;
