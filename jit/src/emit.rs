@@ -412,12 +412,8 @@ impl Emitter<'_> {
         let step = &self.program.steps[position as usize];
         match &step.kind {
             Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard),
-            Kind::Access(access) => match (self.avx512, access.space) {
-                (true, Space::Local | Space::Frame) => self.local::<avx512::Moves>(access, step.guard),
-                (false, Space::Local | Space::Frame) => self.local::<avx2::Moves>(access, step.guard),
-                (true, _) => self.access::<avx512::Moves>(access, step.guard),
-                (false, _) => self.access::<avx2::Moves>(access, step.guard),
-            },
+            Kind::Access(access) if self.avx512 => self.access::<avx512::Moves>(access, step.guard),
+            Kind::Access(access) => self.access::<avx2::Moves>(access, step.guard),
             Kind::Atomic(atomic) if self.avx512 => self.atomic::<avx512::Moves>(atomic, step.guard),
             Kind::Atomic(atomic) => self.atomic::<avx2::Moves>(atomic, step.guard),
             Kind::Exchange(exchange) if self.avx512 && !self.masked => self.exchange(exchange),

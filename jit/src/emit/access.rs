@@ -77,6 +77,9 @@ pub(super) trait Target {
 
 impl Emitter<'_> {
     pub(super) fn access<T: Target>(&mut self, written: &Access, guard: Pred) -> Done {
+        if let Space::Local | Space::Frame = written.space {
+            return self.local::<T>(written, guard);
+        }
         let together = written.together();
         let access = together.as_ref().unwrap_or(written);
         let guarded = guard != Pred::TRUE;

@@ -315,9 +315,8 @@ impl Emitter<'_> {
                 self.a.vpxor(Y[to], Y[to], Y[S2])?;
             }
             Formula::Float(float @ (Float::Minimum | Float::Maximum), format, _) => {
-                let [a, b] =
-                    [(a, S0), (b, S1)].map(|(slot, otherwise)| (self.source_of(slot, number), otherwise));
-                let [a, b] = [self.flushed_avx2(format, a.0, a.1)?, self.flushed_avx2(format, b.0, b.1)?];
+                let (a, b) = (self.source_of(a, number), self.source_of(b, number));
+                let (a, b) = (self.flushed_avx2(format, a, S0)?, self.flushed_avx2(format, b, S1)?);
                 let (a, b) = (self.in_register(a, S0)?, self.in_register(b, S1)?);
                 self.extremum(float == Float::Minimum, format.width(), a, b, to)?;
             }

@@ -473,6 +473,11 @@ impl Emitter<'_> {
         self.a.jne(host)
     }
 
+    /// Those of a part's lanes that run, for a gather or a scatter, which clears them.
+    fn lanes_to_k7(&mut self, lanes: AsmRegisterK) -> Done {
+        if self.masked { self.a.kmovd(k7, lanes) } else { self.a.kxnorw(k7, k7, k7) }
+    }
+
     /// Moves elements at any addresses.
     fn scattered(
         &mut self,
@@ -496,11 +501,7 @@ impl Emitter<'_> {
             } else {
                 self.a.vpaddq(Z[S2], Z[address[part]], Z[S0])?;
             }
-            if self.masked {
-                self.a.kmovd(k7, lanes)?;
-            } else {
-                self.a.kxnorw(k7, k7, k7)?;
-            }
+            self.lanes_to_k7(lanes)?;
             if access.bytes < 4 {
                 self.gather_narrow(access, words, part, address, element)?;
             } else {
@@ -544,11 +545,7 @@ impl Emitter<'_> {
             let half = if words { part } else { part / 2 };
             let low = 64 * half as i32;
             let high = low + 4 * WARP_SIZE as i32;
-            let mask = |emitter: &mut Self| match emitter.masked {
-                true => emitter.a.kmovd(k7, lanes),
-                false => emitter.a.kxnorw(k7, k7, k7),
-            };
-            mask(self)?;
+            self.lanes_to_k7(lanes)?;
             match (words, access.bytes, access.store) {
                 (true, _, false) => {
                     self.a.vpgatherdd(Z[element[part]].k7(), zmmword_ptr(rdi + Z[S2] + low))?
@@ -572,7 +569,7 @@ impl Emitter<'_> {
                     let to = element[part];
                     self.a.vpgatherqd(Y[S1].k7(), ymmword_ptr(rdi + Z[S2] + low))?;
                     self.a.vpmovzxdq(Z[to], Y[S1])?;
-                    mask(self)?;
+                    self.lanes_to_k7(lanes)?;
                     self.a.vpgatherqd(Y[S1].k7(), ymmword_ptr(rdi + Z[S2] + high))?;
                     self.a.vpmovzxdq(Z[S1], Y[S1])?;
                     self.a.vpsllq(Z[S1], Z[S1], 32)?;
@@ -581,7 +578,7 @@ impl Emitter<'_> {
                 (false, _, true) => {
                     self.a.vpmovqd(Y[S1], Z[element[part]])?;
                     self.a.vpscatterqd(ymmword_ptr(rdi + Z[S2] + low).k7(), Y[S1])?;
-                    mask(self)?;
+                    self.lanes_to_k7(lanes)?;
                     self.a.vpsrlq(Z[S1], Z[element[part]], 32)?;
                     self.a.vpmovqd(Y[S1], Z[S1])?;
                     self.a.vpscatterqd(ymmword_ptr(rdi + Z[S2] + high).k7(), Y[S1])?;
