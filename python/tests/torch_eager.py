@@ -74,6 +74,20 @@ def trains_alike_in(kind, name, model, *inputs):
         same(name, mine.grad.float(), theirs.grad, 0.05)
 
 
+def sums_alike_in(kind, name, function, *inputs):
+    """Output and gradients in a type of 16 bits, as exact as that type is, beside those of the same numbers in a wide one."""
+    there = [x.to("cuda", kind).requires_grad_() for x in inputs]
+    exact = [x.detach().cpu().double().requires_grad_() for x in there]
+    results = function(*there), function(*exact)
+    weights = (torch.rand(results[1].shape) / 16).to(kind)
+    results[0].backward(weights.cuda())
+    results[1].backward(weights.double())
+    pairs = [results, *((mine.grad, theirs.grad) for mine, theirs in zip(there, exact))]
+    for mine, theirs in pairs:
+        largest = theirs.abs().max().item()
+        same(name, mine.double(), theirs, largest * torch.finfo(kind).eps)
+
+
 halves = torch.randn(2, 4, 8, 6)
 for kind in (torch.float16, torch.bfloat16):
     # A softmax of one type into another, and what the CPU computes of no halves.
@@ -91,6 +105,16 @@ for x, bias in (biased, biased_there):
         nn.functional.scaled_dot_product_attention(x, x, x, bias).square().sum().backward()
 for mine, theirs in zip(biased_there, biased):
     same("a bias of attention", mine.grad, theirs.grad, 1e-4)
+    # Long sums of narrow numbers, which a GPU makes of wider ones.
+    weight, bias = torch.rand(64), torch.rand(64)
+    of_rows = lambda x, weight, bias: nn.functional.layer_norm(x, (64,), weight, bias)
+    sums_alike_in(kind, "gradients of a layer norm", of_rows, torch.randn(1500, 64), weight, bias)
+    numbers = torch.arange(3000) % 7
+    sums_alike_in(kind, "of an embedding", lambda x: nn.functional.embedding(numbers.to(x.device), x), torch.rand(7, 8))
+    sums_alike_in(kind, "of chosen rows", lambda x: x[numbers.to(x.device)], torch.rand(7, 8))
+    sums_alike_in(kind, "a product of many", lambda x: x.prod(0), 1 + torch.rand(600, 4) / 500)
+    places = torch.rand(2, 5, 5, 2) * 1.8 - 0.9
+    sums_alike_in(kind, "a grid", nn.functional.grid_sample, torch.rand(2, 3, 40, 40), places)
 # A mistake stays one.
 try:
     there_a.half() @ there_b.t()

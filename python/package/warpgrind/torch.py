@@ -70,6 +70,29 @@ _COMMUNICATION = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
 #: What an operator may be computed in where the CPU has none for a type.
 _WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
 
+#: What a GPU sums in wider numbers than its arguments, and the CPU's own kernel does not.
+_SUMMED_WIDER = {
+    aten.col2im,
+    aten.embedding_dense_backward,
+    aten._embedding_bag_backward,
+    aten._embedding_bag_dense_backward,
+    aten.glu_backward,
+    aten.grid_sampler_2d,
+    aten.grid_sampler_2d_backward,
+    aten.grid_sampler_3d,
+    aten.grid_sampler_3d_backward,
+    aten.index_put,
+    aten.index_put_,
+    aten._index_put_impl_,
+    aten.native_batch_norm,
+    aten.native_group_norm,
+    aten.native_layer_norm,
+    aten.native_layer_norm_backward,
+    aten.prod,
+    aten.segment_reduce,
+    aten.upsample_bicubic2d,
+}
+
 #: What reads nothing of the tensor that it writes.
 _OVERWRITES = {aten.zero_.default, aten.fill_.Scalar, aten.fill_.Tensor}
 
@@ -291,13 +314,15 @@ def _written(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
 def _computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What an operator gives on the CPU: by its own kernel, on wider numbers, or by the operators that it is made of."""
     stand_in = CELLS.get(function, function)
+    narrow = any(isinstance(value, torch.Tensor) and value.dtype in _WIDER for value in pytree.tree_leaves((args, kwargs)))
     try:
+        if narrow and getattr(function, "overloadpacket", None) in _SUMMED_WIDER:
+            return _on_wider_numbers(function, args, kwargs)
         return stand_in(*args, **kwargs)
     except RuntimeError as error:
         # Older versions have no class of errors for it.
         if not isinstance(error, NotImplementedError) and "doesn't support" not in str(error):
             raise
-        narrow = any(isinstance(value, torch.Tensor) and value.dtype in _WIDER for value in pytree.tree_leaves((args, kwargs)))
         ways = [lambda: _on_wider_numbers(function, args, kwargs)] if narrow else []
         if function in decomposition_table:
             ways.append(lambda: decomposition_table[function](*args, **kwargs))
