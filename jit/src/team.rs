@@ -85,6 +85,35 @@ struct Places {
     passed: u64,
 }
 
+/// Those of a team that run next.
+#[derive(Clone, Copy)]
+struct Lowest {
+    position: u32,
+    /// Where the next ones stand.
+    next: u32,
+    /// Who they are.
+    runners: u32,
+}
+
+impl Places {
+    /// The lowest of the first so many.
+    #[inline(always)]
+    fn lowest(&self, count: usize) -> Lowest {
+        let mut lowest = Lowest { position: u32::MAX, next: u32::MAX, runners: 0 };
+        for (at, &position) in self.positions[..count].iter().enumerate() {
+            if position > lowest.position {
+                lowest.next = lowest.next.min(position);
+            } else {
+                if position < lowest.position {
+                    lowest = Lowest { position, next: lowest.position, runners: 0 };
+                }
+                lowest.runners |= 1 << at;
+            }
+        }
+        lowest
+    }
+}
+
 impl Compiled {
     /// Runs a warp, or a group of its lanes, for at most so many steps, up to a position; if `until_whole`, no further
     /// than until no lanes stand aside. Once lanes have stood aside for `patience` steps, it is the caller who decides.
@@ -240,30 +269,22 @@ impl Compiled {
         &self,
         context: &mut Context,
         runners: &mut [Runner],
-        Places { positions, partial, passed: unsettled }: &mut Places,
+        places: &mut Places,
         left: &mut i64,
         all: bool,
         passed: &mut u64,
     ) -> Option<Stand> {
-        let everyone = u32::MAX >> (MOST - runners.len());
+        let members = runners.len();
+        let everyone = u32::MAX >> (MOST - members);
         let mut round = [std::ptr::null_mut(); MOST + 1];
         // Who is in the round.
         let mut listed = 0;
+        let mut lowest = places.lowest(members);
         loop {
             if *left <= 0 {
                 return None;
             }
-            // Those at the lowest position, and the next one at which others stand.
-            let (mut low, mut next, mut here) = (u32::MAX, u32::MAX, 0u32);
-            for (at, &position) in positions[..runners.len()].iter().enumerate() {
-                if position > low {
-                    next = next.min(position);
-                } else {
-                    (next, here) = if position < low { (low, 0) } else { (next, here) };
-                    low = position;
-                    here |= 1 << at;
-                }
-            }
+            let Lowest { position: low, next, runners: here } = lowest;
             if low & EXITED != 0 {
                 return Some(Stand::End);
             }
@@ -274,13 +295,14 @@ impl Compiled {
                 if !all {
                     return Some(Stand::Barrier(low));
                 }
-                positions[..runners.len()].fill(self.marked(low + 1));
-                *left -= runners.len() as i64;
-                (*unsettled, *passed) = (*unsettled + 1, *passed + 1);
+                lowest.position = self.marked(low + 1);
+                places.positions[..members].fill(lowest.position);
+                *left -= members as i64;
+                (places.passed, *passed) = (places.passed + 1, *passed + 1);
                 continue;
             }
             let count = here.count_ones() as usize;
-            let most = (*left as u64).div_ceil(count as u64);
+            let most = if count == 1 { *left as u64 } else { (*left as u64).div_ceil(count as u64) };
             if !self.fits(low, next, most) {
                 return None;
             }
@@ -294,37 +316,52 @@ impl Compiled {
             }
             (context.stop, context.most, context.together) = (next, most, (count > 1).into());
             // SAFETY: the caller's.
-            if !unsafe { self.go(context, low, round.as_ptr(), here & *partial == 0) } {
+            if !unsafe { self.go(context, low, round.as_ptr(), here & places.partial == 0) } {
                 return None;
-            }
-            let mut rest = here;
-            for runner in &round[..count] {
-                // SAFETY: one of the runners, none of which is borrowed here.
-                positions[rest.trailing_zeros() as usize] = unsafe { (**runner).position };
-                rest &= rest - 1;
             }
             let begun = *left;
             *left -= context.total as i64;
-            let (mut called, mut parted) = (false, 0);
-            if context.ends != MOVED {
+            if context.ends == MOVED {
+                let mut rest = here;
+                // SAFETY: one of the runners, none of which is borrowed here.
+                let position = |runner: *mut Runner| unsafe { (*runner).position };
+                let first = position(round[0]);
+                let mut alike = true;
                 for &runner in &round[..count] {
-                    // SAFETY: one of the runners, none of which is borrowed here.
-                    let runner = unsafe { &mut *runner };
-                    if runner.end == PARTED {
-                        runner.ran.steps -= 1;
-                        runner.ran.branches -= 1;
-                        runner.ran.threads -= runner.width;
-                        runner.parted = Some(runner.taken);
-                        (*left, parted) = (*left + 1, parted + 1);
-                    } else if runner.end == CALLED {
-                        runner.called = Some(runner.went);
-                        called = true;
-                    }
+                    let position = position(runner);
+                    alike &= position == first;
+                    places.positions[rest.trailing_zeros() as usize] = position;
+                    rest &= rest - 1;
                 }
+                lowest = match alike && here == everyone {
+                    true => Lowest { position: first, ..lowest },
+                    false => places.lowest(members),
+                };
+                if context.total == 0 {
+                    return None;
+                }
+                continue;
             }
             let total = context.total;
+            let (mut called, mut parted, mut rest) = (false, 0, here);
+            for &runner in &round[..count] {
+                // SAFETY: one of the runners, none of which is borrowed here.
+                let runner = unsafe { &mut *runner };
+                places.positions[rest.trailing_zeros() as usize] = runner.position;
+                rest &= rest - 1;
+                if runner.end == PARTED {
+                    runner.ran.steps -= 1;
+                    runner.ran.branches -= 1;
+                    runner.ran.threads -= runner.width;
+                    runner.parted = Some(runner.taken);
+                    (*left, parted) = (*left + 1, parted + 1);
+                } else if runner.end == CALLED {
+                    runner.called = Some(runner.went);
+                    called = true;
+                }
+            }
             if parted > 0 {
-                pass(runners, std::mem::take(unsettled));
+                pass(runners, std::mem::take(&mut places.passed));
                 // They were borrowed: the round is made anew.
                 listed = 0;
             }
@@ -347,7 +384,7 @@ impl Compiled {
                     unsafe { self.run_alone(context, runner, u32::MAX, most, true) };
                 }
                 runner.count_lanes();
-                positions[at] = self.marked(runner.position);
+                places.positions[at] = self.marked(runner.position);
                 let own = (runner.ran.steps - before) as i64;
                 *left -= own;
                 alone += own - 1;
@@ -359,6 +396,7 @@ impl Compiled {
             if called || total == 0 && parted == 0 {
                 return None;
             }
+            lowest = places.lowest(members);
         }
     }
 }

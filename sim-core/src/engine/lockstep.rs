@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering;
 use smallvec::SmallVec;
 
 use super::Pause;
-use super::compiled::runner;
 use super::single::{lane_count, two_ways};
 use crate::code::{Action, Barrier, WarpOp};
 use crate::machine::Machine;
@@ -24,7 +23,6 @@ use crate::ops::barrier::Arrival;
 use crate::ops::flow::Flow;
 use crate::ops::keeps_whole;
 use crate::tools::{Event, Wants};
-use jit::{Compiled, Ran, Runner};
 use semantics::lanes::{LaneMask, Pred, Registers};
 
 /// Rows of registers that warps running together may have: about half of a first-level cache.
@@ -66,7 +64,7 @@ impl Member {
 }
 
 /// What became of a run of instructions.
-enum Run {
+pub(super) enum Run {
     /// Positions changed: others may be the lowest.
     Moved,
     /// A barrier is complete: more warps can run.
@@ -84,6 +82,13 @@ pub(crate) struct Together {
     pub left_out: bool,
 }
 
+impl Together {
+    /// Nothing can run on, after so many instructions.
+    fn over(ran: i64) -> Together {
+        Together { pause: Pause::Blocked, ran: ran as u64, left_out: false }
+    }
+}
+
 impl<O: Observer> Machine<'_, '_, O> {
     /// Runs the whole warps of the block together for about `slice` instructions in all; `None` if there
     /// are fewer than two, of a block that has so many.
@@ -91,18 +96,33 @@ impl<O: Observer> Machine<'_, '_, O> {
         let mut left = slice as i64;
         let mut first = true;
         let mut team = Team { members: SmallVec::new(), count: 0, next: LEFT, width: 0 };
+        // A block that code runs from its start to its end needs no team.
+        if self.stands_at_code() {
+            match self.run_in_code(self.most_together(), &mut left) {
+                Some(Run::Over) => return Some(Together::over(slice as i64 - left)),
+                Some(_) => (first, team.count) = (false, self.worker.squad.lowest),
+                None => {}
+            }
+            if self.worker.grid.stop.load(Ordering::Relaxed) {
+                left = 0;
+            }
+        }
         loop {
+            if left <= 0 {
+                let stopped = self.worker.grid.stop.load(Ordering::Relaxed);
+                let pause = if stopped { Pause::Stopped } else { Pause::Slice };
+                let ready = (0..self.cta.warps.len()).filter(|&warp| self.cta.can_run(warp)).count();
+                let ran = (slice as i64 - left) as u64;
+                return Some(Together { pause, ran, left_out: ready > team.count });
+            }
             if !self.assemble(&mut team) {
-                let end =
-                    Together { pause: Pause::Blocked, ran: (slice as i64 - left) as u64, left_out: false };
-                return (!first).then_some(end);
+                return (!first).then_some(Together::over(slice as i64 - left));
             }
             first = false;
             while left > 0 && team.choose() {
                 let run = self.run_team(&mut team, &mut left);
                 if let Run::Over = run {
-                    let ran = (slice as i64 - left) as u64;
-                    return Some(Together { pause: Pause::Blocked, ran, left_out: false });
+                    return Some(Together::over(slice as i64 - left));
                 }
                 if self.worker.grid.stop.load(Ordering::Relaxed) {
                     left = 0;
@@ -113,26 +133,20 @@ impl<O: Observer> Machine<'_, '_, O> {
                     break;
                 }
             }
-            for member in &team.members {
-                if member.position != LEFT {
-                    self.park(member, member.position);
-                }
-            }
-            if left <= 0 {
-                let stopped = self.worker.grid.stop.load(Ordering::Relaxed);
-                let pause = if stopped { Pause::Stopped } else { Pause::Slice };
-                let ready = (0..self.cta.warps.len()).filter(|&warp| self.cta.can_run(warp)).count();
-                let ran = (slice as i64 - left) as u64;
-                return Some(Together { pause, ran, left_out: ready > team.count });
-            }
+            self.park_all(&team);
         }
+    }
+
+    /// How many warps may run together.
+    fn most_together(&self) -> usize {
+        let rows = self.cta.warps.first().map_or(0, |warp| warp.rows.len());
+        (TEAM_ROWS / rows.max(1)).clamp(4, MOST)
     }
 
     /// Makes a team of the warps that can run together; false if there are fewer than two, of a block that has so many.
     fn assemble(&mut self, team: &mut Team) -> bool {
         team.members.clear();
-        let rows = self.cta.warps.first().map_or(0, |warp| warp.rows.len());
-        let most = (TEAM_ROWS / rows.max(1)).clamp(4, MOST);
+        let most = self.most_together();
         for index in 0..self.cta.warps.len() {
             let warp = &self.cta.warps[index];
             if warp.is_whole() && team.members.len() < most {
@@ -164,6 +178,13 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
     }
 
+    /// Leaves the state of all members where the interpreter of single warps looks for it.
+    fn park_all(&mut self, team: &Team) {
+        for member in team.members.iter().filter(|member| member.position != LEFT) {
+            self.park(member, member.position);
+        }
+    }
+
     /// Leaves a member's state where the interpreter of single warps looks for it.
     fn park(&mut self, member: &Member, position: u32) {
         let warp = &mut self.cta.warps[member.index];
@@ -183,7 +204,13 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     /// The warp of a member runs alone for `least` instructions and then until it is whole again.
     fn rejoin(&mut self, member: &mut Member, least: u64, left: &mut i64) {
-        self.index = member.index;
+        self.make_whole(member.index, least, left);
+        self.renew(member);
+    }
+
+    /// A warp runs alone for `least` instructions and then until it is whole again, or cannot go on.
+    pub(super) fn make_whole(&mut self, warp: usize, least: u64, left: &mut i64) {
+        self.index = warp;
         if least > 0 {
             *left -= self.run_warp(least).1 as i64;
         }
@@ -192,7 +219,6 @@ impl<O: Observer> Machine<'_, '_, O> {
             *left -= self.run_warp(*left as u64).1 as i64;
             self.until_whole = false;
         }
-        self.renew(member);
     }
 
     /// Accounts for the instructions before `end` of a run.
@@ -222,11 +248,12 @@ impl<O: Observer> Machine<'_, '_, O> {
         let together = team.count > 1;
         let most = ((*left).max(0) as u64).div_ceil(team.count.max(1) as u64);
         let mut start = team.members.first().map_or(LEFT, |member| member.position);
-        if let Some(compiled) = compiled.filter(|compiled| compiled.begins(start, next, most, together)) {
-            if let Some(run) = self.run_team_compiled(compiled, team, left) {
+        if compiled.is_some_and(|compiled| compiled.begins(start, next, most, together)) {
+            self.park_all(team);
+            if let Some(run) = self.run_in_code(self.most_together(), left) {
+                team.members.iter_mut().for_each(|member| self.renew(member));
                 return run;
             }
-            team.choose();
         }
         let here = &mut team.members[..team.count];
         let mut position = start;
@@ -414,7 +441,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     moved!(position + 1, position + 1);
                     for member in here {
                         if member.active(guard) != 0 {
-                            self.end_whole(member.index, member.lanes);
+                            self.end_whole(member.index);
                             member.position = LEFT;
                         }
                     }
@@ -428,122 +455,6 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
             }
         }
-    }
-
-    /// The same in compiled code, of all members; false if they stand where they stood.
-    fn run_team_compiled(&mut self, compiled: &Compiled, team: &mut Team, left: &mut i64) -> Option<Run> {
-        team.members.sort_unstable_by_key(|member| member.index);
-        let members = team.members.len();
-        let last_of_team = team.members.last().map_or(0, |member| member.index);
-        // Warps for which the team has no room take their turn behind it, up to the same barriers.
-        let mut rest = SmallVec::<[Member; 2]>::new();
-        if members < self.cta.warps.len() && team.members.iter().all(|member| member.position != LEFT) {
-            for index in last_of_team + 1..self.cta.warps.len() {
-                let warp = &self.cta.warps[index];
-                if warp.is_whole() {
-                    let (lanes, position) = (warp.groups[0].lanes, warp.groups[0].position);
-                    rest.push(Member { index, position, lanes, registers: self.registers_of(index, ROOT) });
-                }
-            }
-        }
-        let mut here: SmallVec<[&mut Member; MOST]> =
-            team.members.iter_mut().chain(&mut rest).filter(|member| member.position != LEFT).collect();
-        let live = self.cta.warps.iter().filter(|warp| warp.live() != 0).count();
-        let whole = |member: &&mut Member| self.is_whole_for_barrier(member.index, member.lanes);
-        let all = here.len() == live && self.cta.open_barriers == 0 && here.iter().all(whole);
-        if !all {
-            here.truncate(here.iter().filter(|member| member.index <= last_of_team).count());
-        }
-        let mut runners = SmallVec::<[Runner; MOST]>::new();
-        let mut warps = SmallVec::<[usize; MOST]>::new();
-        for member in &here {
-            let memory = (&member.registers, &mut self.cta.warps[member.index].local[..]);
-            runners.push(runner(compiled, memory, member.position, member.lanes));
-            warps.push(member.index);
-        }
-        let most = (*left).max(0) as u64;
-        let (ahead, over, mut flows) =
-            self.run_compiled_team(compiled, (&mut runners, &warps), members, most, all);
-        // Sums first: each field would wait for its last write.
-        let mut sum = Ran::default();
-        for (member, runner) in here.iter_mut().zip(&runners) {
-            member.position = runner.position;
-            self.cta.warps[member.index].clock += runner.ran.steps;
-            sum += runner.ran;
-        }
-        let ran = sum.steps;
-        let stats = &mut self.worker.stats;
-        stats.warp_instructions += ran;
-        stats.thread_instructions += sum.threads;
-        stats.branches += sum.branches;
-        stats.divergent_branches += sum.parted;
-        self.cta.clock += ran;
-        *left -= ran as i64;
-        if over {
-            for member in here {
-                self.end_whole(member.index, member.lanes);
-            }
-            self.recheck_barriers();
-            return Some(Run::Over);
-        }
-        let mut run = Run::Moved;
-        // What ended first comes first.
-        flows.sort_by_key(|(at, _)| (runners[*at].called, *at));
-        for (at, flow) in flows {
-            let (member, runner) = (&mut here[at], &runners[at]);
-            let position = member.position;
-            let goes_on = !matches!(flow, Flow::Fault(_));
-            self.leave_aside(member, runner, position + u32::from(goes_on));
-            match flow {
-                Flow::Fault(fault) => {
-                    self.fault(0, &Group { lanes: runner.lanes, ..member.group(position) }, *fault);
-                    self.complete_collectives();
-                    self.recheck_barriers();
-                    member.position = LEFT;
-                    run = Run::Released;
-                }
-                _ => member.position = position + 1,
-            }
-        }
-        for (member, runner) in here.into_iter().zip(&runners) {
-            if !runner.aside.is_empty() {
-                if runner.called.is_none() {
-                    self.leave_aside(member, runner, runner.position);
-                }
-                // It is as if the others had not gone on yet.
-                let mut own = *left + ahead as i64;
-                self.rejoin(member, 0, &mut own);
-                *left = own - ahead as i64;
-            } else if member.index > last_of_team && member.position != LEFT {
-                self.park(member, member.position);
-            }
-        }
-        (ran > 0).then_some(run)
-    }
-
-    /// A whole warp exits.
-    #[inline(always)]
-    fn end_whole(&mut self, warp: usize, lanes: LaneMask) {
-        let warp = &mut self.cta.warps[warp];
-        warp.exited |= lanes;
-        warp.groups.clear();
-        warp.release(ROOT);
-    }
-
-    /// Leaves the groups of a warp that was parted in code where the interpreter of single warps looks for them.
-    fn leave_aside(&mut self, member: &Member, runner: &Runner, position: u32) {
-        self.index = member.index;
-        let warp = &mut self.cta.warps[member.index];
-        let mut group = Group { lanes: runner.lanes, last_run: warp.clock, ..member.group(position) };
-        let entered = warp.clock - runner.ran.steps;
-        if let Some(entry) = warp.groups.first_mut() {
-            (entry.position, entry.lanes, entry.last_run) = (position, group.lanes, group.last_run);
-        }
-        for aside in &runner.aside {
-            group.last_run = entered + aside.last_run;
-            warp.fork(&group, aside.position, aside.lanes);
-        }
-        warp.part_at(entered + runner.parted_at);
     }
 
     /// Whole warps, which stand behind a barrier already, arrive at it one after the other.

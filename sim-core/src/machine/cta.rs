@@ -40,6 +40,8 @@ pub(crate) struct Cta {
     pub multiprocessor: u32,
     /// Block in its cluster.
     pub cluster_position: Dim3,
+    /// All threads have ended in compiled code, which left the warps as they began but for registers and memory.
+    pub over: bool,
 }
 
 /// Shared memory of a block: bytes at a well aligned place.
@@ -107,7 +109,7 @@ impl Cta {
 
     /// Whether every thread is gone.
     pub(crate) fn is_finished(&self) -> bool {
-        self.warps.iter().all(|warp| warp.groups.is_empty())
+        self.over || self.warps.iter().all(|warp| warp.groups.is_empty())
     }
 
     /// Whether a warp has a group that can run.

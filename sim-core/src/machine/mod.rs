@@ -15,6 +15,7 @@ pub(crate) mod launch_view;
 pub(crate) mod launches;
 pub(crate) mod pauses;
 pub(crate) mod random;
+pub(crate) mod squad;
 mod start;
 mod tell;
 pub(crate) mod trail;

@@ -29,9 +29,13 @@ impl Grid<'_> {
             cta.cluster_position = inside;
         }
         cta.multiprocessor = (cta.index % u64::from(self.config.multiprocessors)) as u32;
+        let untouched = std::mem::take(&mut cta.over) && again;
         cta.warps.resize_with(warps, Warp::default);
         for (at, warp) in cta.warps.iter_mut().enumerate() {
-            warp.reset(self.code, at as u32, lanes_of(threads, at as u32));
+            if !untouched {
+                warp.reset(self.code, at as u32, lanes_of(threads, at as u32));
+            }
+            warp.reset_registers(self.code);
         }
         for at in 0..warps {
             self.fill_specials(cta, at, again);

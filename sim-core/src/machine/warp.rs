@@ -100,10 +100,9 @@ const MAX_ROWS: usize = 1 << 19;
 const MAX_DEPTH: u32 = 1 << 14;
 
 impl Warp {
-    /// Puts the warp at the kernel's start; keeps its buffers.
-    pub(crate) fn reset(&mut self, code: &Code, index: u32, lanes: LaneMask) {
+    /// The registers and local memory of a warp at the kernel's start.
+    pub(crate) fn reset_registers(&mut self, code: &Code) {
         let kernel = &code.functions[0];
-        let local_start = kernel.local_start();
         let specials = code.warp_specials.len();
         self.rows.resize(specials + kernel.rows as usize, Row::ZERO);
         // Only registers that may be read before they are written need a defined value.
@@ -114,6 +113,16 @@ impl Warp {
         self.predicates.resize(kernel.predicates as usize, 0);
         self.predicates[0] = LaneMask::MAX;
         self.local.clear();
+        if kernel.local_bytes > 0 {
+            let words = (kernel.local_start() + kernel.local_bytes) as usize / 4;
+            self.local.resize(words, Row::ZERO);
+        }
+    }
+
+    /// Puts the warp at the kernel's start, but for [`Warp::reset_registers`]; keeps its buffers.
+    pub(crate) fn reset(&mut self, code: &Code, index: u32, lanes: LaneMask) {
+        let kernel = &code.functions[0];
+        let local_start = kernel.local_start();
         self.frames.clear();
         self.frames.push(Frame {
             function: 0,
@@ -131,10 +140,6 @@ impl Warp {
         });
         self.free_frame = None;
         self.spans.clear();
-        let local_words = (local_start + kernel.local_bytes) as usize / 4;
-        if kernel.local_bytes > 0 {
-            self.local.resize(local_words, Row::ZERO);
-        }
         self.groups.clear();
         self.groups.push(Group {
             position: kernel.start,

@@ -7,6 +7,7 @@ use super::cta::Cta;
 use super::grid::Grid;
 use super::pauses::Pauses;
 use super::random::Random;
+use super::squad::Squad;
 use super::turn::BlockTurn;
 use crate::launch::Stats;
 use crate::memory::{Hint, Snapshot, host};
@@ -48,6 +49,8 @@ pub(crate) struct Worker<'g, O> {
     /// Host code for the kernel, once there is any, and what runs of it are told.
     pub compiled: Option<&'g Compiled>,
     pub context: Option<Box<Context>>,
+    /// Scratch memory of blocks in code.
+    pub squad: Squad,
     /// Scratch memory of matrix instructions, from the first one on.
     pub tile: Option<Box<Tile>>,
     pub panel: Option<Box<Panel>>,
@@ -82,6 +85,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             work: 0,
             compiled: None,
             context: None,
+            squad: Squad::default(),
             tile: None,
             panel: None,
         }

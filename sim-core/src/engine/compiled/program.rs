@@ -1,17 +1,8 @@
-//! The compiled engine: runs of a warp in host code, as far as there is any.
-//!
-//! [`program`] says what of a kernel is compiled. Instructions that are not leave host code, loads and stores that are not
-//! of the common kind are done by [`crate::ops`] from within it, and count there as anywhere. It takes no part where
-//! somebody looks on, where the schedule is random and where memory is weak.
-
-use std::any::Any;
-use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::Ordering::Relaxed;
+//! What of a kernel is compiled: its instructions as [`jit`] takes them.
 
 use jit::{
-    Access as Move, Atomic as Update, Commuting, Compiled, Context, Effect, Exchange, Kind, Memories,
-    Program, Progress, Runner, Space, Step, Update as Op, Uses, Vote, Width, Window,
+    Access as Move, Atomic as Update, Commuting, Effect, Exchange, Kind, Memories, Program, Space, Step,
+    Update as Op, Uses, Vote, Width,
 };
 use smallvec::SmallVec;
 
@@ -19,40 +10,15 @@ use crate::code::{
     Access, AccessSpace, Action, Asynchronous, Atomic, AtomicOp, Barrier, Code, CodeFunction, Constant, Inst,
     Matrix, Simple, WarpOp, WarpOpKind,
 };
-use crate::machine::Machine;
-use crate::machine::frame::ROOT;
-use crate::machine::warp::{BUSY, Group, Wait};
-use crate::machine::worker::Worker;
-use crate::memory::Hint;
-use crate::observer::Observer;
 use crate::ops::collective::shuffle_source;
-use crate::ops::flow::Flow;
-use semantics::lanes::{LaneMask, Operands, Pred, Registers, Row, Slot, WARP_SIZE};
-
-// Code reads hints as windows.
-const _: () = assert!(
-    size_of::<Hint>() == size_of::<Window>()
-        && std::mem::offset_of!(Hint, base) == std::mem::offset_of!(Window, base)
-        && std::mem::offset_of!(Hint, size) == std::mem::offset_of!(Window, size)
-        && std::mem::offset_of!(Hint, words) == std::mem::offset_of!(Window, words)
-        && std::mem::offset_of!(Hint, writable) == std::mem::offset_of!(Window, writable)
-);
-
-/// Warp instructions that take as long as compiling one.
-const PRICE: u64 = 3000;
-/// Instructions of a kernel that is compiled, at most: code takes about half a kilobyte an instruction.
-const MOST_STEPS: u64 = 20_000;
-
-/// Steps that make it worth to enter code, for a warp alone and for one of several: doing so takes as long as
-/// interpreting about so many.
-const LEAST: [u32; 2] = [6, 8];
+use semantics::lanes::{LaneMask, Operands, Pred, Slot, WARP_SIZE};
 
 /// Memories that warps share.
 const SHARED: Memories = 1;
 const GLOBAL: Memories = 2;
 
-/// What of a kernel is compiled.
-fn program(code: &Code, least: [u32; 2]) -> Program {
+/// What of a kernel is compiled. Code is begun where at least so many steps follow, for a warp alone and for one of several.
+pub(super) fn program(code: &Code, least: [u32; 2]) -> Program {
     let Some(kernel) = code.functions.first() else { return Program::default() };
     // What a thread may use to wait for another.
     let waits = |inst: &Inst| match &inst.action {
@@ -352,220 +318,4 @@ fn updated(code: &Code, atomic: &Atomic) -> Option<Update> {
     let other = operands.get(1).copied().unwrap_or(operands[0]);
     let old = (old.rows != 0).then_some(old.slot);
     Some(Update { access, update, operands: [operands[0], other], old })
-}
-
-/// What [`call`] needs.
-struct Host<'x, 'a, 'g, O> {
-    machine: &'x mut Machine<'a, 'g, O>,
-    context: *mut Context,
-    /// Warps of the runners.
-    warps: &'x [usize],
-    /// What ended runs, and whose.
-    flows: SmallVec<[(usize, Flow); 1]>,
-    panic: Option<Box<dyn Any + Send>>,
-}
-
-/// What became of a step.
-enum Done {
-    /// The next one follows.
-    Next,
-    /// It ended the run.
-    Ended(Flow),
-    /// It is for another engine.
-    Refused,
-}
-
-/// Does what an instruction does, from within compiled code.
-///
-/// # Safety
-/// `host` points to a [`Host`] of this observer that nobody else uses meanwhile.
-unsafe extern "C" fn call<O: Observer>(host: *mut c_void, position: u32, lanes: LaneMask) -> u32 {
-    // SAFETY: the caller's.
-    let host = unsafe { &mut *host.cast::<Host<'_, '_, '_, O>>() };
-    let work = AssertUnwindSafe(|| host.step(position, lanes));
-    // Nothing unwinds through compiled code.
-    match catch_unwind(work) {
-        Ok(Done::Next) => 0,
-        Ok(Done::Refused) => 2,
-        Ok(Done::Ended(flow)) => {
-            // SAFETY: the context outlives the run; compiled code does not access it meanwhile.
-            let (_, runner) = unsafe { (*host.context).current() };
-            host.flows.push((runner, flow));
-            1
-        }
-        Err(panic) => {
-            host.panic = Some(panic);
-            1
-        }
-    }
-}
-
-impl<O: Observer> Host<'_, '_, '_, O> {
-    fn step(&mut self, position: u32, lanes: LaneMask) -> Done {
-        // SAFETY: the context outlives the run; compiled code does not access it meanwhile. Rows and predicates are those that
-        // slots were numbered for, and the warp's only ones in use.
-        let (runner, all, mut registers) = unsafe {
-            let context = &*self.context;
-            let (runner, number) = context.current();
-            let [frame, warp] = runner.rows;
-            (number, runner.lanes, Registers::new(frame, warp, context.constants, runner.predicates))
-        };
-        let (registers, machine) = (&mut registers, &mut *self.machine);
-        machine.index = self.warps[runner];
-        let code = machine.worker.grid.code;
-        let mut group = group(position, all);
-        let flow = match &code.insts[position as usize].action {
-            Action::Lanes(run, operands) | Action::BeforeBranch(run, operands) => {
-                // SAFETY: decoding took the function for a SIMD level that this CPU was found to have, and numbered its
-                // slots within the kernel's frame.
-                unsafe { run(registers, operands, lanes) };
-                return Done::Next;
-            }
-            Action::Load(access) => machine.operate_load(registers, &mut group, lanes, access),
-            Action::Store(access) => machine.operate_store(registers, &mut group, lanes, access),
-            Action::Atomic(atomic) => machine.operate_atomic(registers, &mut group, lanes, atomic),
-            Action::Warp(op) => {
-                let members = op.members.map_or(lanes, |slot| registers.lane::<u32>(slot, 0));
-                if lanes & !members != 0 || members & machine.warp().live() & !lanes != 0 {
-                    return Done::Refused;
-                }
-                machine.warp_operation(registers, &mut group, lanes, op)
-            }
-            Action::Matrix(_) if machine.warp().live() != lanes => return Done::Refused,
-            action => machine.operate_rarely(registers, &mut group, lanes, action, 0),
-        };
-        // It may have looked at the allocations again, and accessed other ones.
-        // SAFETY: as above; windows are those of the worker.
-        unsafe {
-            let context = &mut *self.context;
-            context.fresh = machine.worker.snapshot.generation;
-            if context.changes != machine.worker.hint_changes {
-                context.changes = machine.worker.hint_changes;
-                if let Some(compiled) = machine.worker.compiled {
-                    compiled.compare_windows(context);
-                }
-            }
-        }
-        if let Flow::Next = flow { Done::Next } else { Done::Ended(flow) }
-    }
-}
-
-/// A group of the kernel itself.
-fn group(position: u32, lanes: LaneMask) -> Group {
-    Group { position, lanes, frame: ROOT, wait: Wait::Ready, last_run: 0 }
-}
-
-/// A warp, or a group of its lanes, for compiled code.
-#[inline(always)]
-pub(super) fn runner(
-    compiled: &Compiled,
-    (registers, local): (&Registers, &mut [Row]),
-    position: u32,
-    lanes: LaneMask,
-) -> Runner {
-    let ([frame, warp, _], predicates) = registers.places();
-    Runner::new([frame, warp], predicates, compiled.local(local), position, lanes)
-}
-
-impl<O: Observer> Worker<'_, O> {
-    /// Compiles the kernel once it has run long enough.
-    #[inline(always)]
-    pub(super) fn warm_up(&mut self) {
-        if !O::ACTIVE && self.compiled.is_none() && self.random.is_none() && self.grid.cold != u64::MAX {
-            self.compile();
-        }
-    }
-
-    #[cold]
-    fn compile(&mut self) {
-        let (grid, kernel) = (self.grid, self.grid.kernel);
-        let steps = grid.code.functions.first().map_or(0, |kernel| u64::from(kernel.end));
-        let enough = if grid.cold == 0 { 0 } else { grid.cold + PRICE * steps };
-        let known = kernel.compiled.get().is_some();
-        if known || kernel.heat.load(Relaxed).saturating_add(self.stats.warp_instructions) >= enough {
-            let compiled = kernel.compiled.get_or_init(|| match steps <= MOST_STEPS {
-                true => {
-                    let least = if grid.cold == 0 { [1; 2] } else { LEAST };
-                    Compiled::new(&program(grid.code, least), grid.level)
-                }
-                false => None,
-            });
-            self.compiled = compiled.as_ref();
-        }
-    }
-}
-
-impl<'g, O: Observer> Machine<'_, 'g, O> {
-    /// Runs a group of the kernel itself from a position on at which code begins, up to a position and for at most so many
-    /// instructions. What ended it, if that was an operation.
-    pub(super) fn run_compiled(
-        &mut self,
-        compiled: &Compiled,
-        runner: &mut Runner,
-        (stop, most): (u32, u64),
-    ) -> Option<Flow> {
-        let warps = [self.index];
-        let mut flows = self.in_code(&warps, |context| {
-            // SAFETY: as `in_code` says, for the rows and predicates of this warp.
-            unsafe { compiled.run_alone(context, runner, stop, (most, BUSY), false) };
-        });
-        flows.1.pop().map(|(_, flow)| flow)
-    }
-
-    /// Runs whole warps, of these indices, as if all of a team made each step together, for about so many instructions in
-    /// all; `all`: they are those of the block that live, pass its barriers and may end it. By how many instructions others are
-    /// ahead of one whose lanes parted, whether the block is over, and what ended runs.
-    pub(super) fn run_compiled_team(
-        &mut self,
-        compiled: &Compiled,
-        (runners, warps): (&mut [Runner], &[usize]),
-        team: usize,
-        most: u64,
-        all: bool,
-    ) -> (u64, bool, SmallVec<[(usize, Flow); 1]>) {
-        let ((Progress { barriers, over }, ahead), flows) = self.in_code(warps, |context| {
-            // SAFETY: as `in_code` says, for the rows and predicates of these warps.
-            let progress = unsafe { compiled.run_teams(context, runners, team, most, all) };
-            (progress, context.ahead)
-        });
-        self.worker.stats.barriers += barriers;
-        (ahead, over, flows)
-    }
-
-    /// Runs code of warps in a context: hints are kept alive by the snapshot as long as its generation is the current one,
-    /// and the block's memory as long as it runs; `call` gets the host that it is for.
-    #[inline(always)]
-    fn in_code<T>(
-        &mut self,
-        warps: &[usize],
-        run: impl FnOnce(&mut Context) -> T,
-    ) -> (T, SmallVec<[(usize, Flow); 1]>) {
-        let mut context = match self.worker.context.take() {
-            Some(context) => context,
-            None => Box::new(Context::new(std::ptr::null_mut(), call::<O>)),
-        };
-        (context.windows, context.changes) = (self.worker.hints.as_ptr().cast(), self.worker.hint_changes);
-        context.shared = self.shared_window();
-        (context.exclusive, context.reads, context.patience) = (self.worker.grid.exclusive, 0, BUSY);
-        context.generation = self.worker.grid.memory.generation();
-        context.fresh = self.worker.snapshot.generation;
-        context.constants = self.worker.grid.constants.as_ptr().cast_mut();
-        let place: *mut Context = &mut *context;
-        let mut host = Host { machine: self, context: place, warps, flows: SmallVec::new(), panic: None };
-        context.host = (&raw mut host).cast();
-        let result = run(&mut context);
-        let Host { flows, panic, .. } = host;
-        self.worker.waits += context.reads;
-        self.worker.context = Some(context);
-        if let Some(panic) = panic {
-            resume_unwind(panic);
-        }
-        (result, flows)
-    }
-
-    /// Where code begins at a position, unless somebody looks on.
-    #[inline(always)]
-    pub(super) fn compiled(&self) -> Option<&'g Compiled> {
-        if O::ACTIVE { None } else { self.worker.compiled }
-    }
 }

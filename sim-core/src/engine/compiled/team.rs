@@ -1,0 +1,156 @@
+//! The whole warps of a block in compiled code.
+
+use smallvec::SmallVec;
+
+use super::runner;
+use crate::engine::lockstep::Run;
+use crate::machine::Machine;
+use crate::machine::frame::ROOT;
+use crate::machine::squad::Squad;
+use crate::machine::warp::{Group, Wait};
+use crate::observer::Observer;
+use crate::ops::flow::Flow;
+use jit::{Compiled, Ran, Runner};
+use semantics::lanes::LaneMask;
+
+impl<O: Observer> Machine<'_, '_, O> {
+    /// Whether it is worth to begin code where the first warp of the block stands.
+    #[inline(always)]
+    pub(in crate::engine) fn stands_at_code(&self) -> bool {
+        let warps = &self.cta.warps[..];
+        let first = warps.first().and_then(|warp| warp.groups.first());
+        let (Some(compiled), Some(group)) = (self.compiled(), first) else { return false };
+        compiled.next(group.position, warps.len() > 1) == group.position
+    }
+
+    /// Runs the whole warps of the block in code, `team` at a time up to the same barriers, for about so many instructions in
+    /// all. If they are not all warps that live, only the first `team` of them. `None` if no code begins where the lowest
+    /// stand, or they stand where they stood.
+    pub(in crate::engine) fn run_in_code(&mut self, team: usize, left: &mut i64) -> Option<Run> {
+        let compiled = self.compiled()?;
+        let mut squad = std::mem::take(&mut self.worker.squad);
+        squad.truncate(0);
+        // Nothing but registers and memory has changed since the block began.
+        let mut untouched = !self.worker.grid.code.clustered;
+        let mut live = 0;
+        for index in 0..self.cta.warps.len() {
+            let warp = &self.cta.warps[index];
+            live += usize::from(warp.live() != 0);
+            if warp.is_whole() {
+                let (position, lanes) = (warp.groups[0].position, warp.groups[0].lanes);
+                untouched &= warp.clock == 0;
+                let registers = self.registers_of(index, ROOT);
+                let memory = (&registers, &mut self.cta.warps[index].local[..]);
+                squad.runners.push(runner(compiled, memory, position, lanes));
+                squad.warps.push(index);
+            }
+        }
+        let all = squad.runners.len() == live && self.cta.open_barriers == 0;
+        if !all {
+            squad.truncate(team);
+        }
+        let enough = squad.runners.len() > usize::from(self.cta.warps.len() > 1);
+        let run = match enough && squad.begins(compiled, team, *left) {
+            true => self.run_squad(compiled, &mut squad, (team, all, untouched), left),
+            false => None,
+        };
+        self.worker.squad = squad;
+        run
+    }
+
+    fn run_squad(
+        &mut self,
+        compiled: &Compiled,
+        Squad { runners, warps, .. }: &mut Squad,
+        (team, all, untouched): (usize, bool, bool),
+        left: &mut i64,
+    ) -> Option<Run> {
+        let most = (*left).max(0) as u64;
+        let (ahead, over, mut flows) = self.run_compiled_team(compiled, (runners, warps), team, most, all);
+        // Sums first: each field would wait for its last write.
+        let mut sum = Ran::default();
+        runners.iter().for_each(|runner| sum += runner.ran);
+        let stats = &mut self.worker.stats;
+        stats.warp_instructions += sum.steps;
+        stats.thread_instructions += sum.threads;
+        stats.branches += sum.branches;
+        stats.divergent_branches += sum.parted;
+        self.cta.clock += sum.steps;
+        *left -= sum.steps as i64;
+        if over && untouched {
+            self.cta.over = true;
+            return Some(Run::Over);
+        }
+        for (&warp, runner) in warps.iter().zip(&*runners) {
+            self.cta.warps[warp].clock += runner.ran.steps;
+            self.stand(warp, runner.position, runner);
+        }
+        if over {
+            warps.iter().for_each(|&warp| self.end_whole(warp));
+            self.recheck_barriers();
+            return Some(Run::Over);
+        }
+        let mut run = Run::Moved;
+        // What ended first comes first.
+        flows.sort_by_key(|(at, _)| (runners[*at].called, *at));
+        for (at, flow) in flows {
+            let (warp, runner) = (warps[at], &runners[at]);
+            let goes_on = !matches!(flow, Flow::Fault(_));
+            self.leave_aside(warp, runner, runner.position + u32::from(goes_on));
+            if let Flow::Fault(fault) = flow {
+                self.fault(0, &group(runner.position, runner.lanes), *fault);
+                self.complete_collectives();
+                self.recheck_barriers();
+                run = Run::Released;
+            }
+        }
+        let parted: SmallVec<[usize; 2]> =
+            (0..runners.len()).filter(|&at| !runners[at].aside.is_empty()).collect();
+        for at in parted {
+            if runners[at].called.is_none() {
+                self.leave_aside(warps[at], &runners[at], runners[at].position);
+            }
+            // It is as if the others had not gone on yet.
+            let mut own = *left + ahead as i64;
+            self.make_whole(warps[at], 0, &mut own);
+            *left = own - ahead as i64;
+        }
+        (sum.steps > 0).then_some(run)
+    }
+
+    /// Leaves a warp at a position with the lanes of a runner.
+    #[inline(always)]
+    fn stand(&mut self, warp: usize, position: u32, runner: &Runner) {
+        let warp = &mut self.cta.warps[warp];
+        if let Some(entry) = warp.groups.first_mut() {
+            (entry.position, entry.lanes, entry.last_run) = (position, runner.lanes, warp.clock);
+        }
+    }
+
+    /// Leaves the groups of a warp that was parted in code where the interpreter of single warps looks for them.
+    fn leave_aside(&mut self, warp: usize, runner: &Runner, position: u32) {
+        self.index = warp;
+        self.stand(warp, position, runner);
+        let warp = &mut self.cta.warps[warp];
+        let entered = warp.clock - runner.ran.steps;
+        for aside in &runner.aside {
+            let last_run = entered + aside.last_run;
+            warp.fork(&Group { last_run, ..group(position, runner.lanes) }, aside.position, aside.lanes);
+        }
+        warp.part_at(entered + runner.parted_at);
+    }
+
+    /// A whole warp exits.
+    #[inline(always)]
+    pub(in crate::engine) fn end_whole(&mut self, warp: usize) {
+        let warp = &mut self.cta.warps[warp];
+        warp.exited |= warp.lanes;
+        warp.groups.clear();
+        warp.release(ROOT);
+    }
+}
+
+/// A group of the kernel itself.
+pub(super) fn group(position: u32, lanes: LaneMask) -> Group {
+    Group { position, lanes, frame: ROOT, wait: Wait::Ready, last_run: 0 }
+}
