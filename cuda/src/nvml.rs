@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use crate::state;
 
 /// The driver that the simulated one stands for, and its management library.
-const DRIVER_VERSION: &str = "580.65.06";
+pub(crate) const DRIVER_VERSION: &str = "580.65.06";
 const NVML_VERSION: &str = "13.580.65.06";
 /// `NVML_BRAND_NVIDIA`, `NVML_DEVICE_ARCH_HOPPER`
 const BRAND_NVIDIA: u32 = 14;

@@ -154,6 +154,47 @@ fn files_of_devices_are_there_and_others_as_they_are() {
 }
 
 #[test]
+fn the_version_of_the_driver_is_read_from_its_file() {
+    let files = library("libwarpgrind_files.so");
+    let path = at(c"/proc/driver/nvidia/version".to_bytes_with_nul());
+    assert_eq!(call(files, "access", &[path, 4]) as i32, 0);
+    let text = |open: &dyn Fn() -> i32| {
+        let file = open();
+        assert!(file >= 0);
+        let mut bytes = [0u8; 200];
+        // SAFETY: the file is open, and there are so many bytes.
+        let count = unsafe { libc::read(file, bytes.as_mut_ptr().cast(), bytes.len()) };
+        // SAFETY: nobody else closes it.
+        unsafe { libc::close(file) };
+        String::from_utf8_lossy(&bytes[..count as usize]).into_owned()
+    };
+    let expected = "Kernel Module  580.65.06  simulated by Warpgrind\n";
+    let opened = [
+        text(&|| call(files, "open", &[path, 0]) as i32),
+        text(&|| call(files, "__openat64_2", &[libc::AT_FDCWD as u64, path, 0]) as i32),
+        text(&|| {
+            let open = symbol(files, "fopen").expect("exported");
+            // SAFETY: the function takes two texts and gives a stream.
+            unsafe { libc::fileno(support::call_at(open, &[path, at(b"r\0")]) as *mut libc::FILE) }
+        }),
+    ];
+    for text in opened {
+        assert!(text.starts_with("NVRM version: NVIDIA UNIX ") && text.ends_with(expected), "{text}");
+    }
+    // Others are opened as they are, and created with their mode.
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = folder.path().join("made");
+    let name = std::ffi::CString::new(made.as_os_str().as_encoded_bytes()).expect("no zero byte");
+    let flags = (libc::O_CREAT | libc::O_WRONLY) as u64;
+    let file = call(files, "open64", &[at(name.as_bytes_with_nul()), flags, 0o640]) as i32;
+    // SAFETY: nobody else closes it.
+    assert!(file >= 0 && unsafe { libc::close(file) } == 0);
+    let mode = std::fs::metadata(&made).expect("it is there").permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o700, 0o600);
+    assert_eq!(call(files, "open", &[at(c"/no such file".to_bytes_with_nul()), 0]) as i32, -1);
+}
+
+#[test]
 fn no_function_takes_nulls() {
     let _alone = alone();
     let nvml = library("libnvidia-ml.so.1");

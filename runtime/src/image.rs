@@ -119,6 +119,64 @@ struct Sections<'a> {
     names: &'a [u8],
 }
 
+/// An ELF file of a device of NVIDIA with sections of these names and bytes.
+fn elf(flags: u32, sections: &[(&str, &[u8])]) -> Vec<u8> {
+    const PROGBITS: u32 = 1;
+    const STRTAB: u32 = 3;
+    // The first section's name is empty, and it is none.
+    let (mut names, mut headers) = (vec![0u8], vec![0u8; SECTION]);
+    // A class of 64 bits, little end first, CUDA's calling convention of version 8, an executable of CUDA.
+    let mut bytes = [&b"\x7fELF\x02\x01\x01\x41\x08"[..], &[0; 7], &[2, 0, 190, 0]].concat();
+    bytes.resize(ELF_HEADER, 0);
+    let mut put = |kind: u32, name: usize, contents: &[u8], bytes: &mut Vec<u8>| {
+        let mut header = [0u8; SECTION];
+        header[..4].copy_from_slice(&(name as u32).to_le_bytes());
+        header[4..8].copy_from_slice(&kind.to_le_bytes());
+        header[24..32].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        header[32..40].copy_from_slice(&(contents.len() as u64).to_le_bytes());
+        header[48] = 1;
+        headers.extend(header);
+        bytes.extend(contents);
+    };
+    for (name, contents) in sections {
+        put(PROGBITS, names.len(), contents, &mut bytes);
+        names.extend([name.as_bytes(), &[0]].concat());
+    }
+    put(STRTAB, 0, &names, &mut bytes);
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    let (start, count) = (bytes.len() as u64, (headers.len() / SECTION) as u16);
+    bytes.extend(headers);
+    bytes[20] = 1;
+    bytes[40..48].copy_from_slice(&start.to_le_bytes());
+    bytes[48..52].copy_from_slice(&flags.to_le_bytes());
+    let sizes = [ELF_HEADER as u16, 0, 0, SECTION as u16, count, count - 1];
+    for (at, size) in sizes.into_iter().enumerate() {
+        bytes[52 + 2 * at..][..2].copy_from_slice(&size.to_le_bytes());
+    }
+    bytes
+}
+
+/// The architecture in a PTX text's directive `.target`.
+fn target(text: &[u8]) -> Option<u32> {
+    let number = |line: &[u8]| {
+        let name = std::str::from_utf8(line).ok()?.trim_start().strip_prefix(".target")?.trim_start();
+        let digits = name.strip_prefix("sm_")?.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok()
+    };
+    text.split(|&byte| byte == b'\n').find_map(number)
+}
+
+/// A cubin that has a PTX text for its code, for programs that ask for machine code and look whether it is an ELF file. Of a zero
+/// byte at the text's end nothing is left.
+#[must_use]
+pub fn cubin_of(text: &[u8]) -> Vec<u8> {
+    // As nvcc 13.0 writes them, with the architecture between.
+    const FLAGS: u32 = 0x0600_0004;
+    let text = text.strip_suffix(&[0]).unwrap_or(text);
+    let lines: Vec<u8> = text.iter().map(|&byte| if byte == b'\n' { 0 } else { byte }).collect();
+    elf(FLAGS | (target(text).unwrap_or(0) & 0xffff) << 8, &[(".nv_debug_ptx_txt", &lines)])
+}
+
 impl<'a> Sections<'a> {
     fn of(bytes: &'a [u8]) -> Result<Self> {
         let headers = bytes.get(section_headers(bytes)?).ok_or(Status::INVALID_IMAGE)?;
@@ -337,53 +395,31 @@ pub fn best(bytes: &[u8], sm: u16) -> Result<Program> {
 mod tests {
     use super::*;
 
-    /// An ELF file with sections of these names and bytes.
-    fn elf(sections: &[(&str, &[u8])]) -> Vec<u8> {
-        let mut names = vec![0u8];
-        let mut bytes = vec![0u8; ELF_HEADER];
-        let mut headers = Vec::new();
-        let header = |name: usize, kind: u32, at: usize, size: usize| {
-            let mut header = [0u8; SECTION];
-            header[..4].copy_from_slice(&(name as u32).to_le_bytes());
-            header[4..8].copy_from_slice(&kind.to_le_bytes());
-            header[24..32].copy_from_slice(&(at as u64).to_le_bytes());
-            header[32..40].copy_from_slice(&(size as u64).to_le_bytes());
-            header
-        };
-        for (name, contents) in sections {
-            headers.push(header(names.len(), 1, bytes.len(), contents.len()));
-            names.extend([name.as_bytes(), &[0]].concat());
-            bytes.extend(*contents);
-        }
-        headers.push(header(0, 3, bytes.len(), names.len()));
-        bytes.extend(&names);
-        // One that is not in the file.
-        headers.push(header(0, NOBITS as u32, 1 << 50, 1 << 50));
-        let start = bytes.len() as u64;
-        bytes.extend(headers.concat());
-        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        bytes[40..48].copy_from_slice(&start.to_le_bytes());
-        bytes[58..60].copy_from_slice(&(SECTION as u16).to_le_bytes());
-        bytes[60..62].copy_from_slice(&(headers.len() as u16).to_le_bytes());
-        bytes[62..64].copy_from_slice(&(sections.len() as u16).to_le_bytes());
-        bytes
-    }
-
     #[test]
     fn a_cubin_gives_the_ptx_that_it_was_made_of() {
-        let file = elf(&[
-            (".text.k", b"machine code"),
-            (".nv_debug_ptx_txt.12", b".version 8.0\0.target sm_80\0"),
-            (".nv_debug_ptx_txt.7", b".version 8.0\0"),
-        ]);
+        let mut file = elf(
+            0,
+            &[
+                (".text.k", b"machine code"),
+                (".nv_debug_ptx_txt.12", b".version 8.0\0.target sm_80\0"),
+                (".nv_debug_ptx_txt.7", b".version 8.0\0"),
+            ],
+        );
         let texts = cubin(&file).unwrap().texts;
         assert_eq!(texts, [&b".version 8.0\n.target sm_80\n"[..], b".version 8.0\n"]);
+        // One more that takes no bytes of the file.
+        let mut nowhere = [0; SECTION];
+        nowhere[4] = NOBITS as u8;
+        nowhere[24..40].fill(0x70);
+        file.extend(nowhere);
+        file[60] += 1;
         let headers = section_headers(&file).unwrap();
-        assert_eq!((headers.end, elf_end(&file[headers.clone()])), (file.len(), Ok(headers.start)));
-        assert_eq!(cubin(&elf(&[(".text.k", b"code")])), Ok(Program::default()));
+        let end = elf_end(&file[headers.clone()]).unwrap();
+        assert_eq!((headers.end, end.next_multiple_of(8)), (file.len(), headers.start));
+        assert_eq!(cubin(&elf(0, &[(".text.k", b"code")])), Ok(Program::default()));
 
         // PTX goes first; of cubins the latest that has any.
-        let plain = elf(&[(".text.k", b"code")]);
+        let plain = elf(0, &[(".text.k", b"code")]);
         let packed = lz4_flex::block::compress(&file);
         let fat = image(&[
             entry(2, 90, 0, &plain, 0),
@@ -407,6 +443,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_given_as_machine_code_is_a_cubin_with_its_text() {
+        let text = b"// Made by hand\n.version 8.0\n.target sm_90a, debug\n.address_size 64\n\0";
+        let file = cubin_of(text);
+        let headers = section_headers(&file).unwrap();
+        assert_eq!(headers.end, file.len());
+        let read = cubin(&file).unwrap().texts;
+        assert_eq!(read, [&text[..text.len() - 1]]);
+        assert_eq!((file[49], target(b".version 8.0"), target(b".target sm_x")), (90, None, None));
+    }
+
+    #[test]
     fn a_cubin_says_how_many_registers_its_kernels_have() {
         // As nvcc 13.0 writes it: the third symbol is `kernel`, with 56 registers.
         let names = b"\0other\0kernel\0";
@@ -417,11 +464,11 @@ mod tests {
             [3, 0x37, 0x82, 0, 4, 0x11, 8, 0, 2, 0, 0, 0, 99, 0, 0, 0],
             [4, 0x2f, 8, 0, 2, 0, 0, 0, 56, 0, 0, 0, 3, 0x1b, 0xff, 0],
         ];
-        let mut file = elf(&[(".strtab", names), (".symtab", &symbols), (".nv.info", &info.concat())]);
+        let mut file = elf(0, &[(".strtab", names), (".symtab", &symbols), (".nv.info", &info.concat())]);
         let headers = section_headers(&file).unwrap().start;
         // The links: from attributes to symbols, and from those to names.
+        file[headers + 3 * SECTION + 40] = 2;
         file[headers + 2 * SECTION + 40] = 1;
-        file[headers + SECTION + 40] = 0;
         let registers = Registers::from([("kernel".into(), 56)]);
         assert_eq!(cubin(&file).unwrap().registers, registers);
         let of = |sm| best(&image(&[entry(2, sm, 0, &file, 0), entry(1, 80, 0, b"text", 0)]), 90).unwrap();

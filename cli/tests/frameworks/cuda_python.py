@@ -1,6 +1,6 @@
 """cuda-python: the driver interface, NVRTC to PTX and to machine code, and cuda.core with its linker."""
 import numpy as np
-from cuda.bindings import driver, nvrtc
+from cuda.bindings import driver, nvfatbin, nvrtc
 
 
 def check(result):
@@ -43,15 +43,24 @@ check(driver.cuMemFree(dx))
 check(driver.cuMemFree(dy))
 check(driver.cuModuleUnload(module))
 
-# What is asked for as machine code is PTX, and is loaded all the same.
+# What is asked for as machine code is a cubin with its PTX; it is packed, linked and loaded as one.
 program = check(nvrtc.nvrtcCreateProgram(source, b"saxpy.cu", 0, [], []))
 check(nvrtc.nvrtcCompileProgram(program, 1, [b"-arch=sm_90"]))
 cubin = b" " * check(nvrtc.nvrtcGetCUBINSize(program))
 check(nvrtc.nvrtcGetCUBIN(program, cubin))
 check(nvrtc.nvrtcDestroyProgram(program))
-module = check(driver.cuModuleLoadData(cubin))
-check(driver.cuModuleGetFunction(module, b"saxpy"))
-check(driver.cuModuleUnload(module))
+packer = nvfatbin.create(["-64"], 1)
+nvfatbin.add_cubin(packer, cubin, len(cubin), "90", "saxpy")
+fatbin = bytearray(nvfatbin.size(packer))
+nvfatbin.get(packer, fatbin)
+linking = check(driver.cuLinkCreate(0, [], []))
+check(driver.cuLinkAddData(linking, driver.CUjitInputType.CU_JIT_INPUT_CUBIN, cubin, len(cubin), b"saxpy", 0, [], []))
+linked, _ = check(driver.cuLinkComplete(linking))
+for image in (cubin, bytes(fatbin), linked):
+    module = check(driver.cuModuleLoadData(image))
+    check(driver.cuModuleGetFunction(module, b"saxpy"))
+    check(driver.cuModuleUnload(module))
+check(driver.cuLinkDestroy(linking))
 
 from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, Program, ProgramOptions, launch
 

@@ -59,7 +59,7 @@ unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Resu
     bytes.push(0);
     let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
     match kind {
-        jit_input::PTX | jit_input::FATBINARY => {
+        jit_input::CUBIN | jit_input::PTX | jit_input::FATBINARY => {
             let options = link.options;
             // SAFETY: the bytes are a whole image.
             let program = unsafe { image_program(&context, bytes.as_ptr().cast(), &options) }?;
@@ -68,7 +68,6 @@ unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Resu
         }
         // What kernels need of it to launch others comes with the texts that call it.
         3 | 4 if is_device_runtime(&bytes) => Ok(()),
-        jit_input::CUBIN => Err(Status::NO_BINARY_FOR_GPU),
         // Objects, libraries and NVVM need NVIDIA's own linker and compiler.
         3..=5 => Err(Status::NOT_SUPPORTED),
         _ => Err(Status::INVALID_VALUE),

@@ -1,10 +1,11 @@
-//! nvJitLink: PTX is linked by our own linker, and what comes of it is given as machine code. Codes are those of
+//! nvJitLink: PTX is linked by our own linker, and what comes of it is given in a cubin. Codes are those of
 //! NVIDIA's nvJitLink 13.0.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use runtime::image::cubin_of;
 use runtime::{check, compile, fresh_id};
 
 use crate::driver::link::{image_of, is_device_runtime};
@@ -394,8 +395,10 @@ unsafe fn dispatch(name: &str, a: [u64; 6]) -> Result<(), Status> {
             "nvJitLinkGetLinkedPtxSize" | "nvJitLinkGetLinkedPtx" if !jit.options.ptx => Err(INVALID_INPUT),
             "nvJitLinkGetLinkedCubinSize" | "nvJitLinkGetLinkedCubin" if jit.options.ptx => Err(INTERNAL),
             _ if jit.state != State::Complete => Err(INTERNAL),
-            "nvJitLinkGetLinkedCubinSize" | "nvJitLinkGetLinkedPtxSize" => size(jit.linked.len()),
-            "nvJitLinkGetLinkedCubin" | "nvJitLinkGetLinkedPtx" => bytes(&jit.linked),
+            "nvJitLinkGetLinkedPtxSize" => size(jit.linked.len()),
+            "nvJitLinkGetLinkedPtx" => bytes(&jit.linked),
+            "nvJitLinkGetLinkedCubinSize" => size(cubin_of(&jit.linked).len()),
+            "nvJitLinkGetLinkedCubin" => bytes(&cubin_of(&jit.linked)),
             _ => Err(INTERNAL),
         }
     }

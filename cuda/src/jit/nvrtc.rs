@@ -1,10 +1,12 @@
-//! NVRTC: everything is handed to NVIDIA's library, which is asked for PTX instead of machine code.
+//! NVRTC: everything is handed to NVIDIA's library, which is asked for PTX instead of machine code; cubins are made around that.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_char};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::ffi::{get, list};
+use runtime::image::cubin_of;
+
+use crate::ffi::{get, list, put};
 use crate::jit::real::{enter, nvrtc};
 
 /// `NVRTC_ERROR_INVALID_INPUT`
@@ -70,9 +72,35 @@ unsafe fn compile(program: u64, count: u64, options: u64) -> u64 {
     forward("nvrtcCompileProgram", [program, count, pointers.as_ptr() as u64, 0, 0, 0])
 }
 
-/// The function that answers for one of machine code.
-fn instead(program: u64, machine: &'static str, ptx: &'static str) -> &'static str {
-    if machine_code().contains(&program) { ptx } else { machine }
+/// The cubin of a program that was to be compiled to machine code: one with its PTX.
+fn cubin(program: u64) -> Result<Vec<u8>, u64> {
+    let asked = |name: &str, to: u64| match forward(name, [program, to, 0, 0, 0, 0]) {
+        0 => Ok(()),
+        error => Err(error),
+    };
+    let mut size = 0usize;
+    asked("nvrtcGetPTXSize", &raw mut size as u64)?;
+    let mut text = vec![0u8; size];
+    asked("nvrtcGetPTX", text.as_mut_ptr() as u64)?;
+    Ok(cubin_of(&text))
+}
+
+/// Gives a program's cubin, or its size.
+///
+/// # Safety
+/// `to` is null or has room for what is asked.
+unsafe fn give_cubin(name: &str, program: u64, to: u64) -> Result<(), u64> {
+    let cubin = cubin(program)?;
+    if name == "nvrtcGetCUBINSize" {
+        // SAFETY: the caller's promise.
+        return unsafe { put(to as *mut usize, cubin.len()) }.map_err(|_| INVALID_INPUT);
+    }
+    if to == 0 {
+        return Err(INVALID_INPUT);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(cubin.as_ptr(), to as *mut u8, cubin.len()) };
+    Ok(())
 }
 
 /// Calls a function.
@@ -83,8 +111,10 @@ unsafe fn call(name: &str, a: [u64; 6]) -> u64 {
     match name {
         // SAFETY: the caller's promise.
         "nvrtcCompileProgram" => unsafe { compile(a[0], a[1], a[2]) },
-        "nvrtcGetCUBIN" => forward(instead(a[0], "nvrtcGetCUBIN", "nvrtcGetPTX"), a),
-        "nvrtcGetCUBINSize" => forward(instead(a[0], "nvrtcGetCUBINSize", "nvrtcGetPTXSize"), a),
+        "nvrtcGetCUBIN" | "nvrtcGetCUBINSize" if machine_code().contains(&a[0]) => {
+            // SAFETY: the caller's promise.
+            unsafe { give_cubin(name, a[0], a[1]) }.err().unwrap_or(0)
+        }
         "nvrtcDestroyProgram" => {
             // SAFETY: null or a pointer to the program.
             if let Ok(program) = unsafe { get(a[0] as *const u64) } {

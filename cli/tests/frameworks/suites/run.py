@@ -154,6 +154,8 @@ def run(name, suite, options):
     python, version = next(((python, version) for python, version in found if version), (None, None))
     if python is None:
         return None, "not installed"
+    if missing := [needed for needed in suite.get("needs", []) if installed(python, needed) is None]:
+        return None, f"not installed: {', '.join(missing)}"
     # The suite runs in another folder.
     python = os.path.abspath(python) if os.sep in python else python
     # pytest names tests by their files in the folder only if both are told without links.
