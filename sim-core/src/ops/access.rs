@@ -1,5 +1,6 @@
 //! Loads and stores: addresses, checks, and the transfer between registers and memory.
 
+use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use ptx_frontend::MemOrder;
@@ -419,7 +420,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         };
         let kind = index.map(|index| table.list[index].kind);
         let heap = kind == Some(AllocationKind::Heap);
-        let allowed = |address: u64| inside(address) && (!heap || self.heap_allows(address, bytes));
+        let mut block = 0..0;
+        let mut allowed =
+            |address: u64| inside(address) && (!heap || self.heap_allows(&mut block, address, bytes));
         if let (true, Some(index)) = (allowed(first), index) {
             let allocation = &table.list[index];
             let mut lanes = 0;
@@ -452,8 +455,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         each_lane(at.lanes, |lane| {
             let address = addresses[lane];
             let found = table.find(address, bytes);
-            let fine =
-                found.is_some_and(|a| a.kind != AllocationKind::Heap || self.heap_allows(address, bytes));
+            let fine = found.is_some_and(|a| {
+                a.kind != AllocationKind::Heap || self.heap_allows(&mut block, address, bytes)
+            });
             bad |= u32::from(!fine) << lane;
         });
         let address = addresses[bad.trailing_zeros() as usize & 31];
@@ -482,12 +486,14 @@ impl<O: Observer> Machine<'_, '_, O> {
         fault(FindingKind::OutOfBounds, format!("{what}: {}", table.nearest(address, bytes)))
     }
 
-    fn heap_allows(&self, address: u64, bytes: u64) -> bool {
-        self.worker
-            .grid
-            .heap
-            .block(address)
-            .is_some_and(|(start, size, live)| live && address + bytes <= start + size)
+    /// Whether so many bytes lie in a live block of the device heap; not looked up if they do in the last lane's.
+    fn heap_allows(&self, last: &mut Range<u64>, address: u64, bytes: u64) -> bool {
+        let is_in = |block: &Range<u64>| address >= block.start && address + bytes <= block.end;
+        if !is_in(last) {
+            let live = self.worker.grid.heap.block(address).filter(|&(_, _, live)| live);
+            *last = live.map_or(0..0, |(start, size, _)| start..start + size);
+        }
+        is_in(last)
     }
 
     fn heap_fault(&self, what: String, address: u64, bad: LaneMask) -> Checked<(usize, LaneMask)> {
