@@ -27,7 +27,12 @@ const TEXT: &str = "
 
 /// What the threads of four blocks of two warps have read.
 fn seen(in_step: u64) -> Vec<u32> {
-    let source = ptx_frontend::Source::new("reads.ptx", TEXT.as_bytes().to_vec());
+    run(TEXT, in_step)
+}
+
+/// What a kernel `reads` of four blocks of two warps writes to 256 words.
+fn run(text: &str, in_step: u64) -> Vec<u32> {
+    let source = ptx_frontend::Source::new("reads.ptx", text.as_bytes().to_vec());
     let module = Arc::new(ptx_frontend::parse(source).module.unwrap());
     let simulator = Simulator::new(DeviceConfig::h200());
     let (word, seen) = (simulator.alloc(4, "word").unwrap(), simulator.alloc(1024, "seen").unwrap());
@@ -57,4 +62,51 @@ fn all_read_before_the_first_has_written() {
     assert_eq!(seen(0)[64..].iter().filter(|&&read| read == 0).count(), 0);
     // After so many instructions, it is as if they had never been in step: of 8 warps with 13 each.
     assert!(seen(16).iter().any(|&read| read != 0));
+}
+
+/// The first thread of each warp comes to a word 32 times, and keeps which of all comings its own were.
+const COMES: &str = "
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry reads(.param .u64 word, .param .u64 seen) {
+    .reg .b64 %a, %b, %o; .reg .b32 %t, %n, %c, %x, %k; .reg .pred %p;
+    ld.param.u64 %a, [word];
+    ld.param.u64 %b, [seen];
+    mov.u32 %t, %tid.x;
+    and.b32 %n, %t, 31;
+    setp.ne.u32 %p, %n, 0;
+    @%p ret;
+    mov.u32 %c, %ctaid.x;
+    shl.b32 %c, %c, 6;
+    add.u32 %t, %t, %c;
+    mul.wide.u32 %o, %t, 4;
+    add.u64 %b, %b, %o;
+    mov.u32 %k, 0;
+again:
+    atom.relaxed.gpu.global.add.u32 %x, [%a], 1;
+    st.global.u32 [%b], %x;
+    add.u64 %b, %b, 4;
+    add.u32 %k, %k, 1;
+    setp.lt.u32 %p, %k, 32;
+    @%p bra again;
+    ret;
+}";
+
+#[test]
+fn nobody_is_always_first() {
+    let comings = run(COMES, u64::MAX);
+    // Eight warps come in each round.
+    let mut rounds = vec![Vec::new(); 32];
+    for (warp, own) in comings.chunks(32).enumerate() {
+        own.iter().enumerate().for_each(|(round, &at)| rounds[round].push((at, warp)));
+    }
+    let firsts: std::collections::BTreeSet<usize> =
+        rounds.iter().filter_map(|round| round.iter().min()).map(|&(_, warp)| warp).collect();
+    assert!(firsts.len() >= 6, "{firsts:?}");
+    // All of a round come before the first of the next but one.
+    for pair in rounds.windows(3) {
+        assert!(pair[0].iter().max() < pair[2].iter().min());
+    }
+    assert_eq!(comings, run(COMES, u64::MAX), "the same each time");
 }

@@ -90,7 +90,7 @@ impl<O: Observer> Worker<'_, O> {
                     self.grid.take_after_finishing()
                 }
                 End::GaveWay => {
-                    self.grid.put_back(cluster);
+                    self.grid.put_back(cluster, self.goes_in_step());
                     self.grid.take()
                 }
                 End::Still => {
@@ -271,6 +271,9 @@ impl<O: Observer> Worker<'_, O> {
             if !O::ACTIVE && cta.is_finished() {
                 return End::Finished;
             }
+            if self.goes_in_step() && self.others_wait() && cta.passes_in_step() {
+                return End::GaveWay;
+            }
             let mut turn = match rest.take() {
                 Some(rest) => rest,
                 None if self.is_to_pause() => {
@@ -339,7 +342,10 @@ impl<O: Observer> Worker<'_, O> {
     }
 
     /// The turn of the next warp of a block that can run.
-    fn next_turn(&mut self, cta: &Cta, waiting_turns: u64) -> Option<WarpTurn> {
+    fn next_turn(&mut self, cta: &mut Cta, waiting_turns: u64) -> Option<WarpTurn> {
+        if self.goes_in_step() {
+            return Some(WarpTurn::new(cta.turn_in_step()?, 1, self.waits));
+        }
         let warps = cta.warps.len();
         let first = match &mut self.random {
             Some(random) => random.below(warps as u64) as usize,
@@ -347,9 +353,7 @@ impl<O: Observer> Worker<'_, O> {
         };
         let next = (first..warps).find(|&at| cta.can_run(at));
         let index = next.or_else(|| (0..first).find(|&at| cta.can_run(at)))?;
-        let in_step = self.goes_in_step();
         let slice = match &mut self.random {
-            _ if in_step => 1,
             Some(random) if self.grid.options.interleave => 1 + random.below(4),
             Some(random) => 1 + random.below(64),
             None if waiting_turns > 0 => WAITING_SLICE,

@@ -1,6 +1,7 @@
 //! A block: its warps, its shared memory, its barriers.
 
 use super::barrier::BlockBarrier;
+use super::random::Random;
 use super::warp::{Wait, Warp};
 use super::warpgroup::Warpgroup;
 use crate::code::Code;
@@ -35,6 +36,8 @@ pub(crate) struct Cta {
     pub clock: u64,
     /// Warp to run next.
     pub next_warp: usize,
+    /// Turns in step so far.
+    pub steps: u64,
     /// What its threads printed.
     pub output: Vec<u8>,
     pub multiprocessor: u32,
@@ -115,5 +118,30 @@ impl Cta {
     /// Whether a warp has a group that can run.
     pub(crate) fn can_run(&self, warp: usize) -> bool {
         self.warps[warp].groups.iter().any(|group| group.wait == Wait::Ready)
+    }
+
+    /// The warp whose turn in step it is. Each has one a round, and each round begins with another: which of those that change
+    /// one word comes first is chance on a device.
+    fn in_turn(&self) -> usize {
+        let warps = self.warps.len() as u64;
+        let (round, at) = (self.steps / warps, self.steps % warps);
+        ((at + Random::new(round, self.index).below(warps)) % warps) as usize
+    }
+
+    /// The next warp in step that can run; a whole round is among so many turns.
+    pub(crate) fn turn_in_step(&mut self) -> Option<usize> {
+        (1..2 * self.warps.len()).find_map(|_| {
+            let warp = self.in_turn();
+            self.steps += 1;
+            self.can_run(warp).then_some(warp)
+        })
+    }
+
+    /// Whether it is the turn of a warp that waits, or is over, while others of the block can run. The turn is nobody's then, or
+    /// the fewer warps a block has the faster they would be.
+    pub(crate) fn passes_in_step(&mut self) -> bool {
+        let passes = !self.can_run(self.in_turn()) && (0..self.warps.len()).any(|warp| self.can_run(warp));
+        self.steps += u64::from(passes);
+        passes
     }
 }

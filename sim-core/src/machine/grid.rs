@@ -104,6 +104,9 @@ pub(crate) struct Queue {
     resident: u64,
     /// Chooses what comes next, with [`RunOptions::interleave`] or a seed.
     random: Option<Random>,
+    /// Rounds in step so far, and turns that are left of this one.
+    rounds: u64,
+    left: usize,
 }
 
 impl Queue {
@@ -115,6 +118,17 @@ impl Queue {
     /// The same, to be changed.
     pub(crate) fn clusters_mut(&mut self) -> impl Iterator<Item = &mut Cluster> {
         self.waiting.iter_mut()
+    }
+
+    /// A turn in step is over. Each round begins with another cluster: who comes first is nobody's right.
+    fn turned_in_step(&mut self) {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            self.left = self.waiting.len();
+            self.rounds += 1;
+            let first = Random::new(self.rounds, 0).below(self.left.max(1) as u64);
+            self.waiting.rotate_left(first as usize);
+        }
     }
 }
 
@@ -286,10 +300,13 @@ impl<'a> Grid<'a> {
         !queue.waiting.is_empty() || self.are_left() && queue.resident < self.resident_limit
     }
 
-    /// Puts back a cluster that gave way.
-    pub(crate) fn put_back(&self, cluster: Cluster) {
+    /// Puts back a cluster that gave way; in step, all that are to run at the same time begin before the first round.
+    pub(crate) fn put_back(&self, cluster: Cluster, in_step: bool) {
         let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         queue.waiting.push_back(cluster);
+        if in_step && !(self.are_left() && queue.resident < self.resident_limit) {
+            queue.turned_in_step();
+        }
     }
 
     /// Notes that a cluster is finished.

@@ -51,7 +51,7 @@ impl Grid<'_> {
         }
         (cta.faulted, cta.spun) = (false, 0);
         cta.clock = 0;
-        cta.next_warp = 0;
+        (cta.next_warp, cta.steps) = (0, 0);
         cta.output.clear();
     }
 
