@@ -44,6 +44,57 @@ pub struct Chip {
     pub l2: SecondLevel,
     /// Memory.
     pub dram: Dram,
+    /// Copies and fills that the host asks for.
+    pub copies: Copies,
+}
+
+/// Copies and fills that the host asks for, one behind the other.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Copies {
+    /// From memory of the host that does not move.
+    pub pinned_in: Copying,
+    /// To such memory.
+    pub pinned_out: Copying,
+    /// From other memory of the host.
+    pub pageable_in: Copying,
+    /// To such memory.
+    pub pageable_out: Copying,
+    /// Within the device.
+    pub device: Copying,
+    /// A fill.
+    pub fill: Copying,
+}
+
+impl Copies {
+    /// All of them, by name.
+    pub fn all(&self) -> [(&'static str, Copying); 6] {
+        [
+            ("pinned_in", self.pinned_in),
+            ("pinned_out", self.pinned_out),
+            ("pageable_in", self.pageable_in),
+            ("pageable_out", self.pageable_out),
+            ("device", self.device),
+            ("fill", self.fill),
+        ]
+    }
+}
+
+/// How long a kind of copy takes.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Copying {
+    /// Cycles whatever its size.
+    pub latency: f64,
+    /// Bytes a cycle.
+    pub bytes: f64,
+}
+
+impl Copying {
+    /// Cycles of a copy of so many bytes.
+    pub fn cycles(self, bytes: u64) -> f64 {
+        self.latency + bytes as f64 / self.bytes
+    }
 }
 
 /// How launches begin and end.
@@ -195,6 +246,10 @@ pub struct FirstLevel {
     pub out: [f64; 2],
     /// How many of these may be ahead before other accesses wait.
     pub waiting: f64,
+    /// Lines that were stored to last, which further stores join on their way to the second level.
+    pub merge_lines: u32,
+    /// Cycles behind the last store to a line within which they must come for that.
+    pub merge_within: f64,
     /// Cycles for which a line that misses keeps the tags busy once more.
     pub allocate: f64,
     /// Cycles for which a sector from the second level keeps the multiprocessor's port busy.
@@ -368,6 +423,11 @@ impl Chip {
             ("fetch.lines", f64::from(chip.fetch.lines)),
             ("dram.page", chip.dram.page as f64),
         ];
+        if let Some((name, _)) =
+            chip.copies.all().iter().find(|(_, of)| !(of.bytes > 0.0 && of.bytes.is_finite()))
+        {
+            return Err(ChipError::Number(format!("copies.{name}.bytes"), positive));
+        }
         if let Some((name, _)) = checks.iter().find(|(_, value)| !(*value > 0.0 && value.is_finite())) {
             return Err(ChipError::Number((*name).into(), positive));
         }

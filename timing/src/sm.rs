@@ -120,6 +120,15 @@ pub(crate) struct SubCore {
     pub(crate) scheduled: f64,
 }
 
+/// A line on its way to the second level, which further stores may join.
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    line: u64,
+    sectors: u8,
+    /// When the last one did.
+    at: f64,
+}
+
 /// A multiprocessor.
 pub(crate) struct Multiprocessor {
     pub(crate) l1: Cache,
@@ -139,6 +148,8 @@ pub(crate) struct Multiprocessor {
     kept: VecDeque<u32>,
     known: Vec<bool>,
     pub(crate) constants: Vec<f64>,
+    /// Lines that were stored to, the one that was last at the end.
+    stored: VecDeque<Stored>,
     /// Pages that it knows, and since when.
     pub(crate) pages: Vec<(u64, f64)>,
     pub(crate) asker: Asker,
@@ -165,6 +176,7 @@ impl Multiprocessor {
             kept: VecDeque::new(),
             known: vec![false; code / 8 + 1],
             constants: vec![f64::INFINITY; (1 << 16) / usize::from(chip.constant.line) + 1],
+            stored: VecDeque::new(),
             pages: Vec::new(),
             asker: Asker::new(chip, number),
             residents: 0,
@@ -371,8 +383,14 @@ impl Multiprocessor {
         for &piece in pieces {
             let (line, sectors) = parts(piece);
             let there = self.page(chip, line, start);
+            let (merged, known) = self.merged(chip, line, sectors, start);
+            if merged && known == sectors {
+                continue;
+            }
+            let sectors = sectors & !known;
             let begins = self.out.max(there);
-            self.out = begins + l1.out[0].max(l1.out[1] * f64::from(sectors.count_ones()));
+            let one = if merged { 0.0 } else { l1.out[0] };
+            self.out = begins + one.max(l1.out[1] * f64::from(sectors.count_ones()));
             if keeps || self.l1.look(line, 0).valid != 0 {
                 self.l1.take(line, sectors, there, false);
             }
@@ -383,6 +401,19 @@ impl Multiprocessor {
         // Others wait behind what is not taken yet.
         self.serves = self.serves.max(self.out - l1.waiting);
         (start + chip.shared.read, done)
+    }
+
+    /// Whether sectors of a line are sent on with those of a store before, and which of them are among these.
+    fn merged(&mut self, chip: &Chip, line: u64, sectors: u8, now: f64) -> (bool, u8) {
+        let l1 = &chip.l1;
+        let at = self.stored.iter().rposition(|of| of.line == line);
+        let own = at.and_then(|at| self.stored.remove(at)).filter(|of| now - of.at <= l1.merge_within);
+        let sent = own.map_or(0, |of| of.sectors);
+        self.stored.push_back(Stored { line, sectors: sent | sectors, at: now });
+        if self.stored.len() > l1.merge_lines as usize {
+            self.stored.pop_front();
+        }
+        (own.is_some(), sent & sectors)
     }
 
     /// Changes words of lines; when it is done, and when the result is there.
