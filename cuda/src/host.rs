@@ -8,10 +8,11 @@ use protocol::{Color, Count};
 use reports::finding::Sources;
 use reports::triage::Found;
 use reports::{LaunchJson, messages, metrics, readable, stats, summary_of};
-use runtime::{Allocation, Completed, Host, Launched, Picked, Prepared};
+use runtime::{Allocation, Completed, Host, Launched, Picked, Prepared, Submitted};
 
 use crate::driver::host_memory;
 use crate::may_call::in_callback;
+use crate::operations;
 use crate::save;
 use crate::session;
 use crate::settings::{Pick, Settings};
@@ -106,6 +107,18 @@ impl Host for Program {
         }
     }
 
+    fn hears_of_operations(&self) -> bool {
+        operations::are_wanted()
+    }
+
+    fn submitted(&self, submitted: &Submitted<'_>) {
+        operations::submitted(submitted);
+    }
+
+    fn waited(&self, number: u64) {
+        operations::waited(number);
+    }
+
     fn pick(&self, kernel: &str) -> Picked {
         let settings = Settings::of_process();
         let picked = settings.pick.takes(kernel);
@@ -131,6 +144,7 @@ impl Host for Program {
                 return Prepared::default();
             }
         };
+        operations::saved(launching.number, saved.place());
         if let Some(socket) = &settings.hold {
             let printed = session::hold(socket, saved.place()).unwrap_or_else(|error| {
                 let kernel = &launching.launch.kernel;

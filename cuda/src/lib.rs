@@ -34,6 +34,7 @@ mod may_call;
 mod nodes;
 mod nvml;
 mod object;
+mod operations;
 mod pages;
 mod refused;
 mod save;

@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub save: Option<PathBuf>,
     /// Bytes that they may take.
     pub save_most: Option<u64>,
+    /// Where it is noted what devices are to do.
+    pub operations: Option<PathBuf>,
     /// Where each of those waits for whoever debugs it.
     pub hold: Option<PathBuf>,
     /// Which findings are expected, and whether a suppression is printed for each that is not.
@@ -108,6 +110,7 @@ impl Settings {
             session: told.session,
             save: told.save_launches,
             save_most: told.save_most,
+            operations: told.operations,
             hold: told.hold,
             policy: told.triage.as_deref().and_then(policy).unwrap_or_default(),
             print_suppressions: told.print_suppressions.is_some(),

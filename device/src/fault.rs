@@ -42,6 +42,7 @@ impl Ended {
             },
             output: self.output,
             metrics: Vec::new(),
+            launched: Vec::new(),
         };
         let (kind, message, notes) = match self.stop {
             None => return Ok(report),

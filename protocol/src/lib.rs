@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The folder has a file of counters that all processes of the program share, and gets a file of JSON documents, one a
-//! line, from each process that notes launches. The file of counters begins with the [`VERSION`] of all this.
+//! line, from each process that notes launches; what devices are to do is a file of its own ([`operations`]). The file of counters begins with the [`VERSION`] of all this.
 //!
 //! # What it must not know
 //! Command lines, devices, how libraries are found.
@@ -14,6 +14,7 @@
 
 pub mod libraries;
 mod notes;
+pub mod operations;
 mod settings;
 
 pub use notes::{COUNTS, Count, Counts, hits, launches, note, notes_of};
@@ -23,4 +24,4 @@ pub use settings::{Color, Settings};
 pub const PRINTED: u8 = b'p';
 
 /// Changes when either side would misunderstand the other.
-pub const VERSION: u64 = 4;
+pub const VERSION: u64 = 5;

@@ -175,6 +175,8 @@ settings! {
     save_launches: PathBuf = "WARPGRIND_SAVE_LAUNCHES";
     /// Bytes that they may take, all together.
     save_most: u64 = "WARPGRIND_SAVE_MOST";
+    /// Where it is noted what devices are to do.
+    operations: PathBuf = "WARPGRIND_OPERATIONS";
     /// The socket of whoever debugs picked launches: each is written first, and waits until its connection ends.
     hold: PathBuf = "WARPGRIND_HOLD";
     /// The file that says which findings are expected, as the reports write it.
@@ -219,12 +221,13 @@ mod tests {
             color: Some(Color::Never),
             save_launches: Some("launches".into()),
             save_most: Some(7),
+            operations: Some("/tmp/session/operations".into()),
             hold: Some("/tmp/session/held".into()),
             triage: Some("/tmp/session/triage".into()),
             print_suppressions: Some(()),
         };
         let variables = all.variables();
-        assert_eq!(variables.len(), 24);
+        assert_eq!(variables.len(), 25);
         let texts: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.to_str().unwrap())).collect();
         assert_eq!(read(&texts), (all, vec![]));

@@ -59,7 +59,7 @@ impl Profiler {
         found: &Noted,
     ) -> Profile {
         let Measured { profile, estimated, executed, .. } =
-            self.kernels.measured(module, launch, (report, false), found);
+            self.kernels.measured(module, launch, (report.outcome, &report.metrics, false), found);
         let section = |name: &str| {
             let of = Section::of(name);
             Section::ALL.iter().find(|(known, _)| *known == of).map_or("", |(_, text)| text)

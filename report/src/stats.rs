@@ -144,6 +144,7 @@ mod tests {
             stats,
             output: Vec::new(),
             metrics: Vec::new(),
+            launched: Vec::new(),
         };
         let text = table("saxpy", &report);
         assert!(text.starts_with("saxpy\n"), "{text}");

@@ -112,7 +112,7 @@ impl Context {
             body();
         } else {
             let (lane, priority) = (self.legacy.id, self.legacy.priority);
-            let op = self.engine().submit(lane, priority, &before, Some((Box::new(body), RunBy::Any)));
+            let op = self.engine().submit(lane, priority, &before, Some((Box::new(|_| body()), RunBy::Any)));
             // Who waits for all streams waits for it, too.
             let mut order = lock(&self.order);
             order.orphans.retain(|op| !op.is_done());
@@ -120,10 +120,16 @@ impl Context {
         }
     }
 
+    /// Waits until an operation is over.
+    pub(crate) fn wait(&self, op: &Op) {
+        self.engine().wait(op);
+        self.host().waited(op.number());
+    }
+
     /// Waits for all streams, whatever they do.
     pub fn drain(&self) {
         for op in self.tails() {
-            self.engine().wait(&op);
+            self.wait(&op);
         }
         self.flush_output();
     }

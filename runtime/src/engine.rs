@@ -10,14 +10,14 @@
 //! * No lock is held while an operation runs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
-/// What an operation does.
-pub type Task = Box<dyn FnOnce() + Send>;
+/// What an operation does, which is told its number.
+pub type Task = Box<dyn FnOnce(u64) + Send>;
 
 /// Which thread may run a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +32,8 @@ pub enum RunBy {
 
 /// An operation.
 pub struct Op {
+    /// Unique in the process; those that were submitted later have a higher one.
+    number: u64,
     /// What belongs together: a stream.
     lane: u64,
     /// Lower runs first.
@@ -55,6 +57,11 @@ impl std::fmt::Debug for Op {
 }
 
 impl Op {
+    /// Its number, which no other operation of the process has.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Whether it is over.
     pub fn is_done(&self) -> bool {
         self.done.load(SeqCst)
@@ -120,8 +127,10 @@ impl Engine {
         after: &[Arc<Op>],
         task: Option<(Task, RunBy)>,
     ) -> Arc<Op> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let state = OpState { pending: 1, dependents: SmallVec::new(), task };
         let op = Arc::new(Op {
+            number: NUMBERS.fetch_add(1, SeqCst),
             lane,
             priority,
             done: AtomicBool::new(false),
@@ -162,7 +171,7 @@ impl Engine {
                     drop(state);
                     let engine = self.clone();
                     let run = move || {
-                        attempt(task);
+                        attempt(task, op.number);
                         engine.finish(&op);
                     };
                     // Without threads nothing can run at all.
@@ -336,24 +345,23 @@ fn take(pool: &mut Pool, wanted: impl Fn(&Op) -> bool) -> Option<Arc<Op>> {
 
 fn run(op: &Op) {
     let task = lock(&op.state).task.take();
-    attempt(task);
+    attempt(task, op.number);
 }
 
 /// Runs a task. One that panics is over too: whoever waits for it must not wait for ever.
-fn attempt(task: Option<(Task, RunBy)>) {
+fn attempt(task: Option<(Task, RunBy)>, number: u64) {
     if let Some((task, _)) = task {
         // The message was printed; what a task should leave behind when it panics is its own concern.
-        let _ = catch_unwind(AssertUnwindSafe(task));
+        let _ = catch_unwind(AssertUnwindSafe(|| task(number)));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicU64;
 
     fn task(run: impl FnOnce() + Send + 'static) -> Option<(Task, RunBy)> {
-        Some((Box::new(run), RunBy::Any))
+        Some((Box::new(|_| run()), RunBy::Any))
     }
 
     #[test]
@@ -397,7 +405,7 @@ mod tests {
     fn a_task_that_panics_is_over() {
         let engine = Engine::new(2);
         for by in [RunBy::Any, RunBy::Worker, RunBy::OwnThread] {
-            let broken = engine.submit(1, 0, &[], Some((Box::new(|| panic!("on purpose")), by)));
+            let broken = engine.submit(1, 0, &[], Some((Box::new(|_| panic!("on purpose")), by)));
             let after = engine.submit(2, 0, &[broken], task(|| ()));
             engine.wait(&after);
         }

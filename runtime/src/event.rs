@@ -67,7 +67,7 @@ impl Event {
     pub fn synchronize(&self) -> Result {
         let context = self.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
         if let Some(op) = self.op()? {
-            context.engine().wait(&op);
+            context.wait(&op);
         }
         if let Some(records) = &self.shared {
             wait_for(&**records, records.last(), || context.is_over());

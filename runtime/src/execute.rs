@@ -34,9 +34,15 @@ impl Drop for Running<'_> {
 }
 
 impl Context {
-    /// Does what an operation says, now. A panic is a fault of the context.
-    pub(crate) fn execute(self: &Arc<Self>, operation: &Operation, run: Option<&Arc<GraphRun>>) {
-        if catch_unwind(AssertUnwindSafe(|| self.perform(operation, run))).is_err() {
+    /// Does what an operation says, now; it has a number if it was handed to the queue by itself. A panic is a fault of the
+    /// context.
+    pub(crate) fn execute(
+        self: &Arc<Self>,
+        operation: &Operation,
+        number: Option<u64>,
+        run: Option<&Arc<GraphRun>>,
+    ) {
+        if catch_unwind(AssertUnwindSafe(|| self.perform(operation, number, run))).is_err() {
             self.host().warn(&format!(
                 "internal error in an operation of a stream ({operation:?}): this is a bug in warpgrind, not in \
                  your program"
@@ -45,7 +51,7 @@ impl Context {
         }
     }
 
-    fn perform(self: &Arc<Self>, operation: &Operation, run: Option<&Arc<GraphRun>>) {
+    fn perform(self: &Arc<Self>, operation: &Operation, number: Option<u64>, run: Option<&Arc<GraphRun>>) {
         if let Operation::Callback(callback) = operation {
             return callback(self.check().err().unwrap_or(Status::SUCCESS));
         }
@@ -56,7 +62,7 @@ impl Context {
         if let Operation::Kernel(call) = operation
             && let Some(own) = call.function.module.context.upgrade().filter(|own| own.id != self.id)
         {
-            return own.perform(operation, run);
+            return own.perform(operation, number, run);
         }
         self.device.forget_unmapped();
         let at = |address: u64| self.device.at(address);
@@ -66,7 +72,7 @@ impl Context {
             Operation::Fill(_) | Operation::WriteValue { .. } if !self.allows_writes(operation) => {
                 Err(Status::LAUNCH_FAILED)
             }
-            Operation::Kernel(call) => self.launch(call, run),
+            Operation::Kernel(call) => self.launch(call, number, run),
             Operation::Conditional(conditional) => self.run_conditional(conditional, run),
             Operation::Copy(copy) => copy.execute(&self.device, self.host()),
             Operation::Fill(fill) => fill.execute(&at(fill.to).simulator),
@@ -81,7 +87,7 @@ impl Context {
                 at(*address).simulator.write(*address, &value[..*bytes as usize]).map_err(Status::from)
             }
             Operation::Batch(list) => {
-                list.iter().for_each(|operation| self.execute(operation, run));
+                list.iter().for_each(|operation| self.execute(operation, None, run));
                 Ok(())
             }
             Operation::WaitValue { address, value, bytes, compare } => {
@@ -125,7 +131,7 @@ impl Context {
         for node in ordered(nodes)?.iter().filter(|node| node.runs()) {
             match &node.operation {
                 Operation::Child(graph) => self.run_nodes(&graph.nodes(), run)?,
-                operation => self.execute(operation, run),
+                operation => self.execute(operation, None, run),
             }
         }
         Ok(())
@@ -184,7 +190,12 @@ impl Context {
     }
 
     /// Runs a kernel to its end.
-    fn launch(self: &Arc<Self>, call: &KernelCall, run: Option<&Arc<GraphRun>>) -> Result {
+    fn launch(
+        self: &Arc<Self>,
+        call: &KernelCall,
+        number: Option<u64>,
+        run: Option<&Arc<GraphRun>>,
+    ) -> Result {
         let _running = Running::new(self.host());
         let Some(launch) = call.now() else { return Ok(()) };
         let launch = &*launch;
@@ -198,7 +209,7 @@ impl Context {
         self.launches.fetch_add(1, SeqCst);
         let (simulator, memory) = (&self.device.simulator, &self.device.memory);
         let launching =
-            Launching { simulator, memory, module: &module.linked, loaded: module.loaded(), launch };
+            Launching { simulator, memory, module: &module.linked, loaded: module.loaded(), launch, number };
         let prepared = if picked { self.host().launching(&launching) } else { Prepared::default() };
         let report = self.device.simulator.launch(module.loaded(), launch, &options).map_err(|error| {
             self.host().warn(&format!("`{}` was not launched: {error}", launch.kernel));

@@ -28,6 +28,53 @@ pub struct Launching<'a> {
     pub loaded: ModuleId,
     /// What of it, and how.
     pub launch: &'a Launch,
+    /// The number of its operation, if it is one of its own ([`Submitted`]).
+    pub number: Option<u64>,
+}
+
+/// An operation that was handed to the queue.
+#[derive(Clone, Debug)]
+pub struct Submitted<'a> {
+    /// Its number, which no other operation of the process has.
+    pub number: u64,
+    /// Numbers of those that it waits for.
+    pub after: Vec<u64>,
+    /// The device.
+    pub device: usize,
+    /// The stream; none is the legacy default stream.
+    pub stream: Option<u64>,
+    /// Whether the stream and the legacy default stream wait for each other.
+    pub blocking: bool,
+    /// Whether it has a place in the order of the stream; what is within a graph has not.
+    pub in_order: bool,
+    /// What it does.
+    pub doing: Doing<'a>,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doing<'a> {
+    /// Runs a kernel.
+    Kernel(&'a str),
+    /// Copies so many bytes from a kind of memory to another.
+    Copy(Side, Side, u64),
+    /// Fills so many bytes.
+    Fill(u64),
+    /// What takes a device no time.
+    Other,
+}
+
+/// A kind of memory that copies know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// A device's.
+    Device,
+    /// The host's, which does not move.
+    Pinned,
+    /// The host's.
+    Pageable,
+    /// That of both.
+    Managed,
 }
 
 /// A launch that ended, with all that a report needs.
@@ -86,6 +133,17 @@ pub trait Host: Pages + Send + Sync {
 
     /// A launch that began has ended, whatever came of it: refused and panicked ones, too.
     fn ended(&self) {}
+
+    /// Whether it wants to hear of operations.
+    fn hears_of_operations(&self) -> bool {
+        false
+    }
+
+    /// An operation was handed to the queue; it may be over already.
+    fn submitted(&self, _submitted: &Submitted<'_>) {}
+
+    /// A thread of the program has waited for the operation of a number.
+    fn waited(&self, _number: u64) {}
 
     /// How the next launch of a kernel is run.
     fn pick(&self, kernel: &str) -> Picked;

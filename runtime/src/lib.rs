@@ -79,7 +79,7 @@ pub use exec::ExecGraph;
 pub use graph_memory::{check_node_free, node_memory};
 pub use graph_update::{KindOfMemory, Misfit, UpdateFailure};
 pub use green::{Multiprocessors, Split};
-pub use host::{Completed, Host, Launched, Launching, Picked, Prepared};
+pub use host::{Completed, Doing, Host, Launched, Launching, Picked, Prepared, Side, Submitted};
 pub use library::{Kernel, Library};
 pub use limit::Limit;
 pub use memory::{Allocation, Kind, Memory};

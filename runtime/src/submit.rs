@@ -11,7 +11,9 @@ use crate::engine::{Op, RunBy, Task};
 use crate::exec::ExecGraph;
 use crate::graph::ordered;
 use crate::graph_run::GraphRun;
+use crate::host::{Doing, Side, Submitted};
 use crate::lock;
+use crate::memory::Kind;
 use crate::operation::{Node, Operation};
 use crate::records::wait_for;
 use crate::tree::{Context, Event, EventState, Order, Stream, StreamKind};
@@ -73,7 +75,7 @@ impl Context {
         }
         let mut order = lock(&self.order);
         let mut after = self.before(&mut order, stream);
-        let op = self.submit(stream, &operation, &mut after, None)?;
+        let op = self.submit(stream, &operation, &mut after, None, true)?;
         let full = stream.append(&op);
         drop(order);
         self.wait_if(full);
@@ -105,7 +107,7 @@ impl Context {
     /// Waits for an operation that must be done before a stream takes further ones.
     fn wait_if(&self, full: Option<Arc<Op>>) {
         if let Some(op) = full {
-            self.engine().wait(&op);
+            self.wait(&op);
         }
     }
 
@@ -125,15 +127,56 @@ impl Context {
         after
     }
 
+    /// Hands an operation to the queue, and tells the program's side of it; within a graph it has no place in the order of the
+    /// stream.
+    fn hand(
+        self: &Arc<Self>,
+        (stream, in_order): (&Stream, bool),
+        operation: &Operation,
+        after: &[Arc<Op>],
+        task: Option<(Task, RunBy)>,
+    ) -> Arc<Op> {
+        let op = self.engine().submit(stream.id, stream.priority, after, task);
+        if self.host().hears_of_operations() {
+            self.host().submitted(&Submitted {
+                number: op.number(),
+                after: after.iter().map(|op| op.number()).collect(),
+                device: self.device.index,
+                stream: (stream.kind != StreamKind::Legacy).then_some(stream.id),
+                blocking: stream.kind != StreamKind::NonBlocking,
+                in_order,
+                doing: self.doing(operation),
+            });
+        }
+        op
+    }
+
+    fn doing<'a>(&self, operation: &'a Operation) -> Doing<'a> {
+        let side = |place: &Place| {
+            let Place::Device(address) = place else { return Side::Pageable };
+            match self.device.at(*address).memory.find(*address).map(|of| of.kind) {
+                Some(Kind::Host | Kind::Registered) => Side::Pinned,
+                Some(Kind::Managed) => Side::Managed,
+                _ => Side::Device,
+            }
+        };
+        match operation {
+            Operation::Kernel(call) => Doing::Kernel(&call.launch.kernel),
+            Operation::Copy(copy) => Doing::Copy(side(&copy.from.place), side(&copy.to.place), copy.bytes()),
+            Operation::Fill(fill) => Doing::Fill(fill.height.saturating_mul(fill.row_bytes())),
+            _ => Doing::Other,
+        }
+    }
+
     fn submit(
         self: &Arc<Self>,
         stream: &Stream,
         operation: &Operation,
         after: &mut SmallVec<[Arc<Op>; 4]>,
         run: Option<&Arc<GraphRun>>,
+        in_order: bool,
     ) -> Result<Arc<Op>> {
-        let engine = self.engine();
-        let (lane, priority) = (stream.id, stream.priority);
+        let place = (stream, in_order);
         let by = match operation {
             Operation::Wait(event) => {
                 // A graph's node does not wait for what was recorded in a capture.
@@ -143,45 +186,44 @@ impl Context {
                 });
                 if let Some(records) = &event.shared {
                     let (context, records, number) = (self.clone(), records.clone(), records.last());
-                    let wait = move || wait_for(&*records, number, || context.is_over());
+                    let wait = move |_| wait_for(&*records, number, || context.is_over());
                     let task: Task = Box::new(wait);
-                    return Ok(engine.submit(lane, priority, after, Some((task, RunBy::OwnThread))));
+                    return Ok(self.hand(place, operation, after, Some((task, RunBy::OwnThread))));
                 }
-                return Ok(engine.submit(lane, priority, after, None));
+                return Ok(self.hand(place, operation, after, None));
             }
             Operation::Record(event) => {
                 let reach = event.shared.clone().map(|records| {
                     let number = records.ask();
-                    let task: Task = Box::new(move || records.reach(number));
+                    let task: Task = Box::new(move |_| records.reach(number));
                     (task, RunBy::Any)
                 });
-                let op = engine.submit(lane, priority, after, reach);
+                let op = self.hand(place, operation, after, reach);
                 *lock(&event.state) = EventState::Recorded(op.clone());
                 return Ok(op);
             }
-            Operation::Empty => return Ok(engine.submit(lane, priority, after, None)),
+            Operation::Empty => return Ok(self.hand(place, operation, after, None)),
             Operation::Child(graph) => {
-                return self.submit_nodes(stream, &ordered(&graph.nodes())?, after, run);
+                return self.submit_nodes(place, &ordered(&graph.nodes())?, after, run);
             }
             Operation::Host { .. } | Operation::Callback(_) => RunBy::Worker,
             Operation::WaitValue { .. } | Operation::Batch(_) => RunBy::OwnThread,
             _ => RunBy::Any,
         };
-        let (context, operation, run) = (self.clone(), operation.clone(), run.cloned());
-        let task: Task = Box::new(move || context.execute(&operation, run.as_ref()));
-        Ok(engine.submit(lane, priority, after, Some((task, by))))
+        let (context, own, run) = (self.clone(), operation.clone(), run.cloned());
+        let task: Task = Box::new(move |number| context.execute(&own, Some(number), run.as_ref()));
+        Ok(self.hand(place, operation, after, Some((task, by))))
     }
 
     /// Submits the nodes of a graph; returns what joins them.
     fn submit_nodes(
         self: &Arc<Self>,
-        stream: &Stream,
+        place: (&Stream, bool),
         nodes: &[Node],
         after: &mut SmallVec<[Arc<Op>; 4]>,
         run: Option<&Arc<GraphRun>>,
     ) -> Result<Arc<Op>> {
-        let engine = self.engine();
-        let head = engine.submit(stream.id, stream.priority, after, None);
+        let head = self.hand(place, &Operation::Empty, after, None);
         let mut ops: HashMap<u64, Arc<Op>> = HashMap::new();
         let mut ends: HashMap<u64, Arc<Op>> = HashMap::new();
         for node in nodes {
@@ -191,7 +233,7 @@ impl Context {
                 after.push(head.clone());
             }
             let operation = if node.runs() { &node.operation } else { &Operation::Empty };
-            let op = self.submit(stream, operation, &mut after, run)?;
+            let op = self.submit(place.0, operation, &mut after, run, false)?;
             for edge in &node.after {
                 ends.remove(&edge.from);
             }
@@ -199,7 +241,7 @@ impl Context {
             ops.insert(node.id, op);
         }
         let ends: Vec<Arc<Op>> = if nodes.is_empty() { vec![head] } else { ends.into_values().collect() };
-        Ok(engine.submit(stream.id, stream.priority, &ends, None))
+        Ok(self.hand(place, &Operation::Empty, &ends, None))
     }
 
     /// Launches an executable graph into a stream.
@@ -219,21 +261,21 @@ impl Context {
         after.extend(last.take().filter(|op| !op.is_done()));
         let conditions = graph.conditions();
         if !conditions.is_empty() {
-            let task: Task = Box::new(move || conditions.iter().for_each(|condition| condition.reset()));
-            let reset = self.engine().submit(stream.id, stream.priority, &after, Some((task, RunBy::Any)));
+            let task: Task = Box::new(move |_| conditions.iter().for_each(|condition| condition.reset()));
+            let reset = self.hand((stream, true), &Operation::Empty, &after, Some((task, RunBy::Any)));
             after = std::iter::once(reset).collect();
         }
         let run = GraphRun::of(graph, &nodes);
-        let mut op = self.submit_nodes(stream, &nodes, &mut after, run.as_ref())?;
+        let mut op = self.submit_nodes((stream, true), &nodes, &mut after, run.as_ref())?;
         if let Some(run) = run {
             let context = self.clone();
-            let task: Task = Box::new(move || context.run_behind(&run));
-            op = self.engine().submit(stream.id, stream.priority, &[op], Some((task, RunBy::Any)));
+            let task: Task = Box::new(move |_| context.run_behind(&run));
+            op = self.hand((stream, true), &Operation::Empty, &[op], Some((task, RunBy::Any)));
         }
         if let Some(held) = graph.held() {
             // The graphs in the nodes hold references too.
-            let task: Task = Box::new(move || drop((held, nodes)));
-            op = self.engine().submit(stream.id, stream.priority, &[op], Some((task, RunBy::Worker)));
+            let task: Task = Box::new(move |_| drop((held, nodes)));
+            op = self.hand((stream, true), &Operation::Empty, &[op], Some((task, RunBy::Worker)));
         }
         if pieces > 0 {
             self.device.memory.graph_runs(stream.id, &op, pieces);
@@ -257,7 +299,7 @@ impl Context {
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
         }
         if let Some(op) = self.enqueue_op(stream, operation)? {
-            self.engine().wait(&op);
+            self.wait(&op);
         }
         self.flush_output();
         self.answer()
@@ -295,7 +337,7 @@ impl Context {
             }
         };
         for op in after {
-            self.engine().wait(&op);
+            self.wait(&op);
         }
         self.flush_output();
         self.answer()

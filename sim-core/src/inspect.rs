@@ -18,6 +18,8 @@ pub struct KernelInfo {
     pub shared_bytes: u64,
     /// Bytes of local memory of the kernel's own frame; functions that it calls have theirs.
     pub local_bytes: u64,
+    /// Whether it, or a function that it may call, launches kernels or graphs.
+    pub launches: bool,
     /// What it would be refused for when reached, with the place: its own instructions and those of
     /// all functions that it may call.
     pub unsupported: Vec<Unsupported>,
@@ -56,6 +58,7 @@ pub fn inspect(module: &Arc<Module>) -> Vec<KernelInfo> {
                 registers: code.registers,
                 shared_bytes: code.shared.static_bytes.into(),
                 local_bytes: code.functions.first().map_or(0, |frame| frame.local_bytes.into()),
+                launches: code.launches.kernels || code.launches.graphs,
                 unsupported,
             }
         })

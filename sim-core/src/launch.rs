@@ -121,6 +121,20 @@ pub struct LaunchReport {
     pub output: Vec<u8>,
     /// What tools measured.
     pub metrics: Vec<Metrics>,
+    /// The grids that its kernel launched, and those that these launched, each by itself and in the order in which they ran, with what
+    /// tools measured of them, if that was to be apart ([`RunOptions::apart`](crate::RunOptions)). All else of them is in this report.
+    pub launched: Vec<LaunchedGrid>,
+}
+
+/// A grid that a kernel launched.
+#[derive(Clone, Debug)]
+pub struct LaunchedGrid {
+    /// What was launched.
+    pub launch: Launch,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What tools measured of it.
+    pub metrics: Vec<Metrics>,
 }
 
 // The times are not added: parts run beside each other.

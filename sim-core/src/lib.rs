@@ -49,7 +49,7 @@ pub use fault::FaultClass;
 pub use finding::{CodePlace, CudaPlace, Finding, FindingKind, ThreadId};
 pub use inspect::{KernelInfo, Unsupported, inspect};
 
-pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, MemoryStats, Outcome, Stats};
+pub use launch::{DevicePtr, Dim3, Launch, LaunchReport, LaunchedGrid, MemoryStats, Outcome, Stats};
 pub use machine::checkpoint::Checkpoint;
 pub use memory::Written;
 pub use memory::host::{HostMemory, host_memory, host_memory_is_spent, limit_host_memory};

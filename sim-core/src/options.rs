@@ -157,6 +157,8 @@ pub struct RunOptions {
     pub poll: Option<Poll>,
     /// Tools that look on. With one that hears everything in one order the launch runs on one worker.
     pub tools: Vec<ToolFactory>,
+    /// What tools measure of grids that kernels launch is not added to what they measured of the launch.
+    pub apart: bool,
     /// Counts memory traffic for [`crate::Stats`].
     pub count_memory: bool,
     /// Distinct findings kept; further ones are only counted.
@@ -187,6 +189,7 @@ impl Default for RunOptions {
             interrupt: None,
             poll: None,
             tools: Vec::new(),
+            apart: false,
             count_memory: false,
             max_findings: 100,
             alone: true,

@@ -546,7 +546,7 @@ impl Simulator {
         let races = options.tools.iter().any(|tool| tool.is_ordered());
         let first = Launches::new(&kernels, &buffers, &above, races);
         let first = self.run_grid(&loaded, &kernel, launch, options, first, clock.began, &mut direct)?;
-        let report = tree::run(first, options.max_findings, |queued, so_far| {
+        let report = tree::run(first, (options.max_findings, options.apart), |queued, so_far| {
             let child = &queued.launch;
             // Of the limits on all of it, what is left.
             let most = options.max_instructions;
@@ -783,6 +783,7 @@ fn not_decoded(launch: &Launch, why: String) -> LaunchReport {
         stats: Stats::default(),
         output: Vec::new(),
         metrics: Vec::new(),
+        launched: Vec::new(),
     }
 }
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sim_core::tools::Counters;
 use sim_core::{
-    Backend, DeviceConfig, Dim3, FindingKind, Launch, LaunchReport, Outcome, RunOptions, Simulator,
+    Backend, DeviceConfig, Dim3, FindingKind, Launch, LaunchReport, Metrics, Outcome, RunOptions, Simulator,
+    ToolFactory,
 };
 
 /// Declarations, and kernels: `note` writes its second parameter into the next word of a log, the first of which counts.
@@ -177,4 +179,23 @@ fn impossible_launches_and_too_many_are_errors_of_the_thread() {
         let (report, log) = run(&[kernel("parent", &body)], 1, 1, &RunOptions::default());
         assert_eq!((report.outcome, log.len()), (Outcome::Completed, ran));
     }
+}
+
+#[test]
+fn what_is_measured_of_each_grid_may_be_kept_apart() {
+    let child = kernel("child", &call("note", "11", 2, 1, 0));
+    let parent = call("child", "0", 1, 1, 0) + &call("note", "20", 3, 40, 0);
+    let kernels = [child, kernel("parent", &parent)];
+    let options =
+        |apart| RunOptions { tools: vec![ToolFactory::new(Counters::new)], apart, ..RunOptions::default() };
+    let warps = |metrics: &[Metrics]| metrics[0].total("smsp__warps_launched.sum");
+    let (together, _) = run(&kernels, 1, 1, &options(false));
+    assert!(together.launched.is_empty());
+    let (apart, _) = run(&kernels, 1, 1, &options(true));
+    let names: Vec<&str> = apart.launched.iter().map(|of| &*of.launch.kernel).collect();
+    assert_eq!(names, ["child", "note", "note"]);
+    assert!(apart.launched.iter().all(|of| of.outcome == Outcome::Completed));
+    let each: Vec<Option<u64>> = apart.launched.iter().map(|of| warps(&of.metrics)).collect();
+    assert_eq!((warps(&apart.metrics), each), (Some(1), vec![Some(1), Some(2), Some(6)]));
+    assert_eq!(apart.stats.warp_instructions, together.stats.warp_instructions, "all else is one report");
 }

@@ -15,7 +15,7 @@ use warpgrind::profile::machine::listing::{self, Listing};
 use warpgrind::profile::machine::lower::lower;
 use warpgrind::profile::machine::ways::{self, Watch};
 use warpgrind::profile::residency::Residency;
-use warpgrind::profile::time::{self, Chip, Timed, record};
+use warpgrind::profile::time::{self, Chip, Timed, Untimed, record};
 use warpgrind::run::Placed;
 use warpgrind::{Options, Plan};
 
@@ -54,7 +54,7 @@ fn listings(name: &str) -> BTreeMap<String, Listing> {
     listing::read(&text.expect("machine code")).expect("listings")
 }
 
-/// The launches of a file that were recorded, each with how long it takes here,
+/// The launches of a file that were recorded, each with how long it takes on an H200 here,
 /// from the machine code of that name, or of our making.
 fn timed(
     file: &Path,
@@ -62,6 +62,25 @@ fn timed(
     recorded: &[Recorded],
     jobs: usize,
 ) -> Vec<(String, Recorded, Timed)> {
+    let mut list = Vec::new();
+    each_timed(file, code, recorded, jobs, &mut |kernel, of, listing, time| {
+        let timed = time(&Chip::h200(), listing).ok();
+        list.extend(timed.map(|timed| (kernel.to_owned(), of.clone(), timed)));
+    });
+    list
+}
+
+/// Times a launch on a chip, with the machine code that is given.
+type Time<'a> = dyn Fn(&Chip, &Listing) -> Result<Timed, Untimed> + 'a;
+
+/// The same launches; `take` gets the kernel's name, what was recorded, the machine code, and what times the launch.
+fn each_timed(
+    file: &Path,
+    code: Option<&str>,
+    recorded: &[Recorded],
+    jobs: usize,
+    take: &mut dyn FnMut(&str, &Recorded, &Listing, &Time<'_>),
+) {
     let plan = Plan::read(file).expect("a launch file");
     let module = plan.module().expect("its PTX");
     let options = Options { jobs, ..Options::default() };
@@ -81,7 +100,6 @@ fn timed(
             lowered.map(|(name, listing)| (name, listing.expect("a kernel"))).collect()
         }
     };
-    let mut list = Vec::new();
     for (number, launch) in placed.launches().iter().enumerate() {
         placed.launch(number, &run).expect("runs");
         let ways = found.lock().expect("nobody panicked").drain(..).next_back();
@@ -100,22 +118,14 @@ fn timed(
         let threads = launch.block.count() as u32;
         let residency = Residency::of(&DeviceConfig::h200(), threads, &resources, launch.shared_bytes);
         let blocks = launch.grid.count() as u64;
-        let mut timed = None;
         machine::follow_and(listing, &ways, &Limit::default(), |sequence| {
-            timed = time::time(
-                &Chip::h200(),
-                listing,
-                &ways,
-                &asked,
-                &residency,
-                (blocks, number == 0),
-                (sequence, &Limit::default()),
-            )
-            .ok();
+            let (blocks, limit) = ((blocks, number == 0), Limit::default());
+            let time = |chip: &Chip, listing: &Listing| {
+                time::time(chip, listing, &ways, &asked, &residency, blocks, (sequence, &limit))
+            };
+            take(&kernel, of, listing, &time);
         });
-        list.extend(timed.map(|timed| (kernel.to_string(), of.clone(), timed)));
     }
-    list
 }
 
 fn value(timed: &Timed, name: &str) -> f64 {
@@ -260,4 +270,81 @@ fn loops_around_a_compare_and_swap() {
     }
     let [alone, contended, issued] = errors.map(|errors| mean(&errors).0);
     assert!(alone < 0.15 && contended < 0.35 && issued < 0.35, "{alone} {contended} {issued}");
+}
+
+/// A part of the model, and how it is left out of a chip.
+type Part = (&'static str, fn(&mut Chip));
+
+const PARTS: [Part; 12] = [
+    ("nothing", |_| ()),
+    ("fetch of instructions", |chip| (chip.fetch.miss, chip.fetch.next) = (0.0, 0.0)),
+    ("jumps, and lanes that come together", |chip| {
+        (chip.fetch.jump, chip.fetch.indirect, chip.fetch.meet) = (0.0, 0.0, 0.0);
+    }),
+    ("misses of constants", |chip| chip.constant.miss = 0.0),
+    ("tags that misses keep busy", |chip| chip.l1.allocate = 0.0),
+    ("the way out of the first level", |chip| chip.l1.out = [0.0, 0.0]),
+    ("the far partition of the second level", |chip| {
+        (chip.l2.far, chip.l2.atomic_far, chip.l2.narrow) = (0.0, 0.0, 0.0);
+    }),
+    ("reads that are merged on their way", |chip| chip.l2.merged = 0),
+    ("how fast the second level is", |chip| (chip.l2.read, chip.l2.write) = ([0.0, 0.0], [0.0, 0.0])),
+    ("atomic operations that wait for each other", |chip| {
+        let [each, lanes, ..] = chip.l2.atomic;
+        chip.l2.atomic = [each, lanes, 0.0, 0.0, 0.0];
+    }),
+    ("pages", |chip| chip.dram.page_miss = 0.0),
+    ("how blocks and warps begin", |chip| {
+        (chip.launch.block_start, chip.launch.warp_start, chip.launch.turnaround) = (0.0, 0.0, 0.0);
+        chip.launch.block_interval = 0.01;
+    }),
+];
+
+/// Without what the assembler says of how long to wait: an instruction follows the other, and waits for nothing.
+fn without_control(listing: &Listing) -> Listing {
+    const STALLS: u32 = 0xf;
+    const WAITS: u32 = 0x3f << 11;
+    let mut listing = listing.clone();
+    listing.instructions.iter_mut().for_each(|of| of.control = of.control & !(STALLS | WAITS) | 1);
+    listing
+}
+
+/// The table of PROFILE.md: what the errors are without one or the other part of the model.
+#[test]
+#[ignore = "takes minutes; prints a table"]
+fn without_one_part_or_another() {
+    let fitted = ["programs", "control"].map(|name| {
+        (testdata().join(format!("counters/{name}.toml")), Some(name.to_owned()), recorded(name))
+    });
+    let held_out = held_out()
+        .into_iter()
+        .map(|(name, list)| (testdata().join(format!("launches/{name}.toml")), Some(name), list));
+    let mut sets: [BTreeMap<&str, Vec<(f64, String)>>; 2] = Default::default();
+    for (set, files) in sets.iter_mut().zip([fitted.to_vec(), held_out.collect()]) {
+        for (file, code, recorded) in files {
+            each_timed(&file, code.as_deref(), &recorded, 0, &mut |_, of, listing, time| {
+                let mut add = |part, timed: Result<Timed, Untimed>| {
+                    let ours = value(&timed.expect("a time"), "gpc__cycles_elapsed.max");
+                    let error = ours / of.value("gpc__cycles_elapsed.max") - 1.0;
+                    set.entry(part).or_default().push((error, of.launch.clone()));
+                };
+                for (part, leave_out) in PARTS {
+                    let mut chip = Chip::h200();
+                    leave_out(&mut chip);
+                    add(part, time(&chip, listing));
+                }
+                add("stall counts and scoreboards", time(&Chip::h200(), &without_control(listing)));
+            });
+        }
+    }
+    println!(
+        "| left out | fitted, mean | nine in ten | held out, mean | nine in ten |\n|---|---|---|---|---|"
+    );
+    for (part, fitted) in &sets[0] {
+        let cells = [fitted, &sets[1][part]].map(|errors| {
+            let (mean, ninth) = mean(errors);
+            format!("{:.1} % | {:.1} %", 100.0 * mean, 100.0 * ninth)
+        });
+        println!("| {part} | {} |", cells.join(" | "));
+    }
 }

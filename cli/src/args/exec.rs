@@ -27,6 +27,9 @@ pub(crate) struct ExecArgs {
     /// The process that has this one run a program for it, and takes it with it when it is killed
     #[arg(long, hide = true)]
     pub(crate) ends_with: Option<i32>,
+    /// Note in a file what the program has its devices do, for a process that draws it
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub(crate) operations: Option<PathBuf>,
     /// The socket at which saved launches wait for whoever debugs them
     #[arg(long, hide = true, requires = "save_launches")]
     pub(crate) hold: Option<PathBuf>,

@@ -280,6 +280,7 @@ fn settings(args: &ExecArgs, global: &Global, session: &Path, policy: &Policy) -
         },
         save_launches: save_launches.transpose()?,
         save_most: args.save_most,
+        operations: args.operations.clone(),
         hold: args.hold.clone(),
         triage: (!policy.is_empty()).then(|| session.join(TRIAGE)),
         print_suppressions: args.findings.print_suppressions.then_some(()),

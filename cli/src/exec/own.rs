@@ -18,6 +18,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) summary: PathBuf,
     /// Bytes that they may take.
     pub(crate) save_most: Option<u64>,
+    /// Where it is noted what the program has its devices do.
+    pub(crate) operations: Option<PathBuf>,
     /// The socket at which launches wait.
     pub(crate) hold: Option<PathBuf>,
     /// Part of a kernel's name.
@@ -42,8 +44,10 @@ impl Wanted<'_> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("exec").arg("--ends-with").arg(std::process::id().to_string());
         command.arg("--save-launches").arg(&self.launches).arg("--json").arg(&self.summary);
-        if let Some(socket) = &self.hold {
-            command.arg("--hold").arg(socket);
+        for (name, path) in [("--hold", &self.hold), ("--operations", &self.operations)] {
+            if let Some(path) = path {
+                command.arg(name).arg(path);
+            }
         }
         let number = |number: u64| (number != 0).then(|| number.to_string());
         let asynchrony = Some(self.asynchrony).filter(|&policy| policy != AsyncPolicy::Eager);

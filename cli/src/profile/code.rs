@@ -8,6 +8,8 @@ use warpgrind::profile::kernels::Executed;
 use warpgrind::profile::machine;
 use warpgrind::profile::time::{Reason, Time, Timed};
 
+use super::Launch;
+
 /// Characters of a share of waiting, and what it is for.
 const SHARE: usize = 27;
 /// Opcodes that are shown.
@@ -189,11 +191,10 @@ impl<'a> Lines<'a> {
 }
 
 /// How the time of a launch is known.
-pub(super) fn timed_how(timed: &Timed, has_tools: bool) -> String {
-    let code = match (timed.lowered, has_tools) {
-        (true, true) => ", machine code estimated, since the way through that of ptxas was not found",
-        (true, false) => ", machine code estimated, since ptxas is not found",
-        (false, _) => "",
+pub(super) fn timed_how(timed: &Timed, missing: &str) -> String {
+    let code = match timed.lowered {
+        true => format!(", machine code estimated, since {missing}"),
+        false => String::new(),
     };
     match timed.blocks {
         (all, of) if all >= of => format!("by the model, all blocks{code}"),
@@ -207,12 +208,12 @@ pub(super) fn timed_how(timed: &Timed, has_tools: bool) -> String {
 }
 
 /// How the machine instructions of a launch are known.
-pub(super) fn how(executed: Option<&Executed>, outcome: Outcome) -> String {
-    let Some(executed) = executed else {
-        if outcome != Outcome::Completed {
+pub(super) fn how(launch: &Launch) -> String {
+    let Some(executed) = &launch.measured.executed else {
+        if launch.outcome != Outcome::Completed {
             return "not known, as it did not complete".into();
         }
-        return "not known, as there is no machine code (ptxas, nvdisasm)".into();
+        return format!("not known, as {}", launch.missing);
     };
     let (followed, lost) = executed.followed.warps;
     if !executed.is_known() {

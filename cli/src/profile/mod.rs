@@ -4,14 +4,17 @@ mod calibrate;
 mod code;
 mod html;
 mod program;
+mod timeline;
 mod trace;
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::rc::Rc;
 
 use comfy_table::{CellAlignment, Table, presets};
+use protocol::operations::{self, Doing, Id, Note, Submission};
 use serde_json::{Value as Json, json};
-use sim_core::{DeviceConfig, LaunchReport, Outcome, RunOptions};
+use sim_core::{DeviceConfig, LaunchReport, LaunchedGrid, Metrics, Outcome, RunOptions};
 use tools::Tool;
 use warpgrind::profile::assemble::AssembleError;
 use warpgrind::profile::csv::{self, Launched};
@@ -33,13 +36,21 @@ use crate::report::{Console, SCHEMA};
 use crate::run::{exit_of, read_launch_file};
 use code::Said;
 use program::Saved;
+use trace::{Launches, Shown};
 
 /// A launch, and what is said of it.
 struct Launch {
     measured: Measured,
-    report: LaunchReport,
+    outcome: Outcome,
+    metrics: Vec<Metrics>,
+    /// Whether a kernel launched it.
+    by_kernel: bool,
+    /// Why there is no way through machine code of NVIDIA's assembler, if there is none.
+    missing: &'static str,
     /// Which of the modules it is of.
     module: usize,
+    /// The operation of a stream that it is.
+    operation: Id,
 }
 
 /// What all launches of the command gave.
@@ -53,6 +64,8 @@ struct Session<'a> {
     launches: Vec<Launch>,
     /// Kernels that were launched and not asked for.
     others: Vec<String>,
+    /// What was done in streams; without a program, the launches one behind the other.
+    operations: Vec<Note>,
 }
 
 pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) -> Result<Exit, Failure> {
@@ -75,8 +88,7 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
     if toolchain.assembler.is_none() && args.nvdisasm.is_some() {
         return Err(Failure::usage("`--nvdisasm` needs an assembler too").help("`--ptxas` names one"));
     }
-    let (modules, kernels, launches, others) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut session = Session { args, console, toolchain, modules, kernels, launches, others };
+    let mut session = Session::new(args, console, toolchain);
     let folder;
     let mut exit = Exit::Clean;
     let files = match (&args.file, &args.program[..]) {
@@ -89,6 +101,7 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
             }
             let Some(ran) = ran else { return Ok(Exit::Usage) };
             exit = ran.exit;
+            session.operations = ran.operations;
             ran.files
         }
         _ => return Err(Failure::usage("name a launch file, or a program behind `--`")),
@@ -121,11 +134,15 @@ fn chip_text(chip: &Path) -> Result<String, Failure> {
 }
 
 fn tool_failed(error: AssembleError) -> Failure {
+    let text = error.to_string();
     let help = match &error {
+        AssembleError::Run { error, .. } if error.kind() == ErrorKind::Interrupted => {
+            return Failure::new(Exit::Faulted, text).help("`--timeout` says how long it may take");
+        }
         AssembleError::Disassembly { .. } => "`--nvdisasm` names the disassembler of the assembler's release",
         _ => "`--ptxas` names the assembler of a CUDA toolkit",
     };
-    Failure::usage(error.to_string()).help(help)
+    Failure::usage(text).help(help)
 }
 
 /// The launches of a raw page.
@@ -160,7 +177,13 @@ fn record(page: &Path, args: &ProfileArgs, limit: &Limit) -> Result<Vec<Launched
     Ok(recorded.launches)
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    fn new(args: &'a ProfileArgs, console: &'a Console, toolchain: Toolchain) -> Self {
+        let (modules, kernels, launches) = (Vec::new(), Vec::new(), Vec::new());
+        let (others, operations) = (Vec::new(), Vec::new());
+        Session { args, console, toolchain, modules, kernels, launches, others, operations }
+    }
+
     /// Runs the launches of a file.
     fn file(&mut self, file: &Path, global: &Global, interrupt: &Interrupt) -> Result<Exit, Failure> {
         let console = self.console;
@@ -176,10 +199,42 @@ impl Session<'_> {
         };
         let kernels = self.kernels_of(&module)?;
         let at = self.modules.len();
+        let before = self.launches.len();
         let exit = self.launches(&plan, &module, &options, &kernels, interrupt, at)?;
+        self.place_in_streams(before, file);
         self.modules.push(module);
         self.kernels.push(kernels);
         Ok(exit)
+    }
+
+    /// Which operations the launches of a file are, from that of a number on. What a kernel launches belongs to its own.
+    fn place_in_streams(&mut self, first: usize, file: &Path) {
+        let saved = operations::saved(&self.operations);
+        let of_program = file.parent().and_then(|folder| saved.get(folder).copied());
+        let mut last = first.checked_sub(1).and_then(|at| self.launches.get(at)).map(|of| of.operation);
+        for launch in &mut self.launches[first..] {
+            launch.operation = match (of_program, last) {
+                (Some(known), _) => known,
+                (None, Some(last)) if launch.by_kernel => last,
+                (None, last) => {
+                    let (id, after) = ((0, last.map_or(0, |of| of.1 + 1)), last.map(|of| of.1));
+                    let what = Doing::Kernel(launch.measured.profile.kernel.clone());
+                    let after = after.into_iter().collect();
+                    self.operations.push(Note::Submitted(Submission {
+                        id,
+                        thread: 0,
+                        device: 0,
+                        stream: None,
+                        blocking: true,
+                        in_order: true,
+                        after,
+                        what,
+                    }));
+                    id
+                }
+            };
+            last = Some(launch.operation);
+        }
     }
 
     /// What is known of a module's kernels. Launches of a program are files with the same text again and again, which need be
@@ -189,10 +244,14 @@ impl Session<'_> {
             |of: &Module| of.checked().sources.iter().map(|source| source.text.clone()).collect::<Vec<_>>();
         let own = texts(module);
         let same = self.modules.iter().rposition(|known| texts(known) == own);
-        match same.and_then(|at| self.kernels.get(at)) {
-            Some(known) => Ok(Rc::clone(known)),
-            None => self.toolchain.kernels(module).map(Rc::new).map_err(tool_failed),
+        if let Some(known) = same.and_then(|at| self.kernels.get(at)) {
+            return Ok(Rc::clone(known));
         }
+        let mut toolchain = self.toolchain.clone();
+        if let Some(assembler) = &mut toolchain.assembler {
+            assembler.limit = assembler.limit.within(self.args.timeout);
+        }
+        toolchain.kernels(module).map(Rc::new).map_err(tool_failed)
     }
 
     fn launches(
@@ -216,34 +275,63 @@ impl Session<'_> {
             let kernel = self.args.kernel.as_deref();
             kernel.is_none_or(|part| name.contains(part) || reports::readable(name).contains(part))
         };
-        let mut launches = Vec::new();
         for (number, launch) in placed.launches().iter().enumerate() {
             let what = format!("{}: grid {}, block {}", launch.kernel, launch.grid, launch.block);
             noted.limit = limit.within(self.args.timeout);
+            noted.clear();
             let report =
                 progress::during(self.console.is_human(), what.clone(), || placed.launch(number, &run))?;
             exit = exit.max(exit_of(&report));
             let completed = report.outcome == Outcome::Completed;
-            if wanted(&launch.kernel) {
-                let is_first = number == 0 && at == 0 && self.begins_with_the_first();
-                let mut measured = progress::during(self.console.is_human(), what, || {
-                    kernels.measured(module, launch, (&report, is_first), &noted)
+            let is_first = number == 0 && at == 0 && self.begins_with_the_first();
+            let LaunchReport { outcome, metrics, launched, .. } = report;
+            // Of the grids that it launched, each is shown as if the program had.
+            let outcome = if launched.is_empty() { outcome } else { Outcome::Completed };
+            let own = LaunchedGrid { launch: launch.clone(), outcome, metrics };
+            for (place, grid) in std::iter::once(own).chain(launched).enumerate() {
+                if !wanted(&grid.launch.kernel) {
+                    self.others.push(reports::readable(&grid.launch.kernel).into_owned());
+                    continue;
+                }
+                let LaunchedGrid { launch, outcome, metrics } = grid;
+                let by_kernel = place > 0;
+                let mut measured = progress::during(self.console.is_human(), what.clone(), || {
+                    let of = (outcome, &metrics[..], is_first && !by_kernel);
+                    kernels.measured(module, &launch, of, &noted)
                 });
                 // What is not known because time is up is as if the launch had not come to its end.
                 if completed && matches!(measured.timed, Err(Untimed::Ended)) {
                     exit = exit.max(Exit::Faulted);
                 }
                 self.complete(&mut measured.profile);
-                launches.push(Launch { measured, report, module: at });
-            } else {
-                self.others.push(reports::readable(&launch.kernel).into_owned());
+                self.launches.push(Launch {
+                    missing: self.missing(kernels, &measured),
+                    measured,
+                    outcome,
+                    metrics,
+                    by_kernel,
+                    module: at,
+                    operation: Id::default(),
+                });
             }
             if !completed {
                 break;
             }
         }
-        self.launches.extend(launches);
         Ok(exit)
+    }
+
+    /// Why the way of a launch through machine code of NVIDIA's assembler is not known, if it is not.
+    fn missing(&self, kernels: &Kernels, measured: &Measured) -> &'static str {
+        match &self.toolchain {
+            _ if measured.executed.is_some() => "the way through that of ptxas was not found",
+            Toolchain { assembler: None, .. } => "ptxas is not found",
+            Toolchain { disassembler: None, .. } => "nvdisasm is not found",
+            _ if kernels.is_launching(&measured.profile.kernel) => {
+                "the kernel launches others, which code of the driver does"
+            }
+            _ => "what ptxas makes of the PTX has no such kernel",
+        }
     }
 
     /// Whether the first launch that is run here is the first of its process.
@@ -273,11 +361,14 @@ impl Session<'_> {
     /// Writes the timeline that is asked for.
     fn trace(&self) -> Result<(), Failure> {
         let (Some(path), Some(timing)) = (&self.args.trace, self.timing()?) else { return Ok(()) };
-        let timed = self.launches.iter().filter_map(|launch| {
-            let kernel = reports::readable(&launch.measured.profile.kernel).into_owned();
-            Some((kernel, launch.measured.timed.as_ref().ok()?))
-        });
-        let events = trace::events(&timing.chip, timed);
+        let mut launches = Launches::new();
+        for launch in &self.launches {
+            let Measured { profile, timed: Ok(timed), .. } = &launch.measured else { continue };
+            let kernel = reports::readable(&profile.kernel).into_owned();
+            let share = profile.value("launch__waves_per_multiprocessor").unwrap_or(1.0).min(1.0);
+            launches.entry(launch.operation).or_default().push(Shown { kernel, timed, share });
+        }
+        let events = trace::events(&timing.chip, &self.operations, &launches);
         replace(path, events.to_string().as_bytes())
     }
 
@@ -383,7 +474,7 @@ impl Session<'_> {
     }
 
     /// The imported launch of each of ours: that of the same kernel, in their order.
-    fn beside<'a>(&self, imported: &'a [Launched]) -> Result<Vec<Option<&'a Launched>>, Failure> {
+    fn beside<'i>(&self, imported: &'i [Launched]) -> Result<Vec<Option<&'i Launched>>, Failure> {
         let mut left: Vec<Option<&Launched>> = imported.iter().map(Some).collect();
         let plain = |name: &str| {
             let name = reports::readable(name).into_owned();
@@ -410,13 +501,15 @@ impl Session<'_> {
     /// A launch as text, beside that of an imported page if it has one.
     fn text(&self, launch: &Launch, beside: Option<&Launched>, imported: bool) -> String {
         let Profile { kernel, grid, block, values } = &launch.measured.profile;
-        let mut text = format!("{}: grid {grid}, block {block}\n", reports::readable(kernel));
+        let by = if launch.by_kernel { ", launched by a kernel" } else { "" };
+        let mut text = format!("{}: grid {grid}, block {block}{by}\n", reports::readable(kernel));
         let how = match (&self.toolchain.assembler, launch.measured.estimated) {
             (Some(assembler), false) => format!("ptxas {}", assembler.version),
-            _ => "an estimate, since ptxas is not found".into(),
+            (Some(_), true) => "an estimate, since ptxas says nothing of this kernel".into(),
+            (None, _) => "an estimate, since ptxas is not found".into(),
         };
         text += &format!("  registers and shared memory: {how}\n");
-        let how = code::how(launch.measured.executed.as_ref(), launch.report.outcome);
+        let how = code::how(launch);
         text += &format!("  machine instructions: {how}\n");
         if launch.measured.spun > 0 {
             text += &format!(
@@ -425,15 +518,13 @@ impl Session<'_> {
             );
         }
         match &launch.measured.timed {
-            Ok(timed) => {
-                text += &format!("  time: {}\n", code::timed_how(timed, launch.measured.executed.is_some()))
-            }
+            Ok(timed) => text += &format!("  time: {}\n", code::timed_how(timed, launch.missing)),
             Err(Untimed::NotAsked) => {}
-            Err(_) if launch.report.outcome != Outcome::Completed => {}
+            Err(_) if launch.outcome != Outcome::Completed => {}
             Err(why) => text += &format!("  time: not known, as {why}\n"),
         }
-        if launch.report.outcome != Outcome::Completed {
-            let how = reports::outcome_name(launch.report.outcome);
+        if launch.outcome != Outcome::Completed {
+            let how = reports::outcome_name(launch.outcome);
             text += &format!("  it did not complete ({how}): `warpgrind run` says why\n");
         }
         if imported && beside.is_none() {
@@ -466,7 +557,7 @@ impl Session<'_> {
         }
         table.lines().for_each(|line| text += &format!("{}\n", line.trim_end()));
         let lines = self.args.section.is_empty() && self.args.metrics.is_empty() || self.has(Section::Source);
-        if let Some(metrics) = launch.report.metrics.first().filter(|_| lines) {
+        if let Some(metrics) = launch.metrics.first().filter(|_| lines) {
             let module = self.modules[launch.module].checked();
             text += &reports::metrics::lines(metrics, module);
         }
@@ -504,7 +595,8 @@ impl Session<'_> {
                 "kernel": reports::readable(kernel),
                 "grid": [grid.x, grid.y, grid.z],
                 "block": [block.x, block.y, block.z],
-                "outcome": reports::outcome_name(launch.report.outcome),
+                "launched_by_kernel": launch.by_kernel,
+                "outcome": reports::outcome_name(launch.outcome),
                 "resources_estimated": launch.measured.estimated,
                 "timed": match &launch.measured.timed {
                     Ok(timed) => json!({

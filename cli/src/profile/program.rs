@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
+use protocol::operations::{Note, operations};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -40,10 +41,12 @@ impl Saved {
         let problem = |error: std::io::Error| Failure::usage(format!("cannot run the program: {error}"));
         let launches = self.0.path().join("launches");
         let summary = self.0.path().join("exec.json");
+        let noted = self.0.path().join("operations");
         let wanted = Wanted {
             command: &args.program,
             launches: launches.clone(),
             summary: summary.clone(),
+            operations: args.trace.is_some().then(|| noted.clone()),
             kernel: args.kernel.as_deref(),
             launch_skip: args.launch_skip,
             launch_count: args.launch_count,
@@ -86,12 +89,13 @@ impl Saved {
         if files.is_empty() {
             return Err(none_launched(&summary, args.kernel.as_deref()));
         }
+        let operations = operations(&noted);
         if status.success() {
-            return Ok(Some(Ran { files, exit: Exit::Clean }));
+            return Ok(Some(Ran { files, operations, exit: Exit::Clean }));
         }
         console
             .err(format!("warpgrind: the program ended with {status}; what it launched before is shown\n"));
-        Ok(Some(Ran { files, exit: Exit::Faulted }))
+        Ok(Some(Ran { files, operations, exit: Exit::Faulted }))
     }
 }
 
@@ -99,6 +103,8 @@ impl Saved {
 pub(super) struct Ran {
     /// Its launches.
     pub(super) files: Vec<PathBuf>,
+    /// What it had its devices do, if somebody wants to see it.
+    pub(super) operations: Vec<Note>,
     /// Whether it ended well.
     pub(super) exit: Exit,
 }

@@ -5,8 +5,11 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use runtime::{Allocation, Context, Host, Launched, Pages, Picked, Result, Runtime, Status};
+use runtime::{Allocation, Context, Host, Launched, Pages, Picked, Result, Runtime, Status, Submitted};
 use sim_core::{DeviceConfig, RunOptions, Simulator};
+
+/// What is told of an operation: number, stream, and what it waits for.
+type Told = (u64, Option<u64>, Vec<u64>);
 
 /// The program.
 #[derive(Default)]
@@ -19,6 +22,10 @@ pub(crate) struct Program {
     pub(crate) shown: Mutex<Vec<(u64, u64)>>,
     /// Whether it has no memory any more.
     pub(crate) is_full: AtomicBool,
+    /// Operations that were handed to a queue.
+    pub(crate) submitted: Mutex<Vec<Told>>,
+    /// Those that it waited for.
+    pub(crate) waited: Mutex<Vec<u64>>,
     /// Bytes of addresses that were given out.
     given: AtomicU64,
 }
@@ -58,6 +65,15 @@ impl Host for Program {
     }
     fn ended(&self) {
         self.launches[1].fetch_add(1, SeqCst);
+    }
+    fn hears_of_operations(&self) -> bool {
+        true
+    }
+    fn submitted(&self, of: &Submitted<'_>) {
+        self.submitted.lock().unwrap().push((of.number, of.stream, of.after.clone()));
+    }
+    fn waited(&self, number: u64) {
+        self.waited.lock().unwrap().push(number);
     }
     fn pick(&self, kernel: &str) -> Picked {
         assert!(!kernel.contains("panics"), "on purpose");

@@ -84,7 +84,7 @@ pub(crate) fn report<O: Observer>(grid: Grid<'_>, mut stats: Stats, observer: Op
     let mut output = grid.output.into_inner().unwrap_or_else(PoisonError::into_inner);
     output.sort_by_key(|(block, _)| *block);
     let output = output.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>().concat();
-    LaunchReport { outcome, findings, dropped_findings, stats, output, metrics }
+    LaunchReport { outcome, findings, dropped_findings, stats, output, metrics, launched: Vec::new() }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::finding::{CodePlace, Finding, FindingKind};
-use crate::launch::{Launch, LaunchReport, Outcome};
+use crate::launch::{Launch, LaunchReport, LaunchedGrid, Outcome};
 use crate::machine::fault::Findings;
 use crate::machine::launches::Queued;
 
@@ -27,7 +27,7 @@ pub(super) type Ran = (LaunchReport, Vec<Queued>);
 /// failure ends it all. A device does not limit how deep launches nest.
 pub(super) fn run(
     (mut report, queued): Ran,
-    most_findings: usize,
+    (most_findings, apart): (usize, bool),
     mut run: impl FnMut(&Queued, &LaunchReport) -> Result<Ran, Error>,
 ) -> LaunchReport {
     if queued.is_empty() || report.outcome != Outcome::Completed {
@@ -47,11 +47,15 @@ pub(super) fn run(
         if level.queued.is_empty() {
             levels.pop();
         }
-        let (child, queued) = match run(&next, &report) {
+        let (mut child, queued) = match run(&next, &report) {
             Ok(ran) => ran,
             Err(error) => (not_run(&next.launch, &error), Vec::new()),
         };
         let outcome = child.outcome;
+        if apart {
+            let (launch, metrics) = (next.launch, std::mem::take(&mut child.metrics));
+            report.launched.push(LaunchedGrid { launch, outcome, metrics });
+        }
         for mut finding in add(&mut report, child) {
             finding.notes.extend(launched.iter().cloned());
             findings.add(finding, most_findings);
@@ -112,5 +116,6 @@ fn not_run(launch: &Launch, error: &Error) -> LaunchReport {
         stats: crate::launch::Stats { time: Duration::ZERO, ..Default::default() },
         output: Vec::new(),
         metrics: Vec::new(),
+        launched: Vec::new(),
     }
 }

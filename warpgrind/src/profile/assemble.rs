@@ -1,6 +1,7 @@
 //! NVIDIA's assembler, where the user has it: registers, shared memory and barriers of kernels.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -58,6 +59,9 @@ pub enum AssembleError {
         /// Why not.
         error: std::io::Error,
     },
+    /// It is no assembler of NVIDIA's.
+    #[error("{0} does not say its release, as ptxas does")]
+    NoVersion(PathBuf),
     /// It refused the PTX.
     #[error("{path} refuses the PTX: {message}")]
     Refused {
@@ -96,7 +100,7 @@ impl Assembler {
         let release = text.split_once("release ").and_then(|(_, rest)| rest.split(',').next());
         match release {
             Some(release) => Ok(Self { path, version: release.trim().to_owned(), limit: Limit::default() }),
-            None => Err(AssembleError::Refused { path, message: "it does not say its version".into() }),
+            None => Err(AssembleError::NoVersion(path)),
         }
     }
 
@@ -113,8 +117,24 @@ impl Assembler {
         Ok(parse(&self.assemble(ptx, target, Path::new("/dev/null"), &["-v"])?))
     }
 
-    /// Writes the machine code of a PTX text; what the assembler says.
+    /// Writes the machine code of a PTX text; what the assembler says. A text that calls what others define, as the device
+    /// runtime's functions, is assembled by itself.
     fn assemble(&self, ptx: &[u8], target: &str, to: &Path, more: &[&str]) -> Result<String, AssembleError> {
+        match self.assemble_as(ptx, target, to, more) {
+            Err(AssembleError::Refused { message, .. }) if message.contains("Unresolved extern") => {
+                self.assemble_as(ptx, target, to, &[more, &["--compile-only"]].concat())
+            }
+            done => done,
+        }
+    }
+
+    fn assemble_as(
+        &self,
+        ptx: &[u8],
+        target: &str,
+        to: &Path,
+        more: &[&str],
+    ) -> Result<String, AssembleError> {
         let failed = |error| AssembleError::Run { path: self.path.clone(), error };
         let mut command = Command::new(&self.path);
         command.args(more).arg(format!("-arch={target}")).arg("-o").arg(to).arg("/dev/stdin");
@@ -145,8 +165,8 @@ impl Disassembler {
         let beside = assembler.path.with_file_name("nvdisasm");
         let path = match named {
             Some(path) if !path.is_file() => {
-                let message = "there is no such file".into();
-                return Err(AssembleError::Disassembly { path: path.to_owned(), message });
+                let (path, error) = (path.to_owned(), ErrorKind::NotFound.into());
+                return Err(AssembleError::Run { path, error });
             }
             Some(path) => path.to_owned(),
             None => {

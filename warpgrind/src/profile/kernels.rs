@@ -1,11 +1,11 @@
 //! What profiling knows of a module's kernels before they run, and a launch of one with its numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sim_core::{DeviceConfig, Launch, LaunchReport, Outcome, RunOptions, ToolFactory};
+use sim_core::{DeviceConfig, Launch, Metrics, Outcome, RunOptions, ToolFactory};
 use tools::Tool;
 
 use super::Profile;
@@ -41,6 +41,8 @@ pub struct Kernels {
     spins: Vec<RangeInclusive<u32>>,
     /// Whether there are loops in which threads try a compare-and-swap again with what they read.
     tries: bool,
+    /// Those that launch kernels or graphs themselves, which is code of the driver's.
+    launching: BTreeSet<String>,
 }
 
 /// Warp instructions of a launch for which its warps go in step: where each of many threads changes one word, a change of one costs
@@ -110,6 +112,9 @@ impl Toolchain {
             }
         }
         for info in sim_core::inspect(module.checked()) {
+            if info.launches {
+                kernels.launching.insert(info.name.to_string());
+            }
             let shared = u32::try_from(info.shared_bytes).unwrap_or(u32::MAX);
             let declared = u32::try_from(info.local_bytes).unwrap_or(u32::MAX);
             let guess = Resources { registers: info.registers, shared, ..Resources::default() };
@@ -142,6 +147,12 @@ impl Kernels {
         ]
     }
 
+    /// Whether a kernel launches kernels or graphs itself: it does so by code of the driver's, so its machine instructions are not
+    /// known.
+    pub fn is_launching(&self, kernel: &str) -> bool {
+        self.launching.contains(kernel)
+    }
+
     /// How launches of these kernels are to run. What threads wait for depends on the order in which blocks run, so one worker runs
     /// them all. Threads that try a compare-and-swap again do so as often as others come between that run at the same time, so
     /// warps go in step.
@@ -153,29 +164,30 @@ impl Kernels {
         if self.tries {
             options.in_step = MOST_IN_STEP;
         }
+        options.apart = !self.launching.is_empty();
         options
     }
 
     /// The numbers of a launch of a kernel of `module` that ran under [`Tool::Counters`], and under [`Kernels::watch`] with the
     /// same `found`; `is_first` says whether it is the first of its process. Once the limit of `found` is over, machine
-    /// instructions and the time are left out.
+    /// instructions and the time are left out. Grids that the launch launches are asked for behind it, in their order.
     pub fn measured(
         &self,
         module: &Module,
         launch: &Launch,
-        (report, is_first): (&LaunchReport, bool),
+        (outcome, metrics, is_first): (Outcome, &[Metrics], bool),
         found: &Noted,
     ) -> Measured {
         let name = &*launch.kernel;
         let (of, estimated) = self.taken.get(name).copied().unwrap_or_default();
         let of = if estimated { Resources { stack: u32::MAX, ..of } } else { of };
-        let counted = report.metrics.iter().find(|metrics| metrics.tool == Tool::Counters.name());
+        let counted = metrics.iter().find(|metrics| metrics.tool == Tool::Counters.name());
         let mut profile = Profile::new(&DeviceConfig::h200(), launch, &of, counted);
         let threads = u32::try_from(launch.block.count()).unwrap_or(u32::MAX);
         let residency = Residency::of(&DeviceConfig::h200(), threads, &of, launch.shared_bytes);
         let blocks = launch.grid.count() as u64;
-        let completed = report.outcome == Outcome::Completed;
-        let (mut ways, asked) = (only(&found.ways, name), only(&found.asked, name).unwrap_or_default());
+        let completed = outcome == Outcome::Completed;
+        let (mut ways, asked) = (next(&found.ways, name), next(&found.asked, name).unwrap_or_default());
         let spun = ways.as_mut().map_or(0, |ways| ways.without_waiting(&self.spins));
         let mut timed = Err(if found.chip.is_some() { Untimed::NotFollowed } else { Untimed::NotAsked });
         let mut follow = |listing: &Listing, ways: &Ways, lowered: bool| {
@@ -198,7 +210,8 @@ impl Kernels {
                 }
             })
         };
-        let executed = self.listings.get(name).zip(ways.as_ref()).map(|(listing, ways)| Executed {
+        let listing = self.listings.get(name).filter(|_| self.lowered || !self.is_launching(name));
+        let executed = listing.zip(ways.as_ref()).map(|(listing, ways)| Executed {
             listing: listing.clone(),
             followed: follow(listing, ways, self.lowered),
         });
@@ -259,14 +272,19 @@ impl Noted {
     pub fn new(chip: Option<Timing>) -> Self {
         Noted { chip, ..Noted::default() }
     }
+
+    /// Forgets what was noted of a launch and was not asked for.
+    pub fn clear(&self) {
+        self.ways.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
-/// What was noted of the one grid of a kernel: a launch that launches others has several. Of one that launches itself one does
-/// not know which grid was first.
-fn only<T>(found: &Mutex<Vec<(Arc<str>, T)>>, kernel: &str) -> Option<T> {
-    let grids = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
-    let mut own: Vec<T> = grids.into_iter().filter(|(name, _)| **name == *kernel).map(|(_, of)| of).collect();
-    own.pop().filter(|_| own.is_empty())
+/// What was noted of the next grid of a kernel, in the order in which they ran.
+fn next<T>(found: &Mutex<Vec<(Arc<str>, T)>>, kernel: &str) -> Option<T> {
+    let mut grids = found.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = grids.iter().position(|(name, _)| **name == *kernel)?;
+    Some(grids.remove(at).1)
 }
 
 /// What ptxas makes for an H200: PTX of older targets runs there, too.

@@ -77,7 +77,7 @@ fn overview(chip: &Chip, launches: &[(&Launch, &str)], all: f64) -> Markup {
                     }
                     td.number { (number_of("sm__inst_issued.avg.per_cycle_active").map_or(String::new(), short)) }
                     td.number { (number_of("sm__warps_active.avg.pct_of_peak_sustained_active").map_or(String::new(), |of| percent(of / 100.0))) }
-                    td { (reports::outcome_name(launch.report.outcome)) }
+                    td { (reports::outcome_name(launch.outcome)) }
                 }
             } }
         }
@@ -90,12 +90,12 @@ fn one(number: usize, launch: &Launch, text: &str, chip: &Chip) -> Markup {
     html! {
         section id={ "launch-" (number + 1) } {
             h2 { (number + 1) ". " code { (readable(kernel)) } }
-            p.said { "Grid " (grid) ", block " (block) "; machine instructions: " (code::how(launch.measured.executed.as_ref(), launch.report.outcome)) "." }
+            p.said { "Grid " (grid) ", block " (block) (if launch.by_kernel { ", launched by a kernel" } else { "" }) "; machine instructions: " (code::how(launch)) "." }
             @match timed {
-                Ok(timed) => { p.said { "Time: " (code::timed_how(timed, launch.measured.executed.is_some())) "." } }
+                Ok(timed) => { p.said { "Time: " (code::timed_how(timed, launch.missing)) "." } }
                 Err(why) => { p.said { "Time: not known, as " (why) "." } }
             }
-            @if launch.report.outcome != Outcome::Completed { p { "It did not complete: " code { "warpgrind run" } " says why." } }
+            @if launch.outcome != Outcome::Completed { p { "It did not complete: " code { "warpgrind run" } " says why." } }
             div.charts {
                 @if let Ok(timed) = timed { (waits(timed)) }
                 (occupancy(launch))

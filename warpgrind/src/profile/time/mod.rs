@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-pub use timing::chip::{Chip, ChipError};
+pub use timing::chip::{Chip, ChipError, Copying};
 use timing::code::{Does, Op, Unit};
 pub use timing::work::Stay;
 use timing::work::{Block, Step, Warp, Work};
@@ -57,6 +57,8 @@ pub enum Untimed {
 pub struct Timed {
     /// Of the blocks that were timed.
     pub time: Time,
+    /// Cycles from the launch's begin to its end, with the blocks that were not timed.
+    pub elapsed: f64,
     /// How many these were, of how many.
     pub blocks: (u64, u64),
     /// Where not all were timed: how much too long, as a share, those that were would be said to take from the first half of
@@ -329,7 +331,7 @@ pub fn time(
     let before = if is_first { chip.launch.first } else { 0.0 };
     let values = values(chip, &time, elapsed, before, scale);
     let lines = listing.instructions.iter().map(|of| of.line).collect();
-    Ok(Timed { time, blocks: (kept, blocks), sampling, lowered: false, lines, values })
+    Ok(Timed { time, elapsed, blocks: (kept, blocks), sampling, lowered: false, lines, values })
 }
 
 fn values(chip: &Chip, time: &Time, elapsed: f64, before: f64, scale: f64) -> Vec<(String, f64)> {
