@@ -220,6 +220,32 @@ fn sycl_run_time() {
     }
 }
 
+/// What DPC++ makes of atomic operations and fences is what the table of its mapping says, for every order and scope.
+#[test]
+fn sycl_mapping() {
+    let compiler = named("WARPGRIND_SYCL_HOST", "c++ -std=c++20");
+    let Some((scratch, program)) = built(&compiler, &["sycl/atomics.cpp"], &["-lsycl"]) else { return };
+    let Some(python) = python_with("json") else { return };
+    let warpgrind = env!("CARGO_BIN_EXE_warpgrind");
+    let printed = Command::new(warpgrind).args(["exec", "--"]).arg(&program).output().unwrap();
+    if printed.status.code() == Some(NO_DEVICE) {
+        return eprintln!("skipped: {}", String::from_utf8_lossy(&printed.stderr));
+    }
+    let ptx = scratch.path().join("atomics.ptx");
+    std::fs::write(&ptx, printed.stdout).unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let compared = Command::new(python)
+        .arg(here.join("tests/frameworks/sycl/rows.py"))
+        .arg(warpgrind)
+        .arg(ptx)
+        .arg(here.join("../memory-model/mappings/sycl-cuda.map"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&compared.stdout) + String::from_utf8_lossy(&compared.stderr);
+    assert!(compared.status.success(), "{said}");
+    eprint!("{said}");
+}
+
 /// The script that runs the suites of clients, on two with a test of each outcome: it comes to its end behind lost contexts, ended
 /// processes and tests that hang, tells the one failure that nobody explained, and reads what Cargo says of a crate's tests.
 #[test]

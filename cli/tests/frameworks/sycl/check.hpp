@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <iostream>
 #include <numeric>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #define CHECK(condition)                                                                      \
@@ -24,4 +26,12 @@ inline sycl::device gpu() {
     std::cerr << "there is no GPU: " << error.what() << std::endl;
     std::exit(77);
   }
+}
+
+// Options of the compiler of kernels from source, such as where libdevice is.
+inline std::vector<std::string> build_options() {
+  std::vector<std::string> options;
+  std::istringstream words{std::getenv("WARPGRIND_SYCL_OPTIONS") ? std::getenv("WARPGRIND_SYCL_OPTIONS") : ""};
+  for (std::string word; words >> word;) options.push_back(word);
+  return options;
 }

@@ -3,7 +3,6 @@
 #include "check.hpp"
 
 #include <cmath>
-#include <sstream>
 
 namespace ext = sycl::ext::oneapi::experimental;
 
@@ -206,11 +205,7 @@ int main() {
   sycl::device device = gpu();
   sycl::queue queue{device, sycl::property::queue::in_order{}};
   auto source = ext::create_kernel_bundle_from_source(queue.get_context(), ext::source_language::sycl, SOURCE);
-  // Options of the compiler, such as where libdevice is.
-  std::vector<std::string> options;
-  std::istringstream words{std::getenv("WARPGRIND_SYCL_OPTIONS") ? std::getenv("WARPGRIND_SYCL_OPTIONS") : ""};
-  for (std::string word; words >> word;) options.push_back(word);
-  auto bundle = ext::build(source, ext::properties{ext::build_options{options}});
+  auto bundle = ext::build(source, ext::properties{ext::build_options{build_options()}});
   kernels(queue, bundle);
   buffers(queue);
   order(device);
