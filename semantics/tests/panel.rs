@@ -3,8 +3,8 @@
 
 use numerics::mma::{self, Element};
 use ptx_frontend::ScalarType as T;
-use semantics::lanes::SimdLevel;
-use semantics::matrix::panel::{COLUMNS, Panel, Product, Sums};
+use semantics::lanes::{RegisterSlot, Registers, Row, SimdLevel, Slot};
+use semantics::matrix::panel::{Accumulators, COLUMNS, Fragments, Panel, Product, Sums};
 use semantics::matrix::{PanelFns, Selection, per_register};
 
 const ROWS: usize = 16;
@@ -107,38 +107,78 @@ fn element(ty: T, word: u32, at: usize, negated: bool) -> Element {
     }
 }
 
+/// Registers of a warp: four of A, of B, of the accumulators, and the metadata.
+#[derive(Clone, Copy)]
+struct Warp {
+    a: [Row; 4],
+    b: [Row; 4],
+    c: [Row; 4],
+    metadata: [u32; 32],
+}
+
 /// Word `at` of a row of A: register `h + 2q` in lane `4g + t` holds bytes `4t + 16q` of row `g + 8h`.
-fn word_of_a(panel: &Panel, row: usize, at: usize) -> u32 {
-    panel.a[row / 8 + at / 4 * 2][row % 8 * 4 + at % 4]
+fn word_of_a(warp: &Warp, row: usize, at: usize) -> u32 {
+    warp.a[row / 8 + at / 4 * 2].0[row % 8 * 4 + at % 4]
+}
+
+/// Word `at` of a column of B.
+fn word_of_b(warp: &Warp, at: usize, column: usize) -> u32 {
+    warp.b[at / 4].0[4 * column + at % 4]
 }
 
 /// An accumulator.
-fn accumulator(panel: &Panel, ty: T, row: usize, column: usize) -> u32 {
+fn accumulator(registers: &[Row; 4], ty: T, row: usize, column: usize) -> u32 {
     let lane = row % 8 * 4 + column / 2;
     if ty == T::F16 {
-        panel.d[row / 8][lane] >> (column % 2 * 16) & 0xffff
+        registers[row / 8].0[lane] >> (column % 2 * 16) & 0xffff
     } else {
-        panel.d[row / 8 * 2 + column % 2][lane]
+        registers[row / 8 * 2 + column % 2].0[lane]
     }
 }
 
+/// The accumulators that a product by the panel gives: at once, or A first.
+fn product(warp: &Warp, product: &Product, level: SimdLevel, at_once: bool) -> [Row; 4] {
+    let mut rows = [warp.a, warp.b, warp.c].concat();
+    let slots: Vec<RegisterSlot> =
+        (0..12).map(|row| RegisterSlot { slot: Slot::frame(row), rows: 1 }).collect();
+    let (a, b, c) = (&slots[..4], &slots[4..8], &slots[8..]);
+    let accumulators = Accumulators { from: Some(c), to: c };
+    let mut panel = Panel::new();
+    panel.metadata = warp.metadata;
+    let fns = PanelFns::at(level);
+    // SAFETY: the rows are those of the slots, and nobody else has them; levels above that of this CPU were left out.
+    unsafe {
+        let none = std::ptr::null_mut::<Row>();
+        let mut registers = Registers::new(rows.as_mut_ptr(), none, none, std::ptr::null_mut());
+        if at_once {
+            fns.product(&mut panel, product, &mut registers, &Fragments { a, b, accumulators });
+        } else {
+            panel.a = warp.a.map(|row| row.0);
+            panel.fragment = warp.b.map(|row| row.0);
+            fns.take_rows(&mut panel, product);
+            fns.multiply(&mut panel, product, &mut registers, accumulators);
+        }
+    }
+    [rows[8], rows[9], rows[10], rows[11]]
+}
+
 /// One element of the result.
-fn expected(panel: &Panel, product: &Product, row: usize, column: usize) -> u32 {
+fn expected(warp: &Warp, product: &Product, row: usize, column: usize) -> u32 {
     let (per_a, per_b) = (usize::from(per_register(product.a)), usize::from(per_register(product.b)));
     let count = usize::from(product.words) * per_a;
     let mut chosen = [0u16; 32];
     if let Some(selector) = product.selector {
         let selection = Selection { per: per_register(product.a), kept: count, selector };
-        selection.of_row(&panel.metadata, row, &mut chosen);
+        selection.of_row(&warp.metadata, row, &mut chosen);
     }
     let a: Vec<Element> = (0..count)
-        .map(|k| element(product.a, word_of_a(panel, row, k / per_a), k % per_a, product.negated))
+        .map(|k| element(product.a, word_of_a(warp, row, k / per_a), k % per_a, product.negated))
         .collect();
     let b: Vec<Element> = (0..count)
         .map(|k| if product.selector.is_some() { usize::from(chosen[k]) } else { k })
-        .map(|k| element(product.b, panel.b[k / per_b][column], k % per_b, false))
+        .map(|k| element(product.b, word_of_b(warp, k / per_b, column), k % per_b, false))
         .collect();
-    let c = accumulator(panel, product.d, row, column);
+    let c = accumulator(&warp.c, product.d, row, column);
     let whole = || {
         a.iter().zip(&b).map(|(x, y)| x.significand.wrapping_mul(y.significand)).fold(0, i32::wrapping_add)
     };
@@ -204,37 +244,18 @@ fn a_panel_is_what_its_elements_are() {
             // Of another set than the factors now and then.
             let set = SETS[at % SETS.len()];
             let of_c = if at < SETS.len() { set } else { SETS[random.below(SETS.len() as u32) as usize] };
-            let mut panel = Panel::new();
-            for register in &mut panel.a {
-                *register = std::array::from_fn(|_| word(&mut random, set, product.a));
-            }
-            for register in &mut panel.fragment {
-                *register = std::array::from_fn(|_| word(&mut random, set, product.b));
-            }
-            for register in &mut panel.d {
-                *register = std::array::from_fn(|_| word(&mut random, of_c, product.d));
-            }
-            panel.metadata = std::array::from_fn(|_| metadata(&mut random));
-            for (at, words) in panel.b.iter_mut().enumerate() {
-                *words = std::array::from_fn(|column| panel.fragment[at / 4][4 * column + at % 4]);
-            }
-            let right: Vec<u32> = (0..ROWS * COLUMNS)
-                .map(|at| expected(&panel, &product, at / COLUMNS, at % COLUMNS))
-                .collect();
+            let mut registers =
+                |set, ty| std::array::from_fn(|_| Row(std::array::from_fn(|_| word(&mut random, set, ty))));
+            let (a, b, c) =
+                (registers(set, product.a), registers(set, product.b), registers(of_c, product.d));
+            let warp = Warp { a, b, c, metadata: std::array::from_fn(|_| metadata(&mut random)) };
+            let right: Vec<u32> =
+                (0..ROWS * COLUMNS).map(|at| expected(&warp, &product, at / COLUMNS, at % COLUMNS)).collect();
             for &level in &levels {
-                let fns = PanelFns::at(level);
-                let mut whole = panel.clone();
-                whole.b = Default::default();
-                let mut parts = panel.clone();
-                // SAFETY: levels above that of this CPU were left out.
-                unsafe {
-                    fns.product(&mut whole, &product);
-                    fns.take_rows(&mut parts, &product);
-                    fns.multiply(&mut parts, &product);
-                }
-                for panel in [whole, parts] {
+                for at_once in [true, false] {
+                    let result = self::product(&warp, &product, level, at_once);
                     let got = (0..ROWS * COLUMNS)
-                        .map(|at| accumulator(&panel, product.d, at / COLUMNS, at % COLUMNS))
+                        .map(|at| accumulator(&result, product.d, at / COLUMNS, at % COLUMNS))
                         .collect::<Vec<u32>>();
                     assert!(got == right, "{product:?} {set:?} {of_c:?} {level:?}:\n{got:x?}\n{right:x?}");
                 }

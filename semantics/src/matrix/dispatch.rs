@@ -1,9 +1,9 @@
 //! Matrix multiplications compiled for the SIMD levels.
 
 use super::Multiply;
-use super::panel::{Panel, Product};
+use super::panel::{Accumulators, Fragments, Panel, Product};
 use super::tile::Tile;
-use crate::lanes::SimdLevel;
+use crate::lanes::{Registers, SimdLevel};
 
 /// `Tile::multiply` compiled for one SIMD level.
 #[derive(Clone, Copy)]
@@ -58,8 +58,8 @@ impl TileFn {
 #[derive(Clone, Copy)]
 pub struct PanelFns {
     take_rows: unsafe fn(&mut Panel, &Product),
-    multiply: unsafe fn(&mut Panel, &Product),
-    product: unsafe fn(&mut Panel, &Product),
+    multiply: unsafe fn(&mut Panel, &Product, &mut Registers, Accumulators<'_>),
+    product: unsafe fn(&mut Panel, &Product, &mut Registers, &Fragments<'_>),
 }
 
 impl std::fmt::Debug for PanelFns {
@@ -70,38 +70,38 @@ impl std::fmt::Debug for PanelFns {
 
 /// A method of [`Panel`] for each SIMD level, as of [`PanelFns::at`].
 macro_rules! panel_levels {
-    ($method:ident) => {
+    ($method:ident($($argument:ident: $ty:ty),*)) => {
         mod $method {
-            use super::{Panel, Product};
+            use super::*;
             use crate::lanes::Baseline;
             #[cfg(target_arch = "x86_64")]
             use crate::lanes::{Avx2, Avx512};
 
             // SAFETY (of the function pointers): no requirement beyond the level's features.
-            pub(super) unsafe fn baseline(panel: &mut Panel, product: &Product) {
-                panel.$method::<Baseline>(product);
+            pub(super) unsafe fn baseline(panel: &mut Panel, product: &Product $(, $argument: $ty)*) {
+                panel.$method::<Baseline>(product $(, $argument)*);
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-            pub(super) unsafe fn avx2(panel: &mut Panel, product: &Product) {
-                panel.$method::<Avx2>(product);
+            pub(super) unsafe fn avx2(panel: &mut Panel, product: &Product $(, $argument: $ty)*) {
+                panel.$method::<Avx2>(product $(, $argument)*);
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(
                 enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
             )]
-            pub(super) unsafe fn avx512(panel: &mut Panel, product: &Product) {
-                panel.$method::<Avx512>(product);
+            pub(super) unsafe fn avx512(panel: &mut Panel, product: &Product $(, $argument: $ty)*) {
+                panel.$method::<Avx512>(product $(, $argument)*);
             }
         }
     };
 }
 
-panel_levels!(take_rows);
-panel_levels!(multiply);
-panel_levels!(product);
+panel_levels!(take_rows());
+panel_levels!(multiply(registers: &mut Registers, accumulators: Accumulators<'_>));
+panel_levels!(product(registers: &mut Registers, fragments: &Fragments<'_>));
 
 /// The versions for one level.
 macro_rules! panel_fns {
@@ -135,17 +135,29 @@ impl PanelFns {
     ///
     /// # Safety
     /// The CPU must support the level it was compiled for.
-    pub unsafe fn multiply(self, panel: &mut Panel, product: &Product) {
+    pub unsafe fn multiply(
+        self,
+        panel: &mut Panel,
+        product: &Product,
+        registers: &mut Registers,
+        accumulators: Accumulators<'_>,
+    ) {
         // SAFETY: the caller's promise.
-        unsafe { (self.multiply)(panel, product) }
+        unsafe { (self.multiply)(panel, product, registers, accumulators) }
     }
 
     /// `Panel::product`
     ///
     /// # Safety
     /// The CPU must support the level it was compiled for.
-    pub unsafe fn product(self, panel: &mut Panel, product: &Product) {
+    pub unsafe fn product(
+        self,
+        panel: &mut Panel,
+        product: &Product,
+        registers: &mut Registers,
+        fragments: &Fragments<'_>,
+    ) {
         // SAFETY: the caller's promise.
-        unsafe { (self.product)(panel, product) }
+        unsafe { (self.product)(panel, product, registers, fragments) }
     }
 }

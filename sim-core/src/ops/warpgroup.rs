@@ -25,7 +25,7 @@ use crate::machine::worker::HEAVY;
 use crate::observer::Observer;
 use crate::tools::Wants;
 use semantics::lanes::{FULL, LaneMask, Registers, Slot, WARP_SIZE};
-use semantics::matrix::panel::{COLUMNS, Panel};
+use semantics::matrix::panel::{Accumulators, COLUMNS, Panel};
 use semantics::matrix::warpgroup::{CHUNK, Descriptor, Operand, Rows, Shape, Warpgroup};
 
 impl<O: Observer> Machine<'_, '_, O> {
@@ -236,14 +236,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         for (block, slots) in slots.chunks_exact(per_block.max(1)).enumerate() {
             shared.columns(descriptor, shape, block as u32, panel).map_err(|at| fault("B", 1, at))?;
-            take_accumulators(registers, slots, kept, panel);
+            let accumulators = Accumulators { from: kept.then_some(slots), to: slots };
             // SAFETY: as above.
-            unsafe { op.fns.multiply(panel, &shape.product) };
-            for (slot, word) in slots.iter().zip(&panel.d) {
-                if slot.rows == 1 {
-                    registers.write(slot.slot, FULL, word);
-                }
-            }
+            unsafe { op.fns.multiply(panel, &shape.product, registers, accumulators) };
         }
         Ok(touched.map_or_else(Vec::new, RefCell::into_inner))
     }
@@ -262,13 +257,6 @@ impl<O: Observer> Machine<'_, '_, O> {
             self.note(group, Fault::new(FindingKind::UndefinedBehavior, active, text));
         }
         self.warp_mut().registers = Some(count);
-    }
-}
-
-/// The accumulators of eight columns, or zeros.
-fn take_accumulators(registers: &Registers, slots: &[RegisterSlot], kept: bool, panel: &mut Panel) {
-    for (slot, word) in slots.iter().zip(&mut panel.d) {
-        *word = if kept && slot.rows == 1 { registers.read(slot.slot) } else { [0; WARP_SIZE] };
     }
 }
 
@@ -332,10 +320,11 @@ impl Shared<'_> {
         if shape.b.across {
             for k in 0..2 * words {
                 let chunk = self.chunk(descriptor.across(block, k))?;
-                let to = &mut panel.b[(k / 2) as usize];
+                let (register, at) = (k / 8, k / 2 % 4);
+                let to = &mut panel.fragment[register as usize];
                 for (pair, word) in chunk.into_iter().enumerate() {
                     for (odd, bits) in [word & 0xffff, word >> 16].into_iter().enumerate() {
-                        let to = &mut to[2 * pair + odd];
+                        let to = &mut to[4 * (2 * pair + odd) + at as usize];
                         *to = if k % 2 == 0 { bits } else { *to | bits << 16 };
                     }
                 }
@@ -344,10 +333,9 @@ impl Shared<'_> {
             for column in 0..COLUMNS as u32 {
                 for chunk in 0..words / 4 {
                     let row = block * COLUMNS as u32 + column;
-                    let chunk_words = self.chunk(descriptor.along(row, chunk))?;
-                    for (at, word) in chunk_words.into_iter().enumerate() {
-                        panel.b[4 * chunk as usize + at][column as usize] = word;
-                    }
+                    let register = &mut panel.fragment[chunk as usize];
+                    register[4 * column as usize..][..4]
+                        .copy_from_slice(&self.chunk(descriptor.along(row, chunk))?);
                 }
             }
         }

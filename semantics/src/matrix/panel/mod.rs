@@ -14,7 +14,7 @@ mod sums;
 use ptx_frontend::ScalarType;
 
 use super::{Selection, per_register};
-use crate::lanes::{Level, WARP_SIZE};
+use crate::lanes::{FULL, Level, RegisterSlot, Registers, WARP_SIZE};
 use elements::{Bf16, Bits, E4m3, E5m2, F16, Format, Marks, Signed, Tf32, Unsigned, plain};
 use numerics::mma::{Columns, MMA_FRACTION, WGMMA_FP8_FRACTION};
 use sums::{Half, Integer, Ones, Single, Sum};
@@ -90,6 +90,34 @@ impl Product {
     /// Elements of a row of A as stored.
     fn elements(&self) -> usize {
         usize::from(self.words) * usize::from(per_register(self.a))
+    }
+}
+
+/// Registers of eight columns of accumulators.
+#[derive(Clone, Copy, Debug)]
+pub struct Accumulators<'a> {
+    /// What is added to; `None` for zeros.
+    pub from: Option<&'a [RegisterSlot]>,
+    /// Where the sums go.
+    pub to: &'a [RegisterSlot],
+}
+
+/// Registers of an `mma`.
+#[derive(Clone, Copy, Debug)]
+pub struct Fragments<'a> {
+    /// A
+    pub a: &'a [RegisterSlot],
+    /// B
+    pub b: &'a [RegisterSlot],
+    /// C and D
+    pub accumulators: Accumulators<'a>,
+}
+
+/// The words of registers.
+#[inline(always)]
+fn take(registers: &Registers, slots: &[RegisterSlot], words: &mut [[u32; WARP_SIZE]]) {
+    for (word, slot) in words.iter_mut().zip(slots) {
+        *word = if slot.rows == 1 { registers.read(slot.slot) } else { [0; WARP_SIZE] };
     }
 }
 
@@ -179,14 +207,14 @@ fn lanes_side_by_side() {
 pub struct Panel {
     /// Registers of A.
     pub a: [[u32; WARP_SIZE]; 4],
-    /// Words of eight columns of B, in the order of K.
-    pub b: [[u32; COLUMNS]; WORDS_OF_B],
-    /// Registers of B, for [`Panel::product`]: word `t` of column `n` is in lane `4n + t`.
+    /// Registers of eight columns of B: word `t` of column `n` is in lane `4n + t`.
     pub fragment: [[u32; WARP_SIZE]; WORDS_OF_B / 4],
-    /// Accumulators of eight columns: those of 16 bits use two registers.
-    pub d: [[u32; WARP_SIZE]; 4],
     /// Metadata of each lane, if A is sparse.
     pub metadata: [u32; WARP_SIZE],
+    /// Words of the eight columns, in the order of K.
+    b: [[u32; COLUMNS]; WORDS_OF_B],
+    /// Accumulators of the eight columns: those of 16 bits use two registers.
+    d: [[u32; WARP_SIZE]; 4],
     /// A, by pair of elements.
     rows: [Pair; ELEMENTS_OF_A / 2],
     /// Whether all elements of A are such that products in `.f32` are exact.
@@ -222,10 +250,10 @@ impl Panel {
     pub fn new() -> Box<Panel> {
         Box::new(Panel {
             a: [[0; WARP_SIZE]; 4],
-            b: [[0; COLUMNS]; WORDS_OF_B],
             fragment: [[0; WARP_SIZE]; WORDS_OF_B / 4],
-            d: [[0; WARP_SIZE]; 4],
             metadata: [0; WARP_SIZE],
+            b: [[0; COLUMNS]; WORDS_OF_B],
+            d: [[0; WARP_SIZE]; 4],
             rows: [Pair::ZERO; ELEMENTS_OF_A / 2],
             rows_are_plain: false,
             columns: [Same::ZERO; ELEMENTS_OF_B / 2],
@@ -235,15 +263,18 @@ impl Panel {
         })
     }
 
-    /// A whole product of registers of A, B and the accumulators.
+    /// A whole product of registers.
     #[inline(always)]
-    pub fn product<L: Level>(&mut self, product: &Product) {
-        for (words, register) in self.b.chunks_exact_mut(4).zip(&self.fragment).take(product.words_of_b() / 4)
-        {
-            words.copy_from_slice(&L::words(register));
-        }
+    pub fn product<L: Level>(
+        &mut self,
+        product: &Product,
+        registers: &mut Registers,
+        fragments: &Fragments<'_>,
+    ) {
+        take(registers, fragments.a, &mut self.a);
+        take(registers, fragments.b, &mut self.fragment);
         self.take_rows::<L>(product);
-        self.multiply::<L>(product);
+        self.multiply::<L>(product, registers, fragments.accumulators);
     }
 
     /// Takes A, and its metadata, as they are: B and the accumulators may then change from call to call of
@@ -261,7 +292,30 @@ impl Panel {
 
     /// Adds the products of A and eight columns of B to their accumulators.
     #[inline(always)]
-    pub fn multiply<L: Level>(&mut self, product: &Product) {
+    pub fn multiply<L: Level>(
+        &mut self,
+        product: &Product,
+        registers: &mut Registers,
+        accumulators: Accumulators<'_>,
+    ) {
+        for (words, register) in self.b.chunks_exact_mut(4).zip(&self.fragment).take(product.words_of_b() / 4)
+        {
+            words.copy_from_slice(&L::words(register));
+        }
+        match accumulators.from {
+            Some(from) => take(registers, from, &mut self.d),
+            None => self.d = [[0; WARP_SIZE]; 4],
+        }
+        self.add_products::<L>(product);
+        for (slot, word) in accumulators.to.iter().zip(&self.d) {
+            if slot.rows == 1 {
+                registers.write(slot.slot, FULL, word);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_products<L: Level>(&mut self, product: &Product) {
         let columns_are_plain = of_type!(product.b, self.repeat::<L>(product));
         let plain = columns_are_plain && self.rows_are_plain;
         let fp8 = product.sums == Sums::Fused { fraction: WGMMA_FP8_FRACTION };

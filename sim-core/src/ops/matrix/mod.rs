@@ -12,7 +12,7 @@ use crate::machine::frame::FrameId;
 use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use semantics::lanes::{FULL, LaneMask, Registers};
-use semantics::matrix::panel::Panel;
+use semantics::matrix::panel::{Accumulators, Fragments, Panel};
 use semantics::matrix::tile::{Tile, Words};
 use semantics::matrix::{Multiply, Operand, Quick, transpose};
 
@@ -34,12 +34,12 @@ impl<O: Observer> Machine<'_, '_, O> {
         index: u32,
     ) -> Checked<bool> {
         let code = self.worker.grid.code;
-        let name = code.matrices[index as usize].name();
-        if active != FULL && !self.converged(group, active, name)? {
+        let matrix = &code.matrices[index as usize];
+        if active != FULL && !self.converged(group, active, matrix.name())? {
             return Ok(false);
         }
         let place = Place { position: group.position, frame: group.frame };
-        match &code.matrices[index as usize] {
+        match matrix {
             Matrix::Multiply(op) => self.multiply(registers, op),
             Matrix::Load(access) => self.load_fragment(registers, access, place)?,
             Matrix::Store(access) => self.store_fragment(registers, access, place)?,
@@ -107,22 +107,10 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn multiply_quickly(&mut self, registers: &mut Registers, op: &Multiply, quick: &Quick) {
         let code = self.worker.grid.code;
         let panel = self.worker.panel.get_or_insert_with(Panel::new);
-        for (word, slot) in panel.a.iter_mut().zip(slots(&code.slots, op.a.registers)) {
-            *word = registers.read(slot.slot);
-        }
-        for (word, slot) in panel.fragment.iter_mut().zip(slots(&code.slots, op.b.registers)) {
-            *word = registers.read(slot.slot);
-        }
-        for (word, slot) in panel.d.iter_mut().zip(slots(&code.slots, op.c.registers)) {
-            *word = registers.read(slot.slot);
-        }
+        let [a, b, c, d] = [&op.a, &op.b, &op.c, &op.d].map(|operand| slots(&code.slots, operand.registers));
+        let fragments = Fragments { a, b, accumulators: Accumulators { from: Some(c), to: d } };
         // SAFETY: decoding took the functions for a SIMD level that this CPU was found to have.
-        unsafe { quick.fns.product(panel, &quick.product) };
-        for (word, slot) in panel.d.iter().zip(slots(&code.slots, op.d.registers)) {
-            if slot.rows == 1 {
-                registers.write(slot.slot, FULL, word);
-            }
-        }
+        unsafe { quick.fns.product(panel, &quick.product, registers, &fragments) };
     }
 
     /// `mma`, `wmma.mma`
