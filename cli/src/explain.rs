@@ -58,6 +58,11 @@ that the compiler inserted."
     ClusterAddress "A thread accessed shared memory of a block that its cluster does not have, or of one whose threads \
         have all exited. Shared memory lasts as long as its block: let every block wait at a barrier of the cluster \
         (`cluster.sync()`, `barrier.cluster`) before it ends."
+    WrongMbarrier "A thread operated on an mbarrier object (`mbarrier.arrive`, `cuda::barrier`) in a way that it cannot take: \
+        it was never initialized, more threads arrive than its phase expects, or more bytes are expected than it can count. \
+        Usual causes: a count in `mbarrier.init` that is not that of the threads that arrive; a thread that arrives twice in \
+        a phase; `expect_tx` with another number of bytes than copies bring, so that a phase never ends. A device stops the \
+        kernel with `CUDA_ERROR_LAUNCH_FAILED`."
     IllegalInstruction "An instruction got operands that the device's unit for it does not take: a tensor map that is none \
         or of another mode, coordinates that do not fall on a multiple of 16 bytes, an instruction for clusters in a launch \
         without them. A device stops the kernel with `CUDA_ERROR_ILLEGAL_INSTRUCTION`."

@@ -14,6 +14,8 @@ pub enum MbarrierOp {
     Invalidate,
     /// `arrive`
     Arrive,
+    /// The arrival that follows copies (`cp.async.mbarrier.arrive`).
+    ArriveOnCopies,
     /// `arrive_drop`: also expects that many fewer from the next phase on.
     Drop,
     /// `arrive.expect_tx`: bytes, then one arrival.
@@ -26,9 +28,29 @@ pub enum MbarrierOp {
     ExpectTx,
     /// `complete_tx`
     CompleteTx,
+    /// `test_wait`, `try_wait`: nothing changes.
+    Ask,
+}
+
+impl MbarrierOp {
+    /// The instruction, for messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MbarrierOp::Init | MbarrierOp::InitV1 => "`mbarrier.init`",
+            MbarrierOp::Invalidate => "`mbarrier.inval`",
+            MbarrierOp::Arrive | MbarrierOp::ArriveExpectTx => "an arrive",
+            MbarrierOp::Drop | MbarrierOp::DropExpectTx => "`mbarrier.arrive_drop`",
+            MbarrierOp::ArriveOnCopies | MbarrierOp::Expect => "`cp.async.mbarrier.arrive`",
+            MbarrierOp::ExpectTx => "`expect_tx`",
+            MbarrierOp::CompleteTx => "`complete_tx`",
+            MbarrierOp::Ask => "a test or wait",
+        }
+    }
 }
 
 const COUNT: u64 = 0xf_ffff;
+/// The largest transaction count, of either sign.
+const MOST_BYTES: i64 = 0xf_ffff;
 const EXPECTED: u32 = 20;
 const TRANSACTIONS: u32 = 40;
 const LAYOUT: u64 = 1 << 61;
@@ -82,16 +104,19 @@ pub fn apply(op: MbarrierOp, bits: u64, operand: u32) -> u64 {
     let n = u64::from(operand);
     let bytes = i64::from(operand as i32);
     let (arrivals, dropped) = match op {
-        M::Arrive => (n, 0),
+        M::Arrive | M::ArriveOnCopies => (n, 0),
         M::Drop => (n, n),
         M::ArriveExpectTx => (1, 0),
         M::DropExpectTx => (1, 1),
         M::Init | M::InitV1 => {
             let layout = if op == M::InitV1 { LAYOUT } else { 0 };
-            return Object { pending: n, expected: n, transactions: 0, layout, phase: 0 }.bits();
+            // A phase that expects nobody is over.
+            let phase = if n == 0 { PHASE } else { 0 };
+            return Object { pending: n, expected: n, transactions: 0, layout, phase }.bits();
         }
         // Threads that look late still find the last phase complete.
         M::Invalidate => return object.phase | INVALIDATED,
+        M::Ask => return bits,
         M::Expect => {
             object.pending += n;
             return object.bits();
@@ -115,22 +140,45 @@ pub fn apply(op: MbarrierOp, bits: u64, operand: u32) -> u64 {
     object.bits()
 }
 
-/// What is undefined about an operation, if something is.
+/// Why an operation stops a device, if it does; read off an H200.
+pub fn stop(op: MbarrierOp, bits: u64, operand: u32) -> Option<&'static str> {
+    use MbarrierOp as M;
+    let object = Object::new(bits);
+    let arrivals = match op {
+        M::Arrive | M::Drop => Some(operand),
+        M::ArriveExpectTx | M::DropExpectTx => Some(1),
+        _ => None,
+    };
+    if bits & VALID == 0 {
+        // What is left of an object that was one takes arrivals.
+        let is_left = bits & !PHASE == INVALIDATED;
+        return (arrivals.is_some() && !is_left).then_some("there is none: it was not initialized");
+    }
+    if arrivals.is_some_and(|arrivals| u64::from(arrivals) > object.pending) {
+        return Some("more threads arrive than its phase expects");
+    }
+    let bytes = i64::from(operand);
+    let after = match op {
+        M::ExpectTx | M::ArriveExpectTx | M::DropExpectTx => object.transactions + bytes,
+        M::CompleteTx => object.transactions - bytes,
+        _ => return None,
+    };
+    (bytes > MOST_BYTES || after.abs() > MOST_BYTES).then_some("more bytes than it can count")
+}
+
+/// What is undefined about an operation that stops no device, if something is.
 pub fn misuse(op: MbarrierOp, bits: u64, operand: u32) -> Option<&'static str> {
     use MbarrierOp as M;
     let valid = bits & VALID != 0;
-    let pending = Object::new(bits).pending;
     match op {
         M::Init | M::InitV1 if operand == 0 || u64::from(operand) > COUNT => {
             Some("its count is not 1 to 1048575")
         }
         M::Init | M::InitV1 if valid => Some("it is one already, and was not invalidated"),
         M::Init | M::InitV1 => None,
+        _ if stop(op, bits, operand).is_some() => None,
         _ if !valid => Some("it was not initialized, or was invalidated"),
-        M::Arrive | M::Drop if u64::from(operand) > pending => {
-            Some("more threads arrive than this phase expects")
-        }
-        M::ArriveExpectTx | M::DropExpectTx if pending == 0 => {
+        M::ArriveOnCopies if u64::from(operand) > Object::new(bits).pending => {
             Some("more threads arrive than this phase expects")
         }
         _ => None,
@@ -212,6 +260,43 @@ mod tests {
         assert!(parity_complete(late, 0) && phase_complete(late, start));
         assert!(lacks(late).is_some_and(|text| text.contains("mbarrier.inval")) && lacks(0).is_none());
         assert!(misuse(MbarrierOp::Arrive, late, 1).is_some() && misuse(MbarrierOp::Init, late, 1).is_none());
+    }
+
+    /// Read off an H200.
+    #[test]
+    fn some_operations_stop_a_device() {
+        use MbarrierOp as M;
+        // What is done first, and whether the last one stops.
+        let cases: &[(&[(M, u32)], bool)] = &[
+            (&[(M::Init, 3), (M::Arrive, 3), (M::Arrive, 3)], false),
+            (&[(M::Init, 3), (M::Arrive, 2), (M::Arrive, 2)], true),
+            (&[(M::Init, 3), (M::Arrive, 4)], true),
+            (&[(M::Init, 1), (M::ArriveExpectTx, 64), (M::Arrive, 1)], true),
+            (&[(M::Init, 1), (M::ArriveExpectTx, 64), (M::ArriveExpectTx, 64)], true),
+            (&[(M::Init, 1), (M::ArriveExpectTx, 64), (M::Drop, 1)], true),
+            (&[(M::Init, 1), (M::ArriveExpectTx, 64), (M::ArriveOnCopies, 1)], false),
+            (&[(M::Init, 1), (M::Drop, 1), (M::Arrive, 1)], true),
+            (&[(M::Init, 2), (M::Drop, 3)], true),
+            (&[(M::Init, 0), (M::Arrive, 1)], true),
+            (&[(M::Init, 1), (M::Arrive, 0)], false),
+            (&[(M::Init, 1), (M::ExpectTx, 1_048_575), (M::ExpectTx, 1_048_575)], true),
+            (&[(M::Init, 1), (M::ArriveExpectTx, 1_048_576)], true),
+            (&[(M::Init, 1), (M::CompleteTx, 1_048_575)], false),
+            (&[(M::Init, 1), (M::CompleteTx, 1_048_575), (M::CompleteTx, 1)], true),
+            (&[(M::Init, 1), (M::Invalidate, 0), (M::Arrive, 1)], false),
+            (&[(M::Init, 1), (M::Invalidate, 0), (M::Drop, 1)], false),
+            (&[(M::Arrive, 1)], true),
+            (&[(M::ArriveExpectTx, 64)], true),
+        ];
+        for (steps, stops) in cases {
+            let (last, before) = steps.split_last().expect("at least one");
+            let bits = before.iter().fold(0, |bits, &(op, operand)| {
+                assert_eq!(stop(op, bits, operand), None, "{steps:?}");
+                apply(op, bits, operand)
+            });
+            assert_eq!(stop(last.0, bits, last.1).is_some(), *stops, "{steps:?}");
+        }
+        assert!(parity_complete(apply(M::Init, 0, 0), 0), "a phase without arrivals is over");
     }
 
     #[test]

@@ -81,7 +81,9 @@ impl FindingKind {
             Self::WarpSyncMismatch | Self::IllegalInstruction => 715,
             Self::Misaligned => 716,
             Self::WrongSpace => 717,
-            Self::Trap | Self::Breakpoint | Self::DoubleFree | Self::ClusterAddress => 719,
+            Self::Trap | Self::Breakpoint | Self::DoubleFree | Self::ClusterAddress | Self::WrongMbarrier => {
+                719
+            }
             Self::Unsupported
             | Self::InternalError
             | Self::UninitializedRead

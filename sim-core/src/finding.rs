@@ -56,6 +56,8 @@ kinds! {
     Trap "trap",
     /// Shared memory of a block that the cluster does not have, or that has exited.
     ClusterAddress "cluster-address",
+    /// An operation on an mbarrier object that is none, or that it cannot take.
+    WrongMbarrier "wrong-mbarrier",
     /// Operands that a device's unit for the instruction does not take.
     IllegalInstruction "illegal-instruction",
     /// `brkpt` with no debugger attached.

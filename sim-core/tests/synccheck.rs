@@ -88,21 +88,35 @@ fn mbarrier_objects() {
         _ => panic!("{found:?}"),
     };
     assert_eq!(
-        message(one("mbarrier.arrive.shared.b64 %s, [m];")),
-        "an arrive of the mbarrier object at shared address 0x400: it was not initialized, or was invalidated"
+        message(one("mbarrier.expect_tx.relaxed.cta.shared.b64 [m], 16;")),
+        "`expect_tx` of the mbarrier object at shared address 0x400: it was not initialized, or was invalidated"
     );
     assert_eq!(
         message(one("mbarrier.init.shared.b64 [m], 2;\nmbarrier.init.shared.b64 [m], 2;")),
         "`mbarrier.init` of the mbarrier object at shared address 0x400: it is one already, and was not invalidated"
     );
     assert_eq!(
-        message(one("mbarrier.init.shared.b64 [m+8], 2;\nmbarrier.arrive.shared.b64 %s, [m+8], 3;")),
-        "an arrive of the mbarrier object at shared address 0x408: more threads arrive than this phase expects"
+        message(one(
+            "mbarrier.init.shared.b64 [m+8], 1;\nmbarrier.arrive.expect_tx.shared.b64 %s, [m+8], 16;\n\
+             cp.async.mbarrier.arrive.noinc.shared.b64 [m+8];"
+        )),
+        "`cp.async.mbarrier.arrive` of the mbarrier object at shared address 0x408: more threads arrive than this phase expects"
     );
     let right = "mbarrier.init.shared.b64 [m], 2;\nmbarrier.arrive.shared.b64 %s, [m];\n\
                  mbarrier.arrive.shared.b64 %s, [m];\nmbarrier.arrive.shared.b64 %s, [m];\nmbarrier.inval.shared.b64 [m];\n\
                  mbarrier.init.shared.b64 [m], 1;\nmbarrier.arrive.expect_tx.shared.b64 %s, [m], 16;";
     assert_eq!(one(right), []);
+    // Questions to what is no object, or none any more.
+    for asks in [
+        "mbarrier.test_wait.parity.shared.b64 %p, [m], 0;",
+        "mov.u64 %s, m;\ncvta.shared.u64 %s, %s;\nmbarrier.try_wait.parity.b64 %p, [%s], 0;",
+    ] {
+        let text = "a test or wait of the mbarrier object at shared address 0x400: it was not initialized, or was invalidated";
+        assert_eq!(message(one(asks)), text);
+        let init = "mbarrier.init.shared.b64 [m], 1;";
+        assert_eq!(message(one(&format!("{init}\nmbarrier.inval.shared.b64 [m];\n{asks}"))), text);
+        assert_eq!(one(&format!("{init}\n{asks}")), []);
+    }
     // All lanes of a warp at one object.
     let all = "setp.eq.u32 %p, %t, 0;\n@%p mbarrier.init.shared.b64 [m], 64;\nbar.sync 0;\n\
                mbarrier.arrive.shared.b64 %s, [m];";

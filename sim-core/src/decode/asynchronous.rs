@@ -175,7 +175,8 @@ impl Decoder<'_> {
         if !op.has(Modifier::Noinc) {
             self.change(guard, op.space(), barrier, MbarrierOp::Expect, one, None, MemOrder::Relaxed)?;
         }
-        self.change(guard, op.space(), barrier, MbarrierOp::Arrive, one, None, MemOrder::Release)
+        let arrive = MbarrierOp::ArriveOnCopies;
+        self.change(guard, op.space(), barrier, arrive, one, None, MemOrder::Release)
     }
 
     fn mbarrier(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {

@@ -15,17 +15,21 @@ use semantics::window;
 /// Instructions of a loop that asks, on both sides of where a thread stands in it.
 const LOOP: u32 = 6;
 
+/// Whether an instruction is part of a `test_wait` or `try_wait`.
+pub(crate) fn asks(grid: &Grid<'_>, position: u32) -> bool {
+    let view = View { grid };
+    view.operation(position).is_some_and(|op| {
+        op.opcode == Opcode::Mbarrier && (op.has(Modifier::TestWait) || op.has(Modifier::TryWait))
+    })
+}
+
 /// The mbarrier object that a group asks for in the loop that it seems to be in, and what the object lacks.
 pub(crate) fn at_mbarrier(grid: &Grid<'_>, cta: &Cta, warp: &Warp, group: &Group) -> Option<String> {
     let position = Warp::place(group);
     let view = View { grid };
-    let asks = |at: &u32| {
-        let op = view.operation(*at)?;
-        let asks = op.opcode == Opcode::Mbarrier && (op.has(Modifier::TestWait) || op.has(Modifier::TryWait));
-        match &grid.code.insts.get(*at as usize)?.action {
-            Action::Load(access) if asks => Some(*access),
-            _ => None,
-        }
+    let asks = |at: &u32| match &grid.code.insts.get(*at as usize)?.action {
+        Action::Load(access) if asks(grid, *at) => Some(*access),
+        _ => None,
     };
     let near = position.saturating_sub(LOOP)..=position + LOOP;
     let access = near.filter_map(|at| asks(&at).map(|access| (at.abs_diff(position), access)));

@@ -12,11 +12,12 @@ use super::weak::WeakView;
 use crate::code::{AccessSpace, Atomic, AtomicOp, RegisterSlot};
 use crate::event::{AccessKind, Memory, Shape};
 use crate::finding::FindingKind;
-use crate::machine::Machine;
 use crate::machine::fault::Fault;
+use crate::machine::{Machine, launch_view, waiting};
 use crate::observer::Observer;
-use crate::tools::{Event, Wants};
-use numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64, mbarrier};
+use crate::tools::{Event, LaunchView, Wants};
+use numerics::mbarrier::{self, MbarrierOp};
+use numerics::{Rounding, bf16, bf16x2, f16, f16x2, f32, f64};
 use semantics::lanes::{LaneMask, Registers, WARP_SIZE};
 use semantics::window;
 
@@ -178,6 +179,8 @@ struct Effect {
     writing: LaneMask,
     /// Those that left another value than they found, if that was asked for.
     changing: LaneMask,
+    /// Those that stop a device, and why.
+    stopped: Option<(LaneMask, &'static str)>,
 }
 
 /// Performs it at `addresses` of a view that begins at `base`.
@@ -193,7 +196,7 @@ fn run<V: View>(
     told: bool,
 ) -> Effect {
     let mut failed = 0;
-    let mut changing = 0;
+    let (mut changing, mut stopped) = (0, None);
     let slots = atomic.slots(table);
     let count = at.access.elements.len as usize;
     let size = u32::from(at.access.size);
@@ -214,7 +217,7 @@ fn run<V: View>(
         if slots[0].rows == 4 {
             registers.write(slots[0].slot, at.lanes, &old);
         }
-        return Effect { writing: at.lanes & !failed, changing };
+        return Effect { writing: at.lanes & !failed, changing, stopped: None };
     }
     let ones = if size == 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
     let together = !V::PER_LANE && at.lanes.count_ones() > 1 && same_address(addresses, at.lanes);
@@ -251,6 +254,13 @@ fn run<V: View>(
         if atomic.op == AtomicOp::Cas {
             each_lane(at.lanes, |lane| failed |= u32::from(old[lane] != b[lane]) << lane);
         }
+        if let AtomicOp::Mbarrier(op) = atomic.op {
+            each_lane(at.lanes, |lane| {
+                if let Some(text) = mbarrier::stop(op, old[lane], b[lane] as u32) {
+                    stopped.get_or_insert((0, text)).0 |= 1 << lane;
+                }
+            });
+        }
         if told {
             each_lane(at.lanes, |lane| {
                 let new = combine(atomic.op, atomic.ty, global, old[lane], b[lane], c[lane]);
@@ -267,7 +277,7 @@ fn run<V: View>(
             _ => {}
         }
     }
-    Effect { writing: at.lanes & !failed, changing }
+    Effect { writing: at.lanes & !failed, changing, stopped }
 }
 
 impl<O: Observer> Machine<'_, '_, O> {
@@ -400,9 +410,26 @@ impl<O: Observer> Machine<'_, '_, O> {
             let mut view = ByteView { bytes: self.shared_bytes(now.peer) };
             let effect = run(&mut view, registers, slots, now, atomic, false, addresses, 0, told);
             self.atomic_done(Memory::Shared, now, atomic, addresses, effect);
+            if let (AtomicOp::Mbarrier(op), Some(stopped)) = (atomic.op, effect.stopped) {
+                return Err(self.stop_at_mbarrier(op, stopped, addresses));
+            }
             rest &= !now.lanes;
         }
         Ok(())
+    }
+
+    /// The fault of lanes whose operation on an mbarrier object stops a device.
+    #[cold]
+    fn stop_at_mbarrier(
+        &self,
+        op: MbarrierOp,
+        (lanes, why): (LaneMask, &'static str),
+        addresses: &[u64; 32],
+    ) -> Box<Fault> {
+        let offset = addresses[lanes.trailing_zeros() as usize & 31];
+        let place = launch_view::View { grid: self.worker.grid }.describe(Memory::Shared, offset);
+        let text = format!("{} of the mbarrier at {place}: {why}", op.name());
+        Box::new(Fault::new(FindingKind::WrongMbarrier, lanes, text))
     }
 
     /// Tells tools of operations on mbarrier objects.
@@ -423,6 +450,25 @@ impl<O: Observer> Machine<'_, '_, O> {
         self.tell_of(Wants::MBARRIERS, at.frame, at.peer, &event);
     }
 
+    /// Tells tools of a load that asks mbarrier objects of the block whether a phase is complete.
+    #[cold]
+    pub(super) fn tell_of_question(&mut self, registers: &Registers, at: &At<'_>) {
+        if !waiting::asks(self.worker.grid, at.position) {
+            return;
+        }
+        let (mut lanes, mut offsets) = (0, self.addresses(registers, *at));
+        each_lane(at.lanes, |lane| {
+            if let Some((None, offset)) = self.offset_in_shared(at.access.space, offsets[lane]) {
+                lanes |= 1 << lane;
+                offsets[lane] = offset;
+            }
+        });
+        let (warp, op, home, position) = (self.warp_id(), MbarrierOp::Ask, self.cta.index, at.position);
+        let (addresses, operands) = (&offsets, &[0; WARP_SIZE]);
+        let event = Event::Mbarrier { warp, lanes, op, home, addresses, operands, position };
+        self.tell(Wants::MBARRIERS, at.frame, &event);
+    }
+
     /// Tells tools of an atomic that is done.
     #[inline(always)]
     fn atomic_done(
@@ -437,9 +483,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             let mut access = self.event(memory, at, addresses, Shape::Any);
             access.kind = match atomic.op {
                 // What was there before does not matter.
-                AtomicOp::Mbarrier(mbarrier::MbarrierOp::Init | mbarrier::MbarrierOp::InitV1) => {
-                    AccessKind::Write
-                }
+                AtomicOp::Mbarrier(MbarrierOp::Init | MbarrierOp::InitV1) => AccessKind::Write,
                 _ if atomic.returns => AccessKind::Atomic,
                 _ => AccessKind::Reduction,
             };

@@ -40,6 +40,7 @@ use crate::machine::Machine;
 use crate::machine::warp::Group;
 use crate::machine::worker::HEAVY;
 use crate::observer::Observer;
+use crate::tools::Wants;
 use semantics::lanes::{LaneMask, Registers};
 
 /// Whether an uncommon operation of a whole warp leaves it whole: it goes on with the next instruction, or ends.
@@ -203,6 +204,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 Ok(false) => {}
                 Err(fault) => return Flow::Fault(fault),
             }
+        }
+        if access.strong && self.wants(Wants::MBARRIERS) {
+            self.tell_of_question(registers, &at);
         }
         let done = self.load(registers, &at);
         self.accessed(group, done)

@@ -87,6 +87,11 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// Whose shared memory an address lies in, a peer's by rank or the block's own, and the offset in it, if that may be
     /// used.
     pub(crate) fn offset_in_shared(&self, space: AccessSpace, address: u64) -> Option<(Option<usize>, u64)> {
+        let address = match (space, window::of(address)) {
+            (AccessSpace::Generic, window::Window::Shared(offset)) => offset,
+            (AccessSpace::Generic, _) => return None,
+            _ => address,
+        };
         let peer = self.peer_of(space, address);
         if let Some(rank) = peer
             && (space == AccessSpace::Shared || self.peers.get(rank).is_none_or(|peer| peer.is_finished()))

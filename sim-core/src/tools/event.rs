@@ -116,7 +116,8 @@ pub enum Event<'a> {
         /// Position of the instruction.
         position: u32,
     },
-    /// Operations on mbarrier objects of the block are about to be done, those of lower lanes first.
+    /// Operations on mbarrier objects of the block are about to be done, those of lower lanes first. A question
+    /// ([`MbarrierOp::Ask`]) follows as an access, too.
     Mbarrier {
         /// The warp.
         warp: WarpId,

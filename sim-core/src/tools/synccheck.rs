@@ -155,24 +155,11 @@ fn check_mbarriers(
     let address = addresses[first];
     context.report(Report {
         kind: FindingKind::UndefinedBehavior,
-        message: format!("{} of the mbarrier object at shared address {address:#x}: {text}", name(op)),
+        message: format!("{} of the mbarrier object at shared address {address:#x}: {text}", op.name()),
         notes: Vec::new(),
         warp,
         lanes,
         position,
         other: None,
     });
-}
-
-/// The instruction.
-fn name(op: MbarrierOp) -> &'static str {
-    match op {
-        MbarrierOp::Init | MbarrierOp::InitV1 => "`mbarrier.init`",
-        MbarrierOp::Invalidate => "`mbarrier.inval`",
-        MbarrierOp::Arrive | MbarrierOp::ArriveExpectTx => "an arrive",
-        MbarrierOp::Drop | MbarrierOp::DropExpectTx => "`mbarrier.arrive_drop`",
-        MbarrierOp::Expect => "`cp.async.mbarrier.arrive`",
-        MbarrierOp::ExpectTx => "`expect_tx`",
-        MbarrierOp::CompleteTx => "`complete_tx`",
-    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use numerics::mbarrier::MbarrierOp;
 use ptx_frontend::{Modifier, Modifiers, Opcode};
 use sim_core::tools::{
     Context, Event, InstructionView, LaunchView, Round, Summary, Wants, is_combined, rounds,
@@ -285,7 +286,8 @@ impl Tool for Recorder {
     fn event(&mut self, event: &Event<'_>, block: &mut Block, context: &dyn Context) {
         let copying = match event {
             Event::Access(of) => matches!(of.asynchronous, Asynchronous::Issued),
-            event => matches!(event, Event::Mbarrier { .. } | Event::Issued { .. }),
+            Event::Mbarrier { op, .. } => *op != MbarrierOp::Ask,
+            event => matches!(event, Event::Issued { .. }),
         };
         if !copying {
             self.beside.others();
@@ -299,6 +301,8 @@ impl Tool for Recorder {
             }
             Event::Texels { warp, lanes, position } => block.texels(warp.warp, *position, *lanes, context),
             Event::Issued { warp, .. } => self.beside.issued(*warp),
+            // Told as an access, too.
+            Event::Mbarrier { op: MbarrierOp::Ask, .. } => {}
             Event::Mbarrier { warp, lanes, op, home, addresses, operands, position } => {
                 let of = [addresses, &operands.map(u64::from)];
                 self.beside.mbarrier((*warp, *position), *home, *op, *lanes, of);
