@@ -139,7 +139,10 @@ fn tool_failed(error: AssembleError) -> Failure {
         AssembleError::Run { error, .. } if error.kind() == ErrorKind::Interrupted => {
             return Failure::new(Exit::Faulted, text).help("`--timeout` says how long it may take");
         }
-        AssembleError::Disassembly { .. } => "`--nvdisasm` names the disassembler of the assembler's release",
+        AssembleError::Run { .. } => "`--ptxas` and `--nvdisasm` name the tools of a CUDA toolkit",
+        AssembleError::Disassembly { .. } | AssembleError::NoSuchDisassembler(_) => {
+            "`--nvdisasm` names the disassembler of the assembler's release"
+        }
         _ => "`--ptxas` names the assembler of a CUDA toolkit",
     };
     Failure::usage(text).help(help)

@@ -1,7 +1,6 @@
 //! NVIDIA's assembler, where the user has it: registers, shared memory and barriers of kernels.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -59,6 +58,9 @@ pub enum AssembleError {
         /// Why not.
         error: std::io::Error,
     },
+    /// The disassembler that is named is not there.
+    #[error("there is no {0}")]
+    NoSuchDisassembler(PathBuf),
     /// It is no assembler of NVIDIA's.
     #[error("{0} does not say its release, as ptxas does")]
     NoVersion(PathBuf),
@@ -164,10 +166,7 @@ impl Disassembler {
     pub fn find(named: Option<&Path>, assembler: &Assembler) -> Result<Self, AssembleError> {
         let beside = assembler.path.with_file_name("nvdisasm");
         let path = match named {
-            Some(path) if !path.is_file() => {
-                let (path, error) = (path.to_owned(), ErrorKind::NotFound.into());
-                return Err(AssembleError::Run { path, error });
-            }
+            Some(path) if !path.is_file() => return Err(AssembleError::NoSuchDisassembler(path.to_owned())),
             Some(path) => path.to_owned(),
             None => {
                 let mut all = std::iter::once(beside).chain(candidates("nvdisasm"));
@@ -201,7 +200,7 @@ impl Disassembler {
         let mut command = Command::new(&self.path);
         command.args(["-c", "-gp", "-hex"]).arg(code.path());
         let output = assembler.limit.output(&mut command, b"");
-        let output = output.map_err(|error| refused(format!("it cannot be run: {error}")))?;
+        let output = output.map_err(failed)?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(refused(said.lines().next().unwrap_or("it says nothing").to_owned()));

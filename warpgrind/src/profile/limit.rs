@@ -4,7 +4,7 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// How often it is looked at while another process works.
@@ -41,30 +41,18 @@ impl Limit {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (to, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        thread::scope(|scope| {
-            let written = scope.spawn(move || to.map_or(Ok(()), |mut to| to.write_all(input)));
-            let read = |from: Option<Box<dyn Read + Send>>| {
-                scope.spawn(move || {
-                    let mut bytes = Vec::new();
-                    from.map_or(Ok(0), |mut from| from.read_to_end(&mut bytes)).map(|_| bytes)
-                })
-            };
-            let stdout = read(out.map(|out| Box::new(out) as Box<dyn Read + Send>));
-            let stderr = read(err.map(|err| Box::new(err) as Box<dyn Read + Send>));
-            let status = self.wait(&mut child)?;
-            let gone = |_| Error::other("a thread that talks to it is gone");
-            // One that refuses what it is given says why, and need not read all of it.
-            if let Err(error) = written.join().map_err(gone)?
-                && status.success()
-            {
-                return Err(error);
-            }
-            Ok(Output {
-                status,
-                stdout: stdout.join().map_err(gone)??,
-                stderr: stderr.join().map_err(gone)??,
-            })
-        })
+        let input = input.to_vec();
+        let written = thread::spawn(move || to.map_or(Ok(()), |mut to| to.write_all(&input)));
+        let (stdout, stderr) = (read_all(out), read_all(err));
+        // Where the limit is over nobody waits for what children of its own may still say.
+        let status = self.wait(&mut child)?;
+        // One that refuses what it is given says why, and need not read all of it.
+        if let Err(error) = done(written)
+            && status.success()
+        {
+            return Err(error);
+        }
+        Ok(Output { status, stdout: done(stdout)?, stderr: done(stderr)? })
     }
 
     /// Waits for a child, and ends it when the limit is over.
@@ -81,6 +69,19 @@ impl Limit {
             thread::sleep(LOOK);
         }
     }
+}
+
+/// What is read from a pipe until it is closed, by a thread of its own.
+fn read_all(from: Option<impl Read + Send + 'static>) -> JoinHandle<std::io::Result<Vec<u8>>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        from.map_or(Ok(0), |mut from| from.read_to_end(&mut bytes)).map(|_| bytes)
+    })
+}
+
+/// What a thread has come to.
+fn done<T>(thread: JoinHandle<std::io::Result<T>>) -> std::io::Result<T> {
+    thread.join().map_err(|_| Error::other("a thread that talks to it is gone"))?
 }
 
 #[cfg(test)]
@@ -102,6 +103,9 @@ mod tests {
         let limit = Limit::default().within(Some(Duration::from_millis(20)));
         let ended = limit.output(Command::new("sleep").arg("600"), b"");
         assert_eq!(ended.unwrap_err().kind(), ErrorKind::Interrupted);
+        // One that has a child, which keeps its pipes.
+        let ended = limit.output(Command::new("sh").args(["-c", "sleep 20; true"]), b"");
+        assert!(ended.is_err() && begun.elapsed() < Duration::from_secs(15));
         let asked = Arc::new(AtomicBool::new(true));
         let limit = Limit::of(&asked).within(None);
         assert!(limit.is_over() && limit.output(Command::new("sleep").arg("600"), b"").is_err());
