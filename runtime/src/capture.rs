@@ -37,6 +37,33 @@ impl Stream {
         Ok(())
     }
 
+    /// Has the capture that it takes part in end without a graph, if there is one.
+    pub fn invalidate_capture(&self) {
+        self.capture().inspect(|capture| capture.invalidate());
+    }
+
+    /// Refuses what cannot be captured.
+    ///
+    /// # Errors
+    /// `STREAM_CAPTURE_UNSUPPORTED` while it captures, which then gives no graph.
+    pub fn refuse_in_own_capture(&self) -> Result {
+        let capture = self.capture();
+        capture.map_or(Ok(()), |capture| {
+            capture.invalidate();
+            Err(Status::STREAM_CAPTURE_UNSUPPORTED)
+        })
+    }
+
+    /// Adds an operation as a node, which records an event or waits for one whenever the graph runs.
+    ///
+    /// # Errors
+    /// `ILLEGAL_STATE` if it is not capturing; the capture was invalidated.
+    pub fn capture_node(&self, operation: Operation) -> Result {
+        let capture = &mut lock(&self.state).capture;
+        let (number, edges) = capture.as_mut().ok_or(Status::ILLEGAL_STATE)?;
+        add_node(*number, edges, operation)
+    }
+
     /// Begins a capture into `graph`, behind edges from nodes of it.
     ///
     /// # Errors
@@ -149,6 +176,8 @@ impl Stream {
                         join(current, nodes);
                         Ok(true)
                     }
+                    // What was never recorded is over.
+                    (EventState::Never, Some(_)) => Ok(true),
                     (_, Some((own, _))) => {
                         Capture::of(*own).inspect(|own| own.invalidate());
                         Err(Status::STREAM_CAPTURE_ISOLATION)
@@ -164,23 +193,26 @@ impl Stream {
                 None => Ok(false),
             },
             _ => match &mut state.capture {
-                Some((capture, nodes)) => {
-                    let capture = Capture::of(*capture).ok_or(Status::STREAM_CAPTURE_INVALIDATED)?;
-                    if capture.is_invalid() {
-                        return Err(Status::STREAM_CAPTURE_INVALIDATED);
-                    }
-                    // What is no kernel waits for all of what is before it.
-                    if !matches!(operation, Operation::Kernel(_)) {
-                        nodes.iter_mut().for_each(|edge| *edge = Edge::full(edge.from));
-                    }
-                    let node = capture.graph.add(operation.clone(), nodes)?;
-                    *nodes = vec![Edge::full(node)];
-                    Ok(true)
-                }
+                Some((capture, nodes)) => add_node(*capture, nodes, operation.clone()).map(|()| true),
                 None => Ok(false),
             },
         }
     }
+}
+
+/// Adds an operation to the capture of a number, behind these edges, which become those from it.
+fn add_node(capture: u64, edges: &mut Vec<Edge>, operation: Operation) -> Result {
+    let capture = Capture::of(capture).ok_or(Status::STREAM_CAPTURE_INVALIDATED)?;
+    if capture.is_invalid() {
+        return Err(Status::STREAM_CAPTURE_INVALIDATED);
+    }
+    // What is no kernel waits for all of what is before it.
+    if !matches!(operation, Operation::Kernel(_)) {
+        edges.iter_mut().for_each(|edge| *edge = Edge::full(edge.from));
+    }
+    let node = capture.graph.add(operation, edges)?;
+    *edges = vec![Edge::full(node)];
+    Ok(())
 }
 
 /// Adds edges to others. Of two from one node the one that waits for more stays.

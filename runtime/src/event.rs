@@ -35,6 +35,11 @@ impl Event {
         self.flags & NO_TIMES != 0
     }
 
+    /// Whether it stands for a point in a capture.
+    pub fn is_captured(&self) -> bool {
+        matches!(*lock(&self.state), EventState::Captured(..))
+    }
+
     pub(crate) fn op(&self) -> Result<Option<Arc<Op>>> {
         match &*lock(&self.state) {
             EventState::Never => Ok(None),

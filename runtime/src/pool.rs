@@ -75,6 +75,8 @@ pub struct Pool {
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     used: u64,
+    /// Those that `cudaFree` freed, which a device goes on counting as used.
+    lost: u64,
     most_used: u64,
     reserved: u64,
     most_reserved: u64,
@@ -111,7 +113,7 @@ impl Pool {
             PoolAttribute::ReleaseThreshold => self.threshold.load(SeqCst),
             PoolAttribute::Reserved => usage.reserved,
             PoolAttribute::MostReserved => usage.most_reserved,
-            PoolAttribute::Used => usage.used,
+            PoolAttribute::Used => usage.used + usage.lost,
             PoolAttribute::MostUsed => usage.most_used,
         }
     }
@@ -126,7 +128,7 @@ impl Pool {
             (PoolAttribute::Reuse(reuse), _) => self.reuse[reuse as usize].store(value, SeqCst),
             (PoolAttribute::ReleaseThreshold, _) => self.threshold.store(value, SeqCst),
             (PoolAttribute::MostReserved, 0) => usage.most_reserved = usage.reserved,
-            (PoolAttribute::MostUsed, 0) => usage.most_used = usage.used,
+            (PoolAttribute::MostUsed, 0) => usage.most_used = usage.used + usage.lost,
             _ => return Err(Status::INVALID_VALUE),
         }
         Ok(())
@@ -166,12 +168,18 @@ impl Pool {
     pub(crate) fn count(&self, taken: u64, given_back: u64) {
         let mut usage = lock(&self.usage);
         usage.used = (usage.used + taken).saturating_sub(given_back);
-        usage.most_used = usage.most_used.max(usage.used);
+        usage.most_used = usage.most_used.max(usage.used + usage.lost);
         let needed = usage.used.next_multiple_of(CHUNK);
         // Whole pieces are kept, up to the threshold.
         let kept = usage.reserved.min(self.threshold.load(SeqCst) / CHUNK * CHUNK);
         usage.reserved = if given_back > 0 { needed.max(kept) } else { needed.max(usage.reserved) };
         usage.most_reserved = usage.most_reserved.max(usage.reserved);
+    }
+
+    /// Counts bytes that were given back in no stream's order.
+    fn lose(&self, bytes: u64) {
+        self.count(0, bytes);
+        lock(&self.usage).lost += bytes;
     }
 
     /// Gives back what is reserved beyond `keep` and not in use.
@@ -256,14 +264,25 @@ impl Pools {
         lock(&self.shared).insert(base, pool.id);
     }
 
-    /// Tells the pool of an allocation, if it has one, that it is freed.
+    /// Tells the pool of an allocation, if it has one, that a stream frees it.
     pub fn freed(&self, allocation: &Allocation) {
-        if let Some(id) = self.of(allocation) {
-            lock(&self.shared).remove(&allocation.base);
-            if let Some(pool) = self.find(id) {
-                pool.count(0, allocation.size);
-            }
+        if let Some(pool) = self.take_from(allocation) {
+            pool.count(0, allocation.size);
         }
+    }
+
+    /// The same where it is freed in no stream's order.
+    pub fn freed_at_once(&self, allocation: &Allocation) {
+        if let Some(pool) = self.take_from(allocation) {
+            pool.lose(allocation.size);
+        }
+    }
+
+    /// The pool of an allocation, which it is not of any more.
+    fn take_from(&self, allocation: &Allocation) -> Option<Arc<Pool>> {
+        let id = self.of(allocation)?;
+        lock(&self.shared).remove(&allocation.base);
+        self.find(id)
     }
 }
 
@@ -289,6 +308,12 @@ mod tests {
         assert_eq!(pool.attribute(MostUsed), 0);
         assert_eq!(pool.set_attribute(MostUsed, 1), Err(Status::INVALID_VALUE));
         assert_eq!(pool.set_attribute(Used, 0), Err(Status::INVALID_VALUE));
+        // As an H200 counts what `cudaFree` frees.
+        pool.count(1000, 0);
+        pool.lose(1000);
+        assert_eq!(now(&pool), [1000, 1000, CHUNK, 3 * CHUNK]);
+        pool.count(513, 0);
+        assert_eq!(now(&pool)[..2], [1513, 1513]);
         let reuse = PoolAttribute::Reuse(Reuse::Opportunistic);
         assert_eq!(pool.attribute(reuse), 1);
         pool.set_attribute(reuse, 0).unwrap();

@@ -250,9 +250,7 @@ impl Context {
     /// As [`Context::enqueue`].
     pub fn launch_graph(self: &Arc<Self>, stream: &Arc<Stream>, graph: &ExecGraph) -> Result {
         self.check()?;
-        if stream.capture().is_some() {
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        stream.refuse_in_own_capture()?;
         let nodes = graph.nodes_of_launch();
         let pieces = graph.take_memory(&self.device, stream.id)?;
         let mut order = lock(&self.order);
@@ -292,12 +290,7 @@ impl Context {
     /// # Errors
     /// As [`Context::enqueue`], and a fault that happened before or in it.
     pub fn run(self: &Arc<Self>, stream: &Arc<Stream>, operation: Operation) -> Result {
-        if stream.capture().is_some() {
-            if let Some(capture) = stream.capture() {
-                capture.invalidate();
-            }
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        stream.refuse_in_own_capture()?;
         if let Some(op) = self.enqueue_op(stream, operation)? {
             self.wait(&op);
         }
@@ -325,10 +318,7 @@ impl Context {
     /// # Errors
     /// The context's fault; `STREAM_CAPTURE_UNSUPPORTED` while it is captured.
     pub fn synchronize_stream(self: &Arc<Self>, stream: &Arc<Stream>) -> Result {
-        if let Some(capture) = stream.capture() {
-            capture.invalidate();
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        stream.refuse_in_own_capture()?;
         let after = {
             let mut order = lock(&self.order);
             match stream.kind {
@@ -348,10 +338,7 @@ impl Context {
     /// # Errors
     /// `NOT_READY` if not; the context's fault; `STREAM_CAPTURE_UNSUPPORTED` while it is captured.
     pub fn query_stream(&self, stream: &Stream) -> Result {
-        if let Some(capture) = stream.capture() {
-            capture.invalidate();
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        stream.refuse_in_own_capture()?;
         self.check()?;
         let after = self.before(&mut lock(&self.order), stream);
         let own = if stream.kind == StreamKind::Legacy { !after.is_empty() } else { stream.tail().is_some() };

@@ -11,7 +11,7 @@ use runtime::{Context, LaunchConfig as Config, Operation, Parameter, Result, Sta
 use crate::cudart::context::{ensure, healthy};
 use crate::cudart::register::{function, is_registered};
 use crate::driver::function::{attribute, c_name, cluster_size, set_attribute};
-use crate::driver::launch::{StreamCallback, call, capture_overlap, config_of, pack, record_events};
+use crate::driver::launch::{StreamCallback, capture_overlap, config_of, enqueue, pack, record_events};
 use crate::driver::several;
 use crate::ffi::{Handle, NullStream, get, list, put, put_wanted};
 use crate::state;
@@ -45,11 +45,12 @@ unsafe fn launch(of: u64, config: &Config, stream: Handle, null: NullStream, par
     context.check()?;
     let function = function(&context, of)?;
     if !is_possible(&context, config) {
+        stream.invalidate_capture();
         return Err(Status::INVALID_VALUE);
     }
     // SAFETY: the compiler's code passes a pointer to each argument.
     let params = unsafe { pack(&function, params, std::ptr::null()) }?;
-    context.enqueue(&stream, call(function, config, params)?)
+    enqueue((&context, &stream), function, config, params)
 }
 
 /// `cudaLaunchParams`

@@ -157,6 +157,7 @@ pub(crate) fn prefetch(
 ) -> Result {
     let (context, stream) = state::stream(stream, null)?;
     context.check()?;
+    stream.refuse_in_own_capture()?;
     let found = managed(&context, address, bytes)?;
     if flags != 0 {
         return Err(Status::INVALID_VALUE);

@@ -10,7 +10,7 @@ use runtime::{Context, Event, Function, Limit, Module, Operation, Result, Status
 use crate::driver::host_memory;
 use crate::ffi::{Handle, get, put, put_wanted};
 use crate::object;
-use crate::state::{self, context_handle, current, healthy, stack};
+use crate::state::{self, context_handle, current, healthy, stack, uncaptured};
 
 /// The context of a handle; null is the thread's own.
 pub(crate) fn context_or_current(context: Handle) -> Result<Arc<Context>> {
@@ -266,7 +266,7 @@ api! {
     }
 
     fn cuCtxSetLimit(limit: u32, value: usize) {
-        healthy()?.set_limit(Limit::of(limit)?, value as u64)
+        uncaptured()?.set_limit(Limit::of(limit)?, value as u64)
     }
 
     fn cuCtxGetExecAffinity(affinity: *mut [u32; 2], kind: u32) {

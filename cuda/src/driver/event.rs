@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runtime::{Event, Result, Status};
+use runtime::{Event, Operation, Result, Status};
 
 use crate::driver::process;
 use crate::ffi::{Handle, NullStream, put};
@@ -16,6 +16,16 @@ fn record(event: Handle, stream: Handle, null: NullStream) -> Result {
         return Err(Status::INVALID_HANDLE);
     }
     context.record(&event, &stream)
+}
+
+/// An event that the program asks for, which it may not while a stream captures.
+fn waited_for(event: Handle) -> Result<Arc<Event>> {
+    state::runtime()?;
+    let event = object::find::<Arc<Event>>(event)?;
+    if !event.is_captured() {
+        runtime::refuse_unsafe()?;
+    }
+    Ok(event)
 }
 
 fn destroy(event: Handle) -> Result {
@@ -58,13 +68,11 @@ api! {
         if event == 0 {
             return Err(Status::INVALID_HANDLE);
         }
-        state::runtime()?;
-        object::find::<Arc<Event>>(event)?.query()
+        waited_for(event)?.query()
     }
 
     fn cuEventSynchronize(event: Handle) {
-        state::runtime()?;
-        object::find::<Arc<Event>>(event)?.synchronize()
+        waited_for(event)?.synchronize()
     }
 
     fn cuEventElapsedTime(ms: *mut f32, from: Handle, to: Handle) {
@@ -85,9 +93,9 @@ stream_api! {
         if flags > 1 {
             return Err(Status::INVALID_VALUE);
         }
-        // A node of its own, of a captured stream.
-        if flags == 1 && state::stream(stream, null)?.1.capture().is_none() {
-            return Err(Status::ILLEGAL_STATE);
+        if flags == 1 {
+            let stream = state::stream(stream, null)?.1;
+            return stream.capture_node(Operation::Record(object::find(event)?));
         }
         record(event, stream, null)
     }

@@ -460,12 +460,13 @@ stream_api! {
 
     fn cuGraphLaunch | cuGraphLaunch_ptsz (null; exec: Handle, stream: Handle) {
         let (context, stream) = state::stream(stream, null)?;
+        stream.refuse_in_own_capture()?;
         let exec: Arc<ExecGraph> = object::find(exec)?;
         context.launch_graph(&stream, &exec)
     }
 
     fn cuGraphUpload | cuGraphUpload_ptsz (null; exec: Handle, stream: Handle) {
-        state::stream(stream, null)?;
+        state::stream(stream, null)?.1.refuse_in_own_capture()?;
         object::find::<Arc<ExecGraph>>(exec).map(|_| ())
     }
 }

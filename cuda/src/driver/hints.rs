@@ -6,6 +6,16 @@ use std::sync::{Mutex, PoisonError};
 /// `CUlaunchAttributeValue`
 pub(crate) type Value = [u32; 16];
 
+/// Whether a window of an access policy is one to an H200: not too large, its ratio of hits no number outside 0 to 1, and misses
+/// not those that persist.
+pub(crate) fn is_window(value: &Value) -> bool {
+    const MOST_BYTES: u64 = 128 << 20;
+    const PERSISTING: u32 = 2;
+    let bytes = u64::from(value[2]) | u64::from(value[3]) << 32;
+    let ratio = f32::from_bits(value[4]);
+    bytes <= MOST_BYTES && (ratio.is_nan() || (0.0..=1.0).contains(&ratio)) && value[6] != PERSISTING
+}
+
 /// The last attribute that can be set.
 const LAST: u32 = 16;
 

@@ -23,7 +23,7 @@ pub(crate) fn give_back(memory: &Allocation) {
 /// Frees an allocation of one of these kinds.
 pub(crate) fn free(context: &Context, base: u64, wanted: impl Fn(&Allocation) -> bool) -> Result {
     let freed = context.free(base, wanted)?;
-    context.device.pools.freed(&freed);
+    context.device.pools.freed_at_once(&freed);
     give_back(&freed);
     Ok(())
 }
@@ -130,6 +130,7 @@ stream_api! {
         stream: Handle, address: u64, bytes: usize, flags: u32
     ) {
         let (context, stream) = crate::state::stream(stream, null)?;
+        stream.refuse_in_own_capture()?;
         let found = context.device.memory.find(address).filter(|a| a.kind.is_host() && a.base == address);
         // All of an allocation, and one stream only if it is a stream of the program's.
         let whole = found.is_some_and(|a| bytes == 0 || bytes as u64 == a.size);

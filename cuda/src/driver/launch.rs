@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cuda_abi::driver::LaunchConfig;
 use cuda_abi::numbers::launch_attribute as a;
 use runtime::{
-    EdgeKind, Event, Function, KernelCall, LaunchConfig as Config, Operation, Parameter, Result, Status,
-    check_launch,
+    Context, EdgeKind, Event, Function, KernelCall, LaunchConfig as Config, Operation, Parameter, Result,
+    Status, Stream, check_launch,
 };
 use sim_core::{Dim3, Launch};
 
 use crate::driver::function::{function, function_in};
+use crate::driver::hints;
 use crate::driver::updates::{make_updatable, set_handle};
 use crate::ffi::{Handle, NullStream, get, list, put};
 use crate::may_call::in_callback;
@@ -92,6 +93,17 @@ pub(crate) fn call(function: Arc<Function>, config: &Config, params: Vec<u8>) ->
     Ok(Operation::Kernel(Arc::new(KernelCall { function, launch, updatable: None })))
 }
 
+/// A launch in a stream: what cannot be launched cannot be captured.
+pub(crate) fn enqueue(
+    (context, stream): (&Arc<Context>, &Arc<Stream>),
+    function: Arc<Function>,
+    config: &Config,
+    params: Vec<u8>,
+) -> Result {
+    let call = call(function, config, params).inspect_err(|_| stream.invalidate_capture())?;
+    context.enqueue(stream, call)
+}
+
 /// # Safety
 /// As for [`pack`].
 pub(crate) unsafe fn launch(
@@ -113,7 +125,7 @@ pub(crate) unsafe fn launch(
     }
     // SAFETY: the caller's promise.
     let params = unsafe { pack(&function, params, extra) }?;
-    context.enqueue(&stream, call(function, config, params)?)
+    enqueue((&context, &stream), function, config, params)
 }
 
 /// What a configuration with attributes asks for.
@@ -139,11 +151,11 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
             // Hints about caches, priorities and overlap with other launches; running in order is one of
             // the ways in which a device may take them.
             a::IGNORE
-            | a::ACCESS_POLICY_WINDOW
             | a::PROGRAMMATIC_STREAM_SERIALIZATION
             | a::PRIORITY
             | a::MEM_SYNC_DOMAIN_MAP
             | a::NVLINK_UTIL_CENTRIC_SCHEDULING => {}
+            a::ACCESS_POLICY_WINDOW => valid(hints::is_window(&value))?,
             a::CLUSTER_SCHEDULING_POLICY_PREFERENCE => valid(value[0] <= 2)?,
             a::MEM_SYNC_DOMAIN => valid(value[0] <= 1)?,
             a::PREFERRED_SHARED_MEMORY_CARVEOUT => valid(value[0] <= 100)?,
@@ -163,6 +175,8 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
             }
             // Events that a kernel triggers; after the kernel is late enough.
             a::PROGRAMMATIC_EVENT | a::LAUNCH_COMPLETION_EVENT => {
+                // No flags of a record go with it.
+                valid(value[2] == 0)?;
                 let event: Arc<Event> = object::find(u64::from(value[0]) | u64::from(value[1]) << 32)?;
                 if !event.has_no_times() {
                     return Err(Status::NOT_SUPPORTED);
@@ -289,7 +303,7 @@ fn launch_old(of: Handle, grid: [i32; 2], stream: Handle) -> Result {
     let function = function(of)?;
     // This interface is older than the attribute, and heeds only what the kernel declares.
     let cluster = function.declared_cluster().is_none().then_some(Dim3::ONE);
-    context.enqueue(&stream, call(function, &Config { cluster, ..config }, old.params)?)
+    enqueue((&context, &stream), function, &Config { cluster, ..config }, old.params)
 }
 
 api! {
@@ -401,10 +415,7 @@ stream_api! {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        if let Some(capture) = found.capture() {
-            capture.invalidate();
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        found.refuse_in_own_capture()?;
         let argument = argument as u64;
         let run = move |status: Status| {
             // SAFETY: the program gave the function for this.

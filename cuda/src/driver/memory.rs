@@ -53,7 +53,10 @@ pub(crate) fn set(
     if stream.capture().is_none() && !context.device.is_live(to) {
         return Err(Status::INVALID_VALUE);
     }
-    context.enqueue(&stream, fill(&context, asked)?)
+    match fill(&context, asked)? {
+        Operation::Empty if stream.capture().is_some() => Ok(()),
+        fill => context.enqueue(&stream, fill),
+    }
 }
 
 /// A fill that the program waits for, if the host can see the memory.

@@ -266,6 +266,7 @@ fn set_attribute(node: &NodeRef, old: &runtime::KernelCall, number: u32, mut val
             hints::set(node.id, number, value);
         }
         4 => config.cluster = (value[..3] != [0; 3]).then(|| Dim3::new(value[0], value[1], value[2])),
+        1 if !hints::is_window(&value) => return Err(Status::INVALID_VALUE),
         10 if value[0] > 1 => return Err(Status::INVALID_VALUE),
         14 if value[0] > 100 => return Err(Status::INVALID_VALUE),
         // Priorities beyond the range are its ends.

@@ -65,15 +65,15 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
         // SAFETY: the caller's promise; results are zero, numbers of devices -2.
         return unsafe {
             match number {
-                1 | 3 | 4 | 11 | 17 | 18 | 19 | 7 | 12 | 20 => put(data.cast::<u64>(), 0),
-                6 | 8 | 10 | 13 | 15 | 21 => put(data.cast::<u8>(), 0),
-                2 | 14 | 16 => put(data.cast::<u32>(), 0),
+                1 | 3 | 4 | 7 | 11 | 12 | 14 | 17..=20 => put(data.cast::<u64>(), 0),
+                2 | 6 | 8 | 10 | 13 | 15 | 16 | 21 => put(data.cast::<u32>(), 0),
                 9 => put(data.cast::<i32>(), -2),
                 _ => Err(Status::INVALID_VALUE),
             }
         };
     };
     let host = memory.kind.is_host();
+    let is_own_of_host = matches!(memory.kind, Kind::Host | Kind::Registered);
     // SAFETY: the caller's promise.
     unsafe {
         match number {
@@ -81,21 +81,20 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
             1 if pool_of(&memory).is_some() => put(data.cast::<u64>(), 0),
             1 => put(data.cast(), crate::object::handle(memory.context)),
             3 if memory.kind == Kind::Host && pool_of(&memory).is_some() => Err(Status::INVALID_VALUE),
-            2 => put(
-                data.cast::<u32>(),
-                if matches!(memory.kind, Kind::Host | Kind::Registered) { 1 } else { 2 },
-            ),
+            2 => put(data.cast::<u32>(), if is_own_of_host { 1 } else { 2 }),
             3 => put(data.cast(), address),
             4 if host => put(data.cast(), address),
             4 => Err(Status::INVALID_VALUE),
-            5 => put(data.cast::<[u64; 2]>(), [memory.id, 0]),
-            6 => put(data.cast::<u8>(), u8::from(synchronous(memory.base, None))),
+            5 if is_own_of_host => Err(Status::INVALID_VALUE),
+            // Of 64 and 32 bits.
+            5 => put(data.cast(), memory.id).and_then(|()| put(data.cast::<u32>().wrapping_add(2), 0)),
+            6 => put(data.cast(), u32::from(!is_own_of_host && synchronous(memory.base, None))),
             7 | 20 => put(data.cast(), memory.id),
-            8 => put(data.cast::<u8>(), u8::from(memory.kind == Kind::Managed)),
+            8 => put(data.cast(), u32::from(memory.kind == Kind::Managed)),
             9 => put(data.cast(), device),
             // A handle for other processes can be had of plain device memory, on a device.
-            10 => put(data.cast::<u8>(), u8::from(memory.kind == Kind::Device)),
-            15 | 21 => put(data.cast::<u8>(), 0),
+            10 => put(data.cast(), u32::from(memory.kind == Kind::Device)),
+            15 | 21 => put(data.cast::<u32>(), 0),
             11 | 12 if memory.kind == Kind::Virtual => {
                 let (base, size) =
                     state::addresses()?.reservation_of(address).unwrap_or((memory.base, memory.size));
@@ -103,8 +102,8 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
             }
             11 | 19 => put(data.cast(), memory.base),
             12 | 18 => put(data.cast(), memory.size),
-            13 => put(data.cast::<u8>(), 1),
-            14 => put(data.cast::<u32>(), 0),
+            13 => put(data.cast::<u32>(), 1),
+            14 => put(data.cast::<u64>(), 0),
             16 => put(data.cast::<u32>(), 3),
             17 => {
                 let id = pool_of(&memory);

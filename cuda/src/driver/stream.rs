@@ -16,6 +16,15 @@ use crate::ffi::{Handle, NullStream, get, list, put, put_wanted};
 use crate::object;
 use crate::state::{self, context_handle, healthy};
 
+/// A stream that the program waits for or asks, which it may not while another one captures.
+fn waited_for(stream: Handle, null: NullStream) -> Result<(Arc<Context>, Arc<Stream>)> {
+    let (context, stream) = state::stream(stream, null)?;
+    if stream.capture().is_none() {
+        runtime::refuse_unsafe()?;
+    }
+    Ok((context, stream))
+}
+
 /// Makes a stream.
 pub(crate) fn create(to: *mut Handle, flags: u32, priority: i32) -> Result {
     let context = healthy()?;
@@ -268,23 +277,21 @@ api! {
 
 stream_api! {
     fn cuStreamSynchronize | cuStreamSynchronize_ptsz (null; stream: Handle) {
-        let (context, stream) = state::stream(stream, null)?;
+        let (context, stream) = waited_for(stream, null)?;
         context.synchronize_stream(&stream)
     }
 
     fn cuStreamQuery | cuStreamQuery_ptsz (null; stream: Handle) {
-        let (context, stream) = state::stream(stream, null)?;
+        let (context, stream) = waited_for(stream, null)?;
         context.query_stream(&stream)
     }
 
     fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz (null; stream: Handle, event: Handle, flags: u32) {
         let (context, stream) = state::stream(stream, null)?;
-        let event: Arc<Event> = object::find(event)?;
+        let event: Arc<Event> = object::find(event).inspect_err(|_| stream.invalidate_capture())?;
         match flags {
             0 => context.enqueue(&stream, Operation::Wait(event)),
-            // A node of its own, of a captured stream.
-            1 if stream.capture().is_none() => Err(Status::ILLEGAL_STATE),
-            1 => context.enqueue(&stream, Operation::Wait(event)),
+            1 => stream.capture_node(Operation::Wait(event)),
             _ => Err(Status::INVALID_VALUE),
         }
     }
@@ -348,8 +355,7 @@ stream_api! {
         let value = get(value)?;
         // Hints about caches, waiting, urgency and domains.
         let valid = match number {
-            // The part of accesses that a window of addresses is for.
-            1 => (0.0..=1.0).contains(&f32::from_bits(value[4])),
+            1 => hints::is_window(&value),
             3 => matches!(value[0], 1..=4),
             _ => matches!(number, 8..=10),
         };
