@@ -84,8 +84,6 @@ pub struct Context {
     pub(crate) round: *const *mut Runner,
     /// Where their code begins, for whole warps and for any lanes.
     pub(crate) entries: [*const u8; 2],
-    /// Steps that runners made beyond where the one stands whose lanes part, or which went on alone.
-    pub ahead: u64,
     /// Steps of the round, and all of its ends.
     pub(crate) total: u64,
     pub(crate) ends: u32,
@@ -141,6 +139,8 @@ pub struct Progress {
     pub barriers: u64,
     /// All have exited.
     pub over: bool,
+    /// Steps that runners made beyond where the one stands whose lanes part, or which went on alone.
+    pub ahead: u64,
 }
 
 /// A warp that runs code, or a group of its lanes.
@@ -422,7 +422,6 @@ impl Context {
             runner: std::ptr::null_mut(),
             round: std::ptr::null(),
             entries: [std::ptr::null(); 2],
-            ahead: 0,
             total: 0,
             ends: 0,
         }

@@ -7,7 +7,7 @@ use semantics::lanes::{Row, SimdLevel};
 
 use crate::context::{Context, MOVED, Runner, Window};
 use crate::emit;
-use crate::order::Meeting;
+use crate::order::{self, Meeting};
 use crate::program::{Kind, Program};
 
 /// A compiled program.
@@ -19,8 +19,6 @@ pub struct Compiled {
     program: Arc<Program>,
     level: SimdLevel,
     positions: Vec<Position>,
-    /// Lanes that part are left to the caller.
-    pub(crate) waits: bool,
     /// See [`Program::local`].
     local: [u32; 2],
     /// Waits that depend on windows.
@@ -68,6 +66,8 @@ struct Position {
     reach: u32,
     /// Where a branch leads, or [`BARRIER`], or [`EXIT`].
     target: u32,
+    /// Lanes that part here are left to the caller.
+    awaits: bool,
 }
 
 impl Compiled {
@@ -98,13 +98,17 @@ impl Compiled {
                 Kind::Exit => EXIT,
                 _ => 0,
             };
-            Position { begins, steps, reach, target }
+            let awaits = match program.steps[at].kind {
+                Kind::Branch(target) => order::awaits_aside(program, at, target as usize),
+                _ => false,
+            };
+            Position { begins, steps, reach, target, awaits }
         };
         let positions = (0..program.steps.len()).map(place).collect();
         let (whole, some) = (Body::new(&code.bytes, code.entries)?, Arc::default());
-        let (waits, local) = (program.waits, program.local);
+        let local = program.local;
         let program = Arc::new(program.clone());
-        Some(Compiled { whole, some, program, level, positions, waits, local, meeting: code.meeting, next })
+        Some(Compiled { whole, some, program, level, positions, local, meeting: code.meeting, next })
     }
 
     /// The window of a warp whose lanes have this memory of their own.
@@ -146,6 +150,11 @@ impl Compiled {
     /// Where the branch at a position leads.
     pub(crate) fn target(&self, position: u32) -> u32 {
         self.positions[position as usize].target
+    }
+
+    /// Whether lanes that part at a branch may wait for another thread before they meet again.
+    pub(crate) fn awaits(&self, position: u32) -> bool {
+        self.positions[position as usize].awaits
     }
 
     pub(crate) fn is_barrier(&self, position: u32) -> bool {

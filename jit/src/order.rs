@@ -6,6 +6,8 @@
 //! they access themselves behind the place where others may stand. A warp whose own lanes part goes on alone until they meet
 //! again, before all others.
 
+use std::ops::Range;
+
 use crate::context::MEETING;
 use crate::program::{Effect, Kind, Program, Space, Step};
 use semantics::lanes::Pred;
@@ -124,34 +126,45 @@ fn is_windowed(step: &Step) -> bool {
     }
 }
 
-/// What happens between a branch at which lanes part and where they meet again. Where no thread waits for another, but for
-/// accesses through windows: there lanes that part may come after whole warps, which go on without knowing whether any will.
-fn aside(program: &Program, branch: usize, target: usize) -> Effect {
+/// The positions between a branch at which lanes part and where they meet again; nothing if they may leave the code before.
+fn aside(program: &Program, branch: usize, target: usize) -> Option<Range<usize>> {
     let (mut low, mut high) = (target.min(branch + 1), target.max(branch + 1));
     let mut looked = (low, low);
-    let mut effect = Effect::default();
     // Grows in both directions until nothing leads out.
     while looked != (low, high) {
         if high - low > FAR {
-            return Effect::ALL;
+            return None;
         }
         let new = (low..looked.0).chain(looked.1.max(low)..high);
         looked = (low, high);
         for at in new {
-            let Some(step) = program.steps.get(at) else { return Effect::ALL };
-            match step.kind {
+            match program.steps.get(at)?.kind {
                 Kind::Branch(to) => {
                     low = low.min(to as usize);
                     high = high.max(to as usize);
                 }
-                Kind::Barrier | Kind::Exit | Kind::Leave(_) => return Effect::ALL,
-                _ if !program.waits && is_windowed(step) => continue,
+                Kind::Barrier | Kind::Exit | Kind::Leave(_) => return None,
                 _ => {}
             }
-            effect = effect.and(step.effect);
         }
     }
+    Some(low..high)
+}
+
+/// What lanes do that part at a branch until they meet again. Where no thread waits for another, but for accesses through
+/// windows: there lanes that part may come after whole warps, which go on without knowing whether any will.
+fn done_aside(program: &Program, branch: usize, target: usize) -> Effect {
+    let Some(between) = aside(program, branch, target) else { return Effect::ALL };
+    let steps = program.steps[between].iter().filter(|step| program.waits || !is_windowed(step));
+    let effect = steps.fold(Effect::default(), |effect, step| effect.and(step.effect));
     Effect { parts: true, ..effect }
+}
+
+/// Whether lanes that part at a branch may wait for another thread before they meet again.
+pub(crate) fn awaits_aside(program: &Program, branch: usize, target: usize) -> bool {
+    program.waits
+        && aside(program, branch, target)
+            .is_none_or(|between| program.steps[between].iter().any(|step| step.awaits))
 }
 
 /// Before which steps a run of one of several warps ends.
@@ -163,7 +176,7 @@ pub(crate) fn waits(program: &Program) -> Waits {
         .enumerate()
         .map(|(at, step)| match step.kind {
             Kind::Branch(target) if step.effect.parts && step.guard != Pred::TRUE => {
-                aside(program, at, target as usize)
+                done_aside(program, at, target as usize)
             }
             _ => Effect { parts: false, ..step.effect },
         })
@@ -226,7 +239,7 @@ mod tests {
 
     fn step(kind: Kind, effect: Effect) -> Step {
         let guard = if effect.parts { Pred::register(1, false) } else { Pred::TRUE };
-        Step { guard, kind, effect }
+        Step { guard, kind, effect, awaits: false }
     }
 
     fn check(steps: Vec<Step>, expected: &[usize]) {

@@ -14,7 +14,7 @@ pub struct Program {
     pub least: [u32; 2],
     /// Whether all is compiled, or only what is likely to be faster for it.
     pub all: bool,
-    /// Lanes that part are left to the caller at once, as how far they go may matter to those they wait for.
+    /// Whether a thread may wait for another, in the kernel or in what it calls.
     pub waits: bool,
     /// Constants that are known now: the value of every lane, by the slot of the first row.
     pub known: Vec<(Slot, u64)>,
@@ -33,6 +33,9 @@ pub struct Step {
     pub kind: Kind,
     /// What it means for other warps.
     pub effect: Effect,
+    /// Whether a thread may use it to wait for another: lanes that part before it are left to the caller at once, as how far
+    /// they go may matter to those they wait for.
+    pub awaits: bool,
 }
 
 /// Memories that warps share, as a set of bits.

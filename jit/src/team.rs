@@ -154,8 +154,9 @@ impl Compiled {
             match runner.end {
                 PARTED => {
                     runner.ran.threads -= u64::from((runner.lanes & !runner.taken).count_ones());
+                    let awaits = self.awaits(runner.position);
                     runner.part(self.target(runner.position), runner.taken);
-                    if self.waits {
+                    if awaits {
                         return;
                     }
                 }
@@ -196,7 +197,6 @@ impl Compiled {
         unsafe { self.compare_windows(context) };
         let mut left = most as i64;
         let mut progress = Progress::default();
-        context.ahead = 0;
         for (number, runner) in runners.iter_mut().enumerate() {
             runner.number = number;
             runner.count_lanes();
@@ -207,10 +207,8 @@ impl Compiled {
         loop {
             let mut stand = None;
             for team in runners.chunks_mut(team) {
-                let mut passed = 0;
                 // SAFETY: the caller's.
-                let reached = unsafe { self.run_team(context, team, &mut left, all && one, &mut passed) };
-                progress.barriers += passed;
+                let reached = unsafe { self.run_team(context, team, &mut left, all && one, &mut progress) };
                 if reached.is_none() || stand.is_some() && stand != reached {
                     return progress;
                 }
@@ -239,7 +237,7 @@ impl Compiled {
         runners: &mut [Runner],
         left: &mut i64,
         all: bool,
-        passed: &mut u64,
+        progress: &mut Progress,
     ) -> Option<Stand> {
         let mut places = Places { positions: [u32::MAX; MOST], partial: 0, passed: 0 };
         for (at, runner) in runners.iter().enumerate() {
@@ -247,7 +245,7 @@ impl Compiled {
             places.partial |= u32::from(runner.lanes != LaneMask::MAX) << at;
         }
         // SAFETY: the caller's.
-        let stand = unsafe { self.run_places(context, runners, &mut places, left, all, passed) };
+        let stand = unsafe { self.run_places(context, runners, &mut places, left, all, progress) };
         pass(runners, places.passed);
         for (runner, position) in runners.iter_mut().zip(places.positions) {
             runner.position = position & !EXITED;
@@ -272,7 +270,7 @@ impl Compiled {
         places: &mut Places,
         left: &mut i64,
         all: bool,
-        passed: &mut u64,
+        progress: &mut Progress,
     ) -> Option<Stand> {
         let members = runners.len();
         let everyone = u32::MAX >> (MOST - members);
@@ -298,7 +296,7 @@ impl Compiled {
                 lowest.position = self.marked(low + 1);
                 places.positions[..members].fill(lowest.position);
                 *left -= members as i64;
-                (places.passed, *passed) = (places.passed + 1, *passed + 1);
+                (places.passed, progress.barriers) = (places.passed + 1, progress.barriers + 1);
                 continue;
             }
             let count = here.count_ones() as usize;
@@ -376,9 +374,10 @@ impl Compiled {
                 runner.ran.steps += 1;
                 runner.ran.branches += 1;
                 runner.ran.threads += u64::from(taken.count_ones());
+                let awaits = self.awaits(runner.position);
                 runner.part(self.target(runner.position), taken);
                 let at_branch = begun - (count as u64 * runner.went) as i64 - alone;
-                if !self.waits {
+                if !awaits {
                     let most = (at_branch.max(0) as u64, context.patience);
                     // SAFETY: the caller's.
                     unsafe { self.run_alone(context, runner, u32::MAX, most, true) };
@@ -388,7 +387,7 @@ impl Compiled {
                 let own = (runner.ran.steps - before) as i64;
                 *left -= own;
                 alone += own - 1;
-                context.ahead = (at_branch - (own - 1) - *left).max(0) as u64;
+                progress.ahead = (at_branch - (own - 1) - *left).max(0) as u64;
                 if runner.called.is_some() || !runner.aside.is_empty() {
                     return None;
                 }

@@ -95,25 +95,24 @@ impl<O: Observer> Machine<'_, '_, O> {
     pub(crate) fn run_together(&mut self, slice: u64) -> Option<Together> {
         let mut left = slice as i64;
         let mut first = true;
-        let mut team = Team { members: SmallVec::new(), count: 0, next: LEFT, width: 0 };
         // A block that code runs from its start to its end needs no team.
         if self.stands_at_code() {
             match self.run_in_code(self.most_together(), &mut left) {
                 Some(Run::Over) => return Some(Together::over(slice as i64 - left)),
-                Some(_) => (first, team.count) = (false, self.worker.squad.lowest),
+                Some(_) => first = false,
                 None => {}
             }
             if self.worker.grid.stop.load(Ordering::Relaxed) {
                 left = 0;
             }
         }
+        let mut team = Team { members: SmallVec::new(), count: 0, next: LEFT, width: 0 };
         loop {
             if left <= 0 {
                 let stopped = self.worker.grid.stop.load(Ordering::Relaxed);
                 let pause = if stopped { Pause::Stopped } else { Pause::Slice };
-                let ready = (0..self.cta.warps.len()).filter(|&warp| self.cta.can_run(warp)).count();
                 let ran = (slice as i64 - left) as u64;
-                return Some(Together { pause, ran, left_out: ready > team.count });
+                return Some(Together { pause, ran, left_out: self.leaves_out() });
             }
             if !self.assemble(&mut team) {
                 return (!first).then_some(Together::over(slice as i64 - left));
@@ -135,6 +134,15 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             self.park_all(&team);
         }
+    }
+
+    /// Whether some warps can run besides the whole ones at the lowest position, which run first.
+    fn leaves_out(&self) -> bool {
+        let warps = &self.cta.warps[..];
+        let whole = || warps.iter().filter(|warp| warp.is_whole()).map(|warp| warp.groups[0].position);
+        let lowest = whole().min();
+        let ready = (0..warps.len()).filter(|&warp| self.cta.can_run(warp)).count();
+        ready > whole().filter(|&position| Some(position) == lowest).count()
     }
 
     /// How many warps may run together.

@@ -253,7 +253,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                     }
                     let memory = (&registers, &mut self.cta.warps[self.index].local[..]);
                     let mut runner = runner(code, memory, position, lanes);
-                    let flow = self.run_compiled(code, &mut runner, (stop, rest));
+                    let until_whole = self.until_whole && whole;
+                    let flow = self.run_compiled(code, &mut runner, (stop, rest), until_whole);
                     let Runner { ran, called, .. } = runner;
                     let entered = begun + counts.ran;
                     counts.ran += ran.steps;
@@ -279,6 +280,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                         continue;
                     }
                     counts.restart(position, lanes);
+                    if until_whole && ran.parted > 0 && runner.aside.is_empty() {
+                        break Flow::Switch;
+                    }
                     end = run_end(position, stop, most.saturating_sub(counts.ran), fair);
                     end = end.min(until(compiled, position));
                     continue;

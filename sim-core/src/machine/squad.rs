@@ -7,8 +7,6 @@ use jit::{Compiled, Runner};
 pub(crate) struct Squad {
     pub runners: Vec<Runner>,
     pub warps: Vec<usize>,
-    /// How many stood lowest when code began.
-    pub lowest: usize,
 }
 
 impl Squad {
@@ -19,7 +17,7 @@ impl Squad {
     }
 
     /// Whether code begins where the lowest of the first ones stand, for so many instructions of all of them.
-    pub(crate) fn begins(&mut self, compiled: &Compiled, team: usize, left: i64) -> bool {
+    pub(crate) fn begins(&self, compiled: &Compiled, team: usize, left: i64) -> bool {
         let (mut low, mut next, mut count) = (u32::MAX, u32::MAX, 0);
         for runner in self.runners.iter().take(team) {
             if runner.position < low {
@@ -30,7 +28,6 @@ impl Squad {
                 next = next.min(runner.position);
             }
         }
-        self.lowest = count as usize;
         let most = (left.max(0) as u64).div_ceil(count.max(1));
         compiled.begins(low, next, most, count > 1)
     }

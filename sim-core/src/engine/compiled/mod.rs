@@ -182,24 +182,24 @@ impl<O: Observer> Worker<'_, O> {
 
 impl<'g, O: Observer> Machine<'_, 'g, O> {
     /// Runs a group of the kernel itself from a position on at which code begins, up to a position and for at most so many
-    /// instructions. What ended it, if that was an operation.
+    /// instructions; if `until_whole`, no further than until lanes that part have met. What ended it, if that was an operation.
     pub(super) fn run_compiled(
         &mut self,
         compiled: &Compiled,
         runner: &mut Runner,
         (stop, most): (u32, u64),
+        until_whole: bool,
     ) -> Option<Flow> {
         let warps = [self.index];
         let mut flows = self.in_code(&warps, |context| {
             // SAFETY: as `in_code` says, for the rows and predicates of this warp.
-            unsafe { compiled.run_alone(context, runner, stop, (most, BUSY), false) };
+            unsafe { compiled.run_alone(context, runner, stop, (most, BUSY), until_whole) };
         });
         flows.1.pop().map(|(_, flow)| flow)
     }
 
     /// Runs whole warps, of these indices, as if all of a team made each step together, for about so many instructions in
-    /// all; `all`: they are those of the block that live, pass its barriers and may end it. By how many instructions others are
-    /// ahead of one whose lanes parted, whether the block is over, and what ended runs.
+    /// all; `all`: they are those of the block that live, pass its barriers and may end it. How far they came, and what ended runs.
     pub(super) fn run_compiled_team(
         &mut self,
         compiled: &Compiled,
@@ -207,14 +207,11 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         team: usize,
         most: u64,
         all: bool,
-    ) -> (u64, bool, SmallVec<[(usize, Flow); 1]>) {
-        let ((Progress { barriers, over }, ahead), flows) = self.in_code(warps, |context| {
+    ) -> (Progress, SmallVec<[(usize, Flow); 1]>) {
+        self.in_code(warps, |context| {
             // SAFETY: as `in_code` says, for the rows and predicates of these warps.
-            let progress = unsafe { compiled.run_teams(context, runners, team, most, all) };
-            (progress, context.ahead)
-        });
-        self.worker.stats.barriers += barriers;
-        (ahead, over, flows)
+            unsafe { compiled.run_teams(context, runners, team, most, all) }
+        })
     }
 
     /// Runs code of warps in a context: hints are kept alive by the snapshot as long as its generation is the current one,

@@ -20,18 +20,11 @@ const GLOBAL: Memories = 2;
 /// What of a kernel is compiled. Code is begun where at least so many steps follow, for a warp alone and for one of several.
 pub(super) fn program(code: &Code, least: [u32; 2]) -> Program {
     let Some(kernel) = code.functions.first() else { return Program::default() };
-    // What a thread may use to wait for another.
-    let waits = |inst: &Inst| match &inst.action {
-        Action::Load(access) => access.strong,
-        Action::Atomic(atomic) => atomic.is_read(),
-        Action::Sleep | Action::ReadSpecial(..) => true,
-        _ => false,
-    };
     let mut program = Program {
         rows: kernel.rows,
         least,
         all: least[0] <= 1,
-        waits: code.insts.iter().any(waits),
+        waits: code.insts.iter().any(awaits),
         local: greatest_local(kernel),
         ..Program::default()
     };
@@ -81,9 +74,20 @@ pub(super) fn program(code: &Code, least: [u32; 2]) -> Program {
             Action::Matrix(_) if inst.guard == Pred::TRUE => Kind::Call(Uses::All),
             _ => Kind::Leave(Uses::All),
         };
-        program.steps.push(Step { guard: inst.guard, kind, effect: effect(code, position) });
+        let effect = effect(code, position);
+        program.steps.push(Step { guard: inst.guard, kind, effect, awaits: awaits(inst) });
     }
     program
+}
+
+/// Whether a thread may use it to wait for another.
+fn awaits(inst: &Inst) -> bool {
+    match &inst.action {
+        Action::Load(access) => access.strong,
+        Action::Atomic(atomic) => atomic.is_read(),
+        Action::Sleep | Action::ReadSpecial(..) => true,
+        _ => false,
+    }
 }
 
 /// The greatest variable of a kernel's local memory that begins with a word, from its first byte to behind its last.

@@ -10,7 +10,7 @@ use crate::machine::squad::Squad;
 use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
-use jit::{Compiled, Ran, Runner};
+use jit::{Compiled, Progress, Ran, Runner};
 use semantics::lanes::LaneMask;
 
 impl<O: Observer> Machine<'_, '_, O> {
@@ -61,12 +61,13 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn run_squad(
         &mut self,
         compiled: &Compiled,
-        Squad { runners, warps, .. }: &mut Squad,
+        Squad { runners, warps }: &mut Squad,
         (team, all, untouched): (usize, bool, bool),
         left: &mut i64,
     ) -> Option<Run> {
         let most = (*left).max(0) as u64;
-        let (ahead, over, mut flows) = self.run_compiled_team(compiled, (runners, warps), team, most, all);
+        let (Progress { barriers, over, ahead }, mut flows) =
+            self.run_compiled_team(compiled, (runners, warps), team, most, all);
         // Sums first: each field would wait for its last write.
         let mut sum = Ran::default();
         runners.iter().for_each(|runner| sum += runner.ran);
@@ -75,6 +76,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         stats.thread_instructions += sum.threads;
         stats.branches += sum.branches;
         stats.divergent_branches += sum.parted;
+        stats.barriers += barriers;
         self.cta.clock += sum.steps;
         *left -= sum.steps as i64;
         if over && untouched {
