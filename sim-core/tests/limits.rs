@@ -148,9 +148,9 @@ mov.u32 %t, %tid.x; setp.eq.u32 %p, %t, 77;\nmul.f32 %f0, %f1, %f2; add.f32 %f3,
 
 #[test]
 fn long_copies_end_in_time() {
-    let text = ".visible .entry k(.param .u64 p) { .shared .align 16 .b8 s[32768]; .shared .align 8 .b64 m;
-.reg .b32 %d, %b; .reg .b64 %q; ld.param.u64 %q, [p]; mov.u32 %d, s; mov.u32 %b, m;
-L: cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%d], [%q], 32768, [%b]; bra L; }";
+    let text = ".visible .entry k(.param .u64 p) { .shared .align 16 .b8 s[32768];
+.reg .b32 %d; .reg .b64 %q; ld.param.u64 %q, [p]; mov.u32 %d, s;
+L: cp.async.bulk.global.shared::cta.bulk_group [%q], [%d], 32768; bra L; }";
     ends("bulk copies", text, 1, 256, RunOptions::default());
 }
 
