@@ -77,7 +77,10 @@ fn rounds() -> i32 {
         ok("cuLibraryUnload", &[library]);
     };
     let streams = || {
-        let (mut stream, mut event, value) = (0u64, 0u64, [1u32; 16]);
+        let (mut stream, mut event) = (0u64, 0u64);
+        // An access policy window of one byte.
+        let mut value = [0u32; 16];
+        value[2] = 1;
         ok("cuStreamCreate", &[out(&mut stream), 0]);
         ok("cuStreamSetAttribute", &[stream, 1, at(&value)]);
         ok("cuEventCreate", &[out(&mut event), 0]);
