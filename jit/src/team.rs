@@ -95,12 +95,11 @@ struct Lowest {
     runners: u32,
 }
 
-impl Places {
-    /// The lowest of the first so many.
+impl Lowest {
     #[inline(always)]
-    fn lowest(&self, count: usize) -> Lowest {
+    fn of(positions: impl Iterator<Item = u32>) -> Lowest {
         let mut lowest = Lowest { position: u32::MAX, next: u32::MAX, runners: 0 };
-        for (at, &position) in self.positions[..count].iter().enumerate() {
+        for (at, position) in positions.enumerate() {
             if position > lowest.position {
                 lowest.next = lowest.next.min(position);
             } else {
@@ -111,6 +110,14 @@ impl Places {
             }
         }
         lowest
+    }
+}
+
+impl Places {
+    /// The lowest of the first so many.
+    #[inline(always)]
+    fn lowest(&self, count: usize) -> Lowest {
+        Lowest::of(self.positions[..count].iter().copied())
     }
 }
 
@@ -176,6 +183,14 @@ impl Compiled {
                 return;
             }
         }
+    }
+
+    /// Whether it is worth to begin where the lowest of runners that run together stand, for about so many steps of all.
+    #[inline(always)]
+    pub fn begins_for(&self, runners: &[Runner], most: u64) -> bool {
+        let lowest = Lowest::of(runners.iter().take(MOST).map(|runner| runner.position));
+        let count = lowest.runners.count_ones().max(1);
+        self.begins(lowest.position, lowest.next, most.div_ceil(count.into()), count > 1)
     }
 
     /// Runs warps as if all made each step together, for about so many steps in all: first so many of them as `team` says up

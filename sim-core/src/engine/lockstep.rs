@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use smallvec::SmallVec;
 
 use super::Pause;
+use super::compiled::group;
 use super::single::{lane_count, two_ways};
 use crate::code::{Action, Barrier, WarpOp};
 use crate::machine::Machine;
@@ -59,7 +60,7 @@ impl Member {
 
     /// The group that it is.
     fn group(&self, position: u32) -> Group {
-        Group { position, lanes: self.lanes, frame: ROOT, wait: Wait::Ready, last_run: 0 }
+        group(position, self.lanes)
     }
 }
 

@@ -23,8 +23,9 @@ use crate::memory::Hint;
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
 use program::program;
+
 use semantics::lanes::{LaneMask, Registers, Row};
-use team::group;
+pub(super) use team::group;
 
 // Code reads hints as windows.
 const _: () = assert!(

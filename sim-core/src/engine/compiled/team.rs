@@ -1,7 +1,5 @@
 //! The whole warps of a block in compiled code.
 
-use smallvec::SmallVec;
-
 use super::runner;
 use crate::engine::lockstep::Run;
 use crate::machine::Machine;
@@ -50,7 +48,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             squad.truncate(team);
         }
         let enough = squad.runners.len() > usize::from(self.cta.warps.len() > 1);
-        let run = match enough && squad.begins(compiled, team, *left) {
+        let together = &squad.runners[..team.min(squad.runners.len())];
+        let run = match enough && compiled.begins_for(together, (*left).max(0) as u64) {
             true => self.run_squad(compiled, &mut squad, (team, all, untouched), left),
             false => None,
         };
@@ -106,15 +105,13 @@ impl<O: Observer> Machine<'_, '_, O> {
                 run = Run::Released;
             }
         }
-        let parted: SmallVec<[usize; 2]> =
-            (0..runners.len()).filter(|&at| !runners[at].aside.is_empty()).collect();
-        for at in parted {
-            if runners[at].called.is_none() {
-                self.leave_aside(warps[at], &runners[at], runners[at].position);
+        for (&warp, runner) in warps.iter().zip(&*runners).filter(|(_, runner)| !runner.aside.is_empty()) {
+            if runner.called.is_none() {
+                self.leave_aside(warp, runner, runner.position);
             }
             // It is as if the others had not gone on yet.
             let mut own = *left + ahead as i64;
-            self.make_whole(warps[at], 0, &mut own);
+            self.make_whole(warp, 0, &mut own);
             *left = own - ahead as i64;
         }
         (sum.steps > 0).then_some(run)
@@ -153,6 +150,6 @@ impl<O: Observer> Machine<'_, '_, O> {
 }
 
 /// A group of the kernel itself.
-pub(super) fn group(position: u32, lanes: LaneMask) -> Group {
+pub(in crate::engine) fn group(position: u32, lanes: LaneMask) -> Group {
     Group { position, lanes, frame: ROOT, wait: Wait::Ready, last_run: 0 }
 }
