@@ -58,10 +58,14 @@ impl<O: Observer> Machine<'_, '_, O> {
                     let warp = self.warp_mut();
                     turn.fair |= warp.ends_slice();
                     let Some(chosen) = self.choose_group(turn) else { return Pause::Blocked };
-                    let waits = self.worker.waits;
+                    let (waits, random) = (self.worker.waits, self.worker.random.is_some());
                     let warp = self.warp_mut();
                     let group = warp.start(chosen);
-                    let most = (turn.left as u64).min(warp.slice_end().saturating_sub(warp.clock).max(1));
+                    let slice = warp.slice_end().saturating_sub(warp.clock).max(1);
+                    // What a group does out of its order ends where its slice does, however engines divide turns; but a
+                    // random schedule's.
+                    let out_of_order = turn.fair && warp.groups.len() > 1 && !random;
+                    let most = if out_of_order { slice } else { slice.min(turn.left as u64) };
                     let stop = warp.next_stop(group.frame);
                     (group, GroupTurn { most, until_look: most, stop, waits })
                 }
