@@ -182,7 +182,7 @@ fn page(tables: &[(&str, &[(&str, bool)])]) -> String {
          `cudaErrorNotSupported`;\n`cuGetProcAddress` does not find them. `_v2` and the like, `_ptsz` and `_ptds` are \
          counted and not listed\nwhere the plain name is in the same list.\n\nOf the \
          device runtime, which kernels call, groups of the grids of several devices are refused where a kernel reaches them; \
-         CUDA 13 has none.\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
+         CUDA 13 has none.\nFills by a kernel write zeros whatever the value, as on a device, and say so (`ignored-value`).\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
     );
     for &(title, names) in tables {
         let (done, refused): (Vec<_>, Vec<_>) = names.iter().partition(|(_, implemented)| *implemented);

@@ -86,6 +86,9 @@ lane), lanes that exit while others of their warp reach one (`if (i >= n) return
 and mbarrier objects (`cuda::barrier`) that were not initialized, are initialized twice or get more \
 arrivals than they expect. Without any tool: a shuffle that reads a lane which does not take part, and lanes that \
 execute a warp-wide operation whose mask, the same for all of them, leaves them out."
+    IgnoredValue "A function was given a value that a device does not use. `cudaMemsetAsync`, `cudaMemset2DAsync` and \
+`cudaMemset3DAsync` called by a kernel write zeros whatever the value: CUDA's device runtime drops it, and Warpgrind does as a \
+device does. A kernel of your own can write another value."
     DataRace "Two threads access the same memory, at least one of them writes, at least one access is \
 weak (ordinary), and nothing orders the two: no barrier that both threads reach between them, no release \
 that the other thread acquires. The program has no defined meaning then, also if both write the same \

@@ -88,6 +88,7 @@ impl FindingKind {
             | Self::InternalError
             | Self::UninitializedRead
             | Self::UndefinedBehavior
+            | Self::IgnoredValue
             | Self::DataRace
             | Self::WarpRace
             | Self::ScopeRace

@@ -76,6 +76,8 @@ kinds! {
     UninitializedRead "uninitialized-read",
     /// Wrong use of an instruction that the hardware leaves undefined.
     UndefinedBehavior "undefined-behavior",
+    /// A value that a function was given and a device does not use.
+    IgnoredValue "ignored-value",
     /// Two accesses that nothing orders, at least one of them weak.
     DataRace "data-race",
     /// The same between lanes of one warp.
@@ -91,7 +93,8 @@ kinds! {
 impl FindingKind {
     /// Whether the thread cannot go on.
     pub const fn is_fault(self) -> bool {
-        !matches!(self, Self::UninitializedRead | Self::UndefinedBehavior) && !self.is_race()
+        !matches!(self, Self::UninitializedRead | Self::UndefinedBehavior | Self::IgnoredValue)
+            && !self.is_race()
     }
 
     /// Whether it is a data race.

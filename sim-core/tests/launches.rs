@@ -72,7 +72,9 @@ fn kernel(name: &str, body: &str) -> String {
 fn run(kernels: &[String], grid: u32, block: u32, options: &RunOptions) -> (LaunchReport, Vec<u32>) {
     let text = HEAD.to_owned() + &kernels.concat();
     let parsed = ptx_frontend::parse(ptx_frontend::Source::new("launches.ptx", text.into()));
-    let module = parsed.module.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+    let mut modules = vec![parsed.module.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics))];
+    ptx_frontend::add_device_runtime(&mut modules);
+    let module = ptx_frontend::link(modules).expect("all that is called is there");
     let simulator = Simulator::new(DeviceConfig::h200());
     let log = simulator.alloc(400_000, "log").unwrap();
     simulator.fill(log, 400_000, &[0]).unwrap();
@@ -178,6 +180,36 @@ fn impossible_launches_and_too_many_are_errors_of_the_thread() {
             + "add.u32 %next, %next, 1; setp.lt.u32 %p, %next, 2500; @%p bra again;";
         let (report, log) = run(&[kernel("parent", &body)], 1, 1, &RunOptions::default());
         assert_eq!((report.outcome, log.len()), (Outcome::Completed, ran));
+    }
+}
+
+#[test]
+fn fills_write_zeros_and_say_where_another_value_was_asked_for() {
+    let declared = ".extern .func (.param .b32 e) __cudaCDP2MemsetAsync(
+        .param .b64 to, .param .b32 value, .param .b64 bytes, .param .b64 stream);";
+    let fill = |value: &str| {
+        format!(
+            "{{ .param .b64 to; .param .b32 value; .param .b64 bytes; .param .b64 stream; .param .b32 e; .reg .b64 %at;
+                add.u64 %at, %log, 5;
+                st.param.b64 [to], %at; st.param.b32 [value], {value}; st.param.b64 [bytes], 2;
+                st.param.b64 [stream], 0;
+                call.uni (e), __cudaCDP2MemsetAsync, (to, value, bytes, stream); }}"
+        )
+    };
+    let before = "st.global.u32 [%log], 1; st.global.u32 [%log+4], -1;";
+    for (value, message) in
+        [("0x15a", Some("`cudaMemsetAsync` of the value 0x5a, by a kernel, writes zeros")), ("0x100", None)]
+    {
+        let parent = kernel("parent", &(before.to_owned() + &fill(value)));
+        let (report, log) = run(&[declared.to_owned(), parent], 1, 1, &RunOptions::default());
+        assert_eq!((report.outcome, log), (Outcome::Completed, vec![0xff00_00ff]));
+        let found: Vec<_> = report
+            .findings
+            .iter()
+            .map(|found| (found.kind, &*found.message, &*found.place.as_ref().expect("a place").function))
+            .collect();
+        let expected = message.map(|message| (FindingKind::IgnoredValue, message, "parent"));
+        assert_eq!(found, Vec::from_iter(expected));
     }
 }
 

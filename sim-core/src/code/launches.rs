@@ -52,6 +52,8 @@ pub enum LaunchFunction {
     Kernel,
     /// Blocks of a kernel that fit on a multiprocessor.
     Occupancy,
+    /// Tells that a fill writes zeros and not the value that it was asked for.
+    IgnoredValue,
     /// `cudaGraphLaunch`
     LaunchGraph,
     /// `cudaGraphSetConditional`
@@ -77,6 +79,7 @@ impl LaunchFunction {
                 "limit" => F::Limit,
                 "function" => F::Kernel,
                 "occupancy" => F::Occupancy,
+                "ignored_value" => F::IgnoredValue,
                 "node_parameter" => F::NodeParameter,
                 "node_grid" => F::NodeGrid,
                 "node_enabled" => F::NodeEnabled,

@@ -11,7 +11,7 @@ use crate::finding::FindingKind;
 use crate::launch::{Dim3, Launch};
 use crate::machine::Machine;
 use crate::machine::fault::{Fault, place};
-use crate::machine::frame::FrameId;
+use crate::machine::frame::{FrameId, ROOT};
 use crate::machine::launches::{Prepared, Thread, most_threads};
 use crate::machine::warp::Group;
 use crate::observer::Observer;
@@ -158,6 +158,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let (kernel, threads, shared) = (argument(0), argument(1) as i32, argument(2));
                 return Ok(self.occupancy(kernel, threads, shared).unwrap_or_else(refused));
             }
+            F::IgnoredValue => {
+                self.note_ignored(group, lane, argument(0) as u32);
+                return Ok(0);
+            }
             F::LaunchGraph => {
                 let how = match argument(1) {
                     GRAPH_TAIL_LAUNCH => Some(GraphLaunch::Tail),
@@ -205,6 +209,25 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(code.into())
     }
 
+    /// Reports a fill with zeros where another value was asked for, at the call by the program.
+    fn note_ignored(&mut self, group: &Group, lane: usize, value: u32) {
+        let grid = self.worker.grid;
+        let function = place(grid.code, None, group.position).function;
+        let name = function.trim_start_matches("__cudaCDP2").trim_end_matches("_ptsz");
+        let text = format!("`cuda{name}` of the value {:#04x}, by a kernel, writes zeros", value & 0xff);
+        let note = "CUDA's device runtime drops the value, and so does this simulator; a kernel of one's own can write it";
+        let fault = Fault::new(FindingKind::IgnoredValue, 1 << lane, text).note(note);
+        let (frame, position) = match group.frame {
+            ROOT => (ROOT, group.position),
+            library => {
+                let library = *self.warp().frame(library);
+                (library.parent, library.return_to.saturating_sub(1))
+            }
+        };
+        let finding = grid.finding(self.cta, self.index, frame, position, fault);
+        self.found(finding);
+    }
+
     /// Whether there is a kernel at an address. A device accesses what is there.
     fn is_kernel(&self, one: One<'_>, address: u64) -> Checked {
         if self.worker.grid.launches.kernels.find(address).is_some() {
@@ -249,11 +272,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         grid.launches.prepare(buffer, Prepared { launch, bytes });
         self.worker.look_again();
         if self.wants(Wants::ALLOCATIONS) {
-            self.tell(
-                Wants::ALLOCATIONS,
-                crate::machine::frame::ROOT,
-                &Event::Allocated { address: buffer, bytes },
-            );
+            self.tell(Wants::ALLOCATIONS, ROOT, &Event::Allocated { address: buffer, bytes });
         }
         Some(buffer)
     }

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cuda_runtime.h>
 #define P(x) do{cudaError_t e_=(x); if(e_) printf("%s -> %d\n",#x,(int)e_); cudaGetLastError();}while(0)
-__global__ void a(int*p,int v){ *p+=v; } __global__ void b(int*p,int v){ *p+=1000*v; }
+__global__ void a(int*p,int v){ atomicAdd(p,v); } __global__ void b(int*p,int v){ *p+=1000*v; }
 __global__ void upd(cudaGraphDeviceNode_t n,int v){ printf("   dev %d\n",cudaGraphKernelNodeSetParam(n,8,v)); }
 __global__ void off(cudaGraphDeviceNode_t n,bool v){ printf("   dev %d\n",cudaGraphKernelNodeSetEnabled(n,v)); }
 static int*p;
