@@ -153,6 +153,12 @@ fn settings_of_frameworks_are_the_user_s_first() {
         let all = shown(&[("TORCH_CUDA_ARCH_LIST", asked)]);
         assert!(all.lines().any(|line| line == format!("TORCH_CUDA_ARCH_LIST={becomes}")), "{all}");
     }
+    // So is what runs nvcc while it runs, which keeps PTX in cubins with line information alone.
+    for (asked, becomes) in [("", "-lineinfo"), ("-lineinfo -O1", "-lineinfo -O1"), ("-O1", "-O1 -lineinfo")]
+    {
+        let all = shown(&[("NVCC_APPEND_FLAGS", asked)]);
+        assert!(all.lines().any(|line| line == format!("NVCC_APPEND_FLAGS={becomes}")), "{all}");
+    }
     // Flags are added to those that are given, but for a level of tuning that is.
     let flags = shown(&[("XLA_FLAGS", "--xla_gpu_autotune_level=2 --xla_dump_to=there")]);
     let flags = flags.lines().find(|line| line.starts_with("XLA_FLAGS=")).unwrap();

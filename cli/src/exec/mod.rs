@@ -174,6 +174,16 @@ fn with_flags(name: &str, list: &[(&str, &str)]) -> OsString {
     flags
 }
 
+/// Words of a variable, with one more unless it is among them.
+fn with_word(name: &str, word: &str) -> OsString {
+    let given = std::env::var_os(name).unwrap_or_default();
+    match given.to_string_lossy().split_whitespace().collect::<Vec<_>>()[..] {
+        [] => word.into(),
+        ref words if words.contains(&word) => given,
+        _ => [&*given, OsStr::new(" "), OsStr::new(word)].into_iter().collect(),
+    }
+}
+
 /// What has XLA make kernels, where it would take machine code: its own that finds out which variant of a kernel is fast, cuDNN's
 /// for convolutions, cuBLAS's for some products. Tiles of products it chooses by measuring; those that it takes without are
 /// smaller than a matrix instruction on bytes, and such products are wrong.
@@ -223,6 +233,8 @@ fn variables(
         ),
         // Versions before that setting measure with eager operators whether to pad products of matrices.
         ("TORCHINDUCTOR_SHAPE_PADDING", unless_set("TORCHINDUCTOR_SHAPE_PADDING", "0")),
+        // PyCUDA and others have nvcc make cubins while they run, which have their PTX with line information alone.
+        ("NVCC_APPEND_FLAGS", with_word("NVCC_APPEND_FLAGS", "-lineinfo")),
         // Numba's own search for it.
         ("NUMBA_CUDA_DRIVER", folder.join("libcuda.so.1").into()),
     ];
