@@ -89,6 +89,14 @@ pub struct SharedLayout {
     pub static_end: u32,
 }
 
+impl SharedLayout {
+    /// The same of a launch with so much dynamic memory: a kernel that gets memory and names none of it, as Halide's do,
+    /// counts from the start of the window, and a device lets it.
+    pub(crate) fn first_used(&self, dynamic: u32) -> u32 {
+        if self.offsets.is_empty() && dynamic > 0 { 0 } else { self.first }
+    }
+}
+
 /// A function inside [`Code`].
 #[derive(Clone, Debug)]
 pub struct CodeFunction {

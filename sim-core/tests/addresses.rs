@@ -332,6 +332,21 @@ fn shared_variables_lie_where_a_device_puts_them() {
     }
 }
 
+/// Halide's kernels have dynamic shared memory, no variable for it, and count from 0, where a device has what it keeps for itself.
+#[test]
+fn memory_that_a_kernel_has_no_name_for_begins_at_0() {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 out) {{
+            .reg .b32 %r<4>; .reg .b64 %d<2>; ld.param.u64 %d0, [out]; mov.u32 %r1, 77; mov.u64 %d1, 0;
+            st.shared.u32 [%d1], %r1; st.shared.v2.u32 [%d1+1016], {{%r1, %r1}}; atom.shared.add.u32 %r2, [%d1+1020], 5;
+            ld.shared.u32 %r3, [%d1+1020]; ld.shared.u32 %r2, [%d1]; add.u32 %r3, %r3, %r2; st.global.u32 [%d0], %r3; ret; }}\n"
+    );
+    assert_eq!(words(&text, 1, 1152), [77 + 77 + 5]);
+    let (outcome, findings) = launch(&text, None).unwrap();
+    assert_eq!(outcome, Outcome::Faulted);
+    assert_eq!(findings[0].0, FindingKind::OutOfBounds, "a null pointer where there is no memory");
+}
+
 #[test]
 fn local_variables_are_aligned() {
     for align in (0..13).map(|bits| 1u32 << bits) {

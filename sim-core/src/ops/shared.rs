@@ -131,7 +131,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         let start = rank << window::SHARED_RANK_SHIFT;
         let block = peer.and_then(|rank| self.peers.get(rank)).unwrap_or(self.cta);
         let size = block.shared.len() as u64;
-        let first = u64::from(self.worker.grid.code.shared.first);
+        let grid = self.worker.grid;
+        let first = u64::from(grid.code.shared.first_used(grid.launch.shared_bytes));
         let mut bad: LaneMask = 0;
         let given = *addresses;
         each_lane(at.lanes, |lane| {

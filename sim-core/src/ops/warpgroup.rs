@@ -209,7 +209,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             Box::new(fault)
         };
         let touched = heard.then(RefCell::default);
-        let mut shared = Shared { cta: self.cta, first: code.shared.first, touched: touched.as_ref() };
+        let first = code.shared.first_used(self.worker.grid.launch.shared_bytes);
+        let mut shared = Shared { cta: self.cta, first, touched: touched.as_ref() };
         match shape.a {
             Rows::Registers(list) => {
                 for (word, slot) in panel.a.iter_mut().zip(&code.slots[list.start as usize..]) {
