@@ -43,6 +43,17 @@ fn entry_points_are_found_by_name_and_version() {
     // What is not implemented is not found, and neither is what does not exist.
     assert_eq!(find(c"cuMemMapArrayAsync", 13000, 0), None);
     assert_eq!(find(c"cuNoSuchThing", 13000, 0), None);
+    // As on an H200: what there is from a later version on is no error, whoever asks for a status; versions below zero are the
+    // newest, and those above the driver's are wrong.
+    assert_eq!(find(c"cuFuncSetAttribute", 2000, 0), None);
+    assert_eq!(find(c"cuCtxCreate", -5i64 as u64, 0), symbol(driver(), "cuCtxCreate_v4"));
+    let ask = |name: &std::ffi::CStr, version: u64| {
+        let mut address = 1u64;
+        let arguments = [at(name.to_bytes_with_nul()), out(&mut address), version, 0, 0];
+        (call(driver(), "cuGetProcAddress_v2", &arguments), address)
+    };
+    assert_eq!(ask(c"cuFuncSetAttribute", 2000), (0, 0));
+    assert_eq!(ask(c"cuFuncSetAttribute", 13010), (1, 1));
     // A driver that asks for proof is refused.
     let mut table = 1u64;
     assert_eq!(call(driver(), "cuGetExportTable", &[out(&mut table), at(&[0u8; 16])]), 801);

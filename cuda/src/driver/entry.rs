@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use runtime::{Result, Status};
 
+use crate::driver::device::VERSION;
 use crate::ffi::{put, put_wanted, text};
 use crate::refused::{ENTRIES, Entry};
 
@@ -77,8 +78,6 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`
 const PER_THREAD: u64 = 2;
-/// The first version after this driver's.
-const NEXT: i32 = 14_000;
 
 unsafe fn look_up(
     name: *const c_char,
@@ -89,19 +88,18 @@ unsafe fn look_up(
 ) -> Result {
     // SAFETY: null or a string.
     let name = unsafe { text(name) }?;
-    if to.is_null() || flags > 3 || version >= NEXT {
+    if to.is_null() || flags > 3 || version > VERSION {
         return Err(Status::INVALID_VALUE);
     }
-    // Versions before the first are taken for it.
-    let version = u32::try_from(version).unwrap_or(0);
-    let found = find(name, version, flags & PER_THREAD != 0);
-    let newer = || ENTRIES.iter().any(|entry| entry.base == name);
+    // Versions below zero are taken for the newest.
+    let found = find(name, version.cast_unsigned(), flags & PER_THREAD != 0);
+    let known = ENTRIES.iter().any(|entry| entry.base == name);
     // SAFETY: null or for the results. 0 found, 1 no such symbol, 2 only from a later version on.
     unsafe {
-        put_wanted(status, if found.is_some() { 0 } else { 1 + u32::from(newer()) });
+        put_wanted(status, if found.is_some() { 0 } else { 1 + u32::from(known) });
         put(to, found.map_or(std::ptr::null(), |entry| entry.address as *const c_void))?;
     }
-    if found.is_some() || !status.is_null() { Ok(()) } else { Err(Status::NOT_FOUND) }
+    if known || !status.is_null() { Ok(()) } else { Err(Status::NOT_FOUND) }
 }
 
 api! {
