@@ -43,6 +43,28 @@ def test_around_code_and_for_a_process() -> None:
     assert done.stdout.splitlines() == ["[2.0, 2.0]", "True", "6.0 False", "True"], done.stdout + done.stderr
 
 
+def test_processes_that_a_script_starts_are_in_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch, torch.multiprocessing as processes\n"
+        "def adds(queue, done):\n"
+        "    queue.get().add_(5)\n"
+        "    torch.cuda.synchronize()\n"
+        "    done.set()\n"
+        "if __name__ == '__main__':\n"
+        "    context = processes.get_context('spawn')\n"
+        "    queue, done = context.Queue(), context.Event()\n"
+        "    process = context.Process(target=adds, args=(queue, done))\n"
+        "    process.start()\n"
+        "    shared = torch.arange(3.0, device='cuda')\n"
+        "    queue.put(shared)\n"
+        "    done.wait(60)\n"
+        "    print(shared.tolist())\n"
+    )
+    done = run("-m", "warpgrind.torch", str(script))
+    assert done.stdout == "[5.0, 6.0, 7.0]\n", done.stdout + done.stderr
+
+
 def test_what_only_gpus_have_is_named() -> None:
     done = run(
         "-c",

@@ -29,8 +29,8 @@ def trains_alike(name, model, inputs, output=lambda result: result):
             output(m(x)).square().mean().backward()
             step.step()
     same(name, output(there(inputs.to("cuda"))), output(model(inputs)), 1e-4)
-    for mine, theirs in zip(there.parameters(), model.parameters()):
-        same(name, mine.detach(), theirs.detach(), 1e-4)
+    for mine, theirs in zip(there.state_dict().values(), model.state_dict().values()):
+        same(name, mine, theirs, 1e-4)
 
 
 a, b = torch.randn(8, 5), torch.randn(8, 5)
@@ -115,12 +115,25 @@ for mine, theirs in zip(biased_there, biased):
     sums_alike_in(kind, "a product of many", lambda x: x.prod(0), 1 + torch.rand(600, 4) / 500)
     places = torch.rand(2, 5, 5, 2) * 1.8 - 0.9
     sums_alike_in(kind, "a grid", nn.functional.grid_sample, torch.rand(2, 3, 40, 40), places)
-# A mistake stays one.
-try:
-    there_a.half() @ there_b.t()
-    raise AssertionError("a product of halves and floats")
-except RuntimeError:
-    pass
+# Mistakes stay ones.
+mistakes = {
+    "a product of halves and floats": lambda: there_a.half() @ there_b.t(),
+    "a tensor that was left behind": lambda: there_a + b,
+    "inputs that were left behind": lambda: nn.Linear(5, 3).cuda()(a),
+    "labels that were left behind": lambda: nn.functional.cross_entropy(there_a, torch.arange(8) % 5),
+}
+for name, mistake in mistakes.items():
+    try:
+        mistake()
+    except RuntimeError:
+        continue
+    raise AssertionError(name)
+same("numbers may lie anywhere", there_a * torch.tensor(2.0) + there_a[torch.arange(8)], a * 3)
+def curved(x):
+    return (x.sin() * x**2).sum()
+
+
+same("second derivatives", torch.func.hessian(curved)(there_a[0]), torch.func.hessian(curved)(a[0]))
 same("zeros of a part", torch.ones(4, 6, device="cuda")[1:3].zero_(), torch.zeros(2, 6))
 
 

@@ -8,7 +8,8 @@ So a script that says ``model.to("cuda")`` runs, and the kernels in it that can 
 Values of eager operators are the CPU's: they may differ from a GPU's in the last bits, as two GPUs' do. Random numbers follow
 from the device's generators, their seeds and states, and are not those of a GPU with the same seed.
 
-Use it around code, for a process, or for a script that knows nothing of it; threads that are started in it are in it, too::
+Use it around code, for a process, or for a script that knows nothing of it; threads and processes that are started in it are in
+it, too::
 
     with warpgrind.torch.eager():
         model(inputs.to("cuda"))
@@ -26,6 +27,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import itertools
+import multiprocessing.spawn
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -57,6 +59,7 @@ _NATIVE = {
     aten.resize_.default,
     aten.record_stream.default,
     aten._local_scalar_dense.default,
+    aten._efficientzerotensor.default,
     aten.is_pinned.default,
     aten._pin_memory.default,
 }
@@ -103,12 +106,52 @@ _SYMBOLIC = (
     torch._C._TorchDispatchModeKey.FUNCTIONAL,
 )
 
+#: What statistics of batches are called, which operators write without declaring it.
+_STATISTICS = ("running_mean", "running_var")
+
+#: Operators beside those on elements whose arguments PyTorch wants on one device.
+_OF_ONE_DEVICE = {
+    aten.addbmm,
+    aten.addmm,
+    aten.addmv,
+    aten.addr,
+    aten.baddbmm,
+    aten.bmm,
+    aten.cat,
+    aten.convolution,
+    aten.dot,
+    aten.embedding,
+    aten.gather,
+    aten.index_select,
+    aten.mm,
+    aten.mv,
+    aten.native_batch_norm,
+    aten.native_group_norm,
+    aten.native_layer_norm,
+    aten.nll_loss2d_forward,
+    aten.nll_loss_forward,
+    aten.scatter,
+    aten.scatter_add,
+}
+
 #: Results that lie on the CPU wherever the arguments are, by number.
 _STAYS_ON_THE_CPU = {aten._pack_padded_sequence.default: 1}
 
 
 def _is_there(value: object) -> bool:
     return isinstance(value, torch.Tensor) and value.is_cuda
+
+
+def _check_devices(function: Any, values: list[Any], device: torch.device) -> None:
+    """Refuses tensors of the CPU beside those of a device, as PyTorch does; numbers may lie anywhere."""
+    if torch.Tag.pointwise not in function.tags and function.overloadpacket not in _OF_ONE_DEVICE:
+        return
+    tensors = (value for value in values if isinstance(value, torch.Tensor))
+    if any(tensor.device.type == "cpu" and tensor.dim() > 0 for tensor in tensors):
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {device} and cpu! "
+            f"(when checking arguments of {function})"
+        )
 
 
 def _only_views(function: Any) -> bool:
@@ -139,7 +182,12 @@ class _Copies:
         """A tensor on the CPU with the same bytes and strides; tensors that share their storage share it here, too."""
         known = self._tensors.get(id(tensor))
         if known is None:
-            copy = self._strided(tensor) if tensor.layout == torch.strided else _of_parts(tensor, self.here)
+            if tensor._is_zerotensor():
+                copy = _zeros(tensor, "cpu")
+            elif tensor.layout == torch.strided:
+                copy = self._strided(tensor)
+            else:
+                copy = _of_parts(tensor, self.here)
             known = self._tensors[id(tensor)] = (tensor, copy)
         return known[1]
 
@@ -196,8 +244,15 @@ def _of_parts(tensor: torch.Tensor, moved: Callable[[torch.Tensor], torch.Tensor
     )
 
 
+def _zeros(tensor: torch.Tensor, device: torch.device | str | None) -> torch.Tensor:
+    """A tensor of zeros without memory, as derivatives use it, somewhere else."""
+    return torch._efficientzerotensor(tensor.size(), dtype=tensor.dtype, device=device)
+
+
 def _there(tensor: torch.Tensor, device: torch.device | None, capture: _Capture | None) -> torch.Tensor:
     """A tensor of the CPU's on the device, with its strides."""
+    if tensor._is_zerotensor():
+        return _zeros(tensor, device)
     if tensor.layout != torch.strided:
         return _of_parts(tensor, lambda part: _there(part, device, capture))
     packed = tensor if _is_dense(tensor) else tensor.contiguous()
@@ -307,7 +362,11 @@ def _written(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
         return []
     declarations = function._schema.arguments
     given = dict(zip((declared.name for declared in declarations), args)) | kwargs
-    writes = [declared for declared in declarations if declared.alias_info is not None and declared.alias_info.is_write]
+    writes = [
+        declared
+        for declared in declarations
+        if declared.name in _STATISTICS or (declared.alias_info is not None and declared.alias_info.is_write)
+    ]
     return pytree.tree_leaves([given.get(declared.name) for declared in writes])
 
 
@@ -514,6 +573,7 @@ class _Operators(TorchDispatchMode):
             return func(*args, **kwargs)
         if func.namespace in _COMMUNICATION:
             return func(*args, **kwargs)
+        _check_devices(func, values, device)
         if func.namespace != "aten":
             try:
                 return _of_operators(func, args, kwargs)
@@ -650,6 +710,28 @@ def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
 _own_disable_current_modes = _python_dispatch._disable_current_modes
 _python_dispatch._disable_current_modes = _disable_current_modes
 torch._dynamo.convert_frame._disable_current_modes = _disable_current_modes
+
+
+def _ctc_loss(logarithms: torch.Tensor, targets: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    # In a mode PyTorch divides by lengths where they lie, which may be the CPU; without one it takes numbers of them.
+    lengths = [value.tolist() if isinstance(value, torch.Tensor) and _is_on() else value for value in args]
+    return _own_ctc_loss(logarithms, targets, *lengths, **kwargs)
+
+
+_own_ctc_loss = torch.ctc_loss
+torch.ctc_loss = _ctc_loss
+
+
+def _command_line(**kwargs: Any) -> list[str]:
+    # What processes that Python starts anew for `multiprocessing` begin with.
+    command = _own_command_line(**kwargs)
+    if _is_on() and "-c" in command:
+        command[command.index("-c") + 1] = "import warpgrind.torch; warpgrind.torch.enable(); " + command[command.index("-c") + 1]
+    return command
+
+
+_own_command_line = multiprocessing.spawn.get_command_line
+multiprocessing.spawn.get_command_line = _command_line
 
 _own_start = threading.Thread.start
 threading.Thread.start = _start  # type: ignore[assignment, method-assign]
