@@ -1,6 +1,8 @@
 //! Prints the yardstick's table: every kernel natively and on the simulator, in one run. With `--rates`
-//! a second table instead: rates by kind of instruction, and the cost of tools.
+//! a second table instead: rates by kind of instruction, and the cost of tools. With `--compiling` a third one: what it takes
+//! to compile the kernels of both.
 
+mod compiling;
 mod rates;
 
 use std::collections::HashMap;
@@ -31,6 +33,9 @@ struct Arguments {
     /// Rates by kind of instruction, and the cost of tools, instead; one worker.
     #[arg(long)]
     rates: bool,
+    /// What it takes to compile each kernel, and of those of `--rates`, instead.
+    #[arg(long, conflicts_with = "rates")]
+    compiling: bool,
     /// Leave the native times out.
     #[arg(long)]
     no_native: bool,
@@ -86,6 +91,10 @@ fn main() {
         if !rates::print(size, arguments.runs, &arguments.only) {
             std::process::exit(1);
         }
+        return;
+    }
+    if arguments.compiling {
+        compiling::print(arguments.runs, &arguments.only);
         return;
     }
     let native = if arguments.short || arguments.no_native { HashMap::new() } else { native() };
