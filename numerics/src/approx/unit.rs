@@ -5,7 +5,10 @@
 //! its sign, a subnormal result becomes such a zero. NaN is `0x7fffffff`. `m` is the fraction, `e` the
 //! biased exponent, `x` the fraction bits inside a segment.
 
-use super::tables::{EX2, LG2, RCP, RSQRT, SIN, SQRT, TANH, TANH_SEGMENTS};
+// Not by a branch, which would keep lanes from being computed side by side.
+use std::hint::select_unpredictable as select;
+
+use super::tables::{self, TANH, TANH_SEGMENTS};
 use crate::f32 as single;
 
 const SIGN: u32 = 0x8000_0000;
@@ -37,7 +40,7 @@ fn quadratic(row: [i32; 3], shift0: u32, x: u32, square: u32, shift2: u32, bias:
     (c0 << shift0) + c1 * i64::from(x) + ((c2 * i64::from(square)) << shift2) + bias
 }
 
-/// The low 23 bits of `quadratic(…) >> shift`, for a `c1` of 18 bits and an `x` of 17, without words of 64 bits: what lies
+/// `quadratic(…) >> shift`, which has up to 24 bits, for a `c1` of 18 bits and an `x` of 17, without words of 64 bits: what lies
 /// below `2^9` in `c1 * x` only counts for what it carries.
 #[inline(always)]
 fn interpolated(row: [i32; 3], shift0: u32, x: u32, square: u32, shift2: u32, bias: i32, shift: u32) -> u32 {
@@ -45,41 +48,69 @@ fn interpolated(row: [i32; 3], shift0: u32, x: u32, square: u32, shift2: u32, bi
     let upper = c1 * (x >> 9) as i32;
     let lower = c1 * (x & 0x1ff) as i32 + ((c2 * square as i32) << shift2) + bias;
     let sum = ((c0 as u32) << (shift0 - 9)).wrapping_add((upper + (lower >> 9)) as u32);
-    sum >> (shift - 9) & 0x007f_ffff
+    sum >> (shift - 9)
 }
 
-/// A row of a table; the index is masked to the table's size, a power of two.
-#[inline(always)]
-fn row<const N: usize>(table: &[[i32; 3]; N], index: u32) -> [i32; 3] {
-    table[index as usize & (N - 1)]
+/// A table with `c1` and `c2` of a row in one word, so that a vector of rows takes two loads instead of three.
+struct Table<const N: usize>([[u32; 2]; N]);
+
+/// Bits of a row's `c2`, below those of `c1`.
+const C2_BITS: u32 = 14;
+
+impl<const N: usize> Table<N> {
+    const fn new(rows: &[[i32; 3]; N]) -> Self {
+        let mut packed = [[0; 2]; N];
+        let mut at = 0;
+        while at < N {
+            let [c0, c1, c2] = rows[at];
+            let pair = (c1 << C2_BITS | c2 & ((1 << C2_BITS) - 1)) as u32;
+            assert!(pair as i32 >> C2_BITS == c1 && (pair << (32 - C2_BITS)) as i32 >> (32 - C2_BITS) == c2);
+            packed[at] = [c0 as u32, pair];
+            at += 1;
+        }
+        Table(packed)
+    }
+
+    /// A row; the index is masked to the table's size, a power of two.
+    #[inline(always)]
+    fn row(&self, index: u32) -> [i32; 3] {
+        let [c0, pair] = self.0[index as usize & (N - 1)];
+        [c0 as i32, pair as i32 >> C2_BITS, (pair << (32 - C2_BITS)) as i32 >> (32 - C2_BITS)]
+    }
 }
 
-/// Fraction of 1 / (1 + m / 2^23), in 23 bits; 0 for `m == 0`, where the quotient is 1 itself.
+static RCP: Table<128> = Table::new(&tables::RCP);
+static RSQRT: Table<128> = Table::new(&tables::RSQRT);
+static SQRT: Table<128> = Table::new(&tables::SQRT);
+static EX2: Table<64> = Table::new(&tables::EX2);
+static LG2: Table<64> = Table::new(&tables::LG2);
+static SIN: Table<64> = Table::new(&tables::SIN);
+
+/// 2 / (1 + m / 2^23) with 23 fraction bits: at least 1, and 2 itself for `m == 0`.
 #[inline(always)]
-fn rcp_fraction(m: u32) -> u32 {
+fn rcp_significand(m: u32) -> u32 {
     let x = m & 0xffff;
-    let fraction = interpolated(row(&RCP, m >> 16), 13, x, square(x << 1), 0, 0x47e7, 15);
-    if m == 0 { 0 } else { fraction }
+    interpolated(RCP.row(m >> 16), 13, x, square(x << 1), 0, 0x47e7, 15)
 }
 
-/// Fraction of 1 / sqrt(1 + t / 2^23), in 23 bits, for a `t` whose bit 23 makes the radicand
-/// 2 + 2 (t - 2^23) / 2^23; 0 for `t == 0`, where the root is 1 itself.
+/// 2 / sqrt(1 + t / 2^23) with 23 fraction bits, for a `t` whose bit 23 makes the radicand 2 + 2 (t - 2^23) / 2^23: at least 1,
+/// and 2 itself for `t == 0`.
 #[inline(always)]
-fn rsq_fraction(t: u32) -> u32 {
+fn rsq_significand(t: u32) -> u32 {
     let x = t & 0x1_ffff;
-    let fraction = interpolated(row(&RSQRT, t >> 17), 14, x, square(x), 2, 0x7fff, 16);
-    if t == 0 { 0 } else { fraction }
+    let significand = interpolated(RSQRT.row(t >> 17), 14, x, square(x), 2, 0x7fff, 16);
+    select(t == 0, 1 << 24, significand)
 }
 
 /// RCP: 1 / a.
 #[inline(always)]
 pub(crate) fn rcp(a: u32) -> u32 {
     let (sign, e, m) = (a & SIGN, (a >> 23 & 0xff) as i32, a & 0x007f_ffff);
-    let exponent = 253 - e + i32::from(m == 0);
-    let r = if exponent <= 0 { 0 } else { (exponent as u32) << 23 | rcp_fraction(m) };
-    let r = if e == 0 { INFINITY } else { r };
-    let r = if e == 255 { 0 } else { r };
-    if single::is_nan(a) { single::NAN } else { r | sign }
+    let r = ((252 - e) << 23) + rcp_significand(m) as i32;
+    let r = select(r < 1 << 23, 0, r as u32);
+    let r = select(e == 0, INFINITY, r);
+    let r = select(e == 255, 0, r);
+    select(single::is_nan(a), single::NAN, r | sign)
 }
 
 /// RSQ: 1 / sqrt(a).
@@ -88,39 +119,37 @@ pub(crate) fn rsq(a: u32) -> u32 {
     let (sign, e, m) = (a & SIGN, (a >> 23 & 0xff) as i32, a & 0x007f_ffff);
     let unbiased = e - 127;
     let t = (unbiased as u32 & 1) << 23 | m;
-    let exponent = 126 - (unbiased >> 1) + i32::from(t == 0);
-    let r = (exponent as u32) << 23 | rsq_fraction(t);
-    let r = if e == 255 { 0 } else { r };
-    let r = if sign != 0 { single::NAN } else { r };
-    let r = if e == 0 { INFINITY | sign } else { r };
-    if single::is_nan(a) { single::NAN } else { r }
+    let r = (((125 - (unbiased >> 1)) as u32) << 23) + rsq_significand(t);
+    let r = select(e == 255, 0, r);
+    let r = select(sign != 0, single::NAN, r);
+    let r = select(e == 0, INFINITY | sign, r);
+    select(single::is_nan(a), single::NAN, r)
 }
 
-/// RCP64H: the upper word of 1 / a from the upper word of a. The fraction is that of RCP, truncated
-/// to 20 bits.
+/// RCP64H: the upper word of 1 / a from the upper word of a. The significand is that of RCP, truncated
+/// to 20 fraction bits.
 #[inline(always)]
 pub(crate) fn rcp64h(a: u32) -> u32 {
     let (sign, e, m) = (a & SIGN, (a >> 20 & 0x7ff) as i32, a & 0x000f_ffff);
-    let exponent = 2045 - e + i32::from(m == 0);
-    let r = if exponent <= 0 { 0 } else { (exponent as u32) << 20 | rcp_fraction(m << 3) >> 3 };
-    let r = if e == 0 { INFINITY_64H } else { r };
-    let r = if e == 0x7ff { 0 } else { r };
-    if a & !SIGN > INFINITY_64H { single::NAN } else { r | sign }
+    let r = ((2044 - e) << 20) + (rcp_significand(m << 3) >> 3) as i32;
+    let r = select(r < 1 << 20, 0, r as u32);
+    let r = select(e == 0, INFINITY_64H, r);
+    let r = select(e == 0x7ff, 0, r);
+    select(a & !SIGN > INFINITY_64H, single::NAN, r | sign)
 }
 
-/// RSQ64H: the upper word of 1 / sqrt(a) from the upper word of a. The fraction is that of RSQ,
-/// truncated to 20 bits.
+/// RSQ64H: the upper word of 1 / sqrt(a) from the upper word of a. The significand is that of RSQ,
+/// truncated to 20 fraction bits.
 #[inline(always)]
 pub(crate) fn rsq64h(a: u32) -> u32 {
     let (sign, e, m) = (a & SIGN, (a >> 20 & 0x7ff) as i32, a & 0x000f_ffff);
     let unbiased = e - 1023;
     let t = (unbiased as u32 & 1) << 23 | m << 3;
-    let exponent = 1022 - (unbiased >> 1) + i32::from(t == 0);
-    let r = (exponent as u32) << 20 | rsq_fraction(t) >> 3;
-    let r = if e == 0x7ff { 0 } else { r };
-    let r = if sign != 0 { single::NAN } else { r };
-    let r = if e == 0 { INFINITY_64H | sign } else { r };
-    if a & !SIGN > INFINITY_64H { single::NAN } else { r }
+    let r = (((1021 - (unbiased >> 1)) as u32) << 20) + (rsq_significand(t) >> 3);
+    let r = select(e == 0x7ff, 0, r);
+    let r = select(sign != 0, single::NAN, r);
+    let r = select(e == 0, INFINITY_64H | sign, r);
+    select(a & !SIGN > INFINITY_64H, single::NAN, r)
 }
 
 /// SQRT: sqrt(a), a primitive of its own.
@@ -130,12 +159,12 @@ pub(crate) fn sqrt(a: u32) -> u32 {
     let unbiased = e - 127;
     let t = (unbiased as u32 & 1) << 23 | m;
     let x = t & 0x1_ffff;
-    let fraction = interpolated(row(&SQRT, t >> 17), 15, x, square(x), 1, 0x7fff, 17);
-    let r = ((127 + (unbiased >> 1)) as u32) << 23 | fraction;
-    let r = if e == 255 { INFINITY } else { r };
-    let r = if sign != 0 { single::NAN } else { r };
-    let r = if e == 0 { sign } else { r };
-    if single::is_nan(a) { single::NAN } else { r }
+    let significand = interpolated(SQRT.row(t >> 17), 15, x, square(x), 1, 0x7fff, 17);
+    let r = (((126 + (unbiased >> 1)) as u32) << 23) + significand;
+    let r = select(e == 255, INFINITY, r);
+    let r = select(sign != 0, single::NAN, r);
+    let r = select(e == 0, sign, r);
+    select(single::is_nan(a), single::NAN, r)
 }
 
 /// EX2: 2 to the power a.
@@ -144,18 +173,18 @@ pub(crate) fn ex2(a: u32) -> u32 {
     let (negative, e, m) = (a & SIGN != 0, (a >> 23 & 0xff) as i32, a & 0x007f_ffff);
     let large = e >= 127 + 7;
     // 7.23 fixed point, truncated toward zero.
-    let significand = if e == 0 { 0 } else { m | 0x0080_0000 };
+    let significand = select(e == 0, 0, m | 0x0080_0000);
     let up = (e - 127).clamp(-24, 6);
-    let fixed = if up >= 0 { significand << (up & 31) } else { significand >> (-up & 31) };
+    let fixed = select(up >= 0, significand << (up & 31), significand >> (-up & 31));
     let (whole, fraction) = ((fixed >> 23) as i32, fixed & 0x007f_ffff);
     let borrow = negative && fraction != 0;
-    let exponent = 127 + if negative { -whole - i32::from(borrow) } else { whole };
-    let f = if borrow { !fraction & 0x007f_ffff } else { fraction };
+    let below = 126 + select(negative, -whole - i32::from(borrow), whole);
+    let f = select(borrow, !fraction & 0x007f_ffff, fraction);
     let x = f & 0x1_ffff;
-    let mantissa = interpolated(row(&EX2, f >> 17), 13, x, square(x), 0, 0x77e2, 15);
-    let r = if exponent <= 0 { 0 } else { (exponent as u32) << 23 | mantissa };
-    let r = if large { if negative { 0 } else { INFINITY } } else { r };
-    if single::is_nan(a) { single::NAN } else { r }
+    let significand = interpolated(EX2.row(f >> 17), 13, x, square(x), 0, 0x77e2, 15);
+    let r = select(below < 0, 0, ((below as u32) << 23).wrapping_add(significand));
+    let r = select(large, select(negative, 0, INFINITY), r);
+    select(single::is_nan(a), single::NAN, r)
 }
 
 /// Puts `value * 2^-point` (not zero) into an `.f32` by truncation.
@@ -171,7 +200,7 @@ fn truncate_to_f32(value: u64, point: i32) -> u32 {
 pub(crate) fn lg2(a: u32) -> u32 {
     let (sign, e, m) = (a & SIGN, (a >> 23 & 0xff) as i32, a & 0x007f_ffff);
     let x = m & 0x1_ffff;
-    let part = quadratic(row(&LG2, m >> 17), 12, x, square(x), 1, 0x3345) >> 2;
+    let part = quadratic(LG2.row(m >> 17), 12, x, square(x), 1, 0x3345) >> 2;
     let total = part + (i64::from(e - 127) << 36);
     let negative = total < 0;
     let magnitude = if negative { !total } else { total } as u64;
@@ -192,7 +221,8 @@ pub(crate) fn tanh(a: u32) -> u32 {
     let (sign, e, m) = (a & SIGN, a >> 23 & 0xff, a & 0x007f_ffff);
     let (bits, base) = TANH_SEGMENTS[(e.saturating_sub(FIRST)).min(15) as usize];
     let x = (m >> (6 - bits)) & 0x1_ffff;
-    let value = quadratic(row(&TANH, base + (m >> (23 - bits))), 15, x, square(x), 0, 0);
+    let value =
+        quadratic(TANH[(base + (m >> (23 - bits))) as usize & (TANH.len() - 1)], 15, x, square(x), 0, 0);
     let r = truncate_to_f32(value as u64, 39);
     let r = if e < FIRST { a & !SIGN } else { r };
     if single::is_nan(a) { single::NAN } else { r | sign }
@@ -210,7 +240,7 @@ fn trigonometric(t: u32, cosine: bool) -> u32 {
     let quadrant = (fixed >> 23 & 3) + u32::from(cosine);
     let f = if quadrant & 1 != 0 { !fixed } else { fixed } & 0x007f_ffff;
     let x = f & 0x1_ffff;
-    let value = quadratic(row(&SIN, f >> 17), 11, x, square(x), 0, 0);
+    let value = quadratic(SIN.row(f >> 17), 11, x, square(x), 0, 0);
     let magnitude = if value <= 0 { 0 } else { truncate_to_f32(value as u64, 37) };
     let sign = if cosine { 0 } else { t & SIGN } ^ (quadrant & 2) << 30;
     if e == 255 { single::NAN } else { magnitude | sign }
@@ -230,7 +260,7 @@ pub(crate) fn cos(t: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::square;
+    use super::*;
 
     #[test]
     fn the_square_is_the_halved_sum_of_truncated_partial_products() {
