@@ -198,6 +198,7 @@ const LAUNCHES: &[&str] = &[
     "graph_updates",
     "conditional",
     "device_graphs",
+    "device_questions",
     "launch_copies",
     "launch_errors",
     "launch_streams",

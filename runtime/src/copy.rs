@@ -143,7 +143,7 @@ impl Fill {
     }
 
     /// Bytes from the first to the last one that it writes.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.height.saturating_sub(1).saturating_mul(self.pitch).saturating_add(self.row_bytes())
     }
 

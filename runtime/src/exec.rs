@@ -70,7 +70,9 @@ fn bodies_are_possible(nodes: &[Node]) -> bool {
 /// Whether a node is such as a graph may have that kernels launch (CUDA programming guide, "Device graph launch").
 fn may_be_launched_by_kernels(node: &Node) -> bool {
     match &node.operation {
-        Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => true,
+        // They launch graphs, not kernels.
+        Operation::Kernel(call) => !call.launches_kernels(),
+        Operation::Copy(_) | Operation::Fill(_) => true,
         Operation::Child(child) => {
             let nodes = lock(&child.nodes);
             !nodes.is_empty() && nodes.iter().all(may_be_launched_by_kernels)

@@ -11,7 +11,7 @@ use crate::copy::Copy;
 use crate::exec::ExecGraph;
 use crate::graph::ordered;
 use crate::lock;
-use crate::operation::{Conditional, Graph, KernelCall, Node, Operation};
+use crate::operation::{Conditional, Graph, Node, Operation};
 
 /// Why a graph does not fit, as `CUgraphExecUpdateResult` counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,7 +135,7 @@ fn fits(old: &[Node], new: &[Node], kind: KindOfMemory<'_>) -> Result<(), Update
 fn misfit(old: &Operation, new: &Operation, kind: KindOfMemory<'_>) -> Option<Misfit> {
     match (old, new) {
         (Operation::Kernel(old), Operation::Kernel(new)) => {
-            if launches_kernels(new) && !launches_kernels(old) {
+            if new.launches_kernels() && !old.launches_kernels() {
                 return Some(Misfit::Function);
             }
             (old.launch.cooperative != new.launch.cooperative).then_some(Misfit::Attributes)
@@ -156,12 +156,4 @@ fn misfit(old: &Operation, new: &Operation, kind: KindOfMemory<'_>) -> Option<Mi
         }
         _ => None,
     }
-}
-
-/// Whether a kernel may launch kernels.
-fn launches_kernels(call: &KernelCall) -> bool {
-    let module = &call.function.module;
-    let Some(context) = module.context.upgrade() else { return false };
-    let code = context.device.simulator.code(module.loaded(), &call.launch.kernel);
-    code.is_ok_and(|code| code.launches.kernels)
 }

@@ -19,8 +19,8 @@ type Placed = Vec<(VarId, u64)>;
 pub struct Library {
     /// Its number.
     pub id: u64,
-    /// Its code.
-    pub linked: Linked,
+    /// Its code, or what is wrong with it: that is said when the code is first asked for.
+    linked: Result<Linked>,
     built: Built,
     /// By context.
     modules: Mutex<HashMap<u64, Arc<Module>>>,
@@ -41,17 +41,25 @@ pub struct Kernel {
 }
 
 impl Library {
-    /// A library of checked code.
-    pub fn new(linked: Linked, built: Built) -> Arc<Library> {
+    /// A library of checked code, or of what is no such code.
+    pub fn new(linked: Result<Linked>, built: Built) -> Arc<Library> {
         let (modules, kernels) = (Mutex::default(), Mutex::default());
         let managed = Mutex::default();
         Arc::new(Library { id: fresh_id(), linked, built, modules, managed, kernels })
     }
 
+    /// Its code.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn code(&self) -> Result<&Linked> {
+        self.linked.as_ref().map_err(|&status| status)
+    }
+
     /// Its module in a context; loaded if it is not there.
     ///
     /// # Errors
-    /// As [`Module::load`].
+    /// As [`Library::code`] and [`Module::load`].
     pub fn module(self: &Arc<Self>, context: &Arc<Context>) -> Result<Arc<Module>> {
         let mut modules = lock(&self.modules);
         if let Some(module) = modules.get(&context.id) {
@@ -59,7 +67,7 @@ impl Library {
         }
         let mut managed = lock(&self.managed);
         let shared = managed.as_ref().map(|(_, placed)| &placed[..]);
-        let module = Module::load_shared(context, self.linked.clone(), self.built.clone(), shared)?;
+        let module = Module::load_shared(context, self.code()?.clone(), self.built.clone(), shared)?;
         if managed.is_none() {
             *managed = Some((context.id, module.managed().to_vec()));
         }
@@ -73,9 +81,9 @@ impl Library {
     /// The kernel of this name.
     ///
     /// # Errors
-    /// `NOT_FOUND`.
+    /// As [`Library::code`]; `NOT_FOUND`.
     pub fn kernel(self: &Arc<Self>, name: &str) -> Result<Arc<Kernel>> {
-        self.linked.kernel(name).ok_or(Status::NOT_FOUND)?;
+        self.code()?.kernel(name).ok_or(Status::NOT_FOUND)?;
         let mut kernels = lock(&self.kernels);
         let new = || Arc::new(Kernel { id: fresh_id(), library: self.clone(), name: name.into() });
         Ok(kernels.entry(name.into()).or_insert_with(new).clone())

@@ -159,6 +159,14 @@ pub struct Graph {
 }
 
 impl KernelCall {
+    /// Whether it may launch kernels.
+    pub(crate) fn launches_kernels(&self) -> bool {
+        let module = &self.function.module;
+        let Some(context) = module.context.upgrade() else { return false };
+        let code = context.device.simulator.code(module.loaded(), &self.launch.kernel);
+        code.is_ok_and(|code| code.launches.kernels)
+    }
+
     /// Makes the launch what it is as a node, whatever kernels have made of that.
     pub(crate) fn describe(&self, enabled: bool) {
         if let Some(updatable) = &self.updatable {

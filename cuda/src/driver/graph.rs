@@ -7,6 +7,7 @@ use cuda_abi::driver::GraphInstantiateParams;
 use runtime::{Edge, EdgeKind, ExecGraph, Graph, Kind, Operation, Place, Result, Status};
 
 use crate::driver;
+use crate::driver::memory::is_inside;
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
 use crate::object::{self, NodeRef, handle};
 use crate::state;
@@ -179,7 +180,11 @@ unsafe fn get_edges(
 fn instantiate(to: *mut Handle, graph: Handle, flags: u64) -> Result {
     let context = state::healthy()?;
     let graph: Arc<Graph> = object::find(graph)?;
-    if to.is_null() || !graph.nodes().iter().all(|node| context.allows_writes(&node.operation)) {
+    let is_possible = |operation: &Operation| {
+        context.allows_writes(operation)
+            && !matches!(operation, Operation::Fill(fill) if !is_inside(&context, fill))
+    };
+    if to.is_null() || !graph.nodes().iter().all(|node| is_possible(&node.operation)) {
         return Err(Status::INVALID_VALUE);
     }
     let exec = ExecGraph::new(&graph, flags)?;

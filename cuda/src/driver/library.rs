@@ -37,20 +37,23 @@ unsafe fn load(
         Ok(context) => context,
         Err(_) => state::device(0)?.create_context(0),
     };
-    if to.is_null() {
+    if to.is_null() || image.is_null() {
         return Err(Status::INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
     let options = unsafe { jit_options(count, names, values) }?;
     // SAFETY: as above.
-    let program = unsafe { image_program(&context, image, &options) }?;
-    let built = options.built(program.registers);
-    let library = Library::new(parse(&program_name(), program.texts, &options)?, built);
-    // SAFETY: as above.
-    unsafe {
-        options.log("");
-        put(to, object::insert(library.id, library))
+    let (registers, linked) = match unsafe { image_program(&context, image, &options) } {
+        Ok(program) => (program.registers, parse(&program_name(), program.texts, &options)),
+        Err(status) => (Default::default(), Err(status)),
+    };
+    let library = Library::new(linked, options.built(registers));
+    if library.code().is_ok() {
+        // SAFETY: as above.
+        unsafe { options.log("") };
     }
+    // SAFETY: as above.
+    unsafe { put(to, object::insert(library.id, library)) }
 }
 
 fn kernel_function(kernel: Handle) -> Result<Arc<Function>> {
@@ -93,7 +96,7 @@ api! {
     fn cuLibraryGetKernelCount(count: *mut u32, library: Handle) {
         state::runtime()?;
         let library: Arc<Library> = object::find(library)?;
-        put(count, library.linked.kernels().count() as u32)
+        put(count, library.code().map_or(0, |code| code.kernels().count() as u32))
     }
 
     fn cuLibraryEnumerateKernels(kernels: *mut Handle, count: u32, library: Handle) {
@@ -102,7 +105,7 @@ api! {
         if kernels.is_null() {
             return Err(Status::INVALID_VALUE);
         }
-        for (at, (_, kernel)) in library.linked.kernels().take(count as usize).enumerate() {
+        for (at, (_, kernel)) in library.code()?.kernels().take(count as usize).enumerate() {
             let found = library.kernel(&kernel.name)?;
             put(kernels.wrapping_add(at), object::insert(found.id, found))?;
         }

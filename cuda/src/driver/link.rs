@@ -7,7 +7,7 @@ use cuda_abi::numbers::jit_input;
 use ptx_frontend::{FunctionKind, Module};
 use runtime::{Result, Status, fresh_id};
 
-use crate::driver::module::{JitOptions, image_program, jit_options, parse};
+use crate::driver::module::{JitOptions, check, image_program, jit_options, parse};
 use crate::ffi::{Handle, put, put_wanted, text};
 use crate::object;
 use crate::state::{current, healthy};
@@ -55,7 +55,8 @@ unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Resu
     }
     // SAFETY: the program said the size.
     let mut bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }.to_vec();
-    // An input need not end in a zero byte.
+    // An input need not end in a zero byte. Of one that does not, a driver looks at nothing yet.
+    let is_whole = bytes.contains(&0);
     bytes.push(0);
     let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
     match kind {
@@ -63,6 +64,9 @@ unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Resu
             let options = link.options;
             // SAFETY: the bytes are a whole image.
             let program = unsafe { image_program(&context, bytes.as_ptr().cast(), &options) }?;
+            if is_whole {
+                program.texts.iter().try_for_each(|text| check("linked", text, &options))?;
+            }
             link.texts.extend(program.texts);
             Ok(())
         }
@@ -149,7 +153,8 @@ api! {
         if image.is_null() || link.texts.is_empty() {
             return Err(Status::INVALID_VALUE);
         }
-        let linked = parse("linked", link.texts.clone(), &link.options)?;
+        // Each text by itself was looked at before; what does not go together is no error of its own there.
+        let linked = parse("linked", link.texts.clone(), &link.options).map_err(|_| Status::UNKNOWN)?;
         link.options.log("");
         let only = if let [one] = &link.texts[..] { Some(&one[..]) } else { None };
         link.image = image_of(&linked, only, link.options.most_registers);

@@ -16,12 +16,26 @@ use crate::state::{self, healthy, uncaptured};
 const PITCH: usize = 512;
 
 /// A fill of rows, checked.
-pub(crate) fn fill(context: &Context, fill: Fill) -> Result<Operation> {
+pub(crate) fn fill(context: &Context, asked: Fill) -> Result<Operation> {
+    let operation = shaped(asked)?;
+    match operation {
+        Operation::Fill(fill) if !is_inside(context, &fill) => Err(Status::INVALID_VALUE),
+        operation => Ok(operation),
+    }
+}
+
+/// Whether what is filled is memory that a context reaches.
+pub(crate) fn is_inside(context: &Context, fill: &Fill) -> bool {
+    context.reaches(fill.to) && context.device.range(fill.to, fill.bytes()).is_ok()
+}
+
+/// A fill of rows that are possible, wherever they lie.
+fn shaped(fill: Fill) -> Result<Operation> {
     if fill.width == 0 || fill.height == 0 {
         return Ok(Operation::Empty);
     }
     let rows = fill.pitch.checked_mul(fill.height - 1).ok_or(Status::INVALID_VALUE)?;
-    let bytes = rows.checked_add(fill.row_bytes()).ok_or(Status::INVALID_VALUE)?;
+    rows.checked_add(fill.row_bytes()).ok_or(Status::INVALID_VALUE)?;
     let element = u64::from(fill.element);
     if !fill.to.is_multiple_of(element)
         || fill.height > 1 && !fill.pitch.is_multiple_of(element)
@@ -29,10 +43,6 @@ pub(crate) fn fill(context: &Context, fill: Fill) -> Result<Operation> {
     {
         return Err(Status::INVALID_VALUE);
     }
-    if !context.reaches(fill.to) {
-        return Err(Status::INVALID_VALUE);
-    }
-    context.device.range(fill.to, bytes)?;
     Ok(Operation::Fill(fill))
 }
 
@@ -50,13 +60,17 @@ pub(crate) fn set(
     context.check()?;
     let pitch = if height > 1 { pitch as u64 } else { 0 };
     let asked = Fill { to, pitch, value, element, width: width as u64, height: height as u64 };
-    if stream.capture().is_none() && !context.device.is_live(to) {
+    if stream.capture().is_some() {
+        // Where a captured fill goes is looked at when its graph is made executable.
+        return match shaped(asked)? {
+            Operation::Empty => Ok(()),
+            fill => context.enqueue(&stream, fill),
+        };
+    }
+    if !context.device.is_live(to) {
         return Err(Status::INVALID_VALUE);
     }
-    match fill(&context, asked)? {
-        Operation::Empty if stream.capture().is_some() => Ok(()),
-        fill => context.enqueue(&stream, fill),
-    }
+    context.enqueue(&stream, fill(&context, asked)?)
 }
 
 /// A fill that the program waits for, if the host can see the memory.

@@ -186,12 +186,20 @@ pub(crate) fn parse(name: &str, texts: Vec<Vec<u8>>, options: &JitOptions) -> Re
         .enumerate()
         .map(|(at, text)| (if several { format!("{name}#{at}.ptx") } else { format!("{name}.ptx") }, text));
     let named: Vec<_> = named.collect();
-    compile(&named).map_err(|(status, log)| {
-        eprintln!("warpgrind: the PTX of {name} is not valid\n\n{log}");
-        // SAFETY: the program described the buffers.
-        unsafe { options.log(&log) };
-        status
-    })
+    compile(&named).map_err(|error| refused(name, error, options))
+}
+
+/// What is wrong with a text that is to be linked with others.
+pub(crate) fn check(name: &str, text: &[u8], options: &JitOptions) -> Result {
+    runtime::check(name, text).map(|_| ()).map_err(|error| refused(name, error, options))
+}
+
+/// Says what is wrong with a text.
+fn refused(name: &str, (status, log): (Status, String), options: &JitOptions) -> Status {
+    eprintln!("warpgrind: the PTX of {name} is not valid\n\n{log}");
+    // SAFETY: the program described the buffers.
+    unsafe { options.log(&log) };
+    status
 }
 
 /// What messages call the code of this process.

@@ -483,7 +483,19 @@ impl<O: Observer> Machine<'_, '_, O> {
             let text = format!("{what}: {whose}");
             return Err(Box::new(Fault::new(FindingKind::PeerAccess, bad, text).note(note)));
         }
-        fault(FindingKind::OutOfBounds, format!("{what}: {}", table.nearest(address, bytes)))
+        // A generic address is told apart before: this instruction names the global space.
+        let space = match window::of(address) {
+            window::Window::Global => {
+                return fault(FindingKind::OutOfBounds, format!("{what}: {}", table.nearest(address, bytes)));
+            }
+            window::Window::Shared(_) => "shared memory",
+            window::Window::Local(_) => "local memory",
+            window::Window::Param(_) => "kernel parameters",
+        };
+        fault(
+            FindingKind::WrongSpace,
+            format!("{what}, which is an address of {space}, not of global memory"),
+        )
     }
 
     /// Whether so many bytes lie in a live block of the device heap; not looked up if they do in the last lane's.

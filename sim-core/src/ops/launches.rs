@@ -402,9 +402,9 @@ impl<O: Observer> Machine<'_, '_, O> {
             _ => {
                 let Some(around) = around else { return Err(self.alone(one, "`cudaDeviceGetAttribute`")) };
                 match around.attribute(which) {
-                    _ if device < 0 => refused(codes::INVALID_DEVICE),
-                    // A device looks no further.
-                    _ if device as usize >= count as usize => 0,
+                    // A device looks one too far.
+                    _ if device == count => 0,
+                    _ if !(0..count).contains(&device) => refused(codes::INVALID_DEVICE),
                     // Negative values would look like codes.
                     Some(value) => u64::from(value as u32),
                     None => refused(codes::INVALID_VALUE),

@@ -1,6 +1,7 @@
 //! The device runtime: `vprintf`, `__assertfail`, `malloc`, `free` (CUDA C++ programming guide,
 //! "Formatted output", "Assertion", "Dynamic global memory allocation").
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::at::Checked;
@@ -61,12 +62,21 @@ impl<O: Observer> Machine<'_, '_, O> {
                         return Err(Box::new(Fault::new(FindingKind::OutOfBounds, 1 << lane, text)));
                     };
                     let mut text = Vec::new();
+                    let unreadable = Cell::new(None);
                     let count = printf::format(
                         &mut text,
                         &format,
                         |at, bytes| self.bytes(group.frame, lane, values.wrapping_add(at), bytes),
-                        |address| self.string(group.frame, lane, address),
+                        |address| {
+                            let string = self.string(group.frame, lane, address);
+                            unreadable.set(unreadable.get().or(string.is_none().then_some(address)));
+                            string
+                        },
                     );
+                    if let Some(address) = unreadable.get() {
+                        let text = format!("`printf` of a string at {address:#x}, which is not readable");
+                        return Err(Box::new(Fault::new(FindingKind::OutOfBounds, 1 << lane, text)));
+                    }
                     self.print(&text);
                     results[lane] = u64::from(count);
                 }
