@@ -44,3 +44,4 @@ mod signals;
 mod start;
 mod state;
 mod thread;
+mod version;

@@ -12,10 +12,11 @@ use cuda_abi::nvml::{FieldValue, Memory, MemoryV2, PciInfo, Return, struct_versi
 use runtime::attributes;
 use sim_core::DeviceConfig;
 
-use crate::driver::device::{VERSION, pci_bus_id, uuid};
+use crate::driver::device::{pci_bus_id, uuid};
 use crate::ffi;
 use crate::settings::Settings;
 use crate::state;
+use crate::version::VERSION;
 
 /// The driver that the simulated one stands for, and its management library.
 pub(crate) const DRIVER_VERSION: &str = "580.65.06";

@@ -110,3 +110,28 @@ fn a_full_stream_makes_the_program_wait() {
     assert!((1000..1100).contains(&waiting), "{waiting} launches are pending");
     ok("cuStreamSynchronize", &[stream]);
 }
+
+#[test]
+fn an_event_of_a_context_is_behind_all_its_streams_and_all_of_them_wait_for_it() {
+    let _alone = support::alone();
+    const NOT_READY: u32 = 600;
+    const NON_BLOCKING: u64 = 1;
+    const EQUAL: u64 = 1;
+    function(REFUSED, c"refused");
+    let (mut first, mut second, mut event, mut word) = (0u64, 0u64, 0u64, 0u64);
+    ok("cuStreamCreate", &[out(&mut first), NON_BLOCKING]);
+    ok("cuStreamCreate", &[out(&mut second), NON_BLOCKING]);
+    ok("cuEventCreate", &[out(&mut event), 0]);
+    ok("cuMemAllocHost_v2", &[out(&mut word), 4]);
+    // SAFETY: the four bytes are the host's, too.
+    let word = unsafe { &*(word as *const AtomicU32) };
+    word.store(0, SeqCst);
+    ok("cuStreamWaitValue32_v2", &[first, at(word), 1, EQUAL]);
+    ok("cuCtxRecordEvent", &[0, event]);
+    ok("cuCtxWaitEvent", &[0, event]);
+    assert_eq!(call(driver(), "cuEventQuery", &[event]), NOT_READY);
+    assert_eq!(call(driver(), "cuStreamQuery", &[second]), NOT_READY);
+    word.store(1, SeqCst);
+    ok("cuStreamSynchronize", &[second]);
+    ok("cuEventQuery", &[event]);
+}

@@ -366,4 +366,30 @@ impl Context {
     pub fn record(self: &Arc<Self>, event: &Arc<Event>, stream: &Arc<Stream>) -> Result {
         self.enqueue(stream, Operation::Record(event.clone()))
     }
+
+    /// Records an event behind all that was asked of any stream; nothing waits for that.
+    ///
+    /// # Errors
+    /// As [`Context::enqueue`]; `STREAM_CAPTURE_IMPLICIT` while a stream is captured that waits for the legacy one.
+    pub fn record_all(self: &Arc<Self>, event: &Arc<Event>) -> Result {
+        self.check()?;
+        self.refuse_in_capture()?;
+        let mut order = lock(&self.order);
+        let mut after = self.before(&mut order, &self.legacy);
+        let apart = order.streams.iter().filter(|stream| stream.kind == StreamKind::NonBlocking);
+        after.extend(apart.filter_map(|stream| stream.tail()));
+        self.submit(&self.legacy, &Operation::Record(event.clone()), &mut after, None, false).map(|_| ())
+    }
+
+    /// Has every stream wait for an event.
+    ///
+    /// # Errors
+    /// As [`Context::record_all`].
+    pub fn wait_in_all(self: &Arc<Self>, event: &Arc<Event>) -> Result {
+        self.check()?;
+        self.refuse_in_capture()?;
+        let streams = lock(&self.order).streams.clone();
+        let all = std::iter::once(&self.legacy).chain(&streams);
+        all.into_iter().try_for_each(|stream| self.enqueue(stream, Operation::Wait(event.clone())))
+    }
 }

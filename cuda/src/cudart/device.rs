@@ -14,6 +14,7 @@ use crate::driver::{logs, several};
 use crate::ffi::{NullStream, put, put_wanted, text};
 use crate::start;
 use crate::state;
+use crate::version::VERSION;
 
 unsafe fn write_properties(to: *mut u8, index: i32, layout: Layout) -> runtime::Result {
     start::initialize();
@@ -117,7 +118,7 @@ rt! {
     }
 
     fn cudaDriverGetVersion(version: *mut i32) {
-        put(version, driver_device::VERSION)
+        put(version, VERSION)
     }
 
     fn cudaRuntimeGetVersion(version: *mut i32) {
@@ -234,7 +235,7 @@ rt_stream! {
         name: *const c_char, to: *mut *const c_void, flags: u64, status: *mut u32
     ) {
         start::initialize();
-        entry_point(name, to, driver_device::VERSION as u32, flags, null, status)
+        entry_point(name, to, VERSION as u32, flags, null, status)
     }
 
     fn cudaGetDriverEntryPointByVersion | cudaGetDriverEntryPointByVersion_ptsz (null;

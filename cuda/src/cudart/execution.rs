@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_abi::driver::{DevResource, DevSmGroup};
-use runtime::{Context, Event, GreenContext, Operation, Result, Status, StreamKind};
+use runtime::{Context, Event, GreenContext, Result, Status, StreamKind};
 
 use crate::cudart::context::{ensure, primary};
 use crate::cudart::error::of;
@@ -132,13 +132,13 @@ rt! {
     fn cudaExecutionCtxRecordEvent(execution: Handle, event: Handle) {
         let context = find(execution)?;
         let event: Arc<Event> = object::find(event)?;
-        context.record(&event, &context.legacy)
+        context.record_all(&event)
     }
 
     fn cudaExecutionCtxWaitEvent(execution: Handle, event: Handle) {
         let context = find(execution)?;
         let event: Arc<Event> = object::find(event)?;
-        context.enqueue(&context.legacy, Operation::Wait(event))
+        context.wait_in_all(&event)
     }
 }
 

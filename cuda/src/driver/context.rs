@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cuda_abi::driver::CtxCreateParams;
-use runtime::{Context, Event, Function, Limit, Module, Operation, Result, Status, Stream};
+use runtime::{Context, Event, Function, Limit, Module, Result, Status, Stream};
 
 use crate::driver::host_memory;
 use crate::ffi::{Handle, get, put, put_wanted};
@@ -332,13 +332,13 @@ api! {
     fn cuCtxRecordEvent(context: Handle, event: Handle) {
         let context = context_or_current(context)?;
         let event: Arc<Event> = object::find(event)?;
-        context.record(&event, &context.legacy)
+        context.record_all(&event)
     }
 
     fn cuCtxWaitEvent(context: Handle, event: Handle) {
         let context = context_or_current(context)?;
         let event: Arc<Event> = object::find(event)?;
-        context.enqueue(&context.legacy, Operation::Wait(event))
+        context.wait_in_all(&event)
     }
 
     fn cuDevicePrimaryCtxRetain(context: *mut Handle, device: i32) {

@@ -8,9 +8,7 @@ use runtime::{Element, Result, Status, attributes};
 use crate::ffi::{get, put, put_text, put_wanted, text};
 use crate::start;
 use crate::state;
-
-/// The version that the driver reports: 13.0.
-pub(crate) const VERSION: i32 = 13_000;
+use crate::version::VERSION;
 
 /// Writes what is known of an error code, or null.
 ///

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use runtime::{Result, Status};
 
-use crate::driver::device::VERSION;
 use crate::ffi::{put, put_wanted, text};
 use crate::refused::{ENTRIES, Entry};
+use crate::version::VERSION;
 
 /// The function that a name, a version and a choice of streams mean.
 pub(crate) fn find(name: &str, version: u32, per_thread: bool) -> Option<&'static Entry> {

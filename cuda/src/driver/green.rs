@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_abi::driver::DevResource;
 use cuda_abi::numbers::resource;
-use runtime::{Event, GreenContext, Multiprocessors, Operation, Result, Status, fresh_id};
+use runtime::{Event, GreenContext, Multiprocessors, Result, Status, fresh_id};
 
 use crate::driver::context::{context_or_current, destroy};
 use crate::ffi::{Handle, NullStream, get, list, put, put_wanted};
@@ -138,13 +138,13 @@ api! {
     fn cuGreenCtxRecordEvent(green: Handle, event: Handle) {
         let context = &find(green)?.context;
         let event: Arc<Event> = object::find(event)?;
-        context.record(&event, &context.legacy)
+        context.record_all(&event)
     }
 
     fn cuGreenCtxWaitEvent(green: Handle, event: Handle) {
         let context = &find(green)?.context;
         let event: Arc<Event> = object::find(event)?;
-        context.enqueue(&context.legacy, Operation::Wait(event))
+        context.wait_in_all(&event)
     }
 
     fn cuGreenCtxStreamCreate(to: *mut Handle, green: Handle, flags: u32, priority: i32) {
