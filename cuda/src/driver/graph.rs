@@ -4,10 +4,9 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use cuda_abi::driver::GraphInstantiateParams;
-use runtime::{Edge, EdgeKind, ExecGraph, Graph, Kind, Operation, Place, Result, Status};
+use runtime::{Edge, EdgeKind, ExecGraph, Fill, Graph, Kind, Operation, Place, Result, Status};
 
 use crate::driver;
-use crate::driver::memory::is_inside;
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
 use crate::object::{self, NodeRef, handle};
 use crate::state;
@@ -180,9 +179,10 @@ unsafe fn get_edges(
 fn instantiate(to: *mut Handle, graph: Handle, flags: u64) -> Result {
     let context = state::healthy()?;
     let graph: Arc<Graph> = object::find(graph)?;
+    // Memory of any device will do: a graph may have nodes of several.
+    let is_nowhere = |fill: &Fill| context.device.range(fill.to, fill.bytes()).is_err();
     let is_possible = |operation: &Operation| {
-        context.allows_writes(operation)
-            && !matches!(operation, Operation::Fill(fill) if !is_inside(&context, fill))
+        context.allows_writes(operation) && !matches!(operation, Operation::Fill(fill) if is_nowhere(fill))
     };
     if to.is_null() || !graph.nodes().iter().all(|node| is_possible(&node.operation)) {
         return Err(Status::INVALID_VALUE);

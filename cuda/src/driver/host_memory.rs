@@ -42,8 +42,10 @@ fn register(start: *mut u8, bytes: usize, flags: u32) -> Result {
     }
     let memory = &context.device.memory;
     let (first, last) = (start.as_ptr() as u64, start.as_ptr() as u64 + (bytes as u64 - 1));
-    if memory.find(first).is_some() || memory.find(last).is_some() {
-        return Err(Status::HOST_MEMORY_ALREADY_REGISTERED);
+    if let Some(found) = memory.find(first).or_else(|| memory.find(last)) {
+        // What CUDA allocated itself is not the program's to register.
+        let registered = found.kind == Kind::Registered;
+        return Err(if registered { Status::HOST_MEMORY_ALREADY_REGISTERED } else { Status::INVALID_VALUE });
     }
     context.show(first, bytes as u64, Kind::Registered, flags & !READ_ONLY, "registered memory")?;
     if flags & READ_ONLY != 0 {
@@ -117,9 +119,9 @@ api! {
 
     fn cuMemHostUnregister(start: u64) {
         let context = uncaptured()?;
-        // Inside of a registered range is another mistake than outside.
-        let inside = context.device.memory.find(start).is_some_and(|a| a.base != start);
-        let wrong = if start == 0 || inside { Status::INVALID_VALUE } else { Status::HOST_MEMORY_NOT_REGISTERED };
+        // In memory that is known, registered or not, it is another mistake than outside.
+        let known = start == 0 || context.device.memory.find(start).is_some();
+        let wrong = if known { Status::INVALID_VALUE } else { Status::HOST_MEMORY_NOT_REGISTERED };
         context.free(start, |a| a.kind == Kind::Registered).map_err(|_| wrong)?;
         Ok(())
     }

@@ -18,15 +18,13 @@ const PITCH: usize = 512;
 /// A fill of rows, checked.
 pub(crate) fn fill(context: &Context, asked: Fill) -> Result<Operation> {
     let operation = shaped(asked)?;
-    match operation {
-        Operation::Fill(fill) if !is_inside(context, &fill) => Err(Status::INVALID_VALUE),
-        operation => Ok(operation),
+    if let Operation::Fill(fill) = &operation {
+        if !context.reaches(fill.to) {
+            return Err(Status::INVALID_VALUE);
+        }
+        context.device.range(fill.to, fill.bytes())?;
     }
-}
-
-/// Whether what is filled is memory that a context reaches.
-pub(crate) fn is_inside(context: &Context, fill: &Fill) -> bool {
-    context.reaches(fill.to) && context.device.range(fill.to, fill.bytes()).is_ok()
+    Ok(operation)
 }
 
 /// A fill of rows that are possible, wherever they lie.
