@@ -308,3 +308,23 @@ fn a_variable_that_is_only_declared_holds_zeros() {
     let output = run(&["run", kernel.to_str().unwrap(), "-a", "y=u32=7,7"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
 }
+
+#[test]
+fn what_is_for_programs_is_refused_where_there_is_a_file() {
+    let file = "testdata/launches/saxpy.toml";
+    let options: &[(&str, &[&str])] = &[
+        ("profile", &["--launch-skip", "1"]),
+        ("profile", &["--launch-count", "0"]),
+        ("profile", &["--save-most", "1G"]),
+        ("profile", &["--record", "page.csv"]),
+        ("debug", &["--launch-skip", "1"]),
+        ("debug", &["--launch-count", "0"]),
+        ("debug", &["--input", "words"]),
+    ];
+    for (verb, option) in options {
+        let output = run(&[&[*verb, file], *option].concat());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{verb} {option:?}: {said}");
+        assert!(said.contains("cannot be used with"), "{verb} {option:?}: {said}");
+    }
+}

@@ -26,14 +26,14 @@ pub(crate) struct DebugArgs {
     pub(crate) launch: LaunchArgs,
 
     /// Of a program, pass over this many launches
-    #[arg(long, value_name = "N", requires = "program", value_parser = parse_u64, help_heading = LAUNCH)]
+    #[arg(long, value_name = "N", conflicts_with = "files", value_parser = parse_u64, help_heading = LAUNCH)]
     pub(crate) launch_skip: Option<u64>,
     /// Of a program, take only this many launches
-    #[arg(long, value_name = "N", requires = "program", value_parser = parse_u64, help_heading = LAUNCH)]
+    #[arg(long, value_name = "N", conflicts_with = "files", value_parser = parse_u64, help_heading = LAUNCH)]
     pub(crate) launch_count: Option<u64>,
 
     /// Of a program, what it reads from standard input; with --batch it reads ours otherwise, and else nothing
-    #[arg(long, value_name = "FILE", requires = "program", help_heading = LAUNCH)]
+    #[arg(long, value_name = "FILE", conflicts_with = "files", help_heading = LAUNCH)]
     pub(crate) input: Option<PathBuf>,
 
     /// What the debugger is told to do.

@@ -35,7 +35,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) import: Option<PathBuf>,
     /// Run the program on this machine's device too, under Nsight Compute, keep the page that it writes, and show the numbers
     /// beside those of the page
-    #[arg(long, value_name = "NCU.csv", requires = "program", conflicts_with = "import", help_heading = REPORT)]
+    #[arg(long, value_name = "NCU.csv", requires = "program", conflicts_with_all = ["file", "import"], help_heading = REPORT)]
     pub(crate) record: Option<PathBuf>,
     /// Nsight Compute's command, for --record; otherwise it is looked for
     #[arg(long, value_name = "PATH", requires = "record", help_heading = REPORT)]
@@ -71,17 +71,17 @@ pub(crate) struct ProfileArgs {
     #[arg(short, long, value_name = "KERNEL", help_heading = LAUNCH)]
     pub(crate) kernel: Option<String>,
     /// Of a program, pass over this many launches
-    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = LAUNCH)]
+    #[arg(long, value_name = "N", value_parser = parse_u64, conflicts_with = "file", help_heading = LAUNCH)]
     pub(crate) launch_skip: Option<u64>,
     /// Of a program, take only this many launches
-    #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = LAUNCH)]
+    #[arg(long, value_name = "N", value_parser = parse_u64, conflicts_with = "file", help_heading = LAUNCH)]
     pub(crate) launch_count: Option<u64>,
     /// End the program when it launches more than the last of --launch-count
     #[arg(long, requires = "launch_count", help_heading = LAUNCH)]
     pub(crate) kill: bool,
     /// Of a program, leave out launches once the memory of those before, which is kept until they are measured, takes this many
     /// bytes, or with a unit: 512MiB, 4G; otherwise half of what is free
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "program", help_heading = LAUNCH)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with = "file", help_heading = LAUNCH)]
     pub(crate) save_most: Option<u64>,
     /// End a launch after this many warp instructions
     #[arg(long, value_name = "N", value_parser = parse_u64, help_heading = CHECKS)]
