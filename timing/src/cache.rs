@@ -45,6 +45,9 @@ pub(crate) struct Cache {
     sets: u64,
     ways: usize,
     uses: u64,
+    /// Lines that others wrote before, spread over the sets, and how many of them were looked at to be cleaned.
+    before: u64,
+    cleaned: u64,
 }
 
 impl Cache {
@@ -54,7 +57,18 @@ impl Cache {
         let ways = u64::from(ways).min(lines);
         let sets = lines / ways;
         let entries = vec![Entry::default(); (sets * ways) as usize];
-        Cache { entries, sets, ways: ways as usize, uses: 0 }
+        Cache { entries, sets, ways: ways as usize, uses: 0, before: 0, cleaned: 0 }
+    }
+
+    /// The same with so many bytes that others wrote before, a line of a set at most: the oldest ones.
+    pub(crate) fn written_before(self, bytes: u64) -> Self {
+        Cache { before: (bytes / 128).min(self.sets), ..self }
+    }
+
+    /// Which of the lines of before a set has.
+    fn before(&self, set: u64) -> Option<u64> {
+        let number = set * self.before / self.sets;
+        ((set + 1) * self.before / self.sets > number).then_some(number)
     }
 
     fn set(&self, line: u64) -> usize {
@@ -89,8 +103,16 @@ impl Cache {
         let mut gone = 0;
         if entry.tag != line + 1 {
             gone = entry.dirty.count_ones();
+            // The last place that is free is that of what was written before.
+            let of_before = entry.tag == 0 && way + 1 == self.ways;
+            let set = (at / self.ways) as u64;
+            if of_before && self.before(set).is_some_and(|number| number >= self.cleaned) {
+                gone = 4;
+            }
+            let entry = &mut self.entries[at + way];
             *entry = Entry { tag: line + 1, ..Entry::default() };
         }
+        let entry = &mut self.entries[at + way];
         entry.used = self.uses;
         each(sectors).for_each(|sector| entry.ready[sector] = entry.ready[sector].max(ready));
         entry.valid |= sectors;
@@ -110,6 +132,19 @@ impl Cache {
                 *entry = Entry::default();
             }
         }
+    }
+
+    /// A line that was written before is clean from now on: its sectors, if there is one that is not yet.
+    pub(crate) fn clean_before(&mut self) -> Option<u32> {
+        while self.cleaned < self.before {
+            // The first set that has it.
+            let set = ((self.cleaned + 1) * self.sets).div_ceil(self.before) - 1;
+            self.cleaned += 1;
+            if self.entries[set as usize * self.ways + self.ways - 1].tag == 0 {
+                return Some(4);
+            }
+        }
+        None
     }
 
     /// Sectors of a line that were written, and are clean from now on.
@@ -150,6 +185,20 @@ mod tests {
         cache.forget(2, 12);
         cache.take(7, 15, 2.0, false);
         assert_eq!([0, 1, 2, 3, 7].map(|line| cache.look(line, 0).valid), [15, 15, 0, 15, 15]);
+    }
+
+    #[test]
+    fn what_was_written_before_goes_first_and_once() {
+        let cache = || Cache::new(8 * 4 * 128, 4).written_before(3 * 128);
+        let mut full = cache();
+        let gone = |cache: &mut Cache, lines: std::ops::Range<u64>| {
+            lines.map(|line| cache.take(line, 15, 0.0, false).gone).sum::<u32>()
+        };
+        assert_eq!([0..24, 24..32, 32..64].map(|lines| gone(&mut full, lines)), [0, 3 * 4, 0]);
+        assert_eq!(full.clean_before(), None);
+        let mut cleaned = cache();
+        assert_eq!([(); 4].map(|()| cleaned.clean_before()), [Some(4), Some(4), Some(4), None]);
+        assert_eq!(gone(&mut cleaned, 0..64), 0);
     }
 
     #[test]

@@ -342,6 +342,8 @@ pub struct SecondLevel {
     pub backlog: f64,
     /// Bytes that may be written and not yet in memory.
     pub dirty: u64,
+    /// Those of them that were there before a launch: a profiler that runs it again and again leaves them.
+    pub before: u64,
 }
 
 /// Memory.
@@ -456,12 +458,13 @@ impl Chip {
 
 /// What is no number of cycles that a chip can have, by its name, of the numbers that have no bounds of their own.
 fn cycles_beyond(table: &toml::Table, within: &str) -> Option<String> {
-    const OTHERS: [&str; 10] = [
+    const OTHERS: [&str; 11] = [
         "multiprocessors",
         "clock",
         "l1.bytes",
         "l2.bytes",
         "l2.dirty",
+        "l2.before",
         "dram.page",
         "dram.peak",
         "dram.grain",
