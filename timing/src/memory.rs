@@ -138,6 +138,11 @@ impl<'a> Memory<'a> {
         }
     }
 
+    /// Bytes that were written and are not yet in memory.
+    pub(crate) fn dirty(&self) -> u64 {
+        self.dirty
+    }
+
     /// The partition in which a line is at home.
     fn home(line: u64) -> usize {
         let mixed = (line ^ line >> 3 ^ line >> 7 ^ line >> 13).wrapping_mul(0x9E37_79B9_7F4A_7C15);

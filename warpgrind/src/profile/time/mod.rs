@@ -339,6 +339,7 @@ fn values(chip: &Chip, time: &Time, elapsed: f64, before: f64, scale: f64) -> Ve
     let elapsed = elapsed + before;
     let active = time.active * stretch;
     let issued = time.issued as f64;
+    let [read, written] = [time.dram_read as f64 * scale, time.written(chip, scale)];
     let mut list: Vec<(String, f64)> = vec![
         ("gpc__cycles_elapsed.max".into(), elapsed.round()),
         ("gpu__time_duration.sum".into(), (elapsed / chip.clock * 1e9).round()),
@@ -350,11 +351,10 @@ fn values(chip: &Chip, time: &Time, elapsed: f64, before: f64, scale: f64) -> Ve
         ("lts__t_sectors_op_write.sum".into(), (time.l2_write as f64 * scale).round()),
         ("lts__t_sectors_srcunit_tex.sum".into(), (time.l2_asked as f64 * scale).round()),
         ("lts__t_sector_hit_rate.pct".into(), 100.0 * time.l2_hit),
-        ("dram__bytes_read.sum".into(), (time.dram_read as f64 * scale).round()),
-        ("dram__bytes_write.sum".into(), (time.dram_write as f64 * scale).round()),
+        ("dram__bytes_read.sum".into(), read.round()),
+        ("dram__bytes_write.sum".into(), written.round()),
     ];
-    let bytes = (time.dram_read + time.dram_write) as f64 * scale;
-    let share = 100.0 * bytes / (chip.dram.peak * elapsed / chip.clock);
+    let share = 100.0 * (read + written) / (chip.dram.peak * elapsed / chip.clock);
     list.push(("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed".into(), share));
     let executed = |cores: usize| {
         let each = time.issued_by.chunks(cores).map(|cores| cores.iter().sum::<u64>() as f64 * scale);
