@@ -397,9 +397,18 @@ mod tests {
     /// Launches that are small enough for a test, in which memory writes more than a megabyte. Where all is read after all was written
     /// the device is not that exact about which line is the oldest.
     #[test]
-    fn memory_writes_what_an_h100_has_it_write() {
+    fn memory_writes_what_devices_have_it_write() {
+        let h100 = include_str!("../../testdata/timing/recordings/written.csv");
+        let h200 = include_str!("../../testdata/timing/recordings/written_h200.csv");
+        assert!(compared(Chip::h100, h100) > 15);
+        // More fits its second level.
+        assert!(compared(Chip::h200, h200) > 10);
+    }
+
+    /// How many launches of a recording were compared.
+    fn compared(chip: fn() -> Chip, recording: &str) -> usize {
         let mut compared = 0;
-        for row in include_str!("../../testdata/timing/recordings/written.csv").lines().skip(3) {
+        for row in recording.lines().skip(3) {
             let (passes, row) = row.split_once(',').unwrap();
             let mut cells = row.rsplitn(5, ',');
             let [_, device, second, first, what] = [(); 5].map(|()| cells.next().unwrap().trim_matches('"'));
@@ -408,7 +417,7 @@ mod tests {
             if first + second > 48 || device < 1e6 {
                 continue;
             }
-            let mut chip = Chip::h100();
+            let mut chip = chip();
             if passes == "one" {
                 chip.l2.before = 0;
             }
@@ -421,6 +430,6 @@ mod tests {
             );
             compared += 1;
         }
-        assert!(compared > 15, "{compared}");
+        compared
     }
 }
