@@ -161,39 +161,27 @@ fn unless_set(name: &str, text: &str) -> OsString {
     std::env::var_os(name).unwrap_or_else(|| text.into())
 }
 
-/// Flags of a variable, with those of a list that are not among them.
-fn with_flags(name: &str, list: &[(&str, &str)]) -> OsString {
+/// Flags of a variable, with those of a list that are not among them, whatever their values.
+fn with_flags(name: &str, list: &[&str]) -> OsString {
     let given = std::env::var_os(name).unwrap_or_default();
     let mut flags = given.clone();
-    for (flag, value) in list {
-        if !given.to_string_lossy().split_whitespace().any(|given| given.split('=').next() == Some(flag)) {
+    for flag in list {
+        let key = flag.split('=').next();
+        if !given.to_string_lossy().split_whitespace().any(|given| given.split('=').next() == key) {
             flags.push(if flags.is_empty() { "" } else { " " });
-            flags.push(format!("{flag}={value}"));
+            flags.push(flag);
         }
     }
     flags
 }
 
-/// Words of a variable, with one more unless it is among them.
-fn with_word(name: &str, word: &str) -> OsString {
-    let given = std::env::var_os(name).unwrap_or_default();
-    match given.to_string_lossy().split_whitespace().collect::<Vec<_>>()[..] {
-        [] => word.into(),
-        ref words if words.contains(&word) => given,
-        _ => [&*given, OsStr::new(" "), OsStr::new(word)].into_iter().collect(),
-    }
-}
-
 /// What has XLA make kernels, where it would take machine code: its own that finds out which variant of a kernel is fast, cuDNN's
 /// for convolutions, cuBLAS's for some products. Tiles of products it chooses by measuring; those that it takes without are
 /// smaller than a matrix instruction on bytes, and such products are wrong.
-const XLA_FLAGS: [(&str, &str); 3] = [
-    ("--xla_gpu_autotune_level", "0"),
-    ("--xla_disable_hlo_passes", "conv-rewriter,cublas-gemm-rewriter"),
-    (
-        "--xla_gpu_override_gemm_autotuner",
-        "block_m:32,block_n:32,block_k:32,split_k:1,num_stages:1,num_warps:4,num_ctas:1",
-    ),
+const XLA_FLAGS: [&str; 3] = [
+    "--xla_gpu_autotune_level=0",
+    "--xla_disable_hlo_passes=conv-rewriter,cublas-gemm-rewriter",
+    "--xla_gpu_override_gemm_autotuner=block_m:32,block_n:32,block_k:32,split_k:1,num_stages:1,num_warps:4,num_ctas:1",
 ];
 
 /// What the program's environment gets.
@@ -234,7 +222,7 @@ fn variables(
         // Versions before that setting measure with eager operators whether to pad products of matrices.
         ("TORCHINDUCTOR_SHAPE_PADDING", unless_set("TORCHINDUCTOR_SHAPE_PADDING", "0")),
         // PyCUDA and others have nvcc make cubins while they run, which have their PTX with line information alone.
-        ("NVCC_APPEND_FLAGS", with_word("NVCC_APPEND_FLAGS", "-lineinfo")),
+        ("NVCC_APPEND_FLAGS", with_flags("NVCC_APPEND_FLAGS", &["-lineinfo"])),
         // Numba's own search for it.
         ("NUMBA_CUDA_DRIVER", folder.join("libcuda.so.1").into()),
     ];

@@ -57,6 +57,14 @@ struct Table<const N: usize>([[u32; 2]; N]);
 /// Bits of a row's `c2`, below those of `c1`.
 const C2_BITS: u32 = 14;
 
+const fn c1_of(pair: u32) -> i32 {
+    pair as i32 >> C2_BITS
+}
+
+const fn c2_of(pair: u32) -> i32 {
+    (pair << (32 - C2_BITS)) as i32 >> (32 - C2_BITS)
+}
+
 impl<const N: usize> Table<N> {
     const fn new(rows: &[[i32; 3]; N]) -> Self {
         let mut packed = [[0; 2]; N];
@@ -64,7 +72,7 @@ impl<const N: usize> Table<N> {
         while at < N {
             let [c0, c1, c2] = rows[at];
             let pair = (c1 << C2_BITS | c2 & ((1 << C2_BITS) - 1)) as u32;
-            assert!(pair as i32 >> C2_BITS == c1 && (pair << (32 - C2_BITS)) as i32 >> (32 - C2_BITS) == c2);
+            assert!(c1_of(pair) == c1 && c2_of(pair) == c2);
             packed[at] = [c0 as u32, pair];
             at += 1;
         }
@@ -75,7 +83,7 @@ impl<const N: usize> Table<N> {
     #[inline(always)]
     fn row(&self, index: u32) -> [i32; 3] {
         let [c0, pair] = self.0[index as usize & (N - 1)];
-        [c0 as i32, pair as i32 >> C2_BITS, (pair << (32 - C2_BITS)) as i32 >> (32 - C2_BITS)]
+        [c0 as i32, c1_of(pair), c2_of(pair)]
     }
 }
 

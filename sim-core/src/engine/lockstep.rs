@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering;
 use smallvec::SmallVec;
 
 use super::Pause;
-use super::compiled::group;
 use super::single::{lane_count, two_ways};
 use crate::code::{Action, Barrier, WarpOp};
 use crate::machine::Machine;
@@ -60,7 +59,7 @@ impl Member {
 
     /// The group that it is.
     fn group(&self, position: u32) -> Group {
-        group(position, self.lanes)
+        Group::of_kernel(position, self.lanes)
     }
 }
 

@@ -39,6 +39,13 @@ pub(crate) struct Group {
     pub last_run: u64,
 }
 
+impl Group {
+    /// One of the kernel itself that has not run yet.
+    pub(crate) fn of_kernel(position: u32, lanes: LaneMask) -> Group {
+        Group { position, lanes, frame: ROOT, wait: Wait::Ready, last_run: 0 }
+    }
+}
+
 /// Rows that frames lie in: of one function, for lanes of different call chains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Span {
@@ -141,13 +148,7 @@ impl Warp {
         self.free_frame = None;
         self.spans.clear();
         self.groups.clear();
-        self.groups.push(Group {
-            position: kernel.start,
-            lanes,
-            frame: ROOT,
-            wait: Wait::Ready,
-            last_run: 0,
-        });
+        self.groups.push(Group::of_kernel(kernel.start, lanes));
         self.in_flight.clear();
         self.pending.clear();
         self.registers = None;

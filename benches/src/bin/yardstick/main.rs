@@ -4,6 +4,7 @@
 
 mod compiling;
 mod rates;
+mod subject;
 
 use std::collections::HashMap;
 use std::path::Path;

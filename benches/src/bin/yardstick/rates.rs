@@ -2,26 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
 
-use benches::rates::{Group, Loaded, Target, cases};
-use benches::{NAMES, Prepared, Size, prepare};
-use cpu_time::ProcessTime;
+use benches::rates::{Group, Target, cases};
+use benches::{NAMES, Size, prepare};
 use racecheck::Footprint;
 use sim_core::tools::Initcheck;
-use sim_core::{DeviceConfig, LaunchReport, RunOptions, Simulator, ToolFactory};
+use sim_core::{DeviceConfig, RunOptions, Simulator, ToolFactory};
 
-/// The best CPU time of some runs with one worker, each after `before`.
-fn best(runs: u32, mut before: impl FnMut(), mut run: impl FnMut()) -> f64 {
-    let mut best = Duration::MAX;
-    for _ in 0..runs {
-        before();
-        let (cpu, start) = (ProcessTime::now(), Instant::now());
-        run();
-        best = best.min(start.elapsed()).min(cpu.elapsed());
-    }
-    best.as_secs_f64()
-}
+use crate::subject::{Subject, best};
 
 /// Prints the rates; false if a result was wrong.
 pub(crate) fn print(size: Size, runs: u32, only: &str) -> bool {
@@ -77,37 +65,6 @@ pub(crate) fn print(size: Size, runs: u32, only: &str) -> bool {
         right &= tools(size, runs, "");
     }
     right
-}
-
-/// What is watched: a kernel with its data.
-trait Subject {
-    fn reset(&self, simulator: &Simulator);
-    fn run(&self, simulator: &Simulator, options: &RunOptions) -> LaunchReport;
-    fn is_right(&self, simulator: &Simulator) -> bool;
-}
-
-impl Subject for Prepared {
-    fn reset(&self, simulator: &Simulator) {
-        self.clear(simulator);
-    }
-    fn run(&self, simulator: &Simulator, options: &RunOptions) -> LaunchReport {
-        self.run(simulator, options)
-    }
-    fn is_right(&self, simulator: &Simulator) -> bool {
-        self.mismatch(simulator).is_none()
-    }
-}
-
-impl Subject for Loaded {
-    fn reset(&self, simulator: &Simulator) {
-        self.reset(simulator);
-    }
-    fn run(&self, simulator: &Simulator, options: &RunOptions) -> LaunchReport {
-        self.run(simulator, options)
-    }
-    fn is_right(&self, simulator: &Simulator) -> bool {
-        self.check(simulator).is_ok()
-    }
 }
 
 /// Prints what tools cost, on the yardstick's kernels and those that share memory.

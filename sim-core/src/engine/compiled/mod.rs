@@ -17,15 +17,13 @@ use smallvec::SmallVec;
 
 use crate::code::Action;
 use crate::machine::Machine;
-use crate::machine::warp::BUSY;
+use crate::machine::warp::{BUSY, Group};
 use crate::machine::worker::Worker;
 use crate::memory::Hint;
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
 use program::program;
-
 use semantics::lanes::{LaneMask, Registers, Row};
-pub(super) use team::group;
 
 // Code reads hints as windows.
 const _: () = assert!(
@@ -104,7 +102,7 @@ impl<O: Observer> Host<'_, '_, '_, O> {
         let (registers, machine) = (&mut registers, &mut *self.machine);
         machine.index = self.warps[runner];
         let code = machine.worker.grid.code;
-        let mut group = group(position, all);
+        let mut group = Group::of_kernel(position, all);
         let flow = match &code.insts[position as usize].action {
             Action::Lanes(run, operands) | Action::BeforeBranch(run, operands) => {
                 // SAFETY: decoding took the function for a SIMD level that this CPU was found to have, and numbered its

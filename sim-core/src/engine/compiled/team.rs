@@ -5,11 +5,10 @@ use crate::engine::lockstep::Run;
 use crate::machine::Machine;
 use crate::machine::frame::ROOT;
 use crate::machine::squad::Squad;
-use crate::machine::warp::{Group, Wait};
+use crate::machine::warp::Group;
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
 use jit::{Compiled, Progress, Ran, Runner};
-use semantics::lanes::LaneMask;
 
 impl<O: Observer> Machine<'_, '_, O> {
     /// Whether it is worth to begin code where the first warp of the block stands.
@@ -99,7 +98,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             let goes_on = !matches!(flow, Flow::Fault(_));
             self.leave_aside(warp, runner, runner.position + u32::from(goes_on));
             if let Flow::Fault(fault) = flow {
-                self.fault(0, &group(runner.position, runner.lanes), *fault);
+                self.fault(0, &Group::of_kernel(runner.position, runner.lanes), *fault);
                 self.complete_collectives();
                 self.recheck_barriers();
                 run = Run::Released;
@@ -134,7 +133,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         let entered = warp.clock - runner.ran.steps;
         for aside in &runner.aside {
             let last_run = entered + aside.last_run;
-            warp.fork(&Group { last_run, ..group(position, runner.lanes) }, aside.position, aside.lanes);
+            let parted = Group { last_run, ..Group::of_kernel(position, runner.lanes) };
+            warp.fork(&parted, aside.position, aside.lanes);
         }
         warp.part_at(entered + runner.parted_at);
     }
@@ -147,9 +147,4 @@ impl<O: Observer> Machine<'_, '_, O> {
         warp.groups.clear();
         warp.release(ROOT);
     }
-}
-
-/// A group of the kernel itself.
-pub(in crate::engine) fn group(position: u32, lanes: LaneMask) -> Group {
-    Group { position, lanes, frame: ROOT, wait: Wait::Ready, last_run: 0 }
 }
