@@ -1,9 +1,10 @@
-//! Makes the functions that refuse, and links `libcudart.so.12` and `.13` and the stand-ins for NVIDIA's compiler and
-//! linker.
+//! Makes the functions that refuse, and links `libcuda.so.1`, `libcudart.so.12` and `.13` and the stand-ins for NVIDIA's
+//! compiler and linker.
 //!
 //! The tables in `names/` say of each of CUDA's functions whether it is implemented, which the sources do, or refused,
 //! which is made here. One that is declared as the other does not link. The libraries that are linked here hold a jump
-//! for each name, with the version that programs ask for; the code is in the driver library.
+//! for each name, with the version that programs ask for; the code is in one library, whose symbols start with `warpgrind_`:
+//! what is loaded before a program must not take the driver's names from libraries that have variables of these names.
 //!
 //! * `driver.txt`: symbol, name without version, the CUDA version from which on this form is meant, state.
 //! * `reasons.txt`: why functions are refused whose names hold one of some words.
@@ -23,7 +24,7 @@ use protocol::libraries;
 fn main() {
     println!("cargo:rerun-if-changed=names");
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{}", libraries::CODE);
     // Its threads and exit handler outlive a `dlclose`.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -38,10 +39,16 @@ fn main() {
             shim(&out, &format!("{library}.so.{version}"), &names.collect::<Vec<_>>());
         }
     }
-    let names: Vec<_> = management.iter().map(|(name, _)| (name.clone(), name.clone())).collect();
-    shim_with(&out, libraries::MANAGEMENT, &names, &[]);
-    let files: Vec<_> = list("names/files.txt").into_iter().map(|name| (name.clone(), name)).collect();
-    shim_with(&out, libraries::FILES, &files, &[]);
+    let driver_names: Vec<_> = driver.iter().map(|row| row.symbol.clone()).collect();
+    let management_names: Vec<_> = management.iter().map(|(name, _)| name.clone()).collect();
+    for (library, names) in [
+        (libraries::DRIVER, driver_names),
+        (libraries::MANAGEMENT, management_names),
+        (libraries::FILES, list("names/files.txt")),
+    ] {
+        let names: Vec<_> = names.into_iter().map(|name| (name.clone(), name)).collect();
+        shim_with(&out, library, &names, &[]);
+    }
     jit_libraries(&out);
     let profilers: Vec<(&str, bool)> = profilers.iter().map(|row| (&*row.name, row.implemented)).collect();
     let management: Vec<(&str, bool)> = management.iter().map(|(name, done)| (&**name, *done)).collect();
@@ -146,7 +153,8 @@ fn functions(
             "    Entry {{ base: {base:?}, version: {version}, per_thread: {per_thread}, address: symbols::{symbol} }},"
         )
         .expect("a string");
-        writeln!(symbols, "    pub(super) fn {symbol}();").expect("a string");
+        writeln!(symbols, "    #[link_name = \"warpgrind_{symbol}\"]\n    pub(super) fn {symbol}();")
+            .expect("a string");
     }
     // Nobody in this library calls them; a missing one shall not wait for a program that does.
     let mut needed = BTreeSet::new();
@@ -264,18 +272,19 @@ fn shim_with(out: &Path, library: &str, names: &[(String, String)], more: &[Stri
             ),
             _ => format!("jmp *warpgrind_{target}@GOTPCREL(%rip)"),
         };
-        writeln!(text, ".globl {name}\n.type {name}, @function\n{name}:\n {jump}\n.size {name}, .-{name}")
+        // Weak, so that programs are linked with the library where the code is not.
+        writeln!(text, ".weak warpgrind_{target}\n.globl {name}\n.type {name}, @function\n{name}:\n {jump}\n.size {name}, .-{name}")
             .expect("a string");
     }
     text.push_str(".section .note.GNU-stack,\"\",@progbits\n");
     let path = |name: &str| out.join(name);
-    let stub = path("libcuda.so.1");
+    let stub = path(libraries::CODE);
     fs::write(path("empty.s"), ".section .note.GNU-stack,\"\",@progbits\n").expect("OUT_DIR can be written");
     fs::write(path("shim.s"), text).expect("OUT_DIR can be written");
-    link(&["-Wl,-soname,libcuda.so.1"], &[path("empty.s")], &stub);
+    link(&[&*format!("-Wl,-soname,{}", libraries::CODE)], &[path("empty.s")], &stub);
     let soname = format!("-Wl,-soname,{library}");
-    // Preloaded ones find the driver library beside their folder, whatever the program does to the variables.
-    let rpath = format!("-Wl,-rpath,$ORIGIN/../{}", libraries::FOLDER);
+    // The code lies beside them or beside their folder, whatever the program does to the variables.
+    let rpath = format!("-Wl,-rpath,$ORIGIN:$ORIGIN/../{}", libraries::FOLDER);
     let options = [&*soname, "-Wl,--no-as-needed", &*rpath];
     let options: Vec<&str> = options.into_iter().chain(more.iter().map(|option| &**option)).collect();
     link(&options, &[path("shim.s"), stub], &path(library));

@@ -85,6 +85,39 @@ fn programs_with_paths_to_nvidias_runtime_get_ours() {
     }
 }
 
+/// Libraries that open the driver themselves may have variables of the names of its functions (SlangPy's has). What is
+/// loaded before the program does not take their place, and the driver is found by its name without the variables.
+#[test]
+fn variables_with_names_of_the_drivers_functions_stay_their_librarys() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let library = r#"
+        type Version = unsafe extern "C" fn(*mut i32) -> u32;
+        #[unsafe(no_mangle)]
+        pub static mut cuDriverGetVersion: Option<Version> = None;
+        unsafe extern "C" {
+            fn dlopen(name: *const i8, mode: i32) -> *mut u8;
+            fn dlsym(library: *mut u8, name: *const i8) -> Option<Version>;
+        }
+        #[unsafe(no_mangle)]
+        pub extern "C" fn version() -> i32 {
+            let (place, mut version) = (&raw mut cuDriverGetVersion, 0);
+            unsafe {
+                let driver = dlopen(c"libcuda.so.1".as_ptr(), 2);
+                place.write(dlsym(driver, c"cuDriverGetVersion".as_ptr()));
+                place.read().unwrap()(&mut version);
+            }
+            version
+        }"#;
+    rustc("cdylib", library, &at("libown.so"), &[]);
+    let program =
+        "unsafe extern \"C\" { safe fn version() -> i32; } fn main() { println!(\"{}\", version()) }";
+    let path = |name: &str| at(name).display().to_string();
+    rustc("bin", program, &at("program"), &[path("libown.so")]);
+    let output = exec(&["--", "env", "-u", "LD_LIBRARY_PATH"]).arg(at("program")).output().unwrap();
+    assert_eq!(text(&output.stdout), "13000\n", "{}", text(&output.stderr));
+}
+
 /// What clients look for before they ask a driver: files in `/dev`, and the command that lists devices.
 #[test]
 fn clients_find_files_and_a_list_of_devices() {

@@ -16,14 +16,15 @@ pub(crate) enum NullStream {
     PerThread,
 }
 
-/// Defines functions of the driver interface. A body is a block that ends in a `Result`.
+/// Defines functions of the driver interface, whose symbols start with `warpgrind_`; `libcuda.so.1` leads to them. A body is a
+/// block that ends in a `Result`.
 ///
 /// `fn a | b (null; …)` defines two that differ in what the null stream means: the legacy stream for `a`,
 /// the thread's own for `b`; `null` is then a `NullStream`.
 macro_rules! api {
     ($($(#[$meta:meta])* fn $name:ident ( $($arg:ident : $ty:ty),* $(,)? ) $body:block)*) => {$(
         $(#[$meta])*
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
             $crate::ffi::serve(stringify!($name), || {
                 // SAFETY: pointers are null or as CUDA's documentation asks, see the crate's front page.
@@ -38,7 +39,7 @@ macro_rules! api {
 macro_rules! stream_api {
     ($($(#[$meta:meta])* fn $name:ident | $other:ident ( $null:ident ; $($arg:ident : $ty:ty),* $(,)? ) $body:block)*) => {$(
         $(#[$meta])*
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
             let $null = $crate::ffi::NullStream::Legacy;
             $crate::ffi::serve(stringify!($name), || {
@@ -49,7 +50,7 @@ macro_rules! stream_api {
         }
 
         $(#[$meta])*
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("warpgrind_", stringify!($other)))]
         pub(crate) unsafe extern "C" fn $other($($arg: $ty),*) -> u32 {
             let $null = $crate::ffi::NullStream::PerThread;
             $crate::ffi::serve(stringify!($other), || {

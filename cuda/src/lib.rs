@@ -1,6 +1,6 @@
 //! CUDA's driver and runtime interfaces in C, over the simulated devices of [`runtime`].
 //!
-//! The library stands in for `libcuda.so.1`; `libcudart.so.12` and `.13` jump into it. [`driver`] and
+//! `libcuda.so.1`, `libcudart.so.12` and `.13` and the others that stand in for NVIDIA's jump into this library. [`driver`] and
 //! [`cudart`] hold the functions, a file for each subject; [`object`] the handles; [`state`] what the
 //! process and its threads have, [`thread`] where a thread has it; [`start`] how a process begins and ends; [`host`] the program around, [`pages`] its
 //! address space; [`log`] what calls said was wrong; [`session`] the `warpgrind exec` that started it;

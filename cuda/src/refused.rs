@@ -30,7 +30,7 @@ pub(crate) fn report(name: &'static str) {
 /// Defines functions that refuse. Their arguments do not matter: the caller passes and removes them.
 macro_rules! refuse {
     (driver $($name:ident)*) => {$(
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
         extern "C" fn $name() -> u32 {
             report(stringify!($name));
             Status::NOT_SUPPORTED.0

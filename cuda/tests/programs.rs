@@ -79,12 +79,8 @@ fn run(program: &Path, scratch: &Path, arguments: &[&str]) -> Output {
 fn prepare(program: &Path, scratch: &Path) -> Command {
     let lib = scratch.join("lib");
     if std::fs::create_dir(&lib).is_ok() {
-        for (name, file) in [
-            ("libcuda.so.1", "libwarpgrind_cuda.so"),
-            ("libcudart.so.12", "libcudart.so.12"),
-            ("libcudart.so.13", "libcudart.so.13"),
-        ] {
-            std::os::unix::fs::symlink(folder().join(file), lib.join(name)).expect("a link");
+        for name in ["libwarpgrind_cuda.so", "libcuda.so.1", "libcudart.so.12", "libcudart.so.13"] {
+            std::os::unix::fs::symlink(folder().join(name), lib.join(name)).expect("a link");
         }
     }
     let mut command = Command::new(program);
@@ -212,7 +208,7 @@ const LAUNCHES: &[&str] = &[
 fn programs_on_two_devices_print_what_they_print_on_two_h200() {
     let scratch = tempfile::tempdir().expect("a folder");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/h200x2");
-    let driver = support::folder().join("libwarpgrind_cuda.so");
+    let driver = support::folder().join("libcuda.so.1");
     let driver = driver.to_str().expect("a path in UTF-8");
     for name in TWO_DEVICES {
         let source = format!("h200x2/{name}.cu");

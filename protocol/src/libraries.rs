@@ -1,7 +1,10 @@
 //! The files of the libraries, as they are built and as they are laid out for a program.
 
-/// The driver, and all the code.
-pub const DRIVER: &str = "libwarpgrind_cuda.so";
+/// All the code, into which the others jump.
+pub const CODE: &str = "libwarpgrind_cuda.so";
+
+/// The driver.
+pub const DRIVER: &str = "libcuda.so.1";
 
 /// Versions of CUDA whose libraries there are.
 pub const VERSIONS: [&str; 2] = ["12", "13"];
@@ -24,13 +27,13 @@ pub const MANAGEMENT: &str = "libnvidia-ml.so.1";
 
 /// All files.
 pub fn all() -> impl Iterator<Item = &'static str> {
-    [DRIVER, FILES, MANAGEMENT].into_iter().chain(RUNTIMES).chain(PROFILERS).chain(COMPILERS)
+    [CODE, DRIVER, FILES, MANAGEMENT].into_iter().chain(RUNTIMES).chain(PROFILERS).chain(COMPILERS)
 }
 
-/// The folder of driver and runtime in that of a session.
+/// The folder of the code, of driver and runtime in that of a session.
 pub const FOLDER: &str = "lib";
 
-/// The folder of the compilers beside it; they find the driver in [`FOLDER`].
+/// The folder of the compilers beside it; they find the code in [`FOLDER`].
 pub const COMPILER_FOLDER: &str = "jit";
 
 #[cfg(test)]
@@ -44,6 +47,6 @@ mod tests {
                 assert_eq!(all().filter(|file| *file == format!("{name}.so.{version}")).count(), 1);
             }
         }
-        assert_eq!(all().count(), 3 + 4 * VERSIONS.len());
+        assert_eq!(all().count(), 4 + 4 * VERSIONS.len());
     }
 }

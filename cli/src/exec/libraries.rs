@@ -12,7 +12,7 @@ use crate::exit::Failure;
 /// frameworks carry paths to NVIDIA's (`DT_RPATH`), which go before any variable, but the loader takes what it has under the
 /// name already. Symbols of the runtimes have different versions, so each program, and each library in it, is bound to the
 /// one that it was linked against.
-const DRIVER_NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+const DRIVER_NAMES: [&str; 2] = [libraries::DRIVER, "libcuda.so"];
 const MANAGEMENT_NAMES: [&str; 2] = [libraries::MANAGEMENT, "libnvidia-ml.so"];
 
 /// An assembler that hands on the PTX it is given, for frameworks that assemble before they load.
@@ -51,7 +51,11 @@ impl Libraries {
         for made in [&folder, &jit] {
             std::fs::create_dir_all(made).map_err(problem)?;
         }
-        let by_name = [(libraries::DRIVER, DRIVER_NAMES), (libraries::MANAGEMENT, MANAGEMENT_NAMES)];
+        let by_name = [
+            (libraries::CODE, &[libraries::CODE][..]),
+            (libraries::DRIVER, &DRIVER_NAMES),
+            (libraries::MANAGEMENT, &MANAGEMENT_NAMES),
+        ];
         for (file, names) in by_name {
             for name in names {
                 symlink(from.join(file), folder.join(name)).map_err(problem)?;
@@ -92,9 +96,8 @@ fn built(session: &Path) -> Result<PathBuf, Failure> {
     let program = program.map_err(|error| Failure::usage(format!("where is this program? {error}")))?;
     let here = program.parent().unwrap_or(Path::new("."));
     let age = |folder: &PathBuf| {
-        let driver = std::fs::metadata(folder.join(libraries::DRIVER));
-        driver
-            .and_then(|file| file.modified())
+        let code = std::fs::metadata(folder.join(libraries::CODE));
+        code.and_then(|file| file.modified())
             .and_then(|time| time.elapsed().map_err(std::io::Error::other))
             .ok()
     };

@@ -132,7 +132,7 @@ api! {
 
 /// Says that this is the simulator's driver, to whoever wants to know before using it.
 #[unsafe(no_mangle)]
-extern "C" fn warpgrind_dropin() -> u32 {
+pub(crate) extern "C" fn warpgrind_dropin() -> u32 {
     1
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn open(path: &Path) -> *mut c_void {
 /// The driver library.
 pub(crate) fn driver() -> usize {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
-    *LIBRARY.get_or_init(|| open(&folder().join("libwarpgrind_cuda.so")) as usize)
+    *LIBRARY.get_or_init(|| open(&folder().join("libcuda.so.1")) as usize)
 }
 
 /// The runtime library of a version.

@@ -161,11 +161,11 @@ class Findings:
 def wait() -> None:
     """Waits for the kernels of this process."""
     try:
-        driver = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        code = ctypes.CDLL("libwarpgrind_cuda.so", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:
         return
     # Errors of kernels are the test's to see.
-    driver.cuCtxSynchronize()
+    code.warpgrind_cuCtxSynchronize()
 
 
 def text(finding: dict[str, Any]) -> str:
