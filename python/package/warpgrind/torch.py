@@ -39,6 +39,8 @@ import torch._dynamo.convert_frame
 from torch._C import DispatchKey
 from torch._decomp import decomposition_table
 from torch._library import custom_ops
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental import proxy_tensor
 from torch.utils import _python_dispatch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -69,6 +71,14 @@ _LAUNCHES = ("triton_kernel_wrapper_mutation", "triton_kernel_wrapper_functional
 
 #: Operators that hand tensors to other processes and compute nothing.
 _COMMUNICATION = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
+
+#: What an operator's kernel for a device may be registered for, as PyTorch looks for it.
+_KERNELS = (
+    DispatchKey.CUDA,
+    DispatchKey.CompositeExplicitAutogradNonFunctional,
+    DispatchKey.CompositeExplicitAutograd,
+    DispatchKey.CompositeImplicitAutograd,
+)
 
 #: What an operator may be computed in where the CPU has none for a type.
 _WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
@@ -437,6 +447,44 @@ def _on_wider_numbers(function: Any, args: tuple[Any, ...], kwargs: dict[str, An
     return pytree.tree_unflatten(list(map(rounded, leaves, declared or [None] * len(leaves))), structure)
 
 
+#: Convolutions, and the place of their input; weights, the bias or its sizes, and settings stand behind it.
+_CONVOLUTIONS = {aten.convolution.default: 0, aten.convolution_backward.default: 1}
+
+
+def _order_of(function: Any, args: tuple[Any, ...]) -> torch.memory_format | None:
+    """The order of dimensions in which cuDNN gives what an operator gives, if it is a convolution."""
+    if function not in _CONVOLUTIONS:
+        return None
+    source, weight, bias, *settings = args[_CONVOLUTIONS[function] :]
+    if weight.ndim == 3 or source.ndim < weight.ndim:
+        return torch.contiguous_format
+    names = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")
+    # Backwards the bias is known by its sizes.
+    of_bias = {"bias": bias} if isinstance(bias, torch.Tensor) else {"bias": None, "bias_sizes": bias}
+    backend = torch._C._select_conv_backend(source, weight, **dict(zip(names, settings)), **of_bias)
+    return torch._C._conv_determine_backend_memory_format(source, weight, backend)
+
+
+def _in_order(value: Any, order: torch.memory_format) -> Any:
+    # Gradients of a bias have one dimension.
+    is_laid_out = isinstance(value, torch.Tensor) and value.ndim > 1
+    return value.contiguous(memory_format=order) if is_laid_out else value
+
+
+def _select_conv_backend(*args: Any, **kwargs: Any) -> Any:
+    # Compiled code relies on the order in which the device's convolutions give their results: cuDNN's, also where that is off.
+    enabled = torch._C._get_cudnn_enabled()
+    torch._C._set_cudnn_enabled(True)
+    try:
+        return _own_select_conv_backend(*args, **kwargs)
+    finally:
+        torch._C._set_cudnn_enabled(enabled)
+
+
+_own_select_conv_backend = torch._C._select_conv_backend
+torch._C._select_conv_backend = _select_conv_backend
+
+
 class _Entered(threading.local):
     """The operators of others that are being computed on a thread."""
 
@@ -455,13 +503,13 @@ def _of_operators(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         with _Operators():
             return in_python(*args, **kwargs)
     # What is written in Python asks the mode again before it begins, and begins only without one.
-    has_kernel = torch._C._dispatch_has_computed_kernel_for_dispatch_key(function.name(), "CUDA")
-    if not has_kernel or function in _entered.functions:
+    kernel = next((key for key in _KERNELS if function.has_kernel_for_dispatch_key(key)), None)
+    if kernel is None or function in _entered.functions:
         return function(*args, **kwargs)
     _entered.functions.append(function)
     try:
         with _Operators():
-            return function._op_dk(DispatchKey.CUDA, *args, **kwargs)
+            return function._op_dk(kernel, *args, **kwargs)
     finally:
         _entered.functions.pop()
 
@@ -487,7 +535,8 @@ class _Capture:
 
     def copies(self, source: torch.Tensor, to: torch.Tensor) -> None:
         """A node that copies bytes."""
-        self._kept += [source, to]
+        # Memory of the device is the graph's own or the program's to keep, as on a GPU.
+        self._kept += [end for end in (source, to) if not end.is_cuda]
         size, either_way = ctypes.c_size_t(source.numel() * source.element_size()), 4
         addresses = ctypes.c_void_p(to.data_ptr()), ctypes.c_void_p(source.data_ptr())
         if size.value:
@@ -642,8 +691,11 @@ class _Operators(TorchDispatchMode):
             return value
 
         own_args, own_kwargs = pytree.tree_map(here, (args, kwargs))
+        order = _order_of(function, args)
+
         def computed() -> Any:
-            return _computed(function, own_args, own_kwargs)
+            result = _computed(function, own_args, own_kwargs)
+            return result if order is None else pytree.tree_map(lambda value: _in_order(value, order), result)
 
         if capture is not None:
             result = capture.whenever_it_runs(computed, is_random=generator is not None)
@@ -710,6 +762,26 @@ def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
 _own_disable_current_modes = _python_dispatch._disable_current_modes
 _python_dispatch._disable_current_modes = _disable_current_modes
 torch._dynamo.convert_frame._disable_current_modes = _disable_current_modes
+
+
+def _may_turn_const(mode: FakeTensorMode, tensor: torch.Tensor) -> bool:
+    # Where it compiles, PyTorch computes with constants on their own device, without any mode.
+    return not tensor.is_cuda and _own_may_turn_const(mode, tensor)
+
+
+_own_may_turn_const = FakeTensorMode.may_turn_const
+FakeTensorMode.may_turn_const = _may_turn_const
+
+
+@contextmanager
+def _unset_fake_temporarily() -> Iterator[Any]:
+    # Those of one element it computes all the same, where it writes the graph down.
+    with _own_unset_fake_temporarily() as fakes, _Operators():
+        yield fakes
+
+
+_own_unset_fake_temporarily = proxy_tensor.unset_fake_temporarily
+proxy_tensor.unset_fake_temporarily = _unset_fake_temporarily
 
 
 def _ctc_loss(logarithms: torch.Tensor, targets: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
