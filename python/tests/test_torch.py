@@ -65,6 +65,23 @@ def test_processes_that_a_script_starts_are_in_it(tmp_path: Path) -> None:
     assert done.stdout == "[5.0, 6.0, 7.0]\n", done.stdout + done.stderr
 
 
+def test_processes_of_torchrun_are_in_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch, torch.distributed as ranks\n"
+        "ranks.init_process_group('gloo')\n"
+        "torch.cuda.set_device(ranks.get_rank())\n"
+        "found = torch.full((2,), ranks.get_rank() + 1.0, device='cuda') * 2\n"
+        "ranks.all_reduce(found)\n"
+        "print(found.tolist())\n"
+        "ranks.destroy_process_group()\n"
+    )
+    exec_two = [sys.executable, "-m", "warpgrind", "exec", "--memory", "4G", "--devices", "2", "--"]
+    each = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "warpgrind.torch"]
+    done = subprocess.run([*exec_two, *each, str(script)], capture_output=True, text=True, timeout=600)
+    assert done.stdout.splitlines() == ["[6.0, 6.0]"] * 2, done.stdout + done.stderr
+
+
 def test_what_only_gpus_have_is_named() -> None:
     done = run(
         "-c",
