@@ -118,6 +118,19 @@ fn variables_with_names_of_the_drivers_functions_stay_their_librarys() {
     assert_eq!(text(&output.stdout), "13000\n", "{}", text(&output.stderr));
 }
 
+/// Programs that compile while they run link what they make with the driver (AOTInductor does).
+#[test]
+fn compilers_that_a_program_starts_find_the_driver() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, made) = (folder.path().join("made.c"), folder.path().join("made"));
+    let program = "int cuDriverGetVersion(int *); int main(void) { int version = 0; cuDriverGetVersion(&version); return version != 13000; }";
+    std::fs::write(&source, program).unwrap();
+    let output = exec(&["--", "cc"]).arg(&source).args(["-lcuda", "-o"]).arg(&made).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = exec(&["--"]).arg(&made).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
 /// What clients look for before they ask a driver: files in `/dev`, and the command that lists devices.
 #[test]
 fn clients_find_files_and_a_list_of_devices() {

@@ -198,6 +198,8 @@ fn variables(
         ("LD_LIBRARY_PATH", before(folder.into(), "LD_LIBRARY_PATH")),
         ("LD_PRELOAD", before(preloaded.join(OsStr::new(":")), "LD_PRELOAD")),
         ("PATH", before(libraries.commands.clone().into(), "PATH")),
+        // For compilers that the program starts: AOTInductor links with `-lcuda`.
+        ("LIBRARY_PATH", before(folder.into(), "LIBRARY_PATH")),
         // Triton looks for the driver in this folder.
         ("TRITON_LIBCUDA_PATH", folder.into()),
         ("TRITON_PTXAS_PATH", assembler.into()),
