@@ -15,6 +15,8 @@ use sim_core::{Backend, DeviceConfig, Dim3, Launch, RunOptions, Simulator};
 /// Times the loop runs, and instructions in it.
 const LOOPS: u64 = 200;
 const COUNT: u64 = 16;
+/// Two elements of A and B that are `.f16`.
+const NUMBERS: &str = "0x3c01bc03";
 
 /// A kernel that runs `instruction` in a loop; `declarations` say what it uses.
 fn kernel(declarations: &str, instruction: &str) -> String {
@@ -27,12 +29,16 @@ fn kernel(declarations: &str, instruction: &str) -> String {
     )
 }
 
-/// A kernel of one warpgroup with a loop of products, each waited for.
+/// A kernel of one warpgroup with a loop of products, each waited for, of the numbers of the `mma`.
 fn wgmma() -> String {
     let list: Vec<String> = (0..128).map(|at| format!("%d{at}")).collect();
     let zeros: String = list.iter().map(|name| format!("\tmov.f32 {name}, 0f00000000;\n")).collect();
+    let fill: String =
+        (0..8).map(|at| format!("\tst.shared.v4.b32 [%t+{}], {{%v,%v,%v,%v}};\n", 2048 * at)).collect();
     let declarations = format!(
-        "\t.reg .f32 %d<128>;\n\t.reg .b64 %a, %b;\n{zeros}\tmov.b64 %a, 0x0000001000080040;\n\tmov.b64 %b, %a;\n"
+        "\t.reg .f32 %d<128>;\n\t.reg .b64 %a, %b;\n\t.reg .b32 %t, %v;\n{zeros}\tmov.b64 %a, 0x0000001000080040;\n\
+         \tmov.b64 %b, %a;\n\tmov.b32 %v, {NUMBERS};\n\tmov.u32 %t, %tid.x;\n\tshl.b32 %t, %t, 4;\n\tmov.u32 %i, tile;\n\
+         \tadd.u32 %t, %t, %i;\n{fill}\tfence.proxy.async;\n\tbar.sync 0;\n"
     );
     let product = format!(
         "wgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {{{}}}, %a, %b, 1, 1, 1, 0, 0;\n\t\
@@ -51,7 +57,7 @@ fn matrix(c: &mut Criterion) {
         names.iter().map(|name| format!("\tmov.b32 %{name}, {set};\n")).collect()
     };
     let operands = ["a0", "a1", "a2", "a3", "b0", "b1"];
-    let f16 = f32s.to_string() + &ones("0x3c01bc03", &operands) + "\tmov.f32 %c0, 0f3f800000;\n";
+    let f16 = f32s.to_string() + &ones(NUMBERS, &operands) + "\tmov.f32 %c0, 0f3f800000;\n";
     let i8 = ints.to_string() + &ones("0x7f8001ff", &operands);
     let cases = [
         (

@@ -17,6 +17,12 @@ pub trait Level {
     /// all else.
     fn truncate(numbers: &[f32; 16]) -> [i32; 16];
 
+    /// A bit for each number above a limit.
+    #[inline(always)]
+    fn above(numbers: &[u32; 16], limit: u32) -> u32 {
+        numbers.iter().enumerate().fold(0, |all, (at, &number)| all | u32::from(number > limit) << at)
+    }
+
     /// Integers below 2^31 - 64 as `.f32`, toward zero.
     #[inline(always)]
     fn toward_zero(integers: &[i32; 16]) -> [f32; 16] {
@@ -195,6 +201,24 @@ impl Level for Avx2 {
     }
 
     #[inline(always)]
+    fn above(numbers: &[u32; 16], limit: u32) -> u32 {
+        use std::arch::x86_64::{
+            _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_loadu_si256, _mm256_min_epu32,
+            _mm256_movemask_ps, _mm256_set1_epi32,
+        };
+        let part = |at: usize| {
+            // SAFETY: as for `truncate`.
+            unsafe {
+                let numbers = _mm256_loadu_si256(numbers.as_ptr().add(at).cast());
+                let least = _mm256_min_epu32(numbers, _mm256_set1_epi32(limit as i32));
+                let within = _mm256_castsi256_ps(_mm256_cmpeq_epi32(least, numbers));
+                (!_mm256_movemask_ps(within) as u32 & 0xff) << at
+            }
+        };
+        part(0) | part(8)
+    }
+
+    #[inline(always)]
     fn larger(pairs: &[i16; 32]) -> [i32; 16] {
         use std::arch::x86_64::{
             _mm256_loadu_si256, _mm256_max_epi32, _mm256_slli_epi32, _mm256_srai_epi32, _mm256_storeu_si256,
@@ -293,6 +317,16 @@ impl Level for Avx512 {
     }
 
     #[inline(always)]
+    fn above(numbers: &[u32; 16], limit: u32) -> u32 {
+        use std::arch::x86_64::{_mm512_cmpgt_epu32_mask, _mm512_loadu_si512, _mm512_set1_epi32};
+        // SAFETY: as for `truncate`.
+        unsafe {
+            let numbers = _mm512_loadu_si512(numbers.as_ptr().cast());
+            _mm512_cmpgt_epu32_mask(numbers, _mm512_set1_epi32(limit as i32)).into()
+        }
+    }
+
+    #[inline(always)]
     fn toward_zero(integers: &[i32; 16]) -> [f32; 16] {
         use std::arch::x86_64::{
             _MM_FROUND_NO_EXC, _MM_FROUND_TO_ZERO, _mm512_cvt_roundepi32_ps, _mm512_loadu_si512,
@@ -366,13 +400,15 @@ impl Level for Avx512 {
             // and columns have sixteen.
             unsafe {
                 let order = _mm512_loadu_si512(order.as_ptr().cast());
-                let both = registers.map(|register| {
+                let lanes = |register: &[u32; WARP_SIZE]| {
                     let first = _mm512_loadu_si512(register.as_ptr().cast());
                     let second = _mm512_loadu_si512(register.as_ptr().add(16).cast());
                     _mm512_permutex2var_epi32(first, order, second)
-                });
-                let even = _mm512_shuffle_i64x2::<0x44>(both[0], both[1]);
-                let odd = _mm512_shuffle_i64x2::<0xee>(both[0], both[1]);
+                };
+                // No `map`: it is not always inlined, and then not compiled for the level.
+                let (first, second) = (lanes(registers[0]), lanes(registers[1]));
+                let even = _mm512_shuffle_i64x2::<0x44>(first, second);
+                let odd = _mm512_shuffle_i64x2::<0xee>(first, second);
                 _mm512_storeu_si512(columns[2 * pair].as_mut_ptr().cast(), even);
                 _mm512_storeu_si512(columns[2 * pair + 1].as_mut_ptr().cast(), odd);
             }
@@ -392,15 +428,15 @@ impl Level for Avx512 {
         let mut registers = [[0u32; WARP_SIZE]; 2];
         // SAFETY: as for `columns`.
         unsafe {
-            let columns = columns.map(|column| _mm512_loadu_si512(column.as_ptr().cast()));
+            let column = |at: usize| _mm512_loadu_si512(columns[at].as_ptr().cast());
             let halves = [
                 [
-                    _mm512_shuffle_i64x2::<0x44>(columns[0], columns[1]),
-                    _mm512_shuffle_i64x2::<0x44>(columns[2], columns[3]),
+                    _mm512_shuffle_i64x2::<0x44>(column(0), column(1)),
+                    _mm512_shuffle_i64x2::<0x44>(column(2), column(3)),
                 ],
                 [
-                    _mm512_shuffle_i64x2::<0xee>(columns[0], columns[1]),
-                    _mm512_shuffle_i64x2::<0xee>(columns[2], columns[3]),
+                    _mm512_shuffle_i64x2::<0xee>(column(0), column(1)),
+                    _mm512_shuffle_i64x2::<0xee>(column(2), column(3)),
                 ],
             ];
             for (register, half) in registers.iter_mut().zip(halves) {

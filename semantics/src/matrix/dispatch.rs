@@ -126,7 +126,8 @@ impl PanelFns {
     ///
     /// # Safety
     /// The CPU must support the level it was compiled for.
-    pub unsafe fn take_rows(self, panel: &mut Panel, product: &Product) {
+    #[inline]
+    pub unsafe fn take_rows(&self, panel: &mut Panel, product: &Product) {
         // SAFETY: the caller's promise.
         unsafe { (self.take_rows)(panel, product) }
     }
@@ -135,8 +136,9 @@ impl PanelFns {
     ///
     /// # Safety
     /// The CPU must support the level it was compiled for.
+    #[inline]
     pub unsafe fn multiply(
-        self,
+        &self,
         panel: &mut Panel,
         product: &Product,
         registers: &mut Registers,
@@ -150,8 +152,9 @@ impl PanelFns {
     ///
     /// # Safety
     /// The CPU must support the level it was compiled for.
+    #[inline]
     pub unsafe fn product(
-        self,
+        &self,
         panel: &mut Panel,
         product: &Product,
         registers: &mut Registers,

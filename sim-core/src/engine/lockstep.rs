@@ -23,7 +23,7 @@ use crate::ops::barrier::Arrival;
 use crate::ops::flow::Flow;
 use crate::ops::keeps_whole;
 use crate::tools::{Event, Wants};
-use semantics::lanes::{LaneMask, Pred, Registers};
+use semantics::lanes::{FULL, LaneMask, Pred, Registers};
 
 /// Rows of registers that warps running together may have: about half of a first-level cache.
 const TEAM_ROWS: usize = 192;
@@ -411,7 +411,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     each!(|registers, group, active| self.warp_operation(registers, group, active, op))
                 }
                 Action::Nothing => position += 1,
-                action if keeps_whole(action) => {
+                action if keeps_whole(action) || is_of_all_lanes(action, here, guard) => {
                     each!(|registers, group, active| self.operate_rarely(registers, group, active, action, 0))
                 }
                 Action::Barrier(barrier) => {
@@ -521,6 +521,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         warp.fork(&group, high.0, high.1);
     }
+}
+
+/// Whether a matrix instruction waits for nobody: all lanes of all warps execute it.
+fn is_of_all_lanes(action: &Action, here: &[Member], guard: Pred) -> bool {
+    matches!(action, Action::Matrix(_)) && here.iter().all(|member| member.active(guard) == FULL)
 }
 
 /// Whether a warp-level operation waits for nobody: whole warps execute it, which nobody else is in, with

@@ -62,15 +62,17 @@ impl<O: Observer> Machine<'_, '_, O> {
         let fences = fences.max(1);
         let shape = shape_of(op);
         let [d, a] = &op.registers;
+        let mut registers = std::mem::take(&mut self.warp_mut().pending.registers);
         for (list, adds) in [(a, None), (d, Some(shape))] {
+            let now = Used { operation, position: group.position, adds, fences, touched: None };
             for &at in list {
                 let at = at as usize;
-                let used = self.warp().pending.registers[at];
+                let used = std::mem::replace(&mut registers[at], now);
                 let again = used.operation == operation;
-                let alike = match adds {
-                    None => used.adds.is_none(),
-                    Some(_) => used.adds == adds,
-                };
+                let alike = used.adds == adds;
+                if used.touched.is_none() && (again || alike) {
+                    continue;
+                }
                 if !again && used.operation > done && !alike {
                     let how = if adds.is_some() { "added to" } else { "multiplied" };
                     self.too_early(group, active, at, &used, how);
@@ -83,10 +85,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                 } else if adds.is_some() && used.operation != 0 && !again && !alike && used.fences == fences {
                     self.no_fence(group, active, at, used.position, "used in another shape");
                 }
-                let now = Used { operation, position: group.position, adds, fences, touched: None };
-                self.warp_mut().pending.registers[at] = now;
             }
         }
+        self.warp_mut().pending.registers = registers;
     }
 
     /// Makes room for what is known of registers.

@@ -17,7 +17,6 @@ use crate::code::{
 use crate::event::{self, Memory};
 use crate::finding::{Finding, FindingKind};
 use crate::machine::Machine;
-use crate::machine::cta::Cta;
 use crate::machine::fault::{Fault, place};
 use crate::machine::warp::{Group, Wait};
 use crate::machine::warpgroup::{Issued, WARPS};
@@ -210,7 +209,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         };
         let touched = heard.then(RefCell::default);
         let first = code.shared.first_used(self.worker.grid.launch.shared_bytes);
-        let mut shared = Shared { cta: self.cta, first, touched: touched.as_ref() };
+        let mut shared = Shared { bytes: self.cta.shared.bytes(), first, touched: touched.as_ref() };
         match shape.a {
             Rows::Registers(list) => {
                 for (word, slot) in panel.a.iter_mut().zip(&code.slots[list.start as usize..]) {
@@ -263,7 +262,7 @@ impl<O: Observer> Machine<'_, '_, O> {
 
 /// What `wgmma` reads of a block's shared memory, through the asynchronous proxy (ISA 9.7.15.4).
 struct Shared<'a> {
-    cta: &'a Cta,
+    bytes: &'a [u8],
     /// The first byte that a program may use.
     first: u32,
     /// The chunks that were read, if somebody wants to know.
@@ -274,7 +273,7 @@ impl Shared<'_> {
     /// The words of a chunk; the address where there is none.
     fn chunk(&self, address: u32) -> Result<[u32; 4], u32> {
         let bytes: Option<&[u8; CHUNK as usize]> =
-            self.cta.shared.bytes().get(address as usize..).and_then(|rest| rest.first_chunk());
+            self.bytes.get(address as usize..).and_then(|rest| rest.first_chunk());
         let bytes = bytes.filter(|_| address >= self.first).ok_or(address)?;
         if let Some(touched) = self.touched {
             touched.borrow_mut().push(address);

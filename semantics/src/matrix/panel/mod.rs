@@ -425,10 +425,16 @@ impl Panel {
                 sum.fast::<L, _>(&self.rows[..count / 2], &self.columns[..count / 2], &c)
             };
         }
+        let mut refused = 0;
         for column in 0..COLUMNS {
-            if !plain || !sum.takes(&c[column]) {
-                self.gather(product, count, column);
-                d[column] = sum.exact(&self.elements[0][..count], &self.elements[1][..count], &c[column]);
+            refused |= sum.refused::<L>(&c[column]);
+        }
+        if !plain || refused != 0 {
+            for column in 0..COLUMNS {
+                if !plain || sum.refused::<L>(&c[column]) != 0 {
+                    self.gather(product, count, column);
+                    d[column] = sum.exact(&self.elements[0][..count], &self.elements[1][..count], &c[column]);
+                }
             }
         }
         self.put::<L, S>(&d);
@@ -468,7 +474,7 @@ impl Panel {
             [self.d[0], self.d[1]] = L::registers(words.each_ref());
         } else {
             for parity in 0..2 {
-                let columns = std::array::from_fn(|t| &d[2 * t + parity]);
+                let columns = [&d[parity], &d[2 + parity], &d[4 + parity], &d[6 + parity]];
                 [self.d[parity], self.d[2 + parity]] = L::registers(columns);
             }
         }

@@ -18,8 +18,8 @@ pub(super) trait Sum {
     /// Two accumulators share a register.
     const PACKED: bool = false;
 
-    /// Whether [`Sum::fast`] is right for these accumulators, if the factors are plain.
-    fn takes(&self, c: &Lanes<u32>) -> bool;
+    /// A bit for each accumulator for which [`Sum::fast`] is not right, whatever the factors.
+    fn refused<L: Level>(&self, c: &Lanes<u32>) -> u32;
 
     /// Adds the products of plain factors; accumulators are bits.
     fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32>;
@@ -55,7 +55,7 @@ impl Fused {
                 largest[lane] = largest[lane].max(self.sum[column][lane].unsigned_abs());
             }
         }
-        if largest.iter().fold(0, |largest, &one| largest.max(one)) > NARROW {
+        if L::above(&largest, NARROW) != 0 {
             return self.wide_values(ODD);
         }
         let mut values = [[0; LANES]; COLUMNS];
@@ -206,9 +206,11 @@ fn fused<L: Level, C: Column>(
         }
         addend[column] = L::truncate(&scaled);
     }
-    // Kept apart from the lanes, which the compiler would halve again and again for it.
-    let some_are_empty =
-        std::hint::black_box(least).iter().fold(0, |least, &one| least.min(one)) < NO_PRODUCTS;
+    let mut below = [0; LANES];
+    for lane in 0..LANES {
+        below[lane] = least[lane].wrapping_neg() as u32;
+    }
+    let some_are_empty = L::above(&below, NO_PRODUCTS.unsigned_abs()) != 0;
     Fused { sum, c: addend, scale, products, some_are_empty }
 }
 
@@ -222,12 +224,12 @@ impl<const FRACTION: u32> Single<FRACTION> {
 
 impl<const FRACTION: u32> Sum for Single<FRACTION> {
     #[inline(always)]
-    fn takes(&self, c: &Lanes<u32>) -> bool {
-        let mut finite = true;
+    fn refused<L: Level>(&self, c: &Lanes<u32>) -> u32 {
+        let mut magnitude = [0; LANES];
         for lane in 0..LANES {
-            finite &= c[lane] << 1 < 0xff00_0000;
+            magnitude[lane] = c[lane] & 0x7fff_ffff;
         }
-        finite
+        L::above(&magnitude, 0x7f7f_ffff)
     }
 
     #[inline(always)]
@@ -291,12 +293,12 @@ impl<const FRACTION: u32> Sum for Half<FRACTION> {
     const PACKED: bool = true;
 
     #[inline(always)]
-    fn takes(&self, c: &Lanes<u32>) -> bool {
-        let mut finite = true;
+    fn refused<L: Level>(&self, c: &Lanes<u32>) -> u32 {
+        let mut magnitude = [0; LANES];
         for lane in 0..LANES {
-            finite &= c[lane] & 0x7c00 != 0x7c00;
+            magnitude[lane] = c[lane] & 0x7fff;
         }
-        finite
+        L::above(&magnitude, 0x7bff)
     }
 
     #[inline(always)]
@@ -345,8 +347,8 @@ pub(super) struct Integer {
 
 impl Sum for Integer {
     #[inline(always)]
-    fn takes(&self, _: &Lanes<u32>) -> bool {
-        true
+    fn refused<L: Level>(&self, _: &Lanes<u32>) -> u32 {
+        0
     }
 
     #[inline(always)]
@@ -375,8 +377,8 @@ pub(super) struct Ones;
 
 impl Sum for Ones {
     #[inline(always)]
-    fn takes(&self, _: &Lanes<u32>) -> bool {
-        true
+    fn refused<L: Level>(&self, _: &Lanes<u32>) -> u32 {
+        0
     }
 
     #[inline(always)]

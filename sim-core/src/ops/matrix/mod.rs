@@ -107,8 +107,9 @@ impl<O: Observer> Machine<'_, '_, O> {
     fn multiply_quickly(&mut self, registers: &mut Registers, op: &Multiply, quick: &Quick) {
         let code = self.worker.grid.code;
         let panel = self.worker.panel.get_or_insert_with(Panel::new);
-        let [a, b, c, d] = [&op.a, &op.b, &op.c, &op.d].map(|operand| slots(&code.slots, operand.registers));
-        let fragments = Fragments { a, b, accumulators: Accumulators { from: Some(c), to: d } };
+        let of = |operand: &Operand| slots(&code.slots, operand.registers);
+        let accumulators = Accumulators { from: Some(of(&op.c)), to: of(&op.d) };
+        let fragments = Fragments { a: of(&op.a), b: of(&op.b), accumulators };
         // SAFETY: decoding took the functions for a SIMD level that this CPU was found to have.
         unsafe { quick.fns.product(panel, &quick.product, registers, &fragments) };
     }
