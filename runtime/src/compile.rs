@@ -5,18 +5,18 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use cuda_abi::Status;
 use ptx_frontend::render::render;
-use ptx_frontend::{PtxVersion, Severity, Source};
+use ptx_frontend::{Modifier, Modifiers, Opcode, PtxVersion, Severity, Source, TargetKind};
 
 use crate::lock;
 
 /// A checked and linked module, shared by all contexts that load the same texts.
 pub type Linked = Arc<ptx_frontend::Module>;
 
-/// Parses and links PTX texts with their names; equal texts are parsed once per process.
+/// Parses and links PTX texts with their names for devices of an architecture; equal texts are parsed once per process.
 ///
 /// # Errors
-/// `INVALID_PTX` with the rendered errors, or those of the linker.
-pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Status, String)> {
+/// Those of [`check`] and [`runs_on`] with the rendered errors, or those of the linker.
+pub fn compile(texts: &[(String, Vec<u8>)], sm: u16) -> std::result::Result<Linked, (Status, String)> {
     type Cache = Mutex<HashMap<Vec<Vec<u8>>, Linked>>;
     static CACHE: OnceLock<Cache> = OnceLock::new();
     let cache = CACHE.get_or_init(Cache::default);
@@ -29,7 +29,7 @@ pub fn compile(texts: &[(String, Vec<u8>)]) -> std::result::Result<Linked, (Stat
     let mut log = String::new();
     let mut status = Status::INVALID_PTX;
     for (name, text) in texts {
-        match check(name, text) {
+        match check(name, text).and_then(|module| runs_on(sm, module)) {
             Ok(module) => modules.push(module),
             Err((worse, text)) => {
                 status = status.max(worse);
@@ -79,6 +79,36 @@ pub fn check(name: &str, text: &[u8]) -> std::result::Result<ptx_frontend::Modul
     parsed.module.filter(|_| log.is_empty()).ok_or((status, log))
 }
 
+/// What a surface is asked of which no device of sm_90 knows the answer: its driver takes no module that asks.
+const UNKNOWN_OF_SURFACES: [Modifier; 4] =
+    [Modifier::ChannelDataType, Modifier::ChannelOrder, Modifier::ArraySize, Modifier::MemoryLayout];
+
+/// The module, if a device of this architecture runs it.
+///
+/// # Errors
+/// `INVALID_PTX` for a target that the device is not, `NOT_SUPPORTED` for instructions that its driver refuses.
+pub fn runs_on(
+    sm: u16,
+    module: ptx_frontend::Module,
+) -> std::result::Result<ptx_frontend::Module, (Status, String)> {
+    let target = module.target;
+    let runs = match target.kind {
+        TargetKind::Portable => target.sm <= sm,
+        TargetKind::Family => target.sm <= sm && target.sm / 10 == sm / 10,
+        TargetKind::Architecture => target.sm == sm,
+    };
+    if !runs {
+        return Err((Status::INVALID_PTX, format!("a device of sm_{sm} runs no text for {target}\n\n")));
+    }
+    let refused = |op: &&ptx_frontend::Op| {
+        op.opcode == Opcode::Suq && UNKNOWN_OF_SURFACES.iter().any(|&asked| op.has(asked))
+    };
+    match module.ops.iter().find(refused) {
+        Some(op) => Err((Status::NOT_SUPPORTED, format!("a driver takes no module with `{op}`\n\n"))),
+        None => Ok(module),
+    }
+}
+
 /// A text of a newer PTX version as one of the newest that is known: compilers write the version of their
 /// toolkit, whatever they use of it. What is new in it is refused where it stands, and so are versions far ahead.
 fn as_known(text: &[u8]) -> Vec<u8> {
@@ -120,7 +150,7 @@ mod tests {
                 call (status), cudaCGSynchronize, (handle, flags);
                 ret;
             }";
-        let linked = compile(&[("k.ptx".into(), text.into())]).unwrap();
+        let linked = compile(&[("k.ptx".into(), text.into())], 90).unwrap();
         let defined = linked.functions.iter().filter(|function| function.body.is_some()).count();
         assert_eq!((defined, linked.sources.len()), (3, 2));
     }

@@ -69,7 +69,7 @@ pub mod virtual_memory;
 pub use area::{Area, Place};
 pub use array::{Array, ArrayShape, Element, Format, MipmappedArray, array_flags};
 pub use capture::{Capture, CaptureMode, refuse_unsafe, set_thread_mode};
-pub use compile::{Linked, check, compile};
+pub use compile::{Linked, check, compile, runs_on};
 pub use condition::{Condition, ConditionKind};
 pub use copy::{Copy, Fill};
 pub use counted::Counted;

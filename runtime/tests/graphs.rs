@@ -98,9 +98,12 @@ struct Fixture {
 impl Fixture {
     fn new() -> Fixture {
         let (program, runtime, context) = support::context();
-        let module =
-            Module::load(&context, compile(&[("text.ptx".into(), TEXT.into())]).unwrap(), Built::default())
-                .unwrap();
+        let module = Module::load(
+            &context,
+            compile(&[("text.ptx".into(), TEXT.into())], 90).unwrap(),
+            Built::default(),
+        )
+        .unwrap();
         let words = context.allocate(512, Kind::Device, "words").unwrap();
         context.device.simulator.write(words, &[0; 512]).unwrap();
         Fixture { context, module, words, _around: (program, runtime) }

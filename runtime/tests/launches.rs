@@ -18,7 +18,7 @@ const TEXT: &str = ".version 8.0
 
 /// Launches one thread of a kernel with so many bytes of zeros as parameters, and waits.
 fn launch(context: &Arc<Context>, text: &str, kernel: &str, bytes: usize, cooperative: bool) -> Result {
-    let linked = compile(&[("text.ptx".into(), text.into())]).unwrap();
+    let linked = compile(&[("text.ptx".into(), text.into())], 90).unwrap();
     let module = Module::load(context, linked, Built::default()).unwrap();
     let function = module.function(kernel).unwrap();
     let launch = Launch {

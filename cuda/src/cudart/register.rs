@@ -47,7 +47,7 @@ impl Image {
         let program = unsafe { image_program(context, self.wrapper as *const c_void, &options) };
         let new = program.and_then(|program| {
             let built = options.built(program.registers);
-            Ok(Library::new(Ok(parse(&name, program.texts, &options)?), built))
+            Ok(Library::new(Ok(parse(context, &name, program.texts, &options)?), built))
         });
         let new = new.inspect_err(|&status| {
             let _ = self.failed.set(status);

@@ -44,7 +44,7 @@ unsafe fn load(
     let options = unsafe { jit_options(count, names, values) }?;
     // SAFETY: as above.
     let (registers, linked) = match unsafe { image_program(&context, image, &options) } {
-        Ok(program) => (program.registers, parse(&program_name(), program.texts, &options)),
+        Ok(program) => (program.registers, parse(&context, &program_name(), program.texts, &options)),
         Err(status) => (Default::default(), Err(status)),
     };
     let library = Library::new(linked, options.built(registers));

@@ -65,7 +65,7 @@ unsafe fn add(link: Handle, kind: u32, data: *const c_void, size: usize) -> Resu
             // SAFETY: the bytes are a whole image.
             let program = unsafe { image_program(&context, bytes.as_ptr().cast(), &options) }?;
             if is_whole {
-                program.texts.iter().try_for_each(|text| check("linked", text, &options))?;
+                program.texts.iter().try_for_each(|text| check(&context, "linked", text, &options))?;
             }
             link.texts.extend(program.texts);
             Ok(())
@@ -147,14 +147,14 @@ api! {
     }
 
     fn cuLinkComplete(link: Handle, image: *mut *const c_void, size: *mut usize) {
-        current()?;
+        let context = current()?;
         let link: Arc<Mutex<Link>> = object::find(link)?;
         let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
         if image.is_null() || link.texts.is_empty() {
             return Err(Status::INVALID_VALUE);
         }
         // Each text by itself was looked at before; what does not go together is no error of its own there.
-        let linked = parse("linked", link.texts.clone(), &link.options).map_err(|_| Status::UNKNOWN)?;
+        let linked = parse(&context, "linked", link.texts.clone(), &link.options).map_err(|_| Status::UNKNOWN)?;
         link.options.log("");
         let only = if let [one] = &link.texts[..] { Some(&one[..]) } else { None };
         link.image = image_of(&linked, only, link.options.most_registers);

@@ -178,20 +178,28 @@ unsafe fn cubin(from: *const u8) -> Result<Program> {
     }
 }
 
-/// Parses texts under names that messages use.
-pub(crate) fn parse(name: &str, texts: Vec<Vec<u8>>, options: &JitOptions) -> Result<Linked> {
+/// Parses texts for a context's device, under names that messages use.
+pub(crate) fn parse(
+    context: &Context,
+    name: &str,
+    texts: Vec<Vec<u8>>,
+    options: &JitOptions,
+) -> Result<Linked> {
     let several = texts.len() > 1;
     let named = texts
         .into_iter()
         .enumerate()
         .map(|(at, text)| (if several { format!("{name}#{at}.ptx") } else { format!("{name}.ptx") }, text));
     let named: Vec<_> = named.collect();
-    compile(&named).map_err(|error| refused(name, error, options))
+    let sm = context.device.simulator.config().sm;
+    compile(&named, sm).map_err(|error| refused(name, error, options))
 }
 
-/// What is wrong with a text that is to be linked with others.
-pub(crate) fn check(name: &str, text: &[u8], options: &JitOptions) -> Result {
-    runtime::check(name, text).map(|_| ()).map_err(|error| refused(name, error, options))
+/// What is wrong with a text that is to be linked with others for a context's device.
+pub(crate) fn check(context: &Context, name: &str, text: &[u8], options: &JitOptions) -> Result {
+    let sm = context.device.simulator.config().sm;
+    let checked = runtime::check(name, text).and_then(|module| runtime::runs_on(sm, module));
+    checked.map(|_| ()).map_err(|error| refused(name, error, options))
 }
 
 /// Says what is wrong with a text.
@@ -240,7 +248,7 @@ unsafe fn load(to: *mut Handle, from: *const c_void, options: &JitOptions) -> Re
     // SAFETY: the caller's promise.
     let program = unsafe { image_program(&context, from, options) }?;
     let built = options.built(program.registers);
-    let module = Module::load(&context, parse(&program_name(), program.texts, options)?, built)?;
+    let module = Module::load(&context, parse(&context, &program_name(), program.texts, options)?, built)?;
     // SAFETY: the caller's promise.
     unsafe { options.log("") };
     // SAFETY: the caller's promise.

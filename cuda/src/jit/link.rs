@@ -254,7 +254,7 @@ impl Jit {
             // What it refers to may be linked later.
             [(_, one)] if self.options.ptx => one.clone(),
             texts => {
-                let linked = compile(texts).map_err(|(_, log)| {
+                let linked = compile(texts, self.options.sm).map_err(|(_, log)| {
                     eprintln!("warpgrind: the PTX cannot be linked\n\n{log}");
                     let status = if self.options.lto { PTX_COMPILE } else { INTERNAL };
                     (status, log)
