@@ -220,6 +220,22 @@ impl Runner {
             parted: None,
         }
     }
+
+    /// Makes it another one that has done nothing.
+    #[inline(always)]
+    pub fn renew(
+        &mut self,
+        rows: [*mut Row; 2],
+        predicates: *mut LaneMask,
+        local: Window,
+        position: u32,
+        lanes: LaneMask,
+    ) {
+        (self.rows, self.predicates, self.local) = (rows, predicates, local);
+        (self.position, self.lanes, self.ran) = (position, lanes, Ran::default());
+        (self.called, self.parted, self.parted_at) = (None, None, 0);
+        self.aside.clear();
+    }
 }
 
 /// Numbers that operations need, by place: as words, and as doubles.

@@ -97,7 +97,18 @@ struct Lowest {
 
 impl Lowest {
     #[inline(always)]
-    fn of(positions: impl Iterator<Item = u32>) -> Lowest {
+    fn of(positions: impl Iterator<Item = u32> + Clone) -> Lowest {
+        // As it mostly is.
+        let mut rest = positions.clone();
+        if let Some(first) = rest.next()
+            && rest.all(|position| position == first)
+        {
+            return Lowest {
+                position: first,
+                next: u32::MAX,
+                runners: u32::MAX >> (MOST - positions.count()),
+            };
+        }
         let mut lowest = Lowest { position: u32::MAX, next: u32::MAX, runners: 0 };
         for (at, position) in positions.enumerate() {
             if position > lowest.position {

@@ -110,6 +110,8 @@ pub struct CodeFunction {
     pub rows: u32,
     /// Rows of registers that some path reads before it writes them.
     pub exposed_rows: Vec<u32>,
+    /// Predicate registers of which that is true, and the carry flag.
+    pub exposed_predicates: Vec<u32>,
     /// Predicate registers of its frame, the constant at index 0 and the carry flag included.
     pub predicates: u32,
     /// Bytes of local memory of its frame: `.local` variables and `.param` variables of calls.

@@ -23,6 +23,8 @@ pub(crate) struct Allocation {
     pub predicates: u32,
     /// Rows of registers that are live where the function starts.
     pub exposed_rows: Vec<u32>,
+    /// Predicates of such registers, and the carry flag.
+    pub exposed_predicates: Vec<u32>,
     /// The most 32-bit registers that live at once.
     pub pressure: u32,
 }
@@ -74,6 +76,7 @@ impl Allocation {
             places: vec![RegisterPlace::Nowhere; count],
             rows: 0,
             exposed_rows: Vec::new(),
+            exposed_predicates: vec![CARRY.index()],
             predicates: FIRST_PREDICATE,
             pressure: 0,
         };
@@ -85,10 +88,14 @@ impl Allocation {
             let ty = function.registers[id as usize].ty;
             allocation.places[id as usize] = if ty == ScalarType::Pred {
                 let predicates = &mut allocation.predicates;
-                RegisterPlace::Predicate(pools[3].take(kept, || {
+                let predicate = pools[3].take(kept, || {
                     *predicates += 1;
                     *predicates - 1
-                }))
+                });
+                if kept.start == 0 {
+                    allocation.exposed_predicates.push(predicate);
+                }
+                RegisterPlace::Predicate(predicate)
             } else {
                 let rows = rows_of(ty);
                 events.push((interval.start, i32::from(rows)));

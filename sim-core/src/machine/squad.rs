@@ -1,6 +1,7 @@
 //! Warps of a block as compiled code takes them.
 
-use jit::Runner;
+use jit::{Compiled, Runner};
+use semantics::lanes::{LaneMask, Registers, Row};
 
 /// Warps in code, and their indices in the block.
 #[derive(Default)]
@@ -10,9 +11,34 @@ pub(crate) struct Squad {
 }
 
 impl Squad {
-    /// Leaves the first ones.
+    /// Nobody is in it. Runners are left for those to come: making one takes twice as long.
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        self.warps.clear();
+    }
+
+    /// Takes the warp of an index on.
+    #[inline(always)]
+    pub(crate) fn enlist(
+        &mut self,
+        compiled: &Compiled,
+        warp: usize,
+        (registers, local): (&Registers, &mut [Row]),
+        position: u32,
+        lanes: LaneMask,
+    ) {
+        let ([frame, own, _], predicates) = registers.places();
+        let (rows, local) = ([frame, own], compiled.local(local));
+        match self.runners.get_mut(self.warps.len()) {
+            Some(runner) => runner.renew(rows, predicates, local, position, lanes),
+            None => self.runners.push(Runner::new(rows, predicates, local, position, lanes)),
+        }
+        self.warps.push(warp);
+    }
+
+    /// Leaves the first ones, at most so many, and no runner of others.
     pub(crate) fn truncate(&mut self, count: usize) {
-        self.runners.truncate(count);
         self.warps.truncate(count);
+        self.runners.truncate(self.warps.len());
     }
 }

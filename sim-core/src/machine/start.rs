@@ -5,6 +5,7 @@ use super::grid::Grid;
 use super::warp::Warp;
 use super::warpgroup::{WARPS, Warpgroup};
 use crate::launch::Dim3;
+use ptx_frontend::SpecialRegister;
 use semantics::lanes::{LaneMask, Row};
 
 impl Grid<'_> {
@@ -30,16 +31,14 @@ impl Grid<'_> {
         }
         cta.multiprocessor = (cta.index % u64::from(self.config.multiprocessors)) as u32;
         let untouched = std::mem::take(&mut cta.over) && again;
-        cta.warps.resize_with(warps, Warp::default);
-        for (at, warp) in cta.warps.iter_mut().enumerate() {
-            if !untouched {
+        if !untouched {
+            cta.warps.resize_with(warps, Warp::default);
+            for (at, warp) in cta.warps.iter_mut().enumerate() {
                 warp.reset(self.code, at as u32, lanes_of(threads, at as u32));
             }
-            warp.reset_registers(self.code);
         }
-        for at in 0..warps {
-            self.fill_specials(cta, at, again);
-        }
+        cta.warps.iter_mut().for_each(|warp| warp.reset_registers(self.code));
+        self.fill_specials(cta, again);
         cta.shared.reset(self.shared_bytes);
         while cta.open_barriers != 0 {
             cta.barriers[cta.open_barriers.trailing_zeros() as usize].reset();
@@ -55,28 +54,35 @@ impl Grid<'_> {
         cta.output.clear();
     }
 
-    /// Sets the special registers: those of the warp's place in any block, then the block's own.
-    fn fill_specials(&self, cta: &mut Cta, warp: usize, again: bool) {
-        use ptx_frontend::SpecialRegister as R;
+    /// Sets the special registers: those of the warps' places in any block, then the block's own.
+    fn fill_specials(&self, cta: &mut Cta, again: bool) {
         let specials = &self.code.warp_specials;
-        let rows = &mut cta.warps[warp].rows[..specials.len()];
-        if !again {
-            rows.copy_from_slice(&self.warp_rows[warp * specials.len()..][..specials.len()]);
+        if !again && !specials.is_empty() {
+            for (warp, rows) in cta.warps.iter_mut().zip(self.warp_rows.chunks_exact(specials.len())) {
+                warp.rows[..specials.len()].copy_from_slice(rows);
+            }
         }
-        for (row, special) in rows.iter_mut().zip(specials) {
-            let value = match *special {
-                R::Ctaid(c) => cta.position.component(c),
-                R::Clusterid(c) => {
-                    let (p, cluster) = (cta.position, self.cluster);
-                    Dim3::new(p.x / cluster.x, p.y / cluster.y, p.z / cluster.z).component(c)
-                }
-                R::ClusterCtaid(c) => cta.cluster_position.component(c),
-                R::ClusterCtarank => self.cluster.index(cta.cluster_position) as u32,
-                R::Smid => cta.multiprocessor,
-                _ => continue,
-            };
-            *row = Row::splat(value);
+        for (row, &special) in specials.iter().enumerate() {
+            if let Some(value) = self.block_special(cta, special) {
+                cta.warps.iter_mut().for_each(|warp| warp.rows[row] = Row::splat(value));
+            }
         }
+    }
+
+    /// The value of a special register that all threads of a block share, but not all blocks.
+    fn block_special(&self, cta: &Cta, special: SpecialRegister) -> Option<u32> {
+        use SpecialRegister as R;
+        Some(match special {
+            R::Ctaid(c) => cta.position.component(c),
+            R::Clusterid(c) => {
+                let (p, cluster) = (cta.position, self.cluster);
+                Dim3::new(p.x / cluster.x, p.y / cluster.y, p.z / cluster.z).component(c)
+            }
+            R::ClusterCtaid(c) => cta.cluster_position.component(c),
+            R::ClusterCtarank => self.cluster.index(cta.cluster_position) as u32,
+            R::Smid => cta.multiprocessor,
+            _ => return None,
+        })
     }
 }
 

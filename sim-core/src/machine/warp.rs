@@ -116,8 +116,10 @@ impl Warp {
         for &row in &kernel.exposed_rows {
             self.rows[specials + row as usize] = Row::ZERO;
         }
-        self.predicates.clear();
         self.predicates.resize(kernel.predicates as usize, 0);
+        for &predicate in &kernel.exposed_predicates {
+            self.predicates[predicate as usize] = 0;
+        }
         self.predicates[0] = LaneMask::MAX;
         self.local.clear();
         if kernel.local_bytes > 0 {

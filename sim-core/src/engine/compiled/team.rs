@@ -1,6 +1,5 @@
 //! The whole warps of a block in compiled code.
 
-use super::runner;
 use crate::engine::lockstep::Run;
 use crate::machine::Machine;
 use crate::machine::frame::ROOT;
@@ -26,7 +25,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     pub(in crate::engine) fn run_in_code(&mut self, team: usize, left: &mut i64) -> Option<Run> {
         let compiled = self.compiled()?;
         let mut squad = std::mem::take(&mut self.worker.squad);
-        squad.truncate(0);
+        squad.clear();
         // Nothing but registers and memory has changed since the block began.
         let mut untouched = !self.worker.grid.code.clustered;
         let mut live = 0;
@@ -38,14 +37,11 @@ impl<O: Observer> Machine<'_, '_, O> {
                 untouched &= warp.clock == 0;
                 let registers = self.registers_of(index, ROOT);
                 let memory = (&registers, &mut self.cta.warps[index].local[..]);
-                squad.runners.push(runner(compiled, memory, position, lanes));
-                squad.warps.push(index);
+                squad.enlist(compiled, index, memory, position, lanes);
             }
         }
-        let all = squad.runners.len() == live && self.cta.open_barriers == 0;
-        if !all {
-            squad.truncate(team);
-        }
+        let all = squad.warps.len() == live && self.cta.open_barriers == 0;
+        squad.truncate(if all { live } else { team });
         let enough = squad.runners.len() > usize::from(self.cta.warps.len() > 1);
         let together = &squad.runners[..team.min(squad.runners.len())];
         let run = match enough && compiled.begins_for(together, (*left).max(0) as u64) {
