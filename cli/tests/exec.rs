@@ -93,6 +93,25 @@ fn client() {
             driver.launch(module, c"branches", 1, 64, &[]);
             println!("client: {}", driver.call(c"cuCtxSynchronize", &[]));
         }
+        "the second first" => {
+            let (driver, module) = Driver::start(saxpy);
+            let (x, y) = (driver.buffer(4000, Some(1.0)), driver.buffer(4000, Some(0.5)));
+            let (mut waits, mut other, mut go) = (0u64, 0u64, 0u64);
+            driver.ok(c"cuMemAllocHost_v2", &[to(&mut go), 4]);
+            for stream in [&mut waits, &mut other] {
+                // `CU_STREAM_NON_BLOCKING`
+                driver.ok(c"cuStreamCreate", &[to(stream), 1]);
+            }
+            // Until it is 1 or more.
+            driver.ok(c"cuStreamWaitValue32_v2", &[waits, go, 1, 0]);
+            let arguments = [1000, u64::from(2f32.to_bits()), x, y];
+            driver.launch_in(waits, module, c"saxpy", [4, 256], &arguments);
+            driver.launch_in(other, module, c"saxpy", [8, 128], &arguments);
+            driver.ok(c"cuStreamSynchronize", &[other]);
+            // SAFETY: the memory is there.
+            unsafe { (go as *mut u32).write_volatile(1) };
+            driver.ok(c"cuCtxSynchronize", &[]);
+        }
         "pointers" => {
             let (driver, module) = Driver::start("cli/tests/data/pointers.ptx");
             let (values, out, table) =
@@ -572,6 +591,24 @@ fn a_program_ends_when_the_picked_launches_are_over() {
     let output = profile(&["--launch-count", "1", "--kill", "--no-time"], "good");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout).matches("saxpy: grid").count(), 1);
+}
+
+#[test]
+fn launches_are_numbered_as_they_are_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("launches");
+    let output = run(&["--save-launches", saved.to_str().unwrap()], "the second first");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let block = |number: u32| {
+        let file = saved.join(format!("000{number}-saxpy/LAUNCH.toml"));
+        let file = std::fs::read_to_string(file).unwrap();
+        file.lines().find_map(|line| line.strip_prefix("block = ")).unwrap().to_owned()
+    };
+    assert_eq!([block(0), block(1)], ["[256, 1, 1]", "[128, 1, 1]"]);
+    let output = profile(&["--launch-count", "1", "--no-time"], "the second first");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("block (256, 1, 1)") && !said.contains("block (128, 1, 1)"), "{said}");
 }
 
 #[test]

@@ -31,14 +31,15 @@ unsafe extern "C" {
 static OVER: AtomicU64 = AtomicU64::new(0);
 
 impl Pick {
-    /// Whether the next launch of a kernel is picked.
-    fn takes(&self, kernel: &str) -> bool {
+    /// The place of the next launch among those of kernels that fit; none if its kernel does not.
+    fn place(&self, kernel: &str) -> Option<u64> {
         static FITTING: AtomicU64 = AtomicU64::new(0);
         let fits = |filter: &String| kernel.contains(filter) || readable(kernel).contains(filter);
-        if !self.filter.as_ref().is_none_or(fits) {
-            return false;
-        }
-        let at = FITTING.fetch_add(1, SeqCst);
+        self.filter.as_ref().is_none_or(fits).then(|| FITTING.fetch_add(1, SeqCst))
+    }
+
+    /// Whether the launch that has a place is picked.
+    fn takes(&self, at: u64) -> bool {
         let over = at >= self.skip && self.count.is_some_and(|count| at - self.skip >= count);
         if over && self.kill && OVER.load(SeqCst) >= self.count.unwrap_or(0) {
             // What the program has printed is its own, and nothing else of it is wanted.
@@ -119,9 +120,13 @@ impl Host for Program {
         operations::waited(number);
     }
 
-    fn pick(&self, kernel: &str) -> Picked {
+    fn called(&self, kernel: &str) -> Option<u64> {
+        Settings::of_process().pick.place(kernel)
+    }
+
+    fn pick(&self, _kernel: &str, place: Option<u64>) -> Picked {
         let settings = Settings::of_process();
-        let picked = settings.pick.takes(kernel);
+        let picked = place.is_some_and(|place| settings.pick.takes(place));
         session::add(Count::Launches, 1);
         session::add(Count::Picked, u64::from(picked));
         Picked { options: if picked { settings.checked.clone() } else { settings.plain.clone() }, picked }
@@ -137,7 +142,8 @@ impl Host for Program {
             }
         };
         let room = settings.save_most.map(|most| most.saturating_sub(session::count(Count::Saved)));
-        let saved = match save::save(folder, launching, room) {
+        let number = launching.place.unwrap_or(0).saturating_sub(settings.pick.skip);
+        let saved = match save::save((folder, number), launching, room) {
             Ok(saved) => saved,
             Err(error) => {
                 problem(launching, error);

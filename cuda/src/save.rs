@@ -354,24 +354,23 @@ fn objects(launching: &Launching<'_>) -> Vec<SavedObject> {
     each.collect()
 }
 
-/// Makes a folder of its own for a launch.
-fn place(folder: &Path, kernel: &str) -> io::Result<PathBuf> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// Makes a folder of its own for a launch, whose number is that in the order of the calls.
+fn place(folder: &Path, number: u64, kernel: &str) -> io::Result<PathBuf> {
+    /// How many numbers other processes have.
+    static OTHERS: AtomicU64 = AtomicU64::new(0);
     let name = reports::readable(kernel);
     let name = name.split(['(', '<']).next().unwrap_or(kernel);
     let name: String =
         name.chars().take(60).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     loop {
-        let number = NUMBER.fetch_add(1, SeqCst);
-        // The number may be another process's, with another kernel.
+        let number = number + OTHERS.load(SeqCst);
         let taken = fs::read_dir(folder)?.flatten().any(|entry| {
             entry.file_name().to_string_lossy().split_once('-').is_some_and(|(n, _)| n.parse() == Ok(number))
         });
         let place = folder.join(format!("{number:04}-{name}"));
-        match fs::create_dir(&place) {
-            _ if taken => {}
+        match if taken { Err(io::ErrorKind::AlreadyExists.into()) } else { fs::create_dir(&place) } {
             Ok(()) => return Ok(place),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => _ = OTHERS.fetch_add(1, SeqCst),
             Err(error) => return Err(error),
         }
     }
@@ -382,10 +381,14 @@ fn bytes_of(memory: &[Saved]) -> u64 {
     memory.iter().filter(|saved| saved.written).map(|saved| saved.size).sum()
 }
 
-/// Writes a launch into a folder of its own under `folder`. Where it takes more bytes than there is room for, or cannot be written,
+/// Writes a launch into a folder of its own, which has a number, under `folder`. Where it takes more bytes than there is room for, or cannot be written,
 /// nothing of it stays.
-pub(crate) fn save(folder: &Path, launching: &Launching<'_>, room: Option<u64>) -> io::Result<Launch> {
-    let place = place(folder, &launching.launch.kernel)?;
+pub(crate) fn save(
+    (folder, number): (&Path, u64),
+    launching: &Launching<'_>,
+    room: Option<u64>,
+) -> io::Result<Launch> {
+    let place = place(folder, number, &launching.launch.kernel)?;
     let saved = save_at(&place, launching, room);
     if saved.is_err() {
         let _ = fs::remove_dir_all(&place);

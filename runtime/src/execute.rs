@@ -12,7 +12,7 @@ use crate::around::Surroundings;
 use crate::exec::ExecGraph;
 use crate::graph::ordered;
 use crate::graph_run::GraphRun;
-use crate::host::{Host, Launched, Launching, Picked, Prepared};
+use crate::host::{Handed, Host, Launched, Launching, Picked, Prepared};
 use crate::lock;
 use crate::operation::{Compare, Conditional, KernelCall, Node, Operation};
 use crate::tree::Context;
@@ -34,15 +34,15 @@ impl Drop for Running<'_> {
 }
 
 impl Context {
-    /// Does what an operation says, now; it has a number if it was handed to the queue by itself. A panic is a fault of the
+    /// Does what an operation says, now; it may have been handed to the queue by itself. A panic is a fault of the
     /// context.
     pub(crate) fn execute(
         self: &Arc<Self>,
         operation: &Operation,
-        number: Option<u64>,
+        handed: Option<Handed>,
         run: Option<&Arc<GraphRun>>,
     ) {
-        if catch_unwind(AssertUnwindSafe(|| self.perform(operation, number, run))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| self.perform(operation, handed, run))).is_err() {
             self.host().warn(&format!(
                 "internal error in an operation of a stream ({operation:?}): this is a bug in warpgrind, not in \
                  your program"
@@ -51,7 +51,7 @@ impl Context {
         }
     }
 
-    fn perform(self: &Arc<Self>, operation: &Operation, number: Option<u64>, run: Option<&Arc<GraphRun>>) {
+    fn perform(self: &Arc<Self>, operation: &Operation, handed: Option<Handed>, run: Option<&Arc<GraphRun>>) {
         if let Operation::Callback(callback) = operation {
             return callback(self.check().err().unwrap_or(Status::SUCCESS));
         }
@@ -62,7 +62,7 @@ impl Context {
         if let Operation::Kernel(call) = operation
             && let Some(own) = call.function.module.context.upgrade().filter(|own| own.id != self.id)
         {
-            return own.perform(operation, number, run);
+            return own.perform(operation, handed, run);
         }
         self.device.forget_unmapped();
         let at = |address: u64| self.device.at(address);
@@ -72,7 +72,7 @@ impl Context {
             Operation::Fill(_) | Operation::WriteValue { .. } if !self.allows_writes(operation) => {
                 Err(Status::LAUNCH_FAILED)
             }
-            Operation::Kernel(call) => self.launch(call, number, run),
+            Operation::Kernel(call) => self.launch(call, handed, run),
             Operation::Conditional(conditional) => self.run_conditional(conditional, run),
             Operation::Copy(copy) => copy.execute(&self.device, self.host()),
             Operation::Fill(fill) => fill.execute(&at(fill.to).simulator),
@@ -193,14 +193,16 @@ impl Context {
     fn launch(
         self: &Arc<Self>,
         call: &KernelCall,
-        number: Option<u64>,
+        handed: Option<Handed>,
         run: Option<&Arc<GraphRun>>,
     ) -> Result {
         let _running = Running::new(self.host());
         let Some(launch) = call.now() else { return Ok(()) };
         let launch = &*launch;
         let module = &call.function.module;
-        let Picked { mut options, picked } = self.host().pick(&launch.kernel);
+        // What is no operation of its own is launched now.
+        let place = handed.map_or_else(|| self.host().called(&launch.kernel), |handed| handed.place);
+        let Picked { mut options, picked } = self.host().pick(&launch.kernel, place);
         options.alone = !self.device.is_memory_shared();
         // The same as occupancy was told by.
         options.registers =
@@ -208,8 +210,8 @@ impl Context {
         options.around = Some(Surroundings::of(self, module, run));
         self.launches.fetch_add(1, SeqCst);
         let (simulator, memory) = (&self.device.simulator, &self.device.memory);
-        let launching =
-            Launching { simulator, memory, module: &module.linked, loaded: module.loaded(), launch, number };
+        let (linked, loaded, number) = (&*module.linked, module.loaded(), handed.map(|handed| handed.number));
+        let launching = Launching { simulator, memory, module: linked, loaded, launch, number, place };
         let prepared = if picked { self.host().launching(&launching) } else { Prepared::default() };
         let report = self.device.simulator.launch(module.loaded(), launch, &options).map_err(|error| {
             self.host().warn(&format!("`{}` was not launched: {error}", launch.kernel));

@@ -30,6 +30,17 @@ pub struct Launching<'a> {
     pub launch: &'a Launch,
     /// The number of its operation, if it is one of its own ([`Submitted`]).
     pub number: Option<u64>,
+    /// Its place in the order of the calls ([`Host::called`]).
+    pub place: Option<u64>,
+}
+
+/// What is known of an operation that was handed to the queue by itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Handed {
+    /// Its number.
+    pub(crate) number: u64,
+    /// Of a launch: [`Launching::place`].
+    pub(crate) place: Option<u64>,
 }
 
 /// An operation that was handed to the queue.
@@ -145,8 +156,14 @@ pub trait Host: Pages + Send + Sync {
     /// A thread of the program has waited for the operation of a number.
     fn waited(&self, _number: u64) {}
 
-    /// How the next launch of a kernel is run.
-    fn pick(&self, kernel: &str) -> Picked;
+    /// A kernel is launched, which may run later than one that is launched after it: its place among the launches that can be
+    /// picked, if it is one of them.
+    fn called(&self, _kernel: &str) -> Option<u64> {
+        None
+    }
+
+    /// How the launch of a kernel that has a place ([`Host::called`]) is run.
+    fn pick(&self, kernel: &str, place: Option<u64>) -> Picked;
 
     /// A picked launch is about to run.
     fn launching(&self, _launching: &Launching<'_>) -> Prepared {

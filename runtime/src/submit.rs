@@ -11,7 +11,7 @@ use crate::engine::{Op, RunBy, Task};
 use crate::exec::ExecGraph;
 use crate::graph::ordered;
 use crate::graph_run::GraphRun;
-use crate::host::{Doing, Side, Submitted};
+use crate::host::{Doing, Handed, Side, Submitted};
 use crate::lock;
 use crate::memory::Kind;
 use crate::operation::{Node, Operation};
@@ -176,7 +176,7 @@ impl Context {
         run: Option<&Arc<GraphRun>>,
         in_order: bool,
     ) -> Result<Arc<Op>> {
-        let place = (stream, in_order);
+        let order = (stream, in_order);
         let by = match operation {
             Operation::Wait(event) => {
                 // A graph's node does not wait for what was recorded in a capture.
@@ -188,9 +188,9 @@ impl Context {
                     let (context, records, number) = (self.clone(), records.clone(), records.last());
                     let wait = move |_| wait_for(&*records, number, || context.is_over());
                     let task: Task = Box::new(wait);
-                    return Ok(self.hand(place, operation, after, Some((task, RunBy::OwnThread))));
+                    return Ok(self.hand(order, operation, after, Some((task, RunBy::OwnThread))));
                 }
-                return Ok(self.hand(place, operation, after, None));
+                return Ok(self.hand(order, operation, after, None));
             }
             Operation::Record(event) => {
                 let reach = event.shared.clone().map(|records| {
@@ -198,21 +198,26 @@ impl Context {
                     let task: Task = Box::new(move |_| records.reach(number));
                     (task, RunBy::Any)
                 });
-                let op = self.hand(place, operation, after, reach);
+                let op = self.hand(order, operation, after, reach);
                 *lock(&event.state) = EventState::Recorded(op.clone());
                 return Ok(op);
             }
-            Operation::Empty => return Ok(self.hand(place, operation, after, None)),
+            Operation::Empty => return Ok(self.hand(order, operation, after, None)),
             Operation::Child(graph) => {
-                return self.submit_nodes(place, &ordered(&graph.nodes())?, after, run);
+                return self.submit_nodes(order, &ordered(&graph.nodes())?, after, run);
             }
             Operation::Host { .. } | Operation::Callback(_) => RunBy::Worker,
             Operation::WaitValue { .. } | Operation::Batch(_) => RunBy::OwnThread,
             _ => RunBy::Any,
         };
         let (context, own, run) = (self.clone(), operation.clone(), run.cloned());
-        let task: Task = Box::new(move |number| context.execute(&own, Some(number), run.as_ref()));
-        Ok(self.hand(place, operation, after, Some((task, by))))
+        let place = match operation {
+            Operation::Kernel(call) => self.host().called(&call.launch.kernel),
+            _ => None,
+        };
+        let task: Task =
+            Box::new(move |number| context.execute(&own, Some(Handed { number, place }), run.as_ref()));
+        Ok(self.hand(order, operation, after, Some((task, by))))
     }
 
     /// Submits the nodes of a graph; returns what joins them.

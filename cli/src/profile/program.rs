@@ -71,7 +71,12 @@ impl Saved {
         let mut files = Vec::new();
         if launches.is_dir() {
             launch_files(&launches, &mut files).map_err(problem)?;
-            files.sort();
+            // There may be more than the digits of the folders' names are made for.
+            let number = |file: &PathBuf| {
+                let own = file.strip_prefix(&launches).ok()?.to_str()?;
+                own.split('-').next()?.parse::<u64>().ok()
+            };
+            files.sort_by_cached_key(|file| (number(file), file.clone()));
         }
         let unsaved = match summary["counts"]["unsaved"].as_u64().unwrap_or(0) {
             0 => None,

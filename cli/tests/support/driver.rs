@@ -57,11 +57,26 @@ impl Driver {
 
     /// Launches a kernel of two blocks or more.
     pub(crate) fn launch(&self, module: u64, kernel: &CStr, grid: u64, block: u64, arguments: &[u64]) {
+        self.launch_in(0, module, kernel, [grid, block], arguments);
+    }
+
+    /// The same in a stream.
+    pub(crate) fn launch_in(
+        &self,
+        stream: u64,
+        module: u64,
+        kernel: &CStr,
+        [grid, block]: [u64; 2],
+        arguments: &[u64],
+    ) {
         let mut function = 0u64;
         self.ok(c"cuModuleGetFunction", &[to(&mut function), module, kernel.as_ptr() as u64]);
         let pointers: Vec<u64> =
             arguments.iter().map(|argument| std::ptr::from_ref(argument) as u64).collect();
-        self.ok(c"cuLaunchKernel", &[function, grid, 1, 1, block, 1, 1, 0, 0, pointers.as_ptr() as u64, 0]);
+        self.ok(
+            c"cuLaunchKernel",
+            &[function, grid, 1, 1, block, 1, 1, 0, stream, pointers.as_ptr() as u64, 0],
+        );
     }
 
     /// What tests of several launches run: three of saxpy, then their result, and status 3.

@@ -75,7 +75,7 @@ impl Host for Program {
     fn waited(&self, number: u64) {
         self.waited.lock().unwrap().push(number);
     }
-    fn pick(&self, kernel: &str) -> Picked {
+    fn pick(&self, kernel: &str, _: Option<u64>) -> Picked {
         assert!(!kernel.contains("panics"), "on purpose");
         Picked { options: RunOptions::default(), picked: false }
     }
