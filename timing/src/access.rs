@@ -12,7 +12,7 @@ const PLACES: u64 = 64;
 
 impl Machine<'_> {
     /// The next turn of the atomic operation that an instruction has just done, if there is one: how often the banks are asked.
-    fn next_turn(&mut self, issued: Issued) -> Option<u16> {
+    fn next_turn(&mut self, issued: Issued<'_>) -> Option<u16> {
         let (_, cursor, end) = self.cursor(issued)?;
         let warp = &self.warps[issued.index as usize];
         let block = &self.residents[warp.resident as usize].block;
@@ -26,7 +26,7 @@ impl Machine<'_> {
     }
 
     /// The place in the source of the accesses that an instruction makes, the next of them and where they end.
-    fn cursor(&self, issued: Issued) -> Option<(u32, u32, u32)> {
+    fn cursor(&self, issued: Issued<'_>) -> Option<(u32, u32, u32)> {
         let place = self.launch.sources.get(issued.at as usize).copied().flatten()?;
         let warp = &self.warps[issued.index as usize];
         let block = &self.residents[warp.resident as usize].block;
@@ -36,7 +36,7 @@ impl Machine<'_> {
     }
 
     /// The next access that an instruction makes.
-    pub(crate) fn next_access(&mut self, issued: Issued) -> Option<Access> {
+    pub(crate) fn next_access(&mut self, issued: Issued<'_>) -> Option<Access> {
         let (place, cursor, end) = self.cursor(issued)?;
         let warp = &mut self.warps[issued.index as usize];
         // Another try is no access of its own.
@@ -50,7 +50,7 @@ impl Machine<'_> {
 
     /// An access that waits for what others write does so, and one that others wait for is seen by them a way from the second
     /// level after it is known to be done.
-    pub(crate) fn meet(&mut self, issued: Issued, outcome: &mut Outcome) {
+    pub(crate) fn meet(&mut self, issued: Issued<'_>, outcome: &mut Outcome) {
         let warp = &self.warps[issued.index as usize];
         let block = &self.residents[warp.resident as usize].block;
         if block.releases.is_empty() && block.awaits.is_empty() {
@@ -71,7 +71,7 @@ impl Machine<'_> {
     }
 
     /// Accesses memory: when the result is there, when the operands have been read, and whether it came from far away.
-    pub(crate) fn access(&mut self, issued: Issued) -> (f64, f64, bool) {
+    pub(crate) fn access(&mut self, issued: Issued<'_>) -> (f64, f64, bool) {
         let chip = self.chip;
         let Issued { index, op, now, .. } = issued;
         let next = self.next_access(issued);
@@ -180,7 +180,7 @@ impl Machine<'_> {
     }
 
     /// An atomic operation on shared memory, as [`Machine::access`].
-    fn words(&mut self, issued: Issued, wavefronts: u16, (first, count): (u32, u8)) -> (f64, f64, bool) {
+    fn words(&mut self, issued: Issued<'_>, wavefronts: u16, (first, count): (u32, u8)) -> (f64, f64, bool) {
         let Issued { index, op, now, .. } = issued;
         let shared = &self.chip.shared;
         let count_of = |wavefronts: u16| f64::from(wavefronts.max(1)) * shared.wavefront;

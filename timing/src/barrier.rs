@@ -1,6 +1,6 @@
 //! Barriers of blocks.
 
-use crate::machine::{Machine, Outcome, wake};
+use crate::machine::{Machine, Outcome, up, wake};
 use crate::sm::Stall;
 
 impl Machine<'_> {
@@ -21,7 +21,7 @@ impl Machine<'_> {
         outcome.sleeps = waits;
         self.arrive(index, number, threads, waits, arrives);
         // Whoever comes last goes on with the others.
-        let when = self.warps[index as usize].when;
+        let when = self.seat(index).map_or(f64::INFINITY, |seat| seat.when);
         if waits && when.is_finite() {
             outcome.sleeps = false;
             outcome.wait_until(when, Stall::Barrier);
@@ -43,11 +43,12 @@ impl Machine<'_> {
         let (_, count, last, waiting) = &mut resident.barriers[barrier];
         *count += 1;
         *last = last.max(at);
-        self.warps[index as usize].when = f64::INFINITY;
         if stays {
             waiting.push(index);
         }
-        if *count >= wanted {
+        let full = *count >= wanted;
+        self.set_ready(index, f64::INFINITY);
+        if full {
             self.release(slot, barrier);
         }
     }
@@ -55,12 +56,11 @@ impl Machine<'_> {
     pub(crate) fn release(&mut self, slot: u32, barrier: usize) {
         let resident = &mut self.residents[slot as usize];
         let (_, _, last, waiting) = resident.barriers.swap_remove(barrier);
-        let at = (last + self.chip.barrier.latency).ceil();
+        let at = up(last + self.chip.barrier.latency);
         let first = resident.multiprocessor * 4;
         for index in waiting {
-            let warp = &mut self.warps[index as usize];
-            warp.when = at;
-            warp.stall = Stall::Barrier;
+            self.warps[index as usize].stall = Stall::Barrier;
+            self.set_ready(index, at);
         }
         (first..first + 4).for_each(|core| wake(&mut self.events, &mut self.cores, core, at));
     }

@@ -7,7 +7,7 @@ use crate::work::{Access, Operation, Phase, Way};
 
 impl Machine<'_> {
     /// What begins, or waits for, what a warp has had done: products of matrices, copies.
-    pub(crate) fn completion(&mut self, issued: Issued, outcome: &mut Outcome) {
+    pub(crate) fn completion(&mut self, issued: Issued<'_>, outcome: &mut Outcome) {
         let Issued { index, op, now, busy_until, .. } = issued;
         let latency = self.latencies[op.unit as usize];
         let warp = &mut self.warps[index as usize];
@@ -30,14 +30,14 @@ impl Machine<'_> {
     }
 
     /// The next of what is done beside the warps at a place of the source.
-    fn operation(&mut self, issued: Issued) -> Option<Operation> {
+    fn operation(&mut self, issued: Issued<'_>) -> Option<Operation> {
         let Some(Access::Operation(number)) = self.next_access(issued) else { return None };
         let resident = &self.residents[self.warps[issued.index as usize].resident as usize];
         resident.block.operations.get(number as usize).cloned()
     }
 
     /// A bulk copy.
-    pub(crate) fn bulk(&mut self, issued: Issued, tensor: bool, outcome: &mut Outcome) {
+    pub(crate) fn bulk(&mut self, issued: Issued<'_>, tensor: bool, outcome: &mut Outcome) {
         let chip = self.chip;
         let Issued { index, now, .. } = issued;
         let Some(Operation::Copies { pieces: (first, count), way, arrives }) = self.operation(issued) else {
@@ -65,7 +65,7 @@ impl Machine<'_> {
     }
 
     /// An operation on an mbarrier.
-    pub(crate) fn phase(&mut self, issued: Issued, outcome: &mut Outcome) {
+    pub(crate) fn phase(&mut self, issued: Issued<'_>, outcome: &mut Outcome) {
         let chip = self.chip;
         let Issued { index, op, now, .. } = issued;
         let begins = self.multiprocessor(index).phase(chip, now);
@@ -96,7 +96,7 @@ impl Machine<'_> {
     }
 
     /// The barrier of the cluster.
-    pub(crate) fn cluster(&mut self, issued: Issued, outcome: &mut Outcome) {
+    pub(crate) fn cluster(&mut self, issued: Issued<'_>, outcome: &mut Outcome) {
         let Issued { index, op, now, .. } = issued;
         let cluster = self.cluster_of(index);
         let after = self.chip.cluster.barrier;

@@ -1,20 +1,5 @@
 //! A cache: lines of four sectors, the least recently used of a set goes first.
 
-/// A line that it has.
-#[derive(Clone, Copy, Default, Debug)]
-struct Entry {
-    /// Its number, plus one; 0 is none.
-    tag: u64,
-    /// When it was used last.
-    used: u64,
-    /// When each of its sectors was or will be there.
-    ready: [f64; 4],
-    /// Sectors that are there, or on their way.
-    valid: u8,
-    /// Those that were written.
-    dirty: u8,
-}
-
 /// What was found of a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
@@ -38,10 +23,19 @@ fn each(sectors: u8) -> impl Iterator<Item = usize> {
     (0..4).filter(move |sector| sectors >> sector & 1 != 0)
 }
 
-/// A cache.
+/// A cache. What it has of its lines is apart, as most looks need the numbers of a set alone.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    entries: Vec<Entry>,
+    /// By place, those of a set beside each other: the number of the line, plus one; 0 is none.
+    tags: Vec<u64>,
+    /// When each was used last.
+    used: Vec<u64>,
+    /// When each of its sectors was or will be there.
+    ready: Vec<[f64; 4]>,
+    /// Sectors that are there, or on their way.
+    valid: Vec<u8>,
+    /// Those that were written.
+    dirty: Vec<u8>,
     sets: u64,
     ways: usize,
     uses: u64,
@@ -56,8 +50,19 @@ impl Cache {
         let lines = (bytes / 128).max(1);
         let ways = u64::from(ways).min(lines);
         let sets = lines / ways;
-        let entries = vec![Entry::default(); (sets * ways) as usize];
-        Cache { entries, sets, ways: ways as usize, uses: 0, before: 0, cleaned: 0 }
+        let places = (sets * ways) as usize;
+        Cache {
+            tags: vec![0; places],
+            used: vec![0; places],
+            ready: vec![[0.0; 4]; places],
+            valid: vec![0; places],
+            dirty: vec![0; places],
+            sets,
+            ways: ways as usize,
+            uses: 0,
+            before: 0,
+            cleaned: 0,
+        }
     }
 
     /// The same with so many bytes that others wrote before, a line of a set at most: the oldest ones.
@@ -77,60 +82,68 @@ impl Cache {
         (mixed % self.sets) as usize * self.ways
     }
 
+    /// The place of a line, if it is there.
+    fn find(&self, line: u64) -> Option<usize> {
+        self.find_in(self.set(line), line)
+    }
+
+    /// The same, in the set that begins at a place.
+    fn find_in(&self, at: usize, line: u64) -> Option<usize> {
+        let way = self.tags[at..at + self.ways].iter().position(|&tag| tag == line + 1)?;
+        Some(at + way)
+    }
+
     /// What there is of a line, of which sectors are asked for.
     pub(crate) fn look(&mut self, line: u64, sectors: u8) -> Found {
-        let at = self.set(line);
         self.uses += 1;
-        match self.entries[at..at + self.ways].iter_mut().find(|entry| entry.tag == line + 1) {
-            Some(entry) => {
-                entry.used = self.uses;
-                let ready = each(sectors & entry.valid).map(|sector| entry.ready[sector]).fold(0.0, f64::max);
-                Found { valid: entry.valid, ready }
-            }
-            None => Found { valid: 0, ready: 0.0 },
-        }
+        let Some(place) = self.find(line) else { return Found { valid: 0, ready: 0.0 } };
+        self.used[place] = self.uses;
+        let valid = self.valid[place];
+        let ready = each(sectors & valid).map(|sector| self.ready[place][sector]).fold(0.0, f64::max);
+        Found { valid, ready }
     }
 
     /// Takes in sectors of a line, which are there from a time on.
     pub(crate) fn take(&mut self, line: u64, sectors: u8, ready: f64, written: bool) -> Taken {
-        let at = self.set(line);
         self.uses += 1;
-        let set = &mut self.entries[at..at + self.ways];
-        let place = set.iter().position(|entry| entry.tag == line + 1);
-        let oldest = || (0..set.len()).min_by_key(|&way| set[way].used).unwrap_or(0);
-        let way = place.unwrap_or_else(oldest);
-        let entry = &mut set[way];
         let mut gone = 0;
-        if entry.tag != line + 1 {
-            gone = entry.dirty.count_ones();
+        let at = self.set(line);
+        let place = self.find_in(at, line).unwrap_or_else(|| {
+            let used = self.used[at..at + self.ways].iter();
+            let oldest = at + used.enumerate().min_by_key(|&(_, used)| used).map_or(0, |(way, _)| way);
+            gone = self.dirty[oldest].count_ones();
             // The last place that is free is that of what was written before.
-            let of_before = entry.tag == 0 && way + 1 == self.ways;
+            let of_before = self.tags[oldest] == 0 && oldest + 1 == at + self.ways;
             let set = (at / self.ways) as u64;
             if of_before && self.before(set).is_some_and(|number| number >= self.cleaned) {
                 gone = 4;
             }
-            let entry = &mut self.entries[at + way];
-            *entry = Entry { tag: line + 1, ..Entry::default() };
-        }
-        let entry = &mut self.entries[at + way];
-        entry.used = self.uses;
-        each(sectors).for_each(|sector| entry.ready[sector] = entry.ready[sector].max(ready));
-        entry.valid |= sectors;
-        let new = if written { sectors & !entry.dirty } else { 0 };
-        entry.dirty |= new;
+            self.empty(oldest);
+            self.tags[oldest] = line + 1;
+            oldest
+        });
+        self.used[place] = self.uses;
+        let own = &mut self.ready[place];
+        each(sectors).for_each(|sector| own[sector] = own[sector].max(ready));
+        self.valid[place] |= sectors;
+        let new = if written { sectors & !self.dirty[place] } else { 0 };
+        self.dirty[place] |= new;
         Taken { gone, new: new.count_ones() }
+    }
+
+    /// Nothing is in a place.
+    fn empty(&mut self, place: usize) {
+        (self.tags[place], self.used[place], self.ready[place]) = (0, 0, [0.0; 4]);
+        (self.valid[place], self.dirty[place]) = (0, 0);
     }
 
     /// Sectors of a line are no longer there; where none is left, its place is the next one that is taken.
     pub(crate) fn forget(&mut self, line: u64, sectors: u8) {
-        let at = self.set(line);
-        let entry = self.entries[at..at + self.ways].iter_mut().find(|entry| entry.tag == line + 1);
-        if let Some(entry) = entry {
-            entry.valid &= !sectors;
-            entry.dirty &= !sectors;
-            if entry.valid == 0 {
-                *entry = Entry::default();
-            }
+        let Some(place) = self.find(line) else { return };
+        self.valid[place] &= !sectors;
+        self.dirty[place] &= !sectors;
+        if self.valid[place] == 0 {
+            self.empty(place);
         }
     }
 
@@ -140,7 +153,7 @@ impl Cache {
             // The first set that has it.
             let set = ((self.cleaned + 1) * self.sets).div_ceil(self.before) - 1;
             self.cleaned += 1;
-            if self.entries[set as usize * self.ways + self.ways - 1].tag == 0 {
+            if self.tags[set as usize * self.ways + self.ways - 1] == 0 {
                 return Some(4);
             }
         }
@@ -149,9 +162,7 @@ impl Cache {
 
     /// Sectors of a line that were written, and are clean from now on.
     pub(crate) fn clean(&mut self, line: u64) -> u32 {
-        let at = self.set(line);
-        let entry = self.entries[at..at + self.ways].iter_mut().find(|entry| entry.tag == line + 1);
-        entry.map_or(0, |entry| std::mem::take(&mut entry.dirty).count_ones())
+        self.find(line).map_or(0, |place| std::mem::take(&mut self.dirty[place]).count_ones())
     }
 }
 

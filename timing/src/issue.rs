@@ -1,56 +1,62 @@
 //! Sub-cores issue instructions, one a cycle.
 
 use crate::code::{Does, Unit};
-use crate::machine::{Issued, Machine, Outcome, wake};
-use crate::sm::Stall;
+use crate::machine::{Issued, Machine, Outcome, up, wake};
+use crate::sm::{Seat, Stall, SubCore};
+
+impl SubCore {
+    /// When the warp of a seat can be issued.
+    fn ready(&self, seat: &Seat) -> f64 {
+        let free = self.free[seat.unit as usize];
+        if free > seat.when { free } else { seat.when }
+    }
+}
 
 impl Machine<'_> {
     /// A sub-core issues an instruction, if it can.
     pub(crate) fn core(&mut self, number: u32, now: f64) {
         let core = &self.cores[number as usize];
         let (mut best, mut next) = (None, f64::INFINITY);
-        for &index in &core.warps {
-            let warp = &self.warps[index as usize];
-            let ready = warp.when.max(core.units[warp.unit as usize].ceil());
-            if ready <= now {
+        for (at, seat) in core.seats.iter().enumerate() {
+            let ready = core.ready(seat);
+            if ready > now {
+                next = if ready < next { ready } else { next };
+            } else if best.is_none() || seat.warp == core.last {
                 // Greedy, then the oldest.
-                if best.is_none() || index == core.last {
-                    if best.is_some() {
-                        next = now;
-                    }
-                    best = Some(index);
-                } else {
+                if best.is_some() {
                     next = now;
                 }
+                best = Some((at, *seat));
             } else {
-                next = next.min(ready);
+                next = now;
             }
         }
-        if let Some(index) = best {
-            self.issue(number, index, now);
+        if let Some((at, Seat { warp: index, when, .. })) = best {
+            self.issue(number, (index, when), now);
             // What has been issued may be ready again.
             let core = &self.cores[number as usize];
-            let warp = &self.warps[index as usize];
-            if core.warps.contains(&index) {
-                next = next.min(warp.when.max(core.units[warp.unit as usize].ceil()));
+            if let Some(seat) = core.seats.get(at).filter(|seat| seat.warp == index) {
+                next = next.min(core.ready(seat));
             }
             next = next.max(now + 1.0);
         }
         if next.is_finite() {
-            wake(&mut self.events, &mut self.cores, number, next.ceil());
+            wake(&mut self.events, &mut self.cores, number, up(next));
         }
     }
 
-    fn issue(&mut self, core: u32, index: u32, now: f64) {
+    /// A warp that was ready from a time on issues its next instruction.
+    fn issue(&mut self, core: u32, (index, when): (u32, f64), now: f64) {
         let warp = &mut self.warps[index as usize];
         let at = warp.op;
-        let op = self.code[at as usize];
+        let code = self.code;
+        let op = &code[at as usize];
         let unit = op.unit as usize;
         // What it waited for.
         let stalls = &mut self.stalls[at as usize];
-        let waited = (warp.when - warp.issued - 1.0).max(0.0);
+        let waited = (when - warp.issued - 1.0).max(0.0);
         let busy = self.cores[core as usize].units[unit];
-        let after = (now - warp.when.max(warp.issued + 1.0)).max(0.0);
+        let after = (now - when.max(warp.issued + 1.0)).max(0.0);
         stalls[warp.stall as usize] += waited;
         stalls[if busy >= now { Stall::Throttle } else { Stall::NotSelected } as usize] += after;
         stalls[Stall::Selected as usize] += 1.0;
@@ -58,11 +64,12 @@ impl Machine<'_> {
         self.issued_by[core as usize] += 1;
         warp.issued = now;
         // A unit that is free in the middle of a cycle does not lose the rest of it.
-        let free = &mut self.cores[core as usize].units[unit];
-        let begins = if free.ceil() == now { *free } else { now };
-        *free = begins + self.intervals[unit] * f64::from(op.weight);
-        let busy_until = self.cores[core as usize].units[unit];
-        self.cores[core as usize].last = index;
+        let core_of = &mut self.cores[core as usize];
+        let begins = if core_of.free[unit] == now { busy } else { now };
+        let busy_until = begins + self.intervals[unit] * f64::from(op.weight);
+        core_of.units[unit] = busy_until;
+        core_of.free[unit] = up(busy_until);
+        core_of.last = index;
 
         let issued = Issued { index, at, op, now, busy_until };
         let outcome = self.execute(issued);
@@ -83,7 +90,7 @@ impl Machine<'_> {
     }
 
     /// What an instruction does that has been issued.
-    fn execute(&mut self, issued: Issued) -> Outcome {
+    fn execute(&mut self, issued: Issued<'_>) -> Outcome {
         let chip = self.chip;
         let Issued { index, op, now, .. } = issued;
         let latency = self.latencies[op.unit as usize];
@@ -174,8 +181,9 @@ impl Machine<'_> {
                 (when, why) = (there, Stall::Constant);
             }
         }
-        warp.unit = op.unit;
         warp.stall = why;
-        warp.when = if sleeps { f64::INFINITY } else { when.ceil() };
+        let seat = &mut self.cores[core as usize].seats[warp.seat as usize];
+        seat.unit = op.unit;
+        seat.when = if sleeps { f64::INFINITY } else { up(when) };
     }
 }

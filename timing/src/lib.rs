@@ -36,6 +36,7 @@ mod beside;
 mod cache;
 pub mod chip;
 pub mod code;
+mod events;
 mod issue;
 mod machine;
 mod meeting;

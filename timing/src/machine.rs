@@ -1,40 +1,12 @@
 //! A chip with a launch on it, as data: what is resident, and what is to be looked at next.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-
 use crate::chip::Chip;
 use crate::code::{Op, Unit};
+use crate::events::{Event, Events};
 use crate::meeting::{Clusters, Phases};
 use crate::memory::Memory;
-use crate::sm::{Multiprocessor, Resident, Stall, SubCore, Warp};
+use crate::sm::{Multiprocessor, Resident, Seat, Stall, SubCore, Warp};
 use crate::work::{Launch, Stay, Work};
-
-/// Something to look at: a sub-core, or the placement of blocks.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Event {
-    pub(crate) at: f64,
-    /// A sub-core's number; [`PLACE`]; or behind that, a multiprocessor whose block has ended.
-    pub(crate) what: u32,
-}
-
-/// Looks at the placement of blocks.
-pub(crate) const PLACE: u32 = 1 << 20;
-
-impl Eq for Event {}
-
-impl Ord for Event {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // The earliest is the greatest.
-        other.at.total_cmp(&self.at).then(other.what.cmp(&self.what))
-    }
-}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
 
 /// The chip with a launch on it.
 pub(crate) struct Machine<'a> {
@@ -49,7 +21,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) free_warps: Vec<u32>,
     pub(crate) residents: Vec<Resident>,
     pub(crate) free_residents: Vec<u32>,
-    pub(crate) events: BinaryHeap<Event>,
+    pub(crate) events: Events,
     /// The next block, and when one was placed last.
     pub(crate) block: u64,
     pub(crate) placed: f64,
@@ -74,12 +46,12 @@ pub(crate) struct Machine<'a> {
 
 /// An instruction that is issued.
 #[derive(Clone, Copy)]
-pub(crate) struct Issued {
+pub(crate) struct Issued<'a> {
     /// The warp.
     pub(crate) index: u32,
     /// The instruction's index.
     pub(crate) at: u32,
-    pub(crate) op: Op,
+    pub(crate) op: &'a Op,
     pub(crate) now: f64,
     /// When its unit is free again.
     pub(crate) busy_until: f64,
@@ -106,7 +78,34 @@ impl Outcome {
         self.stall = why;
     }
 }
+
+/// The next whole number that is not less; as [`f64::ceil`], which is a call where a compiler may not take for granted that the
+/// host has an instruction for it.
+pub(crate) fn up(at: f64) -> f64 {
+    // All larger ones are whole, or no numbers.
+    if at.abs() < (1u64 << 52) as f64 {
+        let whole = at as i64 as f64;
+        if whole < at { whole + 1.0 } else { whole }
+    } else {
+        at
+    }
+}
+
 impl Machine<'_> {
+    /// Where a warp sits in its sub-core, unless it has ended.
+    pub(crate) fn seat(&mut self, index: u32) -> Option<&mut Seat> {
+        let warp = &self.warps[index as usize];
+        let seat = self.cores[warp.core as usize].seats.get_mut(warp.seat as usize);
+        seat.filter(|seat| seat.warp == index)
+    }
+
+    /// A warp can be issued from a time on.
+    pub(crate) fn set_ready(&mut self, index: u32, at: f64) {
+        if let Some(seat) = self.seat(index) {
+            seat.when = at;
+        }
+    }
+
     /// The multiprocessor of a warp.
     pub(crate) fn multiprocessor(&mut self, index: u32) -> &mut Multiprocessor {
         let resident = self.warps[index as usize].resident;
@@ -124,21 +123,21 @@ impl Machine<'_> {
 
     /// Warps that slept go on.
     pub(crate) fn go_on(&mut self, warps: Vec<u32>, at: f64) {
-        let at = at.ceil();
+        let at = up(at);
         for index in warps {
             let warp = &mut self.warps[index as usize];
-            // Who asks while it is in its last instruction is ready no sooner than that says.
-            warp.when = at.max(warp.issued + 1.0);
             warp.stall = Stall::Barrier;
             let core = warp.core;
-            let when = warp.when;
+            // Who asks while it is in its last instruction is ready no sooner than that says.
+            let when = at.max(warp.issued + 1.0);
+            self.set_ready(index, when);
             wake(&mut self.events, &mut self.cores, core, when);
         }
     }
 }
 
 /// Has a sub-core looked at no later than at a time.
-pub(crate) fn wake(events: &mut BinaryHeap<Event>, cores: &mut [SubCore], core: u32, at: f64) {
+pub(crate) fn wake(events: &mut Events, cores: &mut [SubCore], core: u32, at: f64) {
     let of = &mut cores[core as usize];
     if at < of.scheduled {
         of.scheduled = at;

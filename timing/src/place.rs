@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use crate::code::Unit;
-use crate::machine::{Event, Machine, PLACE, wake};
-use crate::sm::{Resident, Stall, Warp};
+use crate::events::{Event, PLACE};
+use crate::machine::{Machine, wake};
+use crate::sm::{Resident, Seat, Stall, Warp};
 use crate::work::Stay;
 
 impl Machine<'_> {
@@ -47,11 +48,13 @@ impl Machine<'_> {
             let number_in_core = multiprocessor.next % 4;
             multiprocessor.next += 1;
             let core = number as u32 * 4 + number_in_core;
+            let when = multiprocessor.fetched(self.chip, first.first, at).max(begins);
+            let unit = self.code.get(first.first as usize).map_or(Unit::None, |op| op.unit);
+            let seats = &mut self.cores[core as usize].seats;
             let state = Warp {
                 steps: warp.steps.clone(),
                 step: 0,
                 op: first.first,
-                when: multiprocessor.fetched(self.chip, first.first, at).max(begins),
                 stall: Stall::NoInstruction,
                 issued: begins,
                 boards: [0.0; 6],
@@ -60,6 +63,7 @@ impl Machine<'_> {
                 copies: 0.0,
                 bulk: 0.0,
                 core,
+                seat: seats.len() as u32,
                 place: multiprocessor.take_place(),
                 products: 0.0,
                 stores: 0.0,
@@ -69,9 +73,7 @@ impl Machine<'_> {
                 cursors: warp.sources.clone(),
                 resident: slot,
                 number: order as u32,
-                unit: self.code.get(first.first as usize).map_or(Unit::None, |op| op.unit),
             };
-            let when = state.when;
             let index = match self.free_warps.pop() {
                 Some(index) => {
                     self.warps[index as usize] = state;
@@ -82,7 +84,7 @@ impl Machine<'_> {
                     self.warps.len() as u32 - 1
                 }
             };
-            self.cores[core as usize].warps.push(index);
+            seats.push(Seat { warp: index, unit, when });
             left += 1;
             wake(&mut self.events, &mut self.cores, core, when);
         }
@@ -130,8 +132,12 @@ impl Machine<'_> {
         // What it wrote goes its way without it.
         let slot = warp.resident;
         self.written = self.written.max(warp.stores);
-        self.cores[core as usize].warps.retain(|&own| own != index);
-        let place = warp.place;
+        let (place, seat) = (warp.place, warp.seat as usize);
+        let seats = &mut self.cores[core as usize].seats;
+        seats.remove(seat);
+        for behind in &seats[seat..] {
+            self.warps[behind.warp as usize].seat -= 1;
+        }
         self.multiprocessors[(core / 4) as usize].leave(place);
         self.free_warps.push(index);
         let resident = &mut self.residents[slot as usize];

@@ -1,10 +1,9 @@
 //! The model: blocks are placed, warps issue, until nothing is left.
 
-use std::collections::BinaryHeap;
-
 use crate::chip::Chip;
 use crate::code::{Does, Op, Unit};
-use crate::machine::{Event, Machine, PLACE};
+use crate::events::{Event, Events, PLACE};
+use crate::machine::Machine;
 use crate::meeting::{Clusters, Phases};
 use crate::memory::Memory;
 use crate::sm::{Multiprocessor, Stall, SubCore};
@@ -76,8 +75,13 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
     let count = chip.multiprocessors;
     let l1 = chip.l1.bytes.saturating_sub(launch.shared_bytes).max(8 << 10);
     let rates = chip.units.all();
-    let core =
-        SubCore { warps: Vec::new(), units: [0.0; Unit::COUNT], last: u32::MAX, scheduled: f64::INFINITY };
+    let core = SubCore {
+        seats: Vec::new(),
+        units: [0.0; Unit::COUNT],
+        free: [0.0; Unit::COUNT],
+        last: u32::MAX,
+        scheduled: f64::INFINITY,
+    };
     let mut machine = Machine {
         chip,
         code,
@@ -90,7 +94,7 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
         free_warps: Vec::new(),
         residents: Vec::new(),
         free_residents: Vec::new(),
-        events: BinaryHeap::new(),
+        events: Events::new(4 * count),
         block: 0,
         placed: -chip.launch.block_interval,
         placing: false,

@@ -61,9 +61,7 @@ pub(crate) struct Warp {
     pub(crate) step: u32,
     /// Its next instruction.
     pub(crate) op: u32,
-    /// When it can be issued, if its unit is free.
-    pub(crate) when: f64,
-    /// What it waits for until then.
+    /// What it waits for until it can be issued.
     pub(crate) stall: Stall,
     /// When the last one was issued.
     pub(crate) issued: f64,
@@ -85,13 +83,13 @@ pub(crate) struct Warp {
     /// Accesses that are left, by place in the source.
     pub(crate) cursors: Vec<u32>,
     pub(crate) resident: u32,
-    /// Its sub-core.
+    /// Its sub-core, and which of the seats there it has.
     pub(crate) core: u32,
+    pub(crate) seat: u32,
     /// Its place among the warps of its multiprocessor, whose own memory lies where that of the last one there lay.
     pub(crate) place: u32,
     /// Index of the warp in its block.
     pub(crate) number: u32,
-    pub(crate) unit: Unit,
 }
 
 /// A block that is resident.
@@ -109,11 +107,24 @@ pub(crate) struct Resident {
     pub(crate) words: HashMap<u32, f64>,
 }
 
+/// What a sub-core has to know of a warp to choose one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    pub(crate) warp: u32,
+    /// The unit of its next instruction.
+    pub(crate) unit: Unit,
+    /// When that can be issued, if the unit is free.
+    pub(crate) when: f64,
+}
+
 /// A quarter of a multiprocessor.
 #[derive(Clone, Debug)]
 pub(crate) struct SubCore {
-    pub(crate) warps: Vec<u32>,
+    /// Its warps, the oldest first.
+    pub(crate) seats: Vec<Seat>,
+    /// When each unit is free, and in which cycle that is.
     pub(crate) units: [f64; Unit::COUNT],
+    pub(crate) free: [f64; Unit::COUNT],
     /// The one that issued last.
     pub(crate) last: u32,
     /// When it is looked at next.

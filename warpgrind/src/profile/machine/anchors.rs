@@ -262,12 +262,10 @@ impl Anchors {
     pub fn trace(&self, way: &[(u32, u32)]) -> Vec<u32> {
         let mut trace = Vec::new();
         for &(first, end) in way {
-            let blocks: BTreeSet<u32> = [first, end.saturating_sub(1)]
-                .into_iter()
-                .filter_map(|at| self.block_of.get(at as usize).copied())
-                .collect();
-            if let (Some(&from), Some(&to)) = (blocks.first(), blocks.last()) {
-                trace.extend(from..=to);
+            let block = |at: u32| self.block_of.get(at as usize).copied();
+            let (from, to) = (block(first), block(end.saturating_sub(1)));
+            if let Some((from, to)) = from.or(to).zip(to.or(from)) {
+                trace.extend(from.min(to)..from.max(to) + 1);
             }
         }
         trace

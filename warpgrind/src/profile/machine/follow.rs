@@ -2,7 +2,9 @@
 //! order.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
 
 use super::super::limit::Limit;
 use super::anchors::{Anchors, Cover};
@@ -75,21 +77,32 @@ struct State {
     stack: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Node {
     state: State,
     cost: u64,
     step: Step,
-    /// Nodes that lead here, the best first.
-    from: Vec<u32>,
+    /// The best of the nodes that lead here, and the first of the edges from others; none of the first node.
+    best: u32,
+    others: u32,
     closed: bool,
 }
+
+/// From a node, and the next edge to where it leads.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    from: u32,
+    next: u32,
+}
+
+/// No node, or no edge.
+const NONE: u32 = u32::MAX;
 
 /// Callers: the block to return to, the rest, and how many there are.
 #[derive(Default)]
 struct Stacks {
     list: Vec<(u32, u32, u32)>,
-    known: HashMap<(u32, u32), u32>,
+    known: FxHashMap<(u32, u32), u32>,
 }
 
 impl Stacks {
@@ -117,13 +130,36 @@ impl Stacks {
 struct Search<'a> {
     of: &'a Follower<'a>,
     trace: &'a [u32],
+    /// What all ways lead through, and what comes behind it.
     nodes: Vec<Node>,
-    known: HashMap<State, u32>,
+    edges: Vec<Edge>,
+    /// By state: the node, but of the first.
+    known: FxHashMap<State, u32>,
     heap: BinaryHeap<Reverse<(u32, u64, u32)>>,
     stacks: Stacks,
     path: Path,
     /// How far one came, and what was missing there.
     furthest: (u32, Vec<u32>),
+    /// Where the node leads that is looked at.
+    next: Vec<Arrival>,
+    room: Room,
+}
+
+/// A way into a block.
+#[derive(Clone, Copy)]
+struct Arrival {
+    state: State,
+    step: Step,
+    cost: u64,
+}
+
+/// What [`Search::commit`] works with.
+#[derive(Default)]
+struct Room {
+    /// By node: whether it leads where all ways do, and how many ways there are from it.
+    leads: Vec<bool>,
+    ways_on: Vec<u32>,
+    open: Vec<u32>,
 }
 
 impl<'a> Follower<'a> {
@@ -159,13 +195,20 @@ impl<'a> Follower<'a> {
             of: self,
             trace,
             nodes: Vec::new(),
-            known: HashMap::new(),
+            edges: Vec::new(),
+            known: FxHashMap::default(),
             heap: BinaryHeap::new(),
             stacks: Stacks::default(),
             path: Path::default(),
             furthest: (0, Vec::new()),
+            next: Vec::new(),
+            room: Room::default(),
         };
-        search.enter(0, 0, 0, 0, None);
+        search.enter(0, 0, 0, 0);
+        if let Some(Arrival { state, step, cost }) = search.next.pop() {
+            search.nodes.push(Node { state, cost, step, best: NONE, others: NONE, closed: false });
+            search.heap.push(Reverse((state.done, cost, 0)));
+        }
         search.run()
     }
 
@@ -198,14 +241,18 @@ impl<'a> Follower<'a> {
 }
 
 impl Search<'_> {
-    /// Comes into a block from a node.
-    fn enter(&mut self, done: u32, block: u32, stack: u32, cost: u64, from: Option<u32>) {
-        let (state, step, cost) = if block == END {
+    /// Comes into a block, if the way through the PTX goes on there.
+    fn enter(&mut self, done: u32, block: u32, stack: u32, cost: u64) {
+        let arrival = if block == END {
             if (done as usize) < self.trace.len() {
                 self.stuck(done, None);
                 return;
             }
-            (State { done, block, stack: 0 }, Step { block, done: 0, perhaps: 0 }, cost)
+            Arrival {
+                state: State { done, block, stack: 0 },
+                step: Step { block, done: 0, perhaps: 0 },
+                cost,
+            }
         } else {
             match self.of.consume(self.trace, done, block) {
                 Err(missing) => {
@@ -215,25 +262,35 @@ impl Search<'_> {
                 Ok((behind, step)) => {
                     let of = &self.of.graph.blocks[block as usize];
                     let state = State { done: behind, block, stack };
-                    (state, step, cost + u64::from(of.end - of.first))
+                    Arrival { state, step, cost: cost + u64::from(of.end - of.first) }
                 }
             }
         };
-        self.stuck(state.done, None);
+        self.stuck(arrival.state.done, None);
+        self.next.push(arrival);
+    }
+
+    /// A node leads to where one arrives.
+    fn note(&mut self, Arrival { state, step, cost }: Arrival, from: u32) {
+        // No way comes back to the first but round a loop that does nothing.
+        if state == self.nodes[0].state {
+            return;
+        }
         if let Some(&known) = self.known.get(&state) {
             let node = &mut self.nodes[known as usize];
-            let Some(from) = from else { return };
-            if node.closed || node.cost <= cost {
-                node.from.push(from);
-            } else {
-                node.from.insert(0, from);
+            let edge = self.edges.len() as u32;
+            let mut other = from;
+            if !node.closed && cost < node.cost {
+                other = std::mem::replace(&mut node.best, from);
                 (node.cost, node.step) = (cost, step);
                 self.heap.push(Reverse((state.done, cost, known)));
             }
+            self.edges.push(Edge { from: other, next: node.others });
+            node.others = edge;
             return;
         }
         let number = self.nodes.len() as u32;
-        self.nodes.push(Node { state, cost, step, from: from.into_iter().collect(), closed: false });
+        self.nodes.push(Node { state, cost, step, best: from, others: NONE, closed: false });
         self.known.insert(state, number);
         self.heap.push(Reverse((state.done, cost, number)));
     }
@@ -249,53 +306,39 @@ impl Search<'_> {
     fn run(mut self) -> Result<Path, Stuck> {
         let mut end = None;
         let mut steps = 0u32;
-        while let Some(Reverse((_, cost, at))) = self.heap.pop() {
+        'nodes: while let Some(Reverse((_, cost, at))) = self.heap.pop() {
             let node = &mut self.nodes[at as usize];
             if node.closed || node.cost != cost {
                 continue;
             }
             node.closed = true;
-            let State { done, block, stack } = node.state;
-            if block == END {
+            if node.state.block == END {
                 end = Some(at);
                 continue;
             }
-            let mut at = at;
-            if self.heap.is_empty() && end.is_none() && self.nodes.len() > 1 {
-                at = self.commit(at);
-            }
-            steps = steps.wrapping_add(1);
-            if self.nodes.len() > MOST_STATES || steps.is_multiple_of(LOOK) && self.of.limit.is_over() {
-                break;
-            }
-            let graph = self.of.graph;
-            match &graph.blocks[block as usize].leave {
-                Leave::To(list) => {
-                    let cost =
-                        |to: u32| cost + u64::from(self.of.forks[block as usize] == Some(to)) * UNLIKELY;
-                    let list: Vec<(u32, u64)> = list.iter().map(|&to| (to, cost(to))).collect();
-                    list.iter().for_each(|&(to, cost)| self.enter(done, to, stack, cost, Some(at)));
+            let is_alone = self.heap.is_empty() && end.is_none();
+            let at = if is_alone { self.commit(at) } else { at };
+            loop {
+                steps = steps.wrapping_add(1);
+                if self.nodes.len() > MOST_STATES || steps.is_multiple_of(LOOK) && self.of.limit.is_over() {
+                    break 'nodes;
                 }
-                Leave::Call { function, back, conditional } => {
-                    if let Some(inner) = self.stacks.push(*back, stack) {
-                        let slow = u64::from(self.of.brought[*function as usize]) * LAST_RESORT;
-                        self.enter(done, *function, inner, cost + slow, Some(at));
+                self.look(at);
+                match self.next[..] {
+                    // Where there is one way on, all lead through what is there, too.
+                    [only] if is_alone && only.state.block != END && only.state != self.nodes[0].state => {
+                        self.begin();
+                        let Arrival { state, step, cost } = only;
+                        self.path.steps.push(step);
+                        self.nodes[0] = Node { state, cost, step, best: NONE, others: NONE, closed: true };
+                        self.next.clear();
                     }
-                    if *conditional {
-                        self.enter(done, *back, stack, cost, Some(at));
-                    }
-                }
-                Leave::Return(through) => {
-                    if let Some((back, rest)) = self.stacks.pop(stack) {
-                        self.enter(done, back, rest, cost, Some(at));
-                    }
-                    through.iter().for_each(|&to| self.enter(done, to, stack, cost, Some(at)));
-                }
-                Leave::Exit(through) => {
-                    self.enter(done, END, 0, cost, Some(at));
-                    through.iter().for_each(|&to| self.enter(done, to, stack, cost, Some(at)));
+                    _ => break,
                 }
             }
+            let mut next = std::mem::take(&mut self.next);
+            next.drain(..).for_each(|arrival| self.note(arrival, at));
+            self.next = next;
         }
         match end {
             Some(end) => {
@@ -316,21 +359,68 @@ impl Search<'_> {
         }
     }
 
-    /// The nodes that lead to one, the best first.
-    fn before(&self, node: u32) -> &[u32] {
-        if node == 0 { &[] } else { &self.nodes[node as usize].from }
+    /// Looks where a node leads.
+    fn look(&mut self, at: u32) {
+        let Node { state: State { done, block, stack }, cost, .. } = self.nodes[at as usize];
+        let graph = self.of.graph;
+        match &graph.blocks[block as usize].leave {
+            Leave::To(list) => {
+                let fork = self.of.forks[block as usize];
+                for &to in list {
+                    let unlikely = u64::from(fork == Some(to)) * UNLIKELY;
+                    self.enter(done, to, stack, cost + unlikely);
+                }
+            }
+            Leave::Call { function, back, conditional } => {
+                if let Some(inner) = self.stacks.push(*back, stack) {
+                    let slow = u64::from(self.of.brought[*function as usize]) * LAST_RESORT;
+                    self.enter(done, *function, inner, cost + slow);
+                }
+                if *conditional {
+                    self.enter(done, *back, stack, cost);
+                }
+            }
+            Leave::Return(through) => {
+                if let Some((back, rest)) = self.stacks.pop(stack) {
+                    self.enter(done, back, rest, cost);
+                }
+                through.iter().for_each(|&to| self.enter(done, to, stack, cost));
+            }
+            Leave::Exit(through) => {
+                self.enter(done, END, 0, cost);
+                through.iter().for_each(|&to| self.enter(done, to, stack, cost));
+            }
+        }
+    }
+
+    /// The first node of all is written.
+    fn begin(&mut self) {
+        if self.path.steps.is_empty() {
+            self.path.steps.push(self.nodes[0].step);
+        }
     }
 
     /// All ways lead through a node: what leads there is decided. Its number from here on.
     fn commit(&mut self, last: u32) -> u32 {
+        if last == 0 {
+            return 0;
+        }
+        let Room { leads, ways_on, open } = &mut self.room;
         // Nodes from which it is reached.
-        let mut leads = vec![false; self.nodes.len()];
-        let mut ways_on = vec![0u32; self.nodes.len()];
-        let mut open = vec![last];
+        leads.clear();
+        leads.resize(self.nodes.len(), false);
+        ways_on.clear();
+        ways_on.resize(self.nodes.len(), 0);
+        open.push(last);
         leads[last as usize] = true;
-        // A loop may lead back to the first node, where the way begins whatever else leads there.
-        while let Some(at) = open.pop() {
-            for &from in self.before(at) {
+        while let Some(at) = open.pop().map(|at| self.nodes[at as usize]) {
+            let mut other = at.others;
+            let others = std::iter::from_fn(|| {
+                let edge = self.edges.get(other as usize)?;
+                other = edge.next;
+                Some(edge.from)
+            });
+            for from in (at.best != NONE).then_some(at.best).into_iter().chain(others) {
                 ways_on[from as usize] += 1;
                 if !leads[from as usize] {
                     leads[from as usize] = true;
@@ -338,22 +428,19 @@ impl Search<'_> {
                 }
             }
         }
-        let mut steps = Vec::new();
-        let mut at = Some(last);
-        while let Some(node) = at {
-            steps.push(self.nodes[node as usize].step);
-            at = self.before(node).first().copied();
-            if let Some(from) = at {
-                self.path.guesses += u64::from(ways_on[from as usize] > 1);
-            }
+        self.begin();
+        let first = self.path.steps.len();
+        let mut at = last;
+        while at != 0 {
+            let Node { step, best, .. } = self.nodes[at as usize];
+            self.path.steps.push(step);
+            self.path.guesses += u64::from(self.room.ways_on[best as usize] > 1);
+            at = best;
         }
-        // The first was written when it was decided itself.
-        let fresh = usize::from(!self.path.steps.is_empty());
-        self.path.steps.extend(steps.into_iter().rev().skip(fresh));
-        let mut node = self.nodes[last as usize].clone();
-        node.from.clear();
+        self.path.steps[first..].reverse();
+        let node = Node { best: NONE, others: NONE, ..self.nodes[last as usize] };
         self.known.clear();
-        self.known.insert(node.state, 0);
+        self.edges.clear();
         self.nodes.clear();
         self.nodes.push(node);
         0

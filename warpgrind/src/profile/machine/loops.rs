@@ -1,6 +1,7 @@
 //! Loops around a compare-and-swap that ptxas makes of atomic operations on shared memory. A way through machine code that does
 //! what the PTX does goes round them once; how often a thread does is known from the words that the lanes of its warp change.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
@@ -49,9 +50,9 @@ impl Loops {
     }
 
     /// A way with the turns of its loops.
-    pub fn with_turns(&self, path: &Path, turns: &[Turns]) -> Path {
+    pub fn with_turns<'a>(&self, path: &'a Path, turns: &[Turns]) -> Cow<'a, Path> {
         if turns.is_empty() || self.of_line.is_empty() {
-            return path.clone();
+            return Cow::Borrowed(path);
         }
         let mut left: HashMap<u32, VecDeque<Turns>> = HashMap::new();
         for of in turns {
@@ -83,7 +84,7 @@ impl Loops {
                 steps.extend(of.blocks.clone().take(of.head as usize).map(of_block));
             }
         }
-        Path { steps, guesses: path.guesses }
+        Cow::Owned(Path { steps, guesses: path.guesses })
     }
 }
 
@@ -119,6 +120,6 @@ kernel k
         assert_eq!(blocks(2, false), [0, 1, 2, 1, 2, 3, 4]);
         assert_eq!(blocks(1, true), [0, 1, 2, 1, 3, 4]);
         assert_eq!(blocks(0, true), [0, 1, 3, 4]);
-        assert_eq!(loops.with_turns(&path, &[]), path);
+        assert_eq!(*loops.with_turns(&path, &[]), path);
     }
 }

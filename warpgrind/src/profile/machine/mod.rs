@@ -18,14 +18,17 @@ pub mod replay;
 pub mod spins;
 pub mod ways;
 
-use std::collections::{BTreeSet, HashMap};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
 
 use anchors::Anchors;
 use follow::{Follower, Path, Step, Stuck};
 use graph::Graph;
 use listing::Listing;
 use loops::Loops;
-use replay::{Counts, Executed};
+use replay::{Counts, Executed, Replay};
 use ways::Ways;
 
 use super::limit::Limit;
@@ -183,6 +186,22 @@ fn elections(listing: &Listing) -> BTreeSet<u32> {
 /// What the machine code's instructions are in the order in which a warp executes them: first, behind the last, lanes.
 pub type Sequence = Vec<(u32, u32, u32)>;
 
+/// Steps of sequences that are kept; those of further warps are found again for each who asks.
+const MOST_KEPT: usize = 1 << 22;
+
+/// The sequence of blocks that a warp executes, each by so many lanes.
+fn together(graph: &Graph, blocks: impl Iterator<Item = (u32, u32)>) -> Sequence {
+    let mut sequence = Sequence::new();
+    for (block, lanes) in blocks {
+        let block = &graph.blocks[block as usize];
+        match sequence.last_mut() {
+            Some(last) if last.1 == block.first && last.2 == lanes => last.1 = block.end,
+            _ => sequence.push((block.first, block.end, lanes)),
+        }
+    }
+    sequence
+}
+
 /// Follows the ways of a launch through a kernel's machine code.
 pub fn follow(listing: &Listing, ways: &Ways) -> Followed {
     follow_and(listing, ways, &Limit::default(), |_| {})
@@ -212,7 +231,7 @@ pub fn follow_and(
     let graph = Graph::of(listing);
     let mut anchors = Anchors::of(listing, &graph, ways);
     // Ways that differ in turns of loops alone are followed once.
-    let mut runs: HashMap<&[ways::Run], usize> = HashMap::new();
+    let mut runs: FxHashMap<&[ways::Run], usize> = FxHashMap::default();
     let mut traces: Vec<Vec<u32>> = Vec::new();
     let mut trace_of = Vec::with_capacity(ways.ways.len());
     for way in &ways.ways {
@@ -229,14 +248,17 @@ pub fn follow_and(
         let turns = ways.turns.get(way).map_or(&[][..], |turns| turns);
         found[trace].as_ref().map(|path| loops.with_turns(path, turns))
     });
-    let paths: Vec<Option<Path>> = paths.collect();
+    let paths: Vec<Option<Cow<'_, Path>>> = paths.collect();
+    let replay = Replay::new(&graph, listing, &follower);
     let nothing =
-        || Counts { blocks: vec![Executed::default(); graph.blocks.len()], forced: 0, sequence: None };
+        || Counts { blocks: vec![Executed::default(); graph.blocks.len()], forced: 0, sequence: Vec::new() };
     let mut counts = nothing();
-    let path = |way: u32| paths.get(way.checked_sub(1)? as usize)?.as_ref();
+    // Of as many warps as are kept.
+    let (mut sequences, mut kept) = (Vec::new(), 0);
+    let path = |way: u32| paths.get(way.checked_sub(1)? as usize)?.as_deref();
     let lengths: Vec<u64> =
         ways.ways.iter().map(|way| way.iter().map(|&(first, end)| u64::from(end - first)).sum()).collect();
-    for (warp, times) in &ways.warps {
+    for (number, (warp, times)) in ways.warps.iter().enumerate() {
         if limit.is_over() {
             return followed;
         }
@@ -252,7 +274,11 @@ pub fn follow_and(
         let guesses: u64 = warp.iter().filter_map(|&way| path(way)).map(|path| path.guesses).sum();
         followed.guesses += times * guesses;
         let lanes: [&[Step]; 32] = warp.map(|way| path(way).map_or(&[][..], |path| &path.steps));
-        replay::replay(&graph, listing, &follower, lanes, *times, &mut counts);
+        replay.replay(lanes, *times, &mut counts);
+        let sequence = together(&graph, counts.sequence.drain(..));
+        kept += sequence.len();
+        sequences.resize(number, None);
+        sequences.extend((kept <= MOST_KEPT).then_some(Some(sequence)));
     }
     followed.forced = counts.forced;
     let elects = elections(listing);
@@ -296,22 +322,17 @@ pub fn follow_and(
     followed.fill();
     if followed.is_known() {
         then(&|warp| {
+            if let Some(Some(known)) = sequences.get(warp as usize) {
+                return known.clone();
+            }
             let Some((warp, _)) = ways.warps.get(warp as usize) else { return Sequence::new() };
             if warp.iter().any(|&way| way != 0 && path(way).is_none()) {
                 return Sequence::new();
             }
             let lanes: [&[Step]; 32] = warp.map(|way| path(way).map_or(&[][..], |path| &path.steps));
-            let mut counts = Counts { sequence: Some(Vec::new()), ..nothing() };
-            replay::replay(&graph, listing, &follower, lanes, 1, &mut counts);
-            let mut sequence = Sequence::new();
-            for (block, lanes) in counts.sequence.unwrap_or_default() {
-                let block = &graph.blocks[block as usize];
-                match sequence.last_mut() {
-                    Some(last) if last.1 == block.first && last.2 == lanes => last.1 = block.end,
-                    _ => sequence.push((block.first, block.end, lanes)),
-                }
-            }
-            sequence
+            let mut counts = nothing();
+            replay.replay(lanes, 1, &mut counts);
+            together(&graph, counts.sequence.drain(..))
         });
     }
     followed

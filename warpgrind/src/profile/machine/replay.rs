@@ -3,7 +3,7 @@
 
 use super::follow::{Follower, Step};
 use super::graph::{Graph, Leave};
-use super::listing::Listing;
+use super::listing::{Instruction, Listing};
 
 type Lanes = u32;
 
@@ -33,8 +33,8 @@ pub struct Counts {
     pub blocks: Vec<Executed>,
     /// Groups that were let go on though others were missing at a barrier.
     pub forced: u64,
-    /// Blocks in the order in which they were executed, each with how many lanes did, if that is to be known.
-    pub sequence: Option<Vec<(u32, u32)>>,
+    /// Blocks in the order in which they were executed, each with how many lanes did.
+    pub sequence: Vec<(u32, u32)>,
 }
 
 struct Group {
@@ -45,104 +45,178 @@ struct Group {
 
 const WARP: u8 = 16;
 
+/// What an instruction does to a convergence barrier.
+#[derive(Clone, Copy)]
+enum Converging {
+    Joins(u8),
+    Leaves(u8),
+    Saves(u8),
+    Restores(u8),
+    /// Waits there, or (16) for the warp.
+    Waits(u8),
+}
+
+impl Converging {
+    fn of(of: &Instruction) -> Option<Self> {
+        let Some(barrier) = of.barrier().filter(|&barrier| barrier < WARP) else {
+            return (of.base() == "WARPSYNC").then_some(Self::Waits(WARP));
+        };
+        match of.base() {
+            "BSSY" => Some(Self::Joins(barrier)),
+            "BREAK" => Some(Self::Leaves(barrier)),
+            "BMOV" if of.has("CLEAR") => Some(Self::Saves(barrier)),
+            "BMOV" => Some(Self::Restores(barrier)),
+            "BSYNC" => Some(Self::Waits(barrier)),
+            _ => None,
+        }
+    }
+}
+
+/// What warps of a kernel are replayed with.
+pub struct Replay<'a> {
+    graph: &'a Graph,
+    follower: &'a Follower<'a>,
+    /// By block.
+    converging: Vec<Vec<Converging>>,
+    /// By block: whether it has covers that are optional.
+    optional: Vec<bool>,
+}
+
 /// Lanes of a warp.
 struct Warp<'a> {
-    graph: &'a Graph,
-    listing: &'a Listing,
-    follower: &'a Follower<'a>,
+    of: &'a Replay<'a>,
     paths: [&'a [Step]; 32],
+    /// Those that are the first of their path, and by lane all that have it: these are together whatever happens, so that only the
+    /// first is looked at.
+    firsts: Lanes,
+    alike: [Lanes; 32],
     at: [u32; 32],
     groups: Vec<Group>,
     /// By barrier, by lane: who takes part.
     barriers: [[Lanes; 32]; 16],
     saved: Vec<(u8, [Lanes; 32])>,
     live: Lanes,
+    /// Where lanes go on, empty but while that is looked for.
+    ways: Vec<(u32, Lanes)>,
 }
 
 fn each(lanes: Lanes) -> impl Iterator<Item = usize> {
-    (0..32).filter(move |lane| lanes >> lane & 1 != 0)
+    let mut left = lanes;
+    std::iter::from_fn(move || {
+        let lane = (left != 0).then(|| left.trailing_zeros() as usize)?;
+        left &= left - 1;
+        Some(lane)
+    })
 }
 
-/// Adds what a warp executes, so many times.
-pub fn replay<'a>(
-    graph: &'a Graph,
-    listing: &'a Listing,
-    follower: &'a Follower<'a>,
-    paths: [&'a [Step]; 32],
-    times: u64,
-    counts: &mut Counts,
-) {
-    let live = (0..32).filter(|&lane| !paths[lane].is_empty()).fold(0, |all, lane| all | 1 << lane);
-    if live == 0 {
-        return;
+impl<'a> Replay<'a> {
+    /// For a kernel.
+    pub fn new(graph: &'a Graph, listing: &Listing, follower: &'a Follower<'a>) -> Self {
+        let blocks = graph.blocks.iter();
+        let converging = blocks.map(|block| {
+            let own = &listing.instructions[block.first as usize..block.end as usize];
+            own.iter().filter_map(Converging::of).collect()
+        });
+        let optional =
+            (0..graph.blocks.len() as u32).map(|block| follower.covers(block).iter().any(|of| of.optional));
+        Replay { graph, follower, converging: converging.collect(), optional: optional.collect() }
     }
-    let groups = vec![Group { lanes: live, waits: None }];
-    let barriers = [[0; 32]; 16];
-    let mut warp =
-        Warp { graph, listing, follower, paths, at: [0; 32], groups, barriers, saved: Vec::new(), live };
-    while !warp.groups.is_empty() {
-        let Some(next) = warp.groups.iter().rposition(|group| group.waits.is_none()) else {
-            warp.force();
-            counts.forced += times;
-            continue;
+
+    /// Adds what a warp executes, so many times.
+    pub fn replay(&self, paths: [&[Step]; 32], times: u64, counts: &mut Counts) {
+        let (mut live, mut firsts, mut alike) = (0, 0, [0; 32]);
+        for lane in (0..32).filter(|&lane| !paths[lane].is_empty()) {
+            let first = each(firsts).find(|&first| std::ptr::eq(paths[first], paths[lane])).unwrap_or(lane);
+            live |= 1 << lane;
+            firsts |= 1 << first;
+            alike[first] |= 1 << lane;
+        }
+        if live == 0 {
+            return;
+        }
+        let mut warp = Warp {
+            of: self,
+            paths,
+            firsts,
+            alike,
+            at: [0; 32],
+            groups: vec![Group { lanes: live, waits: None }],
+            barriers: [[0; 32]; 16],
+            saved: Vec::new(),
+            live,
+            ways: Vec::new(),
         };
-        let group = warp.groups.swap_remove(next);
-        warp.run(group.lanes, times, counts);
+        while !warp.groups.is_empty() {
+            let Some(next) = warp.groups.iter().rposition(|group| group.waits.is_none()) else {
+                warp.force();
+                counts.forced += times;
+                continue;
+            };
+            let group = warp.groups.swap_remove(next);
+            warp.run(group.lanes, times, counts);
+        }
     }
 }
 
 impl Warp<'_> {
+    /// The first of each path that some lanes have.
+    fn each(&self, lanes: Lanes) -> impl Iterator<Item = usize> + use<> {
+        each(lanes & self.firsts)
+    }
+
+    fn step(&self, lane: usize) -> Option<&Step> {
+        self.paths[lane].get(self.at[lane] as usize)
+    }
+
     /// Runs lanes that stand at one block until they split, wait or end.
     fn run(&mut self, mut lanes: Lanes, times: u64, counts: &mut Counts) {
         while lanes != 0 {
             let lead = lanes.trailing_zeros() as usize;
-            let Some(step) = self.paths[lead].get(self.at[lead] as usize).copied() else { return };
-            let block = &self.graph.blocks[step.block as usize];
-            self.count(step.block, lanes, times, counts);
+            let Some(block) = self.step(lead).map(|step| step.block) else { return };
+            self.count(block, lanes, times, counts);
             let mut waits = None;
-            for of in &self.listing.instructions[block.first as usize..block.end as usize] {
-                let Some(barrier) = of.barrier().filter(|&barrier| barrier < WARP) else {
-                    if of.base() == "WARPSYNC" {
-                        waits = Some(WARP);
+            for of in &self.of.converging[block as usize] {
+                match *of {
+                    Converging::Joins(barrier) => {
+                        self.each(lanes).for_each(|lane| self.barriers[usize::from(barrier)][lane] = lanes);
                     }
-                    continue;
-                };
-                let own = &mut self.barriers[usize::from(barrier)];
-                match of.base() {
-                    "BSSY" => each(lanes).for_each(|lane| own[lane] = lanes),
-                    "BREAK" => {
+                    Converging::Leaves(barrier) => {
+                        let own = &mut self.barriers[usize::from(barrier)];
                         own.iter_mut().for_each(|members| *members &= !lanes);
-                        each(lanes).for_each(|lane| own[lane] = 0);
+                        self.each(lanes).for_each(|lane| self.barriers[usize::from(barrier)][lane] = 0);
                     }
-                    "BMOV" if of.has("CLEAR") => self.saved.push((barrier, *own)),
-                    "BMOV" => {
+                    Converging::Saves(barrier) => {
+                        self.saved.push((barrier, self.barriers[usize::from(barrier)]));
+                    }
+                    Converging::Restores(barrier) => {
                         if let Some(at) = self.saved.iter().rposition(|(saved, _)| *saved == barrier) {
                             let (_, saved) = self.saved.remove(at);
-                            each(lanes).for_each(|lane| own[lane] = saved[lane]);
+                            let own = self.each(lanes);
+                            own.for_each(|lane| self.barriers[usize::from(barrier)][lane] = saved[lane]);
                         }
                     }
-                    "BSYNC" => waits = Some(barrier),
-                    _ => {}
+                    Converging::Waits(barrier) => waits = Some(barrier),
                 }
             }
             // On to the next block of each.
             let mut ended = 0;
-            let mut ways: Vec<(u32, Lanes)> = Vec::new();
-            for lane in each(lanes) {
+            let mut ways = std::mem::take(&mut self.ways);
+            for lane in self.each(lanes) {
                 self.at[lane] += 1;
-                match self.paths[lane].get(self.at[lane] as usize) {
-                    None => ended |= 1 << lane,
+                let alike = self.alike[lane];
+                match self.step(lane) {
+                    None => ended |= alike,
                     Some(next) => match ways.iter_mut().find(|(block, _)| *block == next.block) {
-                        Some((_, lanes)) => *lanes |= 1 << lane,
-                        None => ways.push((next.block, 1 << lane)),
+                        Some((_, lanes)) => *lanes |= alike,
+                        None => ways.push((next.block, alike)),
                     },
                 }
             }
-            let executed = &mut counts.blocks[step.block as usize];
+            let executed = &mut counts.blocks[block as usize];
             if ways.len() + usize::from(ended != 0) > 1 {
                 executed.divergent += times;
             }
-            let through = match &block.leave {
+            let through = match &self.of.graph.blocks[block as usize].leave {
                 Leave::To(list) if list.len() > 1 => list.first().copied(),
                 Leave::Call { back, conditional: true, .. } => Some(*back),
                 Leave::Return(through) | Leave::Exit(through) => *through,
@@ -159,42 +233,44 @@ impl Warp<'_> {
                 }
                 self.released();
             }
-            if let Some(barrier) = waits {
-                let lanes = lanes & !ended;
-                if lanes != 0 {
-                    self.groups.push(Group { lanes, waits: Some(barrier) });
-                    self.released();
+            lanes = match (waits, &ways[..]) {
+                (Some(barrier), _) => {
+                    let lanes = lanes & !ended;
+                    if lanes != 0 {
+                        self.groups.push(Group { lanes, waits: Some(barrier) });
+                        self.released();
+                    }
+                    0
                 }
-                return;
-            }
-            match &ways[..] {
-                [] => return,
-                [(_, only)] => lanes = *only,
-                _ => {
-                    self.groups.extend(ways.iter().map(|(_, lanes)| Group { lanes: *lanes, waits: None }));
-                    return;
+                (None, []) => 0,
+                (None, [(_, only)]) => *only,
+                (None, several) => {
+                    self.groups.extend(several.iter().map(|&(_, lanes)| Group { lanes, waits: None }));
+                    0
                 }
-            }
+            };
+            ways.clear();
+            self.ways = ways;
         }
     }
 
     fn count(&self, block: u32, lanes: Lanes, times: u64, counts: &mut Counts) {
-        let covers = self.follower.covers(block);
-        counts.sequence.as_mut().into_iter().for_each(|list| list.push((block, lanes.count_ones())));
+        counts.sequence.push((block, lanes.count_ones()));
         let executed = &mut counts.blocks[block as usize];
         executed.warps += times;
         executed.threads += times * u64::from(lanes.count_ones());
-        if covers.iter().any(|cover| cover.optional) {
-            executed.optional.resize(covers.len(), (0, 0));
-            let steps = each(lanes).filter_map(|lane| self.paths[lane].get(self.at[lane] as usize));
-            executed.perhaps |= steps.fold(0, |all, step| all | step.perhaps);
+        if self.of.optional[block as usize] {
+            executed.optional.resize(self.of.follower.covers(block).len(), (0, 0));
+            // Who does each.
+            let mut on = [0; 32];
+            for lane in self.each(lanes) {
+                let Some(step) = self.step(lane) else { continue };
+                executed.perhaps |= step.perhaps;
+                each(step.done).for_each(|cover| on[cover] |= self.alike[lane]);
+            }
             for (at, (threads, warps)) in executed.optional.iter_mut().enumerate() {
-                let does = |lane: &usize| {
-                    let step = self.paths[*lane].get(self.at[*lane] as usize);
-                    step.is_some_and(|step| step.done >> at.min(31) & 1 != 0)
-                };
-                let on = each(lanes).filter(does).count() as u64;
-                *threads += times * on;
+                let on: Lanes = on[at.min(31)];
+                *threads += times * u64::from(on.count_ones());
                 *warps += times * u64::from(on != 0);
             }
         }
@@ -216,7 +292,7 @@ impl Warp<'_> {
             let members = if barrier == WARP {
                 self.live
             } else {
-                each(own).fold(0, |all, lane| all | self.barriers[usize::from(barrier)][lane])
+                self.each(own).fold(0, |all, lane| all | self.barriers[usize::from(barrier)][lane])
             };
             if members & self.live & !here != 0 {
                 at += 1;
@@ -232,8 +308,7 @@ impl Warp<'_> {
 
     /// The block before which lanes stand.
     fn place(&self, lanes: Lanes) -> Option<u32> {
-        let lane = lanes.trailing_zeros() as usize;
-        self.paths[lane].get(self.at[lane] as usize).map(|step| step.block)
+        self.step(lanes.trailing_zeros() as usize).map(|step| step.block)
     }
 
     /// All wait: the first goes on, with those that wait where it does.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use sim_core::tools::{Context, Event, LaunchView, Round, Summary, Wants, rounds};
 use sim_core::{AccessKind, Memory, Tool, WarpAccess};
 
@@ -135,11 +137,12 @@ pub type Found = Arc<Mutex<Vec<(Arc<str>, Ways)>>>;
 pub struct Watch {
     found: Found,
     instructions: u32,
-    ways: HashMap<Way, u32>,
+    /// The number of each is its place, plus one.
+    ways: IndexSet<Way, FxBuildHasher>,
     /// By position of an atomic operation: whether it is such a loop.
     loops: HashMap<u32, bool>,
     /// Different warps: their number, and how many there are.
-    warps: HashMap<[u32; 32], (u32, u64)>,
+    warps: FxHashMap<[u32; 32], (u32, u64)>,
     /// Block, warp and number of each, if that is to be known.
     each: Option<Vec<(u64, u32, u32)>>,
     /// Runs of all ways.
@@ -176,7 +179,7 @@ impl Watch {
     /// Of a launch of so many instructions.
     pub fn new(found: &Found, instructions: u32) -> Self {
         let found = Arc::clone(found);
-        let (ways, warps, loops) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let (ways, warps, loops) = (IndexSet::default(), FxHashMap::default(), HashMap::new());
         Watch { found, instructions, ways, loops, warps, each: None, kept: 0, lost: 0 }
     }
 
@@ -194,17 +197,16 @@ impl Watch {
     }
 
     /// The number of a way; 0 if no more are kept.
-    fn way(&mut self, way: Way) -> u32 {
-        if let Some(&known) = self.ways.get(&way) {
-            return known;
+    fn way(&mut self, way: &Way) -> u32 {
+        if let Some(known) = self.ways.get_index_of(way) {
+            return known as u32 + 1;
         }
         self.kept += way.0.len() + way.1.len();
         if self.kept > MOST_KEPT {
             return 0;
         }
-        let next = self.ways.len() as u32 + 1;
-        self.ways.insert(way, next);
-        next
+        self.ways.insert(way.clone());
+        self.ways.len() as u32
     }
 
     /// An atomic operation on shared memory: its rounds, if it is such a loop.
@@ -240,21 +242,24 @@ impl Watch {
             // Lanes that are told of together have one way.
             while left != 0 {
                 let lane = left.trailing_zeros();
-                let of = told.iter().filter(|(lanes, _)| lanes >> lane & 1 != 0);
-                let alike = of.clone().fold(left, |alike, (lanes, _)| alike & lanes);
-                let apart = told.iter().filter(|(lanes, _)| lanes >> lane & 1 == 0);
-                let mut alike = apart.fold(alike, |alike, (lanes, _)| alike & !lanes);
-                let mut way: Vec<Run> = Vec::new();
-                for &(_, (first, end)) in of {
-                    match way.last_mut() {
+                let mut alike = left;
+                let mut way: Way = (Vec::new(), Vec::new());
+                for &(lanes, (first, end)) in &told {
+                    if lanes >> lane & 1 == 0 {
+                        alike &= !lanes;
+                        continue;
+                    }
+                    alike &= lanes;
+                    match way.0.last_mut() {
                         Some(last) if last.1 == first => last.1 = end,
-                        _ => way.push((first, end)),
+                        _ => way.0.push((first, end)),
                     }
                 }
                 left &= !alike;
                 while alike != 0 {
                     let own = &turns[alike.trailing_zeros() as usize];
-                    let way = self.way((way.clone(), own.clone()));
+                    way.1.clone_from(own);
+                    let way = self.way(&way);
                     for lane in (0..32).filter(|&lane| turns[lane] == *own) {
                         warp[lane] = if alike >> lane & 1 != 0 { way } else { warp[lane] };
                         alike &= !(1 << lane);
@@ -313,9 +318,7 @@ impl Tool for Watch {
     }
 
     fn merge(&mut self, other: Self) {
-        let mut ways: Vec<(Way, u32)> = other.ways.into_iter().collect();
-        ways.sort_by_key(|(_, number)| *number);
-        let ours: Vec<u32> = ways.into_iter().map(|(way, _)| self.way(way)).collect();
+        let ours: Vec<u32> = other.ways.into_iter().map(|way| self.way(&way)).collect();
         let mut kinds = vec![None; other.warps.len()];
         for (warp, (number, count)) in other.warps {
             if warp.iter().any(|&way| way != 0 && ours[way as usize - 1] == 0) {
@@ -333,7 +336,7 @@ impl Tool for Watch {
     }
 
     fn finish(self, launch: &dyn LaunchView) -> Summary {
-        let mut ways: Vec<(Way, u32)> = self.ways.into_iter().collect();
+        let mut ways: Vec<(Way, u32)> = self.ways.into_iter().zip(1..).collect();
         // The order in which they were found depends on how blocks were shared out.
         ways.sort();
         let mut order = vec![0; ways.len() + 1];
@@ -379,9 +382,7 @@ mod tests {
     fn warp(told: &[(u32, Run)]) -> (Vec<Vec<Run>>, [u32; 32]) {
         let mut watch = Watch::new(&Found::default(), 100);
         watch.finished(0, &mut Told { warps: vec![told.to_vec()], count: told.len(), ..Told::default() });
-        let mut ways: Vec<(Way, u32)> = watch.ways.into_iter().collect();
-        ways.sort_by_key(|(_, number)| *number);
-        (ways.into_iter().map(|(way, _)| way.0).collect(), *watch.warps.keys().next().unwrap())
+        (watch.ways.into_iter().map(|way| way.0).collect(), *watch.warps.keys().next().unwrap())
     }
 
     #[test]

@@ -7,7 +7,7 @@ pub mod record;
 mod waits;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use timing::chip::{Chip, ChipError, Copying};
@@ -16,6 +16,7 @@ pub use timing::work::Stay;
 use timing::work::{Block, Step, Warp, Work};
 pub use timing::{Reason, Time};
 
+use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use super::limit::Limit;
@@ -176,10 +177,18 @@ struct Blocks<'a> {
     code: &'a Code,
     asked: &'a BTreeMap<u64, Asked>,
     /// By block: its warps' kinds.
-    kinds: HashMap<u64, Vec<u32>>,
+    kinds: Vec<Vec<u32>>,
     sequence: &'a dyn Fn(u32) -> Sequence,
     limit: &'a Limit,
-    known: RefCell<HashMap<u32, Arc<[Step]>>>,
+    known: RefCell<Known>,
+}
+
+/// The steps of warps.
+#[derive(Default)]
+struct Known {
+    by_kind: FxHashMap<u32, Arc<[Step]>>,
+    /// How many steps these are.
+    count: usize,
 }
 
 /// Steps that are kept, of warps that may be many times there.
@@ -188,10 +197,10 @@ const MOST_KNOWN: usize = 1 << 22;
 impl Blocks<'_> {
     /// By block: the kinds of its warps. One whose way is not known is taken to be like that of the same number in the block
     /// before, or whichever is known.
-    fn kinds_of(&self, ways: &Ways, blocks: u64, warps: u32) -> HashMap<u64, Vec<u32>> {
-        let mut is_known: HashMap<u32, bool> = HashMap::new();
+    fn kinds_of(&self, ways: &Ways, blocks: u64, warps: u32) -> Vec<Vec<u32>> {
+        let mut is_known: FxHashMap<u32, bool> = FxHashMap::default();
         let mut known = |kind: u32| *is_known.entry(kind).or_insert_with(|| !self.steps(kind).is_empty());
-        let mut kinds: HashMap<u64, Vec<u32>> = HashMap::new();
+        let mut kinds = Vec::new();
         let mut like: Vec<Option<u32>> = vec![None; warps as usize];
         let mut each = ways.each.iter().peekable();
         let any = ways.each.iter().map(|&(_, _, kind)| kind).find(|&kind| known(kind));
@@ -199,29 +208,33 @@ impl Blocks<'_> {
             if self.limit.is_over() {
                 break;
             }
+            let mut of_block = Vec::with_capacity(warps as usize);
             for warp in 0..warps {
                 let own = each.next_if(|&&(of, number, _)| (of, number) == (block, warp));
                 let own = own.map(|&(_, _, kind)| kind).filter(|&kind| known(kind));
                 let place = &mut like[warp as usize];
                 *place = own.or(*place);
-                kinds.entry(block).or_default().extend(place.or(any));
+                of_block.extend(place.or(any));
             }
+            kinds.push(of_block);
         }
         kinds
     }
 
     fn steps(&self, kind: u32) -> Arc<[Step]> {
-        let mut known = self.known.borrow_mut();
-        if let Some(steps) = known.get(&kind) {
+        let known = &mut *self.known.borrow_mut();
+        if let Some(steps) = known.by_kind.get(&kind) {
             return steps.clone();
         }
         let sequence = (self.sequence)(kind);
         let steps: Arc<[Step]> =
             sequence.into_iter().map(|(first, end, lanes)| Step { first, end, lanes }).collect();
-        if known.values().map(|steps| steps.len()).sum::<usize>() + steps.len() > MOST_KNOWN {
-            known.clear();
+        known.count += steps.len();
+        if known.count > MOST_KNOWN {
+            known.by_kind.clear();
+            known.count = steps.len();
         }
-        known.insert(kind, steps.clone());
+        known.by_kind.insert(kind, steps.clone());
         steps
     }
 }
@@ -242,7 +255,7 @@ impl Work for Blocks<'_> {
             phases: phases.clone(),
             ..Block::default()
         };
-        for (at, &kind) in self.kinds.get(&index).into_iter().flatten().enumerate() {
+        for (at, &kind) in self.kinds.get(index as usize).into_iter().flatten().enumerate() {
             let place_of = |position: u32| self.code.place_of.get(position as usize).copied().flatten();
             let told = asked.warps.get(at).map_or(&[][..], |told| told);
             let mut own: Vec<(u32, u32, timing::work::Access)> = (0..)
@@ -293,7 +306,7 @@ pub fn time(
     let mut work = Blocks {
         code: &code,
         asked: &recorded.blocks,
-        kinds: HashMap::new(),
+        kinds: Vec::new(),
         sequence,
         limit,
         known: RefCell::default(),

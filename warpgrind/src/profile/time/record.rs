@@ -112,7 +112,7 @@ impl Recorder {
                 if is_combined(instruction) {
                     lanes &= lanes.wrapping_neg();
                 }
-                let first = block.asked.pieces.len() as u32;
+                let mut asked = Gathered::new(&mut block.asked.pieces);
                 let local = of.memory == Memory::Local;
                 for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
                     let address = match local {
@@ -124,10 +124,11 @@ impl Recorder {
                     for word in 0..words {
                         let from = address + word * apart;
                         for sector in from / 32..=(from + bytes.max(1) - 1) / 32 {
-                            add(&mut block.asked.pieces, first as usize, sector);
+                            asked.add(sector);
                         }
                     }
                 }
+                let first = asked.first as u32;
                 let count = (block.asked.pieces.len() - first as usize).min(255) as u8;
                 let together = if surface { groups(lanes, 8) } else { together(of, lanes) };
                 let deep = match of.kind {
@@ -203,10 +204,11 @@ impl Block {
         let Asked { warps, pieces, .. } = &mut self.asked;
         let last = warps.get_mut(of.warp.warp as usize).and_then(|told| told.last_mut());
         let Some((_, Access::Lines { first, count, .. })) = last else { return };
+        let mut asked = Gathered::from(pieces, *first as usize);
         for lane in (0..32).filter(|lane| of.lanes >> lane & 1 != 0) {
             let address = of.addresses[lane as usize];
             for sector in address / 32..=(address + u64::from(of.bytes.max(1)) - 1) / 32 {
-                add(pieces, *first as usize, sector);
+                asked.add(sector);
             }
         }
         *count = (pieces.len() - *first as usize).min(255) as u8;
@@ -219,12 +221,36 @@ fn groups(lanes: u32, width: u32) -> u8 {
     (0..32).step_by(width as usize).filter(|first| lanes >> first & own != 0).count() as u8
 }
 
-/// Adds a sector to the pieces of an access.
-fn add(pieces: &mut Vec<Piece>, first: usize, sector: u64) {
-    let (line, bit) = (sector / 4, 1 << (sector % 4));
-    match pieces[first..].iter_mut().rev().find(|piece| **piece >> 4 == line) {
-        Some(piece) => *piece |= bit,
-        None => pieces.push(line << 4 | bit),
+/// The pieces of an access, which are the last of all.
+struct Gathered<'a> {
+    pieces: &'a mut Vec<Piece>,
+    first: usize,
+    /// The highest line that is among them.
+    highest: Option<u64>,
+}
+
+impl<'a> Gathered<'a> {
+    /// Those of a new access.
+    fn new(pieces: &'a mut Vec<Piece>) -> Self {
+        Gathered { first: pieces.len(), highest: None, pieces }
+    }
+
+    /// Those of one that began at a place.
+    fn from(pieces: &'a mut Vec<Piece>, first: usize) -> Self {
+        let highest = pieces[first..].iter().map(|&piece| parts(piece).0).max();
+        Gathered { pieces, first, highest }
+    }
+
+    fn add(&mut self, sector: u64) {
+        let (line, bit) = (sector / 4, 1 << (sector % 4));
+        // Most accesses go upwards: then nothing is looked for.
+        let is_new = self.highest.is_none_or(|highest| line > highest);
+        let own = if is_new { &mut [] } else { &mut self.pieces[self.first..] };
+        match own.iter_mut().rev().find(|piece| **piece >> 4 == line) {
+            Some(piece) => *piece |= bit,
+            None => self.pieces.push(line << 4 | bit),
+        }
+        self.highest = self.highest.max(Some(line));
     }
 }
 
