@@ -75,7 +75,6 @@ impl TensorMap {
         if self.fill_nan && !self.element.is_float() {
             return Err(TensorMapError::Fill);
         }
-        let layout = self.layout();
         let row = match self.mode {
             Mode::Tiled { extents } => {
                 let wrong = |&(_, &extent): &(usize, &u32)| extent == 0 || extent > 256;
@@ -97,6 +96,7 @@ impl TensorMap {
                 if let Some(&corner) = corners.into_iter().find(|&&at| !(-limit..limit).contains(&at)) {
                     return Err(TensorMapError::Corner(corner));
                 }
+                let layout = self.layout();
                 for at in layout.spatial(self) {
                     let last = layout.extents[at] as i64 - 1 + i64::from(upper[at - 1]);
                     if i64::from(lower[at - 1]) > last {
@@ -106,7 +106,7 @@ impl TensorMap {
                 channels * self.element.bytes()
             }
         };
-        let bytes = layout.counts.iter().map(|&count| u64::from(count)).product::<u64>() * layout.strides[0];
+        let bytes = self.elements_of_box() * u64::from(self.element.bytes());
         if bytes > MOST {
             return Err(TensorMapError::BoxBytes(bytes));
         }
@@ -118,5 +118,49 @@ impl TensorMap {
             return Err(TensorMapError::Swizzle(row, span));
         }
         Ok(())
+    }
+
+    /// Elements of the box as a driver counts them: also those of interleaved channels that a copy leaves out.
+    fn elements_of_box(&self) -> u64 {
+        let rank = self.rank as usize;
+        match self.mode {
+            Mode::Tiled { extents } => {
+                let mut counts: [u32; RANK] =
+                    std::array::from_fn(|at| extents[at].div_ceil(self.steps[at].max(1)));
+                if self.interleave == Interleave::None {
+                    counts[0] = extents[0];
+                }
+                counts[..rank].iter().map(|&count| u64::from(count)).product()
+            }
+            Mode::Im2col { channels, pixels, .. } => u64::from(channels) * u64::from(pixels),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor_map::ElementType;
+
+    /// What an H200's driver (580.159) answers.
+    #[test]
+    fn boxes_are_counted_as_by_a_driver() {
+        let interleaved = |interleave, element, tile: [u32; 5]| {
+            let strides = [512, 121_856, 27_173_888, 3_233_692_672];
+            let map = TensorMap::tiled(element, 0x1000, &[246, 238, 223, 119, 111], &strides, &tile);
+            TensorMap { interleave, ..map }.check()
+        };
+        // Copies of 256 and 392 KB, of which it counts 8 and 49.
+        assert_eq!(interleaved(Interleave::B32, ElementType::U8, [128, 4, 4, 1, 4]), Ok(()));
+        assert_eq!(interleaved(Interleave::B16, ElementType::F16, [56, 7, 64, 1, 1]), Ok(()));
+        // A copy takes one slice, whatever the box says; it counts five.
+        let five = interleaved(Interleave::B16, ElementType::F64, [56, 6, 7, 5, 8]);
+        assert_eq!(five, Err(TensorMapError::BoxBytes(752_640)));
+    }
+
+    #[test]
+    fn boxes_beyond_all_numbers_are_refused() {
+        let map = TensorMap::tiled(ElementType::F64, 0x1000, &[48], &[], &[u32::MAX]);
+        assert_eq!(map.check(), Err(TensorMapError::Box(0, u32::MAX)));
     }
 }
