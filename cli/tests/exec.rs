@@ -66,6 +66,17 @@ fn client() {
             println!("client: {}", driver.saxpy(module, 1001, x, y));
             println!("client: {}", driver.call(c"cuMemAlloc_v2", &[to(&mut { x }), 4]));
         }
+        "peer" => {
+            let (driver, module) = Driver::start(saxpy);
+            let y = driver.buffer(4000, Some(1.0));
+            let (mut own, mut other) = (0u64, 0u64);
+            driver.ok(c"cuCtxGetCurrent", &[to(&mut own)]);
+            driver.ok(c"cuDevicePrimaryCtxRetain", &[to(&mut other), 1]);
+            driver.ok(c"cuCtxSetCurrent", &[other]);
+            let x = driver.buffer(4000, Some(1.0));
+            driver.ok(c"cuCtxSetCurrent", &[own]);
+            println!("client: {}", driver.saxpy(module, 1000, x, y));
+        }
         "read only" => {
             let (driver, module) = Driver::start(saxpy);
             let x = driver.buffer(4000, Some(1.0));
@@ -516,6 +527,23 @@ fn faults_are_reported_with_the_line_of_the_source() {
         "block (3, 0, 0), thread (232, 0, 0)",
         "stopped by a fault with 1 finding",
         "warpgrind: 1 launch, 1 finding\n",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
+fn memory_of_another_device_is_told_from_none() {
+    let output = run(&["--devices", "2"], "peer");
+    assert_eq!(said(&output), ["700"]);
+    let error = text(&output.stderr);
+    for part in [
+        "error[peer-access]: read of 4 bytes at 0x",
+        ": it lies in buffer `allocation #1` (4000 bytes at 0x",
+        ") of device 1, to which device 0 has no peer access\n",
+        "CUDA source: kernels/saxpy.cu:7\n",
+        "= note: `cudaDeviceEnablePeerAccess(1, 0)`, called while device 0 is current, enables it\n",
+        "stopped by a fault with 1 finding",
     ] {
         assert!(error.contains(part), "{part}: {error}");
     }

@@ -195,6 +195,7 @@ impl Context {
             |unit: u64, least: u64| Ok(value.min(config.global_memory).next_multiple_of(unit).max(least));
         let value = match limit {
             Limit::Stack if value > 512 << 10 => Err(Status::INVALID_VALUE),
+            Limit::Stack => round(16, 0),
             Limit::Printing if self.printed.load(SeqCst) => Err(Status::INVALID_VALUE),
             Limit::Printing => round(64 << 10, 512 << 10),
             Limit::Heap => round(64 << 10, 4 << 20),

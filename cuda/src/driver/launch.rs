@@ -141,6 +141,7 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
         shared: config.shared,
         cooperative: false,
     };
+    let mut preferred = None;
     let valid = |valid: bool| if valid { Ok(()) } else { Err(Status::INVALID_VALUE) };
     // SAFETY: the caller's promise.
     for attribute in unsafe { list(config.attributes, config.attribute_count as usize) }? {
@@ -159,20 +160,7 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
             a::CLUSTER_SCHEDULING_POLICY_PREFERENCE => valid(value[0] <= 2)?,
             a::MEM_SYNC_DOMAIN => valid(value[0] <= 1)?,
             a::PREFERRED_SHARED_MEMORY_CARVEOUT => valid(value[0] <= 100)?,
-            // The preferred cluster is a multiple of the cluster, which is what the launch gets.
-            a::PREFERRED_CLUSTER_DIMENSION => {
-                let preferred = Dim3::new(value[0], value[1], value[2]);
-                let fits = asked.cluster.is_some_and(|own| {
-                    own.count() > 0
-                        && preferred.count() > 0
-                        && preferred.x.is_multiple_of(own.x)
-                        && preferred.y.is_multiple_of(own.y)
-                        && preferred.z.is_multiple_of(own.z)
-                });
-                if !fits {
-                    return Err(Status::INVALID_CLUSTER_SIZE);
-                }
-            }
+            a::PREFERRED_CLUSTER_DIMENSION => preferred = Some(Dim3::new(value[0], value[1], value[2])),
             // Events that a kernel triggers; after the kernel is late enough.
             a::PROGRAMMATIC_EVENT | a::LAUNCH_COMPLETION_EVENT => {
                 // No flags of a record go with it.
@@ -186,7 +174,23 @@ pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
             _ => return Err(Status::INVALID_VALUE),
         }
     }
+    if preferred.is_some_and(|preferred| !may_prefer(preferred, &asked)) {
+        return Err(Status::INVALID_CLUSTER_SIZE);
+    }
     Ok(asked)
+}
+
+/// Whether a cluster of this size may be preferred to the one that is asked for, which is what a launch gets: it consists of
+/// such clusters, and the grid of it.
+fn may_prefer(preferred: Dim3, asked: &Config) -> bool {
+    let consists = |of: u32, whole: u32| of > 0 && whole > 0 && whole.is_multiple_of(of);
+    asked.cluster.is_some_and(|own| {
+        consists(own.x, preferred.x)
+            && consists(own.y, preferred.y)
+            && own.z == preferred.z
+            && consists(preferred.x, asked.grid.x)
+            && consists(preferred.y, asked.grid.y)
+    })
 }
 
 /// Before a launch: a captured one that may overlap with the kernel before it gets an edge that says so, and only captured ones
