@@ -234,10 +234,15 @@ impl Context {
         for node in nodes {
             let mut after: SmallVec<[Arc<Op>; 4]> =
                 node.after.iter().filter_map(|edge| ops.get(&edge.from).cloned()).collect();
+            let operation = if node.runs() { &node.operation } else { &Operation::Empty };
+            if matches!(operation, Operation::Conditional(_)) {
+                // A device comes to a condition late: kernels that nothing puts before it set it, too.
+                let is_awaited = |id: &u64| node.after.iter().any(|edge| edge.from == *id);
+                after.extend(ends.iter().filter(|(id, _)| !is_awaited(id)).map(|(_, op)| op.clone()));
+            }
             if after.is_empty() {
                 after.push(head.clone());
             }
-            let operation = if node.runs() { &node.operation } else { &Operation::Empty };
             let op = self.submit(place.0, operation, &mut after, run, false)?;
             for edge in &node.after {
                 ends.remove(&edge.from);

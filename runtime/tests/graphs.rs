@@ -8,8 +8,8 @@ use std::time::Duration;
 use runtime::objects::{create_texture, destroy_object};
 use runtime::texture::{Resource, Sampling};
 use runtime::{
-    Built, CaptureMode, Context, Edge, Element, Event, ExecGraph, Format, Graph, KernelCall, Kind, Module,
-    Operation, Status, StreamKind, Updatable, compile,
+    Built, CaptureMode, Conditional, Context, Edge, Element, Event, ExecGraph, Format, Graph, KernelCall,
+    Kind, Module, Operation, Status, StreamKind, Updatable, compile,
 };
 use sim_core::{Backend, Dim3, Launch};
 
@@ -20,6 +20,7 @@ const TEXT: &str = ".version 8.0
 .extern .func (.param .b32 r) cudaGraphKernelNodeSetEnabled(.param .b64 a, .param .b32 b);
 .extern .func (.param .b32 r) cudaGraphKernelNodeSetGridDim(.param .b64 a, .param .align 4 .b8 b[12]);
 .extern .func (.param .b32 r) cudaGraphLaunch(.param .b64 a, .param .b64 b);
+.extern .func cudaGraphSetConditional(.param .b64 a, .param .b32 b);
 
 // Adds a number to a word, once a block.
 .visible .entry add(.param .u64 to, .param .u32 number) {
@@ -69,6 +70,22 @@ const TEXT: &str = ".version 8.0
       st.param.b64 [a], %graph; st.param.b64 [b], 0x0200000000000000;
       call (r), cudaGraphLaunch, (a, b); ld.param.b32 %c, [r]; }
     st.global.b32 [%codes], %c;
+    ret;
+}
+
+// After a while, gives a condition a value.
+.visible .entry decide(.param .u64 condition, .param .u32 value) {
+    .reg .b64 %condition; .reg .b32 %value, %n; .reg .pred %p;
+    ld.param.u64 %condition, [condition];
+    ld.param.u32 %value, [value];
+    mov.u32 %n, 20000;
+again:
+    sub.u32 %n, %n, 1;
+    setp.ne.u32 %p, %n, 0;
+    @%p bra again;
+    { .param .b64 a; .param .b32 b;
+      st.param.b64 [a], %condition; st.param.b32 [b], %value;
+      call cudaGraphSetConditional, (a, b); }
     ret;
 }
 
@@ -169,6 +186,31 @@ fn kernels_update_nodes_of_graphs() {
     exec.enable(last, true).unwrap();
     fixture.run(&exec);
     assert_eq!(fixture.words(0), [205]);
+}
+
+/// As on an H200, whose kernels are there first.
+#[test]
+fn a_condition_is_looked_at_behind_what_is_beside_it() {
+    let fixture = Fixture::new();
+    let graph = Graph::new();
+    let condition = graph.condition(0, 0).unwrap();
+    let decide =
+        |value: u32| fixture.call("decide", &[&address(condition.handle), &value.to_le_bytes()], None);
+    let first = graph.add(decide(0), &[]).unwrap();
+    let node = Conditional::new(condition.clone(), 2, 3).unwrap();
+    for (body, number) in node.bodies.iter().zip([1u32, 10, 100]) {
+        body.lies_in(&graph);
+        let add = fixture.call("add", &[&address(fixture.words), &number.to_le_bytes()], None);
+        body.add(add, &[]).unwrap();
+    }
+    graph.add(Operation::Conditional(Arc::new(node)), &[]).unwrap();
+    condition.set_used(true);
+    let exec = ExecGraph::new(&graph, 0).unwrap();
+    for (value, sum) in [(2, 100), (0, 101), (1, 111), (2, 211)] {
+        exec.set(first, decide(value)).unwrap();
+        fixture.run(&exec);
+        assert_eq!(fixture.words(0), [sum], "{value}");
+    }
 }
 
 #[test]
