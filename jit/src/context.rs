@@ -79,8 +79,9 @@ pub struct Context {
     /// step that has to wait for them.
     pub(crate) together: u32,
     pub(crate) width: u64,
-    /// Who runs, and who runs next, up to a null.
+    /// Who runs, the first of those that run together, and who runs next, up to a null.
     pub(crate) runner: *mut Runner,
+    pub(crate) first: *const Runner,
     pub(crate) round: *const *mut Runner,
     /// Where their code begins, for whole warps and for any lanes.
     pub(crate) entries: [*const u8; 2],
@@ -137,7 +138,7 @@ impl std::ops::AddAssign for Ran {
 pub struct Progress {
     /// Barriers that all passed.
     pub barriers: u64,
-    /// All have exited.
+    /// All have exited: a step more for each, which is not among what they did.
     pub over: bool,
     /// Steps that runners made beyond where the one stands whose lanes part, or which went on alone.
     pub ahead: u64,
@@ -165,8 +166,6 @@ pub struct Runner {
     pub(crate) went: u64,
     pub(crate) end: u32,
     pub(crate) taken: LaneMask,
-    /// Its number among those that run together.
-    pub(crate) number: usize,
     /// [`Context::call`] ended it in the step at its position, which is counted: steps since it last waited for others.
     pub called: Option<u64>,
     /// Those of its lanes that take the branch at its position, which is not counted yet: they part there.
@@ -202,7 +201,7 @@ impl Runner {
         lanes: LaneMask,
     ) -> Runner {
         let (aside, ran) = (SmallVec::new(), Ran::default());
-        Runner {
+        let mut runner = Runner {
             rows,
             predicates,
             local,
@@ -215,10 +214,19 @@ impl Runner {
             went: 0,
             end: MOVED,
             taken: 0,
-            number: 0,
             called: None,
             parted: None,
-        }
+        };
+        runner.count_lanes();
+        runner
+    }
+
+    /// The same warp of another block, which has done nothing.
+    #[inline(always)]
+    pub fn begin_again(&mut self, position: u32) {
+        (self.position, self.ran) = (position, Ran::default());
+        (self.called, self.parted, self.parted_at) = (None, None, 0);
+        self.aside.clear();
     }
 
     /// Makes it another one that has done nothing.
@@ -231,10 +239,14 @@ impl Runner {
         position: u32,
         lanes: LaneMask,
     ) {
-        (self.rows, self.predicates, self.local) = (rows, predicates, local);
-        (self.position, self.lanes, self.ran) = (position, lanes, Ran::default());
-        (self.called, self.parted, self.parted_at) = (None, None, 0);
-        self.aside.clear();
+        (self.rows, self.predicates, self.local, self.lanes) = (rows, predicates, local, lanes);
+        self.begin_again(position);
+        self.count_lanes();
+    }
+
+    #[inline(always)]
+    pub(crate) fn count_lanes(&mut self) {
+        self.width = if self.lanes == LaneMask::MAX { 32 } else { self.lanes.count_ones().into() };
     }
 }
 
@@ -375,8 +387,8 @@ pub(crate) struct Tables {
     pub(crate) last: [u64; 4],
     /// Words that control the host's floats: subnormals are kept, or flushed.
     pub(crate) controls: [u32; 2],
-    /// One less than 1, 2, 4 and 8.
-    pub(crate) low: [u64; 4],
+    /// One less than 1, 2, 4, 8 and 16.
+    pub(crate) low: [u64; 5],
     pub(crate) nan: [u32; 8],
     /// Single numbers: [`WORDS`] and [`DOUBLES`].
     pub(crate) some_words: [u32; WORDS.len()],
@@ -410,7 +422,7 @@ impl Context {
                 last: [0; 4],
                 // All exceptions masked; to nearest.
                 controls: [0x1f80, 0x9fc0],
-                low: [0, 1, 3, 7],
+                low: [0, 1, 3, 7, 15],
                 nan: [0x7fff_ffff; 8],
                 some_words: WORDS,
                 some_doubles: DOUBLES,
@@ -436,6 +448,7 @@ impl Context {
             together: 0,
             width: 0,
             runner: std::ptr::null_mut(),
+            first: std::ptr::null(),
             round: std::ptr::null(),
             entries: [std::ptr::null(); 2],
             total: 0,
@@ -450,7 +463,7 @@ impl Context {
     pub unsafe fn current(&self) -> (&Runner, usize) {
         // SAFETY: code that calls the host runs a runner, which outlives the round.
         let runner = unsafe { &*self.runner };
-        (runner, runner.number)
+        (runner, (self.runner.addr() - self.first.addr()) / size_of::<Runner>())
     }
 }
 

@@ -21,11 +21,6 @@ enum Stand {
 }
 
 impl Runner {
-    #[inline(always)]
-    fn count_lanes(&mut self) {
-        self.width = if self.lanes == LaneMask::MAX { 32 } else { self.lanes.count_ones().into() };
-    }
-
     /// The lowest position at which lanes stand aside.
     fn lowest(&self) -> Option<usize> {
         (0..self.aside.len()).min_by_key(|&at| self.aside[at].position)
@@ -146,6 +141,23 @@ impl Compiled {
         (most, patience): (u64, u64),
         until_whole: bool,
     ) {
+        context.first = runner;
+        // SAFETY: the caller's.
+        unsafe { self.go_alone(context, runner, stop, (most, patience), until_whole) }
+    }
+
+    /// The same for one of several.
+    ///
+    /// # Safety
+    /// As of [`Compiled::run_teams`].
+    unsafe fn go_alone(
+        &self,
+        context: &mut Context,
+        runner: &mut Runner,
+        stop: u32,
+        (most, patience): (u64, u64),
+        until_whole: bool,
+    ) {
         context.together = 0;
         let last = runner.ran.steps + most;
         let rest = |runner: &Runner| {
@@ -210,7 +222,7 @@ impl Compiled {
     /// # Safety
     /// The rows and predicates of the runners must be valid for all slots of the program, rows of the frame for writes;
     /// the context's windows for all positions, and each for its bytes as long as the generation is fresh; `call` must be
-    /// sound for `host`.
+    /// sound for `host`; the functions of [`Program::lanes`](crate::Program::lanes) for the CPU and for those slots.
     pub unsafe fn run_teams(
         &self,
         context: &mut Context,
@@ -223,10 +235,7 @@ impl Compiled {
         unsafe { self.compare_windows(context) };
         let mut left = most as i64;
         let mut progress = Progress::default();
-        for (number, runner) in runners.iter_mut().enumerate() {
-            runner.number = number;
-            runner.count_lanes();
-        }
+        context.first = runners.as_ptr();
         let team = team.clamp(1, MOST);
         // Several teams meet at each barrier, one passes it by itself.
         let one = runners.len() <= team;
@@ -243,11 +252,11 @@ impl Compiled {
             if !all || stand.is_none() {
                 return progress;
             }
-            pass(runners, 1);
-            left -= runners.len() as i64;
             if stand == Some(Stand::End) {
                 return Progress { over: true, ..progress };
             }
+            pass(runners, 1);
+            left -= runners.len() as i64;
             progress.barriers += 1;
             runners.iter_mut().for_each(|runner| runner.position += 1);
         }
@@ -406,7 +415,7 @@ impl Compiled {
                 if !awaits {
                     let most = (at_branch.max(0) as u64, context.patience);
                     // SAFETY: the caller's.
-                    unsafe { self.run_alone(context, runner, u32::MAX, most, true) };
+                    unsafe { self.go_alone(context, runner, u32::MAX, most, true) };
                 }
                 runner.count_lanes();
                 places.positions[at] = self.marked(runner.position);

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::Pause;
 use super::lockstep::Together;
 use crate::finding::{Finding, FindingKind};
+use crate::launch::Dim3;
 use crate::machine::Machine;
 use crate::machine::cluster::{Cluster, Peers};
 use crate::machine::cta::Cta;
@@ -203,6 +204,22 @@ impl<O: Observer> Worker<'_, O> {
             self.tell_of(cta, &Event::BlockFinished { block: cta.index });
         }
         end
+    }
+
+    /// Ends a block of so many instructions that compiled code left as it began, and begins the next one in its place. False if
+    /// there is none, or the launch ends: then the block is still to be ended.
+    #[inline(always)]
+    pub(super) fn begin_next(&mut self, cta: &mut Cta, ran: u64) -> bool {
+        if self.grid.cluster != Dim3::ONE || !cta.output.is_empty() || !self.refuel(ran) {
+            return false;
+        }
+        let Some(next) = self.grid.start() else { return false };
+        self.stats.blocks += 1;
+        self.grid.begin(cta, next, 0, true);
+        self.spend(cta.bytes() / BYTES);
+        #[cfg(test)]
+        crate::engine::tests::may_panic(self.grid.launch, cta.index);
+        true
     }
 
     /// Tells tools of a block.

@@ -263,7 +263,7 @@ impl<'a> Grid<'a> {
     }
 
     /// The next cluster to start.
-    fn start(&self) -> Option<u64> {
+    pub(crate) fn start(&self) -> Option<u64> {
         // Far from wrapping around: each worker asks but once more after the last.
         let next = if self.are_left() { self.next.0.fetch_add(1, Relaxed) } else { self.count };
         let nth = |at| self.order.as_ref().map_or(at, |order| order.number(at));

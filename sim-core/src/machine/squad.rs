@@ -36,6 +36,12 @@ impl Squad {
         self.warps.push(warp);
     }
 
+    /// Another block has begun in the buffers of the one whose warps these are.
+    #[inline(always)]
+    pub(crate) fn begin_again(&mut self, position: u32) {
+        self.runners.iter_mut().for_each(|runner| runner.begin_again(position));
+    }
+
     /// Leaves the first ones, at most so many, and no runner of others.
     pub(crate) fn truncate(&mut self, count: usize) {
         self.warps.truncate(count);

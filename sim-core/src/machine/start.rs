@@ -31,13 +31,16 @@ impl Grid<'_> {
         }
         cta.multiprocessor = (cta.index % u64::from(self.config.multiprocessors)) as u32;
         let untouched = std::mem::take(&mut cta.over) && again;
-        if !untouched {
+        if untouched {
+            let (kernel, specials) = (&self.code.functions[0], self.code.warp_specials.len());
+            cta.warps.iter_mut().for_each(|warp| warp.clear_registers(kernel, specials));
+        } else {
             cta.warps.resize_with(warps, Warp::default);
             for (at, warp) in cta.warps.iter_mut().enumerate() {
                 warp.reset(self.code, at as u32, lanes_of(threads, at as u32));
+                warp.reset_registers(self.code);
             }
         }
-        cta.warps.iter_mut().for_each(|warp| warp.reset_registers(self.code));
         self.fill_specials(cta, again);
         cta.shared.reset(self.shared_bytes);
         while cta.open_barriers != 0 {
@@ -63,7 +66,10 @@ impl Grid<'_> {
             }
         }
         for (row, &special) in specials.iter().enumerate() {
-            if let Some(value) = self.block_special(cta, special) {
+            // Blocks that follow each other have most of them in common.
+            if let Some(value) = self.block_special(cta, special)
+                && cta.warps.first().is_some_and(|warp| !again || warp.rows[row].0[0] != value)
+            {
                 cta.warps.iter_mut().for_each(|warp| warp.rows[row] = Row::splat(value));
             }
         }

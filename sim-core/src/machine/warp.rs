@@ -8,7 +8,7 @@
 use super::frame::{Frame, FrameId, ROOT};
 use super::in_flight::InFlight;
 use super::warpgroup::Pending;
-use crate::code::Code;
+use crate::code::{Code, CodeFunction};
 use semantics::lanes::{LaneMask, Row};
 
 /// What a group waits for.
@@ -112,18 +112,25 @@ impl Warp {
         let kernel = &code.functions[0];
         let specials = code.warp_specials.len();
         self.rows.resize(specials + kernel.rows as usize, Row::ZERO);
+        self.predicates.resize(kernel.predicates as usize, 0);
+        self.local.clear();
+        self.clear_registers(kernel, specials);
+    }
+
+    /// The same where there were those of another block.
+    #[inline(always)]
+    pub(crate) fn clear_registers(&mut self, kernel: &CodeFunction, specials: usize) {
         // Only registers that may be read before they are written need a defined value.
         for &row in &kernel.exposed_rows {
             self.rows[specials + row as usize] = Row::ZERO;
         }
-        self.predicates.resize(kernel.predicates as usize, 0);
         for &predicate in &kernel.exposed_predicates {
             self.predicates[predicate as usize] = 0;
         }
         self.predicates[0] = LaneMask::MAX;
-        self.local.clear();
         if kernel.local_bytes > 0 {
             let words = (kernel.local_start() + kernel.local_bytes) as usize / 4;
+            self.local.clear();
             self.local.resize(words, Row::ZERO);
         }
     }

@@ -1,6 +1,7 @@
 //! The whole warps of a block in compiled code.
 
 use crate::engine::lockstep::Run;
+use crate::engine::single::lane_count;
 use crate::machine::Machine;
 use crate::machine::frame::ROOT;
 use crate::machine::squad::Squad;
@@ -21,7 +22,8 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     /// Runs the whole warps of the block in code, `team` at a time up to the same barriers, for about so many instructions in
     /// all. If they are not all warps that live, only the first `team` of them. `None` if no code begins where the lowest
-    /// stand, or they stand where they stood.
+    /// stand, or they stand where they stood. As long as blocks end in code, and leave their warps as they began, the next one
+    /// follows in the place of each; what those before it ran is accounted for.
     pub(in crate::engine) fn run_in_code(&mut self, team: usize, left: &mut i64) -> Option<Run> {
         let compiled = self.compiled()?;
         let mut squad = std::mem::take(&mut self.worker.squad);
@@ -44,10 +46,19 @@ impl<O: Observer> Machine<'_, '_, O> {
         squad.truncate(if all { live } else { team });
         let enough = squad.runners.len() > usize::from(self.cta.warps.len() > 1);
         let together = &squad.runners[..team.min(squad.runners.len())];
-        let run = match enough && compiled.begins_for(together, (*left).max(0) as u64) {
-            true => self.run_squad(compiled, &mut squad, (team, all, untouched), left),
-            false => None,
-        };
+        let mut run = None;
+        if enough && compiled.begins_for(together, (*left).max(0) as u64) {
+            let full = *left;
+            run = self.run_squad(compiled, &mut squad, (team, all, untouched), left);
+            while self.cta.over {
+                let ran = (full - std::mem::replace(left, full)) as u64;
+                if !self.worker.begin_next(self.cta, ran) {
+                    break;
+                }
+                squad.begin_again(self.worker.grid.code.functions[0].start);
+                run = self.run_squad(compiled, &mut squad, (team, all, untouched), left);
+            }
+        }
         self.worker.squad = squad;
         run
     }
@@ -65,6 +76,11 @@ impl<O: Observer> Machine<'_, '_, O> {
         // Sums first: each field would wait for its last write.
         let mut sum = Ran::default();
         runners.iter().for_each(|runner| sum += runner.ran);
+        let exit = u64::from(over);
+        if over {
+            sum.steps += runners.len() as u64;
+            sum.threads += runners.iter().map(|runner| lane_count(runner.lanes)).sum::<u64>();
+        }
         let stats = &mut self.worker.stats;
         stats.warp_instructions += sum.steps;
         stats.thread_instructions += sum.threads;
@@ -78,7 +94,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             return Some(Run::Over);
         }
         for (&warp, runner) in warps.iter().zip(&*runners) {
-            self.cta.warps[warp].clock += runner.ran.steps;
+            self.cta.warps[warp].clock += runner.ran.steps + exit;
             self.stand(warp, runner.position, runner);
         }
         if over {
