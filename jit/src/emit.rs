@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use std::mem::offset_of;
 
 use crate::context::{self, CALLED, Context, EXITED, MOVED, PARTED, Ran, Runner, Stretch, Tables};
+use crate::lanes;
 use crate::liveness::Liveness;
 use crate::order::{self, Meeting, Waits};
 use crate::program::{Kind, Program, Space};
@@ -418,6 +419,7 @@ impl Emitter<'_> {
             Kind::Atomic(atomic) => self.atomic::<avx2::Moves>(atomic, step.guard),
             Kind::Exchange(exchange) if self.avx512 && !self.masked => self.exchange(exchange),
             Kind::Exchange(_) | Kind::Call(_) => self.call_step(step.guard),
+            Kind::Lanes(which, _) => self.call_lanes(*which, step.guard),
             Kind::Nothing | Kind::Branch(_) | Kind::Barrier | Kind::Exit | Kind::Leave(_) => Ok(()),
         }
     }
@@ -673,8 +675,32 @@ impl Emitter<'_> {
 
     /// A step that is the host's.
     fn call_step(&mut self, guard: Pred) -> Done {
+        let ended = self.a.create_label();
+        self.called(guard, |emitter| emitter.call_host(emitter.position, ended))?;
+        self.cold.push(Cold::Ended { label: ended, position: self.position, start: self.start, guard });
+        Ok(())
+    }
+
+    /// A step that is a function of lanes.
+    fn call_lanes(&mut self, which: u32, guard: Pred) -> Done {
+        let operation = &raw const self.program.lanes[which as usize];
+        self.called(guard, |emitter| {
+            emitter.counters(true)?;
+            emitter.a.mov(rdi, rbx)?;
+            emitter.a.mov(rsi, operation.addr() as u64)?;
+            emitter.a.mov(rax, lanes::call_lanes as *const () as u64)?;
+            emitter.control(emitter.flushing, false)?;
+            emitter.a.vzeroupper()?;
+            emitter.a.call(rax)?;
+            emitter.counters(false)?;
+            emitter.control(false, emitter.flushing)
+        })
+    }
+
+    /// Calls something with lanes in `edx`, if there are any; it finds all rows in memory, and leaves no register as it was.
+    fn called(&mut self, guard: Pred, call: impl FnOnce(&mut Self) -> Done) -> Done {
         self.flush([self.position, self.position + 1])?;
-        let (mut over, ended) = (self.a.create_label(), self.a.create_label());
+        let mut over = self.a.create_label();
         if guard == Pred::TRUE {
             self.a.mov(edx, ebp)?;
         } else {
@@ -683,13 +709,12 @@ impl Emitter<'_> {
             self.a.test(edx, edx)?;
             self.a.je(over)?;
         }
-        self.call_host(self.position, ended)?;
+        call(self)?;
         self.lanes_again()?;
         if guard != Pred::TRUE {
             self.a.set_label(&mut over)?;
             self.a.nop()?;
         }
-        self.cold.push(Cold::Ended { label: ended, position: self.position, start: self.start, guard });
         self.file = self.empty();
         self.predicate = None;
         self.shapes.clear();

@@ -25,6 +25,8 @@ mod emit;
 #[cfg(all(target_arch = "x86_64", unix))]
 mod host;
 #[cfg(all(target_arch = "x86_64", unix))]
+mod lanes;
+#[cfg(all(target_arch = "x86_64", unix))]
 mod liveness;
 #[cfg(all(target_arch = "x86_64", unix))]
 mod order;
@@ -40,7 +42,7 @@ mod host;
 pub use context::{Aside, Call, Context, Progress, Ran, Runner, Window};
 pub use host::Compiled;
 pub use program::{
-    Access, Atomic, Commuting, Effect, Exchange, Kind, Memories, Program, Space, Step, Update, Updates, Uses,
-    Vote,
+    Access, Atomic, Commuting, Effect, Exchange, Kind, Lanes, Memories, Program, Space, Step, Update,
+    Updates, Uses, Vote,
 };
 pub use semantics::formula::{Formula, Width};

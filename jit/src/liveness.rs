@@ -227,12 +227,12 @@ impl Liveness {
                     Kind::Exchange(exchange) => {
                         exchange.slots().for_each(|slot| set(&mut live, slot, 1, true));
                     }
-                    Kind::Call(Uses::All) | Kind::Leave(Uses::All) => live.fill(u64::MAX),
-                    Kind::Call(Uses::Slots(slots)) | Kind::Leave(Uses::Slots(slots)) => {
-                        for &(slot, rows) in slots {
-                            set(&mut live, slot, rows, true);
+                    Kind::Call(uses) | Kind::Lanes(_, uses) | Kind::Leave(uses) => match uses {
+                        Uses::All => live.fill(u64::MAX),
+                        Uses::Slots(slots) => {
+                            slots.iter().for_each(|&(slot, rows)| set(&mut live, slot, rows, true));
                         }
-                    }
+                    },
                 }
                 let old = liveness.set_mut(at);
                 if *old != live[..] {

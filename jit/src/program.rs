@@ -1,7 +1,8 @@
 //! What is compiled: a kernel's instructions, as far as a compiler needs to know them.
 
 use semantics::formula::{Formula, Width};
-use semantics::lanes::{LaneMask, Operands, Pred, Slot};
+use semantics::lanes::{LaneFn, LaneMask, Operands, Pred, Slot};
+use std::sync::Arc;
 
 /// The instructions of a function, by position from its start.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,17 @@ pub struct Program {
     pub uniform: Vec<bool>,
     /// The part of lanes' own memory that is the window of warps: first byte, and the one behind it.
     pub local: [u32; 2],
+    /// Lane operations that code calls.
+    pub lanes: Arc<[Lanes]>,
+}
+
+/// A lane operation that is no formula.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes {
+    /// What does it.
+    pub run: LaneFn,
+    /// Of what.
+    pub operands: Operands,
 }
 
 /// An instruction.
@@ -132,6 +144,8 @@ fn updated(updates: Updates) -> Memories {
 pub enum Kind {
     /// A lane operation.
     Compute(Formula, Operands),
+    /// One of [`Program::lanes`], and what it reads of the frame, or writes for some lanes.
+    Lanes(u32, Uses),
     /// A load or store of one element a lane.
     Access(Access),
     /// A read-modify-write of one element a lane, in the order of the lanes.

@@ -153,3 +153,119 @@ fn lanes_that_meet_at_one_element_agree() {
         assert_eq!(expected, found, "blocks of {block} threads\n{text}");
     }
 }
+
+/// Elements of every form, as vectors too: bytes of all of them, and the types of stores and loads.
+const FORMS: [(u32, &str, &str); 17] = [
+    (1, "u8", "s8"),
+    (1, "u8", "u8"),
+    (2, "u16", "s16"),
+    (2, "b16", "u16"),
+    (4, "u32", "f32"),
+    (8, "u64", "u64"),
+    (2, "v2.u8", "v2.s8"),
+    (4, "v4.u8", "v4.u8"),
+    (4, "v2.u16", "v2.s16"),
+    (8, "v4.u16", "v4.u16"),
+    (8, "v2.u32", "v2.u32"),
+    (16, "v4.u32", "v4.u32"),
+    (16, "v2.u64", "v2.u64"),
+    // What one stores another loads.
+    (4, "v2.u16", "u32"),
+    (8, "v4.u16", "v2.u32"),
+    (8, "v2.u32", "u64"),
+    (16, "v2.u64", "v4.u32"),
+];
+
+/// A kernel that stores and loads back each form at the places of a pattern, in one space: all lanes do, or those of a
+/// predicate, by a branch or as a guard.
+fn accesses(space: &str, pattern: &str, who: &str) -> String {
+    let mut body = String::new();
+    let registers = |form: &str, first: usize| {
+        let kind = if form.ends_with("64") { "%rd" } else { "%r" };
+        let kind = if form.ends_with("f32") { "%f" } else { kind };
+        let count: usize = form.strip_prefix('v').map_or(1, |rest| rest[..1].parse().unwrap());
+        let all: Vec<_> = (first..first + count).map(|at| format!("{kind}{at}")).collect();
+        (all.join(", "), all)
+    };
+    let guard = if who.starts_with("guard") { "@%q " } else { "" };
+    for (at, (size, stored, loaded)) in FORMS.into_iter().enumerate() {
+        let (values, _) = registers(stored, 0);
+        let (targets, all) = registers(loaded, 4);
+        writeln!(body, "    mul.wide.u32 %a, %index, {size}; add.s64 %a, %base, %a;").unwrap();
+        if who == "branch" {
+            writeln!(body, "    @!%q bra L{at};").unwrap();
+        }
+        let braces = |text: &str, form: &str| match form.starts_with('v') {
+            true => format!("{{{text}}}"),
+            false => text.to_string(),
+        };
+        writeln!(body, "    {guard}st.{space}.{stored} [%a+{}], {};", 2 * size, braces(&values, stored))
+            .unwrap();
+        writeln!(body, "    {guard}ld.{space}.{loaded} {}, [%a+{}];", braces(&targets, loaded), 2 * size)
+            .unwrap();
+        writeln!(body, "L{at}:").unwrap();
+        for register in all {
+            match &register[..3] {
+                "%rd" => {
+                    writeln!(body, "    mov.b64 {{%t0, %t1}}, {register}; xor.b32 %t0, %t0, %t1;").unwrap()
+                }
+                _ => writeln!(body, "    mov.b32 %t0, {register};").unwrap(),
+            }
+            writeln!(body, "    mad.lo.u32 %sum, %sum, 31, %t0; add.u32 %r0, %r0, %t0;").unwrap();
+        }
+    }
+    let index = match pattern {
+        "following" => "mov.u32 %index, %lane;",
+        "one" => "mov.u32 %index, 5;",
+        "backwards" => "sub.u32 %index, 31, %lane;",
+        "mixed" => "mul.lo.u32 %index, %lane, 7; and.b32 %index, %index, 31;",
+        _ => "shr.u32 %index, %lane, 2;",
+    };
+    let base = match space {
+        "local" => "mov.u64 %base, array;",
+        "shared" => "mov.u64 %base, s; mul.wide.u32 %a, %warp, 1024; add.s64 %base, %base, %a;",
+        _ => "mov.u64 %base, %own;",
+    };
+    let who = match who {
+        "guard of all" => "and.b32 %t0, %warp, 1; setp.eq.u32 %q, %t0, 0;",
+        _ => "mul.lo.u32 %t0, %lane, 5; and.b32 %t0, %t0, 7; setp.lt.u32 %q, %t0, 5;",
+    };
+    format!(
+        ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {{
+    .reg .b32 %r<9>, %t<2>, %lane, %warp, %index, %sum; .reg .b64 %rd<9>, %a, %base, %own; .reg .f32 %f<9>;
+    .reg .pred %q; .local .align 16 .b8 array[640]; .shared .align 16 .b8 s[8192];
+    ld.param.u64 %a, [in]; ld.param.u64 %own, [out];
+    mov.u32 %t0, %tid.x; and.b32 %lane, %t0, 31; shr.u32 %warp, %t0, 5;
+    mul.wide.u32 %rd0, %t0, 4; add.s64 %a, %a, %rd0;
+    ld.global.u32 %r0, [%a]; ld.global.u32 %r1, [%a+4]; ld.global.u32 %r2, [%a+8]; ld.global.u32 %r3, [%a+12];
+    mov.b64 %rd0, {{%r0, %r1}}; mov.b64 %rd1, {{%r2, %r3}}; mov.u32 %sum, 1;
+    mov.u32 %t0, %ctaid.x; mov.u32 %t1, %ntid.x; mad.lo.u32 %t0, %t0, %t1, 0; shr.u32 %t0, %t0, 5;
+    add.u32 %t0, %t0, %warp; mul.wide.u32 %a, %t0, 4096; add.s64 %own, %own, %a;
+    mov.u32 %r4, 4; mov.u32 %r5, 5; mov.u32 %r6, 6; mov.u32 %r7, 7; mov.u64 %rd4, 14; mov.u64 %rd5, 15;
+    mov.f32 %f4, 0f3F800000;
+    {index} {base} {who}
+{body}
+    mul.wide.u32 %a, %lane, 4; add.s64 %own, %own, %a; st.global.u32 [%own+2048], %sum;
+    ret;
+}}
+"
+    )
+}
+
+#[test]
+fn accesses_of_any_form_agree() {
+    let mut random = Random(13);
+    let input: Vec<u8> = (0..WORDS + 64).flat_map(|_| (random.next() as u32).to_le_bytes()).collect();
+    for space in ["local", "shared", "global"] {
+        for pattern in ["following", "one", "backwards", "mixed", "fours"] {
+            for who in ["all", "branch", "guard", "guard of all"] {
+                let text = accesses(space, pattern, who);
+                let [expected, found] =
+                    [Engine::Interpreter, Engine::Compiled].map(|engine| run(&text, engine, 128, &input));
+                assert!(expected.1.iter().any(|&byte| byte != 0));
+                assert_eq!(expected, found, "{space}, {pattern}, {who}\n{text}");
+            }
+        }
+    }
+}

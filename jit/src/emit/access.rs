@@ -4,10 +4,11 @@ use super::*;
 use crate::emit::window::{Look, Place};
 use crate::program::Access;
 
-/// Registers of an access: of its address by line, if all lines are in some, and of its elements.
+/// Registers of an access: of its address by line, if all lines are in some, of its elements, and others that are free.
 pub(super) struct Places {
     pub address: [usize; 4],
     pub element: [[usize; 8]; 4],
+    pub spare: [usize; 2],
 }
 
 /// What a target does of an access. Whatever it cannot do goes to the host.
@@ -86,18 +87,7 @@ impl Emitter<'_> {
         if guarded {
             self.guard(guard)?;
         }
-        // All that the ways below have in common is done before they part.
-        let places = T::places(self, access, guarded)?;
-        if together.is_some() && access.store {
-            self.put_together(written, &places)?;
-        } else if together.is_some() && guarded {
-            // If no lane takes part they stay as they are.
-            for slot in written.registers() {
-                for number in 0..self.lines(Width::Word) {
-                    self.fetch(slot, Width::Word, number)?;
-                }
-            }
-        }
+        let places = self.places::<T>(written, access, guarded)?;
         // Its masks are needed.
         self.predicate = None;
         let look = self.look(access, guarded)?;
@@ -132,15 +122,45 @@ impl Emitter<'_> {
         T::scattered(self, access, place, &places, host)?;
         self.a.set_label(&mut moved)?;
         self.a.nop()?;
-        match (access.store, together) {
-            (true, _) => {}
-            (false, None) => self.loaded_elements(access, &places, guarded),
-            (false, Some(_)) => self.take_apart(written, &places, guarded)?,
-        }
+        self.moved(written, &places, guarded)?;
         self.a.set_label(&mut resume)?;
         self.a.nop()?;
         self.or_host(host, resume, before, guard);
         Ok(())
+    }
+
+    /// Puts into registers what all ways have in common, before they part; `access` is what is moved for the written one.
+    pub(super) fn places<T: Target>(
+        &mut self,
+        written: &Access,
+        access: &Access,
+        guarded: bool,
+    ) -> Done<Places> {
+        let places = T::places(self, access, guarded)?;
+        let together = written.together().is_some();
+        if together && access.store {
+            self.put_together(written, &places)?;
+        } else if together && guarded {
+            // If no lane takes part they stay as they are.
+            for slot in written.registers() {
+                for number in 0..self.lines(Width::Word) {
+                    self.fetch(slot, Width::Word, number)?;
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    /// What follows where all ways have met again.
+    pub(super) fn moved(&mut self, written: &Access, places: &Places, guarded: bool) -> Done {
+        match (written.store, written.together()) {
+            (true, _) => Ok(()),
+            (false, None) => {
+                self.loaded_elements(written, places, guarded);
+                Ok(())
+            }
+            (false, Some(_)) => self.take_apart(written, places, guarded),
+        }
     }
 
     /// Behind a guarded step if no lane takes part, to the host if only some do.
@@ -218,7 +238,7 @@ impl Emitter<'_> {
     }
 
     /// Registers hold what was loaded.
-    pub(super) fn loaded_elements(&mut self, access: &Access, places: &Places, guarded: bool) {
+    fn loaded_elements(&mut self, access: &Access, places: &Places, guarded: bool) {
         let width = access.width();
         for (slot, registers) in access.elements.iter().zip(&places.element) {
             let Some(slot) = *slot else { continue };

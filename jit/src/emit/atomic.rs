@@ -7,13 +7,13 @@ use semantics::lanes::WARP_SIZE;
 
 /// Places of lanes in a window, words or doubles as addresses are.
 pub(super) const PLACES: usize = offset_of!(Context, tables) + offset_of!(Tables, places);
-const OPERANDS: [usize; 2] = {
+pub(super) const OPERANDS: [usize; 2] = {
     let first = offset_of!(Context, tables) + offset_of!(Tables, operands);
     [first, first + 8 * WARP_SIZE]
 };
 
 /// Lanes that a turn of the loop over all of them does.
-const TURN: usize = 4;
+pub(super) const TURN: usize = 4;
 
 /// A general register of both widths.
 #[derive(Clone, Copy)]

@@ -8,6 +8,8 @@ use semantics::lanes::{Pred, Slot};
 
 /// Compiled steps that make up for the time that a call of the host takes.
 const CALL: u32 = 4;
+/// The same of the function of a lane operation.
+const LANES: u32 = 3;
 /// The same of one that accesses memory, with AVX-512: other warps wait for it, and what it waits for itself is not hidden by
 /// their steps.
 const ACCESS: u32 = 12;
@@ -40,6 +42,7 @@ pub(super) fn worth(program: &Program, waits: &[bool]) -> Vec<u32> {
                     1 + if step.guard == Pred::TRUE { target } else { target.max(next) }
                 }
                 Kind::Call(_) => next.saturating_sub(CALL),
+                Kind::Lanes(..) => next.saturating_sub(LANES),
                 Kind::Access(access) if access.bytes < 4 => NARROW + next,
                 Kind::Access(access) if access.count > 1 => VECTOR + next,
                 Kind::Exchange(_) | Kind::Atomic(_) => EXCHANGE + next,
@@ -146,10 +149,11 @@ pub(super) fn priced(program: &Program, avx512: bool) -> Program {
     while start < program.steps.len() {
         let end = (start + 1..program.steps.len()).find(|&at| leaders[at]).unwrap_or(program.steps.len());
         let steps = &mut priced.steps[start..end];
-        let calls = steps.iter().filter(|step| matches!(step.kind, Kind::Call(_)));
+        let calls = steps.iter().filter(|step| matches!(step.kind, Kind::Call(_) | Kind::Lanes(..)));
         let compiled = (steps.len() - calls.clone().count()) as u32;
-        let price = |step: &Step| match step.effect {
-            Effect { reads: 0, writes: 0, .. } => CALL,
+        let price = |step: &Step| match (&step.kind, step.effect) {
+            (Kind::Lanes(..), _) => LANES,
+            (_, Effect { reads: 0, writes: 0, .. }) => CALL,
             _ if avx512 => ACCESS,
             _ => CALL,
         };

@@ -16,16 +16,19 @@ enum Shift {
 }
 
 impl Emitter<'_> {
-    pub(super) fn local<T: Target>(&mut self, access: &Access, guard: Pred) -> Done {
+    pub(super) fn local<T: Target>(&mut self, written: &Access, guard: Pred) -> Done {
+        let together = written.together();
+        let access = together.as_ref().unwrap_or(written);
         let guarded = guard != Pred::TRUE;
         if guarded {
             self.guard(guard)?;
         }
-        let places = T::places(self, access, guarded)?;
+        let places = self.places::<T>(written, access, guarded)?;
         self.predicate = None;
         let fixed = access.space == Space::Frame;
         let look = if fixed { Look::First(None) } else { self.look(access, guarded)? };
-        let (host, mut resume) = (self.a.create_label(), self.a.create_label());
+        let (host, mut resume, mut moved) =
+            (self.a.create_label(), self.a.create_label(), self.a.create_label());
         let before = self.file.clone();
         self.unless_all_take_part(guard, resume, host)?;
         let place = self.window(access, host)?;
@@ -52,16 +55,16 @@ impl Emitter<'_> {
             }
             self.a.shl(rax, WARP_SIZE.trailing_zeros())?;
             self.rows(access, &places, rdi + rax, Shift::Register)?;
-            self.a.jmp(resume)?;
+            self.a.jmp(moved)?;
             self.a.set_label(&mut scattered)?;
             self.a.nop()?;
             T::columns(self, access, place, &places, host)?;
         }
+        self.a.set_label(&mut moved)?;
+        self.a.nop()?;
+        self.moved(written, &places, guarded)?;
         self.a.set_label(&mut resume)?;
         self.a.nop()?;
-        if !access.store {
-            self.loaded_elements(access, &places, guarded);
-        }
         self.or_host(host, resume, before, guard);
         Ok(())
     }
@@ -149,7 +152,7 @@ impl Emitter<'_> {
     }
 
     /// The lower or upper words of two lines of doubles, in a scratch register.
-    fn split_words(&mut self, [first, second]: [usize; 2], upper: bool) -> Done<usize> {
+    pub(super) fn split_words(&mut self, [first, second]: [usize; 2], upper: bool) -> Done<usize> {
         if self.avx512 {
             for (from, to) in [(first, avx512::S0), (second, avx512::S1)] {
                 if upper {

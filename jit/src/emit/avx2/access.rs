@@ -12,7 +12,7 @@ const LAST: usize = offset_of!(Context, tables) + offset_of!(Tables, last);
 
 impl Target for Moves {
     fn places(emitter: &mut Emitter<'_>, access: &Access, guarded: bool) -> Done<Places> {
-        let mut places = Places { address: [0; 4], element: [[0; 8]; 4] };
+        let mut places = Places { address: [0; 4], element: [[0; 8]; 4], spare: [0; 2] };
         // Only what is loaded has room.
         if let (false, Some(slot)) = (access.store, access.elements[0]) {
             for number in 0..emitter.lines(access.width()) {

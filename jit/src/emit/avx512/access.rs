@@ -3,14 +3,15 @@
 use super::*;
 use crate::context::Mix;
 use crate::emit::access::{Places, Target};
-use crate::emit::atomic::PLACES;
+use crate::emit::atomic::{OPERANDS, PLACES, TURN};
 use crate::emit::window::Place;
 use crate::emit::{double, word};
 use crate::program::{Access, Atomic, Space, Update};
 
 impl Target for Moves {
     fn places(emitter: &mut Emitter<'_>, access: &Access, guarded: bool) -> Done<Places> {
-        let mut places = Places { address: Self::addresses(emitter, access)?, element: [[0; 8]; 4] };
+        let address = Self::addresses(emitter, access)?;
+        let mut places = Places { address, element: [[0; 8]; 4], spare: [0; 2] };
         let width = access.width();
         for at in 0..access.count as usize {
             for number in 0..emitter.lines(width) {
@@ -19,6 +20,9 @@ impl Target for Moves {
                     _ => emitter.new_register()?,
                 };
             }
+        }
+        if access.space == Space::Local {
+            places.spare = [emitter.new_register()?, emitter.new_register()?];
         }
         Ok(places)
     }
@@ -77,13 +81,10 @@ impl Target for Moves {
         places: &Places,
         host: CodeLabel,
     ) -> Done {
-        match (access.count, access.bytes, access.store) {
-            (1, 4 | 8, _) | (1, _, false) => {
-                emitter.scattered(access, place, places.address, places.element[0], host)
-            }
-            // Elements of a lane are moved at once.
-            _ => emitter.a.jmp(host),
+        if access.count > 1 || access.bytes < 4 && access.store {
+            return emitter.lane_after_lane(access, place, places, host);
         }
+        emitter.scattered(access, place, places.address, places.element[0], host)
     }
 
     fn columns(
@@ -93,10 +94,7 @@ impl Target for Moves {
         places: &Places,
         host: CodeLabel,
     ) -> Done {
-        match (access.count, access.bytes) {
-            (1, 4 | 8) => emitter.columns(access, place, places.address, places.element[0], host),
-            _ => emitter.a.jmp(host),
-        }
+        emitter.columns(access, place, places, host)
     }
 
     fn places_inside(
@@ -248,64 +246,73 @@ impl Emitter<'_> {
         host: CodeLabel,
     ) -> Done {
         self.judge(access, place, 16 * access.stride(), host)?;
-        for half in 0..2 {
-            let from = [rax, rcx][half];
-            let memory = |at: i32| zmmword_ptr(rdi + from + 64 * at);
-            let of = |which: usize| element[which][half];
-            match (access.bytes, access.count, access.store) {
-                (4, 2, false) => {
-                    self.a.vmovdqu64(Z[S0], memory(0))?;
-                    self.mix(Mix::Even, of(0), S0, Source::Memory(memory(1)))?;
-                    self.mix(Mix::Odd, of(1), S0, Source::Memory(memory(1)))?;
+        self.half_of_vectors(access, 0, rdi + rax, element)?;
+        self.half_of_vectors(access, 1, rdi + rcx, element)
+    }
+
+    /// Moves a half of them that lies from a place on.
+    fn half_of_vectors(
+        &mut self,
+        access: &Access,
+        half: usize,
+        from: AsmMemoryOperand,
+        element: &[[usize; 8]; 4],
+    ) -> Done {
+        let memory = |at: i32| zmmword_ptr(from + 64 * at);
+        let of = |which: usize| element[which][half];
+        match (access.bytes, access.count, access.store) {
+            (4, 2, false) => {
+                self.a.vmovdqu64(Z[S0], memory(0))?;
+                self.mix(Mix::Even, of(0), S0, Source::Memory(memory(1)))?;
+                self.mix(Mix::Odd, of(1), S0, Source::Memory(memory(1)))?;
+            }
+            (4, 2, true) => {
+                for (at, mix) in [Mix::Lower, Mix::Upper].into_iter().enumerate() {
+                    self.mix(mix, S0, of(0), Source::Register(of(1)))?;
+                    self.a.vmovdqu64(memory(at as i32), Z[S0])?;
                 }
-                (4, 2, true) => {
-                    for (at, mix) in [Mix::Lower, Mix::Upper].into_iter().enumerate() {
-                        self.mix(mix, S0, of(0), Source::Register(of(1)))?;
-                        self.a.vmovdqu64(memory(at as i32), Z[S0])?;
+            }
+            (4, _, false) => {
+                // Two elements of eight lanes in each, then those of sixteen lanes.
+                self.a.vmovdqu64(Z[S0], memory(0))?;
+                self.mix(Mix::First, of(0), S0, Source::Memory(memory(1)))?;
+                self.mix(Mix::Third, of(2), S0, Source::Memory(memory(1)))?;
+                self.a.vmovdqu64(Z[S0], memory(2))?;
+                self.mix(Mix::First, S1, S0, Source::Memory(memory(3)))?;
+                self.mix(Mix::Third, S2, S0, Source::Memory(memory(3)))?;
+                for (low, high, other) in [(of(0), of(1), S1), (of(2), of(3), S2)] {
+                    self.a.vshufi64x2(Z[high], Z[low], Z[other], 0xee)?;
+                    self.a.vinserti64x4(Z[low], Z[low], Y[other], 1)?;
+                }
+            }
+            (4, _, true) => {
+                for (part, mix) in [Mix::Lower, Mix::Upper].into_iter().enumerate() {
+                    self.mix(mix, S0, of(0), Source::Register(of(1)))?;
+                    self.mix(mix, S1, of(2), Source::Register(of(3)))?;
+                    for (at, mix) in [Mix::LowerDoubles, Mix::UpperDoubles].into_iter().enumerate() {
+                        self.mix(mix, S2, S0, Source::Register(S1))?;
+                        self.a.vmovdqu64(memory((2 * part + at) as i32), Z[S2])?;
                     }
                 }
-                (4, _, false) => {
-                    // Two elements of eight lanes in each, then those of sixteen lanes.
-                    self.a.vmovdqu64(Z[S0], memory(0))?;
-                    self.mix(Mix::First, of(0), S0, Source::Memory(memory(1)))?;
-                    self.mix(Mix::Third, of(2), S0, Source::Memory(memory(1)))?;
-                    self.a.vmovdqu64(Z[S0], memory(2))?;
-                    self.mix(Mix::First, S1, S0, Source::Memory(memory(3)))?;
-                    self.mix(Mix::Third, S2, S0, Source::Memory(memory(3)))?;
-                    for (low, high, other) in [(of(0), of(1), S1), (of(2), of(3), S2)] {
-                        self.a.vshufi64x2(Z[high], Z[low], Z[other], 0xee)?;
-                        self.a.vinserti64x4(Z[low], Z[low], Y[other], 1)?;
-                    }
-                }
-                (4, _, true) => {
-                    for (part, mix) in [Mix::Lower, Mix::Upper].into_iter().enumerate() {
-                        self.mix(mix, S0, of(0), Source::Register(of(1)))?;
-                        self.mix(mix, S1, of(2), Source::Register(of(3)))?;
+            }
+            _ => {
+                for part in 0..2 {
+                    let [low, high] = [0, 1].map(|which| element[which][2 * half + part]);
+                    let place = 2 * part as i32;
+                    if access.store {
                         for (at, mix) in [Mix::LowerDoubles, Mix::UpperDoubles].into_iter().enumerate() {
-                            self.mix(mix, S2, S0, Source::Register(S1))?;
-                            self.a.vmovdqu64(memory((2 * part + at) as i32), Z[S2])?;
+                            self.mix(mix, S0, low, Source::Register(high))?;
+                            self.a.vmovdqu64(memory(place + at as i32), Z[S0])?;
                         }
-                    }
-                }
-                _ => {
-                    for part in 0..2 {
-                        let [low, high] = [0, 1].map(|which| element[which][2 * half + part]);
-                        let place = 2 * part as i32;
-                        if access.store {
-                            for (at, mix) in [Mix::LowerDoubles, Mix::UpperDoubles].into_iter().enumerate() {
-                                self.mix(mix, S0, low, Source::Register(high))?;
-                                self.a.vmovdqu64(memory(place + at as i32), Z[S0])?;
-                            }
-                        } else {
-                            self.a.vmovdqu64(Z[S0], memory(place))?;
-                            self.a.vmovdqu64(Z[S1], memory(place + 1))?;
-                            self.a.vpunpcklqdq(Z[low], Z[S0], Z[S1])?;
-                            self.a.vpunpckhqdq(Z[high], Z[S0], Z[S1])?;
-                            for register in [low, high] {
-                                // The doubles of each vector in turn.
-                                self.a.vpermq(Z[S2], Z[register], 0xd8)?;
-                                self.a.vshufi64x2(Z[register], Z[S2], Z[S2], 0xd8)?;
-                            }
+                    } else {
+                        self.a.vmovdqu64(Z[S0], memory(place))?;
+                        self.a.vmovdqu64(Z[S1], memory(place + 1))?;
+                        self.a.vpunpcklqdq(Z[low], Z[S0], Z[S1])?;
+                        self.a.vpunpckhqdq(Z[high], Z[S0], Z[S1])?;
+                        for register in [low, high] {
+                            // The doubles of each vector in turn.
+                            self.a.vpermq(Z[S2], Z[register], 0xd8)?;
+                            self.a.vshufi64x2(Z[register], Z[S2], Z[S2], 0xd8)?;
                         }
                     }
                 }
@@ -419,7 +426,7 @@ impl Emitter<'_> {
         lanes: Option<AsmRegister32>,
         host: CodeLabel,
     ) -> Done {
-        let size = access.bytes;
+        let size = access.stride();
         let words = access.address_width == Width::Word;
         // The places of lanes are their addresses plus this.
         self.a.mov(rax, access.offset)?;
@@ -511,81 +518,180 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Moves elements of lanes' own memory: by parts of as many lanes as a line of addresses has.
-    fn columns(
-        &mut self,
-        access: &Access,
-        place: Place,
-        address: [usize; 4],
-        element: [usize; 8],
-        host: CodeLabel,
-    ) -> Done {
-        if access.address_width == Width::Word && access.bytes == 8 {
-            return self.a.jmp(host);
-        }
+    /// Moves elements of lanes' own memory: of half a warp after the other, word by word.
+    fn columns(&mut self, access: &Access, place: Place, places: &Places, host: CodeLabel) -> Done {
+        let Places { address, ref element, spare: [base, offsets] } = *places;
         self.inside(access, place, self.masked.then_some(ebp), host)?;
-        let words = access.address_width == Width::Word;
-        let lanes = if words { &HALVES[..] } else { &QUARTERS[..] };
-        for (part, &lanes) in lanes.iter().enumerate() {
-            // The word of a lane lies behind those of the lanes before it.
-            let own = Z[address[part]];
-            let tables = offset_of!(Context, tables);
-            if words {
-                self.a.vpaddd(Z[S2], own, Z[S0])?;
-                self.a.vpslld(Z[S2], Z[S2], WARP_SIZE.trailing_zeros())?;
-                let table = tables + offset_of!(Tables, words) + 2 * 64;
-                self.a.vpaddd(Z[S2], Z[S2], zmmword_ptr(at(table)))?;
+        self.a.vmovdqa64(Z[base], Z[S0])?;
+        for half in 0..2 {
+            if access.address_width == Width::Word {
+                self.a.vpaddd(Z[S2], Z[address[half]], Z[base])?;
             } else {
-                self.a.vpaddq(Z[S2], own, Z[S0])?;
-                self.a.vpsllq(Z[S2], Z[S2], WARP_SIZE.trailing_zeros())?;
-                let table = tables + offset_of!(Tables, doubles) + 2 * 128 + 64 * (part % 2);
-                self.a.vpaddq(Z[S2], Z[S2], zmmword_ptr(at(table)))?;
+                for (part, to) in [S2, S1].into_iter().enumerate() {
+                    self.a.vpaddq(Z[to], Z[address[2 * half + part]], Z[base])?;
+                    self.a.vpmovqd(Y[to], Z[to])?;
+                }
+                self.a.vinserti64x4(Z[S2], Z[S2], Y[S1], 1)?;
             }
-            // Where the first lane of the half has its word, and the upper one of a double.
-            let half = if words { part } else { part / 2 };
-            let low = 64 * half as i32;
-            let high = low + 4 * WARP_SIZE as i32;
-            self.lanes_to_k7(lanes)?;
-            match (words, access.bytes, access.store) {
-                (true, _, false) => {
-                    self.a.vpgatherdd(Z[element[part]].k7(), zmmword_ptr(rdi + Z[S2] + low))?
-                }
-                (true, _, true) => {
-                    self.a.vpscatterdd(zmmword_ptr(rdi + Z[S2] + low).k7(), Z[element[part]])?
-                }
-                (false, 4, false) => {
-                    self.a.vpgatherqd(Y[S1].k7(), ymmword_ptr(rdi + Z[S2] + low))?;
-                    let to = element[half];
-                    match part % 2 {
-                        0 => self.a.vmovdqa64(Y[to], Y[S1])?,
-                        _ => self.a.vinserti64x4(Z[to], Z[to], Y[S1], 1)?,
+            let mut from = S2;
+            if access.bytes < 4 {
+                self.a.vpandd(Z[offsets], Z[S2], dword_bcst(at(word(context::WHOLE_WORDS))))?;
+                // How far an element is from the start of its word, in bits.
+                self.a.vpslld(Z[S2], Z[S2], 3)?;
+                self.a.vpandd(Z[S2], Z[S2], dword_bcst(at(word(context::BITS))))?;
+                from = offsets;
+            }
+            // The word of a lane lies behind those of the lanes before it.
+            self.a.vpslld(Z[offsets], Z[from], WARP_SIZE.trailing_zeros())?;
+            let table = offset_of!(Context, tables) + offset_of!(Tables, words) + 2 * 64;
+            self.a.vpaddd(Z[offsets], Z[offsets], zmmword_ptr(at(table)))?;
+            for (which, element) in element[..access.count as usize].iter().enumerate() {
+                let word = |row: usize| {
+                    let row = which * access.bytes as usize / 4 + row;
+                    rdi + Z[offsets] + (64 * half + 4 * WARP_SIZE * row) as i32
+                };
+                match access.bytes {
+                    8 => self.column_of_doubles(access, half, element, [word(0), word(1)])?,
+                    4 => {
+                        self.lanes_to_k7(HALVES[half])?;
+                        match access.store {
+                            true => self.a.vpscatterdd(zmmword_ptr(word(0)).k7(), Z[element[half]])?,
+                            false => self.a.vpgatherdd(Z[element[half]].k7(), zmmword_ptr(word(0)))?,
+                        }
                     }
-                }
-                (false, 4, true) => {
-                    let from = self.half(element[half], part % 2 == 1, S1)?;
-                    self.a.vpscatterqd(ymmword_ptr(rdi + Z[S2] + low).k7(), Y[from])?;
-                }
-                (false, _, false) => {
-                    let to = element[part];
-                    self.a.vpgatherqd(Y[S1].k7(), ymmword_ptr(rdi + Z[S2] + low))?;
-                    self.a.vpmovzxdq(Z[to], Y[S1])?;
-                    self.lanes_to_k7(lanes)?;
-                    self.a.vpgatherqd(Y[S1].k7(), ymmword_ptr(rdi + Z[S2] + high))?;
-                    self.a.vpmovzxdq(Z[S1], Y[S1])?;
-                    self.a.vpsllq(Z[S1], Z[S1], 32)?;
-                    self.a.vporq(Z[to], Z[to], Z[S1])?;
-                }
-                (false, _, true) => {
-                    self.a.vpmovqd(Y[S1], Z[element[part]])?;
-                    self.a.vpscatterqd(ymmword_ptr(rdi + Z[S2] + low).k7(), Y[S1])?;
-                    self.lanes_to_k7(lanes)?;
-                    self.a.vpsrlq(Z[S1], Z[element[part]], 32)?;
-                    self.a.vpmovqd(Y[S1], Z[S1])?;
-                    self.a.vpscatterqd(ymmword_ptr(rdi + Z[S2] + high).k7(), Y[S1])?;
+                    _ => self.narrow_column(access, half, element[half], word(0))?,
                 }
             }
         }
         Ok(())
+    }
+
+    /// The same of doubles, whose words are in two rows.
+    fn column_of_doubles(
+        &mut self,
+        access: &Access,
+        half: usize,
+        element: &[usize; 8],
+        rows: [AsmMemoryOperand; 2],
+    ) -> Done {
+        let [first, second] = [element[2 * half], element[2 * half + 1]];
+        for (row, upper) in rows.into_iter().zip([false, true]) {
+            let to = if upper { S1 } else { S0 };
+            if access.store {
+                self.split_words([first, second], upper)?;
+                self.lanes_to_k7(HALVES[half])?;
+                self.a.vpscatterdd(zmmword_ptr(row).k7(), Z[S0])?;
+            } else {
+                self.lanes_to_k7(HALVES[half])?;
+                self.a.vpgatherdd(Z[to].k7(), zmmword_ptr(row))?;
+            }
+        }
+        if !access.store {
+            for (to, upper) in [(first, false), (second, true)] {
+                let low = self.half(S0, upper, to)?;
+                self.a.vpmovzxdq(Z[to], Y[low])?;
+                let high = self.half(S1, upper, S2)?;
+                self.a.vpmovzxdq(Z[S2], Y[high])?;
+                self.a.vpsllq(Z[S2], Z[S2], 32)?;
+                self.a.vporq(Z[to], Z[to], Z[S2])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of narrow elements, which are so many bits from the start of their words as the last scratch register says.
+    fn narrow_column(&mut self, access: &Access, half: usize, element: usize, row: AsmMemoryOperand) -> Done {
+        let bits = 8 * access.bytes;
+        let to = if access.store { S0 } else { element };
+        self.lanes_to_k7(HALVES[half])?;
+        self.a.vpgatherdd(Z[to].k7(), zmmword_ptr(row))?;
+        if !access.store {
+            self.a.vpsrlvd(Z[to], Z[to], Z[S2])?;
+            return self.field(0, bits, access.signed, to, to);
+        }
+        // Ones where the element is, then its bits there.
+        self.a.vpternlogd(Z[S1], Z[S1], Z[S1], 0xff)?;
+        self.a.vpsrld(Z[S1], Z[S1], 32 - bits)?;
+        self.a.vpsllvd(Z[S1], Z[S1], Z[S2])?;
+        self.a.vpsllvd(Z[S2], Z[element], Z[S2])?;
+        self.a.vpternlogd(Z[S1], Z[S2], Z[S0], 0xca)?;
+        self.lanes_to_k7(HALVES[half])?;
+        self.a.vpscatterdd(zmmword_ptr(row).k7(), Z[S1])
+    }
+
+    /// Moves elements at any addresses lane after lane, by way of the context: narrow ones to memory, and those of a lane at
+    /// once, as nobody may see half of them.
+    fn lane_after_lane(&mut self, access: &Access, place: Place, places: &Places, host: CodeLabel) -> Done {
+        let lanes = self.masked.then_some(ebp);
+        Moves::places_inside(self, access, place, lanes, host)?;
+        // Bytes of a lane, and what they take in the context.
+        let (bytes, each) = (access.stride(), access.stride().max(4));
+        if access.count == 1 {
+            for (half, from) in places.element[0][..2].iter().enumerate() {
+                self.a.vmovdqa64(zmmword_ptr(at(OPERANDS[0] + 64 * half)), Z[*from])?;
+            }
+        } else if access.store {
+            self.vectors(access, at(OPERANDS[0]), &places.element)?;
+        }
+        let mut next = self.a.create_label();
+        if self.masked {
+            self.a.mov(edx, ebp)?;
+            self.a.set_label(&mut next)?;
+            self.a.tzcnt(esi, edx)?;
+        } else {
+            self.a.xor(esi, esi)?;
+            self.a.set_label(&mut next)?;
+        }
+        for lane in 0..if self.masked { 1 } else { TURN as i32 } {
+            match access.address_width {
+                Width::Word => self.a.mov(eax, dword_ptr(rbx + rsi * 4 + (PLACES as i32 + 4 * lane)))?,
+                Width::Double => self.a.mov(rax, qword_ptr(rbx + rsi * 8 + (PLACES as i32 + 8 * lane)))?,
+            }
+            let own = match each {
+                4 => rbx + rsi * 4,
+                8 => rbx + rsi * 8,
+                _ => {
+                    self.a.lea(rcx, rsi + rsi)?;
+                    rbx + rcx * 8
+                }
+            } + (OPERANDS[0] as i32 + each as i32 * lane);
+            let memory = rdi + rax;
+            match (bytes, access.store) {
+                (1, _) => {
+                    self.a.mov(ecx, dword_ptr(own))?;
+                    self.a.mov(byte_ptr(memory), cl)?;
+                }
+                (2, _) => {
+                    self.a.mov(ecx, dword_ptr(own))?;
+                    self.a.mov(word_ptr(memory), cx)?;
+                }
+                (_, store) => {
+                    let (from, to) = if store { (own, memory) } else { (memory, own) };
+                    if bytes == 8 {
+                        self.a.vmovq(X[S0], qword_ptr(from))?;
+                        self.a.vmovq(qword_ptr(to), X[S0])?;
+                    } else {
+                        self.a.vmovdqu(X[S0], xmmword_ptr(from))?;
+                        self.a.vmovdqu(xmmword_ptr(to), X[S0])?;
+                    }
+                }
+            }
+        }
+        if self.masked {
+            self.a.blsr(edx, edx)?;
+        } else {
+            self.a.add(esi, TURN as i32)?;
+            self.a.cmp(esi, WARP_SIZE as i32)?;
+        }
+        self.a.jne(next)?;
+        if access.store { Ok(()) } else { self.vectors(access, at(OPERANDS[0]), &places.element) }
+    }
+
+    /// Moves the elements of all lanes that lie side by side from a place on.
+    fn vectors(&mut self, access: &Access, from: AsmMemoryOperand, element: &[[usize; 8]; 4]) -> Done {
+        (0..2).try_for_each(|half| {
+            self.half_of_vectors(access, half, from + 16 * access.stride() as i32 * half as i32, element)
+        })
     }
 
     /// Moves the lanes of `k7` of a part whose places are in the last scratch register.

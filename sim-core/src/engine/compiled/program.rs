@@ -1,8 +1,8 @@
 //! What of a kernel is compiled: its instructions as [`jit`] takes them.
 
 use jit::{
-    Access as Move, Atomic as Update, Commuting, Effect, Exchange, Kind, Memories, Program, Space, Step,
-    Update as Op, Uses, Vote, Width,
+    Access as Move, Atomic as Update, Commuting, Effect, Exchange, Kind, Lanes, Memories, Program, Space,
+    Step, Update as Op, Uses, Vote, Width,
 };
 use smallvec::SmallVec;
 
@@ -37,13 +37,17 @@ pub(super) fn program(code: &Code, least: [u32; 2]) -> Program {
         let uniform = !matches!(constant, Constant::Special(..));
         program.uniform.extend((0..constant.rows()).map(|_| uniform));
     }
+    let mut lanes = Vec::new();
     for position in 0..kernel.end {
         let inst = &code.insts[position as usize];
         let kind = match &inst.action {
-            Action::Lanes(_, operands) | Action::BeforeBranch(_, operands) => {
+            Action::Lanes(run, operands) | Action::BeforeBranch(run, operands) => {
                 match code.meta[position as usize].formula {
                     Some(formula) => Kind::Compute(formula, *operands),
-                    None => Kind::Call(Uses::Slots(used_by_lanes(operands))),
+                    None => {
+                        lanes.push(Lanes { run: *run, operands: *operands });
+                        Kind::Lanes(lanes.len() as u32 - 1, Uses::Slots(used_by_lanes(operands)))
+                    }
                 }
             }
             Action::Load(access) => accessed(code, access, false, program.local),
@@ -77,6 +81,7 @@ pub(super) fn program(code: &Code, least: [u32; 2]) -> Program {
         let effect = effect(code, position);
         program.steps.push(Step { guard: inst.guard, kind, effect, awaits: awaits(inst) });
     }
+    program.lanes = lanes.into();
     program
 }
 
@@ -234,9 +239,6 @@ fn accessed(code: &Code, access: &Access, store: bool, [local, _]: [u32; 2]) -> 
         },
     };
     let Some((space, address_width)) = window_of(access) else { return call };
-    if count > 1 && bytes < 4 && matches!(space, Space::Local | Space::Frame) {
-        return call;
-    }
     let size = i64::from(bytes * count);
     let twice = (1..slots.len()).any(|at| slots[at].rows != 0 && slots[..at].contains(&slots[at]));
     let mut offset = access.offset;
