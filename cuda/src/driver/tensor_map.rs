@@ -16,7 +16,10 @@ pub(crate) struct Opaque([u8; TENSOR_MAP_BYTES]);
 /// `CU_TENSOR_MAP_L2_PROMOTION_L2_256B`, the last of its kind.
 const LAST_PROMOTION: u32 = 3;
 
-/// What both kinds of maps have.
+/// The last of `CUtensorMapIm2ColWideMode`.
+const LAST_WIDE_MODE: u32 = 1;
+
+/// What all kinds of maps have.
 struct Common {
     element: u32,
     rank: u32,
@@ -44,9 +47,11 @@ unsafe fn padded<T: Copy, const N: usize>(from: *const T, count: usize, rest: T)
     Ok(std::array::from_fn(|at| given.get(at).copied().unwrap_or(rest)))
 }
 
+/// The map that is asked for, if there can be one.
+///
 /// # Safety
 /// Lists have as many elements as the rank says.
-unsafe fn encode(to: *mut Opaque, common: &Common, mode: impl FnOnce() -> Result<Mode>) -> Result {
+unsafe fn asked(to: *mut Opaque, common: &Common, mode: impl FnOnce() -> Result<Mode>) -> Result<TensorMap> {
     let rank = common.rank as usize;
     // A driver does not look at the alignment of the map, nor at the address beyond its own.
     if to.is_null() || common.strides.is_null() || !(1..=5).contains(&rank) {
@@ -70,11 +75,18 @@ unsafe fn encode(to: *mut Opaque, common: &Common, mode: impl FnOnce() -> Result
             fill_nan: common.fill == 1,
         }
     };
-    if map.check().is_err() {
-        return Err(Status::INVALID_VALUE);
-    }
+    map.check().map_err(|_| Status::INVALID_VALUE)?;
+    Ok(map)
+}
+
+/// # Safety
+/// As for [`asked`].
+unsafe fn encode(to: *mut Opaque, common: &Common, mode: impl FnOnce() -> Result<Mode>) -> Result {
     // SAFETY: the caller's.
-    unsafe { put(to, Opaque(map.to_bytes())) }
+    unsafe {
+        let map = asked(to, common, mode)?;
+        put(to, Opaque(map.to_bytes()))
+    }
 }
 
 api! {
@@ -121,6 +133,34 @@ api! {
             let (lower, upper) = (padded(lower, spatial, 0)?, padded(upper, spatial, 0)?);
             Ok(Mode::Im2col { lower, upper, channels, pixels })
         })
+    }
+
+    /// Copies that take such a map are of later devices than sm_90: here, as there, it is checked, and is no map to any copy.
+    fn cuTensorMapEncodeIm2colWide(
+        map: *mut Opaque,
+        element: u32,
+        rank: u32,
+        address: *mut c_void,
+        extents: *const u64,
+        strides: *const u64,
+        lower: i32,
+        upper: i32,
+        channels: u32,
+        pixels: u32,
+        steps: *const u32,
+        interleave: u32,
+        mode: u32,
+        swizzle: u32,
+        promotion: u32,
+        fill: u32,
+    ) {
+        let common =
+            Common { element, rank, address, extents, strides, steps, interleave, swizzle, promotion, fill };
+        if mode > LAST_WIDE_MODE {
+            return Err(Status::INVALID_VALUE);
+        }
+        asked(map, &common, || Ok(Mode::Im2col { lower: [lower, 0, 0], upper: [upper, 0, 0], channels, pixels }))?;
+        put(map, Opaque([0xff; TENSOR_MAP_BYTES]))
     }
 
     fn cuTensorMapReplaceAddress(map: *mut Opaque, address: *mut c_void) {

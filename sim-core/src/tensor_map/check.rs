@@ -98,8 +98,9 @@ impl TensorMap {
                 }
                 let layout = self.layout();
                 for at in layout.spatial(self) {
-                    let last = layout.extents[at] as i64 - 1 + i64::from(upper[at - 1]);
-                    if i64::from(lower[at - 1]) > last {
+                    // In numbers of 32 bits, as a driver counts.
+                    let end = (layout.extents[at] as i32).wrapping_add(upper[at - 1]);
+                    if lower[at - 1] >= end {
                         return Err(TensorMapError::Empty(at));
                     }
                 }
