@@ -129,7 +129,7 @@ const TABLE: [(i32, Value); 147] = [
     (a::HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED, Fixed(0)),
     (a::MAX_BLOCKS_PER_MULTIPROCESSOR, Of(|d| d.blocks_per_multiprocessor)),
     (a::GENERIC_COMPRESSION_SUPPORTED, Fixed(0)),
-    (a::MAX_PERSISTING_L2_CACHE_SIZE, Fixed(39_321_600)),
+    (a::MAX_PERSISTING_L2_CACHE_SIZE, Of(|d| d.largest_persisting as u32)),
     (a::MAX_ACCESS_POLICY_WINDOW_SIZE, Fixed(134_217_728)),
     (a::GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, Fixed(0)),
     (a::RESERVED_SHARED_MEMORY_PER_BLOCK, Of(|d| d.shared_reserved)),

@@ -14,6 +14,9 @@ use crate::memory::{Allocation, Kind};
 use crate::tree::{Context, Device, Stream, StreamKind};
 use crate::{fresh_id, lock};
 
+/// Bytes of a thread's stack at most, of the 512 KiB that it has; a driver keeps the others.
+const LARGEST_STACK: u64 = (512 << 10) - 576;
+
 impl Context {
     pub(crate) fn new(device: Arc<Device>, flags: u32) -> Arc<Context> {
         Arc::new_cyclic(|weak| Context {
@@ -180,7 +183,8 @@ impl Context {
             Limit::PendingLaunches => 2048,
             Limit::Fetching => 64,
             Limit::Persisting => 3 * self.device.simulator.config().persisting_unit,
-            Limit::SharedOfProcesses | Limit::Graphics => 0,
+            Limit::SharedOfProcesses => self.device.simulator.config().shared_per_block.into(),
+            Limit::Graphics => 0,
         };
         lock(&self.limits).get(&limit).copied().unwrap_or(default)
     }
@@ -194,14 +198,19 @@ impl Context {
         let round =
             |unit: u64, least: u64| Ok(value.min(config.global_memory).next_multiple_of(unit).max(least));
         let value = match limit {
-            Limit::Stack if value > 512 << 10 => Err(Status::INVALID_VALUE),
+            Limit::Stack if value > LARGEST_STACK => Err(Status::INVALID_VALUE),
+            // It is rounded where memory changes with it.
+            Limit::Stack if self.limit(limit).next_multiple_of(16) == value.next_multiple_of(16) => Ok(value),
             Limit::Stack => round(16, 0),
             Limit::Printing if self.printed.load(SeqCst) => Err(Status::INVALID_VALUE),
-            Limit::Printing => round(64 << 10, 512 << 10),
+            Limit::Printing => round(256, 512 << 10),
             Limit::Heap => round(64 << 10, 4 << 20),
+            Limit::PendingLaunches => Ok(value.max(32)),
             Limit::Fetching if value > 128 => Err(Status::INVALID_VALUE),
+            Limit::Persisting if value > config.largest_persisting => Err(Status::INVALID_VALUE),
             Limit::Persisting => round(config.persisting_unit, 0),
-            _ => Ok(value),
+            Limit::SharedOfProcesses | Limit::Graphics => Err(Status::NOT_PERMITTED),
+            Limit::Fetching => Ok(value),
         }?;
         if limit == Limit::Heap && !self.device.simulator.set_heap(value) {
             return Err(Status::INVALID_VALUE);

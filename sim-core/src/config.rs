@@ -48,6 +48,8 @@ pub struct DeviceConfig {
     pub multiprocessor_unit: u32,
     /// Bytes in which parts of the second-level cache are set aside.
     pub persisting_unit: u64,
+    /// Bytes of it that can be set aside at most.
+    pub largest_persisting: u64,
     /// Bytes of the heap that kernels allocate from.
     pub heap: u64,
     /// Remembers which bytes of memory were written, for [`Initcheck`](crate::tools::Initcheck).
@@ -90,6 +92,7 @@ impl DeviceConfig {
             largest_cluster: 16,
             multiprocessor_unit: 8,
             persisting_unit: 3_932_160,
+            largest_persisting: 39_321_600,
             heap: 8 << 20,
             track_initialization: false,
             global_addresses: window::GLOBAL,

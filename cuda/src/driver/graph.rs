@@ -224,22 +224,30 @@ unsafe fn neighbours(
     }
 }
 
-/// Graphviz text of a graph.
 /// The number that a graph or a node has in a picture.
 pub(crate) fn graph_number(id: u64) -> u32 {
     id as u32
 }
 
+/// Graphviz text of a graph and of those that its nodes run.
 fn dot(graph: &Graph) -> String {
-    let mut text = format!("digraph graph_{} {{\n", graph_number(graph.id));
+    let mut text = "digraph dot {\n".to_string();
+    draw(graph, &mut text);
+    text + "}\n"
+}
+
+fn draw(graph: &Graph, to: &mut String) {
+    let number = graph_number(graph.id);
+    *to += &format!("subgraph cluster_{number} {{\n  label=\"graph_{number}\";\n");
     for node in graph.nodes() {
         let name = graph_number(node.id);
-        text += &format!("  n{name} [label=\"{:?}\"];\n", node.operation);
-        for edge in node.after {
-            text += &format!("  n{} -> n{name};\n", graph_number(edge.from));
+        *to += &format!("  n{name} [label=\"{:?}\"];\n", node.operation);
+        for edge in &node.after {
+            *to += &format!("  n{} -> n{name};\n", graph_number(edge.from));
         }
+        node.operation.children().iter().for_each(|child| draw(child, to));
     }
-    text + "}\n"
+    *to += "}\n";
 }
 
 api! {
@@ -473,5 +481,24 @@ stream_api! {
     fn cuGraphUpload | cuGraphUpload_ptsz (null; exec: Handle, stream: Handle) {
         state::stream(stream, null)?.1.refuse_in_own_capture()?;
         object::find::<Arc<ExecGraph>>(exec).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As many edges as an H200's picture has.
+    #[test]
+    fn a_picture_shows_graphs_in_nodes() {
+        let (inner, outer) = (Graph::new(), Graph::new());
+        let first = inner.add(Operation::Empty, &[]).unwrap();
+        inner.add(Operation::Empty, &[Edge::full(first)]).unwrap();
+        inner.add(Operation::Empty, &[Edge::full(first)]).unwrap();
+        let child = outer.add(Operation::Child(inner.duplicate()), &[]).unwrap();
+        outer.add(Operation::Child(inner.duplicate()), &[Edge::full(child)]).unwrap();
+        let text = dot(&outer);
+        assert_eq!((text.matches("->").count(), text.matches("subgraph").count()), (5, 3), "{text}");
+        assert_eq!(text.matches('{').count(), text.matches('}').count());
     }
 }
