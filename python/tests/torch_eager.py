@@ -173,6 +173,15 @@ same("squeezed in place", torch.ones(1, 3, device="cuda").squeeze_(0) * 2, torch
 same("quantile", torch.quantile(there_a, 0.3), torch.quantile(a, 0.3))
 sparse = a.relu().to_sparse()
 same("sparse", torch.sparse.mm(sparse.cuda(), there_b.t()), torch.sparse.mm(sparse, b.t()))
+def gradient_of_weights(matrix, weights):
+    weights = weights.clone().requires_grad_()
+    return torch.autograd.grad(torch.mm(matrix, weights).square().sum(), weights)[0]
+
+
+same("gradient of a sparse product", gradient_of_weights(sparse.cuda(), there_b[:5]), gradient_of_weights(sparse, b[:5]))
+same("sparse, transposed", sparse.cuda().t().to_dense(), sparse.t().to_dense())
+same("sparse, transposed in place", sparse.cuda().transpose_(0, 1).to_dense(), sparse.t().to_dense())
+same("sparse, a row", sparse.cuda().select(0, 1).to_dense(), sparse.to_dense()[1])
 same("compressed", there_a.relu().to_sparse_csr() @ there_b.t(), a.relu() @ b.t())
 jagged = torch.nested.nested_tensor([there_a[:3], there_a[:5]], layout=torch.jagged)
 same("jagged", jagged.sin().values(), torch.cat((a[:3], a[:5])).sin())

@@ -144,6 +144,20 @@ _OF_ONE_DEVICE = {
     aten.scatter_add,
 }
 
+#: What shows parts of a sparse tensor, or all of it; what gives another look at a tensor computes where it is sparse.
+_SHOWS_PARTS = {
+    aten._indices.default,
+    aten._values.default,
+    aten.alias.default,
+    aten.ccol_indices.default,
+    aten.col_indices.default,
+    aten.crow_indices.default,
+    aten.detach.default,
+    aten.indices.default,
+    aten.row_indices.default,
+    aten.values.default,
+}
+
 #: Results that lie on the CPU wherever the arguments are, by number.
 _STAYS_ON_THE_CPU = {aten._pack_padded_sequence.default: 1}
 
@@ -164,8 +178,11 @@ def _check_devices(function: Any, values: list[Any], device: torch.device) -> No
         )
 
 
-def _only_views(function: Any) -> bool:
+def _only_views(function: Any, values: list[Any]) -> bool:
     """Whether an operator gives another look at its argument and computes nothing."""
+    is_sparse = any(isinstance(value, torch.Tensor) and value.layout != torch.strided for value in values)
+    if is_sparse and function not in _SHOWS_PARTS:
+        return False
     if torch.Tag.inplace_view in function.tags:
         return True
     returns = function._schema.returns
@@ -633,7 +650,7 @@ class _Operators(TorchDispatchMode):
                 return self._on_the_cpu(func, args, kwargs, device, target)
         if func is aten.zero_.default and _set_to_zero(args[0]):
             return args[0]
-        if _only_views(func):
+        if _only_views(func, values):
             # In inference mode what gives a view or a copy comes here whole.
             with _Operators():
                 parts = func.decompose(*args, **kwargs)
