@@ -17,6 +17,9 @@ use crate::{fresh_id, lock};
 /// Bytes of a thread's stack at most, of the 512 KiB that it has; a driver keeps the others.
 const LARGEST_STACK: u64 = (512 << 10) - 576;
 
+/// How many launches from kernels may wait, at least and at most.
+const PENDING_LAUNCHES: [u64; 2] = [32, 599_186];
+
 impl Context {
     pub(crate) fn new(device: Arc<Device>, flags: u32) -> Arc<Context> {
         Arc::new_cyclic(|weak| Context {
@@ -205,7 +208,7 @@ impl Context {
             Limit::Printing if self.printed.load(SeqCst) => Err(Status::INVALID_VALUE),
             Limit::Printing => round(256, 512 << 10),
             Limit::Heap => round(64 << 10, 4 << 20),
-            Limit::PendingLaunches => Ok(value.max(32)),
+            Limit::PendingLaunches => Ok(value.clamp(PENDING_LAUNCHES[0], PENDING_LAUNCHES[1])),
             Limit::Fetching if value > 128 => Err(Status::INVALID_VALUE),
             Limit::Persisting if value > config.largest_persisting => Err(Status::INVALID_VALUE),
             Limit::Persisting => round(config.persisting_unit, 0),
