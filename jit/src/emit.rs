@@ -237,7 +237,10 @@ pub(crate) fn emit(program: &Program, level: SimdLevel, masked: bool) -> Option<
         position: 0,
         start: 0,
     };
-    emitter.all().ok()
+    let code = emitter.all();
+    // Whatever it is, a kernel can do without code; here it is a bug.
+    debug_assert!(code.is_ok(), "{:?}", code.err());
+    code.ok()
 }
 
 impl Emitter<'_> {

@@ -23,6 +23,7 @@ pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<It
         | Formula::LeadingZeros
         | Formula::FromHalf(_)
         | Formula::ToHalf(_)
+        | Formula::Approximate(..)
         | Formula::Sign(_, Word)
         | Formula::Unary(_, Format::Single | Format::SingleFlushed)
         | Formula::ToFloat { bits: ..64, .. }
@@ -99,6 +100,7 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
         | Formula::Ones
         | Formula::LeadingZeros
         | Formula::Half(..)
+        | Formula::Approximate(..)
         | Formula::FromHalf(_)
         | Formula::ToHalf(_)
         | Formula::ToInteger { .. } => Width::Word,
@@ -117,13 +119,14 @@ pub(crate) fn may_be_raw(formula: Formula) -> bool {
     }
 }
 
-/// Whether what is no number in the result is the host's business.
+/// Whether some results are the host's business: what is no number, what an approximate function takes for special.
 pub(crate) fn is_checked(formula: Formula) -> bool {
     matches!(
         formula,
         Formula::Float(_, Format::Double, _)
             | Formula::FusedMultiplyAdd(Format::Double, ..)
             | Formula::Unary(_, Format::Double)
+            | Formula::Approximate(..)
     )
 }
 
@@ -133,6 +136,7 @@ pub(crate) fn takes_raw(formula: Formula) -> bool {
         || matches!(
             formula,
             Formula::ToHalf(_)
+                | Formula::Approximate(..)
                 | Formula::Compare(_, Compared::Float | Compared::FloatFlushed, Width::Word)
                 | Formula::ToInteger { from: Width::Word, .. }
         )

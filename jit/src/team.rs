@@ -86,8 +86,9 @@ struct Lowest {
     position: u32,
     /// Where the next ones stand.
     next: u32,
-    /// Who they are.
+    /// Who they are, and how many.
     runners: u32,
+    count: usize,
 }
 
 impl Lowest {
@@ -98,25 +99,38 @@ impl Lowest {
         if let Some(first) = rest.next()
             && rest.all(|position| position == first)
         {
-            return Lowest {
-                position: first,
-                next: u32::MAX,
-                runners: u32::MAX >> (MOST - positions.count()),
-            };
+            let count = positions.count();
+            return Lowest { position: first, next: u32::MAX, runners: u32::MAX >> (MOST - count), count };
         }
-        let mut lowest = Lowest { position: u32::MAX, next: u32::MAX, runners: 0 };
+        let mut lowest = Lowest { position: u32::MAX, next: u32::MAX, runners: 0, count: 0 };
         for (at, position) in positions.enumerate() {
             if position > lowest.position {
                 lowest.next = lowest.next.min(position);
             } else {
                 if position < lowest.position {
-                    lowest = Lowest { position, next: lowest.position, runners: 0 };
+                    lowest = Lowest { position, next: lowest.position, runners: 0, count: 0 };
                 }
                 lowest.runners |= 1 << at;
+                lowest.count += 1;
             }
         }
         lowest
     }
+}
+
+/// About what each of so many runners gets of some steps. A division would take as long as a short stretch of code.
+#[inline(always)]
+fn share(steps: u64, count: usize) -> u64 {
+    const PARTS: [u64; MOST + 1] = {
+        let mut parts = [1 << 32; MOST + 1];
+        let mut count = 2;
+        while count <= MOST {
+            parts[count] = (1u64 << 32).div_ceil(count as u64);
+            count += 1;
+        }
+        parts
+    };
+    (steps.min(u64::from(u32::MAX >> 1)) * PARTS[count]) >> 32
 }
 
 impl Places {
@@ -212,8 +226,7 @@ impl Compiled {
     #[inline(always)]
     pub fn begins_for(&self, runners: &[Runner], most: u64) -> bool {
         let lowest = Lowest::of(runners.iter().take(MOST).map(|runner| runner.position));
-        let count = lowest.runners.count_ones().max(1);
-        self.begins(lowest.position, lowest.next, most.div_ceil(count.into()), count > 1)
+        self.begins(lowest.position, lowest.next, share(most, lowest.count), lowest.count > 1)
     }
 
     /// Runs warps as if all made each step together, for about so many steps in all: first so many of them as `team` says up
@@ -317,7 +330,7 @@ impl Compiled {
             if *left <= 0 {
                 return None;
             }
-            let Lowest { position: low, next, runners: here } = lowest;
+            let Lowest { position: low, next, runners: here, count } = lowest;
             if low & EXITED != 0 {
                 return Some(Stand::End);
             }
@@ -334,8 +347,7 @@ impl Compiled {
                 (places.passed, progress.barriers) = (places.passed + 1, progress.barriers + 1);
                 continue;
             }
-            let count = here.count_ones() as usize;
-            let most = if count == 1 { *left as u64 } else { (*left as u64).div_ceil(count as u64) };
+            let most = share(*left as u64, count);
             if !self.fits(low, next, most) {
                 return None;
             }

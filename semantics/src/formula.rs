@@ -3,6 +3,7 @@
 //! [`formula`] says of an op what [`crate::bind`] gives as a function; both take the same operands. What it does not
 //! know it leaves to that function.
 
+pub use numerics::approx::{Function, Interpolation};
 use numerics::{IntRounding, Rounding};
 use ptx_frontend::{CmpOp, Modifier, Modifiers, Op, Opcode, ScalarType as S, StateSpace};
 
@@ -194,6 +195,8 @@ pub enum Formula {
     FusedMultiplyAdd(Format, Rounding, [bool; 2]),
     /// `d = op a`
     Unary(Unary, Format),
+    /// `d = op a` of words, approximately; whether subnormal operands and results become zeros.
+    Approximate(Function, bool),
     /// `d = op a`
     Sign(Sign, Width),
     /// The upper half of the product of two words.
@@ -437,6 +440,11 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
         S::S16 if plain && of_integers == Some(Sign::Negate) => Some(F::Sign(Sign::Negate, Width::Word)),
         _ => None,
     };
+    let approximate = |function: Function| {
+        let is_known =
+            ty == S::F32 && op.has(Modifier::Approx) && has_only(&[Modifier::Approx, Modifier::Ftz]);
+        is_known.then_some(F::Approximate(function, op.has(Modifier::Ftz)))
+    };
     let bits = |op: Integer| plain.then(|| low(ty).map(|width| F::Integer(op, width)))?;
     let binary = |signed: Integer, unsigned: Integer| {
         let op = if ty.is_signed() { signed } else { unsigned };
@@ -472,8 +480,12 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
         Opcode::Copysign => Some(F::CopySign(width(ty)?)),
         Opcode::Neg => unary(Unary::Negate, Some(Sign::Negate)),
         Opcode::Abs => unary(Unary::Magnitude, Some(Sign::Magnitude)),
-        Opcode::Sqrt => unary(Unary::SquareRoot, None).filter(|_| op.has(Modifier::Rn)),
-        Opcode::Rcp => unary(Unary::Reciprocal, None).filter(|_| op.has(Modifier::Rn)),
+        Opcode::Sqrt if op.has(Modifier::Rn) => unary(Unary::SquareRoot, None),
+        Opcode::Rcp if op.has(Modifier::Rn) => unary(Unary::Reciprocal, None),
+        Opcode::Sqrt => approximate(Function::Root),
+        Opcode::Rcp => approximate(Function::Reciprocal),
+        Opcode::Rsqrt => approximate(Function::ReciprocalRoot),
+        Opcode::Ex2 => approximate(Function::Power),
         Opcode::Shl => bits(Integer::ShiftLeft),
         Opcode::Shr => binary(Integer::ShiftRightSigned, Integer::ShiftRight),
         Opcode::Mul if has_only(&[Modifier::Lo]) && low(ty).is_some() => {

@@ -269,3 +269,58 @@ fn accesses_of_any_form_agree() {
         }
     }
 }
+
+/// Approximate functions of operands of all kinds: of which code has a way for most, and of which some are the host's.
+#[test]
+fn approximate_functions_agree() {
+    let mut body = String::new();
+    let functions = "rcp.approx rsqrt.approx sqrt.approx ex2.approx rcp.approx.ftz rsqrt.approx.ftz sqrt.approx.ftz ex2.approx.ftz";
+    for function in functions.split(' ') {
+        for (at, guard) in ["", "@%q "].into_iter().enumerate() {
+            writeln!(body, "    {guard}{function}.f32 %f{at}, %f2;").unwrap();
+            writeln!(body, "    st.global.f32 [%own], %f{at}; add.s64 %own, %own, 4;").unwrap();
+        }
+        writeln!(body, "    @%q bra {};", function.replace('.', "_")).unwrap();
+        writeln!(body, "    {function}.f32 %f0, %f3;\n{}:", function.replace('.', "_")).unwrap();
+        writeln!(body, "    add.f32 %f1, %f0, %f1;").unwrap();
+    }
+    let text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {{
+    .reg .b32 %t<2>; .reg .f32 %f<4>; .reg .b64 %a, %own; .reg .pred %q;
+    ld.param.u64 %a, [in]; ld.param.u64 %own, [out];
+    mov.u32 %t0, %ctaid.x; mov.u32 %t1, %ntid.x; mul.lo.u32 %t0, %t0, %t1; mov.u32 %t1, %tid.x; add.u32 %t0, %t0, %t1;
+    mul.wide.u32 %own, %t0, 4; add.s64 %a, %a, %own; ld.param.u64 %own, [out];
+    ld.global.f32 %f2, [%a]; ld.global.f32 %f3, [%a+4]; mov.f32 %f0, %f3; mov.f32 %f1, %f3;
+    and.b32 %t1, %t1, 5; setp.eq.u32 %q, %t1, 4; mul.wide.u32 %a, %t0, 128; add.s64 %own, %own, %a;
+{body}
+    st.global.f32 [%own], %f1;
+    ret;
+}}
+"
+    );
+    let mut random = Random(17);
+    let special =
+        [0u32, 1, 0x8000_0000, 0x7f80_0000, 0xff80_0000, 0x7fc0_0001, 0x0080_0000, 0x7e80_0001, 0xc2fc_0001];
+    for turn in 0..48 {
+        // By turn: any exponent, those about one, of one sign, and few or many that are special.
+        let words = (0..WORDS + 64).map(|_| {
+            let word = random.next() as u32;
+            let word = match turn % 4 {
+                0 => word,
+                1 => word & 0x83ff_ffff | 0x3c00_0000,
+                2 => word & 0x7fff_ffff,
+                _ => word & 0x03ff_ffff | 0x3f00_0000,
+            };
+            let rare = if turn % 3 == 0 { 8 } else { 200 };
+            match random.below(rare) {
+                0 => special[random.below(special.len() as u64) as usize],
+                _ => word,
+            }
+        });
+        let input: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        let [expected, found] =
+            [Engine::Interpreter, Engine::Compiled].map(|engine| run(&text, engine, 224, &input));
+        assert!(expected == found, "turn {turn}: {}\n{}\n{text}", expected.0, found.0);
+    }
+}

@@ -1,10 +1,12 @@
 //! AVX-512: a row is two registers, masks are mask registers.
 
 mod access;
+mod approximate;
 mod compute;
 mod exchange;
 
 use super::*;
+use crate::context::Mix;
 
 /// Registers that hold lines.
 pub(super) const COUNT: usize = 29;

@@ -13,8 +13,9 @@ const LANES: u32 = 3;
 /// The same of one that accesses memory, with AVX-512: other warps wait for it, and what it waits for itself is not hidden by
 /// their steps.
 const ACCESS: u32 = 12;
-/// Cycles in which an interpreter of several warps makes a step.
+/// Cycles in which an interpreter of several warps makes a step, and an approximate function.
 const INTERPRETED: u32 = 7;
+const INTERPRETED_FUNCTION: u32 = 48;
 /// Steps for which an interpreter takes as long as for an access of narrow elements, of several ones, or for what lanes tell
 /// each other.
 const NARROW: u32 = 16;
@@ -134,6 +135,7 @@ fn has_avx2(formula: Formula) -> bool {
         Formula::FromHalf(_)
         | Formula::ToHalf(_)
         | Formula::Divide { .. }
+        | Formula::Approximate(..)
         | Formula::Ones
         | Formula::LeadingZeros => false,
         _ => true,
@@ -159,7 +161,8 @@ pub(super) fn priced(program: &Program, avx512: bool) -> Program {
         };
         let price: u32 = calls.map(price).sum();
         let chain = chain(&program.steps[start..end]);
-        if price > compiled || chain > INTERPRETED * (end - start) as u32 {
+        let interpreted: u32 = program.steps[start..end].iter().map(interpreted).sum();
+        if price > compiled || chain > interpreted {
             for step in steps.iter_mut().filter(|step| !step.kind.leaves()) {
                 step.kind = Kind::Leave(Uses::All);
             }
@@ -167,6 +170,14 @@ pub(super) fn priced(program: &Program, avx512: bool) -> Program {
         start = end;
     }
     priced
+}
+
+/// Cycles in which an interpreter of several warps makes a step.
+fn interpreted(step: &Step) -> u32 {
+    match step.kind {
+        Kind::Compute(Formula::Approximate(..), _) => INTERPRETED_FUNCTION,
+        _ => INTERPRETED,
+    }
 }
 
 /// Cycles of the longest chain of a block's operations, each of which needs what the one before gives.
@@ -214,6 +225,7 @@ fn cycles(formula: Formula) -> u32 {
         Formula::Funnel { .. } | Formula::Field { .. } | Formula::Join { .. } | Formula::Half(..) => 2,
         Formula::LeadingZeros => 4,
         Formula::Ones => 8,
+        Formula::Approximate(..) => 38,
         Formula::Divide { .. } => 40,
         Formula::Extend { .. } | Formula::Truncate | Formula::Upper | Formula::Pack | Formula::Select(_) => 4,
         _ => 1,

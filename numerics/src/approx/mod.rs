@@ -14,8 +14,35 @@
 mod tables;
 mod unit;
 
+pub use unit::Interpolation;
+
 use super::modes::{FloatCmp, Rounding};
 use super::{cvt, f32 as single, f64 as double};
+
+/// Functions whose primitive is one interpolation of words.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Function {
+    /// RCP, whose argument is the fraction.
+    Reciprocal,
+    /// RSQ, whose argument is the fraction below the odd bit of the exponent.
+    ReciprocalRoot,
+    /// SQRT, of the same argument.
+    Root,
+    /// EX2, whose argument is the fraction of the exponent.
+    Power,
+}
+
+impl Function {
+    /// How its significand is made.
+    pub const fn interpolation(self) -> Interpolation {
+        match self {
+            Function::Reciprocal => unit::RECIPROCAL,
+            Function::ReciprocalRoot => unit::RECIPROCAL_ROOT,
+            Function::Root => unit::ROOT,
+            Function::Power => unit::POWER,
+        }
+    }
+}
 
 const SIGN: u32 = 0x8000_0000;
 const MIN_NORMAL: u32 = 0x0080_0000;

@@ -40,16 +40,53 @@ fn quadratic(row: [i32; 3], shift0: u32, x: u32, square: u32, shift2: u32, bias:
     (c0 << shift0) + c1 * i64::from(x) + ((c2 * i64::from(square)) << shift2) + bias
 }
 
-/// `quadratic(…) >> shift`, which has up to 24 bits, for a `c1` of 18 bits and an `x` of 17, without words of 64 bits: what lies
-/// below `2^9` in `c1 * x` only counts for what it carries.
-#[inline(always)]
-fn interpolated(row: [i32; 3], shift0: u32, x: u32, square: u32, shift2: u32, bias: i32, shift: u32) -> u32 {
-    let [c0, c1, c2] = row;
-    let upper = c1 * (x >> 9) as i32;
-    let lower = c1 * (x & 0x1ff) as i32 + ((c2 * square as i32) << shift2) + bias;
-    let sum = ((c0 as u32) << (shift0 - 9)).wrapping_add((upper + (lower >> 9)) as u32);
-    sum >> (shift - 9)
+/// How a significand of up to 25 bits is interpolated: `(c0 * 2^shift0 + c1 * x + c2 * square * 2^shift2 + bias) >> shift`, of the
+/// row and the `x` that an argument has. Compiled code does the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Interpolation {
+    /// A row by segment: `c0`, then `c1` of 18 bits above `c2` of [`Interpolation::C2_BITS`].
+    pub rows: &'static [[u32; 2]],
+    /// Bits of `x`, the lower ones of an argument: 16 or 17, of which 17 are squared. Those above are the segment.
+    pub bits: u32,
+    /// See above.
+    pub shift0: u32,
+    /// See above.
+    pub shift2: u32,
+    /// See above.
+    pub bias: i32,
+    /// See above.
+    pub shift: u32,
 }
+
+impl Interpolation {
+    /// Bits of a row's `c2`.
+    pub const C2_BITS: u32 = C2_BITS;
+
+    /// The significand of an argument, without words of 64 bits: what lies below `2^9` in `c1 * x` only counts for what it carries.
+    #[inline(always)]
+    fn at<const N: usize>(self, table: &Table<N>, argument: u32) -> u32 {
+        let x = argument & ((1 << self.bits) - 1);
+        let [c0, c1, c2] = table.row(argument >> self.bits);
+        let upper = c1 * (x >> 9) as i32;
+        let square = square(x << (17 - self.bits)) as i32;
+        let lower = c1 * (x & 0x1ff) as i32 + ((c2 * square) << self.shift2) + self.bias;
+        let sum = ((c0 as u32) << (self.shift0 - 9)).wrapping_add((upper + (lower >> 9)) as u32);
+        sum >> (self.shift - 9)
+    }
+}
+
+/// 2 / (1 + m / 2^23) with 23 fraction bits, of `m`.
+pub(super) const RECIPROCAL: Interpolation =
+    Interpolation { rows: &RCP.0, bits: 16, shift0: 13, shift2: 0, bias: 0x47e7, shift: 15 };
+/// See [`rsq_significand`].
+pub(super) const RECIPROCAL_ROOT: Interpolation =
+    Interpolation { rows: &RSQRT.0, bits: 17, shift0: 14, shift2: 2, bias: 0x7fff, shift: 16 };
+/// sqrt(2 + 2 t / 2^23) with 23 fraction bits, of a `t` as that of [`rsq_significand`].
+pub(super) const ROOT: Interpolation =
+    Interpolation { rows: &SQRT.0, bits: 17, shift0: 15, shift2: 1, bias: 0x7fff, shift: 17 };
+/// 2 to the power f / 2^23 with 23 fraction bits, of `f`.
+pub(super) const POWER: Interpolation =
+    Interpolation { rows: &EX2.0, bits: 17, shift0: 13, shift2: 0, bias: 0x77e2, shift: 15 };
 
 /// A table with `c1` and `c2` of a row in one word, so that a vector of rows takes two loads instead of three.
 struct Table<const N: usize>([[u32; 2]; N]);
@@ -97,17 +134,14 @@ static SIN: Table<64> = Table::new(&tables::SIN);
 /// 2 / (1 + m / 2^23) with 23 fraction bits: at least 1, and 2 itself for `m == 0`.
 #[inline(always)]
 fn rcp_significand(m: u32) -> u32 {
-    let x = m & 0xffff;
-    interpolated(RCP.row(m >> 16), 13, x, square(x << 1), 0, 0x47e7, 15)
+    RECIPROCAL.at(&RCP, m)
 }
 
 /// 2 / sqrt(1 + t / 2^23) with 23 fraction bits, for a `t` whose bit 23 makes the radicand 2 + 2 (t - 2^23) / 2^23: at least 1,
 /// and 2 itself for `t == 0`.
 #[inline(always)]
 fn rsq_significand(t: u32) -> u32 {
-    let x = t & 0x1_ffff;
-    let significand = interpolated(RSQRT.row(t >> 17), 14, x, square(x), 2, 0x7fff, 16);
-    select(t == 0, 1 << 24, significand)
+    select(t == 0, 1 << 24, RECIPROCAL_ROOT.at(&RSQRT, t))
 }
 
 /// RCP: 1 / a.
@@ -166,9 +200,7 @@ pub(crate) fn sqrt(a: u32) -> u32 {
     let (sign, e, m) = (a & SIGN, (a >> 23 & 0xff) as i32, a & 0x007f_ffff);
     let unbiased = e - 127;
     let t = (unbiased as u32 & 1) << 23 | m;
-    let x = t & 0x1_ffff;
-    let significand = interpolated(SQRT.row(t >> 17), 15, x, square(x), 1, 0x7fff, 17);
-    let r = (((126 + (unbiased >> 1)) as u32) << 23) + significand;
+    let r = (((126 + (unbiased >> 1)) as u32) << 23) + ROOT.at(&SQRT, t);
     let r = select(e == 255, INFINITY, r);
     let r = select(sign != 0, single::NAN, r);
     let r = select(e == 0, sign, r);
@@ -188,8 +220,7 @@ pub(crate) fn ex2(a: u32) -> u32 {
     let borrow = negative && fraction != 0;
     let below = 126 + select(negative, -whole - i32::from(borrow), whole);
     let f = select(borrow, !fraction & 0x007f_ffff, fraction);
-    let x = f & 0x1_ffff;
-    let significand = interpolated(EX2.row(f >> 17), 13, x, square(x), 0, 0x77e2, 15);
+    let significand = POWER.at(&EX2, f);
     let r = select(below < 0, 0, ((below as u32) << 23).wrapping_add(significand));
     let r = select(large, select(negative, 0, INFINITY), r);
     select(single::is_nan(a), single::NAN, r)

@@ -527,6 +527,7 @@ impl Emitter<'_> {
             Formula::FromHalf(_)
             | Formula::ToHalf(_)
             | Formula::Divide { .. }
+            | Formula::Approximate(..)
             | Formula::Ones
             | Formula::LeadingZeros => {}
             Formula::Compare(..) | Formula::Predicate(_) => {}

@@ -1,7 +1,6 @@
 //! Loads and stores: moves of consecutive, equal and other addresses.
 
 use super::*;
-use crate::context::Mix;
 use crate::emit::access::{Places, Target};
 use crate::emit::atomic::{OPERANDS, PLACES, TURN};
 use crate::emit::window::Place;
@@ -228,7 +227,7 @@ impl Emitter<'_> {
     }
 
     /// The indices of a mix to a register, which then gets the words of another one and of a memory or register.
-    fn mix(&mut self, mix: Mix, to: usize, first: usize, second: Source) -> Done {
+    pub(super) fn mix(&mut self, mix: Mix, to: usize, first: usize, second: Source) -> Done {
         let table = offset_of!(Context, tables) + offset_of!(Tables, mixes) + 64 * mix as usize;
         self.a.vmovdqa64(Z[to], zmmword_ptr(at(table)))?;
         match second {
@@ -671,8 +670,8 @@ impl Emitter<'_> {
                         self.a.vmovq(X[S0], qword_ptr(from))?;
                         self.a.vmovq(qword_ptr(to), X[S0])?;
                     } else {
-                        self.a.vmovdqu(X[S0], xmmword_ptr(from))?;
-                        self.a.vmovdqu(xmmword_ptr(to), X[S0])?;
+                        self.a.vmovdqu32(X[S0], xmmword_ptr(from))?;
+                        self.a.vmovdqu32(xmmword_ptr(to), X[S0])?;
                     }
                 }
             }

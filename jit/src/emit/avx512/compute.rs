@@ -1,6 +1,7 @@
 //! Lane operations.
 
 use super::*;
+use crate::emit::avx512::approximate::SPARE;
 use crate::emit::double;
 use crate::emit::predicates::{nearest, of_floats};
 use crate::liveness::{is_checked, result, sources};
@@ -57,12 +58,30 @@ impl Emitter<'_> {
         if checks {
             self.predicate = None;
         }
+        let mut spare = [0; SPARE];
+        if let Formula::Approximate(..) = formula {
+            for register in &mut spare {
+                *register = self.new_register()?;
+            }
+        }
         for number in 0..count {
-            self.line_of(formula, operands, number, new[number as usize])?;
+            let to = new[number as usize];
+            if let Formula::Approximate(function, flushes) = formula {
+                let from = self.fetch(operands.src[0], width, number)?;
+                self.unusual(function, flushes, from)?;
+                self.lanes_of_k7(number, guard)?;
+                if number == 0 {
+                    self.a.kmovw(k6, k7)?
+                } else {
+                    self.a.korw(k6, k6, k7)?
+                }
+                self.approximate(function, from, to, spare)?;
+                continue;
+            }
+            self.line_of(formula, operands, number, to)?;
             if checks {
                 let unordered = if number == 0 { k6 } else { k7 };
-                let register = Z[new[number as usize]];
-                self.a.vcmppd(unordered, register, register, 3)?;
+                self.a.vcmppd(unordered, Z[to], Z[to], 3)?;
                 if number != 0 {
                     self.a.korb(k6, k6, k7)?;
                 }
@@ -71,7 +90,7 @@ impl Emitter<'_> {
         let resumes = match checks {
             true => {
                 let (host, resume) = (self.a.create_label(), self.a.create_label());
-                self.a.kortestb(k6, k6)?;
+                self.a.kortestw(k6, k6)?;
                 self.a.jne(host)?;
                 Some((host, resume, self.file.clone()))
             }
@@ -695,7 +714,21 @@ impl Emitter<'_> {
                     (Double, Source::Memory(yes)) => self.a.vpblendmq(Z[to].k(mask), Z[no], yes)?,
                 }
             }
-            Formula::Compare(..) | Formula::Predicate(_) => {}
+            Formula::Approximate(..) | Formula::Compare(..) | Formula::Predicate(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Leaves in `k7` only lanes of a line of words that take part.
+    fn lanes_of_k7(&mut self, number: u32, guard: Pred) -> Done {
+        if self.masked {
+            self.a.kandw(k7, k7, HALVES[number as usize])?;
+        }
+        if guard != Pred::TRUE {
+            self.a.mov(eax, r11d)?;
+            self.a.shr(eax, 16 * number)?;
+            self.a.kmovw(k5, eax)?;
+            self.a.kandw(k7, k7, k5)?;
         }
         Ok(())
     }

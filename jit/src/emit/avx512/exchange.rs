@@ -58,7 +58,7 @@ impl Emitter<'_> {
     }
 
     /// Where words stand behind the code.
-    fn pooled(&mut self, words: [u32; 16]) -> CodeLabel {
+    pub(super) fn pooled(&mut self, words: [u32; 16]) -> CodeLabel {
         if let Some((label, _)) = self.pool.iter().find(|(_, pooled)| *pooled == words) {
             return *label;
         }
