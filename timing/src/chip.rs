@@ -308,7 +308,7 @@ pub struct Cluster {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecondLevel {
-    /// Bytes.
+    /// Bytes of both, which both have lines that went between them.
     pub bytes: u64,
     /// Lines that one place may have.
     pub ways: u32,
@@ -340,10 +340,12 @@ pub struct SecondLevel {
     pub store: f64,
     /// Cycles that memory may lag behind before stores wait for it.
     pub backlog: f64,
-    /// Bytes that may be written and not yet in memory.
+    /// Bytes of lines, in both partitions together, that may be written and not yet in memory.
     pub dirty: u64,
     /// Those of them that were there before a launch: a profiler that runs it again and again leaves them.
     pub before: u64,
+    /// Bytes of lines that it has read since.
+    pub newer: u64,
 }
 
 /// Memory.
@@ -458,13 +460,14 @@ impl Chip {
 
 /// What is no number of cycles that a chip can have, by its name, of the numbers that have no bounds of their own.
 fn cycles_beyond(table: &toml::Table, within: &str) -> Option<String> {
-    const OTHERS: [&str; 11] = [
+    const OTHERS: [&str; 12] = [
         "multiprocessors",
         "clock",
         "l1.bytes",
         "l2.bytes",
         "l2.dirty",
         "l2.before",
+        "l2.newer",
         "dram.page",
         "dram.peak",
         "dram.grain",

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::cache::Cache;
+use crate::cache::{ALSO_THERE, Cache, Dirty, Found};
 use crate::chip::Chip;
 
 /// What went through it.
@@ -27,9 +27,13 @@ pub(crate) struct Memory<'a> {
     /// When the second level, and memory, are free.
     busy: f64,
     memory: f64,
-    /// Lines that were written, the oldest first, with their sectors that are.
-    written: VecDeque<u64>,
+    /// Lines that were written, in no order, and maybe are in memory by now.
+    written: Vec<u64>,
+    /// Bytes of sectors that are not in memory, and of the lines that have them, in both partitions.
     dirty: u64,
+    kept: u64,
+    /// How many lines were chosen to be cleaned.
+    choices: u64,
     pub(crate) traffic: Traffic,
     /// By line: when atomic operations on it are done.
     lines: Vec<(u64, f64)>,
@@ -114,6 +118,9 @@ fn slice(line: u64) -> usize {
     (group << 4 | within) as usize
 }
 
+const SECTOR: u64 = 32;
+const LINE: u64 = 128;
+
 /// How many lines with atomic operations are told apart.
 const ATOMIC_LINES: usize = 1 << 14;
 
@@ -122,25 +129,35 @@ const READS: usize = 1 << 10;
 
 impl<'a> Memory<'a> {
     pub(crate) fn new(chip: &'a Chip) -> Self {
-        let half = || Cache::new(chip.l2.bytes / 2, chip.l2.ways).written_before(chip.l2.before / 2);
+        let l2 = &chip.l2;
+        let half = || Cache::new(l2.bytes / 2, l2.ways).written_before(l2.before / 2, l2.newer / 2);
         Memory {
             chip,
             partitions: [half(), half()],
             busy: 0.0,
             memory: 0.0,
-            written: VecDeque::new(),
-            dirty: chip.l2.before,
+            written: Vec::new(),
+            dirty: l2.before,
+            kept: l2.before,
+            choices: 0,
             traffic: Traffic::default(),
             lines: vec![(0, 0.0); ATOMIC_LINES],
             slices: [0.0; SLICES],
             turns: HashMap::new(),
-            reads: vec![Read::default(); READS * chip.l2.groups.max(1) as usize],
+            reads: vec![Read::default(); READS * l2.groups.max(1) as usize],
         }
     }
 
     /// Bytes that were written and are not yet in memory.
     pub(crate) fn dirty(&self) -> u64 {
         self.dirty
+    }
+
+    /// A number of a line of its own, by which the second level finds its place: lines that follow each other are spread as if by
+    /// chance, so that some places are full before others are.
+    fn spread(line: u64) -> u64 {
+        let mixed = (line ^ line >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        (mixed ^ mixed >> 32).wrapping_mul(0x94D0_49BB_1331_11EB)
     }
 
     /// The partition in which a line is at home.
@@ -176,7 +193,7 @@ impl<'a> Memory<'a> {
         self.traffic.read += u64::from(count);
         self.traffic.asked += u64::from(count);
         let mut done = start + l2.latency;
-        let found = self.partitions[near].look(line, sectors);
+        let found = self.look(near, line, sectors);
         let missing = sectors & !found.valid;
         self.traffic.hit += u64::from((sectors & found.valid).count_ones());
         if found.valid & sectors != 0 {
@@ -185,7 +202,7 @@ impl<'a> Memory<'a> {
         if missing != 0 {
             let arrives = self.fetch(start, near, line, missing);
             done = done.max(arrives);
-            self.take(near, line, missing, arrives, false);
+            self.take(near, line, missing, arrives, 0);
         }
         done
     }
@@ -202,7 +219,7 @@ impl<'a> Memory<'a> {
             // The way to the other partition is narrower.
             self.busy += l2.narrow * l2.read[1] * count as f64;
             at += l2.far;
-            let found = self.partitions[home].look(line, missing);
+            let found = self.look(home, line, missing);
             if found.valid & missing != 0 {
                 at = at.max(found.ready);
             }
@@ -221,27 +238,30 @@ impl<'a> Memory<'a> {
             let begins = self.memory.max(start);
             self.memory = begins + bytes as f64 / dram.read;
             at = at.max(self.memory + l2.latency + dram.latency + if home == near { 0.0 } else { l2.far });
-            self.take(home, line, grain, at, false);
+            self.take(home, line, grain, at, 0);
             if home != near {
-                self.take(near, line, grain, at, false);
+                self.take(near, line, grain, at, 0);
             }
         }
         at
     }
 
-    /// How many sectors are newly written.
-    fn take(&mut self, partition: usize, line: u64, sectors: u8, ready: f64, written: bool) -> u32 {
-        let taken = self.partitions[partition].take(line, sectors, ready, written);
-        if taken.gone != 0 {
-            self.write_back(taken.gone);
-        }
+    fn look(&mut self, partition: usize, line: u64, sectors: u8) -> Found {
+        self.partitions[partition].look(Self::spread(line), sectors)
+    }
+
+    /// What is newly written, of the sectors that are.
+    fn take(&mut self, partition: usize, line: u64, sectors: u8, ready: f64, written: u8) -> Dirty {
+        let taken = self.partitions[partition].take(Self::spread(line), sectors, ready, written);
+        self.write_back(taken.gone);
         taken.new
     }
 
     /// Memory is busy with it when it has done what it was asked for before.
-    fn write_back(&mut self, sectors: u32) {
-        let bytes = u64::from(sectors) * 32;
+    fn write_back(&mut self, gone: Dirty) {
+        let bytes = u64::from(gone.sectors) * SECTOR;
         self.dirty = self.dirty.saturating_sub(bytes);
+        self.kept = self.kept.saturating_sub(u64::from(gone.places) * LINE);
         self.traffic.dram_write += bytes;
         self.memory += bytes as f64 / self.chip.dram.write;
     }
@@ -256,29 +276,44 @@ impl<'a> Memory<'a> {
         self.traffic.write += u64::from(count) * if home == near { 1 } else { 2 };
         self.traffic.asked += u64::from(count);
         self.traffic.hit += u64::from(count);
-        self.note(line, home, sectors, start);
+        self.note(line, near, home, sectors, start);
         let backlog = (self.memory - start - l2.backlog).max(0.0);
         start + l2.store + if home == near { 0.0 } else { l2.far } + backlog
     }
 
-    fn note(&mut self, line: u64, home: usize, sectors: u8, start: f64) {
-        let new = self.take(home, line, sectors, start, true);
-        if new == 0 {
-            return;
+    /// Sectors of a line were written: where it is at home, and in the partition that they came through, which keeps them, too.
+    fn note(&mut self, line: u64, near: usize, home: usize, sectors: u8, start: f64) {
+        let elsewhere = if near == home { 0 } else { ALSO_THERE };
+        if near != home {
+            self.take(near, line, sectors, start, 0);
         }
-        self.dirty += u64::from(new) * 32;
-        self.written.push_back(line);
-        while self.dirty > self.chip.l2.dirty {
-            let before = self.partitions.iter_mut().find_map(Cache::clean_before);
-            let oldest = || {
-                let oldest = self.written.pop_front()?;
-                Some(self.partitions[Self::home(oldest)].clean(oldest))
-            };
-            let Some(sectors) = before.or_else(oldest) else { break };
-            if sectors != 0 {
-                self.write_back(sectors);
+        let new = self.take(home, line, sectors, start, sectors | elsewhere);
+        self.dirty += u64::from(new.sectors) * SECTOR;
+        self.kept += u64::from(new.places) * LINE;
+        if new.sectors > 0 {
+            self.written.push(line);
+            // Those that went for others are forgotten now and then.
+            if self.written.len() as u64 > 2 * self.chip.l2.bytes / LINE {
+                let partitions = &self.partitions;
+                self.written.retain(|&line| partitions[Self::home(line)].is_dirty(Self::spread(line)));
             }
         }
+        while self.kept > self.chip.l2.dirty {
+            let before = self.partitions.iter_mut().find_map(Cache::clean_before);
+            let Some(gone) = before.or_else(|| self.clean_any()) else { break };
+            self.write_back(gone);
+        }
+    }
+
+    /// Any line that was written is clean from now on, not the oldest one: of lines that are written again and again, some stay.
+    fn clean_any(&mut self) -> Option<Dirty> {
+        if self.written.is_empty() {
+            return None;
+        }
+        self.choices = self.choices.wrapping_add(1);
+        let at = (Self::spread(self.choices) % self.written.len() as u64) as usize;
+        let line = self.written.swap_remove(at);
+        Some(self.partitions[Self::home(line)].clean(Self::spread(line)))
     }
 
     /// Words of a line are changed: when that is done, and when the result is there.
@@ -298,7 +333,7 @@ impl<'a> Memory<'a> {
         let home = Self::home(line);
         self.traffic.atomic += u64::from(count) * if home == near { 1 } else { 2 };
         self.traffic.asked += u64::from(count);
-        let found = self.partitions[home].look(line, sectors);
+        let found = self.look(home, line, sectors);
         self.traffic.hit += u64::from((sectors & found.valid).count_ones());
         // It is done where the line is at home.
         let way = if home == near { 0.0 } else { l2.atomic_far };
@@ -308,7 +343,7 @@ impl<'a> Memory<'a> {
         }
         if turns > 0 {
             let done = self.turn((line, sectors), at, together, turns);
-            self.note(line, home, sectors, done);
+            self.note(line, near, home, sectors, done);
             return (done + l2.store + way, done + l2.atomic_latency + way);
         }
         let place = (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50) as usize % ATOMIC_LINES;
@@ -320,7 +355,7 @@ impl<'a> Memory<'a> {
         let begins = if own == line + 1 { begins.max(free) } else { begins };
         let free = begins + l2.atomic[if floats { 4 } else { 3 }] * f64::from(together.max(1));
         self.lines[place] = (line + 1, free);
-        self.note(line, home, sectors, free);
+        self.note(line, near, home, sectors, free);
         (free + l2.store + way, free + l2.atomic_latency + way)
     }
 
@@ -354,23 +389,44 @@ mod tests {
     }
 
     impl Stream<'_> {
+        /// What is done with each line by the multiprocessor that has its block, of eight lines.
         fn each(&mut self, bytes: u64, mut what: impl FnMut(&mut Memory<'_>, f64, Asker, u64)) {
-            for line in 0..bytes / 128 {
-                let asker = Asker::new(
-                    self.memory.chip,
-                    (line / 8 % u64::from(self.memory.chip.multiprocessors)) as u32,
-                );
+            for line in 0..bytes / LINE {
+                let number = line / 8 % u64::from(self.memory.chip.multiprocessors);
+                let asker = Asker::new(self.memory.chip, number as u32);
                 self.now += 0.1;
                 what(&mut self.memory, self.now, asker, line);
             }
         }
 
         fn reads(&mut self, first: u64, bytes: u64) {
-            self.each(bytes, |memory, now, asker, line| _ = memory.read(now, asker, first / 128 + line, 15));
+            self.shifted(first, bytes, 0);
+        }
+
+        /// Reads what so many blocks further on is.
+        fn shifted(&mut self, first: u64, bytes: u64, blocks: u64) {
+            self.each(bytes, |memory, now, asker, line| {
+                let line = (line + 8 * blocks) % (bytes / LINE);
+                memory.read(now, asker, first / LINE + line, 15);
+            });
         }
 
         fn writes(&mut self, first: u64, bytes: u64) {
-            self.each(bytes, |memory, now, asker, line| _ = memory.write(now, asker, first / 128 + line, 15));
+            self.each(bytes, |memory, now, asker, line| {
+                _ = memory.write(now, asker, first / LINE + line, 15)
+            });
+        }
+
+        /// Two blocks write a half each of the same lines, on whatever multiprocessors they are.
+        fn halves(&mut self, first: u64, bytes: u64) {
+            for half in 0..2 * bytes / LINE {
+                let block = half / 16;
+                let number = Memory::spread(block) % u64::from(self.memory.chip.multiprocessors);
+                let asker = Asker::new(self.memory.chip, number as u32);
+                let line = first / LINE + block / 2 * 16 + half % 16;
+                self.now += 0.1;
+                self.memory.write(self.now, asker, line, if block % 2 == 0 { 3 } else { 12 });
+            }
         }
     }
 
@@ -385,6 +441,23 @@ mod tests {
                 memory.read(now, asker, line, 15);
                 memory.write(now, asker, line, 15);
             }),
+            "halves" => stream.halves(p, bytes),
+            "reads twice, writes" => {
+                (0..2).for_each(|shift| stream.shifted(q, bytes, shift * 17));
+                stream.writes(p, second * MIB);
+            }
+            "reads 6 times, writes" | "reads 6 times, halves" => {
+                (0..6).for_each(|shift| stream.shifted(q, bytes, shift * 17));
+                if what.ends_with("writes") {
+                    stream.writes(p, second * MIB);
+                } else {
+                    stream.halves(p, second * MIB);
+                }
+            }
+            "reads, writes" => {
+                stream.reads(q, bytes);
+                stream.writes(p, second * MIB);
+            }
             "copies" => stream.each(bytes, |memory, now, asker, line| {
                 (0..second).for_each(|k| _ = memory.read(now, asker, (q + k * bytes) / 128 + line, 15));
                 memory.write(now, asker, line, 15);
@@ -394,15 +467,14 @@ mod tests {
         Some(stream.memory.traffic.dram_write)
     }
 
-    /// Launches that are small enough for a test, in which memory writes more than a megabyte. Where all is read after all was written
-    /// the device is not that exact about which line is the oldest.
+    /// Launches in which memory writes more than a megabyte, of those that are small enough for a test. Where all is read after all was
+    /// written the device is not that exact about which line is the oldest.
     #[test]
     fn memory_writes_what_devices_have_it_write() {
-        let h100 = include_str!("../../testdata/timing/recordings/written.csv");
-        let h200 = include_str!("../../testdata/timing/recordings/written_h200.csv");
-        assert!(compared(Chip::h100, h100) > 15);
+        assert!(compared(Chip::h100, include_str!("../../testdata/timing/recordings/written.csv")) > 15);
         // More fits its second level.
-        assert!(compared(Chip::h200, h200) > 10);
+        assert!(compared(Chip::h200, include_str!("../../testdata/timing/recordings/written_h200.csv")) > 10);
+        assert!(compared(Chip::h200, include_str!("../../testdata/timing/recordings/both_h200.csv")) > 20);
     }
 
     /// How many launches of a recording were compared.
@@ -414,20 +486,18 @@ mod tests {
             let [_, device, second, first, what] = [(); 5].map(|()| cells.next().unwrap().trim_matches('"'));
             let [first, second] = [first, second].map(|number| number.parse::<f64>().unwrap() as u64);
             let device: f64 = device.parse().unwrap();
-            if first + second > 48 || device < 1e6 {
+            let times = if what.starts_with("reads 6 times") { 6 } else { 1 };
+            if times * first + second > 120 || first + second > 48 || device < 1e6 {
                 continue;
             }
             let mut chip = chip();
             if passes == "one" {
-                chip.l2.before = 0;
+                (chip.l2.before, chip.l2.newer) = (0, 0);
             }
             let Some(model) = written(&chip, what, [first, second]) else { continue };
             let off = (model as f64 - device).abs();
-            // How full the cache is may be wrong by a fiftieth.
-            assert!(
-                off < 0.1 * device + chip.l2.bytes as f64 / 50.0,
-                "{what} {first} {second}: {device} on a device, {model} here"
-            );
+            // How full it is may be wrong by a sixtieth.
+            assert!(off < 0.1 * device + 1e6, "{what} {first} {second}: {device} on a device, {model} here");
             compared += 1;
         }
         compared

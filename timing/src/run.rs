@@ -53,7 +53,7 @@ pub struct Time {
 
 impl Time {
     /// Bytes written to memory where a launch goes on so many times as long: of what it writes there stays what the second level
-    /// has room for beside what is read, which half of the time is in both of its partitions.
+    /// has room for beside what is read. Half of all lines are in both of its partitions.
     #[must_use]
     pub fn written(&self, chip: &Chip, scale: f64) -> f64 {
         let known = self.dram_write as f64;
@@ -62,9 +62,10 @@ impl Time {
         }
         let before = chip.l2.before as f64;
         let new = (known + self.dirty as f64 - before).max(0.0) * scale;
-        let room = chip.l2.bytes as f64 / (new + 1.5 * self.dram_read as f64 * scale).max(1.0);
+        let [bytes, dirty] = [chip.l2.bytes, chip.l2.dirty].map(|bytes| bytes as f64 / 1.5);
+        let room = bytes / (new + self.dram_read as f64 * scale).max(1.0);
         let stays = if room < 1.0 { new * room } else { new + before };
-        (new + before - stays.min(chip.l2.dirty as f64)).max(known)
+        (new + before - stays.min(dirty)).max(known)
     }
 }
 

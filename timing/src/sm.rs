@@ -297,7 +297,7 @@ impl Multiprocessor {
                 self.serves += l1.allocate;
                 self.port = self.port.max(arrives) + f64::from(missing.count_ones()) * l1.fill;
                 if !past {
-                    self.l1.take(line, missing, self.port, false);
+                    self.l1.take(line, missing, self.port, 0);
                 }
                 done = done.max(self.port);
             }
@@ -403,7 +403,7 @@ impl Multiprocessor {
             let one = if merged { 0.0 } else { l1.out[0] };
             self.out = begins + one.max(l1.out[1] * f64::from(sectors.count_ones()));
             if keeps || self.l1.look(line, 0).valid != 0 {
-                self.l1.take(line, sectors, there, false);
+                self.l1.take(line, sectors, there, 0);
             }
             // The second level is not kept from others by what is still on its way.
             let written = memory.write(there, self.asker, line, sectors);
