@@ -479,10 +479,7 @@ impl<'a> Session<'a> {
     /// The imported launch of each of ours: that of the same kernel, in their order.
     fn beside<'i>(&self, imported: &'i [Launched]) -> Result<Vec<Option<&'i Launched>>, Failure> {
         let mut left: Vec<Option<&Launched>> = imported.iter().map(Some).collect();
-        let plain = |name: &str| {
-            let name = reports::readable(name).into_owned();
-            name.split(['(', '<']).next().unwrap_or("").trim().trim_start_matches("void ").to_owned()
-        };
+        let plain = |name: &str| csv::own_name(&reports::readable(name)).to_owned();
         let found = self.launches.iter().map(|launch| {
             let name = plain(&launch.measured.profile.kernel);
             let other = left.iter_mut().find(|other| other.is_some_and(|other| plain(&other.kernel) == name));

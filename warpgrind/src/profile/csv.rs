@@ -28,6 +28,21 @@ pub struct Launched {
     pub values: Vec<(String, f64)>,
 }
 
+/// A kernel's own name, of one that is written out: without its namespaces, of which pages leave out some, and without what it
+/// returns, its template arguments and parameters.
+pub fn own_name(kernel: &str) -> &str {
+    let mut own = kernel;
+    for unnamed in ["(anonymous namespace)::", "<unnamed>::"] {
+        while let Some((before, after)) = own.split_once(unnamed)
+            && !before.contains(['(', '<'])
+        {
+            own = after;
+        }
+    }
+    let own = own.split(['(', '<']).next().unwrap_or(own).trim();
+    own.rsplit([':', ' ']).next().unwrap_or(own)
+}
+
 /// The page of some launches: all numbers that `wanted` takes.
 pub fn write(process: &str, launches: &[Profile], wanted: impl Fn(&str) -> bool) -> String {
     let mut columns: Vec<(&str, &str)> = Vec::new();
@@ -150,5 +165,21 @@ mod tests {
         assert_eq!(read(text).unwrap()[0].values, [("x".to_owned(), 1234.0)]);
         assert!(read("nothing").is_err());
         assert_eq!(read("x\n\"ID\",\"Kernel Na").unwrap_err(), "line 2: a quote is not closed");
+    }
+
+    #[test]
+    fn a_kernel_is_known_by_its_own_name() {
+        for (written, own) in [
+            ("kernel", "kernel"),
+            ("void kernel<int>(int *)", "kernel"),
+            ("void cub::detail::for_each::static_kernel<cub::policy_500_t, long>(long)", "static_kernel"),
+            ("void for_each::static_kernel<for_each::policy_500_t, long>(T2)", "static_kernel"),
+            ("(anonymous namespace)::kernel((anonymous namespace)::Node *)", "kernel"),
+            ("void a::<unnamed>::kernel<b::c>(<unnamed>::Node)", "kernel"),
+            ("kernel (int, b::c)", "kernel"),
+            ("", ""),
+        ] {
+            assert_eq!(own_name(written), own, "{written}");
+        }
     }
 }
