@@ -96,6 +96,9 @@ struct Lowering<'a> {
 const TURNS: u32 = 4;
 const LONGEST: usize = 48;
 
+/// Instructions that are rather guarded than branched around.
+const MOST_GUARDED: usize = 6;
+
 /// Marks a target that is the number of a block, and no place of the PTX.
 const OWN: u32 = 1 << 31;
 
@@ -127,15 +130,17 @@ impl<'a> Lowering<'a> {
     /// Appends the function; its calls, by place.
     fn run(&mut self, listing: &mut Listing) -> Vec<(usize, FuncId)> {
         let body = self.body;
+        let instructions = self.guarded();
         let mut leads = vec![false; body.instructions.len() + 1];
         leads[0] = true;
         let mut blocks: Vec<(usize, Vec<Made>)> = Vec::new();
-        for label in &body.labels {
-            leads[(label.target as usize).min(body.instructions.len())] = true;
+        for target in instructions.iter().flatten().flat_map(|ptx| self.targets(ptx)) {
+            leads[(target as usize).min(body.instructions.len())] = true;
         }
         let mut calls: Vec<(usize, FuncId)> = Vec::new();
         let mut rest = None;
-        for (at, ptx) in body.instructions.iter().enumerate() {
+        for (at, ptx) in instructions.iter().enumerate() {
+            let Some(ptx) = ptx else { continue };
             if leads[at] || blocks.is_empty() {
                 if let Some(end) = self.turns(at, &leads) {
                     self.unroll(at, end, &mut blocks);
@@ -267,7 +272,7 @@ impl<'a> Lowering<'a> {
         };
         // What others have, as `printf`, is no part of it.
         let foreign = self.called(ptx).is_some() && self.callee(ptx).is_none();
-        let opcodes = if foreign { vec!["NOP".into()] } else { opcodes(&text, &shape) };
+        let mut opcodes = if foreign { vec!["NOP".into()] } else { opcodes(&text, &shape) };
         for value in &mut reads {
             if let Value::Register(id) = value {
                 *value = Value::Register(self.copies.get(id).copied().unwrap_or(*id));
@@ -277,6 +282,9 @@ impl<'a> Lowering<'a> {
             if let Value::Register(id) = value {
                 self.copies.remove(id);
             }
+        }
+        if opcodes.is_empty() && guard.is_some() && !writes.is_empty() {
+            opcodes.push("MOV".into());
         }
         if opcodes.is_empty() {
             if let ([Value::Register(to)], [Value::Register(from), ..]) = (&writes[..], &reads[..]) {
@@ -290,7 +298,7 @@ impl<'a> Lowering<'a> {
         for (at, opcode) in opcodes.into_iter().enumerate() {
             let last = at + 1 == count;
             let mut machine = instruction(line, guard, &opcode);
-            self.fill(&mut machine, &text, operands);
+            self.fill(&mut machine, &text, ptx);
             let own: Vec<Value> = if last {
                 writes.clone()
             } else {
@@ -308,8 +316,52 @@ impl<'a> Lowering<'a> {
         list
     }
 
+    /// Where a branch may lead, as positions of the PTX.
+    fn targets(&self, ptx: &Ptx) -> Vec<u32> {
+        let place = |label: &ptx_frontend::LabelId| self.body.labels[label.0 as usize].target;
+        let of = |operand: &Operand| match operand {
+            Operand::Label(label) => vec![place(label)],
+            Operand::BranchTargets(list) => {
+                self.body.branch_targets[list.0 as usize].iter().map(place).collect()
+            }
+            _ => Vec::new(),
+        };
+        self.body.operands(ptx).iter().flat_map(of).collect()
+    }
+
+    /// The instructions. The few that a branch leads around have its predicate for a guard, and the branch is not there.
+    fn guarded(&self) -> Vec<Option<Ptx>> {
+        let all = &self.body.instructions;
+        let mut made: Vec<Option<Ptx>> = all.iter().copied().map(Some).collect();
+        let mut lead = vec![false; all.len() + 1];
+        for target in all.iter().flat_map(|ptx| self.targets(ptx)) {
+            lead[(target as usize).min(all.len())] = true;
+        }
+        let stays = |ptx: &Ptx| {
+            let name = self.module.op(ptx).opcode.text();
+            ptx.guard.is_some()
+                || matches!(name, "bra" | "brx" | "call" | "ret" | "exit" | "bar" | "barrier" | "trap")
+        };
+        for (at, ptx) in all.iter().enumerate() {
+            let targets = self.targets(ptx);
+            let (Some(guard), &[target]) = (ptx.guard, &targets[..]) else { continue };
+            let around = at + 1..target as usize;
+            let few = !around.is_empty() && around.len() <= MOST_GUARDED && around.end <= all.len();
+            if !few || around.clone().any(|at| lead[at] || stays(&all[at])) {
+                continue;
+            }
+            made[at] = None;
+            let guard = ptx_frontend::Guard { negated: !guard.negated, ..guard };
+            for ptx in made[around].iter_mut().flatten() {
+                ptx.guard = Some(guard);
+            }
+        }
+        made
+    }
+
     /// Operands on which time depends, and targets of branches as positions of the PTX.
-    fn fill(&self, machine: &mut Instruction, text: &str, operands: &[Operand]) {
+    fn fill(&self, machine: &mut Instruction, text: &str, ptx: &Ptx) {
+        let operands = self.body.operands(ptx);
         let number = |at: usize| match operands.get(at) {
             Some(Operand::Integer(number)) => Some(*number),
             _ => None,
@@ -323,19 +375,7 @@ impl<'a> Lowering<'a> {
                 let most = if text.contains("wait_all") { 0 } else { number(0).unwrap_or(0) };
                 machine.operands = format!("SB{COPIES},{most:#x}");
             }
-            "BRA" | "BRX" => {
-                let place = |label: &ptx_frontend::LabelId| self.body.labels[label.0 as usize].target;
-                for operand in operands {
-                    match operand {
-                        Operand::Label(label) => machine.targets.push(place(label)),
-                        Operand::BranchTargets(list) => {
-                            let labels = &self.body.branch_targets[list.0 as usize];
-                            machine.targets.extend(labels.iter().map(place));
-                        }
-                        _ => {}
-                    }
-                }
-            }
+            "BRA" | "BRX" => machine.targets.extend(self.targets(ptx)),
             _ => {}
         }
     }
@@ -546,11 +586,32 @@ mod tests {
     }
 
     #[test]
-    fn lanes_come_together_behind_a_branch() {
-        let body = "mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; @%p1 bra one; add.u32 %r2, %r1, 1; one: mul.lo.u32 %r3, %r2, 2;";
-        let all = ["S2R", "BSSY", "ISETP", "BRA 5", "IADD3", "BSYNC", "IMAD", "EXIT"];
+    fn loads_that_few_branch_around_begin_together() {
+        let body = "ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;\n\
+                    ld.global.f32 %f1, [%rd1]; @%p1 bra one; ld.global.f32 %f1, [%rd1+4]; one: st.shared.f32 [%rd1], %f1;\n\
+                    ld.global.f32 %f2, [%rd1+8]; @!%p1 bra two; ld.global.f32 %f2, [%rd1+12]; two: st.shared.f32 [%rd1+4], %f2;";
         let found = lowered(body);
-        let mut sorted = (found.clone(), all.map(str::to_owned).to_vec());
+        let last_load = found.iter().rposition(|opcode| opcode.starts_with("LDG"));
+        assert!(last_load < found.iter().position(|opcode| opcode.starts_with("STS")), "{found:?}");
+        assert!(!found.iter().any(|opcode| opcode.starts_with("BRA")), "{found:?}");
+    }
+
+    #[test]
+    fn lanes_come_together_behind_a_branch() {
+        let around = |body: &str| {
+            lowered(&format!(
+                "mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; @%p1 bra one; {body} one: mul.lo.u32 %r3, %r2, 2;"
+            ))
+        };
+        // A few are guarded instead.
+        let add = "add.u32 %r2, %r1, 1;";
+        assert_eq!(around(add), ["S2R", "ISETP", "IADD3", "IMAD", "EXIT"]);
+        let adds = add.repeat(MOST_GUARDED + 1);
+        let found: Vec<String> = around(&adds);
+        let mut all = vec!["S2R", "BSSY", "ISETP", "BRA 11"];
+        all.extend(vec!["IADD3"; MOST_GUARDED + 1]);
+        all.extend(["BSYNC", "IMAD", "EXIT"]);
+        let mut sorted = (found.clone(), all.iter().map(|&opcode| opcode.to_owned()).collect::<Vec<_>>());
         sorted.0[..3].sort();
         sorted.1[..3].sort();
         assert_eq!(sorted.0, sorted.1);
