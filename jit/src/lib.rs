@@ -5,8 +5,8 @@
 //! AVX-512 or AVX2 code of it: a row of 32 words is two or four vector registers. Rows stay in registers within
 //! a basic block, and from turn to turn of a loop that is one. Loads and stores are checked against the [`Window`] that the
 //! instruction accessed last, and moved; whatever else an instruction may have to do, and each step of kind [`Kind::Call`],
-//! is the business of [`Context::call`]. A [`Runner`] is a warp: one runs alone ([`Compiled::run_alone`]), or several as if all made
-//! each step together ([`Compiled::run_teams`]).
+//! is the business of [`Context::call`]. A lane operation that is no formula is called as its function. A [`Runner`] is a
+//! warp: one runs alone ([`Compiled::run_alone`]), or several as if all made each step together ([`Compiled::run_teams`]).
 //!
 //! # Invariants
 //! * A compiled step gives the bits that the function bound to its op gives.
