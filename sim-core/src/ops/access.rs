@@ -15,6 +15,7 @@ use crate::finding::FindingKind;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::frame::FrameId;
+use crate::machine::warp::MAX_LOCAL_BYTES;
 use crate::memory::{AllocationKind, Hint, State};
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
@@ -489,7 +490,12 @@ impl<O: Observer> Machine<'_, '_, O> {
                 return fault(FindingKind::OutOfBounds, format!("{what}: {}", table.nearest(address, bytes)));
             }
             window::Window::Shared(_) => "shared memory",
-            window::Window::Local(_) => "local memory",
+            window::Window::Local(offset) if offset < u64::from(MAX_LOCAL_BYTES) => "local memory",
+            // A device has a thread's memory at the end of the window.
+            window::Window::Local(_) => {
+                let text = format!("{what}, which is beyond the local memory that a thread can have");
+                return fault(FindingKind::OutOfBounds, text);
+            }
             window::Window::Param(_) => "kernel parameters",
         };
         fault(
