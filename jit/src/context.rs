@@ -144,6 +144,17 @@ pub struct Progress {
     pub ahead: u64,
 }
 
+/// Where a warp has what it works on.
+#[derive(Clone, Copy, Debug)]
+pub struct Storage {
+    /// See [`Runner::rows`].
+    pub rows: [*mut Row; 2],
+    /// See [`Runner::predicates`].
+    pub predicates: *mut LaneMask,
+    /// See [`Runner::local`].
+    pub local: Window,
+}
+
 /// A warp that runs code, or a group of its lanes.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -193,13 +204,8 @@ pub(crate) const EXITED: u32 = 1 << 31;
 impl Runner {
     /// One that has done nothing.
     #[inline(always)]
-    pub fn new(
-        rows: [*mut Row; 2],
-        predicates: *mut LaneMask,
-        local: Window,
-        position: u32,
-        lanes: LaneMask,
-    ) -> Runner {
+    pub fn new(storage: Storage, position: u32, lanes: LaneMask) -> Runner {
+        let Storage { rows, predicates, local } = storage;
         let (aside, ran) = (SmallVec::new(), Ran::default());
         let mut runner = Runner {
             rows,
@@ -231,14 +237,8 @@ impl Runner {
 
     /// Makes it another one that has done nothing.
     #[inline(always)]
-    pub fn renew(
-        &mut self,
-        rows: [*mut Row; 2],
-        predicates: *mut LaneMask,
-        local: Window,
-        position: u32,
-        lanes: LaneMask,
-    ) {
+    pub fn renew(&mut self, storage: Storage, position: u32, lanes: LaneMask) {
+        let Storage { rows, predicates, local } = storage;
         (self.rows, self.predicates, self.local, self.lanes) = (rows, predicates, local, lanes);
         self.begin_again(position);
         self.count_lanes();

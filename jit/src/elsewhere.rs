@@ -1,8 +1,8 @@
 //! Hosts for which there is no compiler.
 
-use crate::context::{Context, Progress, Runner};
+use crate::context::{Context, Progress, Runner, Storage};
 use crate::program::Program;
-use semantics::lanes::SimdLevel;
+use semantics::lanes::{Registers, Row, SimdLevel};
 
 /// A compiled program, of which there is none.
 #[derive(Clone, Debug)]
@@ -19,6 +19,14 @@ impl Compiled {
     }
 
     pub fn begins(&self, _: u32, _: u32, _: u64, _: bool) -> bool {
+        match *self {}
+    }
+
+    pub fn storage(&self, _: &Registers, _: &mut [Row]) -> Storage {
+        match *self {}
+    }
+
+    pub fn begins_for(&self, _: &[Runner], _: u64) -> bool {
         match *self {}
     }
 

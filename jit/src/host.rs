@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use memmap2::{Mmap, MmapMut};
-use semantics::lanes::{Row, SimdLevel};
+use semantics::lanes::{Registers, Row, SimdLevel};
 
-use crate::context::{Context, MOVED, Runner, Window};
+use crate::context::{Context, MOVED, Runner, Storage, Window};
 use crate::emit;
 use crate::order::{self, Meeting};
 use crate::program::{Kind, Program};
@@ -111,11 +111,12 @@ impl Compiled {
         Some(Compiled { whole, some, program, level, positions, local, meeting: code.meeting, next })
     }
 
-    /// The window of a warp whose lanes have this memory of their own.
+    /// Where a warp has these registers, and its lanes this memory of their own.
     #[inline(always)]
-    pub fn local(&self, rows: &mut [Row]) -> Window {
+    pub fn storage(&self, registers: &Registers, local: &mut [Row]) -> Storage {
+        let ([frame, warp, _], predicates) = registers.places();
         let [start, end] = self.local;
-        match rows.get_mut(start as usize / 4..end.div_ceil(4) as usize) {
+        let local = match local.get_mut(start as usize / 4..end.div_ceil(4) as usize) {
             Some(rows) if start < end => Window {
                 base: start.into(),
                 size: (end - start).into(),
@@ -123,7 +124,8 @@ impl Compiled {
                 writable: true,
             },
             _ => Window::NONE,
-        }
+        };
+        Storage { rows: [frame, warp], predicates, local }
     }
 
     /// Whether it is worth to begin at a position, for a warp alone or one of several that run together, and the code there

@@ -458,12 +458,13 @@ fn pass(runners: &mut [Runner], count: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Window;
+    use crate::context::{Storage, Window};
 
     fn runner(position: u32, lanes: LaneMask, aside: &[(u32, LaneMask)]) -> Runner {
         let aside = aside.iter().map(|&(position, lanes)| Aside { position, lanes, last_run: 0 });
         let null = std::ptr::null_mut();
-        let mut runner = Runner::new([null; 2], null.cast(), Window::NONE, position, lanes);
+        let storage = Storage { rows: [null; 2], predicates: null.cast(), local: Window::NONE };
+        let mut runner = Runner::new(storage, position, lanes);
         runner.aside.extend(aside);
         runner
     }

@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use super::Pause;
-use super::compiled::runner;
 use crate::code::Action;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
@@ -255,8 +254,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                         end = run_end(position, stop, rest, fair).min(code.next(position + 1, false));
                         continue;
                     }
-                    let memory = (&registers, &mut self.cta.warps[self.index].local[..]);
-                    let mut runner = runner(code, memory, position, lanes);
+                    let storage = code.storage(&registers, &mut self.cta.warps[self.index].local);
+                    let mut runner = Runner::new(storage, position, lanes);
                     let until_whole = self.until_whole && whole;
                     let flow = self.run_compiled(code, &mut runner, (stop, rest), until_whole);
                     let Runner { ran, called, .. } = runner;

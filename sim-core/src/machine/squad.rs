@@ -1,7 +1,7 @@
 //! Warps of a block as compiled code takes them.
 
-use jit::{Compiled, Runner};
-use semantics::lanes::{LaneMask, Registers, Row};
+use jit::{Runner, Storage};
+use semantics::lanes::LaneMask;
 
 /// Warps in code, and their indices in the block.
 #[derive(Default)]
@@ -19,19 +19,10 @@ impl Squad {
 
     /// Takes the warp of an index on.
     #[inline(always)]
-    pub(crate) fn enlist(
-        &mut self,
-        compiled: &Compiled,
-        warp: usize,
-        (registers, local): (&Registers, &mut [Row]),
-        position: u32,
-        lanes: LaneMask,
-    ) {
-        let ([frame, own, _], predicates) = registers.places();
-        let (rows, local) = ([frame, own], compiled.local(local));
+    pub(crate) fn enlist(&mut self, warp: usize, storage: Storage, position: u32, lanes: LaneMask) {
         match self.runners.get_mut(self.warps.len()) {
-            Some(runner) => runner.renew(rows, predicates, local, position, lanes),
-            None => self.runners.push(Runner::new(rows, predicates, local, position, lanes)),
+            Some(runner) => runner.renew(storage, position, lanes),
+            None => self.runners.push(Runner::new(storage, position, lanes)),
         }
         self.warps.push(warp);
     }

@@ -23,7 +23,7 @@ use crate::memory::Hint;
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
 use program::program;
-use semantics::lanes::{LaneMask, Registers, Row};
+use semantics::lanes::{LaneMask, Registers};
 
 // Code reads hints as windows.
 const _: () = assert!(
@@ -137,18 +137,6 @@ impl<O: Observer> Host<'_, '_, '_, O> {
         }
         if let Flow::Next = flow { Done::Next } else { Done::Ended(flow) }
     }
-}
-
-/// A warp, or a group of its lanes, for compiled code.
-#[inline(always)]
-pub(super) fn runner(
-    compiled: &Compiled,
-    (registers, local): (&Registers, &mut [Row]),
-    position: u32,
-    lanes: LaneMask,
-) -> Runner {
-    let ([frame, warp, _], predicates) = registers.places();
-    Runner::new([frame, warp], predicates, compiled.local(local), position, lanes)
 }
 
 impl<O: Observer> Worker<'_, O> {

@@ -38,8 +38,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 let (position, lanes) = (warp.groups[0].position, warp.groups[0].lanes);
                 untouched &= warp.clock == 0;
                 let registers = self.registers_of(index, ROOT);
-                let memory = (&registers, &mut self.cta.warps[index].local[..]);
-                squad.enlist(compiled, index, memory, position, lanes);
+                let storage = compiled.storage(&registers, &mut self.cta.warps[index].local);
+                squad.enlist(index, storage, position, lanes);
             }
         }
         let all = squad.warps.len() == live && self.cta.open_barriers == 0;
