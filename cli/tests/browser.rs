@@ -326,6 +326,11 @@ fn the_page_of_a_profile_is_looked_at() {
         0,
         "texts are no markup"
     );
+    // A line opens to what it was made into.
+    let made = "[...document.querySelectorAll('.heat .ptx')].filter(of => of.checkVisibility()).length";
+    assert_eq!(browser.value(made), 0);
+    browser.click(".heat summary.cuda");
+    assert_eq!(browser.value(made), 3);
     // Shares are of one whole.
     let shares = "[...document.querySelectorAll('.heat .ptx .hot')].reduce((all, of) => all + parseFloat(of.textContent), 0)";
     let all = browser.value(shares).as_f64().unwrap();

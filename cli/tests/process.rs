@@ -221,3 +221,19 @@ fn launches_give_the_same_at_every_simd_level_and_number_of_jobs() {
         }
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn an_assembler_that_never_answers_is_ended() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ptxas");
+    std::fs::write(&path, "#!/bin/sh\nexec sleep 600\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    let named = path.to_str().unwrap();
+    let output = run(&["profile", "testdata/launches/saxpy.toml", "--ptxas", named, "--timeout", "200ms"]);
+    assert_eq!(output.status.code(), Some(5));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("it was ended before it was done"), "{said}");
+}

@@ -10,6 +10,7 @@ use recordings::{Recorded, recorded, testdata};
 use sim_core::ToolFactory;
 use testkit::part;
 use warpgrind::profile::assemble::{Assembler, Disassembler};
+use warpgrind::profile::limit::Limit;
 use warpgrind::profile::machine;
 use warpgrind::profile::machine::listing::{self, Listing};
 use warpgrind::profile::machine::ways::{Found, Watch, Ways};
@@ -52,7 +53,7 @@ fn ways(file: &Path) -> Vec<(String, Ways)> {
 #[test]
 #[ignore = "needs NVIDIA's tools"]
 fn store_machine_code() {
-    let assembler = Assembler::find(None).expect("ptxas");
+    let assembler = Assembler::find(None, &Limit::default()).expect("ptxas");
     let disassembler = Disassembler::find(None, &assembler).expect("nvdisasm");
     std::fs::create_dir_all(testdata().join("counters/machine")).expect("a folder");
     for (file, name, recorded) in files() {

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use sim_core::Outcome;
 use warpgrind::profile::kernels::Executed;
 use warpgrind::profile::machine;
+use warpgrind::profile::machine::listing::Instruction;
 use warpgrind::profile::time::{Reason, Time, Timed};
 
 use super::Launch;
@@ -86,22 +87,26 @@ impl Said for Executed {
                 0 => String::new(),
                 warps => format!("{:.1}", count.threads as f64 / warps as f64),
             };
-            let guard = of.guard.map_or(String::new(), |guard| {
-                let space = if guard.predicate >= 8 { "UP" } else { "P" };
-                format!("@{}{space}{} ", if guard.negated { "!" } else { "" }, guard.predicate % 8)
-            });
             let line = format!(
-                "  {:>10} {lanes:>5}{}  {:04x}  {guard}{} {}",
+                "  {:>10} {lanes:>5}{}  {:04x}  {}",
                 count.warps,
                 waits.as_ref().map_or(String::new(), |waits| waits.text(at)),
                 16 * at,
-                of.opcode,
-                of.operands
+                instruction(of)
             );
             text += &format!("{}\n", line.trim_end());
         }
         text
     }
+}
+
+/// A machine instruction as text.
+pub(super) fn instruction(of: &Instruction) -> String {
+    let guard = of.guard.map_or(String::new(), |guard| {
+        let space = if guard.predicate >= 8 { "UP" } else { "P" };
+        format!("@{}{space}{} ", if guard.negated { "!" } else { "" }, guard.predicate % 8)
+    });
+    format!("{guard}{} {}", of.opcode, of.operands)
 }
 
 /// The text that a kernel is in.

@@ -10,6 +10,7 @@ mod trace;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 use protocol::operations::{self, Doing, Id, Note, Submission};
@@ -37,6 +38,9 @@ use crate::run::{exit_of, read_launch_file};
 use code::Said;
 use program::Saved;
 use trace::{Launches, Shown};
+
+/// How long an assembler may take to say its release.
+const RELEASE: Duration = Duration::from_secs(30);
 
 /// A launch, and what is said of it.
 struct Launch {
@@ -82,8 +86,12 @@ pub(crate) fn profile(args: &ProfileArgs, global: &Global, console: &Console) ->
         (None, Some(page)) => Some(record(page, args, &limit)?),
         (None, None) => None,
     };
-    let mut toolchain =
-        Toolchain::find(args.ptxas.as_deref(), args.nvdisasm.as_deref()).map_err(tool_failed)?;
+    let asking = limit.within(Some(args.timeout.unwrap_or(RELEASE)));
+    let toolchain = Toolchain::find(args.ptxas.as_deref(), args.nvdisasm.as_deref(), &asking);
+    if let Some(interrupted) = interrupt.exit() {
+        return Ok(interrupted);
+    }
+    let mut toolchain = toolchain.map_err(tool_failed)?;
     toolchain.assembler.as_mut().into_iter().for_each(|assembler| assembler.limit = limit.clone());
     if toolchain.assembler.is_none() && args.nvdisasm.is_some() {
         return Err(Failure::usage("`--nvdisasm` needs an assembler too").help("`--ptxas` names one"));

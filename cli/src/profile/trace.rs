@@ -43,7 +43,7 @@ pub(super) fn events(chip: &Chip, notes: &[Note], launches: &Launches<'_>) -> Js
         let cycles = all.iter().map(|of| of.timed.elapsed).sum();
         Some(Takes { cycles, share: all.iter().map(|of| of.share).fold(0.0, f64::max) })
     };
-    let mut trace = Trace { chip, events: Vec::new(), threads: BTreeMap::new(), lanes: BTreeMap::new() };
+    let mut trace = Trace { chip, events: Vec::new(), threads: BTreeMap::new(), blocks: Vec::new() };
     let placed = place(chip, notes, takes);
     // Streams are numbered in the order in which they are used; the legacy default stream is the first.
     let mut streams: BTreeMap<(usize, u32), Vec<u64>> = BTreeMap::new();
@@ -76,8 +76,16 @@ struct Trace<'a> {
     events: Vec<Json>,
     /// Names of what is shown, by device, kind and number.
     threads: BTreeMap<(Device, usize, usize), String>,
-    /// By multiprocessor: when each lane of it is free.
-    lanes: BTreeMap<(Device, u32), Vec<f64>>,
+    blocks: Vec<Block>,
+}
+
+/// When a block is on a multiprocessor.
+struct Block {
+    device: Device,
+    multiprocessor: u32,
+    name: String,
+    from: f64,
+    to: f64,
 }
 
 impl Trace<'_> {
@@ -136,27 +144,39 @@ impl Trace<'_> {
         }
     }
 
-    /// The blocks of a launch. Those that are on a multiprocessor at the same time lie beside each other.
     fn blocks(&mut self, device: Device, begins: f64, launch: &Shown<'_>) {
         let first = begins + self.chip.launch.before;
-        let mut stays: Vec<_> = launch.timed.time.blocks.iter().collect();
-        stays.sort_by(|a, b| a.from.total_cmp(&b.from));
-        for stay in stays {
-            let (from, to) = (first + stay.from, first + stay.to);
-            let lanes = self.lanes.entry((device, stay.multiprocessor)).or_default();
-            let lane = lanes.iter().position(|&free| free <= from).unwrap_or(lanes.len());
+        self.blocks.extend(launch.timed.time.blocks.iter().map(|stay| Block {
+            device,
+            multiprocessor: stay.multiprocessor,
+            name: format!("{} block {}", launch.kernel, stay.block),
+            from: first + stay.from,
+            to: first + stay.to,
+        }));
+    }
+
+    /// The blocks of all launches. Those that are on a multiprocessor at the same time lie beside each other.
+    fn place_blocks(&mut self) {
+        let mut blocks = std::mem::take(&mut self.blocks);
+        blocks.sort_by(|a, b| a.from.total_cmp(&b.from));
+        // By multiprocessor: when each lane of it is free.
+        let mut lanes: BTreeMap<(Device, u32), Vec<f64>> = BTreeMap::new();
+        for block in blocks {
+            let lanes = lanes.entry((block.device, block.multiprocessor)).or_default();
+            let lane = lanes.iter().position(|&free| free <= block.from).unwrap_or(lanes.len());
             match lanes.get_mut(lane) {
-                Some(free) => *free = to,
-                None => lanes.push(to),
+                Some(free) => *free = block.to,
+                None => lanes.push(block.to),
             }
-            let thread = stay.multiprocessor as usize * LANES + lane.min(LANES - 1);
-            self.threads.insert((device, MULTIPROCESSORS, thread), format!("SM {}", stay.multiprocessor));
-            let name = format!("{} block {}", launch.kernel, stay.block);
-            self.event((device, MULTIPROCESSORS, thread), &name, (from, to - from), json!({}));
+            let thread = block.multiprocessor as usize * LANES + lane.min(LANES - 1);
+            let track = (block.device, MULTIPROCESSORS, thread);
+            self.threads.insert(track, format!("SM {}", block.multiprocessor));
+            self.event(track, &block.name, (block.from, block.to - block.from), json!({}));
         }
     }
 
     fn finish(mut self) -> Json {
+        self.place_blocks();
         let mut devices: Vec<Device> = self.threads.keys().map(|(device, ..)| *device).collect();
         devices.dedup();
         let process = |device: Device, kind: usize| {
@@ -252,6 +272,21 @@ mod tests {
         for (launch, blocks) in launches.iter().zip(blocks.chunks(3)) {
             assert!(blocks.iter().all(|of| of.1 > launch.1 && of.1 + of.2 < launch.1 + launch.2));
         }
+    }
+
+    #[test]
+    fn blocks_of_a_launch_that_began_before_take_lanes_that_are_free_then() {
+        let timed = timed(vec![Stay { block: 0, multiprocessor: 0, from: 0.0, to: 400.0 }]);
+        let kernel = |number, stream, after| {
+            let what = Doing::Kernel("k".into());
+            Note::Submitted(submission((0, number), Some(stream), after, what))
+        };
+        // The third is asked for last and begins with the first.
+        let notes = [kernel(0, 1, vec![]), kernel(1, 1, vec![0]), kernel(2, 2, vec![])];
+        let shown = |number| ((0, number), vec![Shown { kernel: "k".into(), timed: &timed, share: 0.1 }]);
+        let trace = events(&Chip::h200(), &notes, &[shown(0), shown(1), shown(2)].into());
+        let lanes: Vec<u64> = of(&trace, MULTIPROCESSORS).iter().map(|block| block.0).collect();
+        assert_eq!(lanes, [0, 1, 0]);
     }
 
     #[test]

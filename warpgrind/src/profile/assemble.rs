@@ -80,7 +80,7 @@ pub struct Assembler {
     path: PathBuf,
     /// Its release: `13.0`.
     pub version: String,
-    /// What ends it, and a disassembler of what it makes, before they are done; nothing at first.
+    /// What ends it, and a disassembler of what it makes, before they are done.
     pub limit: Limit,
 }
 
@@ -88,20 +88,20 @@ impl Assembler {
     /// The one that is named, or that of `CUDA_HOME`, `CUDA_PATH`, `PATH`, or of NVIDIA's Python packages.
     ///
     /// # Errors
-    /// There is none, or it does not say its version.
-    pub fn find(named: Option<&Path>) -> Result<Self, AssembleError> {
+    /// There is none, or it does not say its version before the limit is over.
+    pub fn find(named: Option<&Path>, limit: &Limit) -> Result<Self, AssembleError> {
         let path = match named {
             Some(path) => path.to_owned(),
             None => {
                 candidates("ptxas").into_iter().find(|path| path.is_file()).ok_or(AssembleError::Missing)?
             }
         };
-        let run = Limit::default().output(Command::new(&path).arg("--version"), b"");
+        let run = limit.output(Command::new(&path).arg("--version"), b"");
         let output = run.map_err(|error| AssembleError::Run { path: path.clone(), error })?;
         let text = String::from_utf8_lossy(&output.stdout);
         let release = text.split_once("release ").and_then(|(_, rest)| rest.split(',').next());
         match release {
-            Some(release) => Ok(Self { path, version: release.trim().to_owned(), limit: Limit::default() }),
+            Some(release) => Ok(Self { path, version: release.trim().to_owned(), limit: limit.clone() }),
             None => Err(AssembleError::NoVersion(path)),
         }
     }

@@ -494,6 +494,8 @@ fn set(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::assemble::Assembler;
+    use crate::profile::limit::Limit;
 
     #[test]
     fn microbenchmarks_are_ptx() {
@@ -502,7 +504,7 @@ mod tests {
         for name in names.chain(STREAMS.map(|(name, _, _)| name)).chain(["spin"]) {
             assert!(module.checked().kernel(name).is_some(), "{name}");
         }
-        match crate::profile::assemble::Assembler::find(None) {
+        match Assembler::find(None, &Limit::default()) {
             Ok(assembler) => assert!(!assembler.resources(text().as_bytes(), "sm_90").unwrap().is_empty()),
             Err(_) => eprintln!("skipped: ptxas is not found"),
         }

@@ -75,12 +75,13 @@ pub struct Executed {
 }
 
 impl Toolchain {
-    /// The tools that are named, or those of `CUDA_HOME`, `CUDA_PATH`, `PATH`, or of NVIDIA's Python packages.
+    /// The tools that are named, or those of `CUDA_HOME`, `CUDA_PATH`, `PATH`, or of NVIDIA's Python packages, which end when
+    /// the limit is over.
     ///
     /// # Errors
     /// One is named and not there, or does not say its version.
-    pub fn find(ptxas: Option<&Path>, nvdisasm: Option<&Path>) -> Result<Self, AssembleError> {
-        let assembler = match Assembler::find(ptxas) {
+    pub fn find(ptxas: Option<&Path>, nvdisasm: Option<&Path>, limit: &Limit) -> Result<Self, AssembleError> {
+        let assembler = match Assembler::find(ptxas, limit) {
             Err(AssembleError::Missing) => return Ok(Self::default()),
             found => found?,
         };

@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// How often it is looked at while another process works.
 const LOOK: Duration = Duration::from_millis(2);
 
+/// Bytes that a process may say.
+const MOST: u64 = 1 << 29;
+
 /// What ends work that may take long. Once it is over it stays so.
 #[derive(Clone, Default, Debug)]
 pub struct Limit {
@@ -43,16 +46,17 @@ impl Limit {
         let (to, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let input = input.to_vec();
         let written = thread::spawn(move || to.map_or(Ok(()), |mut to| to.write_all(&input)));
-        let (stdout, stderr) = (read_all(out), read_all(err));
+        let (stdout, stderr) = (read_all(out, MOST), read_all(err, MOST));
         // Where the limit is over nobody waits for what children of its own may still say.
         let status = self.wait(&mut child)?;
+        let (stdout, stderr) = (done(stdout)?, done(stderr)?);
         // One that refuses what it is given says why, and need not read all of it.
         if let Err(error) = done(written)
             && status.success()
         {
             return Err(error);
         }
-        Ok(Output { status, stdout: done(stdout)?, stderr: done(stderr)? })
+        Ok(Output { status, stdout, stderr })
     }
 
     /// Waits for a child, and ends it when the limit is over.
@@ -71,11 +75,12 @@ impl Limit {
     }
 }
 
-/// What is read from a pipe until it is closed, by a thread of its own.
-fn read_all(from: Option<impl Read + Send + 'static>) -> JoinHandle<std::io::Result<Vec<u8>>> {
+/// What is read from a pipe until it is closed, by a thread of its own; an error if that is more than `most` bytes.
+fn read_all(from: Option<impl Read + Send + 'static>, most: u64) -> JoinHandle<std::io::Result<Vec<u8>>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        from.map_or(Ok(0), |mut from| from.read_to_end(&mut bytes)).map(|_| bytes)
+        from.map_or(Ok(0), |from| from.take(most + 1).read_to_end(&mut bytes))?;
+        if bytes.len() as u64 > most { Err(Error::other("it says too much")) } else { Ok(bytes) }
     })
 }
 
@@ -95,6 +100,13 @@ mod tests {
         let large = vec![b'x'; 1 << 20];
         let output = Limit::default().output(Command::new("sh").args(["-c", "exit 3"]), &large).unwrap();
         assert_eq!(output.status.code(), Some(3));
+    }
+
+    #[test]
+    fn a_command_says_no_more_than_is_read() {
+        let said = |most| done(read_all(Some(&b"text"[..]), most));
+        assert_eq!(said(4).unwrap(), b"text");
+        assert!(said(3).is_err());
     }
 
     #[test]

@@ -58,9 +58,11 @@ fn overview(chip: &Chip, launches: &[(&Launch, &str)], all: f64) -> Markup {
     html! {
         h2 { "Launches" }
         table.all {
-            thead { tr { @for name in ["", "kernel", "grid", "block", "cycles", "µs", "share", "instructions a cycle and multiprocessor", "warps active", "ended"] {
-                th scope="col" { (name) }
-            } } }
+            thead { tr {
+                @for name in ["", "kernel", "grid", "block"] { th scope="col" { (name) } }
+                @for name in ["cycles", "µs", "share", "instructions a cycle", "warps active"] { th.number scope="col" { (name) } }
+                th scope="col" { "ended" }
+            } }
             tbody { @for (number, (launch, _)) in launches.iter().enumerate() {
                 @let Profile { kernel, grid, block, .. } = &launch.measured.profile;
                 @let number_of = |name: &str| value(launch, name);
@@ -101,7 +103,7 @@ fn one(number: usize, launch: &Launch, text: &str, chip: &Chip) -> Markup {
                 (occupancy(launch))
                 (memory(launch, chip))
             }
-            @if let Ok(timed) = timed { (source::heat(timed, text, kernel)) }
+            @if let Ok(timed) = timed { (source::heat(launch, timed, text)) }
         }
     }
 }
@@ -259,16 +261,17 @@ fn occupancy(launch: &Launch) -> Markup {
     html! {
         figure {
             figcaption {
-                "Blocks that a multiprocessor may have at a time, by what limits them, and its warps by threads a block: "
-                (percent(number("sm__maximum_warps_per_active_cycle_pct") / 100.0))
+                "Occupancy " (percent(number("sm__maximum_warps_per_active_cycle_pct") / 100.0))
+                ": blocks that a multiprocessor may have at a time, by what limits them; below, its warps by threads a block"
             }
             (bars(&rows))
-            svg viewBox="0 0 400 110" role="img" aria-label="Share of warps by threads a block" {
+            svg viewBox="0 0 400 120" role="img" aria-label="Share of warps by threads a block" {
                 @for (share, y) in [("100 %", 10), ("50 %", 50), ("0", 90)] {
                     line.axis x1="40" y1=(y) x2="380" y2=(y) {}
                     text x="36" y=(y + 3) text-anchor="end" { (share) }
                 }
                 @for threads in [256, 512, 768, 1024] { text x=(40 + threads * 340 / 1024) y="103" text-anchor="middle" { (threads) } }
+                text x="210" y="116" text-anchor="middle" { "threads a block" }
                 polyline.line points=(line.join(" ")) {}
                 circle.here cx=(format!("{x:.1}")) cy=(format!("{y:.1}")) r="4" { title { (threads) " threads: " (percent(share(threads.max(1)))) } }
             }

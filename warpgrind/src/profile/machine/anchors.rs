@@ -87,6 +87,25 @@ fn weight(op: &str, of: &Instruction) -> u32 {
     }
 }
 
+/// Whether machine code was made of another text: most of its accesses of global and shared memory, and barriers, are at lines
+/// that have nothing of that kind.
+pub fn is_foreign(listing: &Listing, ways: &Ways) -> bool {
+    let reaches = |op: &str| {
+        let name = op.split('.').next().unwrap_or("");
+        matches!(name, "ld" | "ldu" | "st" | "atom" | "red" | "bar" | "barrier" | "cp" | "call" | "multimem")
+            || ["mma", "wmma", "wgmma", "ldmatrix", "stmatrix", "mbarrier", "fence", "membar"].contains(&name)
+    };
+    let own: BTreeSet<u32> = ways.positions.iter().filter(|of| reaches(&of.op)).map(|of| of.line).collect();
+    let is_access = |of: &&Instruction| matches!(of.base(), "LDG" | "STG" | "LDS" | "STS" | "BAR");
+    let all = listing.instructions.iter().filter(|of| of.line != 0).filter(is_access);
+    let (mut others, mut count) = (0, 0);
+    for of in all {
+        count += 1;
+        others += usize::from(!own.contains(&of.line));
+    }
+    2 * others > count
+}
+
 /// Whether ptxas leaves an instruction where it is.
 fn is_kept(op: &str) -> bool {
     let name = op.split('.').next().unwrap_or("");

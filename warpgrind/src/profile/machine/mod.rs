@@ -224,7 +224,7 @@ pub fn follow_and(
         guesses: 0,
         forced: 0,
     };
-    if listing.instructions.is_empty() {
+    if listing.instructions.is_empty() || anchors::is_foreign(listing, ways) {
         followed.warps.1 += ways.warps.iter().map(|(_, count)| count).sum::<u64>();
         return followed;
     }
@@ -438,6 +438,18 @@ mod tests {
         assert_eq!(followed.warps, (0, 1));
         let (_, followed) = warps("", &ways(&ptx, &[&[(0, 4)]]));
         assert_eq!(followed.warps, (0, 1));
+    }
+
+    #[test]
+    fn machine_code_of_another_text_has_no_way() {
+        // It loads and stores, too, but at lines at which the PTX adds, or has nothing.
+        let ptx = ["ld.global.u32", "add.u32", "st.global.u32", "ret"];
+        let way: &[(u32, u32)] = &[(0, 4)];
+        let code =
+            |lines: [u32; 3]| format!("{} LDG.E\n{} IADD3\n{} STG.E\n1 EXIT\n", lines[0], lines[1], lines[2]);
+        let all = |lines| warps(&code(lines), &ways(&ptx, &[way])).1.warps;
+        // Lines are relative to the one before.
+        assert_eq!([all([1, 1, 1]), all([2, 1, 4])], [(1, 0), (0, 1)]);
     }
 
     #[test]
