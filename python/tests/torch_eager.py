@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch._inductor import metrics
 from torch.nn import attention
+from triton._C.libtriton import nvidia
 
 torch.manual_seed(0)
 done = 0
@@ -235,6 +236,19 @@ for _ in range(3):
 before = dropped.clone()
 graph.replay()
 assert not torch.equal(before, dropped) and set(dropped.unique().tolist()) == {0.0, 2.0}
+
+# What Triton has cuBLAS compute, by Triton's own class.
+blas = nvidia.cublas.CublasLt(torch.empty(0, dtype=torch.int8, device="cuda"))
+left, right = torch.randn(16, 32).half(), torch.randn(24, 32).half()
+product, sum_of_products = (torch.ones(16, 24, dtype=torch.half, device="cuda") for _ in range(2))
+blas.matmul(left.cuda(), right.cuda(), product)
+same("a product of Triton's", product, (left.float() @ right.float().t()).half())
+blas.gemm(left.cuda(), right.cuda(), product, sum_of_products, 0.5, 2.0)
+same("a product and a sum of Triton's", sum_of_products.float(), 2.5 * product.cpu().float(), 1e-2)
+ends = torch.tensor([[400.0] * 16, [-400.0] * 16]).to(torch.float8_e4m3fn)
+narrow = torch.empty(2, 2, dtype=torch.float8_e4m3fn, device="cuda")
+blas.matmul(ends.cuda(), ends.cuda(), narrow)
+same("a product beyond floats of eight bits", narrow.float(), torch.tensor([[448.0, -448.0], [-448.0, 448.0]]))
 
 with ThreadPoolExecutor(2) as pool:
     for number, result in enumerate(pool.map(lambda factor: there_a * factor, range(3))):
