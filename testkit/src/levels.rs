@@ -24,7 +24,7 @@ const WAITING: &[&str] = &[
 ];
 
 /// Kernels that leave in memory in which order their blocks came, as on a device.
-const ORDERED: &[&str] = &["filter_positive", "list_insert", "ticket_count"];
+const ORDERED: &[&str] = &["filter_positive", "list_insert", "ticket_count", "tickets"];
 
 /// Worker threads of the simulator that has several.
 const JOBS: usize = 3;
