@@ -52,7 +52,16 @@ impl Dim3 {
     /// The position with linear index `at`, x fastest.
     pub const fn position(self, at: u64) -> Dim3 {
         let (x, y) = (self.x as u64, self.y as u64);
-        Dim3::new((at % x) as u32, (at / x % y) as u32, (at / x / y) as u32)
+        // Divisions take long, and mostly there is nothing to divide.
+        if at < x {
+            return Dim3::new(at as u32, 0, 0);
+        }
+        let (column, row) = ((at % x) as u32, at / x);
+        if row < y {
+            Dim3::new(column, row as u32, 0)
+        } else {
+            Dim3::new(column, (row % y) as u32, (row / y) as u32)
+        }
     }
 
     /// One component; `.w` is always zero.

@@ -3,6 +3,10 @@
 use semantics::lanes::{LaneMask, Row};
 use smallvec::SmallVec;
 use std::ffi::c_void;
+use std::sync::atomic::AtomicU32;
+
+/// Warps of a team: of a block there are no more.
+pub(crate) const MOST: usize = 32;
 
 /// Memory that accesses may touch.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +83,16 @@ pub struct Context {
     /// step that has to wait for them.
     pub(crate) together: u32,
     pub(crate) width: u64,
-    /// Who runs, the first of those that run together, and who runs next, up to a null.
+    /// Who runs, and the first of those that run together.
     pub(crate) runner: *mut Runner,
     pub(crate) first: *const Runner,
-    pub(crate) round: *const *mut Runner,
+    /// The team: who is in it, and before which positions they stand; [`EXITED`] is added to those at exits. Words that are
+    /// atomic are read one by one, as code has just written them: a vector of them would have to wait for the cache.
+    pub(crate) team: [*mut Runner; MOST],
+    pub(crate) positions: [AtomicU32; MOST],
+    /// The part of the team whose round it is: who runs next, and who no longer.
+    pub(crate) turn: u32,
+    pub(crate) last: u32,
     /// Where their code begins, for whole warps and for any lanes.
     pub(crate) entries: [*const u8; 2],
     /// Steps of the round, and all of its ends.
@@ -115,10 +125,10 @@ pub(crate) const CALLED: u32 = 2;
 pub struct Ran {
     /// Steps.
     pub steps: u64,
-    /// Steps of each lane, in all.
-    pub threads: u64,
     /// Branches among the steps.
     pub branches: u64,
+    /// Steps of each lane, in all.
+    pub threads: u64,
     /// Branches that parted the lanes.
     pub parted: u64,
 }
@@ -179,8 +189,6 @@ pub struct Runner {
     pub(crate) taken: LaneMask,
     /// [`Context::call`] ended it in the step at its position, which is counted: steps since it last waited for others.
     pub called: Option<u64>,
-    /// Those of its lanes that take the branch at its position, which is not counted yet: they part there.
-    pub(crate) parted: Option<LaneMask>,
     /// Lanes that were parted from these, and where they stand.
     pub aside: SmallVec<[Aside; 4]>,
     /// Of [`Ran::steps`], those before its lanes parted, when none stood aside.
@@ -221,7 +229,6 @@ impl Runner {
             end: MOVED,
             taken: 0,
             called: None,
-            parted: None,
         };
         runner.count_lanes();
         runner
@@ -231,7 +238,7 @@ impl Runner {
     #[inline(always)]
     pub fn begin_again(&mut self, position: u32) {
         (self.position, self.ran) = (position, Ran::default());
-        (self.called, self.parted, self.parted_at) = (None, None, 0);
+        (self.called, self.parted_at) = (None, 0);
         self.aside.clear();
     }
 
@@ -449,7 +456,10 @@ impl Context {
             width: 0,
             runner: std::ptr::null_mut(),
             first: std::ptr::null(),
-            round: std::ptr::null(),
+            team: [std::ptr::null_mut(); MOST],
+            positions: [const { AtomicU32::new(u32::MAX) }; MOST],
+            turn: 0,
+            last: 0,
             entries: [std::ptr::null(); 2],
             total: 0,
             ends: 0,

@@ -271,19 +271,19 @@ impl Emitter<'_> {
         self.a.mov(rbx, rdi)?;
         self.a.mov(r14, qword_ptr(at(offset_of!(Context, constants))))?;
         self.control(false, self.flushing_between)?;
+        self.a.mov(esi, dword_ptr(at(offset_of!(Context, turn))))?;
         self.a.jmp(self.begin)
     }
 
-    /// The next runner's turn, if there is one.
+    /// The turn of the runner `esi`, if it is in the round.
     fn begin(&mut self) -> Done {
         let mut out = self.a.create_label();
         self.a.set_label(&mut self.begin)?;
-        self.a.mov(rdx, qword_ptr(at(offset_of!(Context, round))))?;
-        self.a.mov(rdi, qword_ptr(rdx))?;
-        self.a.test(rdi, rdi)?;
-        self.a.je(out)?;
-        self.a.add(rdx, 8)?;
-        self.a.mov(qword_ptr(at(offset_of!(Context, round))), rdx)?;
+        self.a.cmp(esi, dword_ptr(at(offset_of!(Context, last))))?;
+        self.a.jae(out)?;
+        self.a.mov(rdi, qword_ptr(rbx + rsi * 8 + offset_of!(Context, team)))?;
+        self.a.inc(esi)?;
+        self.a.mov(dword_ptr(at(offset_of!(Context, turn))), esi)?;
         self.a.mov(qword_ptr(at(offset_of!(Context, runner))), rdi)?;
         self.a.mov(r12, qword_ptr(rdi + offset_of!(Runner, rows)))?;
         self.a.mov(r13, qword_ptr(rdi + (offset_of!(Runner, rows) + 8)))?;
@@ -321,7 +321,8 @@ impl Emitter<'_> {
         self.a.mov(eax, MOVED)?;
         self.a.set_label(&mut self.done)?;
         self.a.mov(rdi, qword_ptr(at(offset_of!(Context, runner))))?;
-        self.a.mov(dword_ptr(rdi + offset_of!(Runner, position)), ecx)?;
+        self.a.mov(esi, dword_ptr(at(offset_of!(Context, turn))))?;
+        self.a.mov(dword_ptr(rbx + rsi * 4 + (offset_of!(Context, positions) - 4)), ecx)?;
         self.a.mov(dword_ptr(rdi + offset_of!(Runner, end)), eax)?;
         self.a.mov(dword_ptr(rdi + offset_of!(Runner, taken)), edx)?;
         self.a.or(dword_ptr(at(offset_of!(Context, ends))), eax)?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use memmap2::{Mmap, MmapMut};
 use semantics::lanes::{Registers, Row, SimdLevel};
 
-use crate::context::{Context, MOVED, Runner, Storage, Window};
+use crate::context::{Context, Storage, Window};
 use crate::emit;
 use crate::order::{self, Meeting};
 use crate::program::{Kind, Program};
@@ -204,9 +204,10 @@ impl Compiled {
         self.some.get_or_init(make).as_ref()
     }
 
-    /// Runs runners that stand at a position one after the other, each until its stretch ends: those of `context.round`,
-    /// which ends with a null. `whole`: all of them have all lanes. The context knows `stop`, `most` and `together`. What came
-    /// of it is in the runners, `total` and `ends`. False if the host has no memory for the code.
+    /// Runs those of the context's team in a range, who stand at a position, one after the other, each until its stretch
+    /// ends. `whole`: all of them have all lanes. The context knows `stop`, `most` and `together`. What came of it is in the
+    /// runners, the context's `positions`, `total` and `ends`, to which it is added. False if the host has no memory for the
+    /// code.
     ///
     /// # Safety
     /// As of [`Compiled::run_teams`]; code must begin there that can end before `stop`.
@@ -215,7 +216,7 @@ impl Compiled {
         &self,
         context: &mut Context,
         position: u32,
-        round: *const *mut Runner,
+        round: std::ops::Range<u32>,
         whole: bool,
     ) -> bool {
         let start = self.whole.memory.as_ptr();
@@ -224,7 +225,7 @@ impl Compiled {
         if !whole && some.is_none() {
             return false;
         }
-        (context.round, context.total, context.ends) = (round, 0, MOVED);
+        (context.turn, context.last) = (round.start, round.end);
         type Start = unsafe extern "sysv64" fn(*mut Context);
         // SAFETY: the memory holds what `emit` made: at its start a function of this type, at the entries code for it to
         // jump to.

@@ -5,12 +5,11 @@
 //! part stands until the others have come so far, and then runs alone until its lanes have met. A barrier that all
 //! have reached is passed.
 
-use crate::context::{Aside, CALLED, Context, EXITED, MOVED, PARTED, Progress, Runner};
+use crate::context::{Aside, CALLED, Context, EXITED, MOST, MOVED, PARTED, Progress, Runner};
 use crate::host::Compiled;
 use semantics::lanes::LaneMask;
-
-/// Warps of a block.
-const MOST: usize = 32;
+use std::arch::x86_64::*;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Where all warps of a team stand.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,6 +23,13 @@ impl Runner {
     /// The lowest position at which lanes stand aside.
     fn lowest(&self) -> Option<usize> {
         (0..self.aside.len()).min_by_key(|&at| self.aside[at].position)
+    }
+
+    /// Passed so many barriers.
+    #[inline(always)]
+    fn pass(&mut self, barriers: u64) {
+        self.ran.steps += barriers;
+        self.ran.threads += barriers * self.width;
     }
 
     /// Goes two ways at the branch at its position, which is counted: the lower one.
@@ -70,52 +76,73 @@ impl Runner {
     }
 }
 
-/// Where the runners of a team stand, side by side, so that the lowest is found at once.
-struct Places {
-    /// Behind all others those at exits.
-    positions: [u32; MOST],
-    /// Who has not all lanes.
-    partial: u32,
-    /// Barriers that were passed and are not yet among what runners did.
-    passed: u64,
-}
-
 /// Those of a team that run next.
 #[derive(Clone, Copy)]
 struct Lowest {
     position: u32,
-    /// Where the next ones stand.
+    /// Where the next ones stand; [`u32::MAX`] if there are none.
     next: u32,
-    /// Who they are, and how many.
+    /// Who they are.
     runners: u32,
-    count: usize,
 }
 
+/// Positions that are compared at once.
+const LANES: usize = 8;
+
 impl Lowest {
-    #[inline(always)]
-    fn of(positions: impl Iterator<Item = u32> + Clone) -> Lowest {
-        // As it mostly is.
-        let mut rest = positions.clone();
-        if let Some(first) = rest.next()
-            && rest.all(|position| position == first)
-        {
-            let count = positions.count();
-            return Lowest { position: first, next: u32::MAX, runners: u32::MAX >> (MOST - count), count };
+    /// The lowest of the first so many; behind them there are [`u32::MAX`].
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn of(positions: &[AtomicU32; MOST], members: usize) -> Lowest {
+        match members.div_ceil(LANES) {
+            1 => Lowest::of_chunks::<1>(positions),
+            2 => Lowest::of_chunks::<2>(positions),
+            _ => Lowest::of_chunks::<4>(positions),
         }
-        let mut lowest = Lowest { position: u32::MAX, next: u32::MAX, runners: 0, count: 0 };
-        for (at, position) in positions.enumerate() {
-            if position > lowest.position {
-                lowest.next = lowest.next.min(position);
-            } else {
-                if position < lowest.position {
-                    lowest = Lowest { position, next: lowest.position, runners: 0, count: 0 };
-                }
-                lowest.runners |= 1 << at;
-                lowest.count += 1;
-            }
-        }
-        lowest
     }
+
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn of_chunks<const CHUNKS: usize>(positions: &[AtomicU32; MOST]) -> Lowest {
+        let mut chunks = [_mm256_setzero_si256(); CHUNKS];
+        let mut least = _mm256_set1_epi32(-1);
+        for (at, chunk) in chunks.iter_mut().enumerate() {
+            let lane = |lane: usize| positions[LANES * at + lane].load(Relaxed) as i32;
+            *chunk =
+                _mm256_setr_epi32(lane(0), lane(1), lane(2), lane(3), lane(4), lane(5), lane(6), lane(7));
+            least = _mm256_min_epu32(least, *chunk);
+        }
+        let position = lowest_lane(least);
+        let (mut next, mut runners) = (_mm256_set1_epi32(-1), 0);
+        for (at, &chunk) in chunks.iter().enumerate() {
+            let here = _mm256_cmpeq_epi32(chunk, _mm256_set1_epi32(position as i32));
+            // Those here become the greatest number.
+            next = _mm256_min_epu32(next, _mm256_or_si256(chunk, here));
+            runners |= (_mm256_movemask_ps(_mm256_castsi256_ps(here)) as u32) << (LANES * at);
+        }
+        Lowest { position, next: lowest_lane(next), runners }
+    }
+
+    fn count(&self) -> usize {
+        self.runners.count_ones() as usize
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn lowest_lane(lanes: __m256i) -> u32 {
+    let four = _mm_min_epu32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
+    let two = _mm_min_epu32(four, _mm_shuffle_epi32(four, 0b01_00_11_10));
+    _mm_cvtsi128_si32(_mm_min_epu32(two, _mm_shuffle_epi32(two, 0b10_11_00_01))) as u32
+}
+
+/// The numbers of ones, from the lowest on.
+fn ones(mut bits: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let one = bits.trailing_zeros() as usize;
+        bits &= bits.wrapping_sub(1);
+        (one < MOST).then_some(one)
+    })
 }
 
 /// About what each of so many runners gets of some steps. A division would take as long as a short stretch of code.
@@ -133,14 +160,6 @@ fn share(steps: u64, count: usize) -> u64 {
     (steps.min(u64::from(u32::MAX >> 1)) * PARTS[count]) >> 32
 }
 
-impl Places {
-    /// The lowest of the first so many.
-    #[inline(always)]
-    fn lowest(&self, count: usize) -> Lowest {
-        Lowest::of(self.positions[..count].iter().copied())
-    }
-}
-
 impl Compiled {
     /// Runs a warp, or a group of its lanes, for at most so many steps, up to a position; if `until_whole`, no further
     /// than until no lanes stand aside. Once lanes have stood aside for `patience` steps, it is the caller who decides.
@@ -155,24 +174,28 @@ impl Compiled {
         (most, patience): (u64, u64),
         until_whole: bool,
     ) {
-        context.first = runner;
+        let runner: *mut Runner = runner;
+        (context.first, context.team[0]) = (runner, runner);
         // SAFETY: the caller's.
-        unsafe { self.go_alone(context, runner, stop, (most, patience), until_whole) }
+        unsafe { self.go_alone(context, 0, stop, (most, patience), until_whole) }
     }
 
-    /// The same for one of several.
+    /// The same for the one of the context's team that has this number.
     ///
     /// # Safety
-    /// As of [`Compiled::run_teams`].
+    /// As of [`Compiled::run_teams`]; nobody borrows it.
     unsafe fn go_alone(
         &self,
         context: &mut Context,
-        runner: &mut Runner,
+        number: u32,
         stop: u32,
         (most, patience): (u64, u64),
         until_whole: bool,
     ) {
         context.together = 0;
+        let pointer = context.team[number as usize];
+        // SAFETY: the caller's. While code runs, it is that who has it.
+        let mut runner = unsafe { &mut *pointer };
         let last = runner.ran.steps + most;
         let rest = |runner: &Runner| {
             let last = match runner.aside[..] {
@@ -189,12 +212,14 @@ impl Compiled {
             }
             (context.stop, context.most) = (near, rest_now);
             runner.count_lanes();
-            let round = [&raw mut *runner, std::ptr::null_mut()];
+            let (round, whole) = (number..number + 1, runner.lanes == LaneMask::MAX);
             // SAFETY: the caller's.
-            if !unsafe { self.go(context, runner.position, round.as_ptr(), runner.lanes == LaneMask::MAX) } {
+            if !unsafe { self.go(context, runner.position, round, whole) } {
                 return;
             }
-            runner.position &= !EXITED;
+            // SAFETY: as above.
+            runner = unsafe { &mut *pointer };
+            runner.position = context.positions[number as usize].load(Relaxed) & !EXITED;
             match runner.end {
                 PARTED => {
                     runner.ran.threads -= u64::from((runner.lanes & !runner.taken).count_ones());
@@ -225,8 +250,12 @@ impl Compiled {
     /// Whether it is worth to begin where the lowest of runners that run together stand, for about so many steps of all.
     #[inline(always)]
     pub fn begins_for(&self, runners: &[Runner], most: u64) -> bool {
-        let lowest = Lowest::of(runners.iter().take(MOST).map(|runner| runner.position));
-        self.begins(lowest.position, lowest.next, share(most, lowest.count), lowest.count > 1)
+        let position = |at| runners.get(at).map_or(u32::MAX, |runner: &Runner| runner.position);
+        let positions = std::array::from_fn(|at| AtomicU32::new(position(at)));
+        let members = runners.len().min(MOST);
+        // SAFETY: there is code only where the CPU has at least these.
+        let lowest = unsafe { Lowest::of(&positions, members) };
+        self.begins(lowest.position, lowest.next, share(most, lowest.count()), lowest.count() > 1)
     }
 
     /// Runs warps as if all made each step together, for about so many steps in all: first so many of them as `team` says up
@@ -236,6 +265,7 @@ impl Compiled {
     /// The rows and predicates of the runners must be valid for all slots of the program, rows of the frame for writes;
     /// the context's windows for all positions, and each for its bytes as long as the generation is fresh; `call` must be
     /// sound for `host`; the functions of [`Program::lanes`](crate::Program::lanes) for the CPU and for those slots.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub unsafe fn run_teams(
         &self,
         context: &mut Context,
@@ -268,17 +298,25 @@ impl Compiled {
             if stand == Some(Stand::End) {
                 return Progress { over: true, ..progress };
             }
-            pass(runners, 1);
             left -= runners.len() as i64;
             progress.barriers += 1;
-            runners.iter_mut().for_each(|runner| runner.position += 1);
+            for runner in runners.iter_mut() {
+                runner.pass(1);
+                runner.position += 1;
+            }
         }
+    }
+
+    /// A position, behind all others if it is an exit.
+    fn marked(&self, position: u32) -> u32 {
+        if self.is_exit(position) { position | EXITED } else { position }
     }
 
     /// Runs one team; where all of it stand, if that is at a barrier or their ends. `all`: it passes barriers, which are counted.
     ///
     /// # Safety
     /// As of [`Compiled::run_teams`].
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn run_team(
         &self,
         context: &mut Context,
@@ -287,171 +325,189 @@ impl Compiled {
         all: bool,
         progress: &mut Progress,
     ) -> Option<Stand> {
-        let mut places = Places { positions: [u32::MAX; MOST], partial: 0, passed: 0 };
+        // Who has not all lanes.
+        let mut partial = 0;
+        context.positions = [const { AtomicU32::new(u32::MAX) }; MOST];
         for (at, runner) in runners.iter().enumerate() {
-            places.positions[at] = self.marked(runner.position);
-            places.partial |= u32::from(runner.lanes != LaneMask::MAX) << at;
+            context.positions[at] = self.marked(runner.position).into();
+            partial |= u32::from(runner.lanes != LaneMask::MAX) << at;
+        }
+        // From here on runners are borrowed one by one, for code has them, too.
+        let (first, members) = (runners.as_mut_ptr(), runners.len());
+        for (at, place) in context.team[..members].iter_mut().enumerate() {
+            *place = first.wrapping_add(at);
         }
         // SAFETY: the caller's.
-        let stand = unsafe { self.run_places(context, runners, &mut places, left, all, progress) };
-        pass(runners, places.passed);
-        for (runner, position) in runners.iter_mut().zip(places.positions) {
-            runner.position = position & !EXITED;
+        let stand = unsafe { self.run_members(context, (members, partial), left, all, progress) };
+        for (runner, position) in runners.iter_mut().zip(&context.positions) {
+            runner.position = position.load(Relaxed) & !EXITED;
         }
         stand
     }
 
-    /// A position, behind all others if it is an exit.
-    fn marked(&self, position: u32) -> u32 {
-        if self.is_exit(position) { position | EXITED } else { position }
-    }
-
-    /// Runs one team that stands at some places.
+    /// The same for the team of a context, of so many members, some of which have not all lanes.
     ///
     /// # Safety
-    /// As of [`Compiled::run_teams`].
-    #[inline(always)]
-    unsafe fn run_places(
+    /// As of [`Compiled::run_teams`]; nobody borrows one of the team.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn run_members(
         &self,
         context: &mut Context,
-        runners: &mut [Runner],
-        places: &mut Places,
+        (members, partial): (usize, u32),
         left: &mut i64,
         all: bool,
         progress: &mut Progress,
     ) -> Option<Stand> {
-        let members = runners.len();
         let everyone = u32::MAX >> (MOST - members);
-        let mut round = [std::ptr::null_mut(); MOST + 1];
-        // Who is in the round.
-        let mut listed = 0;
-        let mut lowest = places.lowest(members);
-        loop {
+        // Barriers that are not yet among what the members did.
+        let mut passed = 0;
+        let mut lowest = Lowest::of(&context.positions, members);
+        let stand = loop {
             if *left <= 0 {
-                return None;
+                break None;
             }
-            let Lowest { position: low, next, runners: here, count } = lowest;
+            let Lowest { position: low, next, runners: here } = lowest;
             if low & EXITED != 0 {
-                return Some(Stand::End);
+                break Some(Stand::End);
             }
             if self.is_barrier(low) {
                 if here != everyone {
-                    return None;
+                    break None;
                 }
                 if !all {
-                    return Some(Stand::Barrier(low));
+                    break Some(Stand::Barrier(low));
                 }
+                passed += 1;
                 lowest.position = self.marked(low + 1);
-                places.positions[..members].fill(lowest.position);
+                for position in &mut context.positions[..members] {
+                    *position = lowest.position.into();
+                }
                 *left -= members as i64;
-                (places.passed, progress.barriers) = (places.passed + 1, progress.barriers + 1);
                 continue;
             }
+            let count = lowest.count();
             let most = share(*left as u64, count);
             if !self.fits(low, next, most) {
-                return None;
-            }
-            if here != listed {
-                let mut rest = here;
-                for place in &mut round[..count] {
-                    *place = &raw mut runners[rest.trailing_zeros() as usize];
-                    rest &= rest - 1;
-                }
-                (round[count], listed) = (std::ptr::null_mut(), here);
+                break None;
             }
             (context.stop, context.most, context.together) = (next, most, (count > 1).into());
-            // SAFETY: the caller's.
-            if !unsafe { self.go(context, low, round.as_ptr(), here & places.partial == 0) } {
-                return None;
+            (context.total, context.ends) = (0, MOVED);
+            let (mut rest, whole) = (here, here & partial == 0);
+            let mut made = true;
+            while rest != 0 {
+                let first = rest.trailing_zeros();
+                let behind = first + (rest >> first).trailing_ones();
+                // SAFETY: the caller's.
+                made &= unsafe { self.go(context, low, first..behind, whole) };
+                rest &= rest.wrapping_add(1 << first);
             }
             let begun = *left;
             *left -= context.total as i64;
-            if context.ends == MOVED {
-                let mut rest = here;
-                // SAFETY: one of the runners, none of which is borrowed here.
-                let position = |runner: *mut Runner| unsafe { (*runner).position };
-                let first = position(round[0]);
-                let mut alike = true;
-                for &runner in &round[..count] {
-                    let position = position(runner);
-                    alike &= position == first;
-                    places.positions[rest.trailing_zeros() as usize] = position;
-                    rest &= rest - 1;
-                }
-                lowest = match alike && here == everyone {
-                    true => Lowest { position: first, ..lowest },
-                    false => places.lowest(members),
+            if context.ends == MOVED && context.total != 0 {
+                let mut ends =
+                    context.positions[..members].iter().rev().map(|position| position.load(Relaxed));
+                let end = ends.next().unwrap_or_default();
+                lowest = match here == everyone && ends.all(|other| other == end) {
+                    true => Lowest { position: end, ..lowest },
+                    false => Lowest::of(&context.positions, members),
                 };
-                if context.total == 0 {
-                    return None;
-                }
                 continue;
             }
-            let total = context.total;
-            let (mut called, mut parted, mut rest) = (false, 0, here);
-            for &runner in &round[..count] {
-                // SAFETY: one of the runners, none of which is borrowed here.
-                let runner = unsafe { &mut *runner };
-                places.positions[rest.trailing_zeros() as usize] = runner.position;
-                rest &= rest - 1;
-                if runner.end == PARTED {
-                    runner.ran.steps -= 1;
-                    runner.ran.branches -= 1;
-                    runner.ran.threads -= runner.width;
-                    runner.parted = Some(runner.taken);
-                    (*left, parted) = (*left + 1, parted + 1);
-                } else if runner.end == CALLED {
-                    runner.called = Some(runner.went);
-                    called = true;
-                }
+            if !made || context.ends == MOVED {
+                break None;
             }
-            if parted > 0 {
-                pass(runners, std::mem::take(&mut places.passed));
-                // They were borrowed: the round is made anew.
-                listed = 0;
+            progress.barriers += passed;
+            // SAFETY: the caller's; these ran.
+            let goes_on = unsafe {
+                pass(&context.team[..members], std::mem::take(&mut passed));
+                self.end_round(context, here, begun, left, progress)
+            };
+            if !goes_on {
+                break None;
             }
-            // Those whose lanes part go on alone, in the order in which they came to do so; the others count as if they stood
-            // at the branch.
-            let mut alone = 0;
-            for _ in 0..parted {
-                let here = runners.iter_mut().enumerate().filter(|(_, runner)| runner.parted.is_some());
-                let Some((at, runner)) = here.min_by_key(|(_, runner)| runner.went) else { break };
-                let taken = runner.parted.take().unwrap_or_default();
-                let before = runner.ran.steps;
-                runner.ran.steps += 1;
-                runner.ran.branches += 1;
-                runner.ran.threads += u64::from(taken.count_ones());
-                let awaits = self.awaits(runner.position);
-                runner.part(self.target(runner.position), taken);
-                let at_branch = begun - (count as u64 * runner.went) as i64 - alone;
-                if !awaits {
-                    let most = (at_branch.max(0) as u64, context.patience);
-                    // SAFETY: the caller's.
-                    unsafe { self.go_alone(context, runner, u32::MAX, most, true) };
-                }
-                runner.count_lanes();
-                places.positions[at] = self.marked(runner.position);
-                let own = (runner.ran.steps - before) as i64;
-                *left -= own;
-                alone += own - 1;
-                progress.ahead = (at_branch - (own - 1) - *left).max(0) as u64;
-                if runner.called.is_some() || !runner.aside.is_empty() {
-                    return None;
-                }
+            lowest = Lowest::of(&context.positions, members);
+        };
+        progress.barriers += passed;
+        // SAFETY: the caller's.
+        unsafe { pass(&context.team[..members], passed) };
+        stand
+    }
+
+    /// What follows a round of these where not all moved only; false if the caller is to look. When it began, so many steps
+    /// were left.
+    ///
+    /// # Safety
+    /// As of [`Compiled::run_teams`]; these are among the context's team, and borrowed by nobody.
+    unsafe fn end_round(
+        &self,
+        context: &mut Context,
+        here: u32,
+        begun: i64,
+        left: &mut i64,
+        progress: &mut Progress,
+    ) -> bool {
+        let (mut called, mut parted) = (false, 0u32);
+        for at in ones(here) {
+            // SAFETY: the caller's.
+            let runner = unsafe { &mut *context.team[at] };
+            if runner.end == PARTED {
+                runner.ran.steps -= 1;
+                runner.ran.branches -= 1;
+                runner.ran.threads -= runner.width;
+                *left += 1;
+                parted |= 1 << at;
+            } else if runner.end == CALLED {
+                runner.called = Some(runner.went);
+                called = true;
             }
-            if called || total == 0 && parted == 0 {
-                return None;
-            }
-            lowest = places.lowest(members);
         }
+        let (count, stood) = (u64::from(here.count_ones()), context.total == 0 && parted == 0);
+        // Those whose lanes part go on alone, in the order in which they came to do so; the others count as if they stood
+        // at the branch.
+        let mut alone = 0;
+        // SAFETY: the caller's.
+        while let Some(at) = ones(parted).min_by_key(|&at| unsafe { (*context.team[at]).went }) {
+            parted &= !(1 << at);
+            // SAFETY: the caller's.
+            let mut runner = unsafe { &mut *context.team[at] };
+            runner.position = context.positions[at].load(Relaxed);
+            let (taken, before) = (runner.taken, runner.ran.steps);
+            runner.ran.steps += 1;
+            runner.ran.branches += 1;
+            runner.ran.threads += u64::from(taken.count_ones());
+            let awaits = self.awaits(runner.position);
+            runner.part(self.target(runner.position), taken);
+            let at_branch = begun - (count * runner.went) as i64 - alone;
+            if !awaits {
+                let most = (at_branch.max(0) as u64, context.patience);
+                // SAFETY: the caller's.
+                runner = unsafe {
+                    self.go_alone(context, at as u32, u32::MAX, most, true);
+                    &mut *context.team[at]
+                };
+            }
+            runner.count_lanes();
+            context.positions[at] = self.marked(runner.position).into();
+            let own = (runner.ran.steps - before) as i64;
+            *left -= own;
+            alone += own - 1;
+            progress.ahead = (at_branch - (own - 1) - *left).max(0) as u64;
+            if runner.called.is_some() || !runner.aside.is_empty() {
+                return false;
+            }
+        }
+        !called && !stood
     }
 }
 
-/// Runners passed so many barriers, or have exited.
-fn pass(runners: &mut [Runner], count: u64) {
-    for runner in runners {
-        runner.ran.steps += count;
-        runner.ran.threads += count * runner.width;
+/// Runners passed so many barriers.
+///
+/// # Safety
+/// They exist, and nobody borrows one.
+unsafe fn pass(runners: &[*mut Runner], count: u64) {
+    for &runner in runners {
+        // SAFETY: the caller's.
+        unsafe { (*runner).pass(count) };
     }
 }
 

@@ -206,17 +206,17 @@ impl<O: Observer> Worker<'_, O> {
         end
     }
 
-    /// Ends a block of so many instructions that compiled code left as it began, and begins the next one in its place. False if
-    /// there is none, or the launch ends: then the block is still to be ended.
+    /// Ends a block of so many instructions and bytes that compiled code left as it began, and begins the next one in its
+    /// place. False if there is none, or the launch ends: then the block is still to be ended.
     #[inline(always)]
-    pub(super) fn begin_next(&mut self, cta: &mut Cta, ran: u64) -> bool {
+    pub(super) fn begin_next(&mut self, cta: &mut Cta, (ran, bytes): (u64, u64)) -> bool {
         if self.grid.cluster != Dim3::ONE || !cta.output.is_empty() || !self.refuel(ran) {
             return false;
         }
         let Some(next) = self.grid.start() else { return false };
         self.stats.blocks += 1;
         self.grid.begin(cta, next, 0, true);
-        self.spend(cta.bytes() / BYTES);
+        self.spend(bytes / BYTES);
         #[cfg(test)]
         crate::engine::tests::may_panic(self.grid.launch, cta.index);
         true

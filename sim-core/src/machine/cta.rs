@@ -40,7 +40,6 @@ pub(crate) struct Cta {
     pub steps: u64,
     /// What its threads printed.
     pub output: Vec<u8>,
-    pub multiprocessor: u32,
     /// Block in its cluster.
     pub cluster_position: Dim3,
     /// All threads have ended in compiled code, which left the warps as they began but for registers and memory.

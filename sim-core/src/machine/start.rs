@@ -29,7 +29,6 @@ impl Grid<'_> {
             cta.index = launch.grid.index(cta.position);
             cta.cluster_position = inside;
         }
-        cta.multiprocessor = (cta.index % u64::from(self.config.multiprocessors)) as u32;
         let untouched = std::mem::take(&mut cta.over) && again;
         if untouched {
             let (kernel, specials) = (&self.code.functions[0], self.code.warp_specials.len());
@@ -86,7 +85,7 @@ impl Grid<'_> {
             }
             R::ClusterCtaid(c) => cta.cluster_position.component(c),
             R::ClusterCtarank => self.cluster.index(cta.cluster_position) as u32,
-            R::Smid => cta.multiprocessor,
+            R::Smid => (cta.index % u64::from(self.config.multiprocessors)) as u32,
             _ => return None,
         })
     }

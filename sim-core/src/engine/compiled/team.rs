@@ -50,9 +50,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         if enough && compiled.begins_for(together, (*left).max(0) as u64) {
             let full = *left;
             run = self.run_squad(compiled, &mut squad, (team, all, untouched), left);
+            let bytes = self.cta.bytes();
             while self.cta.over {
                 let ran = (full - std::mem::replace(left, full)) as u64;
-                if !self.worker.begin_next(self.cta, ran) {
+                if !self.worker.begin_next(self.cta, (ran, bytes)) {
                     break;
                 }
                 squad.begin_again(self.worker.grid.code.functions[0].start);
