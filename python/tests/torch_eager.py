@@ -237,6 +237,22 @@ before = dropped.clone()
 graph.replay()
 assert not torch.equal(before, dropped) and set(dropped.unique().tolist()) == {0.0, 2.0}
 
+# Tests put functions in the place of PyTorch's that fill fresh memory.
+own_empty = torch.empty
+torch.empty = lambda *args, **kwargs: own_empty(*args, **kwargs).fill_(0)
+same("fresh memory that a test fills", there_a + torch.empty(5, device="cuda"), a)
+torch.empty = own_empty
+# PyTorch does, too, where it computes the same each time.
+torch.use_deterministic_algorithms(True)
+same("computed alike each time", (there_a * 2).t().contiguous(), (a * 2).t())
+for kind in (torch.float32, torch.float8_e5m2, torch.complex64, torch.int16, torch.bool):
+    for fresh, expected in (
+        (torch.empty(3, dtype=kind, device="cuda"), torch.empty(3, dtype=kind)),
+        (there_a.new_empty((2, 2), dtype=kind), a.new_empty((2, 2), dtype=kind)),
+    ):
+        torch.testing.assert_close(fresh.cpu().to(torch.complex64), expected.to(torch.complex64), equal_nan=True)
+torch.use_deterministic_algorithms(False)
+
 # What Triton has cuBLAS compute, by Triton's own class.
 blas = nvidia.cublas.CublasLt(torch.empty(0, dtype=torch.int8, device="cuda"))
 left, right = torch.randn(16, 32).half(), torch.randn(24, 32).half()

@@ -50,6 +50,9 @@ from ._torch_cells import CELLS
 
 aten = torch.ops.aten
 
+#: PyTorch's own, as tests put others in their place, which fill fresh memory so that what reads it is seen.
+_empty, _empty_like = torch.empty, torch.empty_like
+
 #: What runs as it is: it moves or allocates bytes, or only says what tensors are.
 _NATIVE = {
     aten.empty.memory_format,
@@ -105,6 +108,9 @@ _SUMMED_WIDER = {
     aten.segment_reduce,
     aten.upsample_bicubic2d,
 }
+
+#: What gives memory that nobody has written.
+_FRESH = {aten.empty, aten.empty_like, aten.empty_permuted, aten.empty_strided, aten.new_empty, aten.new_empty_strided}
 
 #: What reads nothing of the tensor that it writes.
 _OVERWRITES = {aten.zero_.default, aten.fill_.Scalar, aten.fill_.Tensor}
@@ -193,7 +199,7 @@ def _only_views(function: Any, values: list[Any]) -> bool:
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
     """All bytes of a tensor's storage."""
     storage = tensor.untyped_storage()
-    whole = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    whole = _empty(0, dtype=torch.uint8, device=tensor.device)
     return whole.set_(storage, 0, (storage.nbytes(),), (1,))
 
 
@@ -223,7 +229,7 @@ class _Copies:
         if tensor.layout == torch.strided and tensor.is_contiguous():
             there = _bytes_of(tensor)
             if there.numel() == tensor.numel() * tensor.element_size():
-                self._storages[tensor.untyped_storage()._cdata] = (there, torch.empty_like(there, device="cpu"))
+                self._storages[tensor.untyped_storage()._cdata] = (there, _empty_like(there, device="cpu"))
 
     def _strided(self, tensor: torch.Tensor) -> torch.Tensor:
         if tensor.is_quantized or tensor.is_nested:
@@ -232,9 +238,9 @@ class _Copies:
         there = _bytes_of(tensor)
         key = tensor.untyped_storage()._cdata
         if key not in self._storages:
-            self._storages[key] = (there, _moved(there, torch.empty_like(there, device="cpu"), self._capture))
+            self._storages[key] = (there, _moved(there, _empty_like(there, device="cpu"), self._capture))
         bytes_here = self._storages[key][1]
-        copy = torch.empty(0, dtype=tensor.dtype)
+        copy = _empty(0, dtype=tensor.dtype)
         offset, size, stride = tensor.storage_offset(), tensor.size(), tensor.stride()
         copy.set_(bytes_here.untyped_storage(), offset, size, stride)
         if tensor.is_conj():
@@ -283,7 +289,7 @@ def _there(tensor: torch.Tensor, device: torch.device | None, capture: _Capture 
     if tensor.layout != torch.strided:
         return _of_parts(tensor, lambda part: _there(part, device, capture))
     packed = tensor if _is_dense(tensor) else tensor.contiguous()
-    storage = torch.empty(_span(packed), dtype=packed.dtype, device=device)
+    storage = _empty(_span(packed), dtype=packed.dtype, device=device)
     source = packed.as_strided((_span(packed),), (1,), packed.storage_offset())
     _moved(source, storage, capture)
     return storage.as_strided(packed.size(), packed.stride(), 0)
@@ -603,6 +609,29 @@ def _packed(value: Any) -> Any:
     return value.contiguous() if isinstance(value, torch.Tensor) and not _is_dense(value) else value
 
 
+def _fills_fresh_memory() -> bool:
+    """Whether PyTorch is to compute the same each time, and so fills what it allocates."""
+    return torch.are_deterministic_algorithms_enabled() and torch._C._get_deterministic_fill_uninitialized_memory()
+
+
+@contextmanager
+def _unfilled() -> Iterator[None]:
+    torch._C._set_deterministic_fill_uninitialized_memory(False)
+    try:
+        yield
+    finally:
+        torch._C._set_deterministic_fill_uninitialized_memory(True)
+
+
+def _filled(fresh: torch.Tensor) -> torch.Tensor:
+    """Fresh memory of a device, filled as PyTorch does."""
+    kind = fresh.dtype
+    is_counted = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
+    value = torch.iinfo(kind).max if is_counted else float("nan")
+    with _Operators():
+        return fresh.fill_(value)
+
+
 class _Operators(TorchDispatchMode):
     """The mode in which eager operators on tensors of a device are computed on the CPU."""
 
@@ -635,7 +664,15 @@ class _Operators(TorchDispatchMode):
         target = torch.device(wanted) if wanted is not None else None
         if target is not None and target.type == "cuda":
             device = target
-        if func in _NATIVE or device is None:
+        if device is None:
+            return func(*args, **kwargs)
+        if _fills_fresh_memory():
+            # By a kernel that is machine code, wherever a device's memory is allocated.
+            with _unfilled():
+                result = self.__torch_dispatch__(func, types, args, kwargs)
+            is_fresh = getattr(func, "overloadpacket", None) in _FRESH and result.is_cuda
+            return _filled(result) if is_fresh else result
+        if func in _NATIVE:
             return func(*args, **kwargs)
         if func.namespace in _COMMUNICATION:
             return func(*args, **kwargs)
