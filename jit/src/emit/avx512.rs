@@ -1,9 +1,21 @@
 //! AVX-512: a row is two registers, masks are mask registers.
 
+/// One instruction of three operands, the last of any kind.
+macro_rules! three {
+    ($self:ident, $method:ident, $to:expr, $a:expr, $b:expr) => {
+        match $b {
+            Source::Register(b) => $self.a.$method(Z[$to], Z[$a], Z[b])?,
+            Source::Memory(b) => $self.a.$method(Z[$to], Z[$a], b)?,
+        }
+    };
+}
+
 mod access;
 mod approximate;
+mod compare;
 mod compute;
 mod exchange;
+mod integers;
 
 use super::*;
 use crate::context::Mix;

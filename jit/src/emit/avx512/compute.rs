@@ -3,23 +3,13 @@
 use super::*;
 use crate::emit::avx512::approximate::SPARE;
 use crate::emit::double;
-use crate::emit::predicates::{nearest, of_floats};
+use crate::emit::predicates::nearest;
 use crate::liveness::{is_checked, result, sources};
-use isa::{CmpOp, IntRounding, Rounding};
-use semantics::formula::{self, Compared, Float, Format, Formula, Half, Integer, Sign, Unary};
-use semantics::lanes::{Operands, combine};
+use isa::{IntRounding, Rounding};
+use semantics::formula::{self, Float, Format, Formula, Half, Integer, Sign, Unary};
+use semantics::lanes::Operands;
 
-/// One instruction of three operands, the last of any kind.
-macro_rules! three {
-    ($self:ident, $method:ident, $to:expr, $a:expr, $b:expr) => {
-        match $b {
-            Source::Register(b) => $self.a.$method(Z[$to], Z[$a], Z[b])?,
-            Source::Memory(b) => $self.a.$method(Z[$to], Z[$a], b)?,
-        }
-    };
-}
-
-/// The same of floats, whose result is rounded as is said.
+/// One instruction of three operands that are floats, the last of any kind, whose result is rounded as is said.
 macro_rules! rounded {
     ($self:ident, $method:ident, $to:expr, $a:expr, $b:expr, $rounding:expr) => {
         match $b {
@@ -216,72 +206,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The quotient of words; anything where the divisor is zero.
-    fn divide(&mut self, signed: bool, o: &Operands, number: u32, to: usize) -> Done {
-        let [a, b, ..] = o.src;
-        let uniform = self.is_uniform(b);
-        if uniform {
-            // The reciprocal, and one bit more: a product is not below its quotient then, nor as great as the next integer.
-            self.a.vmovd(X[S1], dword_ptr(r14 + 128 * b.row() as i32))?;
-            match signed {
-                true => self.a.vcvtdq2pd(X[S1], X[S1])?,
-                false => self.a.vcvtudq2pd(X[S1], X[S1])?,
-            }
-            self.a.vmovq(X[S0], qword_ptr(at(double(context::ONE))))?;
-            self.a.vdivsd(X[S0], X[S0], X[S1])?;
-            self.a.vmovq(rax, X[S0])?;
-            self.a.inc(rax)?;
-            self.a.vpbroadcastq(Z[S1], rax)?;
-        }
-        let a = self.fetch(a, Width::Word, number)?;
-        let divisor = self.fetch(b, Width::Word, number)?;
-        for upper in [false, true] {
-            let half = self.half(a, upper, S0)?;
-            match signed {
-                true => self.a.vcvtdq2pd(Z[S0], Y[half])?,
-                false => self.a.vcvtudq2pd(Z[S0], Y[half])?,
-            }
-            if uniform {
-                self.a.vmulpd(Z[S0], Z[S0], Z[S1])?;
-            } else {
-                let half = self.half(divisor, upper, S1)?;
-                match signed {
-                    true => self.a.vcvtdq2pd(Z[S1], Y[half])?,
-                    false => self.a.vcvtudq2pd(Z[S1], Y[half])?,
-                }
-                self.a.vdivpd(Z[S0], Z[S0], Z[S1])?;
-            }
-            let quotient = if upper { S0 } else { to };
-            match signed {
-                true => self.a.vcvttpd2dq(Y[quotient], Z[S0])?,
-                false => self.a.vcvttpd2udq(Y[quotient], Z[S0])?,
-            }
-        }
-        self.a.vinserti64x4(Z[to], Z[to], Y[S0], 1)
-    }
-
-    /// How many bits of words are set: of each byte by its halves, and these together.
-    fn ones(&mut self, from: usize, to: usize) -> Done {
-        let low = |emitter: &mut Self, to: usize| {
-            emitter.a.vpandd(Z[to], Z[to], dword_bcst(at(word(context::HALF_BYTES))))
-        };
-        let table = offset_of!(Context, tables) + offset_of!(Tables, ones_of_halves);
-        self.a.vbroadcasti32x4(Z[S0], xmmword_ptr(at(table)))?;
-        self.a.vpsrld(Z[S1], Z[from], 4)?;
-        low(self, S1)?;
-        self.a.vmovdqa64(Z[to], Z[from])?;
-        low(self, to)?;
-        self.a.vpshufb(Z[to], Z[S0], Z[to])?;
-        self.a.vpshufb(Z[S1], Z[S0], Z[S1])?;
-        self.a.vpaddb(Z[to], Z[to], Z[S1])?;
-        self.a.vpbroadcastd(Z[S1], dword_ptr(at(word(context::BYTES_OF_ONE))))?;
-        self.a.vpmaddubsw(Z[to], Z[to], Z[S1])?;
-        self.a.vpbroadcastd(Z[S1], dword_ptr(at(word(context::HALVES_OF_ONE))))?;
-        self.a.vpmaddwd(Z[to], Z[to], Z[S1])
-    }
-
     /// Half a line of words as doubles.
-    fn widen(&mut self, from: usize, upper: bool, signed: bool, to: usize) -> Done {
+    pub(super) fn widen(&mut self, from: usize, upper: bool, signed: bool, to: usize) -> Done {
         let half = self.half(from, upper, to)?;
         if signed { self.a.vpmovsxdq(Z[to], Y[half]) } else { self.a.vpmovzxdq(Z[to], Y[half]) }
     }
@@ -733,68 +659,6 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn integer(&mut self, op: Integer, width: Width, to: usize, a: usize, b: Source) -> Done {
-        use Integer as I;
-        use Width::{Double, Word};
-        match (op, width) {
-            (I::Add, Word) => three!(self, vpaddd, to, a, b),
-            (I::Add, Double) => three!(self, vpaddq, to, a, b),
-            (I::Subtract, Word) => three!(self, vpsubd, to, a, b),
-            (I::Subtract, Double) => three!(self, vpsubq, to, a, b),
-            (I::Multiply, Word) => three!(self, vpmulld, to, a, b),
-            (I::Multiply, Double) => three!(self, vpmullq, to, a, b),
-            (I::And, Word) => three!(self, vpandd, to, a, b),
-            (I::And, Double) => three!(self, vpandq, to, a, b),
-            (I::Or, Word) => three!(self, vpord, to, a, b),
-            (I::Or, Double) => three!(self, vporq, to, a, b),
-            (I::Xor, Word) => three!(self, vpxord, to, a, b),
-            (I::Xor, Double) => three!(self, vpxorq, to, a, b),
-            (I::MinSigned, Word) => three!(self, vpminsd, to, a, b),
-            (I::MinSigned, Double) => three!(self, vpminsq, to, a, b),
-            (I::MinUnsigned, Word) => three!(self, vpminud, to, a, b),
-            (I::MinUnsigned, Double) => three!(self, vpminuq, to, a, b),
-            (I::MaxSigned, Word) => three!(self, vpmaxsd, to, a, b),
-            (I::MaxSigned, Double) => three!(self, vpmaxsq, to, a, b),
-            (I::MaxUnsigned, Word) => three!(self, vpmaxud, to, a, b),
-            (I::MaxUnsigned, Double) => three!(self, vpmaxuq, to, a, b),
-            (I::ShiftLeft | I::ShiftRight | I::ShiftRightSigned, _) => {}
-        }
-        Ok(())
-    }
-
-    /// Shifts a line, which may be the first scratch register if it is of words.
-    fn shift(&mut self, op: Integer, width: Width, a: usize, by: Slot, number: u32, to: usize) -> Done {
-        use Width::{Double, Word};
-        if let Some(amount) = self.known(by) {
-            let amount = (amount as u32).min(255);
-            return match (op, width) {
-                (Integer::ShiftLeft, Word) => self.a.vpslld(Z[to], Z[a], amount),
-                (Integer::ShiftLeft, Double) => self.a.vpsllq(Z[to], Z[a], amount),
-                (Integer::ShiftRight, Word) => self.a.vpsrld(Z[to], Z[a], amount),
-                (Integer::ShiftRight, Double) => self.a.vpsrlq(Z[to], Z[a], amount),
-                (_, Word) => self.a.vpsrad(Z[to], Z[a], amount),
-                (_, Double) => self.a.vpsraq(Z[to], Z[a], amount),
-            };
-        }
-        let by = match width {
-            Word => self.source(by, Word, number)?,
-            Double => {
-                let by = self.fetch(by, Word, number / 2)?;
-                self.widen(by, number % 2 == 1, false, S0)?;
-                Source::Register(S0)
-            }
-        };
-        match (op, width) {
-            (Integer::ShiftLeft, Word) => three!(self, vpsllvd, to, a, by),
-            (Integer::ShiftLeft, Double) => three!(self, vpsllvq, to, a, by),
-            (Integer::ShiftRight, Word) => three!(self, vpsrlvd, to, a, by),
-            (Integer::ShiftRight, Double) => three!(self, vpsrlvq, to, a, by),
-            (_, Word) => three!(self, vpsravd, to, a, by),
-            (_, Double) => three!(self, vpsravq, to, a, by),
-        }
-        Ok(())
-    }
-
     /// A float to a double's integer. What is no number gives the least one with a sign, whose bits are 2 to the power 63.
     fn double_integer(
         &mut self,
@@ -832,79 +696,6 @@ impl Emitter<'_> {
             self.a.vpbroadcastq(Z[to].k7(), qword_ptr(at(DOUBLE_SIGN)))
         }
     }
-
-    /// The halves of the register of a predicate to `k5` and `k6`.
-    fn halves_of(&mut self, predicate: Pred) -> Done {
-        if self.predicate != Some(predicate.index()) {
-            self.halves(predicate.index())?;
-            self.predicate = Some(predicate.index());
-        }
-        Ok(())
-    }
-
-    /// Compares; the predicates get the answers.
-    pub(in crate::emit) fn compare_avx512(
-        &mut self,
-        cmp: CmpOp,
-        compared: Compared,
-        width: Width,
-        o: &Operands,
-        guard: Pred,
-    ) -> Done {
-        // The first line of each half, then the second one where there is one.
-        let masks = match width {
-            Width::Word => [k5, k6, k7, k7],
-            Width::Double => [k5, k7, k6, k7],
-        };
-        self.predicate = None;
-        for number in 0..self.lines(width) {
-            let a = self.fetch(o.src[0], width, number)?;
-            let b = self.source(o.src[1], width, number)?;
-            let to = masks[number as usize];
-            let (mut a, mut b, mut compared) = (a, b, compared);
-            // Halves in the upper ones of words are ordered like those.
-            if let Compared::SignedHalf | Compared::UnsignedHalf = compared {
-                let signed = compared == Compared::SignedHalf;
-                compared = if signed { Compared::Signed } else { Compared::Unsigned };
-                self.a.vpslld(Z[S0], Z[a], 16)?;
-                match b {
-                    Source::Register(b) => self.a.vpslld(Z[S1], Z[b], 16)?,
-                    Source::Memory(b) => self.a.vpslld(Z[S1], b, 16)?,
-                }
-                (a, b) = (S0, Source::Register(S1));
-            }
-            macro_rules! compare {
-                ($method:ident, $how:expr) => {
-                    match b {
-                        Source::Register(b) => self.a.$method(to, Z[a], Z[b], $how)?,
-                        Source::Memory(b) => self.a.$method(to, Z[a], b, $how)?,
-                    }
-                };
-            }
-            match (compared, width) {
-                (Compared::Signed, Width::Word) => compare!(vpcmpd, of_integers(cmp)),
-                (Compared::Signed, Width::Double) => compare!(vpcmpq, of_integers(cmp)),
-                (Compared::Unsigned, Width::Word) => compare!(vpcmpud, of_integers(cmp)),
-                (Compared::Unsigned, Width::Double) => compare!(vpcmpuq, of_integers(cmp)),
-                (Compared::Float | Compared::FloatFlushed, Width::Word) => compare!(vcmpps, of_floats(cmp)),
-                (Compared::Float | Compared::FloatFlushed, Width::Double) => compare!(vcmppd, of_floats(cmp)),
-                (Compared::SignedHalf | Compared::UnsignedHalf, _) => {}
-            }
-            if width == Width::Double && number % 2 == 1 {
-                let half = masks[number as usize - 1];
-                self.a.kunpckbw(half, k7, half)?;
-            }
-        }
-        self.a.kunpckwd(k7, k6, k5)?;
-        self.a.kmovd(eax, k7)?;
-        self.compared(o, guard)?;
-        let first = o.pred[0].index();
-        let combined = o.imm & 3;
-        if guard == Pred::TRUE && combined == combine::NONE && first != 0 && first != o.pred[1].index() {
-            self.predicate = Some(first);
-        }
-        Ok(())
-    }
 }
 
 /// An operand that says how the result is rounded.
@@ -914,17 +705,5 @@ fn rounding_as(register: AsmRegisterZmm, rounding: Rounding) -> AsmRegisterZmm {
         Rounding::Rz => register.rz_sae(),
         Rounding::Rm => register.rd_sae(),
         Rounding::Rp => register.ru_sae(),
-    }
-}
-
-/// The comparison of `vpcmp`.
-fn of_integers(cmp: CmpOp) -> u32 {
-    match cmp {
-        CmpOp::Eq => 0,
-        CmpOp::Lt | CmpOp::Lo => 1,
-        CmpOp::Le | CmpOp::Ls => 2,
-        CmpOp::Ge | CmpOp::Hs => 5,
-        CmpOp::Gt | CmpOp::Hi => 6,
-        _ => 4,
     }
 }
