@@ -29,6 +29,8 @@ mod lanes;
 #[cfg(all(target_arch = "x86_64", unix))]
 mod liveness;
 #[cfg(all(target_arch = "x86_64", unix))]
+mod lowest;
+#[cfg(all(target_arch = "x86_64", unix))]
 mod order;
 #[cfg(all(target_arch = "x86_64", unix))]
 mod registers;

@@ -7,8 +7,8 @@
 
 use crate::context::{Aside, CALLED, Context, EXITED, MOST, MOVED, PARTED, Progress, Runner};
 use crate::host::Compiled;
+use crate::lowest::Lowest;
 use semantics::lanes::LaneMask;
-use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Where all warps of a team stand.
@@ -74,66 +74,6 @@ impl Runner {
             (self.position, self.lanes) = (position, lanes);
         }
     }
-}
-
-/// Those of a team that run next.
-#[derive(Clone, Copy)]
-struct Lowest {
-    position: u32,
-    /// Where the next ones stand; [`u32::MAX`] if there are none.
-    next: u32,
-    /// Who they are.
-    runners: u32,
-}
-
-/// Positions that are compared at once.
-const LANES: usize = 8;
-
-impl Lowest {
-    /// The lowest of the first so many; behind them there are [`u32::MAX`].
-    #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn of(positions: &[AtomicU32; MOST], members: usize) -> Lowest {
-        match members.div_ceil(LANES) {
-            1 => Lowest::of_chunks::<1>(positions),
-            2 => Lowest::of_chunks::<2>(positions),
-            _ => Lowest::of_chunks::<4>(positions),
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn of_chunks<const CHUNKS: usize>(positions: &[AtomicU32; MOST]) -> Lowest {
-        let mut chunks = [_mm256_setzero_si256(); CHUNKS];
-        let mut least = _mm256_set1_epi32(-1);
-        for (at, chunk) in chunks.iter_mut().enumerate() {
-            let lane = |lane: usize| positions[LANES * at + lane].load(Relaxed) as i32;
-            *chunk =
-                _mm256_setr_epi32(lane(0), lane(1), lane(2), lane(3), lane(4), lane(5), lane(6), lane(7));
-            least = _mm256_min_epu32(least, *chunk);
-        }
-        let position = lowest_lane(least);
-        let (mut next, mut runners) = (_mm256_set1_epi32(-1), 0);
-        for (at, &chunk) in chunks.iter().enumerate() {
-            let here = _mm256_cmpeq_epi32(chunk, _mm256_set1_epi32(position as i32));
-            // Those here become the greatest number.
-            next = _mm256_min_epu32(next, _mm256_or_si256(chunk, here));
-            runners |= (_mm256_movemask_ps(_mm256_castsi256_ps(here)) as u32) << (LANES * at);
-        }
-        Lowest { position, next: lowest_lane(next), runners }
-    }
-
-    fn count(&self) -> usize {
-        self.runners.count_ones() as usize
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn lowest_lane(lanes: __m256i) -> u32 {
-    let four = _mm_min_epu32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
-    let two = _mm_min_epu32(four, _mm_shuffle_epi32(four, 0b01_00_11_10));
-    _mm_cvtsi128_si32(_mm_min_epu32(two, _mm_shuffle_epi32(two, 0b10_11_00_01))) as u32
 }
 
 /// The numbers of ones, from the lowest on.
