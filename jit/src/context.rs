@@ -154,6 +154,17 @@ pub struct Progress {
     pub ahead: u64,
 }
 
+/// When a warp that runs alone is to end its run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Until {
+    /// Before this position.
+    pub stop: u32,
+    /// After so many steps.
+    pub most: u64,
+    /// Once no lanes stand aside.
+    pub whole: bool,
+}
+
 /// Where a warp has what it works on.
 #[derive(Clone, Copy, Debug)]
 pub struct Storage {

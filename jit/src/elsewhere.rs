@@ -1,6 +1,6 @@
 //! Hosts for which there is no compiler.
 
-use crate::context::{Context, Progress, Runner, Storage};
+use crate::context::{Context, Progress, Runner, Storage, Until};
 use crate::program::Program;
 use semantics::lanes::{Registers, Row, SimdLevel};
 
@@ -40,7 +40,7 @@ impl Compiled {
 
     /// # Safety
     /// It is never called.
-    pub unsafe fn run_alone(&self, _: &mut Context, _: &mut Runner, _: u32, _: (u64, u64), _: bool) {
+    pub unsafe fn run_alone(&self, _: &mut Context, _: &mut Runner, _: Until) {
         match *self {}
     }
 

@@ -5,7 +5,7 @@
 //! part stands until the others have come so far, and then runs alone until its lanes have met. A barrier that all
 //! have reached is passed.
 
-use crate::context::{Aside, CALLED, Context, EXITED, MOST, MOVED, PARTED, Progress, Runner};
+use crate::context::{Aside, CALLED, Context, EXITED, MOST, MOVED, PARTED, Progress, Runner, Until};
 use crate::host::Compiled;
 use crate::lowest::Lowest;
 use semantics::lanes::LaneMask;
@@ -101,38 +101,25 @@ fn share(steps: u64, count: usize) -> u64 {
 }
 
 impl Compiled {
-    /// Runs a warp, or a group of its lanes, for at most so many steps, up to a position; if `until_whole`, no further
-    /// than until no lanes stand aside. Once lanes have stood aside for `patience` steps, it is the caller who decides.
+    /// Runs a warp, or a group of its lanes. Once lanes have stood aside for as long as the context has patience, it is the
+    /// caller who decides.
     ///
     /// # Safety
     /// As of [`Compiled::run_teams`].
-    pub unsafe fn run_alone(
-        &self,
-        context: &mut Context,
-        runner: &mut Runner,
-        stop: u32,
-        (most, patience): (u64, u64),
-        until_whole: bool,
-    ) {
+    pub unsafe fn run_alone(&self, context: &mut Context, runner: &mut Runner, until: Until) {
         let runner: *mut Runner = runner;
         (context.first, context.team[0]) = (runner, runner);
         // SAFETY: the caller's.
-        unsafe { self.go_alone(context, 0, stop, (most, patience), until_whole) }
+        unsafe { self.go_alone(context, 0, until) }
     }
 
     /// The same for the one of the context's team that has this number.
     ///
     /// # Safety
     /// As of [`Compiled::run_teams`]; nobody borrows it.
-    unsafe fn go_alone(
-        &self,
-        context: &mut Context,
-        number: u32,
-        stop: u32,
-        (most, patience): (u64, u64),
-        until_whole: bool,
-    ) {
+    unsafe fn go_alone(&self, context: &mut Context, number: u32, until: Until) {
         context.together = 0;
+        let (Until { stop, most, whole: until_whole }, patience) = (until, context.patience);
         let pointer = context.team[number as usize];
         // SAFETY: the caller's. While code runs, it is that who has it.
         let mut runner = unsafe { &mut *pointer };
@@ -419,10 +406,10 @@ impl Compiled {
             runner.part(self.target(runner.position), taken);
             let at_branch = begun - (count * runner.went) as i64 - alone;
             if !awaits {
-                let most = (at_branch.max(0) as u64, context.patience);
+                let until = Until { stop: u32::MAX, most: at_branch.max(0) as u64, whole: true };
                 // SAFETY: the caller's.
                 runner = unsafe {
-                    self.go_alone(context, at as u32, u32::MAX, most, true);
+                    self.go_alone(context, at as u32, until);
                     &mut *context.team[at]
                 };
             }

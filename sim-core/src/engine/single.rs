@@ -12,7 +12,7 @@ use crate::machine::warp::{Group, SLICE, Wait};
 use crate::observer::Observer;
 use crate::ops::flow::{Flow, On};
 use crate::tools::{Event, Wants};
-use jit::{Compiled, Runner};
+use jit::{Compiled, Runner, Until};
 use semantics::lanes::{LaneMask, Pred};
 
 impl<O: Observer> Machine<'_, '_, O> {
@@ -257,7 +257,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                     let storage = code.storage(&registers, &mut self.cta.warps[self.index].local);
                     let mut runner = Runner::new(storage, position, lanes);
                     let until_whole = self.until_whole && whole;
-                    let flow = self.run_compiled(code, &mut runner, (stop, rest), until_whole);
+                    let run = Until { stop, most: rest, whole: until_whole };
+                    let flow = self.run_compiled(code, &mut runner, run);
                     let Runner { ran, called, .. } = runner;
                     let entered = begun + counts.ran;
                     counts.ran += ran.steps;

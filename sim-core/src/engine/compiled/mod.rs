@@ -12,7 +12,7 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 
-use jit::{Compiled, Context, Progress, Runner, Window};
+use jit::{Compiled, Context, Progress, Runner, Until, Window};
 use smallvec::SmallVec;
 
 use crate::code::Action;
@@ -168,19 +168,17 @@ impl<O: Observer> Worker<'_, O> {
 }
 
 impl<'g, O: Observer> Machine<'_, 'g, O> {
-    /// Runs a group of the kernel itself from a position on at which code begins, up to a position and for at most so many
-    /// instructions; if `until_whole`, no further than until lanes that part have met. What ended it, if that was an operation.
+    /// Runs a group of the kernel itself from a position on at which code begins. What ended it, if that was an operation.
     pub(super) fn run_compiled(
         &mut self,
         compiled: &Compiled,
         runner: &mut Runner,
-        (stop, most): (u32, u64),
-        until_whole: bool,
+        until: Until,
     ) -> Option<Flow> {
         let warps = [self.index];
         let mut flows = self.in_code(&warps, |context| {
             // SAFETY: as `in_code` says, for the rows and predicates of this warp.
-            unsafe { compiled.run_alone(context, runner, stop, (most, BUSY), until_whole) };
+            unsafe { compiled.run_alone(context, runner, until) };
         });
         flows.1.pop().map(|(_, flow)| flow)
     }
