@@ -14,7 +14,7 @@ use super::listing::{Guard, Instruction, Listing};
 use super::operands::registers;
 use flow::Region;
 use schedule::{is_late, order};
-use table::{Shape, opcodes};
+use table::{Shape, held, opcodes};
 
 /// The machine code of a kernel, and of the functions that it calls behind it; nothing if there is no such kernel.
 pub fn lower(module: &Module, kernel: &str) -> Option<Listing> {
@@ -50,6 +50,8 @@ struct Made {
     /// Whether it keeps its place among others of which that is said: memory, barriers, control.
     ordered: Order,
     unit: Unit,
+    /// Cycles until what is behind it begins, if nothing passes it.
+    hold: u32,
 }
 
 /// What may not be exchanged: accesses to one space, of which one writes.
@@ -140,7 +142,11 @@ impl<'a> Lowering<'a> {
         let mut calls: Vec<(usize, FuncId)> = Vec::new();
         let mut rest = None;
         for (at, ptx) in instructions.iter().enumerate() {
-            let Some(ptx) = ptx else { continue };
+            let Some(ptx) = ptx else {
+                // Who comes to a branch that is not there comes to what is behind it.
+                leads[at + 1] |= leads[at];
+                continue;
+            };
             if leads[at] || blocks.is_empty() {
                 if let Some(end) = self.turns(at, &leads) {
                     self.unroll(at, end, &mut blocks);
@@ -173,6 +179,7 @@ impl<'a> Lowering<'a> {
             writes: Vec::new(),
             ordered: Order::All,
             unit: Unit::Branch,
+            hold: 0,
         };
         if !blocks.last().is_some_and(|(_, made)| {
             made.last().is_some_and(|made| leaves(made.machine.base()) && made.machine.guard.is_none())
@@ -297,7 +304,8 @@ impl<'a> Lowering<'a> {
         let mut before: Option<Value> = None;
         for (at, opcode) in opcodes.into_iter().enumerate() {
             let last = at + 1 == count;
-            let mut machine = instruction(line, guard, &opcode);
+            let (opcode, hold) = held(&opcode);
+            let mut machine = instruction(line, guard, opcode);
             self.fill(&mut machine, &text, ptx);
             let own: Vec<Value> = if last {
                 writes.clone()
@@ -310,8 +318,8 @@ impl<'a> Lowering<'a> {
                 of.extend(reads.iter().copied());
             }
             before = own.first().copied();
-            let unit = Op::new(&opcode, "", 0).unit;
-            list.push(Made { ordered: order(&machine), machine, reads: of, writes: own, unit });
+            let unit = Op::new(opcode, "", 0).unit;
+            list.push(Made { ordered: order(&machine), machine, reads: of, writes: own, unit, hold });
         }
         list
     }
@@ -406,7 +414,14 @@ impl<'a> Lowering<'a> {
         let branch = |target: u32, line: u32| {
             let guard = Some(Guard { predicate: 6, negated: false });
             let machine = Instruction { targets: vec![target], ..instruction(line, guard, "BRA") };
-            Made { machine, reads: Vec::new(), writes: Vec::new(), ordered: Order::All, unit: Unit::Branch }
+            Made {
+                machine,
+                reads: Vec::new(),
+                writes: Vec::new(),
+                ordered: Order::All,
+                unit: Unit::Branch,
+                hold: 0,
+            }
         };
         let number = blocks.len() as u32;
         let (all, rest) = (OWN | (number + 1), OWN | (number + 3));
@@ -470,8 +485,7 @@ impl<'a> Lowering<'a> {
 
     /// Adds the barriers at which lanes come together that part at branches.
     fn converge(&self, blocks: &mut [(usize, Vec<Made>)]) {
-        let block_of =
-            |place: u32| blocks.partition_point(|(at, _)| (*at as u32) < place).min(blocks.len() - 1);
+        let block_of = |place: u32| block_at(place, blocks.iter().map(|(at, _)| *at)).min(blocks.len() - 1);
         let mut parts = vec![false; blocks.len()];
         let mut next = vec![Vec::new(); blocks.len()];
         for (at, (_, made)) in blocks.iter().enumerate() {
@@ -502,6 +516,7 @@ impl<'a> Lowering<'a> {
                     writes: Vec::new(),
                     ordered: Order::All,
                     unit: Unit::Branch,
+                    hold: 0,
                 }
             };
             let made = &mut blocks[from].1;
@@ -573,6 +588,16 @@ mod tests {
     }
 
     #[test]
+    fn nothing_passes_what_a_rounded_root_branches_over() {
+        let body = "ld.param.u64 %rd1, [a]; sqrt.rn.f32 %f2, %f1; ld.global.f32 %f3, [%rd1]; sqrt.rn.f32 %f4, %f3;\n\
+                    sqrt.approx.f32 %f5, %f1; st.global.f32 [%rd1], %f4;";
+        let found = lowered(body);
+        let tests: Vec<usize> = (0..found.len()).filter(|&at| found[at] == "ISETP").collect();
+        let load = found.iter().position(|of| of == "LDG.E").expect("a load");
+        assert!(tests.len() == 2 && tests[0] < load && load < tests[1], "{found:?}");
+    }
+
+    #[test]
     fn turns_of_a_loop_are_made_four_at_once() {
         let body = "mov.u32 %r1, 0; mov.f32 %f1, 0f00000000;\n\
                     again: mul.f32 %f1, %f1, %f1; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 100; @%p1 bra again;";
@@ -581,8 +606,8 @@ mod tests {
         let branches: Vec<&str> =
             all.iter().filter(|opcode| opcode.starts_with("BRA")).map(|opcode| &**opcode).collect();
         let turn = |opcode: &str| all.iter().filter(|own| *own == opcode).count();
-        assert_eq!((turn("FMUL"), turn("ISETP"), turn("BSSY"), turn("BSYNC")), (5, 2, 1, 1), "{all:?}");
-        assert_eq!(branches, ["BRA 10", "BRA 2", "BRA 14", "BRA 10"], "{all:?}");
+        assert_eq!((turn("FMUL"), turn("ISETP"), turn("BSSY"), turn("BSYNC")), (5, 2, 2, 2), "{all:?}");
+        assert_eq!(branches, ["BRA 12", "BRA 3", "BRA 16", "BRA 12"], "{all:?}");
     }
 
     #[test]
@@ -594,6 +619,32 @@ mod tests {
         let last_load = found.iter().rposition(|opcode| opcode.starts_with("LDG"));
         assert!(last_load < found.iter().position(|opcode| opcode.starts_with("STS")), "{found:?}");
         assert!(!found.iter().any(|opcode| opcode.starts_with("BRA")), "{found:?}");
+    }
+
+    #[test]
+    fn who_jumps_to_a_branch_that_is_guarded_away_comes_behind_it() {
+        let body = format!(
+            "mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; @%p1 bra one; {} one: @%p1 bra two; add.u32 %r3, %r1, 2;\n\
+             two: mul.lo.u32 %r4, %r1, %r1;",
+            "add.u32 %r2, %r1, 1;".repeat(MOST_GUARDED + 1)
+        );
+        let found = lowered(&body);
+        let branch = found.iter().find_map(|of| of.strip_prefix("BRA ")).expect("a branch");
+        let behind: Vec<&str> =
+            found[branch.parse::<usize>().expect("a place")..].iter().map(|of| &**of).collect();
+        assert_eq!(behind, ["BSYNC", "IADD3", "IMAD", "EXIT"]);
+    }
+
+    #[test]
+    fn lanes_that_leave_an_unrolled_loop_come_together_behind_it() {
+        // Between the loop and the end of all there is a barrier for those that are there first.
+        let body = "mov.u32 %r1, %tid.x; mov.u32 %r2, 0;\n\
+                    again: mul.lo.u32 %r1, %r1, %r1; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra again;\n\
+                    mul.lo.u32 %r4, %r1, %r1; setp.eq.u32 %p2, %r4, 0; @%p2 bra out; bar.sync 0; out: add.u32 %r5, %r4, 1;";
+        let found = lowered(body);
+        let place = |text: &str| found.iter().position(|of| of.starts_with(text));
+        let (sync, barrier) = (place("BSYNC").expect("one"), place("BAR").expect("one"));
+        assert!(sync < barrier, "{found:?}");
     }
 
     #[test]

@@ -33,7 +33,13 @@ fn window(made: Vec<Made>, boards: &HashMap<Value, u8>) -> Vec<Instruction> {
     // By space: who wrote last, and who has read since.
     let mut writers: [Option<usize>; 3] = [None; 3];
     let mut readers: [Vec<usize>; 3] = Default::default();
+    let mut held: Option<usize> = None;
     for (at, of) in made.iter().enumerate() {
+        after[at].extend(held.map(|from| (from, made[from].hold)));
+        if of.hold > 0 {
+            after[at].extend((held.unwrap_or(0)..at).map(|from| (from, 1)));
+            held = Some(at);
+        }
         for value in &of.reads {
             if let Some(&from) = written.get(value) {
                 after[at].push((from, distance(made[from].unit, of.unit)));
@@ -66,7 +72,6 @@ fn window(made: Vec<Made>, boards: &HashMap<Value, u8>) -> Vec<Instruction> {
             }
         }
         // What begins or ends the block stays there.
-
         let first = made[..at].iter().take_while(|made| made.machine.base() == "BSYNC").count();
         after[at].extend((0..first).map(|from| (from, 1)));
         if leaves(of.machine.base()) {

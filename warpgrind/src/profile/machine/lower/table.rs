@@ -13,6 +13,22 @@ pub(super) struct Shape {
     pub(super) constant: bool,
 }
 
+/// Quotients and roots that are rounded branch over a function for operands that are no usual numbers: the test of that, the
+/// branch, and where lanes come together behind it. Nothing passes them.
+const TEST: &str = "test";
+const OVER: &str = "over";
+const TOGETHER: &str = "together";
+
+/// The machine instruction that stands for a name of [`opcodes`], and cycles until what is behind it begins, if it passes nothing.
+pub(super) fn held(name: &str) -> (&str, u32) {
+    match name {
+        TEST => ("ISETP", 13),
+        OVER => ("IMAD.MOV.U32", 10),
+        TOGETHER => ("IMAD.MOV.U32", 14),
+        opcode => (opcode, 0),
+    }
+}
+
 /// The machine instructions that an instruction is made into, each of which takes the result of the one before; none where
 /// what takes its result takes its operand.
 pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
@@ -60,11 +76,14 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
     };
     let divide = || match () {
         () if float && wide => {
-            several(&["MUFU.RCP64H", "DFMA", "DFMA", "DFMA", "DFMA", "DMUL", "DFMA", "DFMA", "FSETP"])
+            let list = ["MUFU.RCP64H", "DFMA", "DFMA", "DFMA", "DFMA", "DMUL", "DFMA", "DFMA"];
+            several(&[&list[..], &[TEST, OVER, TOGETHER]].concat())
         }
         () if float && has("approx") => several(&["MUFU.RCP", "FMUL"]),
         () if float && has("full") => several(&["FSETP", "FMUL", "MUFU.RCP", "FMUL", "FMUL"]),
-        () if float => several(&["MUFU.RCP", "FCHK", "FFMA", "FFMA", "FFMA", "FFMA", "FFMA", "FFMA"]),
+        () if float => {
+            several(&["MUFU.RCP", "FCHK", "FFMA", "FFMA", "FFMA", "FFMA", "FFMA", TEST, OVER, TOGETHER])
+        }
         () if shape.constant => several(&["IMAD.HI", "SHF.R.U32.HI", "IADD3"]),
         () if wide => {
             let turn = ["IMAD.WIDE.U32", "IMAD.WIDE.U32", "IADD3", "IADD3.X", "IMAD", "IADD3"];
@@ -114,10 +133,12 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
         "mul24" | "mad24" | "sad" | "dp4a" | "dp2a" => one("IMAD"),
         "div" | "rem" => divide(),
         "rcp" | "sqrt" | "rsqrt" if wide => {
-            several(&["MUFU.RCP64H", "DFMA", "DFMA", "DFMA", "DFMA", "DMUL", "DFMA"])
+            let list = ["MUFU.RCP64H", "DFMA", "DFMA", "DFMA", "DFMA", "DMUL", "DFMA"];
+            several(&[&list[..], &[TEST, OVER, TOGETHER]].concat())
         }
         "rcp" | "rsqrt" | "sqrt" if has("approx") => one("MUFU.RCP"),
-        "rcp" | "sqrt" => several(&["MUFU.RSQ", "FMUL", "FMUL", "FFMA", "FFMA", "FFMA"]),
+        "sqrt" => several(&["MUFU.RSQ", "IADD3", TEST, OVER, "FMUL", "FMUL", "FFMA", "FFMA", TOGETHER]),
+        "rcp" => several(&["IADD3", "LOP3.LUT", TEST, OVER, "MUFU.RCP", "FFMA", "FADD", "FFMA", TOGETHER]),
         "sin" | "cos" => several(&["FMUL.RZ", "MUFU.SIN"]),
         "ex2" | "lg2" | "tanh" if has("ftz") || half => one("MUFU.EX2"),
         "ex2" | "lg2" | "tanh" => several(&["FSETP", "FMUL", "MUFU.EX2", "FMUL"]),
