@@ -1,5 +1,5 @@
 """What PyTorch has for GPUs only, in operators that a CPU has: recurrent cells, fused attention, softmax of one type into another,
-and questions for cuDNN."""
+histograms of whole numbers, and questions for cuDNN."""
 
 # PyTorch need not be installed where types are checked.
 # mypy: disable-error-code="import-not-found, misc, no-any-return, attr-defined, no-untyped-call"
@@ -194,8 +194,14 @@ def _no(*_arguments: Any) -> bool:
     return False
 
 
+def _histogram(values: Tensor, *bins: Any, **named: Any) -> Tensor:
+    numbers = values if values.is_floating_point() else values.double()
+    return aten.histc.default(numbers, *bins, **named).to(values.dtype)
+
+
 #: What computes these operators.
 CELLS: dict[Any, Any] = {
+    aten.histc.default: _histogram,
     aten._thnn_fused_lstm_cell.default: _lstm,
     aten._thnn_fused_lstm_cell_backward_impl.default: _lstm_backward,
     aten._thnn_fused_gru_cell.default: _gru,
