@@ -29,7 +29,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             let pending = used.operation > done;
             if let TouchKind::Copy(from) = touch.kind {
                 if pending && at != from as usize {
-                    self.too_early(group, active, at, &used, "written");
+                    self.too_early(group, active, (at, 0), &used, "written");
                 }
                 let known = self.warp().pending.registers[from as usize];
                 self.warp_mut().pending.registers[at] = known;
@@ -37,7 +37,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             let writes = touch.kind == TouchKind::Write;
             if pending {
-                self.too_early(group, active, at, &used, if writes { "written" } else { "read" });
+                self.too_early(group, active, (at, 0), &used, if writes { "written" } else { "read" });
             }
             let before = used.touched.is_some_and(|(_, of, wrote)| of == fences && wrote);
             if writes || !before {
@@ -63,6 +63,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let shape = shape_of(op);
         let [d, a] = &op.registers;
         let mut registers = std::mem::take(&mut self.warp_mut().pending.registers);
+        let (mut early, mut unfenced) = (Vec::new(), Vec::new());
         for (list, adds) in [(a, None), (d, Some(shape))] {
             let now = Used { operation, position: group.position, adds, fences, touched: None };
             for &at in list {
@@ -75,19 +76,26 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
                 if !again && used.operation > done && !alike {
                     let how = if adds.is_some() { "added to" } else { "multiplied" };
-                    self.too_early(group, active, at, &used, how);
+                    early.push((at, used, how));
                 } else if let Some((position, of, wrote)) = used.touched
                     && of == fences
                     && (wrote || adds.is_some())
                 {
                     let how = if wrote { "written" } else { "read" };
-                    self.no_fence(group, active, at, position, how);
+                    unfenced.push((at, position, how));
                 } else if adds.is_some() && used.operation != 0 && !again && !alike && used.fences == fences {
-                    self.no_fence(group, active, at, used.position, "used in another shape");
+                    unfenced.push((at, used.position, "used in another shape"));
                 }
             }
         }
         self.warp_mut().pending.registers = registers;
+        // One finding for all registers of the operation: the first of them stands for the others.
+        if let Some((at, used, how)) = early.first() {
+            self.too_early(group, active, (*at, early.len() - 1), used, how);
+        }
+        if let Some(&(at, position, how)) = unfenced.first() {
+            self.no_fence(group, active, (at, unfenced.len() - 1), position, how);
+        }
     }
 
     /// Makes room for what is known of registers.
@@ -96,29 +104,39 @@ impl<O: Observer> Machine<'_, '_, O> {
         self.warp_mut().pending.registers.resize(count, Used::default());
     }
 
-    /// The name of a register.
-    fn register_name(&self, at: usize) -> String {
+    /// A register by its name, and how many others; whether it is one or they are several.
+    fn named(&self, (at, others): (usize, usize), one: &str, several: &str) -> String {
         let code = self.worker.grid.code;
         let (function, register) = code.accumulators[at];
         let registers = &code.module.functions[function.index()].registers;
-        registers.get(register.index()).map_or_else(String::new, |register| register.name.to_string())
+        let name = registers.get(register.index()).map_or("", |register| &*register.name);
+        match others {
+            0 => format!("`{name}` {one}"),
+            1 => format!("`{name}` and another register {several}"),
+            _ => format!("`{name}` and {others} other registers {several}"),
+        }
     }
 
     /// A register is accessed while an operation may be using it.
     #[cold]
-    fn too_early(&mut self, group: &Group, active: LaneMask, at: usize, used: &Used, how: &str) {
-        let name = self.register_name(at);
-        let why = if used.adds.is_some() { "still adds to it" } else { "still reads it" };
-        let text = format!("`{name}` is {how} while a `wgmma.mma_async` {why}");
+    fn too_early(&mut self, group: &Group, active: LaneMask, which: (usize, usize), used: &Used, how: &str) {
+        let registers = self.named(which, "is", "are");
+        let why = match (used.adds.is_some(), which.1) {
+            (true, 0) => "still adds to it",
+            (true, _) => "still adds to them",
+            (false, 0) => "still reads it",
+            (false, _) => "still reads them",
+        };
+        let text = format!("{registers} {how} while a `wgmma.mma_async` {why}");
         let note = "`wgmma.wait_group` for a group with that operation must come between the two";
         self.undefined(group, active, used.position, text, note);
     }
 
     /// A register is used by an operation after an access with no fence between them.
     #[cold]
-    fn no_fence(&mut self, group: &Group, active: LaneMask, at: usize, other: u32, how: &str) {
-        let name = self.register_name(at);
-        let text = format!("`{name}` was {how}, and no `wgmma.fence` comes before this `wgmma.mma_async`");
+    fn no_fence(&mut self, group: &Group, active: LaneMask, which: (usize, usize), other: u32, how: &str) {
+        let registers = self.named(which, "was", "were");
+        let text = format!("{registers} {how}, and no `wgmma.fence` comes before this `wgmma.mma_async`");
         self.undefined(
             group,
             active,
