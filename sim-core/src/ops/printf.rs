@@ -1,5 +1,5 @@
 //! The formats of `printf` in kernels: those of C without `%n`, sizes other than `h`, `l` and `ll`, and a
-//! precision from an argument (`%.*f`). What a device does not know it prints as it stands.
+//! precision from an argument (`%.*f`).
 
 /// A conversion: what stands between `%` and its letter.
 #[derive(Default)]
@@ -10,41 +10,34 @@ struct Spec {
     alternate: bool,
     zero: bool,
     width: usize,
+    /// The width is an argument.
+    given_width: bool,
     precision: Option<usize>,
+    /// The precision is an argument.
+    given_precision: bool,
+    /// Bytes of an integer, 4 or 8.
     long: bool,
+    /// A float of more than 8 bytes, which nobody passes.
+    extended: bool,
     /// How many `h` stand before the letter.
     short: u32,
     letter: u8,
+    /// Whether a device takes an argument for it, or writes a percent sign.
+    known: bool,
+    /// Whether the C library on the host does.
+    in_c: bool,
 }
 
 /// Widest field and longest precision that are honoured.
 const MAX_FIELD: usize = 1 << 15;
 
-/// Writes formatted text; returns the number of arguments taken. `argument(offset, bytes)` reads
-/// from the argument buffer, whose elements are aligned to their size; `string` reads a string.
-pub(crate) fn format(
-    out: &mut Vec<u8>,
-    format: &[u8],
-    argument: impl Fn(u64, u32) -> Option<u64>,
-    string: impl Fn(u64) -> Option<Vec<u8>>,
-) -> u32 {
-    let mut offset = 0u64;
-    let mut count = 0;
-    let mut next = |bytes: u32| {
-        offset = offset.next_multiple_of(u64::from(bytes));
-        let value = argument(offset, bytes).unwrap_or(0);
-        offset += u64::from(bytes);
-        count += 1;
-        value
-    };
-    let mut at = 0;
-    while let Some(&byte) = format.get(at) {
-        let start = at;
-        at += 1;
-        if byte != b'%' {
-            out.push(byte);
-            continue;
-        }
+/// Conversions that a device knows, with sizes `h`, `l` and `ll`, and those that the C library knows besides.
+const LETTERS: &[u8] = b"%diuxXocspfFeEgGaA";
+const LETTERS_IN_C: &[u8] = b"CSnmbB";
+
+impl Spec {
+    /// Reads a conversion behind its percent sign; where it ends.
+    fn read(format: &[u8], mut at: usize) -> (Spec, usize) {
         let mut spec = Spec::default();
         while let Some(&flag) = format.get(at) {
             match flag {
@@ -65,76 +58,201 @@ pub(crate) fn format(
             }
             value
         };
-        let width_is_given = format.get(at) == Some(&b'*');
-        if width_is_given {
-            at += 1;
-        } else {
+        let star = |at: &mut usize| {
+            let star = format.get(*at) == Some(&b'*');
+            *at += usize::from(star);
+            star
+        };
+        spec.given_width = star(&mut at);
+        if !spec.given_width {
             spec.width = number(&mut at);
         }
         if format.get(at) == Some(&b'.') {
             at += 1;
-            spec.precision = Some(number(&mut at));
+            spec.given_precision = star(&mut at);
+            if !spec.given_precision {
+                spec.precision = Some(number(&mut at));
+            }
         }
-        while let Some(modifier) = format.get(at).filter(|byte| matches!(byte, b'h' | b'l')) {
-            spec.long |= *modifier == b'l';
-            spec.short += u32::from(*modifier == b'h');
-            at += 1;
-        }
-        let Some(&letter) = format.get(at) else {
-            out.extend_from_slice(&format[start..]);
-            break;
-        };
-        at += 1;
+        let sizes: [&[u8]; 11] = [b"hh", b"h", b"ll", b"l", b"q", b"L", b"Z", b"z", b"j", b"t", b""];
+        let size = sizes.into_iter().find(|size| format[at.min(format.len())..].starts_with(size));
+        let size = size.unwrap_or_default();
+        at += size.len();
+        let Some(&letter) = format.get(at) else { return (spec, at) };
         spec.letter = letter;
-        if !b"%diuxXocspfFeEgGaA".contains(&letter) {
-            out.extend_from_slice(&format[start..at]);
-            continue;
+        spec.short = size.iter().filter(|&&byte| byte == b'h').count() as u32;
+        spec.long = !size.is_empty() && spec.short == 0;
+        spec.extended = matches!(size, b"ll" | b"L" | b"q") && spec.is_float();
+        let own = matches!(size, b"" | b"h" | b"hh" | b"l" | b"ll");
+        spec.known = own && !spec.given_precision && LETTERS.contains(&letter);
+        spec.in_c = LETTERS.contains(&letter) || LETTERS_IN_C.contains(&letter);
+        (spec, at + 1)
+    }
+
+    fn is_float(&self) -> bool {
+        b"fFeEgGaA".contains(&self.letter)
+    }
+
+    /// Bytes of its argument.
+    fn bytes(&self) -> u32 {
+        match self.letter {
+            b'%' => 0,
+            b's' | b'p' => 8,
+            _ if self.is_float() || self.long => 8,
+            _ => 4,
         }
-        if width_is_given {
-            let width = next(4) as i32;
-            spec.left |= width < 0;
-            spec.width = (width.unsigned_abs() as usize).min(MAX_FIELD);
-        }
-        match letter {
+    }
+
+    fn set_width(&mut self, width: i32) {
+        self.left |= width < 0;
+        self.width = (width.unsigned_abs() as usize).min(MAX_FIELD);
+    }
+
+    /// Writes the value.
+    fn write(&self, out: &mut Vec<u8>, value: u64, string: &impl Fn(u64) -> Option<Vec<u8>>) {
+        match self.letter {
             b'%' => out.push(b'%'),
             b'd' | b'i' => {
-                let value = if spec.long { next(8) as i64 } else { i64::from(next(4) as i32) };
-                let value = match spec.short {
+                let value = if self.long { value as i64 } else { i64::from(value as i32) };
+                let value = match self.short {
                     0 => value,
                     1 => i64::from(value as i16),
                     _ => i64::from(value as i8),
                 };
-                integer(out, &spec, value < 0, value.unsigned_abs());
+                integer(out, self, value < 0, value.unsigned_abs());
             }
             b'u' | b'x' | b'X' | b'o' => {
-                let value = if spec.long { next(8) } else { next(4) };
-                let value = match spec.short {
-                    0 => value,
+                let value = match self.short {
+                    0 if self.long => value,
+                    0 => value & u64::from(u32::MAX),
                     1 => u64::from(value as u16),
                     _ => u64::from(value as u8),
                 };
-                integer(out, &spec, false, value);
+                integer(out, self, false, value);
             }
-            b'c' => pad(out, &spec, &[next(4) as u8]),
-            b's' => {
-                let address = next(8);
-                let mut text = match address {
+            b'c' | b'C' => pad(out, self, &[value as u8]),
+            b's' | b'S' => {
+                let mut text = match value {
                     // The GNU C library shows it as a whole or not at all.
-                    0 if spec.precision.is_some_and(|most| most < 6) => Vec::new(),
+                    0 if self.precision.is_some_and(|most| most < 6) => Vec::new(),
                     0 => b"(null)".to_vec(),
-                    _ => string(address).unwrap_or_default(),
+                    _ => string(value).unwrap_or_default(),
                 };
-                text.truncate(spec.precision.unwrap_or(text.len()));
-                pad(out, &spec, &text);
+                text.truncate(self.precision.unwrap_or(text.len()));
+                pad(out, self, &text);
             }
-            b'p' => match next(8) {
-                0 => pad(out, &spec, b"(nil)"),
-                value => integer(out, &spec, false, value),
+            b'p' => match value {
+                0 => pad(out, self, b"(nil)"),
+                value => integer(out, self, false, value),
             },
-            _ => float(out, &spec, f64::from_bits(next(8))),
+            _ if self.is_float() => float(out, self, f64::from_bits(value)),
+            _ => {}
         }
     }
+}
+
+/// Writes formatted text; returns the number of arguments taken. `argument(offset, bytes)` reads
+/// from the argument buffer, whose elements are aligned to their size; `string` reads a string.
+///
+/// A device takes arguments for the conversions that it knows, and has the C library write each of them with all that stands
+/// before it. So what it does not know takes an argument there: the first such integer or float has the one of the known
+/// conversion, the others print what happens to lie in a register, here zero. Behind the last known one the text stays as it is.
+pub(crate) fn format(
+    out: &mut Vec<u8>,
+    format: &[u8],
+    argument: impl Fn(u64, u32) -> Option<u64>,
+    string: impl Fn(u64) -> Option<Vec<u8>>,
+) -> u32 {
+    let mut offset = 0u64;
+    let mut next = |bytes: u32| {
+        offset = offset.next_multiple_of(u64::from(bytes));
+        let value = argument(offset, bytes).unwrap_or(0);
+        offset += u64::from(bytes);
+        value
+    };
+    let (mut count, mut start, mut at) = (0, 0, 0);
+    while at < format.len() {
+        let begins = format[at] == b'%';
+        at += 1;
+        if !begins {
+            continue;
+        }
+        let (spec, end) = Spec::read(format, at);
+        if !spec.known {
+            continue;
+        }
+        let bytes = spec.bytes();
+        let width = (spec.given_width && bytes > 0).then(|| next(4) as i32);
+        let value = if bytes > 0 { next(bytes) } else { 0 };
+        count += u32::from(width.is_some()) + u32::from(bytes > 0);
+        piece(out, &format[start..end], width, (value, &spec), &string);
+        (start, at) = (end, end);
+    }
+    out.extend_from_slice(&format[start..]);
     count
+}
+
+/// Text up to a known conversion, as the C library writes it with that one's arguments.
+fn piece(
+    out: &mut Vec<u8>,
+    text: &[u8],
+    width: Option<i32>,
+    (value, known): (u64, &Spec),
+    string: &impl Fn(u64) -> Option<Vec<u8>>,
+) {
+    let is_float = known.is_float();
+    // What is passed in registers of integers, and of floats.
+    let integers = width.map(|width| width as u64).into_iter().chain((!is_float).then_some(value));
+    let (mut integers, mut floats) = (integers, is_float.then_some(value).into_iter());
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] != b'%' {
+            out.push(text[at]);
+            at += 1;
+            continue;
+        }
+        let (mut spec, end) = Spec::read(text, at + 1);
+        at = end;
+        if !spec.in_c {
+            unknown(out, &spec);
+            continue;
+        }
+        if spec.given_width {
+            spec.set_width(integers.next().unwrap_or(0) as i32);
+        }
+        if spec.given_precision {
+            spec.precision = usize::try_from(integers.next().unwrap_or(0) as i32).ok();
+            spec.precision = spec.precision.map(|precision| precision.min(MAX_FIELD));
+        }
+        let value = match spec.letter {
+            b'%' | b'm' => 0,
+            // An H200's host finds no number on its stack.
+            _ if spec.extended => (-f64::NAN).to_bits(),
+            _ if spec.is_float() => floats.next().unwrap_or(0),
+            _ => integers.next().unwrap_or(0),
+        };
+        spec.write(out, value, string);
+    }
+}
+
+/// What the C library writes for what it does not know: the conversion, put together again.
+fn unknown(out: &mut Vec<u8>, spec: &Spec) {
+    out.push(b'%');
+    let flags = [
+        (spec.alternate, b'#'),
+        (spec.plus, b'+'),
+        (spec.space && !spec.plus, b' '),
+        (spec.left, b'-'),
+        (spec.zero && !spec.left, b'0'),
+    ];
+    out.extend(flags.into_iter().filter_map(|(set, flag)| set.then_some(flag)));
+    if spec.width > 0 {
+        out.extend(spec.width.to_string().bytes());
+    }
+    if let Some(precision) = spec.precision {
+        out.extend(format!(".{precision}").bytes());
+    }
+    out.push(spec.letter);
 }
 
 fn pad(out: &mut Vec<u8>, spec: &Spec, text: &[u8]) {
@@ -341,6 +459,10 @@ mod tests {
         check("%d %f", &[(1, 4), bits(2.0)], "1 2.000000");
         check("%hhd %hu %zu %Lf", &[(300, 4), (70000, 4)], "44 4464 %zu %Lf");
         check("%*d|%.*f|%-+5y|%", &[(6, 4), (1, 4)], "     1|%.*f|%-+5y|%");
+        // What only the C library knows takes the argument of the next conversion; what lies behind it is anybody's guess.
+        check("%zu|%d", &[(5, 4)], "5|0");
+        check("%.3f %zu %f %jd", &[bits(1.5), bits(2.5)], "1.500 0 2.500000 %jd");
+        check("%.*f|%f %Lf|%d %hhhd", &[bits(1.5), (7, 4)], "2|0.000000 -nan|7 %hhhd");
     }
 
     /// Formats with arguments, and the result and the text of a device.
