@@ -190,7 +190,8 @@ fn page(tables: &[(&str, &[(&str, bool)])]) -> String {
          `cudaErrorNotSupported`;\n`cuGetProcAddress` does not find them. `_v2` and the like, `_ptsz` and `_ptds` are \
          counted and not listed\nwhere the plain name is in the same list.\n\nOf the \
          device runtime, which kernels call, groups of the grids of several devices are refused where a kernel reaches them; \
-         CUDA 13 has none.\nFills by a kernel write zeros whatever the value, as on a device, and say so (`ignored-value`).\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
+         CUDA 13 has none.\nFunctions whose addresses have 32 bits answer 201, as in a device's contexts of today; in one that the first form of \
+         `cuCtxCreate` made, a device\nlets them work.\nFills by a kernel write zeros whatever the value, as on a device, and say so (`ignored-value`).\n\nMade by `build.rs`; `WARPGRIND_BLESS=1 cargo test -p warpgrind-cuda --test symbols` writes it.\n",
     );
     for &(title, names) in tables {
         let (done, refused): (Vec<_>, Vec<_>) = names.iter().partition(|(_, implemented)| *implemented);
@@ -202,20 +203,13 @@ fn page(tables: &[(&str, &[(&str, bool)])]) -> String {
         writeln!(text, "Refused:\n").expect("a string");
         let reasons = read("names/reasons.txt");
         let reasons: Vec<(&str, &str)> = reasons.lines().filter_map(|line| line.split_once(": ")).collect();
-        let is_old = |name: &String| title.starts_with("Driver") && done_names.contains(name);
-        let old = refused.iter().filter(|name| is_old(name)).cloned().collect::<Vec<_>>();
-        if !old.is_empty() {
-            let reason = "the first forms of these functions, whose addresses and sizes have 32 bits, or which CUDA \
-                          itself has switched off";
-            writeln!(text, "* {reason}: {}.", old.join(", ")).expect("a string");
-        }
         let reason_of = |name: &str| {
             let fits = |(words, _): &&(&str, &str)| words.split(' ').any(|word| name.contains(word));
             reasons.iter().find(fits).map_or("not done yet", |(_, reason)| reason)
         };
         let order = reasons.iter().map(|(_, reason)| *reason).chain(["not done yet"]);
         for reason in order {
-            let names = refused.iter().filter(|name| !is_old(name) && reason_of(name) == reason);
+            let names = refused.iter().filter(|name| reason_of(name) == reason);
             let names: Vec<&str> = names.map(String::as_str).collect();
             if !names.is_empty() {
                 writeln!(text, "* {reason}: {}.", names.join(", ")).expect("a string");

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use runtime::{Result, Status};
 
 use crate::may_call::{is_forked, is_in_callback};
+use crate::process_state;
 
 pub(crate) use cuda_abi::Handle;
 
@@ -81,6 +82,7 @@ pub(crate) fn serve(name: &str, body: impl FnOnce() -> Result) -> u32 {
     if is_in_callback() && !IN_CALLBACKS.contains(&name) {
         return Status::NOT_PERMITTED.0;
     }
+    process_state::wait_while_locked(name);
     let code = guard(name, body);
     if code != 0 && !is_forked() {
         crate::log::returned(name, Status(code));

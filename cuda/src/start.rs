@@ -35,6 +35,7 @@ pub(crate) fn initialize() -> &'static Runtime {
         // SAFETY: the function takes nothing and does not unwind.
         unsafe { libc::atexit(at_exit) };
         watch_forks();
+        crate::process_state::announce();
         crate::session::add(protocol::Count::Processes, 1);
         let settings = Settings::of_process();
         if settings.session.is_some() {

@@ -10,9 +10,9 @@ use runtime::{
     Context, Function, Kernel, Parameter, Result, Status, active_blocks, active_clusters,
     potential_block_size, potential_cluster_size,
 };
-use sim_core::Dim3;
 
-use crate::ffi::{Handle, get, put, put_wanted};
+use crate::driver::launch_attributes::attributes_of;
+use crate::ffi::{Handle, get, list, put, put_wanted};
 use crate::object::{self, handle};
 use crate::state::{self, current, healthy};
 
@@ -131,16 +131,13 @@ pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Res
 /// The configuration names its attributes.
 unsafe fn asked(config: &LaunchConfig) -> Result<runtime::LaunchConfig> {
     // SAFETY: the caller's promise.
-    let attributes = unsafe { crate::ffi::list(config.attributes, config.attribute_count as usize) }?;
-    let given = attributes.iter().find(|attribute| attribute.id == launch_attribute::CLUSTER_DIMENSION);
-    let dim = |[x, y, z]: [u32; 3]| Dim3::new(x, y, z);
-    Ok(runtime::LaunchConfig {
-        grid: dim(config.grid),
-        block: dim(config.block),
-        cluster: given.map(|a| Dim3::new(a.value[0], a.value[1], a.value[2])),
-        shared: config.shared,
-        cooperative: false,
-    })
+    let (launch, attributes) =
+        unsafe { (attributes_of(config)?, list(config.attributes, config.attribute_count as usize)?) };
+    // Only a captured launch can be of a node that kernels update.
+    if attributes.iter().any(|attribute| attribute.id == launch_attribute::DEVICE_UPDATABLE_KERNEL_NODE) {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    Ok(runtime::LaunchConfig { cooperative: false, ..launch })
 }
 
 /// Clusters of a launch that are resident at once.

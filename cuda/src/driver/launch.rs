@@ -13,7 +13,7 @@ use runtime::{
 use sim_core::{Dim3, Launch};
 
 use crate::driver::function::{function, function_in};
-use crate::driver::hints;
+use crate::driver::launch_attributes::attributes_of;
 use crate::driver::updates::{make_updatable, set_handle};
 use crate::ffi::{Handle, NullStream, get, list, put};
 use crate::may_call::in_callback;
@@ -133,47 +133,12 @@ pub(crate) unsafe fn launch(
 /// # Safety
 /// The configuration names its attributes.
 pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
-    let dim = |[x, y, z]: [u32; 3]| Dim3::new(x, y, z);
-    let mut asked = Config {
-        grid: dim(config.grid),
-        block: dim(config.block),
-        cluster: None,
-        shared: config.shared,
-        cooperative: false,
-    };
-    let mut preferred = None;
-    let valid = |valid: bool| if valid { Ok(()) } else { Err(Status::INVALID_VALUE) };
     // SAFETY: the caller's promise.
-    for attribute in unsafe { list(config.attributes, config.attribute_count as usize) }? {
-        let value = attribute.value;
-        match attribute.id {
-            a::COOPERATIVE => asked.cooperative = value[0] != 0,
-            a::CLUSTER_DIMENSION => asked.cluster = Some(Dim3::new(value[0], value[1], value[2])),
-            // Hints about caches, priorities and overlap with other launches; running in order is one of
-            // the ways in which a device may take them.
-            a::IGNORE
-            | a::PROGRAMMATIC_STREAM_SERIALIZATION
-            | a::PRIORITY
-            | a::MEM_SYNC_DOMAIN_MAP
-            | a::NVLINK_UTIL_CENTRIC_SCHEDULING => {}
-            a::ACCESS_POLICY_WINDOW => valid(hints::is_window(&value))?,
-            a::CLUSTER_SCHEDULING_POLICY_PREFERENCE => valid(value[0] <= 2)?,
-            a::MEM_SYNC_DOMAIN => valid(value[0] <= 1)?,
-            a::PREFERRED_SHARED_MEMORY_CARVEOUT => valid(value[0] <= 100)?,
-            a::PREFERRED_CLUSTER_DIMENSION => preferred = Some(Dim3::new(value[0], value[1], value[2])),
-            // Events that a kernel triggers; after the kernel is late enough.
-            a::PROGRAMMATIC_EVENT | a::LAUNCH_COMPLETION_EVENT => {
-                // No flags of a record go with it.
-                valid(value[2] == 0)?;
-                let event: Arc<Event> = object::find(u64::from(value[0]) | u64::from(value[1]) << 32)?;
-                if !event.has_no_times() {
-                    return Err(Status::NOT_SUPPORTED);
-                }
-            }
-            a::DEVICE_UPDATABLE_KERNEL_NODE => valid(value[0] <= 1)?,
-            _ => return Err(Status::INVALID_VALUE),
-        }
-    }
+    let asked = unsafe { attributes_of(config) }?;
+    // SAFETY: as above.
+    let attributes = unsafe { list(config.attributes, config.attribute_count as usize) }?;
+    let preferred = attributes.iter().rev().find(|attribute| attribute.id == a::PREFERRED_CLUSTER_DIMENSION);
+    let preferred = preferred.map(|found| Dim3::new(found.value[0], found.value[1], found.value[2]));
     if preferred.is_some_and(|preferred| !may_prefer(preferred, &asked)) {
         return Err(Status::INVALID_CLUSTER_SIZE);
     }

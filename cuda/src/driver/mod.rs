@@ -2,11 +2,14 @@
 
 pub(crate) mod advice;
 pub(crate) mod array;
+mod checkpoint;
 pub(crate) mod context;
 pub(crate) mod copy;
+mod coredump;
 pub(crate) mod device;
 pub(crate) mod entry;
 pub(crate) mod event;
+mod first_forms;
 pub(crate) mod function;
 pub(crate) mod graph;
 pub(crate) mod graph_memory;
@@ -14,6 +17,7 @@ pub(crate) mod green;
 pub(crate) mod hints;
 pub(crate) mod host_memory;
 pub(crate) mod launch;
+mod launch_attributes;
 pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod logs;

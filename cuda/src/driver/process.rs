@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +16,7 @@ use runtime::{Context, Event, Kind, Pages, Pool, PoolPlace, Result, SharedRecord
 use crate::ffi::{Handle, get, put};
 use crate::host::Program;
 use crate::object;
+use crate::shared_page::{PAGE, SharedPage};
 use crate::state::{self, healthy};
 
 /// What handles begin with, of each kind.
@@ -129,47 +129,21 @@ fn close(context: &Context, address: u64) -> Result {
     Ok(())
 }
 
-/// Records of an event in a page that processes share.
+/// Records of an event in a page that processes share: the last that was asked for, and the last that was reached.
 #[derive(Debug)]
 struct Records {
-    /// The last that was asked for, and the last that was reached.
-    words: NonNull<[AtomicU64; 2]>,
-    file: File,
+    page: SharedPage,
     /// Whether another process made it.
     imported: bool,
 }
 
-// SAFETY: the words are atomics in a mapping that lives as long as the value.
-unsafe impl Send for Records {}
-// SAFETY: as above.
-unsafe impl Sync for Records {}
-
-/// Bytes of the page.
-const PAGE: usize = 4096;
-
 impl Records {
     fn of(file: File, imported: bool) -> Result<Records> {
-        if file.metadata().map_err(|_| Status::MAP_FAILED)?.len() < PAGE as u64 {
-            return Err(Status::MAP_FAILED);
-        }
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let place = std::ptr::null_mut();
-        // SAFETY: a new mapping of a file that has a page.
-        let at = unsafe { libc::mmap(place, PAGE, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
-        let words = NonNull::new(at.cast()).filter(|_| at != libc::MAP_FAILED).ok_or(Status::MAP_FAILED)?;
-        Ok(Records { words, file, imported })
+        Ok(Records { page: SharedPage::of(file)?, imported })
     }
 
     fn words(&self) -> &[AtomicU64; 2] {
-        // SAFETY: a mapped page, which begins with them.
-        unsafe { self.words.as_ref() }
-    }
-}
-
-impl Drop for Records {
-    fn drop(&mut self) {
-        // SAFETY: `of` mapped it, and nobody else has it.
-        unsafe { libc::munmap(self.words.as_ptr().cast(), PAGE) };
+        self.page.words()
     }
 }
 
@@ -231,7 +205,7 @@ api! {
         let event: Arc<Event> = object::find(event)?;
         let records = event.shared.as_ref().and_then(|records| records.as_any().downcast_ref::<Records>());
         let records = records.filter(|records| !records.imported).ok_or(Status::INVALID_HANDLE)?;
-        put(to, Shared::of(EVENT, &records.file, PAGE as u64, 0)?)
+        put(to, Shared::of(EVENT, &records.page.file, PAGE as u64, 0)?)
     }
 
     fn cuIpcOpenEventHandle(to: *mut Handle, handle: Shared) {
