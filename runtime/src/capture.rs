@@ -154,6 +154,9 @@ impl Stream {
     /// Adds an operation to the capture; false if there is none.
     pub(crate) fn captured(self: &Arc<Self>, operation: &Operation) -> Result<bool> {
         let mut state = lock(&self.state);
+        if let Some((own, _)) = &state.capture {
+            Capture::valid(*own)?;
+        }
         match operation {
             Operation::Wait(event) => {
                 let source = lock(&event.state).clone();
@@ -202,10 +205,7 @@ impl Stream {
 
 /// Adds an operation to the capture of a number, behind these edges, which become those from it.
 fn add_node(capture: u64, edges: &mut Vec<Edge>, operation: Operation) -> Result {
-    let capture = Capture::of(capture).ok_or(Status::STREAM_CAPTURE_INVALIDATED)?;
-    if capture.is_invalid() {
-        return Err(Status::STREAM_CAPTURE_INVALIDATED);
-    }
+    let capture = Capture::valid(capture)?;
     // What is no kernel waits for all of what is before it.
     if !matches!(operation, Operation::Kernel(_)) {
         edges.iter_mut().for_each(|edge| *edge = Edge::full(edge.from));
@@ -317,6 +317,14 @@ impl Capture {
 
     fn is_open(&self) -> bool {
         !lock(&self.streams).is_empty()
+    }
+
+    /// The capture of a number, if operations may still be added to it.
+    ///
+    /// # Errors
+    /// `STREAM_CAPTURE_INVALIDATED`
+    fn valid(number: u64) -> Result<Arc<Capture>> {
+        Capture::of(number).filter(|capture| !capture.is_invalid()).ok_or(Status::STREAM_CAPTURE_INVALIDATED)
     }
 
     /// Whether an error ended it.

@@ -131,6 +131,15 @@ fn fits(old: &[Node], new: &[Node], kind: KindOfMemory<'_>) -> Result<(), Update
     Ok(())
 }
 
+/// Whether a copy that takes the place of another one is between the same kinds of memory; true of all else.
+pub fn has_same_memory(old: &Operation, new: &Operation, kind: KindOfMemory<'_>) -> bool {
+    let kinds = |copy: &Copy| (kind(&copy.from.place), kind(&copy.to.place));
+    match (old, new) {
+        (Operation::Copy(old), Operation::Copy(new)) => kinds(old) == kinds(new),
+        _ => true,
+    }
+}
+
 /// Why an operation may not take the place of one of the same kind.
 fn misfit(old: &Operation, new: &Operation, kind: KindOfMemory<'_>) -> Option<Misfit> {
     match (old, new) {
@@ -140,9 +149,8 @@ fn misfit(old: &Operation, new: &Operation, kind: KindOfMemory<'_>) -> Option<Mi
             }
             (old.launch.cooperative != new.launch.cooperative).then_some(Misfit::Attributes)
         }
-        (Operation::Copy(old), Operation::Copy(new)) => {
-            let kinds = |copy: &Copy| (kind(&copy.from.place), kind(&copy.to.place));
-            (kinds(old) != kinds(new)).then_some(Misfit::Parameters)
+        (Operation::Copy(_), Operation::Copy(_)) => {
+            (!has_same_memory(old, new, kind)).then_some(Misfit::Parameters)
         }
         // One row may become another one; several keep their extent.
         (Operation::Fill(old), Operation::Fill(new)) => {

@@ -77,7 +77,7 @@ pub use cuda_abi::{Result, Status};
 pub use edge::{Edge, EdgeKind};
 pub use exec::ExecGraph;
 pub use graph_memory::{check_node_free, node_memory};
-pub use graph_update::{KindOfMemory, Misfit, UpdateFailure};
+pub use graph_update::{KindOfMemory, Misfit, UpdateFailure, has_same_memory};
 pub use green::{Multiprocessors, Split};
 pub use host::{Completed, Doing, Host, Launched, Launching, Picked, Prepared, Side, Submitted};
 pub use library::{Kernel, Library};

@@ -28,6 +28,15 @@ pub enum Access {
     ReadWrite,
 }
 
+/// What memory without an address is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wanted {
+    /// To be given to other processes as a file.
+    pub exportable: bool,
+    /// To be compressed.
+    pub compressed: bool,
+}
+
 /// Memory without an address.
 #[derive(Debug)]
 pub struct Physical {
@@ -41,6 +50,8 @@ pub struct Physical {
     pub exportable: bool,
     /// Whether another process, or this one, gave it as a file.
     pub imported: bool,
+    /// Whether a device would keep it compressed, which nobody sees.
+    pub compressed: bool,
     file: File,
     /// Handles of the program.
     references: AtomicU32,
@@ -55,6 +66,11 @@ impl Physical {
     /// Takes a handle of the program away; whether it was the last. Mappings keep the memory.
     pub fn release(&self) -> bool {
         self.references.fetch_sub(1, SeqCst) == 1
+    }
+
+    /// Whether handles of it can be had: what came from a file has none.
+    pub fn may_be_given(&self) -> bool {
+        self.exportable && !self.imported
     }
 
     /// A file for other processes.
@@ -252,7 +268,7 @@ impl AddressSpace {
         &self,
         device: &Arc<Device>,
         size: u64,
-        [exportable, imported]: [bool; 2],
+        [exportable, imported, compressed]: [bool; 3],
         file: File,
     ) -> Arc<Physical> {
         device.without_address.fetch_add(size, SeqCst);
@@ -262,6 +278,7 @@ impl AddressSpace {
             device: device.clone(),
             exportable,
             imported,
+            compressed,
             file,
             references: AtomicU32::new(1),
         })
@@ -271,7 +288,7 @@ impl AddressSpace {
     ///
     /// # Errors
     /// `INVALID_VALUE` for sizes that are no multiple of [`GRANULARITY`], `OUT_OF_MEMORY`.
-    pub fn create(&self, device: &Arc<Device>, size: u64, exportable: bool) -> Result<Arc<Physical>> {
+    pub fn create(&self, device: &Arc<Device>, size: u64, wanted: Wanted) -> Result<Arc<Physical>> {
         if !is_size(size) {
             return Err(Status::INVALID_VALUE);
         }
@@ -280,7 +297,7 @@ impl AddressSpace {
             return Err(Status::OUT_OF_MEMORY);
         }
         let file = self.host.file(size, device.index)?;
-        Ok(self.physical(device, size, [exportable, false], file))
+        Ok(self.physical(device, size, [wanted.exportable, false, wanted.compressed], file))
     }
 
     /// Memory that another process, or this one, has given as a file.
@@ -292,7 +309,7 @@ impl AddressSpace {
         if !is_size(size) {
             return Err(Status::INVALID_VALUE);
         }
-        Ok(self.physical(device, size, [true, true], file))
+        Ok(self.physical(device, size, [true, true, false], file))
     }
 
     /// Reserves addresses, at `wanted` if they are free.

@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use runtime::virtual_memory::{Access, GRANULARITY as UNIT};
+use runtime::virtual_memory::{Access, GRANULARITY as UNIT, Wanted};
 use runtime::{
     Array, ArrayShape, Context, Edge, Element, Format, Kind, Operation, PoolAttribute, PoolPlace, Status,
     StreamKind, check_node_free, node_memory,
@@ -88,13 +88,16 @@ fn what_may_be_accessed_is_shown_in_whole_pieces() {
     let (space, device) = (&runtime.addresses, &context.device);
     for bad in [0, 1, UNIT - 1] {
         assert_eq!(space.reserve(bad, 0, 0), Err(Status::INVALID_VALUE));
-        assert_eq!(space.create(device, bad, false).err(), Some(Status::INVALID_VALUE));
+        assert_eq!(space.create(device, bad, Wanted::default()).err(), Some(Status::INVALID_VALUE));
     }
     assert_eq!(space.reserve(UNIT, 3, 0), Err(Status::INVALID_VALUE));
     let base = space.reserve(4 * UNIT, 0, 0).unwrap();
     let (_, used) = device.memory_usage();
-    let (one, two) =
-        (space.create(device, UNIT, false).unwrap(), space.create(device, 2 * UNIT, true).unwrap());
+    let exportable = Wanted { exportable: true, ..Wanted::default() };
+    let (one, two) = (
+        space.create(device, UNIT, Wanted::default()).unwrap(),
+        space.create(device, 2 * UNIT, exportable).unwrap(),
+    );
     assert_eq!(device.memory_usage().1, used + 3 * UNIT);
     assert!(one.export().is_err() && two.export().is_ok());
 

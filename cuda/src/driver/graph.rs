@@ -40,7 +40,7 @@ pub(crate) fn forget_child(child: &Graph) {
 }
 
 /// A [`runtime::KindOfMemory`].
-fn kind_of_memory(place: &Place) -> u32 {
+pub(crate) fn kind_of_memory(place: &Place) -> u32 {
     const HOST: u32 = 0;
     const MANAGED: u32 = 1;
     match place {

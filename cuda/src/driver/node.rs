@@ -7,13 +7,15 @@ use cuda_abi::driver::{
     BatchMemOp, BatchMemOpNodeParams, HostNodeParams, KernelNodeParams, Memcpy3D, MemsetNodeParams,
 };
 use cuda_abi::numbers::memory_type;
-use runtime::{Conditional, Event, ExecGraph, Function, Graph, LaunchConfig, Operation, Result, Status};
+use runtime::{
+    Conditional, Event, ExecGraph, Function, Graph, LaunchConfig, Operation, Result, Status, has_same_memory,
+};
 use sim_core::Dim3;
 
 use crate::driver::context::context_or_current;
 use crate::driver::copy::describe;
 use crate::driver::function::{function, function_handle};
-use crate::driver::graph::{edges_of, graph_handle, node_handle};
+use crate::driver::graph::{edges_of, graph_handle, kind_of_memory, node_handle};
 use crate::driver::hints;
 use crate::driver::launch::{call, pack};
 use crate::driver::memory::fill;
@@ -337,8 +339,11 @@ pub(crate) fn change_exec(exec: Handle, node: Handle, operation: Operation) -> R
     let exec: Arc<ExecGraph> = object::find(exec)?;
     let id = node_of(node)?.id;
     check_writes(&operation)?;
-    let operation = with_attributes(exec.node(id)?.operation, operation)?;
-    exec.set(id, operation)
+    let old = exec.node(id)?.operation;
+    if !has_same_memory(&old, &operation, &kind_of_memory) {
+        return Err(Status::INVALID_VALUE);
+    }
+    exec.set(id, with_attributes(old, operation)?)
 }
 
 /// A graph in a node: a copy, or the graph itself, which the node takes over.
@@ -391,6 +396,8 @@ pub(crate) unsafe fn add_general(
     general: unsafe fn(*const NodeParams) -> Result<Operation>,
 ) -> Result {
     let into: Arc<Graph> = object::find(graph)?;
+    // SAFETY: null or the structure.
+    unsafe { check_reserved(params) }?;
     // SAFETY: the caller's promise.
     let (conditional, kind) = unsafe { (conditional(&into, params)?, get(params.cast::<u32>())?) };
     let operation = match &conditional {
@@ -429,6 +436,14 @@ pub(crate) unsafe fn add_general(
 
 /// `CUgraphNodeParams`: the kind, three words, and what the kind needs.
 pub(crate) type NodeParams = [u64; 32];
+
+/// Whether the words that are kept for later are zero: three behind the kind, and two at the end.
+unsafe fn check_reserved(params: *const NodeParams) -> Result {
+    // SAFETY: null or the structure.
+    let words = unsafe { get(params) }?;
+    let reserved = (words[0] >> 32) | words[1] | words[words.len() - 1];
+    if reserved == 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
+}
 
 /// The operation that general parameters describe, where it does not depend on the graph.
 pub(crate) unsafe fn general(params: *const NodeParams) -> Result<Operation> {

@@ -1,9 +1,10 @@
 //! What an address is.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
+use cuda_abi::numbers::handle_type::POSIX_FILE_DESCRIPTOR;
 use runtime::{Allocation, Kind, Result, Status};
 
 use crate::ffi::{get, list, put};
@@ -39,16 +40,14 @@ fn pool_of(memory: &Allocation) -> Option<u64> {
     state::runtime().ok()?.pools.of(memory)
 }
 
-/// Whether copies of an allocation are synchronous, which changes no result; and sets it.
-fn synchronous(base: u64, set: Option<bool>) -> bool {
-    static FREE: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
-    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-    match set {
-        Some(true) => drop(free.remove(&base)),
-        Some(false) => drop(free.insert(base)),
-        None => {}
+/// Whether copies of an allocation are synchronous, which changes no result; and sets it. At first those of mapped memory are not.
+fn synchronous(memory: &Allocation, set: Option<bool>) -> bool {
+    static SAID: Mutex<BTreeMap<u64, bool>> = Mutex::new(BTreeMap::new());
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(set) = set {
+        said.insert(memory.base, set);
     }
-    !free.contains(&base)
+    said.get(&memory.base).copied().unwrap_or(memory.kind != Kind::Virtual)
 }
 
 /// # Safety
@@ -88,7 +87,7 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
             5 if is_own_of_host => Err(Status::INVALID_VALUE),
             // Of 64 and 32 bits.
             5 => put(data.cast(), memory.id).and_then(|()| put(data.cast::<u32>().wrapping_add(2), 0)),
-            6 => put(data.cast(), u32::from(!is_own_of_host && synchronous(memory.base, None))),
+            6 => put(data.cast(), u32::from(!is_own_of_host && synchronous(&memory, None))),
             7 | 20 => put(data.cast(), memory.id),
             8 => put(data.cast(), u32::from(memory.kind == Kind::Managed)),
             9 => put(data.cast(), device),
@@ -100,9 +99,19 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
                     state::addresses()?.reservation_of(address).unwrap_or((memory.base, memory.size));
                 put(data.cast(), if number == 11 { base } else { size })
             }
+            18 | 19 if memory.kind == Kind::Virtual => {
+                let (base, size) =
+                    state::addresses()?.mapping_of(address).unwrap_or((memory.base, memory.size));
+                put(data.cast(), if number == 19 { base } else { size })
+            }
             11 | 19 => put(data.cast(), memory.base),
             12 | 18 => put(data.cast(), memory.size),
             13 => put(data.cast::<u32>(), 1),
+            14 if memory.kind == Kind::Virtual => {
+                let behind = state::addresses()?.physical_of(address);
+                let given = behind.is_ok_and(|physical| physical.may_be_given());
+                put(data.cast::<u64>(), if given { POSIX_FILE_DESCRIPTOR.into() } else { 0 })
+            }
             14 => put(data.cast::<u64>(), 0),
             16 => put(data.cast::<u32>(), 3),
             17 => {
@@ -139,7 +148,7 @@ api! {
         if number != 6 {
             return Err(Status::INVALID_VALUE);
         }
-        synchronous(memory.base, Some(get(value.cast::<u32>())? != 0));
+        synchronous(&memory, Some(get(value.cast::<u32>())? != 0));
         Ok(())
     }
 }

@@ -6,15 +6,19 @@ use std::sync::Arc;
 
 use cuda_abi::driver::{MemAccessDesc, MemAllocationProp, MemLocation};
 use cuda_abi::numbers::allocation::PINNED;
-use cuda_abi::numbers::handle_type::POSIX_FILE_DESCRIPTOR;
+use cuda_abi::numbers::handle_type::{FABRIC, POSIX_FILE_DESCRIPTOR, WINDOWS};
 use cuda_abi::numbers::{access as flag, location};
-use runtime::virtual_memory::{Access, GRANULARITY, Physical, is_size};
+use runtime::virtual_memory::{Access, GRANULARITY, Physical, Wanted, is_size};
 use runtime::{Kind, Multicast, Pages, Result, Status};
 
 use crate::driver::device::{device_at, device_of};
 use crate::ffi::{Handle, get, list, put};
 use crate::object;
 use crate::state::{self, addresses};
+
+/// Which bits of the flags of memory say how it is compressed, and the one way that there is.
+const COMPRESSION: u64 = 0xff;
+const GENERIC_COMPRESSION: u64 = 1;
 
 /// What flags of a description say.
 fn access_of(flags: u32) -> Result<Access> {
@@ -56,12 +60,19 @@ api! {
         if to.is_null() || flags != 0 || properties.kind != PINNED || !is_size(size as u64) {
             return Err(Status::INVALID_VALUE);
         }
-        if properties.handle_types & !POSIX_FILE_DESCRIPTOR != 0 {
-            return Err(Status::NOT_SUPPORTED);
+        // Of handles Windows has its own, other hosts only where a daemon of NVIDIA's runs, and nobody the other bits.
+        if properties.handle_types & WINDOWS != 0 || properties.flags & COMPRESSION > GENERIC_COMPRESSION {
+            return Err(Status::INVALID_VALUE);
+        }
+        if properties.handle_types & FABRIC != 0 {
+            return Err(Status::NOT_PERMITTED);
         }
         let device = state::device(device_at(properties.location)?)?;
-        let exportable = properties.handle_types & POSIX_FILE_DESCRIPTOR != 0;
-        let physical = addresses()?.create(device, size as u64, exportable)?;
+        let wanted = Wanted {
+            exportable: properties.handle_types & POSIX_FILE_DESCRIPTOR != 0,
+            compressed: properties.flags & COMPRESSION == GENERIC_COMPRESSION,
+        };
+        let physical = addresses()?.create(device, size as u64, wanted)?;
         put(to, object::insert(physical.id, physical))
     }
 
@@ -92,10 +103,10 @@ api! {
         let physical = find(handle)?;
         put(to, MemAllocationProp {
             kind: PINNED,
-            handle_types: if physical.exportable && !physical.imported { POSIX_FILE_DESCRIPTOR } else { 0 },
+            handle_types: if physical.may_be_given() { POSIX_FILE_DESCRIPTOR } else { 0 },
             location: MemLocation { kind: location::DEVICE, id: physical.device.index as i32 },
             windows: 0,
-            flags: 0,
+            flags: if physical.compressed { GENERIC_COMPRESSION } else { 0 },
         })
     }
 
@@ -159,6 +170,7 @@ api! {
         // The host cannot be given access.
         let described = |place: &MemAccessDesc| match place.location {
             MemLocation { kind: location::DEVICE, id } => Ok((usize::try_from(id).map_err(|_| Status::INVALID_VALUE)?, access_of(place.flags)?)),
+            MemLocation { kind: location::HOST | location::HOST_NUMA, .. } => Err(Status::NOT_SUPPORTED),
             _ => Err(Status::INVALID_VALUE),
         };
         let access: Result<Vec<_>> = list(access, count)?.iter().map(described).collect();
