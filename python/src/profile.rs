@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use sim_core::{Launch, LaunchReport};
 use warpgrind::Module;
 use warpgrind::profile::Section;
-use warpgrind::profile::kernels::{Kernels, Measured, Noted, Timing, Toolchain};
+use warpgrind::profile::kernels::{Kernels, Measured, Noted, RELEASE, Timing, Toolchain};
 use warpgrind::profile::limit::Limit;
 use warpgrind::profile::machine::metrics::by_opcode;
 use warpgrind::profile::time::{Chip, MOST_BLOCKS};
@@ -39,7 +39,10 @@ pub(crate) struct Profile {
 impl Profiler {
     pub(crate) fn of(module: &Module) -> PyResult<Self> {
         let wrong = |error: warpgrind::profile::assemble::AssembleError| Error::new_err(error.to_string());
-        let tools = Toolchain::find(None, None).map_err(wrong)?;
+        let asking = Limit::default().within(Some(RELEASE));
+        let mut tools = Toolchain::find(None, None, &asking).map_err(wrong)?;
+        // Its work may take longer.
+        tools.assembler.as_mut().into_iter().for_each(|assembler| assembler.limit = Limit::default());
         let kernels = tools.kernels(module).map_err(wrong)?;
         Ok(Self { kernels, ptxas: tools.assembler.map(|assembler| assembler.version) })
     }

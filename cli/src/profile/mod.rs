@@ -10,7 +10,6 @@ mod trace;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 use protocol::operations::{self, Doing, Id, Note, Submission};
@@ -19,7 +18,7 @@ use sim_core::{DeviceConfig, LaunchReport, LaunchedGrid, Metrics, Outcome, RunOp
 use tools::Tool;
 use warpgrind::profile::assemble::AssembleError;
 use warpgrind::profile::csv::{self, Launched};
-use warpgrind::profile::kernels::{Executed, Kernels, Measured, Noted, Timing, Toolchain};
+use warpgrind::profile::kernels::{Executed, Kernels, Measured, Noted, RELEASE, Timing, Toolchain};
 use warpgrind::profile::limit::Limit;
 use warpgrind::profile::machine;
 use warpgrind::profile::ncu::{self, Pick, Profiler, RecordError};
@@ -38,9 +37,6 @@ use crate::run::{exit_of, read_launch_file};
 use code::Said;
 use program::Saved;
 use trace::{Launches, Shown};
-
-/// How long an assembler may take to say its release.
-const RELEASE: Duration = Duration::from_secs(30);
 
 /// A launch, and what is said of it.
 struct Launch {

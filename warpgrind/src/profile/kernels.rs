@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use sim_core::{DeviceConfig, Launch, Metrics, Outcome, RunOptions, ToolFactory};
 use tools::Tool;
@@ -73,6 +74,9 @@ pub struct Executed {
     /// What was executed of it.
     pub followed: Followed,
 }
+
+/// How long an assembler may take to say its release, where nobody says another time.
+pub const RELEASE: Duration = Duration::from_secs(30);
 
 impl Toolchain {
     /// The tools that are named, or those of `CUDA_HOME`, `CUDA_PATH`, `PATH`, or of NVIDIA's Python packages, which end when
