@@ -73,8 +73,9 @@ fn sampling_of(said: &TextureDesc, element: Element) -> Result<Sampling> {
     if said.filter == 1 && integers && !(fractions && small) {
         return Err(Status::INVALID_FILTER_SETTING);
     }
-    let always = matches!(element.format, Format::Compressed { .. }) && small;
-    if fractions && !small || !fractions && always {
+    // Fractions in memory are read as fractions always.
+    let stored = small && !integers;
+    if fractions && !small || !fractions && stored {
         return Err(Status::INVALID_NORM_SETTING);
     }
     let flag = |set: bool, flag: u32| if set { flag } else { 0 };

@@ -54,6 +54,20 @@ struct Made {
     hold: u32,
 }
 
+impl Made {
+    /// One of control that no register is read or written by.
+    fn of_control(machine: Instruction) -> Made {
+        Made {
+            machine,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            ordered: Order::All,
+            unit: Unit::Branch,
+            hold: 0,
+        }
+    }
+}
+
 /// What may not be exchanged: accesses to one space, of which one writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Order {
@@ -169,22 +183,12 @@ impl<'a> Lowering<'a> {
             }
             leads[at + 1] |= ends;
         }
-        let end = || Made {
-            machine: instruction(
-                self.line(None),
-                None,
-                if self.is_kernel() { "EXIT" } else { "RET.REL.NODEC" },
-            ),
-            reads: Vec::new(),
-            writes: Vec::new(),
-            ordered: Order::All,
-            unit: Unit::Branch,
-            hold: 0,
-        };
         if !blocks.last().is_some_and(|(_, made)| {
             made.last().is_some_and(|made| leaves(made.machine.base()) && made.machine.guard.is_none())
         }) {
-            blocks.push((body.instructions.len(), vec![end()]));
+            let end = if self.is_kernel() { "EXIT" } else { "RET.REL.NODEC" };
+            let end = Made::of_control(instruction(self.line(None), None, end));
+            blocks.push((body.instructions.len(), vec![end]));
         }
         self.converge(&mut blocks);
         self.assign_boards(&blocks);
@@ -414,14 +418,7 @@ impl<'a> Lowering<'a> {
         let branch = |target: u32, line: u32| {
             let guard = Some(Guard { predicate: 6, negated: false });
             let machine = Instruction { targets: vec![target], ..instruction(line, guard, "BRA") };
-            Made {
-                machine,
-                reads: Vec::new(),
-                writes: Vec::new(),
-                ordered: Order::All,
-                unit: Unit::Branch,
-                hold: 0,
-            }
+            Made::of_control(machine)
         };
         let number = blocks.len() as u32;
         let (all, rest) = (OWN | (number + 1), OWN | (number + 3));
@@ -510,14 +507,7 @@ impl<'a> Lowering<'a> {
             let operands = format!("B{}", number % 16);
             let make = |base: &str| {
                 let machine = Instruction { operands: operands.clone(), ..instruction(0, None, base) };
-                Made {
-                    machine,
-                    reads: Vec::new(),
-                    writes: Vec::new(),
-                    ordered: Order::All,
-                    unit: Unit::Branch,
-                    hold: 0,
-                }
+                Made::of_control(machine)
             };
             let made = &mut blocks[from].1;
             let end = made.len() - usize::from(made.last().is_some_and(|made| leaves(made.machine.base())));
