@@ -45,7 +45,7 @@ from torch.utils import _python_dispatch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import _script, _triton_cublas
+from . import _script, _torch_products
 from ._torch_cells import CELLS
 
 aten = torch.ops.aten
@@ -859,7 +859,7 @@ def _command_line(**kwargs: Any) -> list[str]:
 _own_command_line = multiprocessing.spawn.get_command_line
 multiprocessing.spawn.get_command_line = _command_line
 
-_triton_cublas.replace()
+_torch_products.replace()
 
 _own_start = threading.Thread.start
 threading.Thread.start = _start  # type: ignore[assignment, method-assign]
