@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{LazyLock, Mutex, Once, PoisonError};
 
 use runtime::{Context, Result, Status};
 
@@ -97,11 +97,11 @@ impl Value {
 /// The settings of all contexts, and those of contexts that have their own.
 #[derive(Default)]
 struct All {
-    global: Option<Settings>,
+    global: Settings,
     contexts: HashMap<u64, Settings>,
 }
 
-static ALL: Mutex<Option<All>> = Mutex::new(None);
+static ALL: LazyLock<Mutex<All>> = LazyLock::new(Mutex::default);
 
 /// Whose settings are meant.
 #[derive(Clone, Copy)]
@@ -110,15 +110,16 @@ enum Whose {
     Current,
 }
 
-/// What the current context has: the global settings, as they were when it was first asked for, and what its flags turn on.
-fn of_context(all: &mut All, context: &Context) -> Settings {
-    let global = all.global.get_or_insert_default().clone();
-    let flags = context.flags.load(SeqCst);
-    let own = all.contexts.entry(context.id).or_insert_with(|| Settings {
-        on_exception: global.on_exception || flags & (ENABLE | USER_ENABLE) != 0,
-        ..global
-    });
-    own.clone()
+impl All {
+    /// What a context has: the global settings, as they were when it was first asked for, and what its flags turn on.
+    fn of_context(&mut self, context: &Context) -> &mut Settings {
+        let flags = context.flags.load(SeqCst);
+        let global = &self.global;
+        self.contexts.entry(context.id).or_insert_with(|| Settings {
+            on_exception: global.on_exception || flags & (ENABLE | USER_ENABLE) != 0,
+            ..global.clone()
+        })
+    }
 }
 
 /// Looks at or changes the settings.
@@ -132,12 +133,10 @@ fn with<T>(whose: Whose, attribute: u32, body: impl FnOnce(&mut Settings) -> T) 
         return Err(Status::INVALID_VALUE);
     }
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    let all = all.get_or_insert_with(All::default);
-    let Some(context) = context else { return Ok(body(all.global.get_or_insert_default())) };
-    let mut own = of_context(all, &context);
-    let result = body(&mut own);
-    all.contexts.insert(context.id, own);
-    Ok(result)
+    Ok(body(match context {
+        Some(context) => all.of_context(&context),
+        None => &mut all.global,
+    }))
 }
 
 unsafe fn show(whose: Whose, attribute: u32, to: *mut c_void, size: *mut usize) -> Result {
