@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::driver::LaunchConfig;
-use cuda_abi::numbers::{function_attribute as a, launch_attribute};
+use cuda_abi::numbers::function_attribute as a;
 use runtime::{
     Context, Function, Kernel, Parameter, Result, Status, active_blocks, active_clusters,
     potential_block_size, potential_cluster_size,
 };
 
-use crate::driver::launch_attributes::attributes_of;
-use crate::ffi::{Handle, get, list, put, put_wanted};
+use crate::driver::launch_attributes::{Asked, attributes_of};
+use crate::ffi::{Handle, get, put, put_wanted};
 use crate::object::{self, handle};
 use crate::state::{self, current, healthy};
 
@@ -131,10 +131,9 @@ pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Res
 /// The configuration names its attributes.
 unsafe fn asked(config: &LaunchConfig) -> Result<runtime::LaunchConfig> {
     // SAFETY: the caller's promise.
-    let (launch, attributes) =
-        unsafe { (attributes_of(config)?, list(config.attributes, config.attribute_count as usize)?) };
+    let Asked { launch, updatable, .. } = unsafe { attributes_of(config) }?;
     // Only a captured launch can be of a node that kernels update.
-    if attributes.iter().any(|attribute| attribute.id == launch_attribute::DEVICE_UPDATABLE_KERNEL_NODE) {
+    if updatable {
         return Err(Status::NOT_SUPPORTED);
     }
     Ok(runtime::LaunchConfig { cooperative: false, ..launch })

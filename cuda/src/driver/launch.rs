@@ -13,7 +13,7 @@ use runtime::{
 use sim_core::{Dim3, Launch};
 
 use crate::driver::function::{function, function_in};
-use crate::driver::launch_attributes::attributes_of;
+use crate::driver::launch_attributes::{Asked, attributes_of};
 use crate::driver::updates::{make_updatable, set_handle};
 use crate::ffi::{Handle, NullStream, get, list, put};
 use crate::may_call::in_callback;
@@ -134,15 +134,11 @@ pub(crate) unsafe fn launch(
 /// The configuration names its attributes.
 pub(crate) unsafe fn config_of(config: &LaunchConfig) -> Result<Config> {
     // SAFETY: the caller's promise.
-    let asked = unsafe { attributes_of(config) }?;
-    // SAFETY: as above.
-    let attributes = unsafe { list(config.attributes, config.attribute_count as usize) }?;
-    let preferred = attributes.iter().rev().find(|attribute| attribute.id == a::PREFERRED_CLUSTER_DIMENSION);
-    let preferred = preferred.map(|found| Dim3::new(found.value[0], found.value[1], found.value[2]));
-    if preferred.is_some_and(|preferred| !may_prefer(preferred, &asked)) {
+    let Asked { launch, preferred, .. } = unsafe { attributes_of(config) }?;
+    if preferred.is_some_and(|preferred| !may_prefer(preferred, &launch)) {
         return Err(Status::INVALID_CLUSTER_SIZE);
     }
-    Ok(asked)
+    Ok(launch)
 }
 
 /// Whether a cluster of this size may be preferred to the one that is asked for, which is what a launch gets: it consists of

@@ -11,32 +11,43 @@ use crate::driver::hints;
 use crate::ffi::list;
 use crate::object;
 
+/// What a configuration asks for.
+pub(crate) struct Asked {
+    /// The launch itself.
+    pub launch: Config,
+    /// The size of clusters that is preferred.
+    pub preferred: Option<Dim3>,
+    /// Whether a node that kernels update is spoken of.
+    pub updatable: bool,
+}
+
 /// What a configuration asks for, of attributes named twice the last one, if all of them are possible.
 ///
 /// # Safety
 /// The configuration names its attributes.
-pub(crate) unsafe fn attributes_of(config: &LaunchConfig) -> Result<Config> {
+pub(crate) unsafe fn attributes_of(config: &LaunchConfig) -> Result<Asked> {
     let dim = |[x, y, z]: [u32; 3]| Dim3::new(x, y, z);
-    let mut asked = Config {
+    let mut launch = Config {
         grid: dim(config.grid),
         block: dim(config.block),
         cluster: None,
         shared: config.shared,
         cooperative: false,
     };
+    let (mut preferred, mut updatable) = (None, false);
     let valid = |valid: bool| if valid { Ok(()) } else { Err(Status::INVALID_VALUE) };
     // SAFETY: the caller's promise.
     for attribute in unsafe { list(config.attributes, config.attribute_count as usize) }? {
         let value = attribute.value;
         match attribute.id {
-            a::COOPERATIVE => asked.cooperative = value[0] != 0,
-            a::CLUSTER_DIMENSION => asked.cluster = Some(Dim3::new(value[0], value[1], value[2])),
+            a::COOPERATIVE => launch.cooperative = value[0] != 0,
+            a::CLUSTER_DIMENSION => launch.cluster = Some(Dim3::new(value[0], value[1], value[2])),
+            a::PREFERRED_CLUSTER_DIMENSION => preferred = Some(Dim3::new(value[0], value[1], value[2])),
             // Hints about caches, priorities and overlap with other launches; running in order is one of
             // the ways in which a device may take them.
             a::IGNORE
             | a::PROGRAMMATIC_STREAM_SERIALIZATION
             | a::PRIORITY
-            | a::PREFERRED_CLUSTER_DIMENSION
             | a::NVLINK_UTIL_CENTRIC_SCHEDULING => {}
             a::ACCESS_POLICY_WINDOW => valid(hints::is_window(&value))?,
             a::CLUSTER_SCHEDULING_POLICY_PREFERENCE => valid(value[0] <= 2)?,
@@ -53,9 +64,12 @@ pub(crate) unsafe fn attributes_of(config: &LaunchConfig) -> Result<Config> {
                     return Err(Status::NOT_SUPPORTED);
                 }
             }
-            a::DEVICE_UPDATABLE_KERNEL_NODE => valid(value[0] <= 1)?,
+            a::DEVICE_UPDATABLE_KERNEL_NODE => {
+                valid(value[0] <= 1)?;
+                updatable = true;
+            }
             _ => return Err(Status::INVALID_VALUE),
         }
     }
-    Ok(asked)
+    Ok(Asked { launch, preferred, updatable })
 }
