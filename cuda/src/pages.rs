@@ -27,6 +27,20 @@ fn unmap(address: u64, bytes: u64) {
 /// What files of device memory are called, before the device's number.
 const NAME: &str = "warpgrind-device-";
 
+/// A file in memory of so many bytes. Its name goes with the descriptor, to whatever process.
+pub(crate) fn file_in_memory(name: &str, bytes: u64) -> std::io::Result<File> {
+    let name = CString::new(name)?;
+    // SAFETY: the name is a string; the result is a file or an error.
+    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: it was opened above, and nobody else has it.
+    let file = unsafe { File::from_raw_fd(descriptor) };
+    file.set_len(bytes)?;
+    Ok(file)
+}
+
 impl Pages for Program {
     fn map(&self, bytes: u64) -> Result<u64> {
         map(0, bytes, libc::PROT_READ | libc::PROT_WRITE)
@@ -70,17 +84,7 @@ impl Pages for Program {
     }
 
     fn file(&self, bytes: u64, device: usize) -> Result<File> {
-        // The name goes with the descriptor, to whatever process.
-        let name = CString::new(format!("{NAME}{device}")).map_err(|_| Status::UNKNOWN)?;
-        // SAFETY: the name is a string; the result is a file or an error.
-        let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-        if descriptor < 0 {
-            return Err(Status::OUT_OF_MEMORY);
-        }
-        // SAFETY: it was opened above, and nobody else has it.
-        let file = unsafe { File::from_raw_fd(descriptor) };
-        file.set_len(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
-        Ok(file)
+        file_in_memory(&format!("{NAME}{device}"), bytes).map_err(|_| Status::OUT_OF_MEMORY)
     }
 
     fn device_of(&self, file: &File) -> Option<usize> {

@@ -1,13 +1,11 @@
 //! Whether the process may call CUDA's functions: a word in a file in memory, which other processes find by its name among the
 //! process's descriptors (`driver/checkpoint.rs`).
 
-use std::ffi::CString;
-use std::fs::File;
-use std::os::fd::FromRawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
+use crate::pages::file_in_memory;
 use crate::shared_page::{PAGE, SharedPage};
 
 /// The name of the file.
@@ -24,16 +22,7 @@ const INTERVAL: Duration = Duration::from_millis(1);
 static OWN: OnceLock<Option<SharedPage>> = OnceLock::new();
 
 fn new_page() -> Option<SharedPage> {
-    let name = CString::new(NAME).ok()?;
-    // SAFETY: the name is a string; the result is a file or an error.
-    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-    if descriptor < 0 {
-        return None;
-    }
-    // SAFETY: it was opened above, and nobody else has it.
-    let file = unsafe { File::from_raw_fd(descriptor) };
-    file.set_len(PAGE as u64).ok()?;
-    SharedPage::of(file).ok()
+    SharedPage::of(file_in_memory(NAME, PAGE as u64).ok()?).ok()
 }
 
 /// Lets other processes find this one's state.
