@@ -26,9 +26,11 @@ pub(crate) struct Program {
     pub(crate) submitted: Mutex<Vec<Told>>,
     /// Those that it waited for.
     pub(crate) waited: Mutex<Vec<u64>>,
-    /// Bytes of addresses that were given out.
-    given: AtomicU64,
 }
+
+/// Bytes of addresses that were given out: tests are threads of one process, and each of its
+/// addresses is one place, whoever asks for it.
+static GIVEN: AtomicU64 = AtomicU64::new(0);
 
 /// Addresses are numbers, with nothing behind them.
 impl Pages for Program {
@@ -44,7 +46,7 @@ impl Pages for Program {
     }
     fn reserve(&self, bytes: u64, alignment: u64, wanted: u64) -> Result<u64> {
         let whole = bytes.next_multiple_of(alignment);
-        Ok(if wanted != 0 { wanted } else { (1 << 40) + self.given.fetch_add(whole, SeqCst) })
+        Ok(if wanted != 0 { wanted } else { (1 << 40) + GIVEN.fetch_add(whole, SeqCst) })
     }
     fn file(&self, _: u64, _: usize) -> Result<File> {
         File::open("/dev/null").map_err(|_| Status::OUT_OF_MEMORY)
