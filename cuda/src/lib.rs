@@ -31,6 +31,7 @@ mod host;
 mod jit;
 mod log;
 mod may_call;
+mod memory_file;
 mod nodes;
 mod nvml;
 mod object;

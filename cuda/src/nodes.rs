@@ -8,9 +8,10 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::memory_file::file_in_memory;
 use crate::nvml::DRIVER_VERSION;
 use crate::settings::Settings;
 
@@ -48,13 +49,7 @@ fn answer(path: &[u8], devices: impl FnOnce() -> usize) -> Option<Answer> {
 
 /// A file that is nowhere but in memory, with the driver's version in the words of NVIDIA's.
 fn version() -> std::io::Result<File> {
-    // SAFETY: the name is a text.
-    let made = unsafe { libc::memfd_create(c"version".as_ptr(), libc::MFD_CLOEXEC) };
-    if made < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: it was opened above, and nobody else has it.
-    let mut file = unsafe { File::from_raw_fd(made) };
+    let mut file = file_in_memory("version", 0)?;
     let module = format!("NVIDIA UNIX {} Kernel Module  {DRIVER_VERSION}", std::env::consts::ARCH);
     writeln!(file, "NVRM version: {module}  simulated by Warpgrind")?;
     Ok(file)

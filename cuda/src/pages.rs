@@ -1,14 +1,15 @@
 //! The program's address space, for the runtime.
 
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
 use runtime::{Pages, Result, Status};
 use sim_core::Simulator;
 
 use crate::host::Program;
+use crate::memory_file::file_in_memory;
 
 /// Maps pages: where the system likes, or at `hint` if that is free.
 fn map(hint: u64, bytes: u64, protection: i32) -> Result<u64> {
@@ -26,20 +27,6 @@ fn unmap(address: u64, bytes: u64) {
 
 /// What files of device memory are called, before the device's number.
 const NAME: &str = "warpgrind-device-";
-
-/// A file in memory of so many bytes. Its name goes with the descriptor, to whatever process.
-pub(crate) fn file_in_memory(name: &str, bytes: u64) -> std::io::Result<File> {
-    let name = CString::new(name)?;
-    // SAFETY: the name is a string; the result is a file or an error.
-    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: it was opened above, and nobody else has it.
-    let file = unsafe { File::from_raw_fd(descriptor) };
-    file.set_len(bytes)?;
-    Ok(file)
-}
 
 impl Pages for Program {
     fn map(&self, bytes: u64) -> Result<u64> {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use crate::pages::file_in_memory;
+use crate::memory_file::file_in_memory;
 use crate::shared_page::{PAGE, SharedPage};
 
 /// The name of the file.
