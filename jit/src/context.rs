@@ -90,7 +90,8 @@ pub struct Context {
     /// atomic are read one by one, as code has just written them: a vector of them would have to wait for the cache.
     pub(crate) team: [*mut Runner; MOST],
     pub(crate) positions: [AtomicU32; MOST],
-    /// The part of the team whose round it is: who runs next, and who no longer.
+    /// The part of the team whose round it is: who is the first, who runs next, and who no longer.
+    pub(crate) begin: u32,
     pub(crate) turn: u32,
     pub(crate) last: u32,
     /// Where their code begins, for whole warps and for any lanes.
@@ -98,6 +99,54 @@ pub struct Context {
     /// Steps of the round, and all of its ends.
     pub(crate) total: u64,
     pub(crate) ends: u32,
+    /// By position: rounds of whole warps that code begins by itself, where all of a round have come to one place; null if it
+    /// is to return.
+    pub(crate) rounds: *const Round,
+    /// Steps that were left for all when the round began, and what each of those in it gets of them: see [`share`].
+    pub(crate) left: i64,
+    pub(crate) part: u64,
+    /// The same of the whole team, which goes on together where those of the round come to `stop`; 0 if not all others stand
+    /// there.
+    pub(crate) joined_part: u64,
+    /// The team's size; and once more if it passes barriers, else 0.
+    pub(crate) members: u32,
+    pub(crate) passing: u32,
+    /// Barriers that were passed, and are not yet among what the members did.
+    pub(crate) passed: u64,
+}
+
+/// A round that code may begin with at a position.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Round {
+    /// Where its code is; 0 if there is none.
+    pub(crate) entry: u64,
+    /// Steps from there to the end of the block, and to the first one in it that waits.
+    pub(crate) steps: u32,
+    pub(crate) reach: u32,
+    /// 1 if all pass a barrier before it.
+    pub(crate) barriers: u64,
+}
+
+/// Steps that are shared at once, at most.
+pub(crate) const SHARED: u64 = (u32::MAX >> 1) as u64;
+
+/// By number of runners: the part of steps that each of them gets, in units of 2^-32. A division would take as long as a short
+/// stretch of code.
+pub(crate) const PARTS: [u64; MOST + 1] = {
+    let mut parts = [1 << 32; MOST + 1];
+    let mut count = 2;
+    while count <= MOST {
+        parts[count] = (1u64 << 32).div_ceil(count as u64);
+        count += 1;
+    }
+    parts
+};
+
+/// About what each of some runners gets of so many steps, with their [`PARTS`].
+#[inline(always)]
+pub(crate) fn share(steps: u64, part: u64) -> u64 {
+    (steps.min(SHARED) * part) >> 32
 }
 
 /// What a stretch of code has done before it calls the host, and where it ends.
@@ -469,11 +518,19 @@ impl Context {
             first: std::ptr::null(),
             team: [std::ptr::null_mut(); MOST],
             positions: [const { AtomicU32::new(u32::MAX) }; MOST],
+            begin: 0,
             turn: 0,
             last: 0,
             entries: [std::ptr::null(); 2],
             total: 0,
             ends: 0,
+            rounds: std::ptr::null(),
+            left: 0,
+            part: 0,
+            joined_part: 0,
+            members: 0,
+            passing: 0,
+            passed: 0,
         }
     }
 

@@ -23,7 +23,9 @@ use iced_x86::{BlockEncoderOptions, IcedError};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
-use crate::context::{self, CALLED, Context, EXITED, MOVED, PARTED, Ran, Runner, Stretch, Tables};
+use crate::context::{
+    self, CALLED, Context, EXITED, MOVED, PARTED, Ran, Round, Runner, SHARED, Stretch, Tables,
+};
 use crate::lanes;
 use crate::liveness::Liveness;
 use crate::order::{self, Meeting, Waits};
@@ -275,12 +277,14 @@ impl Emitter<'_> {
         self.a.jmp(self.begin)
     }
 
-    /// The turn of the runner `esi`, if it is in the round.
+    /// The turn of the runner `esi`, if it is in the round; else another round may follow.
     fn begin(&mut self) -> Done {
-        let mut out = self.a.create_label();
+        let (mut out, mut turn, mut back) =
+            (self.a.create_label(), self.a.create_label(), self.a.create_label());
         self.a.set_label(&mut self.begin)?;
         self.a.cmp(esi, dword_ptr(at(offset_of!(Context, last))))?;
         self.a.jae(out)?;
+        self.a.set_label(&mut turn)?;
         self.a.mov(rdi, qword_ptr(rbx + rsi * 8 + offset_of!(Context, team)))?;
         self.a.inc(esi)?;
         self.a.mov(dword_ptr(at(offset_of!(Context, turn))), esi)?;
@@ -297,6 +301,10 @@ impl Emitter<'_> {
         self.a.jmp(qword_ptr(rbx + rax * 8 + offset_of!(Context, entries)))?;
         self.a.set_label(&mut out)?;
         self.a.nop()?;
+        self.next_round(back)?;
+        self.a.jmp(turn)?;
+        self.a.set_label(&mut back)?;
+        self.a.nop()?;
         self.control(self.flushing_between, false)?;
         self.a.vzeroupper()?;
         self.a.add(rsp, 8)?;
@@ -304,6 +312,99 @@ impl Emitter<'_> {
             self.a.pop(register)?;
         }
         self.a.ret()
+    }
+
+    /// Goes on to the next round, with the runner `esi`, if all of the last one moved to one place, from where they go on
+    /// by themselves, or together with all others who stand there.
+    fn next_round(&mut self, back: CodeLabel) -> Done {
+        let (first, last, together) = (esi, r11d, ebp);
+        let (place, stop, round) = (ecx, edx, rdi);
+        let (left, part, most) = (rax, r10, r8);
+        let field = |offset| dword_ptr(at(offset));
+        let fields = |offset| qword_ptr(at(offset));
+        self.a.mov(round, fields(offset_of!(Context, rounds)))?;
+        self.a.test(round, round)?;
+        self.a.je(back)?;
+        self.a.cmp(field(offset_of!(Context, ends)), MOVED as i32)?;
+        self.a.jne(back)?;
+        self.a.mov(r12, fields(offset_of!(Context, total)))?;
+        self.a.test(r12, r12)?;
+        self.a.je(back)?;
+        // Where all stand: not at an exit.
+        self.a.mov(first, field(offset_of!(Context, begin)))?;
+        self.a.mov(last, field(offset_of!(Context, last)))?;
+        self.a.mov(place, dword_ptr(rbx + rsi * 4 + offset_of!(Context, positions)))?;
+        self.a.test(place, place)?;
+        self.a.js(back)?;
+        let (mut other, mut all) = (self.a.create_label(), self.a.create_label());
+        self.a.mov(r9d, first)?;
+        self.a.set_label(&mut other)?;
+        self.a.inc(r9d)?;
+        self.a.cmp(r9d, last)?;
+        self.a.jae(all)?;
+        self.a.cmp(dword_ptr(rbx + r9 * 4 + offset_of!(Context, positions)), place)?;
+        self.a.je(other)?;
+        self.a.jmp(back)?;
+        self.a.set_label(&mut all)?;
+        self.a.mov(left, fields(offset_of!(Context, left)))?;
+        self.a.sub(left, r12)?;
+        self.a.imul_3(r12, rcx, size_of::<Round>() as i32)?;
+        self.a.add(round, r12)?;
+        self.a.mov(stop, field(offset_of!(Context, stop)))?;
+        self.a.mov(part, fields(offset_of!(Context, part)))?;
+        self.a.mov(together, field(offset_of!(Context, together)))?;
+        let mut by_themselves = self.a.create_label();
+        self.a.cmp(place, stop)?;
+        self.a.ja(back)?;
+        self.a.jb(by_themselves)?;
+        self.a.mov(part, fields(offset_of!(Context, joined_part)))?;
+        self.a.test(part, part)?;
+        self.a.je(back)?;
+        self.a.xor(first, first)?;
+        self.a.mov(last, field(offset_of!(Context, members)))?;
+        self.a.mov(stop, -1)?;
+        self.a.mov(together, 1)?;
+        self.a.set_label(&mut by_themselves)?;
+        // Is there code that can end before others stand?
+        self.a.mov(r13, qword_ptr(round + offset_of!(Round, entry)))?;
+        self.a.test(r13, r13)?;
+        self.a.je(back)?;
+        self.a.mov(r9d, stop)?;
+        self.a.sub(r9d, place)?;
+        self.a.cmp(r9d, dword_ptr(round + offset_of!(Round, reach)))?;
+        self.a.jb(back)?;
+        // Only all pass a barrier, which is a step of each.
+        let mut passed = self.a.create_label();
+        self.a.mov(r15, qword_ptr(round + offset_of!(Round, barriers)))?;
+        self.a.test(r15, r15)?;
+        self.a.je(passed)?;
+        self.a.mov(r9d, last)?;
+        self.a.sub(r9d, first)?;
+        self.a.cmp(r9d, field(offset_of!(Context, passing)))?;
+        self.a.jne(back)?;
+        self.a.sub(left, r9)?;
+        self.a.set_label(&mut passed)?;
+        // What each gets of the steps that are left: see `share`.
+        self.a.test(left, left)?;
+        self.a.jle(back)?;
+        self.a.mov(r8d, SHARED as i32)?;
+        self.a.cmp(left, most)?;
+        self.a.cmovb(most, left)?;
+        self.a.imul_2(most, part)?;
+        self.a.shr(most, 32)?;
+        self.a.mov(r9d, dword_ptr(round + offset_of!(Round, steps)))?;
+        self.a.cmp(most, r9)?;
+        self.a.jb(back)?;
+        self.a.mov(fields(offset_of!(Context, most)), most)?;
+        self.a.mov(fields(offset_of!(Context, left)), left)?;
+        self.a.mov(fields(offset_of!(Context, part)), part)?;
+        self.a.mov(fields(offset_of!(Context, entries)), r13)?;
+        self.a.mov(field(offset_of!(Context, stop)), stop)?;
+        self.a.mov(field(offset_of!(Context, begin)), first)?;
+        self.a.mov(field(offset_of!(Context, last)), last)?;
+        self.a.mov(field(offset_of!(Context, together)), together)?;
+        self.a.add(fields(offset_of!(Context, passed)), r15)?;
+        self.a.mov(fields(offset_of!(Context, total)), 0)
     }
 
     /// The end of a stretch, at the position `ecx`: `eax` says why, `edx` who takes the branch there.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use memmap2::{Mmap, MmapMut};
 use semantics::lanes::{Registers, Row, SimdLevel};
 
-use crate::context::{Context, Storage, Window};
+use crate::context::{Context, Round, Storage, Window};
 use crate::emit;
 use crate::order::{self, Meeting};
 use crate::program::{Kind, Program};
@@ -19,6 +19,8 @@ pub struct Compiled {
     program: Arc<Program>,
     level: SimdLevel,
     positions: Vec<Position>,
+    /// By position: what whole warps may go on with together.
+    rounds: Vec<Round>,
     /// See [`Program::local`].
     local: [u32; 2],
     /// Waits that depend on windows.
@@ -70,6 +72,18 @@ struct Position {
     awaits: bool,
 }
 
+/// What whole warps that stand at a position go on with.
+fn round(positions: &[Position], whole: &Body, at: usize) -> Round {
+    let barriers = u64::from(positions[at].target == BARRIER);
+    let to = at + barriers as usize;
+    match positions.get(to) {
+        Some(&Position { begins: true, steps, reach, .. }) => {
+            Round { entry: whole.entry(to as u32).addr() as u64, steps, reach, barriers }
+        }
+        _ => Round::default(),
+    }
+}
+
 impl Compiled {
     /// Whether there is code for a level, and the CPU has it.
     pub fn can(level: SimdLevel) -> bool {
@@ -104,11 +118,12 @@ impl Compiled {
             };
             Position { begins, steps, reach, target, awaits }
         };
-        let positions = (0..program.steps.len()).map(place).collect();
+        let positions: Vec<_> = (0..program.steps.len()).map(place).collect();
         let (whole, some) = (Body::new(&code.bytes, code.entries)?, Arc::default());
+        let rounds = (0..positions.len()).map(|at| round(&positions, &whole, at)).collect();
         let local = program.local;
         let program = Arc::new(program.clone());
-        Some(Compiled { whole, some, program, level, positions, local, meeting: code.meeting, next })
+        Some(Compiled { whole, some, program, level, positions, rounds, local, meeting: code.meeting, next })
     }
 
     /// Where a warp has these registers, and its lanes this memory of their own.
@@ -147,6 +162,11 @@ impl Compiled {
         self.positions.get(position as usize).is_some_and(|at| {
             at.begins && u64::from(at.steps) <= most && at.reach <= stop.saturating_sub(position)
         })
+    }
+
+    /// See [`Context::rounds`].
+    pub(crate) fn rounds(&self) -> *const Round {
+        self.rounds.as_ptr()
     }
 
     /// Where the branch at a position leads.
@@ -225,7 +245,7 @@ impl Compiled {
         if !whole && some.is_none() {
             return false;
         }
-        (context.turn, context.last) = (round.start, round.end);
+        (context.begin, context.turn, context.last) = (round.start, round.start, round.end);
         type Start = unsafe extern "sysv64" fn(*mut Context);
         // SAFETY: the memory holds what `emit` made: at its start a function of this type, at the entries code for it to
         // jump to.

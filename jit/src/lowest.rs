@@ -13,6 +13,8 @@ pub(crate) struct Lowest {
     pub next: u32,
     /// Who they are.
     pub runners: u32,
+    /// Who the next ones are, if there are some.
+    pub others: u32,
 }
 
 /// Positions that are compared at once.
@@ -49,7 +51,12 @@ impl Lowest {
             next = _mm256_min_epu32(next, _mm256_or_si256(chunk, here));
             runners |= (_mm256_movemask_ps(_mm256_castsi256_ps(here)) as u32) << (LANES * at);
         }
-        Lowest { position, next: lowest_lane(next), runners }
+        let (next, mut others) = (lowest_lane(next), 0);
+        for (at, &chunk) in chunks.iter().enumerate().filter(|_| next != u32::MAX) {
+            let there = _mm256_cmpeq_epi32(chunk, _mm256_set1_epi32(next as i32));
+            others |= (_mm256_movemask_ps(_mm256_castsi256_ps(there)) as u32) << (LANES * at);
+        }
+        Lowest { position, next, runners, others }
     }
 
     /// How many they are.
@@ -73,11 +80,15 @@ mod tests {
     use proptest::prelude::*;
 
     /// One after the other.
-    fn obvious(positions: &[u32]) -> (u32, u32, u32) {
-        let position = positions.iter().copied().min().unwrap_or(u32::MAX);
-        let others = positions.iter().copied().filter(|&other| other != position);
-        let runners = positions.iter().enumerate().filter(|(_, other)| **other == position);
-        (position, others.min().unwrap_or(u32::MAX), runners.fold(0, |bits, (at, _)| bits | 1 << at))
+    fn obvious(positions: &[u32]) -> (u32, u32, u32, u32) {
+        let least = |positions: &mut dyn Iterator<Item = u32>| positions.min().unwrap_or(u32::MAX);
+        let position = least(&mut positions.iter().copied());
+        let next = least(&mut positions.iter().copied().filter(|&other| other != position));
+        let at = |here: u32| {
+            let there = positions.iter().enumerate().filter(move |(_, other)| **other == here);
+            there.fold(0, |bits, (at, _)| bits | 1 << at)
+        };
+        (position, next, at(position), if next == u32::MAX { 0 } else { at(next) })
     }
 
     proptest! {
@@ -92,7 +103,8 @@ mod tests {
             let places = std::array::from_fn(place);
             // SAFETY: every CPU that has AVX2 has the others.
             let lowest = unsafe { Lowest::of(&places, positions.len()) };
-            prop_assert_eq!((lowest.position, lowest.next, lowest.runners), obvious(&positions));
+            let Lowest { position, next, runners, others } = lowest;
+            prop_assert_eq!((position, next, runners, others), obvious(&positions));
             prop_assert_eq!(lowest.count() as u32, lowest.runners.count_ones());
         }
     }

@@ -5,7 +5,9 @@
 //! part stands until the others have come so far, and then runs alone until its lanes have met. A barrier that all
 //! have reached is passed.
 
-use crate::context::{Aside, CALLED, Context, EXITED, MOST, MOVED, PARTED, Progress, Runner, Until};
+use crate::context::{
+    Aside, CALLED, Context, EXITED, MOST, MOVED, PARTED, PARTS, Progress, Runner, Until, share,
+};
 use crate::host::Compiled;
 use crate::lowest::Lowest;
 use semantics::lanes::LaneMask;
@@ -85,21 +87,6 @@ fn ones(mut bits: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// About what each of so many runners gets of some steps. A division would take as long as a short stretch of code.
-#[inline(always)]
-fn share(steps: u64, count: usize) -> u64 {
-    const PARTS: [u64; MOST + 1] = {
-        let mut parts = [1 << 32; MOST + 1];
-        let mut count = 2;
-        while count <= MOST {
-            parts[count] = (1u64 << 32).div_ceil(count as u64);
-            count += 1;
-        }
-        parts
-    };
-    (steps.min(u64::from(u32::MAX >> 1)) * PARTS[count]) >> 32
-}
-
 impl Compiled {
     /// Runs a warp, or a group of its lanes. Once lanes have stood aside for as long as the context has patience, it is the
     /// caller who decides.
@@ -118,7 +105,7 @@ impl Compiled {
     /// # Safety
     /// As of [`Compiled::run_teams`]; nobody borrows it.
     unsafe fn go_alone(&self, context: &mut Context, number: u32, until: Until) {
-        context.together = 0;
+        (context.together, context.rounds) = (0, std::ptr::null());
         let (Until { stop, most, whole: until_whole }, patience) = (until, context.patience);
         let pointer = context.team[number as usize];
         // SAFETY: the caller's. While code runs, it is that who has it.
@@ -182,7 +169,7 @@ impl Compiled {
         let members = runners.len().min(MOST);
         // SAFETY: there is code only where the CPU has at least these.
         let lowest = unsafe { Lowest::of(&positions, members) };
-        self.begins(lowest.position, lowest.next, share(most, lowest.count()), lowest.count() > 1)
+        self.begins(lowest.position, lowest.next, share(most, PARTS[lowest.count()]), lowest.count() > 1)
     }
 
     /// Runs warps as if all made each step together, for about so many steps in all: first so many of them as `team` says up
@@ -286,14 +273,14 @@ impl Compiled {
         progress: &mut Progress,
     ) -> Option<Stand> {
         let everyone = u32::MAX >> (MOST - members);
-        // Barriers that are not yet among what the members did.
-        let mut passed = 0;
+        (context.members, context.passing) = (members as u32, if all { members as u32 } else { 0 });
+        context.passed = 0;
         let mut lowest = Lowest::of(&context.positions, members);
         let stand = loop {
             if *left <= 0 {
                 break None;
             }
-            let Lowest { position: low, next, runners: here } = lowest;
+            let Lowest { position: low, next, runners: mut here, others } = lowest;
             if low & EXITED != 0 {
                 break Some(Stand::End);
             }
@@ -304,7 +291,7 @@ impl Compiled {
                 if !all {
                     break Some(Stand::Barrier(low));
                 }
-                passed += 1;
+                context.passed += 1;
                 lowest.position = self.marked(low + 1);
                 for position in &mut context.positions[..members] {
                     *position = lowest.position.into();
@@ -313,13 +300,19 @@ impl Compiled {
                 continue;
             }
             let count = lowest.count();
-            let most = share(*left as u64, count);
+            let most = share(*left as u64, PARTS[count]);
             if !self.fits(low, next, most) {
                 break None;
             }
             (context.stop, context.most, context.together) = (next, most, (count > 1).into());
-            (context.total, context.ends) = (0, MOVED);
+            (context.total, context.ends, context.left) = (0, MOVED, *left);
             let (mut rest, whole) = (here, here & partial == 0);
+            // Code begins further rounds where these are a range of the team, or all of it.
+            let range = here >> here.trailing_zeros();
+            let chained = partial == 0 && range & range.wrapping_add(1) == 0;
+            context.rounds = if chained { self.rounds() } else { std::ptr::null() };
+            context.part = PARTS[count];
+            context.joined_part = if here | others == everyone { PARTS[members] } else { 0 };
             let mut made = true;
             while rest != 0 {
                 let first = rest.trailing_zeros();
@@ -328,14 +321,17 @@ impl Compiled {
                 made &= unsafe { self.go(context, low, first..behind, whole) };
                 rest &= rest.wrapping_add(1 << first);
             }
-            let begun = *left;
-            *left -= context.total as i64;
+            if chained {
+                here = (everyone >> (members as u32 - context.last)) & (u32::MAX << context.begin);
+            }
+            let begun = context.left;
+            *left = begun - context.total as i64;
             if context.ends == MOVED && context.total != 0 {
                 let mut ends =
                     context.positions[..members].iter().rev().map(|position| position.load(Relaxed));
                 let end = ends.next().unwrap_or_default();
                 lowest = match here == everyone && ends.all(|other| other == end) {
-                    true => Lowest { position: end, ..lowest },
+                    true => Lowest { position: end, next: u32::MAX, runners: everyone, others: 0 },
                     false => Lowest::of(&context.positions, members),
                 };
                 continue;
@@ -343,10 +339,10 @@ impl Compiled {
             if !made || context.ends == MOVED {
                 break None;
             }
-            progress.barriers += passed;
+            progress.barriers += context.passed;
             // SAFETY: the caller's; these ran.
             let goes_on = unsafe {
-                pass(&context.team[..members], std::mem::take(&mut passed));
+                pass(&context.team[..members], std::mem::take(&mut context.passed));
                 self.end_round(context, here, begun, left, progress)
             };
             if !goes_on {
@@ -354,9 +350,9 @@ impl Compiled {
             }
             lowest = Lowest::of(&context.positions, members);
         };
-        progress.barriers += passed;
+        progress.barriers += context.passed;
         // SAFETY: the caller's.
-        unsafe { pass(&context.team[..members], passed) };
+        unsafe { pass(&context.team[..members], context.passed) };
         stand
     }
 
