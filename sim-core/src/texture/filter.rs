@@ -3,7 +3,7 @@
 use super::coordinate::WHOLE;
 use super::srgb;
 
-/// The weight and the value of a texel; no weight where there is none.
+/// The weight and the value of a texel; neither where there is none. One whose weight was rounded to nothing has its value.
 pub(super) type Weighted = (u32, u32);
 
 /// What one filtered read combines: slices of two times two texels. Weights have so many fraction bits, and sum up to one.
@@ -33,6 +33,11 @@ pub(super) fn weights(part: u32, [x, y, z]: [u32; 3]) -> [u32; 8] {
         }
     }
     weights
+}
+
+/// Whether a texel of [`weights`] has a weight before it is rounded.
+pub(super) fn covers(fractions: [u32; 3], number: usize) -> bool {
+    (0..3).all(|axis| number >> axis & 1 == 0 || fractions[axis] != 0)
 }
 
 /// Gives the weight of a texel of four, which is none over the corner of a cubemap, to the other three. The opposite one takes what
@@ -110,17 +115,18 @@ fn round(magnitude: u128, exponent: i32, digits: u32, lowest: i32) -> (u128, i32
     (rounded, last)
 }
 
-/// What infinities and NaNs among weighted texels make of a sum; none where there are none.
+/// What infinities and NaNs among texels make of a sum; none where there are none. Nothing times them is a NaN.
 fn special(terms: Terms<'_>) -> Option<Special> {
     const EXPONENT: u32 = 0x7f80_0000;
     let mut found = None;
     for &(weight, bits) in terms.slices.as_flattened() {
-        if weight == 0 || bits & EXPONENT != EXPONENT {
+        if bits & EXPONENT != EXPONENT {
             continue;
         }
         let negative = bits >> 31 != 0;
         let infinity = bits & !EXPONENT & 0x7fff_ffff == 0;
         found = match found {
+            _ if weight == 0 => Some(Special::Nan),
             None if infinity => Some(Special::Infinity(negative)),
             Some(Special::Infinity(other)) if infinity && other == negative => found,
             _ => Some(Special::Nan),

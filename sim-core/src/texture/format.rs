@@ -204,9 +204,10 @@ impl Kind {
         }
     }
 
-    /// What a gather gives for a value: a signed byte passes the filter's 16 bits.
+    /// What a gather gives for a value: a signed byte passes the filter's 16 bits, and of a half that is no number the filter
+    /// keeps nothing else.
     pub(super) fn gathered(self, value: u32) -> u32 {
-        if self != Self::Signed(1) {
+        if !matches!(self, Self::Signed(1) | Self::Half) {
             return self.result(value);
         }
         let none = (0, 0);

@@ -146,7 +146,7 @@ fn length<const N: usize>(step: [f32; N], is_diagonal: bool) -> f32 {
     let share = |part: f32, more: f64, share: f64| (f64::from(part) + more * unit(part, BITS)) * share;
     let (first, second_share, third_share) = if is_diagonal {
         let first = cut(share(first, 0.375, 11.0 / 16.0) as f32, BITS);
-        (first, [0.25, 121.0 / 512.0], 11.0 / 64.0)
+        (first, [5.0 / 16.0, 121.0 / 512.0], 11.0 / 64.0)
     } else {
         (first, [0.375, 11.0 / 32.0], 0.25)
     };
@@ -216,4 +216,15 @@ pub(super) fn of_directions(at: [f32; 3], x: [f32; 3], y: [f32; 3], size: u32) -
     }
     let [x, y] = steps.map(|step| length(in_texels(step, [size; 3]), false));
     Faced::Folded(logarithm(x.max(y)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::longest;
+
+    #[test]
+    fn diagonals_are_as_long_as_on_an_h200() {
+        assert_eq!(longest([1.439_453_1, 0.239_990_23], [0.959_960_94, 1.199_218_8]).0, 254);
+        assert_eq!(longest([2.878_906_3, 0.239_990_23], [0.959_960_94, 1.199_218_8]).0, 403);
+    }
 }

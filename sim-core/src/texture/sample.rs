@@ -45,9 +45,19 @@ pub(crate) struct Fetch {
     pub lod: Lod,
 }
 
+/// A texel and its weight.
+#[derive(Clone, Copy, Default)]
+struct Term {
+    weight: u32,
+    /// Where it is; none is the border.
+    place: Option<Place>,
+    /// Whether it is read: what lies around the coordinates covers a part of it, though its weight may be rounded to nothing.
+    is_met: bool,
+}
+
 /// Texels with weights, by slices of two times two: up to `N` of them.
 struct Terms<const N: usize> {
-    slices: [[(u32, Option<Place>); 4]; N],
+    slices: [[Term; 4]; N],
     /// Slices that have texels.
     count: usize,
 }
@@ -175,19 +185,22 @@ impl<const N: usize> Terms<N> {
             for (axis, texel) in texel.iter_mut().enumerate().take(dimensions) {
                 *texel = axes.axis(level, axis).nearest(axes.at[axis], offset[axis]);
             }
-            self.slices[self.count][0] = (part << shift, place(level, format, texel));
+            self.slices[self.count][0] =
+                Term { weight: part << shift, place: place(level, format, texel), is_met: true };
             self.count += 1;
             return;
         }
         if texture.sampler.seamless {
             let (texels, [across, down]) = axes.around_on_cube(level, offset);
-            let mut weights = filter::weights(part, [across, down, 0]);
+            let fractions = [across, down, 0];
+            let mut weights = filter::weights(part, fractions);
             if let Some(none) = texels.iter().position(|texel| texel.is_none()) {
                 filter::share(&mut weights[..4], none);
             }
             for (number, texel) in texels.into_iter().enumerate() {
                 let place = texel.and_then(|texel| place(level, format, texel.map(Some)));
-                self.slices[self.count][number] = (weights[number] << shift, place);
+                let is_met = texel.is_some() && filter::covers(fractions, number);
+                self.slices[self.count][number] = Term { weight: weights[number] << shift, place, is_met };
             }
             self.count += 1;
             return;
@@ -204,7 +217,11 @@ impl<const N: usize> Terms<N> {
             }
             for (number, &weight) in weights.iter().enumerate() {
                 let texel = [texels[0][number & 1], texels[1][number >> 1], texels[2][z]];
-                self.slices[self.count][number] = (weight << shift, place(level, format, texel));
+                self.slices[self.count][number] = Term {
+                    weight: weight << shift,
+                    place: place(level, format, texel),
+                    is_met: filter::covers(fractions, number + 4 * z),
+                };
             }
             self.count += 1;
         }
@@ -265,7 +282,7 @@ fn filtered<const N: usize, T: Texels>(
     let image = &texture.image;
     let axes = axes(texture, fetch);
     let levels = lod::levels(detail, &texture.sampler, image.levels.len());
-    let mut terms = Terms { slices: [[(0, None); 4]; N], count: 0 };
+    let mut terms = Terms { slices: [[Term::default(); 4]; N], count: 0 };
     // One tap's weights have fewer bits.
     let bits = if footprint.is_round() { WEIGHT_BITS } else { FINEST_BITS };
     for (level, which) in [(levels.first, Which::First), (levels.second, Which::Second)] {
@@ -280,8 +297,8 @@ fn filtered<const N: usize, T: Texels>(
     let Sampler { integers, srgb, border, .. } = texture.sampler;
     let mut words = [[[0u32; 4]; 4]; N];
     for (slice, words) in terms.slices.iter().zip(&mut words).take(terms.count) {
-        for (&(weight, place), words) in slice.iter().zip(words) {
-            if let Some(place) = place.filter(|_| weight != 0) {
+        for (term, words) in slice.iter().zip(words) {
+            if let Some(place) = term.place.filter(|_| term.is_met) {
                 *words = self::texel(texels, image.format, place)?;
             }
         }
@@ -295,13 +312,13 @@ fn filtered<const N: usize, T: Texels>(
         let mut values = [[(0, 0); 4]; N];
         for (slice, values) in values.iter_mut().enumerate().take(terms.count) {
             for (texel, value) in values.iter_mut().enumerate() {
-                let (weight, place) = terms.slices[slice][texel];
+                let Term { weight, place, is_met } = terms.slices[slice][texel];
                 let read = match place {
+                    _ if !is_met => 0,
                     Some(_) => {
                         kind.decode(channel(&words[slice][texel], number, image.format.channel.bytes()))
                     }
-                    None if weight != 0 => kind.border(border[number]),
-                    None => 0,
+                    None => kind.border(border[number]),
                 };
                 *value = (weight, read);
             }
@@ -472,6 +489,22 @@ mod tests {
         ] {
             assert_eq!(read(&plane, [0.5 + x / 256.0, 0.5 + y / 256.0, 0.0], floats(&texels)), weights);
         }
+    }
+
+    #[test]
+    fn no_numbers_count_where_their_weight_is_rounded_to_nothing() {
+        let plane = texture(Shape::TwoD, Channel::Float(2), 1, [2, 2]);
+        let texels: Vec<u8> =
+            [0x3c00u16, 0xfe53, 0x3c00, 0x3c00].into_iter().flat_map(u16::to_le_bytes).collect();
+        let at = |x: f32, y: f32| {
+            read(&plane, [0.5 + x / 256.0, 0.5 + y / 256.0, 0.0], texels.clone())[0].to_bits()
+        };
+        assert_eq!(filter::weights(WHOLE, [4, 239, 0])[1], 0);
+        assert_eq!(at(4.0, 239.0), 0x7fff_e000);
+        assert_eq!(at(0.0, 239.0), 0x3f80_0000, "what is not around does not count");
+        let from = Fetch { at: [1.0, 1.0, 0.0], layer: 0, offset: [0; 3], lod: Lod::Finest };
+        let words = gather(&plane, &from, 0, &mut Bytes(texels.clone())).expect("simulated");
+        assert_eq!(words, [0x3f80_0000, 0x3f80_0000, 0x7fff_e000, 0x3f80_0000]);
     }
 
     #[test]
