@@ -296,3 +296,17 @@ fn children_of_a_busy_program_do_not_hang() {
     let output = child("fork", &[]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn memory_of_the_host_is_copied_over_itself() {
+    start();
+    let numbers = |count: u32| (0..count).flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+    let original = numbers(300_000);
+    let half = original.len() / 2 + 4;
+    for (to, from) in [(0, half / 2), (half / 2, 0), (4, 0), (0, 4)] {
+        let mut bytes = original.clone();
+        let base = bytes.as_mut_ptr() as u64;
+        ok("cuMemcpy", &[base + to as u64, base + from as u64, half as u64]);
+        assert!(bytes[to..to + half] == original[from..from + half], "from {from} to {to}");
+    }
+}

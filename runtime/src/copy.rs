@@ -41,7 +41,7 @@ pub struct Fill {
     pub height: u64,
 }
 
-/// Bytes moved at once between two devices.
+/// Bytes moved at once between two devices, and within the host.
 const CHUNK: usize = 256 << 10;
 
 impl Copy {
@@ -67,7 +67,7 @@ impl Copy {
     fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         let rows_join = self.from.pitch == self.width && self.to.pitch == self.width;
         let (width, height) =
-            if rows_join { (self.width * self.height, 1) } else { (self.width, self.height) };
+            if rows_join { (self.width.saturating_mul(self.height), 1) } else { (self.width, self.height) };
         (0..self.depth).flat_map(move |z| {
             (0..height).map(move |y| {
                 (z * self.from.slice + y * self.from.pitch, z * self.to.slice + y * self.to.pitch, width)
@@ -119,10 +119,23 @@ impl Copy {
                     let bytes = source.get(from as usize..from as usize + size);
                     result = writes.write(target + to, bytes.ok_or(Status::INVALID_VALUE)?);
                 }
-                (Place::Host(source), Place::Host(target)) => host.read(source + from, size, &mut |from| {
-                    let from = from.to_vec();
-                    host.write(target + to, size, &mut |to| to.copy_from_slice(&from));
-                }),
+                (Place::Host(source), Place::Host(target)) => {
+                    let (source, target) = (source + from, target + to);
+                    let pieces = size.div_ceil(CHUNK);
+                    for number in 0..pieces {
+                        // Both may overlap: from the end on that the target does not begin with.
+                        let number = if source < target { pieces - 1 - number } else { number };
+                        let at = number * CHUNK;
+                        let piece = (size - at).min(CHUNK);
+                        buffer.clear();
+                        host.read(source.wrapping_add(at as u64), piece, &mut |from| {
+                            buffer.extend_from_slice(from)
+                        });
+                        host.write(target.wrapping_add(at as u64), piece, &mut |to| {
+                            to.copy_from_slice(&buffer)
+                        });
+                    }
+                }
                 (Place::Bytes(source), Place::Host(target)) => {
                     let bytes = source.get(from as usize..from as usize + size);
                     let bytes = bytes.ok_or(Status::INVALID_VALUE)?;
