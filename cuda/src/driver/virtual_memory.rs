@@ -167,18 +167,29 @@ api! {
         if count == 0 {
             return Err(Status::INVALID_VALUE);
         }
-        // The host cannot be given access.
-        let described = |place: &MemAccessDesc| match place.location {
-            MemLocation { kind: location::DEVICE, id } => Ok((usize::try_from(id).map_err(|_| Status::INVALID_VALUE)?, access_of(place.flags)?)),
-            MemLocation { kind: location::HOST | location::HOST_NUMA, .. } => Err(Status::NOT_SUPPORTED),
+        // The host has no access to a device's memory, and can be given none.
+        let described = |place: &MemAccessDesc| match (place.location, access_of(place.flags)?) {
+            (MemLocation { kind: location::DEVICE, id }, access) => Ok(Some((usize::try_from(id).map_err(|_| Status::INVALID_VALUE)?, access))),
+            (MemLocation { kind: location::HOST | location::HOST_NUMA, .. }, Access::None) => Ok(None),
+            (MemLocation { kind: location::HOST | location::HOST_NUMA, .. }, _) => Err(Status::NOT_SUPPORTED),
             _ => Err(Status::INVALID_VALUE),
         };
-        let access: Result<Vec<_>> = list(access, count)?.iter().map(described).collect();
+        let access: Result<Vec<_>> = list(access, count)?.iter().map(described).filter_map(Result::transpose).collect();
         addresses.set_access(address, size as u64, &access?)
     }
 
     fn cuMemGetAccess(flags: *mut u64, location: *const MemLocation, address: u64) {
         let addresses = addresses()?;
+        match get(location)?.kind {
+            // As a device says it: what the memory's own device may.
+            location::HOST => {
+                let owner = addresses.physical_of(address)?.device.index;
+                let access = addresses.access(address, owner).unwrap_or(Access::None);
+                return put(flags, u64::from(flags_of(access)));
+            }
+            location::HOST_NUMA => return addresses.physical_of(address).and_then(|_| put(flags, u64::from(flag::NONE))),
+            _ => {}
+        }
         let device = device_of(location)?;
         if let Some((owner, _)) = crate::driver::pointer::owner(address)?.filter(|(_, found)| found.kind != Kind::Virtual) {
             return put(flags, u64::from(if owner == device { flag::READ_WRITE } else { flag::NONE }));
