@@ -21,6 +21,8 @@ pub enum Format {
     UnsignedNormalized(u8),
     /// The same with a sign.
     SignedNormalized(u8),
+    /// Three fractions of ten bits and one of two.
+    Packed,
     /// Blocks of four times four elements.
     Compressed {
         /// How.
@@ -36,7 +38,7 @@ const fn compressed(blocks: Blocks, srgb: bool) -> Format {
 }
 
 /// CUDA's numbers of the formats (`CUarray_format`), and how many channels those have that have but one number of them.
-const FORMATS: [(u32, Format, Option<u32>); 34] = [
+const FORMATS: [(u32, Format, Option<u32>); 35] = [
     (0x01, Format::Unsigned(1), None),
     (0x02, Format::Unsigned(2), None),
     (0x03, Format::Unsigned(4), None),
@@ -45,6 +47,7 @@ const FORMATS: [(u32, Format, Option<u32>); 34] = [
     (0x0a, Format::Signed(4), None),
     (0x10, Format::Float(2), None),
     (0x20, Format::Float(4), None),
+    (0x50, Format::Packed, Some(4)),
     (0x91, compressed(Blocks::Bc1, false), Some(4)),
     (0x92, compressed(Blocks::Bc1, true), Some(4)),
     (0x93, compressed(Blocks::Bc2, false), Some(4)),
@@ -73,11 +76,11 @@ const FORMATS: [(u32, Format, Option<u32>); 34] = [
     (0xcb, Format::SignedNormalized(2), Some(4)),
 ];
 
-/// Formats that a device has and this one has not: packed ones, and those of several planes.
-const UNSUPPORTED: [std::ops::RangeInclusive<u32>; 3] = [0x50..=0x50, 0x9f..=0xb1, 0xcc..=0xff];
+/// Formats that a device has and this one has not: those of several planes.
+const UNSUPPORTED: [std::ops::RangeInclusive<u32>; 2] = [0x9f..=0xb1, 0xcc..=0xff];
 
 impl Format {
-    /// Bytes of a channel, of compressed elements those that CUDA's runtime gives them.
+    /// Bytes of a channel, of packed ones in the mean, of compressed elements those that CUDA's runtime gives them.
     pub fn bytes(self) -> usize {
         match self {
             Self::Unsigned(bytes)
@@ -85,6 +88,7 @@ impl Format {
             | Self::Float(bytes)
             | Self::UnsignedNormalized(bytes)
             | Self::SignedNormalized(bytes) => usize::from(bytes),
+            Self::Packed => 1,
             Self::Compressed { blocks, .. } => 1 + usize::from(blocks.is_float()),
         }
     }
@@ -107,6 +111,7 @@ impl Element {
     pub fn new(format: Format, channels: u32) -> Result<Self> {
         let fine = match format {
             Format::Compressed { blocks, .. } if blocks.is_float() => channels == 3,
+            Format::Packed => channels == 4,
             _ => matches!(channels, 1 | 2 | 4),
         };
         if fine { Ok(Self { format, channels }) } else { Err(Status::INVALID_VALUE) }
@@ -115,7 +120,7 @@ impl Element {
     /// An element of CUDA's number of a format.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what is none, `NOT_SUPPORTED` for packed formats and those of several planes.
+    /// `INVALID_VALUE` for what is none, `NOT_SUPPORTED` for formats of several planes.
     pub fn of_number(number: u32, channels: u32) -> Result<Self> {
         if UNSUPPORTED.iter().any(|range| range.contains(&number)) {
             return Err(Status::NOT_SUPPORTED);
@@ -200,7 +205,7 @@ impl ArrayShape {
             return Err(Status::NOT_SUPPORTED);
         }
         let is_compressed = matches!(self.element.format, Format::Compressed { .. });
-        if is_compressed && flags & SURFACE != 0 {
+        if (is_compressed || self.element.format == Format::Packed) && flags & SURFACE != 0 {
             return Err(Status::NOT_SUPPORTED);
         }
         let kind = flags & !SURFACE;

@@ -161,6 +161,7 @@ fn texels(element: Element) -> (TexelFormat, bool) {
         Format::Float(bytes) => (Channel::Float(bytes), false),
         Format::UnsignedNormalized(bytes) => (Channel::Unsigned(bytes), true),
         Format::SignedNormalized(bytes) => (Channel::Signed(bytes), true),
+        Format::Packed => (Channel::Packed, true),
         Format::Compressed { blocks, .. } => {
             return (TexelFormat::compressed(blocks, true), !blocks.is_float());
         }

@@ -31,14 +31,14 @@ pub(crate) fn element_of(channels: ChannelFormatDesc) -> Result<Element> {
             }
             normalized(bytes, kind > 10)
         }
-        // Blocks of texels have the numbers of the driver's formats; and packed ones.
+        // Blocks of texels have the numbers of the driver's formats.
         (kind @ 17..=30, _) => {
             let element = Element::of_number(FIRST_BLOCKS + kind - 17, count as u32);
             return element.map_err(|status| {
                 if status == Status::INVALID_VALUE { Status::INVALID_CHANNELS } else { status }
             });
         }
-        (31, _) => return Err(Status::NOT_SUPPORTED),
+        (PACKED, _) if channels.bits == PACKED_BITS => return Element::new(Format::Packed, 4),
         (0, bits @ (8 | 16 | 32)) => Format::Signed(bits as u8 / 8),
         (1, bits @ (8 | 16 | 32)) => Format::Unsigned(bits as u8 / 8),
         (2, bits @ (16 | 32)) => Format::Float(bits as u8 / 8),
@@ -49,6 +49,10 @@ pub(crate) fn element_of(channels: ChannelFormatDesc) -> Result<Element> {
     }
     Element::new(format, count as u32).map_err(|_| Status::INVALID_CHANNELS)
 }
+
+/// The kind of packed channels, and their bits.
+const PACKED: u32 = 31;
+const PACKED_BITS: [i32; 4] = [10, 10, 10, 2];
 
 /// The driver's number of the first block-compressed format.
 const FIRST_BLOCKS: u32 = 0x91;
@@ -61,6 +65,7 @@ pub(crate) fn channels_of(element: Element) -> ChannelFormatDesc {
         Format::Float(_) => 2,
         Format::UnsignedNormalized(bytes) => 5 + sizes(bytes),
         Format::SignedNormalized(bytes) => 11 + sizes(bytes),
+        Format::Packed => return ChannelFormatDesc { bits: PACKED_BITS, kind: PACKED },
         Format::Compressed { .. } => 17 + element.number() - FIRST_BLOCKS,
     };
     let mut bits = [0; 4];

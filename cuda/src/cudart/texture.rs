@@ -67,7 +67,7 @@ fn sampling_of(said: &TextureDesc, element: Element) -> Result<Sampling> {
     let (integers, small) = match element.format {
         Format::Unsigned(bytes) | Format::Signed(bytes) => (true, bytes < 4),
         Format::Float(_) => (false, false),
-        Format::UnsignedNormalized(_) | Format::SignedNormalized(_) => (false, true),
+        Format::UnsignedNormalized(_) | Format::SignedNormalized(_) | Format::Packed => (false, true),
         Format::Compressed { blocks, .. } => (false, !blocks.is_float()),
     };
     if said.filter == 1 && integers && !(fractions && small) {

@@ -406,6 +406,7 @@ fn ask(query: Query, image: &Image, level: u32) -> Option<u32> {
             Channel::Unsigned(_) => 0x10dc,
             Channel::Float(2) => 0x10dd,
             Channel::Float(_) => 0x10de,
+            Channel::Packed => 0x10e0,
         },
         _ => return None,
     })

@@ -15,11 +15,16 @@ pub enum Channel {
     Signed(u8),
     /// Floats of so many bytes: 2 or 4.
     Float(u8),
+    /// One of four unsigned fractions in 32 bits: three of ten bits, then one of two.
+    Packed,
 }
+
+/// Bits of a packed texel's channels.
+const PACKED_BITS: [u8; 4] = [10, 10, 10, 2];
 
 impl Channel {
     /// All of them, with the names of their types in launch files.
-    pub const ALL: [(Channel, &'static str); 8] = [
+    pub const ALL: [(Channel, &'static str); 9] = [
         (Channel::Unsigned(1), "u8"),
         (Channel::Unsigned(2), "u16"),
         (Channel::Unsigned(4), "u32"),
@@ -28,12 +33,25 @@ impl Channel {
         (Channel::Signed(4), "i32"),
         (Channel::Float(2), "f16"),
         (Channel::Float(4), "f32"),
+        (Channel::Packed, "u10_10_10_2"),
     ];
 
-    /// Bytes of one.
+    /// Bytes of one; of a packed one, a quarter of its texel's.
     pub const fn bytes(self) -> u32 {
-        let (Self::Unsigned(bytes) | Self::Signed(bytes) | Self::Float(bytes)) = self;
-        bytes as u32
+        match self {
+            Self::Unsigned(bytes) | Self::Signed(bytes) | Self::Float(bytes) => bytes as u32,
+            Self::Packed => 1,
+        }
+    }
+
+    /// The bits of channel `number` of a texel.
+    pub(super) fn of(self, texel: &[u32; 4], number: usize) -> u32 {
+        match (self, self.bytes()) {
+            (Self::Packed, _) => texel[0] >> (10 * number) & ((1 << PACKED_BITS[number]) - 1),
+            (_, 1) => texel[0] >> (8 * number) & 0xff,
+            (_, 2) => texel[number / 2] >> (16 * (number & 1)) & 0xffff,
+            _ => texel[number],
+        }
     }
 }
 
@@ -104,6 +122,8 @@ pub(super) enum Kind {
     Unsigned(u8),
     /// The same with a sign; the smallest integer counts as the next one.
     Signed(u8),
+    /// A fraction of the largest integer of so many bits, 2 or 10: filters have 16, which repeat them.
+    Packed(u8),
     /// An sRGB byte.
     Srgb,
     /// An integer as it is, sign-extended.
@@ -116,6 +136,7 @@ impl Kind {
         match format.channel {
             Channel::Float(4) => Self::Single,
             Channel::Float(_) => Self::Half,
+            Channel::Packed => Self::Packed(PACKED_BITS[number]),
             channel if integers && format.blocks.is_none() => Self::Integer(channel),
             Channel::Unsigned(1) if srgb && (number == 0 || number < 3 && format.channels == 4) => Self::Srgb,
             Channel::Unsigned(bytes @ (1 | 2)) => Self::Unsigned(bytes),
@@ -131,6 +152,8 @@ impl Kind {
             Self::Half => half::to_single(bits as u16),
             Self::Signed(1) | Self::Integer(Channel::Signed(1)) => i32::from(bits as i8) as u32,
             Self::Signed(_) | Self::Integer(Channel::Signed(2)) => i32::from(bits as i16) as u32,
+            Self::Packed(2) => bits * 0x5555,
+            Self::Packed(_) => bits << 6 | bits >> 4,
             Self::Unsigned(_) | Self::Srgb | Self::Integer(_) => bits,
         }
     }
@@ -159,6 +182,10 @@ impl Kind {
                 let most = if bytes == 1 { 127.0 } else { 32767.0 };
                 self.decode(steps(colour, most) as u32)
             }
+            Self::Packed(digits) => {
+                let most = f64::from((1u32 << digits) - 1);
+                self.decode(steps(colour.max(0.0), most) as u32)
+            }
             Self::Srgb => srgb::encoded(colour.clamp(0.0, 1.0)).into(),
             Self::Integer(channel) => match channel.bytes() {
                 1 => self.decode(bits & 0xff),
@@ -175,6 +202,7 @@ impl Kind {
             Self::Unsigned(_) => ratio(value as i32, 65535),
             Self::Signed(1) => ratio((value as i32).max(-127), 127),
             Self::Signed(_) => ratio((value as i32).max(-32767), 32767),
+            Self::Packed(digits) => ratio((value >> (16 - digits)) as i32, (1 << digits) - 1),
             Self::Srgb => srgb::linear(value as u8),
             Self::Single | Self::Half | Self::Integer(_) => value,
         }
@@ -188,7 +216,7 @@ impl Kind {
             Self::Srgb => filter::srgb(terms),
             // Bytes become 16 bits with the sum.
             Self::Unsigned(1) => ratio(terms.nearest(257 * terms.sum()), 65535),
-            Self::Unsigned(_) => ratio(terms.nearest(terms.sum()), 65535),
+            Self::Unsigned(_) | Self::Packed(_) => ratio(terms.nearest(terms.sum()), 65535),
             Self::Signed(1) => {
                 let sum = terms.sum();
                 ratio(
@@ -204,10 +232,10 @@ impl Kind {
         }
     }
 
-    /// What a gather gives for a value: a signed byte passes the filter's 16 bits, and of a half that is no number the filter
-    /// keeps nothing else.
+    /// What a gather gives for a value: signed bytes and packed channels pass the filter's 16 bits, and of a half that is no
+    /// number the filter keeps nothing else.
     pub(super) fn gathered(self, value: u32) -> u32 {
-        if !matches!(self, Self::Signed(1) | Self::Half) {
+        if !matches!(self, Self::Signed(1) | Self::Packed(_) | Self::Half) {
             return self.result(value);
         }
         let none = (0, 0);

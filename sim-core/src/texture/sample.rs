@@ -315,9 +315,7 @@ fn filtered<const N: usize, T: Texels>(
                 let Term { weight, place, is_met } = terms.slices[slice][texel];
                 let read = match place {
                     _ if !is_met => 0,
-                    Some(_) => {
-                        kind.decode(channel(&words[slice][texel], number, image.format.channel.bytes()))
-                    }
+                    Some(_) => kind.decode(image.format.channel.of(&words[slice][texel], number)),
                     None => kind.border(border[number]),
                 };
                 *value = (weight, read);
@@ -330,15 +328,6 @@ fn filtered<const N: usize, T: Texels>(
         };
     }
     Ok(result)
-}
-
-/// A channel of a texel's bytes.
-fn channel(words: &[u32; 4], number: usize, bytes: u32) -> u32 {
-    match bytes {
-        1 => words[0] >> (8 * number) & 0xff,
-        2 => words[number / 2] >> (16 * (number & 1)) & 0xffff,
-        _ => words[number],
-    }
 }
 
 /// What a read of integer coordinates gives: the texel as it is, and zeros outside.
@@ -371,7 +360,7 @@ pub(crate) fn integer<T: Texels>(
     let mut result = image.format.missing();
     for (number, result) in result.iter_mut().enumerate().take(usize::from(image.format.channels)) {
         let kind = Kind::of(image.format, number, integers, srgb);
-        *result = kind.result(kind.decode(channel(&words, number, image.format.channel.bytes())));
+        *result = kind.result(kind.decode(image.format.channel.of(&words, number)));
     }
     Ok(result)
 }
@@ -407,7 +396,7 @@ pub(crate) fn gather<T: Texels>(
         *value = match place(level, image.format, at) {
             Some(place) => {
                 let words = texel(texels, image.format, place)?;
-                kind.decode(channel(&words, component, image.format.channel.bytes()))
+                kind.decode(image.format.channel.of(&words, component))
             }
             None => kind.border(border[component]),
         };
@@ -505,6 +494,21 @@ mod tests {
         let from = Fetch { at: [1.0, 1.0, 0.0], layer: 0, offset: [0; 3], lod: Lod::Finest };
         let words = gather(&plane, &from, 0, &mut Bytes(texels.clone())).expect("simulated");
         assert_eq!(words, [0x3f80_0000, 0x3f80_0000, 0x7fff_e000, 0x3f80_0000]);
+    }
+
+    #[test]
+    fn packed_channels_are_filtered_with_sixteen_bits() {
+        let mut plane = texture(Shape::TwoD, Channel::Packed, 4, [2, 2]);
+        let texels: Vec<u8> = [0x31db_8537u32, 0x6885_9a2b, 0x4a1a_e5f5, 0xa32b_77cd]
+            .into_iter()
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        let at = [0.5 + 33.0 / 256.0, 0.5 + 15.0 / 256.0, 0.0];
+        let filtered = read(&plane, at, texels.clone());
+        assert_eq!(filtered.map(f32::to_bits), [0x3eb1_dab2, 0x3f2c_6eac, 0x3f3a_63ba, 0x3d80_0080]);
+        plane.sampler.filter = Filter::Point;
+        let nearest = read(&plane, at, texels);
+        assert_eq!(nearest, [311.0 / 1023.0, 737.0 / 1023.0, 797.0 / 1023.0, 0.0]);
     }
 
     #[test]

@@ -168,6 +168,9 @@ fn converted(of: Described, is_surface: bool, span: Range<usize>) -> Result<Obje
     if !matches!(of.channels, 1 | 2 | 4) {
         return wrong("`channels` is 1, 2 or 4");
     }
+    if format.channel == Channel::Packed && (of.channels != 4 || is_surface) {
+        return wrong("`u10_10_10_2` is of four `channels`, and of textures");
+    }
     if of.levels.is_empty() || of.levels.len() > MOST_LEVELS {
         return wrong("`levels` are one or more, and at most 32");
     }
