@@ -101,6 +101,22 @@ for kind in (torch.float16, torch.bfloat16):
         chosen = attention.sdpa_kernel([backend, attention.SDPBackend.MATH])
         of_three = chosen(nn.functional.scaled_dot_product_attention)
         trains_alike_in(kind, backend.name, of_three, torch.randn_like(halves), halves, torch.randn_like(halves))
+# As a device does it: on floats, numbers beside tensors among them, and rounded once.
+rounded_once = {
+    "a number added": lambda x: x + 0.3,
+    "a number subtracted": lambda x: x.clone().sub_(0.7),
+    "subtracted from a number": lambda x: 0.3 - x,
+    "a share added": lambda x: x.add(x.flip(0), alpha=0.1),
+    "log_softmax": lambda x: x.log_softmax(-1),
+    "rsqrt": lambda x: x.abs().rsqrt(),
+    "a share of a quotient": lambda x: torch.addcdiv(x, x, x.flip(0), value=0.1),
+    "nll_loss": lambda x: nn.functional.nll_loss(x.flatten(0, -2), torch.zeros(64, dtype=torch.long, device=x.device)),
+    "a transposed convolution": lambda x: nn.functional.conv_transpose2d(x, x[:, :, :3, :3].transpose(0, 1)),
+}
+for kind in (torch.float16, torch.bfloat16):
+    narrow = halves.to(kind)
+    for name, function in rounded_once.items():
+        same(name, function(narrow.cuda()), function(narrow.float()).to(kind), 0)
 biased = [x.requires_grad_() for x in (torch.randn(2, 4, 8, 6), torch.randn(2, 4, 8, 8))]
 biased_there = [x.detach().cuda().requires_grad_() for x in biased]
 for x, bias in (biased, biased_there):
@@ -253,6 +269,9 @@ for kind in (torch.float32, torch.float8_e5m2, torch.complex64, torch.int16, tor
         (there_a.new_empty((2, 2), dtype=kind), a.new_empty((2, 2), dtype=kind)),
     ):
         torch.testing.assert_close(fresh.cpu().to(torch.complex64), expected.to(torch.complex64), equal_nan=True)
+        assert kind != torch.float32 or expected.isnan().all()
+# What makes tensors of numbers asks no mode.
+same("made of numbers", torch.tensor([1.5, 2.5], device="cuda") + there_a.new_tensor(1.0), torch.tensor([2.5, 3.5]))
 torch.use_deterministic_algorithms(False)
 
 # What Triton has cuBLAS compute, by Triton's own class.

@@ -86,12 +86,27 @@ _KERNELS = (
 #: What an operator may be computed in where the CPU has none for a type.
 _WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
 
-#: What a GPU sums in wider numbers than its arguments, and the CPU's own kernel does not.
-_SUMMED_WIDER = {
+#: What a GPU computes on wider numbers than its arguments and rounds once; the CPU's own kernel rounds in between.
+_ROUNDED_ONCE = {
+    aten._adaptive_avg_pool3d,
+    aten.addcdiv,
+    aten.addcdiv_,
+    aten.avg_pool2d_backward,
+    aten.batch_norm_backward,
+    aten._batch_norm_with_update,
     aten.col2im,
-    aten.embedding_dense_backward,
+    aten.convolution,
+    aten.convolution_backward,
+    aten._embedding_bag,
     aten._embedding_bag_backward,
     aten._embedding_bag_dense_backward,
+    aten._embedding_bag_forward_only,
+    aten.embedding_dense_backward,
+    aten._foreach_addcdiv,
+    aten._foreach_addcdiv_,
+    aten._foreach_rsqrt,
+    aten._foreach_rsqrt_,
+    aten._fused_rms_norm,
     aten.glu_backward,
     aten.grid_sampler_2d,
     aten.grid_sampler_2d_backward,
@@ -100,13 +115,39 @@ _SUMMED_WIDER = {
     aten.index_put,
     aten.index_put_,
     aten._index_put_impl_,
+    aten._log_softmax,
+    aten.logit,
+    aten.logit_backward,
     aten.native_batch_norm,
+    aten.native_batch_norm_backward,
+    aten._native_batch_norm_legit,
+    aten._native_batch_norm_legit_functional,
     aten.native_group_norm,
     aten.native_layer_norm,
     aten.native_layer_norm_backward,
+    aten.nll_loss2d_forward,
+    aten.nll_loss_forward,
     aten.prod,
+    aten.rsqrt,
+    aten.rsqrt_,
     aten.segment_reduce,
+    aten._softmax,
     aten.upsample_bicubic2d,
+    aten.upsample_linear1d,
+    aten.upsample_trilinear3d,
+}
+
+#: What a GPU takes numbers in as wide ones that stand beside narrow tensors; the CPU rounds them first.
+_WITH_WIDE_NUMBERS = {
+    aten._foreach_add,
+    aten._foreach_add_,
+    aten._foreach_sub,
+    aten._foreach_sub_,
+    aten.add,
+    aten.add_,
+    aten.rsub,
+    aten.sub,
+    aten.sub_,
 }
 
 #: What gives memory that nobody has written.
@@ -314,10 +355,42 @@ def _is_dense(tensor: torch.Tensor) -> bool:
     return _span(tensor) == tensor.numel()
 
 
-class _Settings:
-    """How PyTorch chooses operators: the ones that a CPU has, too, and not those of cuDNN and of fused attention."""
+class _FreshMemory:
+    """Whether a script wants fresh memory filled where PyTorch is to compute the same each time.
+
+    PyTorch itself fills it by a kernel that is machine code, also where it asks no mode. So inside it is not told.
+    """
 
     def __init__(self) -> None:
+        self._tell = torch._C._set_deterministic_fill_uninitialized_memory
+        self._wanted = torch._C._get_deterministic_fill_uninitialized_memory()
+        self._inside = 0
+        torch._C._set_deterministic_fill_uninitialized_memory = self._want
+        torch._C._get_deterministic_fill_uninitialized_memory = lambda: self._wanted
+
+    def _want(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._tell(wanted and not self._inside)
+
+    def enter(self, by: int = 1) -> None:
+        self._inside += by
+        self._want(self._wanted)
+
+    def leave(self) -> None:
+        self.enter(-1)
+
+    def is_filled(self) -> bool:
+        return self._wanted and torch.are_deterministic_algorithms_enabled()
+
+
+_fresh_memory = _FreshMemory()
+
+
+class _Settings:
+    """How PyTorch chooses operators: those that a CPU has, too; and not cuDNN's, of fused attention and of fresh memory."""
+
+    def __init__(self) -> None:
+        _fresh_memory.enter()
         cuda = torch.backends.cuda
         self._attention = (
             (cuda.flash_sdp_enabled, cuda.enable_flash_sdp),
@@ -331,6 +404,7 @@ class _Settings:
             enable_it(False)
 
     def restore(self) -> None:
+        _fresh_memory.leave()
         if torch.backends.flags_frozen():
             # A script has said that nobody sets them any more.
             return
@@ -403,12 +477,20 @@ def _written(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
     return pytree.tree_leaves([given.get(declared.name) for declared in writes])
 
 
+def _is_rounded_once(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a GPU computes an operator on narrow numbers in wider ones, and the CPU does not."""
+    operator = getattr(function, "overloadpacket", None)
+    if operator in _WITH_WIDE_NUMBERS:
+        return any(isinstance(value, (int, float)) for value in pytree.tree_leaves((args, kwargs)))
+    return operator in _ROUNDED_ONCE
+
+
 def _computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What an operator gives on the CPU: by its own kernel, on wider numbers, or by the operators that it is made of."""
     stand_in = CELLS.get(function, function)
     narrow = any(isinstance(value, torch.Tensor) and value.dtype in _WIDER for value in pytree.tree_leaves((args, kwargs)))
     try:
-        if narrow and getattr(function, "overloadpacket", None) in _SUMMED_WIDER:
+        if narrow and _is_rounded_once(function, args, kwargs):
             return _on_wider_numbers(function, args, kwargs)
         return stand_in(*args, **kwargs)
     except RuntimeError as error:
@@ -609,22 +691,8 @@ def _packed(value: Any) -> Any:
     return value.contiguous() if isinstance(value, torch.Tensor) and not _is_dense(value) else value
 
 
-def _fills_fresh_memory() -> bool:
-    """Whether PyTorch is to compute the same each time, and so fills what it allocates."""
-    return torch.are_deterministic_algorithms_enabled() and torch._C._get_deterministic_fill_uninitialized_memory()
-
-
-@contextmanager
-def _unfilled() -> Iterator[None]:
-    torch._C._set_deterministic_fill_uninitialized_memory(False)
-    try:
-        yield
-    finally:
-        torch._C._set_deterministic_fill_uninitialized_memory(True)
-
-
 def _filled(fresh: torch.Tensor) -> torch.Tensor:
-    """Fresh memory of a device, filled as PyTorch does."""
+    """Fresh memory, filled as PyTorch does."""
     kind = fresh.dtype
     is_counted = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
     value = torch.iinfo(kind).max if is_counted else float("nan")
@@ -664,14 +732,12 @@ class _Operators(TorchDispatchMode):
         target = torch.device(wanted) if wanted is not None else None
         if target is not None and target.type == "cuda":
             device = target
+        if getattr(func, "overloadpacket", None) in _FRESH:
+            as_it_is = device is None or func in _NATIVE
+            fresh = func(*args, **kwargs) if as_it_is else self._on_the_cpu(func, args, kwargs, device, target)
+            return _filled(fresh) if _fresh_memory.is_filled() else fresh
         if device is None:
             return func(*args, **kwargs)
-        if _fills_fresh_memory():
-            # By a kernel that is machine code, wherever a device's memory is allocated.
-            with _unfilled():
-                result = self.__torch_dispatch__(func, types, args, kwargs)
-            is_fresh = getattr(func, "overloadpacket", None) in _FRESH and result.is_cuda
-            return _filled(result) if is_fresh else result
         if func in _NATIVE:
             return func(*args, **kwargs)
         if func.namespace in _COMMUNICATION:
