@@ -342,7 +342,8 @@ stream_api! {
         let mut found = [0; 16];
         match number {
             1 | 10 => {}
-            3 => found[0] = 1,
+            // That nobody chose how to wait.
+            3 => found[0] = u32::MAX,
             8 => found[0] = stream.priority as u32,
             9 => found[0] = 1 << 8,
             _ => return Err(Status::INVALID_VALUE),
