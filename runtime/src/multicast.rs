@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use cuda_abi::{Result, Status};
 
 use crate::tree::Device;
-use crate::virtual_memory::{Access, AddressSpace, GRANULARITY, Physical, Stands, is_size};
+use crate::virtual_memory::{Access, AddressSpace, GRANULARITY, Physical, Stands, Who, is_size};
 use crate::{fresh_id, lock};
 
 /// Memory of one device that is part of an object.
@@ -102,6 +102,7 @@ impl Multicast {
             other.device == device && other.offset < offset + size && offset < other.offset + other.size
         };
         if !is_size(size)
+            || physical.of_host
             || !inside(offset, self.size)
             || !inside(skip, physical.size)
             || !state.devices.iter().any(|member| member.index == device)
@@ -110,8 +111,8 @@ impl Multicast {
             return Err(Status::INVALID_VALUE);
         }
         let seen = addresses.reserve(physical.size, 0, 0)?;
-        let all: Vec<(usize, Access)> =
-            state.devices.iter().map(|device| (device.index, Access::ReadWrite)).collect();
+        let all: Vec<(Who, Access)> =
+            state.devices.iter().map(|device| (Who::Device(device.index), Access::ReadWrite)).collect();
         addresses.map(seen, physical.size, 0, physical.clone())?;
         addresses.set_access(seen, physical.size, &all)?;
         let physical = physical.clone();
@@ -162,14 +163,15 @@ impl Stands for Multicast {
         state.let_go(addresses);
     }
 
-    fn set_access(&self, address: u64, access: &[(usize, Access)]) -> Result {
+    fn set_access(&self, address: u64, access: &[(Who, Access)]) -> Result {
         let state = &mut *lock(&self.state);
-        let member = |index: &usize| state.devices.iter().any(|device| device.index == *index);
-        if !access.iter().all(|(index, _)| member(index)) {
+        let member = |who: &Who| state.devices.iter().any(|device| Who::Device(device.index) == *who);
+        if !access.iter().all(|(who, _)| member(who)) {
             return Err(Status::INVALID_VALUE);
         }
         if let Some(mapped) = state.mapped.get_mut(&address) {
-            for &(index, access) in access {
+            for &(who, access) in access {
+                let Who::Device(index) = who else { continue };
                 match access {
                     Access::None => mapped.access.remove(&index),
                     Access::Read | Access::ReadWrite => {

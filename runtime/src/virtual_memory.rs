@@ -28,6 +28,15 @@ pub enum Access {
     ReadWrite,
 }
 
+/// Who accesses a mapping.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Who {
+    /// A device, by number.
+    Device(usize),
+    /// The host, which reaches memory of its own alone.
+    Host,
+}
+
 /// What memory without an address is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wanted {
@@ -35,6 +44,8 @@ pub struct Wanted {
     pub exportable: bool,
     /// To be compressed.
     pub compressed: bool,
+    /// To be the host's.
+    pub of_host: bool,
 }
 
 /// Memory without an address.
@@ -44,8 +55,10 @@ pub struct Physical {
     pub id: u64,
     /// Bytes.
     pub size: u64,
-    /// The device that it is of.
+    /// The device that it is of; of the host's, the first.
     pub device: Arc<Device>,
+    /// Whether it is the host's.
+    pub of_host: bool,
     /// Whether it may be given to other processes as a file.
     pub exportable: bool,
     /// Whether another process, or this one, gave it as a file.
@@ -87,7 +100,9 @@ impl Physical {
 
 impl Drop for Physical {
     fn drop(&mut self) {
-        self.device.without_address.fetch_sub(self.size, SeqCst);
+        if !self.of_host {
+            self.device.without_address.fetch_sub(self.size, SeqCst);
+        }
     }
 }
 
@@ -95,13 +110,13 @@ impl Drop for Physical {
 struct Mapping {
     size: u64,
     physical: Arc<Physical>,
-    /// What devices may do with it, by number.
-    access: BTreeMap<usize, Access>,
+    /// What those may do with it who were named.
+    access: BTreeMap<Who, Access>,
 }
 
 impl Mapping {
-    fn access(&self, device: usize) -> Access {
-        self.access.get(&device).copied().unwrap_or(Access::None)
+    fn access(&self, who: Who) -> Access {
+        self.access.get(&who).copied().unwrap_or(Access::None)
     }
 }
 
@@ -125,6 +140,7 @@ impl Reservation {
     /// What a device may access, by its first address.
     fn accessible(&self, device: usize) -> BTreeMap<u64, Piece> {
         let mut pieces: BTreeMap<u64, Piece> = BTreeMap::new();
+        let device = Who::Device(device);
         let may = |mapping: &Mapping| mapping.access(device) != Access::None;
         for (&base, mapping) in self.mappings.iter().filter(|(_, mapping)| may(mapping)) {
             let end = base + mapping.size;
@@ -148,6 +164,7 @@ impl Reservation {
     /// Shows the simulators of devices what may be accessed now, and nothing else.
     fn show(&mut self, any: &Arc<Device>) -> Result {
         let named = self.mappings.values().flat_map(|mapping| mapping.access.keys());
+        let named = named.filter_map(|who| if let Who::Device(index) = who { Some(index) } else { None });
         let devices: BTreeSet<usize> = named.chain(self.shown.keys()).copied().collect();
         for index in devices {
             let wanted = self.accessible(index);
@@ -210,8 +227,8 @@ pub trait Stands: Send + Sync {
     /// Says what devices may do with it at an address.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a device that is none of its own.
-    fn set_access(&self, address: u64, access: &[(usize, Access)]) -> Result;
+    /// `INVALID_VALUE` for who is no device of its own.
+    fn set_access(&self, address: u64, access: &[(Who, Access)]) -> Result;
 }
 
 /// Bytes of addresses, and what they stand for.
@@ -268,14 +285,19 @@ impl AddressSpace {
         &self,
         device: &Arc<Device>,
         size: u64,
-        [exportable, imported, compressed]: [bool; 3],
+        wanted: Wanted,
+        imported: bool,
         file: File,
     ) -> Arc<Physical> {
-        device.without_address.fetch_add(size, SeqCst);
+        let Wanted { exportable, compressed, of_host } = wanted;
+        if !of_host {
+            device.without_address.fetch_add(size, SeqCst);
+        }
         Arc::new(Physical {
             id: fresh_id(),
             size,
             device: device.clone(),
+            of_host,
             exportable,
             imported,
             compressed,
@@ -293,11 +315,11 @@ impl AddressSpace {
             return Err(Status::INVALID_VALUE);
         }
         let (total, used) = device.memory_usage();
-        if size > total.saturating_sub(used) {
+        if !wanted.of_host && size > total.saturating_sub(used) {
             return Err(Status::OUT_OF_MEMORY);
         }
         let file = self.host.file(size, device.index)?;
-        Ok(self.physical(device, size, [wanted.exportable, false, wanted.compressed], file))
+        Ok(self.physical(device, size, wanted, false, file))
     }
 
     /// Memory that another process, or this one, has given as a file.
@@ -309,7 +331,7 @@ impl AddressSpace {
         if !is_size(size) {
             return Err(Status::INVALID_VALUE);
         }
-        Ok(self.physical(device, size, [true, true, false], file))
+        Ok(self.physical(device, size, Wanted { exportable: true, ..Wanted::default() }, true, file))
     }
 
     /// Reserves addresses, at `wanted` if they are free.
@@ -441,11 +463,12 @@ impl AddressSpace {
         })
     }
 
-    /// Says what devices may do with mappings that fill a range; of two entries for a device the last holds.
+    /// Says who may do what with mappings that fill a range; of two entries for one the last holds.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if they do not fill it, or for a device that is not there.
-    pub fn set_access(&self, address: u64, size: u64, access: &[(usize, Access)]) -> Result {
+    /// `INVALID_VALUE` if they do not fill it, or for a device that is not there; `NOT_SUPPORTED` where the host were to have a
+    /// device's memory.
+    pub fn set_access(&self, address: u64, size: u64, access: &[(Who, Access)]) -> Result {
         if let Some(object) = self.stand_in(address, size)? {
             return object.set_access(address, access);
         }
@@ -453,8 +476,17 @@ impl AddressSpace {
             let mappings = reservation.filling(address, size).ok_or(Status::INVALID_VALUE)?;
             let first = mappings.first().and_then(|base| reservation.mappings.get(base));
             let device = first.map(|mapping| mapping.physical.device.clone()).ok_or(Status::INVALID_VALUE)?;
-            for (index, _) in access {
-                device.numbered(*index).map_err(|_| Status::INVALID_VALUE)?;
+            let of_host =
+                |base: &u64| reservation.mappings.get(base).is_some_and(|mapping| mapping.physical.of_host);
+            let are_of_host = mappings.iter().all(of_host);
+            for (who, access) in access {
+                match who {
+                    Who::Device(index) => _ = device.numbered(*index).map_err(|_| Status::INVALID_VALUE)?,
+                    Who::Host if *access != Access::None && !are_of_host => {
+                        return Err(Status::NOT_SUPPORTED);
+                    }
+                    Who::Host => {}
+                }
             }
             for base in mappings {
                 if let Some(mapping) = reservation.mappings.get_mut(&base) {
@@ -465,13 +497,13 @@ impl AddressSpace {
         })
     }
 
-    /// What a device may do with the mapping at an address; `None` if there is none.
-    pub fn access(&self, address: u64, device: usize) -> Option<Access> {
+    /// What somebody may do with the mapping at an address; `None` if there is none.
+    pub fn access(&self, address: u64, who: Who) -> Option<Access> {
         let (base, _) = self.mapping_of(address)?;
         let table = lock(&self.reserved);
         let (_, found) = table.range(..=base).next_back()?;
         let mapping = found.mappings.get(&base)?;
-        Some(mapping.access(device))
+        Some(mapping.access(who))
     }
 }
 

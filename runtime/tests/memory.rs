@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use runtime::virtual_memory::{Access, GRANULARITY as UNIT, Wanted};
+use runtime::virtual_memory::{Access, GRANULARITY as UNIT, Wanted, Who};
 use runtime::{
     Array, ArrayShape, Context, Edge, Element, Format, Kind, Operation, PoolAttribute, PoolPlace, Status,
     StreamKind, check_node_free, node_memory,
@@ -112,25 +112,28 @@ fn what_may_be_accessed_is_shown_in_whole_pieces() {
     assert_eq!(space.reservation_of(base + 4 * UNIT - 1), Some((base, 4 * UNIT)));
     assert_eq!(space.mapping_of(base + 3 * UNIT - 1), Some((base + UNIT, 2 * UNIT)));
     assert_eq!(space.physical_of(base).unwrap().id, one.id);
-    assert_eq!((known(&context), space.access(base, 0)), (vec![], Some(Access::None)));
+    assert_eq!((known(&context), space.access(base, Who::Device(0))), (vec![], Some(Access::None)));
 
-    let all = [(0, Access::ReadWrite)];
+    let all = [(Who::Device(0), Access::ReadWrite)];
     assert_eq!(space.set_access(base, 2 * UNIT, &all), Err(Status::INVALID_VALUE), "a part of a mapping");
     assert_eq!(
-        space.set_access(base, UNIT, &[(1, Access::Read)]),
+        space.set_access(base, UNIT, &[(Who::Device(1), Access::Read)]),
         Err(Status::INVALID_VALUE),
         "no such device"
     );
     space.set_access(base, 3 * UNIT, &all).unwrap();
     assert_eq!(known(&context), [(base, 3 * UNIT)], "neighbours are one piece");
-    assert_eq!((space.access(base, 0), space.access(base, 1)), (Some(Access::ReadWrite), Some(Access::None)));
-    space.set_access(base, UNIT, &[(0, Access::None)]).unwrap();
+    assert_eq!(
+        (space.access(base, Who::Device(0)), space.access(base, Who::Device(1))),
+        (Some(Access::ReadWrite), Some(Access::None))
+    );
+    space.set_access(base, UNIT, &[(Who::Device(0), Access::None)]).unwrap();
     assert_eq!(known(&context), [(base + UNIT, 2 * UNIT)]);
 
     assert_eq!(space.free(base, 4 * UNIT), Err(Status::INVALID_VALUE), "something is behind it");
     assert_eq!(space.unmap(base, 2 * UNIT), Err(Status::INVALID_VALUE), "a part of a mapping");
     space.unmap(base, 3 * UNIT).unwrap();
-    assert_eq!((known(&context), space.access(base, 0)), (vec![], None));
+    assert_eq!((known(&context), space.access(base, Who::Device(0))), (vec![], None));
     space.free(base, 4 * UNIT).unwrap();
     two.retain();
     assert!(!two.release() && two.release() && one.release());

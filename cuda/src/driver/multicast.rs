@@ -6,6 +6,7 @@ use cuda_abi::driver::MulticastObjectProp;
 use runtime::virtual_memory::{GRANULARITY, Physical};
 use runtime::{Multicast, Result, Status};
 
+use crate::driver::virtual_memory::check_handle_types;
 use crate::ffi::{Handle, get, put};
 use crate::object;
 use crate::state::{self, addresses};
@@ -15,17 +16,14 @@ fn find(object: Handle) -> Result<Arc<Multicast>> {
     object::find(object)
 }
 
-/// Properties that can be: no process but this one gets the object.
+/// Properties that can be.
 unsafe fn properties(from: *const MulticastObjectProp) -> Result<MulticastObjectProp> {
     // SAFETY: null or the structure.
     let asked = unsafe { get(from) }?;
     if asked.flags != 0 || asked.devices == 0 {
         return Err(Status::INVALID_VALUE);
     }
-    if asked.handle_types != 0 {
-        crate::refused::report("multicast objects for other processes");
-        return Err(Status::NOT_SUPPORTED);
-    }
+    check_handle_types(asked.handle_types)?;
     Ok(asked)
 }
 

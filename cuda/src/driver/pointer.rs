@@ -72,7 +72,9 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
         };
     };
     let host = memory.kind.is_host();
-    let is_own_of_host = matches!(memory.kind, Kind::Host | Kind::Registered);
+    let is_mapped_of_host = memory.kind == Kind::Virtual
+        && state::addresses()?.physical_of(address).is_ok_and(|physical| physical.of_host);
+    let is_own_of_host = matches!(memory.kind, Kind::Host | Kind::Registered) || is_mapped_of_host;
     // SAFETY: the caller's promise.
     unsafe {
         match number {
@@ -82,7 +84,7 @@ unsafe fn attribute(data: *mut c_void, number: u32, address: u64, unknown_is_err
             3 if memory.kind == Kind::Host && pool_of(&memory).is_some() => Err(Status::INVALID_VALUE),
             2 => put(data.cast::<u32>(), if is_own_of_host { 1 } else { 2 }),
             3 => put(data.cast(), address),
-            4 if host => put(data.cast(), address),
+            4 if host || is_mapped_of_host => put(data.cast(), address),
             4 => Err(Status::INVALID_VALUE),
             5 if is_own_of_host => Err(Status::INVALID_VALUE),
             // Of 64 and 32 bits.

@@ -8,7 +8,7 @@ use cuda_abi::driver::{MemAccessDesc, MemAllocationProp, MemLocation};
 use cuda_abi::numbers::allocation::PINNED;
 use cuda_abi::numbers::handle_type::{FABRIC, POSIX_FILE_DESCRIPTOR, WINDOWS};
 use cuda_abi::numbers::{access as flag, location};
-use runtime::virtual_memory::{Access, GRANULARITY, Physical, Wanted, is_size};
+use runtime::virtual_memory::{Access, GRANULARITY, Physical, Wanted, Who, is_size};
 use runtime::{Kind, Multicast, Pages, Result, Status};
 
 use crate::driver::device::{device_at, device_of};
@@ -38,6 +38,26 @@ fn flags_of(access: Access) -> u32 {
     }
 }
 
+/// The device that memory of a place counts as, and whether the place is the host. Of the host one node is known.
+fn place_of(place: MemLocation) -> Result<(i32, bool)> {
+    match place {
+        MemLocation { kind: location::HOST, .. } | MemLocation { kind: location::HOST_NUMA, id: 0 } => {
+            Ok((0, true))
+        }
+        _ => device_at(place).map(|device| (device, false)),
+    }
+}
+
+/// Whether memory for other processes can be asked for so: Windows has handles of its own, other hosts have them only where a
+/// daemon of NVIDIA's runs, and nobody has the other bits.
+pub(crate) fn check_handle_types(types: u64) -> Result {
+    let has = |types_of: u32| types & u64::from(types_of) != 0;
+    if has(WINDOWS) {
+        return Err(Status::INVALID_VALUE);
+    }
+    if has(FABRIC) { Err(Status::NOT_PERMITTED) } else { Ok(()) }
+}
+
 fn find(handle: Handle) -> Result<Arc<Physical>> {
     state::runtime()?;
     object::find(handle)
@@ -50,7 +70,9 @@ api! {
         if to.is_null() || option > 1 || properties.kind != PINNED {
             return Err(Status::INVALID_VALUE);
         }
-        device_at(properties.location)?;
+        if properties.location.kind != location::HOST_NUMA_CURRENT {
+            place_of(properties.location)?;
+        }
         put(to, GRANULARITY as usize)
     }
 
@@ -60,18 +82,18 @@ api! {
         if to.is_null() || flags != 0 || properties.kind != PINNED || !is_size(size as u64) {
             return Err(Status::INVALID_VALUE);
         }
-        // Of handles Windows has its own, other hosts only where a daemon of NVIDIA's runs, and nobody the other bits.
-        if properties.handle_types & WINDOWS != 0 || properties.flags & COMPRESSION > GENERIC_COMPRESSION {
+        if properties.flags & COMPRESSION > GENERIC_COMPRESSION {
             return Err(Status::INVALID_VALUE);
         }
-        if properties.handle_types & FABRIC != 0 {
-            return Err(Status::NOT_PERMITTED);
+        check_handle_types(properties.handle_types.into())?;
+        let (device, of_host) = place_of(properties.location)?;
+        let device = state::device(device)?;
+        let exportable = properties.handle_types & POSIX_FILE_DESCRIPTOR != 0;
+        if of_host && exportable {
+            return Err(Status::NOT_SUPPORTED);
         }
-        let device = state::device(device_at(properties.location)?)?;
-        let wanted = Wanted {
-            exportable: properties.handle_types & POSIX_FILE_DESCRIPTOR != 0,
-            compressed: properties.flags & COMPRESSION == GENERIC_COMPRESSION,
-        };
+        let compressed = properties.flags & COMPRESSION == GENERIC_COMPRESSION;
+        let wanted = Wanted { exportable, compressed, of_host };
         let physical = addresses()?.create(device, size as u64, wanted)?;
         put(to, object::insert(physical.id, physical))
     }
@@ -104,13 +126,21 @@ api! {
         put(to, MemAllocationProp {
             kind: PINNED,
             handle_types: if physical.may_be_given() { POSIX_FILE_DESCRIPTOR } else { 0 },
-            location: MemLocation { kind: location::DEVICE, id: physical.device.index as i32 },
+            location: if physical.of_host {
+                MemLocation { kind: location::HOST_NUMA, id: 0 }
+            } else {
+                MemLocation { kind: location::DEVICE, id: physical.device.index as i32 }
+            },
             windows: 0,
             flags: if physical.compressed { GENERIC_COMPRESSION } else { 0 },
         })
     }
 
     fn cuMemExportToShareableHandle(to: *mut i32, handle: Handle, kind: u32, flags: u64) {
+        if object::find::<Arc<Multicast>>(handle).is_ok() {
+            crate::refused::report("multicast objects for other processes");
+            return Err(Status::NOT_SUPPORTED);
+        }
         let physical = find(handle)?;
         if to.is_null() || flags != 0 || kind != POSIX_FILE_DESCRIPTOR {
             return Err(Status::INVALID_VALUE);
@@ -167,34 +197,32 @@ api! {
         if count == 0 {
             return Err(Status::INVALID_VALUE);
         }
-        // The host has no access to a device's memory, and can be given none.
-        let described = |place: &MemAccessDesc| match (place.location, access_of(place.flags)?) {
-            (MemLocation { kind: location::DEVICE, id }, access) => Ok(Some((usize::try_from(id).map_err(|_| Status::INVALID_VALUE)?, access))),
-            (MemLocation { kind: location::HOST | location::HOST_NUMA, .. }, Access::None) => Ok(None),
-            (MemLocation { kind: location::HOST | location::HOST_NUMA, .. }, _) => Err(Status::NOT_SUPPORTED),
-            _ => Err(Status::INVALID_VALUE),
+        let described = |place: &MemAccessDesc| {
+            let who = match place.location {
+                MemLocation { kind: location::DEVICE, id } => Who::Device(usize::try_from(id).map_err(|_| Status::INVALID_VALUE)?),
+                MemLocation { kind: location::HOST | location::HOST_NUMA, .. } => Who::Host,
+                _ => return Err(Status::INVALID_VALUE),
+            };
+            Ok((who, access_of(place.flags)?))
         };
-        let access: Result<Vec<_>> = list(access, count)?.iter().map(described).filter_map(Result::transpose).collect();
+        let access: Result<Vec<_>> = list(access, count)?.iter().map(described).collect();
         addresses.set_access(address, size as u64, &access?)
     }
 
     fn cuMemGetAccess(flags: *mut u64, location: *const MemLocation, address: u64) {
         let addresses = addresses()?;
-        match get(location)?.kind {
-            // As a device says it: what the memory's own device may.
-            location::HOST => {
-                let owner = addresses.physical_of(address)?.device.index;
-                let access = addresses.access(address, owner).unwrap_or(Access::None);
-                return put(flags, u64::from(flags_of(access)));
-            }
-            location::HOST_NUMA => return addresses.physical_of(address).and_then(|_| put(flags, u64::from(flag::NONE))),
-            _ => {}
+        if let kind @ (location::HOST | location::HOST_NUMA) = get(location)?.kind {
+            let memory = addresses.physical_of(address)?;
+            // As a device says it: of its memory, what it may itself.
+            let who = if memory.of_host || kind == location::HOST_NUMA { Who::Host } else { Who::Device(memory.device.index) };
+            let access = addresses.access(address, who).unwrap_or(Access::None);
+            return put(flags, u64::from(flags_of(access)));
         }
         let device = device_of(location)?;
         if let Some((owner, _)) = crate::driver::pointer::owner(address)?.filter(|(_, found)| found.kind != Kind::Virtual) {
             return put(flags, u64::from(if owner == device { flag::READ_WRITE } else { flag::NONE }));
         }
-        match addresses.access(address, device as usize) {
+        match addresses.access(address, Who::Device(device as usize)) {
             Some(access) => put(flags, u64::from(flags_of(access))),
             None => {
                 put(flags, 0)?;
