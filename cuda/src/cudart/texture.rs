@@ -66,8 +66,9 @@ fn sampling_of(said: &TextureDesc, element: Element) -> Result<Sampling> {
     let fractions = said.read_mode == READ_FRACTIONS;
     let (integers, small) = match element.format {
         Format::Unsigned(bytes) | Format::Signed(bytes) => (true, bytes < 4),
-        Format::Float(_) => (false, false),
-        Format::UnsignedNormalized(_) | Format::SignedNormalized(_) | Format::Packed => (false, true),
+        // Packed fractions are read as elements: a device's runtime does not count them among fractions.
+        Format::Float(_) | Format::Packed => (false, false),
+        Format::UnsignedNormalized(_) | Format::SignedNormalized(_) => (false, true),
         Format::Compressed { blocks, .. } => (false, !blocks.is_float()),
     };
     if said.filter == 1 && integers && !(fractions && small) {
