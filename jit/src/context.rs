@@ -90,10 +90,17 @@ pub struct Context {
     /// atomic are read one by one, as code has just written them: a vector of them would have to wait for the cache.
     pub(crate) team: [*mut Runner; MOST],
     pub(crate) positions: [AtomicU32; MOST],
-    /// The part of the team whose round it is: who is the first, who runs next, and who no longer.
+    /// The part of the team whose round it is: who is the first, who runs next, who no longer now, and who not in this round.
     pub(crate) begin: u32,
     pub(crate) turn: u32,
     pub(crate) last: u32,
+    pub(crate) end: u32,
+    /// Those of the round whose lanes parted and are still to meet again, each by itself.
+    pub(crate) parted: u32,
+    /// Lanes that parted from those that run: at branches that lead far, and at the one whose ways meet next.
+    pub(crate) asides: [LaneMask; 2],
+    pub(crate) meetings: [u32; 2],
+    pub(crate) left_after: [u64; 2],
     /// Where their code begins, for whole warps and for any lanes.
     pub(crate) entries: [*const u8; 2],
     /// Steps of the round, and all of its ends.
@@ -126,6 +133,8 @@ pub(crate) struct Round {
     pub(crate) reach: u32,
     /// 1 if all pass a barrier before it.
     pub(crate) barriers: u64,
+    /// Where code is for lanes that part at the branch there, until they meet again; 0 if there is none.
+    pub(crate) parted: u64,
 }
 
 /// Steps that are shared at once, at most.
@@ -167,6 +176,8 @@ pub(crate) const MOVED: u32 = 0;
 pub(crate) const PARTED: u32 = 1;
 /// [`Context::call`] ended it, in the step at its position, which is counted.
 pub(crate) const CALLED: u32 = 2;
+/// Added to others: lanes parted within code, and are still apart.
+pub(crate) const APART: u32 = 4;
 
 /// What a warp did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -247,6 +258,10 @@ pub struct Runner {
     pub(crate) went: u64,
     pub(crate) end: u32,
     pub(crate) taken: LaneMask,
+    /// If lanes are [`APART`]: who has stayed behind, where, and after how many steps of the stretch.
+    pub(crate) asides: [LaneMask; 2],
+    pub(crate) meetings: [u32; 2],
+    pub(crate) left_after: [u64; 2],
     /// [`Context::call`] ended it in the step at its position, which is counted: steps since it last waited for others.
     pub called: Option<u64>,
     /// Lanes that were parted from these, and where they stand.
@@ -288,6 +303,9 @@ impl Runner {
             went: 0,
             end: MOVED,
             taken: 0,
+            asides: [0; 2],
+            meetings: [0; 2],
+            left_after: [0; 2],
             called: None,
         };
         runner.count_lanes();
@@ -521,6 +539,11 @@ impl Context {
             begin: 0,
             turn: 0,
             last: 0,
+            end: 0,
+            parted: 0,
+            asides: [0; 2],
+            meetings: [0; 2],
+            left_after: [0; 2],
             entries: [std::ptr::null(); 2],
             total: 0,
             ends: 0,

@@ -15,17 +15,18 @@ mod avx512;
 mod layout;
 mod lines;
 mod local;
+mod parting;
 mod predicates;
+mod rounds;
 mod window;
 
 use iced_x86::code_asm::*;
 use iced_x86::{BlockEncoderOptions, IcedError};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
+use std::ops::Range;
 
-use crate::context::{
-    self, CALLED, Context, EXITED, MOVED, PARTED, Ran, Round, Runner, SHARED, Stretch, Tables,
-};
+use crate::context::{self, CALLED, Context, EXITED, MOVED, PARTED, Ran, Runner, Stretch, Tables};
 use crate::lanes;
 use crate::liveness::Liveness;
 use crate::order::{self, Meeting, Waits};
@@ -41,6 +42,8 @@ pub(crate) struct Code {
     pub bytes: Vec<u8>,
     /// By position: where it is entered; 0 where not.
     pub entries: Vec<u32>,
+    /// By position of a branch: where lanes that part there go on until they meet again; 0 where they leave code.
+    pub parted: Vec<u32>,
     /// By position: steps from there to the end of the block.
     pub blocks: Vec<u32>,
     /// By position: steps from there to the end of the block or the first one in it that waits.
@@ -105,6 +108,8 @@ enum Cold {
         after: Box<File>,
         guarded: bool,
         flushing: bool,
+        /// Others have parted from the lanes.
+        apart: bool,
     },
     /// The step is guarded and not all lanes take part: those of `r11d` do.
     Mixed {
@@ -154,8 +159,10 @@ struct Emitter<'p> {
     liveness: &'p Liveness,
     /// AVX-512, or AVX2.
     avx512: bool,
-    /// Not all lanes run.
+    /// Not all lanes run: in all of the code, or in this part of it, as some have parted from the others.
+    partial: bool,
     masked: bool,
+    apart: bool,
     /// Whether subnormal floats are flushed now, and where blocks begin and end.
     flushing: bool,
     flushing_between: bool,
@@ -181,6 +188,8 @@ struct Emitter<'p> {
     /// Where a run ends before a position.
     moved: BTreeMap<u32, CodeLabel>,
     cold: Vec<Cold>,
+    /// Branches at which lanes part within code, and where that is.
+    parted: Vec<(u32, CodeLabel)>,
     /// Words behind the code.
     pool: Vec<(CodeLabel, [u32; 16])>,
     done: CodeLabel,
@@ -216,7 +225,9 @@ pub(crate) fn emit(program: &Program, level: SimdLevel, masked: bool) -> Option<
         a: assembler,
         program,
         liveness: &liveness,
+        partial: masked,
         masked,
+        apart: false,
         flushing,
         flushing_between: flushing,
         file: File::new(if avx512 { avx512::COUNT } else { avx2::COUNT }),
@@ -233,6 +244,7 @@ pub(crate) fn emit(program: &Program, level: SimdLevel, masked: bool) -> Option<
         repeated: false,
         moved: BTreeMap::new(),
         cold: Vec::new(),
+        parted: Vec::new(),
         pool: Vec::new(),
         done,
         begin,
@@ -255,14 +267,18 @@ impl Emitter<'_> {
             self.a.dd(&words)?;
         }
         let result = self.a.assemble_options(0, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
-        let mut offsets = vec![0; self.program.steps.len()];
-        for (position, label) in &entries {
-            offsets[*position as usize] = result.label_ip(label)? as u32;
-        }
+        let offsets = |labels: &[(u32, CodeLabel)]| -> Done<Vec<u32>> {
+            let mut offsets = vec![0; self.program.steps.len()];
+            for (position, label) in labels {
+                offsets[*position as usize] = result.label_ip(label)? as u32;
+            }
+            Ok(offsets)
+        };
+        let (entries, parted) = (offsets(&entries)?, offsets(&self.parted)?);
         let (blocks, worth) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.worth));
         let reach = std::mem::take(&mut self.reach);
         let meeting = std::mem::take(&mut self.waits.meeting);
-        Ok(Code { bytes: result.inner.code_buffer, entries: offsets, blocks, reach, worth, meeting })
+        Ok(Code { bytes: result.inner.code_buffer, entries, parted, blocks, reach, worth, meeting })
     }
 
     fn prologue(&mut self) -> Done {
@@ -275,167 +291,6 @@ impl Emitter<'_> {
         self.control(false, self.flushing_between)?;
         self.a.mov(esi, dword_ptr(at(offset_of!(Context, turn))))?;
         self.a.jmp(self.begin)
-    }
-
-    /// The turn of the runner `esi`, if it is in the round; else another round may follow.
-    fn begin(&mut self) -> Done {
-        let (mut out, mut turn, mut back) =
-            (self.a.create_label(), self.a.create_label(), self.a.create_label());
-        self.a.set_label(&mut self.begin)?;
-        self.a.cmp(esi, dword_ptr(at(offset_of!(Context, last))))?;
-        self.a.jae(out)?;
-        self.a.set_label(&mut turn)?;
-        self.a.mov(rdi, qword_ptr(rbx + rsi * 8 + offset_of!(Context, team)))?;
-        self.a.inc(esi)?;
-        self.a.mov(dword_ptr(at(offset_of!(Context, turn))), esi)?;
-        self.a.mov(qword_ptr(at(offset_of!(Context, runner))), rdi)?;
-        self.a.mov(r12, qword_ptr(rdi + offset_of!(Runner, rows)))?;
-        self.a.mov(r13, qword_ptr(rdi + (offset_of!(Runner, rows) + 8)))?;
-        self.a.mov(r15, qword_ptr(rdi + offset_of!(Runner, predicates)))?;
-        self.a.mov(ebp, dword_ptr(rdi + offset_of!(Runner, lanes)))?;
-        for register in [r8d, r9d, r10d, eax] {
-            self.a.xor(register, register)?;
-        }
-        self.a.cmp(ebp, -1)?;
-        self.a.setne(al)?;
-        self.a.jmp(qword_ptr(rbx + rax * 8 + offset_of!(Context, entries)))?;
-        self.a.set_label(&mut out)?;
-        self.a.nop()?;
-        self.next_round(back)?;
-        self.a.jmp(turn)?;
-        self.a.set_label(&mut back)?;
-        self.a.nop()?;
-        self.control(self.flushing_between, false)?;
-        self.a.vzeroupper()?;
-        self.a.add(rsp, 8)?;
-        for register in [r15, r14, r13, r12, rbx, rbp] {
-            self.a.pop(register)?;
-        }
-        self.a.ret()
-    }
-
-    /// Goes on to the next round, with the runner `esi`, if all of the last one moved to one place, from where they go on
-    /// by themselves, or together with all others who stand there.
-    fn next_round(&mut self, back: CodeLabel) -> Done {
-        let (first, last, together) = (esi, r11d, ebp);
-        let (place, stop, round) = (ecx, edx, rdi);
-        let (left, part, most) = (rax, r10, r8);
-        let field = |offset| dword_ptr(at(offset));
-        let fields = |offset| qword_ptr(at(offset));
-        self.a.mov(round, fields(offset_of!(Context, rounds)))?;
-        self.a.test(round, round)?;
-        self.a.je(back)?;
-        self.a.cmp(field(offset_of!(Context, ends)), MOVED as i32)?;
-        self.a.jne(back)?;
-        self.a.mov(r12, fields(offset_of!(Context, total)))?;
-        self.a.test(r12, r12)?;
-        self.a.je(back)?;
-        // Where all stand: not at an exit.
-        self.a.mov(first, field(offset_of!(Context, begin)))?;
-        self.a.mov(last, field(offset_of!(Context, last)))?;
-        self.a.mov(place, dword_ptr(rbx + rsi * 4 + offset_of!(Context, positions)))?;
-        self.a.test(place, place)?;
-        self.a.js(back)?;
-        let (mut other, mut all) = (self.a.create_label(), self.a.create_label());
-        self.a.mov(r9d, first)?;
-        self.a.set_label(&mut other)?;
-        self.a.inc(r9d)?;
-        self.a.cmp(r9d, last)?;
-        self.a.jae(all)?;
-        self.a.cmp(dword_ptr(rbx + r9 * 4 + offset_of!(Context, positions)), place)?;
-        self.a.je(other)?;
-        self.a.jmp(back)?;
-        self.a.set_label(&mut all)?;
-        self.a.mov(left, fields(offset_of!(Context, left)))?;
-        self.a.sub(left, r12)?;
-        self.a.imul_3(r12, rcx, size_of::<Round>() as i32)?;
-        self.a.add(round, r12)?;
-        self.a.mov(stop, field(offset_of!(Context, stop)))?;
-        self.a.mov(part, fields(offset_of!(Context, part)))?;
-        self.a.mov(together, field(offset_of!(Context, together)))?;
-        let mut by_themselves = self.a.create_label();
-        self.a.cmp(place, stop)?;
-        self.a.ja(back)?;
-        self.a.jb(by_themselves)?;
-        self.a.mov(part, fields(offset_of!(Context, joined_part)))?;
-        self.a.test(part, part)?;
-        self.a.je(back)?;
-        self.a.xor(first, first)?;
-        self.a.mov(last, field(offset_of!(Context, members)))?;
-        self.a.mov(stop, -1)?;
-        self.a.mov(together, 1)?;
-        self.a.set_label(&mut by_themselves)?;
-        // Is there code that can end before others stand?
-        self.a.mov(r13, qword_ptr(round + offset_of!(Round, entry)))?;
-        self.a.test(r13, r13)?;
-        self.a.je(back)?;
-        self.a.mov(r9d, stop)?;
-        self.a.sub(r9d, place)?;
-        self.a.cmp(r9d, dword_ptr(round + offset_of!(Round, reach)))?;
-        self.a.jb(back)?;
-        // Only all pass a barrier, which is a step of each.
-        let mut passed = self.a.create_label();
-        self.a.mov(r15, qword_ptr(round + offset_of!(Round, barriers)))?;
-        self.a.test(r15, r15)?;
-        self.a.je(passed)?;
-        self.a.mov(r9d, last)?;
-        self.a.sub(r9d, first)?;
-        self.a.cmp(r9d, field(offset_of!(Context, passing)))?;
-        self.a.jne(back)?;
-        self.a.sub(left, r9)?;
-        self.a.set_label(&mut passed)?;
-        // What each gets of the steps that are left: see `share`.
-        self.a.test(left, left)?;
-        self.a.jle(back)?;
-        self.a.mov(r8d, SHARED as i32)?;
-        self.a.cmp(left, most)?;
-        self.a.cmovb(most, left)?;
-        self.a.imul_2(most, part)?;
-        self.a.shr(most, 32)?;
-        self.a.mov(r9d, dword_ptr(round + offset_of!(Round, steps)))?;
-        self.a.cmp(most, r9)?;
-        self.a.jb(back)?;
-        self.a.mov(fields(offset_of!(Context, most)), most)?;
-        self.a.mov(fields(offset_of!(Context, left)), left)?;
-        self.a.mov(fields(offset_of!(Context, part)), part)?;
-        self.a.mov(fields(offset_of!(Context, entries)), r13)?;
-        self.a.mov(field(offset_of!(Context, stop)), stop)?;
-        self.a.mov(field(offset_of!(Context, begin)), first)?;
-        self.a.mov(field(offset_of!(Context, last)), last)?;
-        self.a.mov(field(offset_of!(Context, together)), together)?;
-        self.a.add(fields(offset_of!(Context, passed)), r15)?;
-        self.a.mov(fields(offset_of!(Context, total)), 0)
-    }
-
-    /// The end of a stretch, at the position `ecx`: `eax` says why, `edx` who takes the branch there.
-    fn epilogue(&mut self) -> Done {
-        let moved: Vec<_> = self.moved.iter().map(|(&position, &label)| (position, label)).collect();
-        let mut at_position = self.a.create_label();
-        for (position, mut label) in moved {
-            let exits =
-                self.program.steps.get(position as usize).is_some_and(|step| matches!(step.kind, Kind::Exit));
-            self.a.set_label(&mut label)?;
-            self.a.mov(ecx, if exits { position | EXITED } else { position })?;
-            self.a.jmp(at_position)?;
-        }
-        self.a.set_label(&mut at_position)?;
-        self.a.mov(eax, MOVED)?;
-        self.a.set_label(&mut self.done)?;
-        self.a.mov(rdi, qword_ptr(at(offset_of!(Context, runner))))?;
-        self.a.mov(esi, dword_ptr(at(offset_of!(Context, turn))))?;
-        self.a.mov(dword_ptr(rbx + rsi * 4 + (offset_of!(Context, positions) - 4)), ecx)?;
-        self.a.mov(dword_ptr(rdi + offset_of!(Runner, end)), eax)?;
-        self.a.mov(dword_ptr(rdi + offset_of!(Runner, taken)), edx)?;
-        self.a.or(dword_ptr(at(offset_of!(Context, ends))), eax)?;
-        let ran = |field: usize| qword_ptr(rdi + (offset_of!(Runner, ran) + field));
-        self.a.mov(qword_ptr(rdi + offset_of!(Runner, went)), r8)?;
-        self.a.add(ran(offset_of!(Ran, steps)), r8)?;
-        self.a.add(ran(offset_of!(Ran, branches)), r9)?;
-        self.a.add(qword_ptr(at(offset_of!(Context, total))), r8)?;
-        self.a.imul_2(r8, qword_ptr(rdi + offset_of!(Runner, width)))?;
-        self.a.sub(r8, r10)?;
-        self.a.add(ran(offset_of!(Ran, threads)), r8)?;
-        self.begin()
     }
 
     /// Whether subnormal floats are flushed, and whether they are to be from here on.
@@ -513,7 +368,9 @@ impl Emitter<'_> {
     fn step(&mut self, position: u32) -> Done {
         self.position = position;
         self.file.unpin_all();
-        self.before(position)?;
+        if !self.apart {
+            self.before(position)?;
+        }
         self.settle(position)?;
         let step = &self.program.steps[position as usize];
         match &step.kind {
@@ -837,14 +694,16 @@ impl Emitter<'_> {
             after: Box::new(self.file.clone()),
             guarded: guard != Pred::TRUE,
             flushing: self.flushing,
+            apart: self.apart,
         });
     }
 
     fn emit_cold(&mut self) -> Done {
         let mut ends = Vec::new();
         let mut rest = std::mem::take(&mut self.cold);
-        while let Some(cold) = rest.pop() {
+        while let Some(cold) = rest.pop().or_else(|| self.cold.pop()) {
             self.flushing = self.flushing_between;
+            (self.masked, self.apart) = (self.partial, false);
             match cold {
                 Cold::Turned { mut through, mut full, position, from, file } => {
                     self.position = position;
@@ -869,9 +728,20 @@ impl Emitter<'_> {
                         self.a.jmp(next)?;
                     }
                 }
-                Cold::Host { mut label, resume, position, start, before, after, guarded, flushing } => {
+                Cold::Host {
+                    mut label,
+                    resume,
+                    position,
+                    start,
+                    before,
+                    after,
+                    guarded,
+                    flushing,
+                    apart,
+                } => {
                     self.a.set_label(&mut label)?;
                     (self.position, self.flushing) = (position, flushing);
+                    (self.masked, self.apart) = (self.partial || apart, apart);
                     self.file = *before;
                     self.flush([position, position + 1])?;
                     self.a.mov(edx, if guarded { r11d } else { ebp })?;
@@ -890,10 +760,8 @@ impl Emitter<'_> {
                 }
                 Cold::Parted { mut label, position } => {
                     self.a.set_label(&mut label)?;
-                    self.a.mov(edx, eax)?;
-                    self.a.mov(ecx, position)?;
-                    self.a.mov(eax, PARTED)?;
-                    self.a.jmp(self.done)?;
+                    self.a.nop()?;
+                    self.part(position)?;
                 }
                 Cold::Ended { label, position, start, guard } => ends.push((label, position, start, guard)),
                 Cold::Waits { mut label, position, start, file } => {

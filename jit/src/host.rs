@@ -47,10 +47,16 @@ impl Body {
     /// Where code begins at a position; null if none does.
     #[inline(always)]
     fn entry(&self, position: u32) -> *const u8 {
-        match self.entries[position as usize] {
+        self.place(self.entries[position as usize])
+    }
+
+    /// Where an offset is; null if it is 0.
+    #[inline(always)]
+    fn place(&self, offset: u32) -> *const u8 {
+        match offset {
             0 => std::ptr::null(),
             // SAFETY: offsets within the memory.
-            entry => unsafe { self.memory.as_ptr().add(entry as usize) },
+            offset => unsafe { self.memory.as_ptr().add(offset as usize) },
         }
     }
 }
@@ -72,15 +78,16 @@ struct Position {
     awaits: bool,
 }
 
-/// What whole warps that stand at a position go on with.
-fn round(positions: &[Position], whole: &Body, at: usize) -> Round {
+/// What whole warps that stand at a position go on with, whose lanes have code from a place on if they part there.
+fn round(positions: &[Position], whole: &Body, at: usize, parted: u32) -> Round {
     let barriers = u64::from(positions[at].target == BARRIER);
     let to = at + barriers as usize;
+    let parted = whole.place(parted).addr() as u64;
     match positions.get(to) {
         Some(&Position { begins: true, steps, reach, .. }) => {
-            Round { entry: whole.entry(to as u32).addr() as u64, steps, reach, barriers }
+            Round { entry: whole.entry(to as u32).addr() as u64, steps, reach, barriers, parted }
         }
-        _ => Round::default(),
+        _ => Round { parted, ..Round::default() },
     }
 }
 
@@ -120,7 +127,9 @@ impl Compiled {
         };
         let positions: Vec<_> = (0..program.steps.len()).map(place).collect();
         let (whole, some) = (Body::new(&code.bytes, code.entries)?, Arc::default());
-        let rounds = (0..positions.len()).map(|at| round(&positions, &whole, at)).collect();
+        let rounds =
+            code.parted.iter().enumerate().map(|(at, &parted)| round(&positions, &whole, at, parted));
+        let rounds = rounds.collect();
         let local = program.local;
         let program = Arc::new(program.clone());
         Some(Compiled { whole, some, program, level, positions, rounds, local, meeting: code.meeting, next })
@@ -245,7 +254,8 @@ impl Compiled {
         if !whole && some.is_none() {
             return false;
         }
-        (context.begin, context.turn, context.last) = (round.start, round.start, round.end);
+        (context.begin, context.turn) = (round.start, round.start);
+        (context.last, context.end, context.parted) = (round.end, round.end, 0);
         type Start = unsafe extern "sysv64" fn(*mut Context);
         // SAFETY: the memory holds what `emit` made: at its start a function of this type, at the entries code for it to
         // jump to.

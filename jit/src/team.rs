@@ -6,7 +6,7 @@
 //! have reached is passed.
 
 use crate::context::{
-    Aside, CALLED, Context, EXITED, MOST, MOVED, PARTED, PARTS, Progress, Runner, Until, share,
+    APART, Aside, CALLED, Context, EXITED, MOST, MOVED, PARTED, PARTS, Progress, Runner, Until, share,
 };
 use crate::host::Compiled;
 use crate::lowest::Lowest;
@@ -45,9 +45,25 @@ impl Runner {
             self.parted_at = self.ran.steps;
         }
         (self.position, self.lanes) = low;
-        match self.aside.iter_mut().find(|other| other.position == high.0) {
-            Some(other) => other.lanes |= high.1,
-            None => self.aside.push(Aside { position: high.0, lanes: high.1, last_run: self.ran.steps }),
+        self.stand_aside(Aside { position: high.0, lanes: high.1, last_run: self.ran.steps });
+    }
+
+    /// Lanes that parted in code stand aside.
+    fn stand_apart(&mut self) {
+        self.end &= !APART;
+        for (at, lanes) in self.asides.into_iter().enumerate().filter(|(_, lanes)| *lanes != 0) {
+            let last_run = self.ran.steps - (self.went - self.left_after[at]);
+            if self.aside.is_empty() {
+                self.parted_at = last_run;
+            }
+            self.stand_aside(Aside { position: self.meetings[at], lanes, last_run });
+        }
+    }
+
+    fn stand_aside(&mut self, one: Aside) {
+        match self.aside.iter_mut().find(|other| other.position == one.position) {
+            Some(other) => other.lanes |= one.lanes,
+            None => self.aside.push(one),
         }
     }
 
@@ -134,6 +150,9 @@ impl Compiled {
             // SAFETY: as above.
             runner = unsafe { &mut *pointer };
             runner.position = context.positions[number as usize].load(Relaxed) & !EXITED;
+            if runner.end & APART != 0 {
+                runner.stand_apart();
+            }
             match runner.end {
                 PARTED => {
                     runner.ran.threads -= u64::from((runner.lanes & !runner.taken).count_ones());
@@ -322,7 +341,7 @@ impl Compiled {
                 rest &= rest.wrapping_add(1 << first);
             }
             if chained {
-                here = (everyone >> (members as u32 - context.last)) & (u32::MAX << context.begin);
+                here = (everyone >> (members as u32 - context.end)) & (u32::MAX << context.begin);
             }
             let begun = context.left;
             *left = begun - context.total as i64;
@@ -369,14 +388,18 @@ impl Compiled {
         left: &mut i64,
         progress: &mut Progress,
     ) -> bool {
-        let (mut called, mut parted) = (false, 0u32);
+        let (mut called, mut parted, mut apart) = (false, 0u32, 0u32);
         for at in ones(here) {
             // SAFETY: the caller's.
             let runner = unsafe { &mut *context.team[at] };
+            if runner.end & APART != 0 {
+                runner.stand_apart();
+                apart |= u32::from(runner.end != PARTED) << at;
+            }
             if runner.end == PARTED {
                 runner.ran.steps -= 1;
                 runner.ran.branches -= 1;
-                runner.ran.threads -= runner.width;
+                runner.ran.threads -= u64::from(runner.lanes.count_ones());
                 *left += 1;
                 parted |= 1 << at;
             } else if runner.end == CALLED {
@@ -385,6 +408,28 @@ impl Compiled {
             }
         }
         let (count, stood) = (u64::from(here.count_ones()), context.total == 0 && parted == 0);
+        // Of those that went on alone in code one has not come to its end: it comes first.
+        for at in ones(apart) {
+            // SAFETY: the caller's.
+            let mut runner = unsafe { &mut *context.team[at] };
+            runner.position = context.positions[at].load(Relaxed);
+            let before = runner.ran.steps;
+            if !called {
+                let until = Until { stop: u32::MAX, most: (*left).max(0) as u64, whole: true };
+                // SAFETY: the caller's.
+                runner = unsafe {
+                    self.go_alone(context, at as u32, until);
+                    &mut *context.team[at]
+                };
+            }
+            runner.count_lanes();
+            context.positions[at] = self.marked(runner.position).into();
+            *left -= (runner.ran.steps - before) as i64;
+            progress.ahead = 0;
+            if runner.called.is_some() || !runner.aside.is_empty() {
+                return false;
+            }
+        }
         // Those whose lanes part go on alone, in the order in which they came to do so; the others count as if they stood
         // at the branch.
         let mut alone = 0;
