@@ -10,7 +10,7 @@ use warpgrind::profile::Section;
 use warpgrind::profile::kernels::{Kernels, Measured, Noted, RELEASE, Timing, Toolchain};
 use warpgrind::profile::limit::Limit;
 use warpgrind::profile::machine::metrics::by_opcode;
-use warpgrind::profile::time::{Chip, MOST_BLOCKS};
+use warpgrind::profile::time::Chip;
 
 use crate::error::Error;
 
@@ -49,7 +49,7 @@ impl Profiler {
 
     /// What notes what a launch does, to be timed on an H200 unless a signal asks for the end.
     pub(crate) fn noted(interrupt: &Arc<AtomicBool>) -> Noted {
-        let mut noted = Noted::new(Some(Timing { chip: Chip::h200(), blocks: MOST_BLOCKS }));
+        let mut noted = Noted::new(Some(Timing { chip: Chip::h200(), blocks: None }));
         noted.limit = Limit::of(interrupt);
         noted
     }

@@ -97,9 +97,9 @@ impl Machine<'_> {
                 // They follow each other, and so lie in different parts of the tags.
                 let tags = 1.0;
                 if matches!(op.does, Does::Store) {
-                    let (read, done) = multiprocessor.store(chip, memory, now, spilled, tags, true);
-                    warp.stores = warp.stores.max(done);
-                    (done, read, true)
+                    let (read, written) = multiprocessor.store(chip, memory, now, spilled, tags, true);
+                    warp.stored(chip, written);
+                    (written.done, read, true)
                 } else {
                     let data = spilled.len() as f64;
                     let done = multiprocessor.load(chip, memory, now, spilled, [tags, data], false);
@@ -133,7 +133,7 @@ impl Machine<'_> {
                 let memory = &mut self.memory;
                 match op.does {
                     Does::Store => {
-                        let (read, done) = multiprocessor.store(
+                        let (read, written) = multiprocessor.store(
                             chip,
                             memory,
                             now,
@@ -141,16 +141,16 @@ impl Machine<'_> {
                             f64::from(tags.max(1)),
                             op.local.is_some(),
                         );
-                        warp.stores = warp.stores.max(done);
-                        (done, read, true)
+                        warp.stored(chip, written);
+                        (written.done, read, true)
                     }
                     Does::Atomic { returns } => {
                         // Turns of a loop that the PTX has are accesses of their own.
                         let turns = if op.tries { together } else { 0 };
                         let change = Change { lanes: lanes as u8, together, deep, turns, floats: op.floats };
-                        let (done, result) = multiprocessor.change(chip, memory, now, pieces, change);
-                        warp.stores = warp.stores.max(done);
-                        (if returns { result } else { done }, now + chip.shared.read, true)
+                        let (written, result) = multiprocessor.change(chip, memory, now, pieces, change);
+                        warp.wrote(written);
+                        (if returns { result } else { written.done }, now + chip.shared.read, true)
                     }
                     Does::Texture { samples } => {
                         let groups = f64::from(together);

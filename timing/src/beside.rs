@@ -56,9 +56,9 @@ impl Machine<'_> {
             }
             Way::Out | Way::Reduces => {
                 let reduces = way == Way::Reduces;
-                let (read, done) = multiprocessor.copy_out(chip, &mut self.memory, now, pieces, reduces);
+                let (read, written) = multiprocessor.copy_out(chip, &mut self.memory, now, pieces, reduces);
                 warp.bulk = warp.bulk.max(read);
-                warp.stores = warp.stores.max(done);
+                warp.stored(chip, written);
                 outcome.read = outcome.read.max(now + chip.shared.read);
             }
         }

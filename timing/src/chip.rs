@@ -101,7 +101,7 @@ impl Copying {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launching {
-    /// Cycles of a launch while no multiprocessor is active, and all is done that was written.
+    /// Cycles of a launch while no multiprocessor is active.
     pub overhead: f64,
     /// Of these, those before the first block: where blocks lie in a trace depends on it, and nothing else.
     pub before: f64,
@@ -109,11 +109,13 @@ pub struct Launching {
     pub first: f64,
     /// Cycles from one block to the next, over the whole chip.
     pub block_interval: f64,
-    /// Cycles from a block's placement to its first instruction.
+    /// The same while they come to multiprocessors that have had none.
+    pub first_interval: f64,
+    /// Cycles from a block's placement to its first instruction, where no block was before.
     pub block_start: f64,
     /// Cycles between the warps of a block.
     pub warp_start: f64,
-    /// Cycles from a block's end to the placement of another in its stead.
+    /// Cycles from a block's end to the placement of another in its stead, which begins at once.
     pub turnaround: f64,
     /// Sectors that a launch itself reads in the second level.
     pub sectors: f64,
@@ -206,6 +208,8 @@ pub struct Barrier {
 pub struct Constant {
     /// Cycles of the first access of a multiprocessor to a line.
     pub miss: f64,
+    /// Cycles for which that keeps others of the multiprocessor's group waiting.
+    pub interval: f64,
     /// Bytes of a line.
     pub line: u16,
 }
@@ -246,6 +250,8 @@ pub struct FirstLevel {
     pub out: [f64; 2],
     /// How many of these may be ahead before other accesses wait.
     pub waiting: f64,
+    /// Cycles from when a store is taken until its warp may leave the multiprocessor.
+    pub leave: f64,
     /// Lines that were stored to last, which further stores join on their way to the second level.
     pub merge_lines: u32,
     /// Cycles behind the last store to a line within which they must come for that.

@@ -16,21 +16,24 @@ impl Machine<'_> {
     /// A sub-core issues an instruction, if it can.
     pub(crate) fn core(&mut self, number: u32, now: f64) {
         let core = &self.cores[number as usize];
-        let (mut best, mut next) = (None, f64::INFINITY);
+        // Which warps are ready is as good as chance: what follows has no branches.
+        const NONE: usize = usize::MAX;
+        let (mut oldest, mut same, mut count, mut next) = (NONE, NONE, 0, f64::INFINITY);
         for (at, seat) in core.seats.iter().enumerate() {
             let ready = core.ready(seat);
-            if ready > now {
-                next = if ready < next { ready } else { next };
-            } else if best.is_none() || seat.warp == core.last {
-                // Greedy, then the oldest.
-                if best.is_some() {
-                    next = now;
-                }
-                best = Some((at, *seat));
-            } else {
-                next = now;
-            }
+            let can = ready <= now;
+            count += u32::from(can);
+            oldest = if can && oldest == NONE { at } else { oldest };
+            same = if can && seat.warp == core.last { at } else { same };
+            let later = if can { f64::INFINITY } else { ready };
+            next = if later < next { later } else { next };
         }
+        if count > 1 {
+            next = now;
+        }
+        // Greedy, then the oldest.
+        let best = if same == NONE { oldest } else { same };
+        let best = core.seats.get(best).map(|seat| (best, *seat));
         if let Some((at, Seat { warp: index, when, .. })) = best {
             self.issue(number, (index, when), now);
             // What has been issued may be ready again.
@@ -132,7 +135,9 @@ impl Machine<'_> {
         if op.unit == Unit::Constant
             && let Some(offset) = op.constant
         {
-            let there = self.multiprocessor(index).constant(chip, offset, now);
+            let number = self.residents[self.warps[index as usize].resident as usize].multiprocessor;
+            let multiprocessor = &mut self.multiprocessors[number as usize];
+            let there = multiprocessor.constant(chip, &mut self.constant_ports, offset, now);
             outcome.result = there.max(now) + latency;
         }
         outcome
@@ -176,7 +181,7 @@ impl Machine<'_> {
         if op.unit != Unit::Constant
             && let Some(offset) = op.constant
         {
-            let there = multiprocessor.constant(self.chip, offset, when);
+            let there = multiprocessor.constant(self.chip, &mut self.constant_ports, offset, when);
             if there > when {
                 (when, why) = (there, Stall::Constant);
             }

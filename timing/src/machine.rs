@@ -16,6 +16,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) work: &'a dyn Work,
     pub(crate) memory: Memory<'a>,
     pub(crate) multiprocessors: Vec<Multiprocessor>,
+    /// By group of multiprocessors: when the port is free through which constants come.
+    pub(crate) constant_ports: Vec<f64>,
     pub(crate) cores: Vec<SubCore>,
     pub(crate) warps: Vec<Warp>,
     pub(crate) free_warps: Vec<u32>,

@@ -73,6 +73,27 @@ impl Asker {
     }
 }
 
+/// What becomes of a write.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Written {
+    /// When the second level has done it.
+    pub(crate) taken: f64,
+    /// When that is known.
+    pub(crate) done: f64,
+}
+
+impl Written {
+    /// That of both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Written { taken: self.taken.max(other.taken), done: self.done.max(other.done) }
+    }
+
+    /// The same so many cycles later.
+    pub(crate) fn later(self, by: f64) -> Self {
+        Written { taken: self.taken + by, done: self.done + by }
+    }
+}
+
 /// An atomic operation of a warp, as far as it is for one line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {
@@ -200,19 +221,17 @@ impl<'a> Memory<'a> {
             done = done.max(found.ready);
         }
         if missing != 0 {
-            let arrives = self.fetch(start, near, line, missing);
-            done = done.max(arrives);
-            self.take(near, line, missing, arrives, 0);
+            done = done.max(self.fetch(start, near, line, missing));
         }
         done
     }
 
-    /// What the near partition does not have.
+    /// What the near partition does not have, and has from then on.
     fn fetch(&mut self, start: f64, near: usize, line: u64, missing: u8) -> f64 {
         let l2 = &self.chip.l2;
         let home = Self::home(line);
         let mut at = start + l2.latency;
-        let mut absent = missing;
+        let (mut absent, mut taken) = (missing, missing);
         if home != near {
             let count = u64::from(missing.count_ones());
             self.traffic.read += count;
@@ -239,9 +258,10 @@ impl<'a> Memory<'a> {
             self.memory = begins + bytes as f64 / dram.read;
             at = at.max(self.memory + l2.latency + dram.latency + if home == near { 0.0 } else { l2.far });
             self.take(home, line, grain, at, 0);
-            if home != near {
-                self.take(near, line, grain, at, 0);
-            }
+            taken |= grain;
+        }
+        if home != near {
+            self.take(near, line, taken, at, 0);
         }
         at
     }
@@ -266,8 +286,8 @@ impl<'a> Memory<'a> {
         self.memory += bytes as f64 / self.chip.dram.write;
     }
 
-    /// Sectors of a line are written: when that is known to be done.
-    pub(crate) fn write(&mut self, now: f64, asker: Asker, line: u64, sectors: u8) -> f64 {
+    /// Sectors of a line are written.
+    pub(crate) fn write(&mut self, now: f64, asker: Asker, line: u64, sectors: u8) -> Written {
         let near = asker.near;
         let l2 = &self.chip.l2;
         let count = sectors.count_ones();
@@ -278,7 +298,8 @@ impl<'a> Memory<'a> {
         self.traffic.hit += u64::from(count);
         self.note(line, near, home, sectors, start);
         let backlog = (self.memory - start - l2.backlog).max(0.0);
-        start + l2.store + if home == near { 0.0 } else { l2.far } + backlog
+        let taken = start + backlog;
+        Written { taken, done: taken + l2.store + if home == near { 0.0 } else { l2.far } }
     }
 
     /// Sectors of a line were written: where it is at home, and in the partition that they came through, which keeps them, too.
@@ -316,7 +337,7 @@ impl<'a> Memory<'a> {
         Some(self.partitions[Self::home(line)].clean(Self::spread(line)))
     }
 
-    /// Words of a line are changed: when that is done, and when the result is there.
+    /// Words of a line are changed; and when the result is there.
     pub(crate) fn change(
         &mut self,
         now: f64,
@@ -324,7 +345,7 @@ impl<'a> Memory<'a> {
         line: u64,
         sectors: u8,
         change: Change,
-    ) -> (f64, f64) {
+    ) -> (Written, f64) {
         let near = asker.near;
         let l2 = &self.chip.l2;
         let count = sectors.count_ones();
@@ -341,10 +362,12 @@ impl<'a> Memory<'a> {
         if sectors & !found.valid != 0 {
             at = self.fetch(start, home, line, sectors & !found.valid) - l2.latency;
         }
+        let changed =
+            |taken: f64| (Written { taken, done: taken + l2.store + way }, taken + l2.atomic_latency + way);
         if turns > 0 {
             let done = self.turn((line, sectors), at, together, turns);
             self.note(line, near, home, sectors, done);
-            return (done + l2.store + way, done + l2.atomic_latency + way);
+            return changed(done);
         }
         let place = (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50) as usize % ATOMIC_LINES;
         let (own, free) = self.lines[place];
@@ -356,7 +379,7 @@ impl<'a> Memory<'a> {
         let free = begins + l2.atomic[if floats { 4 } else { 3 }] * f64::from(together.max(1));
         self.lines[place] = (line + 1, free);
         self.note(line, near, home, sectors, free);
-        (free + l2.store + way, free + l2.atomic_latency + way)
+        changed(free)
     }
 
     /// So many turns of a compare-and-swap for as many lanes, that others may try at the same time: when the last one changes the

@@ -12,7 +12,10 @@ impl Machine<'_> {
     pub(crate) fn place_at(&mut self, at: f64) {
         if !self.placing && self.block < self.launch.blocks {
             self.placing = true;
-            let at = at.max(self.placed + self.chip.launch.block_interval);
+            let launch = &self.chip.launch;
+            let is_first = self.block < u64::from(self.chip.multiprocessors);
+            let interval = if is_first { launch.first_interval } else { launch.block_interval };
+            let at = at.max(self.placed + interval);
             self.events.push(Event { at, what: PLACE });
         }
     }
@@ -40,7 +43,8 @@ impl Machine<'_> {
             self.residents.len() as u32 - 1
         });
         let launch = &self.chip.launch;
-        let begins = at + launch.block_start;
+        let is_first = index < self.launch.blocks_at_once(self.chip.multiprocessors);
+        let begins = if is_first { at + launch.block_start } else { at };
         let mut left = 0;
         for (order, warp) in block.warps.iter().enumerate() {
             let Some(first) = warp.steps.first().copied() else { continue };
@@ -56,7 +60,7 @@ impl Machine<'_> {
                 step: 0,
                 op: first.first,
                 stall: Stall::NoInstruction,
-                issued: begins,
+                issued: at,
                 boards: [0.0; 6],
                 far: [false; 6],
                 missing: Vec::new(),
@@ -67,6 +71,8 @@ impl Machine<'_> {
                 place: multiprocessor.take_place(),
                 products: 0.0,
                 stores: 0.0,
+                leaves: 0.0,
+                settles: 0.0,
                 compared: 0.0,
                 failed: Vec::new(),
                 again: None,
@@ -129,9 +135,11 @@ impl Machine<'_> {
             self.go_on(waiting, complete + self.chip.cluster.barrier);
         }
         let warp = &self.warps[index as usize];
-        // What it wrote goes its way without it.
+        // It does not leave before what it stored has; atomic operations go their way without it.
+        let at = at.max(warp.leaves);
+        self.written = self.written.max(warp.settles);
+        self.resident += (warp.leaves - warp.issued).max(0.0);
         let slot = warp.resident;
-        self.written = self.written.max(warp.stores);
         let (place, seat) = (warp.place, warp.seat as usize);
         let seats = &mut self.cores[core as usize].seats;
         seats.remove(seat);

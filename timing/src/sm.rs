@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cache::Cache;
 use crate::chip::Chip;
 use crate::code::Unit;
-use crate::memory::{Asker, Change, Memory};
+use crate::memory::{Asker, Change, Memory, Written};
 use crate::work::Stay;
 use crate::work::{Block, Step, parts};
 
@@ -75,6 +75,9 @@ pub(crate) struct Warp {
     pub(crate) bulk: f64,
     pub(crate) products: f64,
     pub(crate) stores: f64,
+    /// When its stores keep it from leaving no longer, and when all that it wrote is done.
+    pub(crate) leaves: f64,
+    pub(crate) settles: f64,
     /// When it read the words that it compares next, and those of them that others changed meanwhile: it tries again.
     pub(crate) compared: f64,
     pub(crate) failed: Vec<u32>,
@@ -90,6 +93,20 @@ pub(crate) struct Warp {
     pub(crate) place: u32,
     /// Index of the warp in its block.
     pub(crate) number: u32,
+}
+
+impl Warp {
+    /// It wrote something.
+    pub(crate) fn wrote(&mut self, written: Written) {
+        self.stores = self.stores.max(written.done);
+        self.settles = self.settles.max(written.taken);
+    }
+
+    /// It stored something, for which it waits before it leaves.
+    pub(crate) fn stored(&mut self, chip: &Chip, written: Written) {
+        self.wrote(written);
+        self.leaves = self.leaves.max(written.taken + chip.l1.leave);
+    }
 }
 
 /// A block that is resident.
@@ -234,11 +251,14 @@ impl Multiprocessor {
         self.code[line]
     }
 
-    /// When a constant is there.
-    pub(crate) fn constant(&mut self, chip: &Chip, offset: u16, now: f64) -> f64 {
+    /// When a constant is there, which comes through the port of the multiprocessor's group.
+    pub(crate) fn constant(&mut self, chip: &Chip, ports: &mut [f64], offset: u16, now: f64) -> f64 {
         let at = &mut self.constants[usize::from(offset / chip.constant.line)];
         if at.is_infinite() {
-            *at = now + chip.constant.miss;
+            let port = &mut ports[self.asker.group];
+            let begins = port.max(now);
+            *port = begins + chip.constant.interval;
+            *at = begins + chip.constant.miss;
         }
         *at
     }
@@ -355,8 +375,8 @@ impl Multiprocessor {
         now: f64,
         pieces: &[u64],
         reduces: bool,
-    ) -> (f64, f64) {
-        let mut done = now;
+    ) -> (f64, Written) {
+        let mut done = Written { taken: now, done: now };
         for &piece in pieces {
             let (line, sectors) = parts(piece);
             let begins = self.bulk.max(now);
@@ -366,7 +386,7 @@ impl Multiprocessor {
                 true => memory.change(begins, self.asker, line, sectors, Change::once(sectors)).0,
                 false => memory.write(begins, self.asker, line, sectors),
             };
-            done = done.max(written);
+            done = done.and(written);
         }
         (self.bulk.max(now) + chip.bulk.read, done)
     }
@@ -378,7 +398,7 @@ impl Multiprocessor {
         start
     }
 
-    /// Stores lines, for which the tags take so many turns; when its operands are read, and when it is done.
+    /// Stores lines, for which the tags take so many turns; when its operands are read, and what becomes of it.
     pub(crate) fn store(
         &mut self,
         chip: &Chip,
@@ -387,10 +407,10 @@ impl Multiprocessor {
         pieces: &[u64],
         tags: f64,
         keeps: bool,
-    ) -> (f64, f64) {
+    ) -> (f64, Written) {
         let l1 = &chip.l1;
         let start = self.serve(now, tags * l1.tag);
-        let mut done = start;
+        let mut done = Written { taken: start, done: start };
         for &piece in pieces {
             let (line, sectors) = parts(piece);
             let there = self.page(chip, line, start);
@@ -407,7 +427,7 @@ impl Multiprocessor {
             }
             // The second level is not kept from others by what is still on its way.
             let written = memory.write(there, self.asker, line, sectors);
-            done = done.max(written + begins - there);
+            done = done.and(written.later(begins - there));
         }
         // Others wait behind what is not taken yet.
         self.serves = self.serves.max(self.out - l1.waiting);
@@ -427,7 +447,7 @@ impl Multiprocessor {
         (own.is_some(), sent & sectors)
     }
 
-    /// Changes words of lines; when it is done, and when the result is there.
+    /// Changes words of lines; what becomes of it, and when the result is there.
     pub(crate) fn change(
         &mut self,
         chip: &Chip,
@@ -435,15 +455,15 @@ impl Multiprocessor {
         now: f64,
         pieces: &[u64],
         change: Change,
-    ) -> (f64, f64) {
+    ) -> (Written, f64) {
         let start = self.serve(now, pieces.len() as f64 * chip.l1.tag);
-        let (mut done, mut result) = (start, start);
+        let (mut done, mut result) = (Written { taken: start, done: start }, start);
         let change = change.of_one(pieces.len());
         for (at, &piece) in pieces.iter().enumerate() {
             let (line, sectors) = parts(piece);
             let begins = self.page(chip, line, start + at as f64 * chip.l1.tag);
             let (changed, known) = memory.change(begins, self.asker, line, sectors, change);
-            done = done.max(changed);
+            done = done.and(changed);
             result = result.max(known);
         }
         (done, result)

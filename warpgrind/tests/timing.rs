@@ -15,7 +15,7 @@ use warpgrind::profile::machine::listing::{self, Listing};
 use warpgrind::profile::machine::lower::lower;
 use warpgrind::profile::machine::ways::{self, Watch};
 use warpgrind::profile::residency::Residency;
-use warpgrind::profile::time::{self, Chip, Timed, Untimed, record};
+use warpgrind::profile::time::{self, Chip, Timed, Timing, Untimed, record};
 use warpgrind::run::Placed;
 use warpgrind::{Options, Plan};
 
@@ -87,7 +87,8 @@ fn each_timed(
     let (found, asked) = (ways::Found::default(), record::Found::default());
     let (to_ways, to_asked) = (found.clone(), asked.clone());
     let watch = ToolFactory::new(move |shape| Watch::keeping(&to_ways, shape.instructions));
-    let recorder = record::Recorder::factory(&to_asked, time::MOST_BLOCKS);
+    let most = time::MOST_BLOCKS;
+    let recorder = record::Recorder::factory(&to_asked, &Timing { chip: Chip::h200(), blocks: Some(most) });
     let run = RunOptions { tools: vec![watch, recorder], ..options.run_options() };
     let backend = options.simulator();
     let placed = Placed::new(&plan, &module, &backend).expect("places");
@@ -119,7 +120,7 @@ fn each_timed(
         let residency = Residency::of(&DeviceConfig::h200(), threads, &resources, launch.shared_bytes);
         let blocks = launch.grid.count() as u64;
         machine::follow_and(listing, &ways, &Limit::default(), |sequence| {
-            let (blocks, limit) = ((blocks, number == 0), Limit::default());
+            let (blocks, limit) = ((blocks, most, number == 0), Limit::default());
             let time = |chip: &Chip, listing: &Listing| {
                 time::time(chip, listing, &ways, &asked, &residency, blocks, (sequence, &limit))
             };
@@ -275,13 +276,13 @@ fn loops_around_a_compare_and_swap() {
 /// A part of the model, and how it is left out of a chip.
 type Part = (&'static str, fn(&mut Chip));
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     ("nothing", |_| ()),
     ("fetch of instructions", |chip| (chip.fetch.miss, chip.fetch.next) = (0.0, 0.0)),
     ("jumps, and lanes that come together", |chip| {
         (chip.fetch.jump, chip.fetch.indirect, chip.fetch.meet) = (0.0, 0.0, 0.0);
     }),
-    ("misses of constants", |chip| chip.constant.miss = 0.0),
+    ("misses of constants", |chip| (chip.constant.miss, chip.constant.interval) = (0.0, 0.0)),
     ("tags that misses keep busy", |chip| chip.l1.allocate = 0.0),
     ("the way out of the first level", |chip| chip.l1.out = [0.0, 0.0]),
     ("the far partition of the second level", |chip| {
@@ -296,8 +297,9 @@ const PARTS: [Part; 12] = [
     ("pages", |chip| chip.dram.page_miss = 0.0),
     ("how blocks and warps begin", |chip| {
         (chip.launch.block_start, chip.launch.warp_start, chip.launch.turnaround) = (0.0, 0.0, 0.0);
-        chip.launch.block_interval = 0.01;
+        (chip.launch.block_interval, chip.launch.first_interval) = (0.01, 0.01);
     }),
+    ("stores that keep warps from leaving", |chip| chip.l1.leave = 0.0),
 ];
 
 /// Without what the assembler says of how long to wait: an instruction follows the other, and waits for nothing.

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use warpgrind::profile::time::MOST_BLOCKS;
 
 use super::headings::{CHECKS, LAUNCH, REPORT};
 use super::values::{parse_bytes, parse_duration, parse_u64};
@@ -60,9 +59,10 @@ pub(crate) struct ProfileArgs {
     /// that of --chip
     #[arg(long, value_name = "CHIP.toml", conflicts_with_all = ["file", "program"], help_heading = REPORT)]
     pub(crate) calibrate: Option<PathBuf>,
-    /// Time only the first so many blocks of a launch, and take the others to go on like them
-    #[arg(long, value_name = "BLOCKS", value_parser = parse_u64, default_value_t = MOST_BLOCKS, help_heading = REPORT)]
-    pub(crate) sample: u64,
+    /// Time only the first so many blocks of a launch, and take the others to go on like them; otherwise those of eight rounds of
+    /// resident blocks, and no more than 16,384
+    #[arg(long, value_name = "BLOCKS", value_parser = parse_u64, help_heading = REPORT)]
+    pub(crate) sample: Option<u64>,
     /// Count only: leave out how long launches take
     #[arg(long, help_heading = REPORT)]
     pub(crate) no_time: bool,

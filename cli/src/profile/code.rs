@@ -204,9 +204,9 @@ pub(super) fn timed_how(timed: &Timed, missing: &str) -> String {
     match timed.blocks {
         (all, of) if all >= of => format!("by the model, all blocks{code}"),
         (some, of) => {
-            let error = timed.sampling.map_or(String::new(), |error| {
-                format!(" (these from their first half: {:+.1} %)", 100.0 * error)
-            });
+            let error = timed
+                .sampling
+                .map_or(String::new(), |error| format!(" (half of these say {:+.1} %)", 100.0 * error));
             format!("by the model, from the first {some} of {of} blocks{error}{code}")
         }
     }

@@ -362,7 +362,7 @@ impl<'a> Session<'a> {
         let path = &self.args.chip;
         let chip = Chip::from_toml(&chip_text(path)?)
             .map_err(|problem| Failure::usage(format!("{}: {problem}", path.display())))?;
-        Ok(Some(Timing { chip, blocks: self.args.sample.max(1) }))
+        Ok(Some(Timing { chip, blocks: self.args.sample }))
     }
 
     /// Writes the timeline that is asked for.

@@ -16,6 +16,7 @@ use super::machine::listing::Listing;
 use super::machine::ways::{Found, Watch, Ways};
 use super::machine::{self, Followed};
 use super::residency::Residency;
+pub use super::time::Timing;
 use super::time::record::{self, Recorder};
 use super::time::{self, Timed, Untimed};
 use crate::module::Module;
@@ -148,7 +149,7 @@ impl Kernels {
         };
         vec![
             ToolFactory::new(move |shape| Watch::keeping(&ways, shape.instructions)),
-            Recorder::factory(&found.asked, chip.blocks),
+            Recorder::factory(&found.asked, chip),
         ]
     }
 
@@ -204,7 +205,7 @@ impl Kernels {
                         ways,
                         &asked,
                         &residency,
-                        (blocks, is_first),
+                        (blocks, chip.most(residency.blocks()), is_first),
                         (sequence, &found.limit),
                     );
                     timed = of.map(|mut of| {
@@ -261,15 +262,6 @@ pub struct Noted {
     chip: Option<Timing>,
     /// What ends the work for a launch behind its end.
     pub limit: Limit,
-}
-
-/// On what launches are timed.
-#[derive(Clone, Debug)]
-pub struct Timing {
-    /// The chip.
-    pub chip: timing::chip::Chip,
-    /// Blocks of a launch that are timed.
-    pub blocks: u64,
 }
 
 impl Noted {

@@ -2,6 +2,8 @@
 //!
 //! The rules are an H200's, found with some hundred patterns of addresses for each width (`testdata/counters`).
 
+use std::ops::RangeInclusive;
+
 use super::rules::Rule;
 use semantics::lanes::LaneMask;
 
@@ -22,52 +24,51 @@ pub(super) struct Wavefronts {
     pub(super) loads: u64,
 }
 
-/// Words of each bank that were asked for.
-struct Banks {
-    words: [[u64; BANKS]; BANKS],
-    counts: [u8; BANKS],
-    /// The largest count.
-    most: u64,
+/// The lanes of a part of a warp.
+fn part(first: usize, count: usize) -> LaneMask {
+    (LaneMask::MAX >> (32 - count)) << first
 }
 
-impl Banks {
-    fn new() -> Self {
-        Banks { words: [[0; BANKS]; BANKS], counts: [0; BANKS], most: 0 }
-    }
+/// The lanes of a mask, the lowest first.
+fn each_of(lanes: LaneMask) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |&lane| lanes >> lane & 1 != 0)
+}
 
-    /// Asks for the words of an access; one that was asked for already costs nothing.
-    fn ask(&mut self, address: u64, bytes: u32) {
-        for word in address / 4..=(address + u64::from(bytes.max(1)) - 1) / 4 {
-            let bank = (word % BANKS as u64) as usize;
-            let count = usize::from(self.counts[bank]);
-            if count < BANKS && !self.words[bank][..count].contains(&word) {
-                self.words[bank][count] = word;
-                self.counts[bank] += 1;
-                self.most = self.most.max(count as u64 + 1);
-            }
+/// The words of an access.
+fn words(address: u64, bytes: u32) -> RangeInclusive<u64> {
+    address / 4..=(address + u64::from(bytes.max(1)) - 1) / 4
+}
+
+/// The most words that a bank is asked for by some lanes; one that was asked for already costs nothing.
+fn most_words(addresses: &[u64; 32], lanes: LaneMask, bytes: u32) -> u64 {
+    // By bank: which of the rows of words above the lowest one. Most accesses are within 64 of them.
+    let lowest = each_of(lanes).map(|lane| addresses[lane] / 4 / BANKS as u64).min().unwrap_or(0);
+    let mut rows = [0u64; BANKS];
+    for word in each_of(lanes).flat_map(|lane| words(addresses[lane], bytes)) {
+        let row = word / BANKS as u64 - lowest;
+        if row >= 64 {
+            return most_words_apart(addresses, lanes, bytes);
         }
+        rows[(word % BANKS as u64) as usize] |= 1 << row;
     }
+    rows.iter().map(|rows| u64::from(rows.count_ones())).max().unwrap_or(0)
 }
 
-/// The lanes of a part of a warp that take part.
-fn lanes_of(lanes: LaneMask, first: usize, count: usize) -> impl Iterator<Item = usize> {
-    (first..first + count).filter(move |&lane| lanes >> lane & 1 != 0)
-}
-
-/// The most words that a bank is asked for by some lanes.
-fn most_words(addresses: &[u64; 32], lanes: impl Iterator<Item = usize>, bytes: u32) -> u64 {
-    let mut banks = Banks::new();
-    lanes.for_each(|lane| banks.ask(addresses[lane], bytes));
-    banks.most
+/// The same of words that may be anywhere.
+fn most_words_apart(addresses: &[u64; 32], lanes: LaneMask, bytes: u32) -> u64 {
+    let mut all: Vec<u64> = each_of(lanes).flat_map(|lane| words(addresses[lane], bytes)).collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut counts = [0u64; BANKS];
+    all.iter().for_each(|word| counts[(word % BANKS as u64) as usize] += 1);
+    counts.into_iter().max().unwrap_or(0)
 }
 
 /// The most lanes that ask a bank: atomics at one word go one after the other.
-fn most_lanes(addresses: &[u64; 32], lanes: impl Iterator<Item = usize>, bytes: u32) -> u64 {
+fn most_lanes(addresses: &[u64; 32], lanes: LaneMask, bytes: u32) -> u64 {
     let mut counts = [0u64; BANKS];
-    for lane in lanes {
-        for word in addresses[lane] / 4..=(addresses[lane] + u64::from(bytes.max(1)) - 1) / 4 {
-            counts[(word % BANKS as u64) as usize] += 1;
-        }
+    for word in each_of(lanes).flat_map(|lane| words(addresses[lane], bytes)) {
+        counts[(word % BANKS as u64) as usize] += 1;
     }
     counts.into_iter().max().unwrap_or(0)
 }
@@ -78,21 +79,17 @@ fn least(lanes: LaneMask, bytes: u32) -> u64 {
 }
 
 /// Whether lanes whose numbers differ by `apart` are at one address, or one of them takes no part.
-fn in_pairs(addresses: &[u64; 32], lanes: LaneMask, first: usize, count: usize, apart: usize) -> bool {
-    lanes_of(lanes, first, count).all(|lane| {
+fn in_pairs(addresses: &[u64; 32], lanes: LaneMask, part: LaneMask, apart: usize) -> bool {
+    each_of(lanes & part).all(|lane| {
         let other = lane ^ apart;
         lanes >> other & 1 == 0 || addresses[lane] == addresses[other]
     })
 }
 
 /// The sum over parts of `each` lanes, and how many of them have a lane that takes part.
-fn by_parts(
-    lanes: LaneMask,
-    each: usize,
-    mut cost: impl FnMut(&mut dyn Iterator<Item = usize>) -> u64,
-) -> (u64, u64) {
-    let parts = (0..32).step_by(each).filter(|&first| lanes_of(lanes, first, each).next().is_some());
-    parts.fold((0, 0), |(sum, count), first| (sum + cost(&mut lanes_of(lanes, first, each)), count + 1))
+fn by_parts(lanes: LaneMask, each: usize, mut cost: impl FnMut(LaneMask) -> u64) -> (u64, u64) {
+    let parts = (0..32).step_by(each).map(|first| lanes & part(first, each)).filter(|&part| part != 0);
+    parts.fold((0, 0), |(sum, count), part| (sum + cost(part), count + 1))
 }
 
 /// What an access costs that is made as `rule` says; `changing` are lanes whose atomic leaves another value than it found.
@@ -129,7 +126,7 @@ pub(super) fn wavefronts(
         }
         Rule::Rows => plain(by_parts(lanes, 8, |lanes| most_words(addresses, lanes, bytes)), bytes),
         // Lanes that add one to a word are counted together.
-        Rule::Increment => plain((most_words(addresses, lanes_of(lanes, 0, 32), bytes), 1), bytes),
+        Rule::Increment => plain((most_words(addresses, lanes, bytes), 1), bytes),
         _ if each != 32 && !store => wide_load(addresses, lanes, bytes, each),
         _ => plain(by_parts(lanes, each, |lanes| most_words(addresses, lanes, bytes)), bytes),
     }
@@ -143,9 +140,10 @@ fn wide_load(addresses: &[u64; 32], lanes: LaneMask, bytes: u32, each: usize) ->
     let (mut together, mut apart) = ([0, 0], [0, 0]);
     let (mut derived, mut neighbours, mut second) = (0, true, true);
     for first in (0..count).map(|at| 2 * each * at) {
-        let whole = most_words(addresses, lanes_of(lanes, first, 2 * each), bytes);
-        let parts = [first, first + each].map(|at| most_words(addresses, lanes_of(lanes, at, each), bytes));
-        let paired = [1, 2].map(|apart| in_pairs(addresses, lanes, first, 2 * each, apart));
+        let both = part(first, 2 * each);
+        let whole = most_words(addresses, lanes & both, bytes);
+        let parts = [first, first + each].map(|at| most_words(addresses, lanes & part(at, each), bytes));
+        let paired = [1, 2].map(|apart| in_pairs(addresses, lanes, both, apart));
         neighbours &= paired[0];
         second &= paired[1];
         together[0] += whole;
@@ -182,16 +180,16 @@ pub(super) fn rounds(
     picks: bool,
 ) -> Vec<Round> {
     let same = |lanes: LaneMask, lane: usize| {
-        lanes_of(lanes, 0, lane).any(|other| addresses[other] == addresses[lane])
+        each_of(lanes & ((1 << lane) - 1)).any(|other| addresses[other] == addresses[lane])
     };
     let mut rounds = Vec::new();
     let mut left = lanes;
     while left != 0 {
         let stays = |lane: &usize| !picks || changing >> lane & 1 != 0 || same(left & changing, *lane);
-        let swaps = lanes_of(left, 0, 32).filter(stays).fold(0, |all, lane| all | 1 << lane);
+        let swaps = each_of(left).filter(stays).fold(0, |all, lane| all | 1 << lane);
         let mut taken = [0u32; 2];
         let mut done: LaneMask = 0;
-        for lane in lanes_of(swaps, 0, 32) {
+        for lane in each_of(swaps) {
             let banks = (0..u64::from(bytes.div_ceil(4))).map(|word| (addresses[lane] / 4 + word) % 32);
             let banks = banks.fold(0u32, |mask, bank| mask | 1 << bank);
             let part = if bytes <= 4 { 0 } else { lane / 16 };
@@ -261,6 +259,15 @@ mod tests {
         }
         assert_eq!(of(4, 0xffff, |lane| 128 * lane), (16, 1));
         assert_eq!(of(1, LaneMask::MAX, |lane| lane), (1, 1));
+    }
+
+    #[test]
+    fn words_that_are_far_apart_are_told_apart() {
+        // Rows 63 and 64 above the lowest one, and one word that two lanes ask for.
+        for (last, most) in [(63, 3), (64, 3), (1 << 40, 3)] {
+            let row = |lane: u64| [0, 1, 1, last][lane as usize % 4];
+            assert_eq!(of(4, LaneMask::MAX, |lane| 128 * row(lane)).0, most, "{last}");
+        }
     }
 
     #[test]

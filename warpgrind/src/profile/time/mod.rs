@@ -4,6 +4,7 @@
 mod asked;
 mod beside;
 pub mod record;
+mod sample;
 mod waits;
 
 use std::cell::RefCell;
@@ -26,9 +27,8 @@ use super::machine::loops;
 use super::machine::ways::Ways;
 use super::residency::Residency;
 use record::{Asked, Recorded};
-
-/// Blocks of a launch that are timed, unless its user wants more of them.
-pub const MOST_BLOCKS: u64 = 1 << 14;
+use sample::GoesOn;
+pub use sample::{MOST_BLOCKS, ROUNDS, Timing};
 
 /// Why it is not known how long a launch takes.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -62,8 +62,8 @@ pub struct Timed {
     pub elapsed: f64,
     /// How many these were, of how many.
     pub blocks: (u64, u64),
-    /// Where not all were timed: how much too long, as a share, those that were would be said to take from the first half of
-    /// them.
+    /// Where not all were timed: how much longer, as a share of all, the launch would be said to take from the first half of the
+    /// blocks that say how it goes on.
     pub sampling: Option<f64>,
     /// Whether the machine code is of our making, as NVIDIA's assembler was not there.
     pub lowered: bool,
@@ -279,7 +279,8 @@ impl Work for Blocks<'_> {
     }
 }
 
-/// How long a launch of so many blocks takes, whose ways were followed; `is_first` says whether it is the first of its process.
+/// How long a launch of so many blocks takes, of which at most so many are timed, and whose ways were followed; `is_first` says
+/// whether it is the first of its process.
 ///
 /// # Errors
 /// The model does not know what it executes, too much was asked for, or the limit is over.
@@ -289,7 +290,7 @@ pub fn time(
     ways: &Ways,
     recorded: &Recorded,
     residency: &Residency,
-    (blocks, is_first): (u64, bool),
+    (blocks, most, is_first): (u64, u64, bool),
     (sequence, limit): (&dyn Fn(u32) -> Sequence, &Limit),
 ) -> Result<Timed, Untimed> {
     if let Some(of) = listing.instructions.iter().find(|of| !timing::code::is_known(&of.opcode)) {
@@ -302,7 +303,10 @@ pub fn time(
         return Err(Untimed::TooMuch);
     }
     let code = Code::of(listing, ways);
-    let kept = recorded.blocks.len() as u64;
+    let cluster = u64::from(recorded.cluster.max(1));
+    let round = u64::from(residency.blocks().max(1)) * u64::from(chip.multiprocessors);
+    let known = most.min(recorded.blocks.len() as u64);
+    let timed = sample::timed_blocks(known, blocks, round, cluster);
     let mut work = Blocks {
         code: &code,
         asked: &recorded.blocks,
@@ -311,31 +315,29 @@ pub fn time(
         limit,
         known: RefCell::default(),
     };
-    work.kinds = work.kinds_of(ways, kept, residency.warps());
-    let launch = |blocks: u64| timing::work::Launch {
-        blocks,
+    work.kinds = work.kinds_of(ways, timed, residency.warps());
+    let launch = timing::work::Launch {
+        blocks: timed,
         resident: residency.blocks(),
         cluster: recorded.cluster.max(1),
         shared_bytes: residency.configured.into(),
         sources: code.sources.clone(),
     };
-    let time = timing::run(chip, &code.ops, &launch(kept), &work);
-    let cluster = u64::from(recorded.cluster.max(1));
-    let half = kept / 2 / cluster * cluster;
-    let mut scale = 1.0;
+    let time = timing::run(chip, &code.ops, &launch, &work);
+    let scale = blocks as f64 / timed.max(1) as f64;
     let mut elapsed = time.elapsed;
     let mut sampling = None;
-    if kept < blocks && half > 0 {
-        // What the second half of those that are known took, the others take, too.
-        let run = |blocks: u64| timing::run(chip, &code.ops, &launch(blocks), &work).elapsed;
-        let quarter = half / 2 / cluster * cluster;
-        let (first, second) = (run(half), run(quarter.max(1)));
-        let each = |more: f64, less: f64, blocks: u64| (more - less).max(0.0) / blocks.max(1) as f64;
-        elapsed += each(time.elapsed, first, kept - half) * (blocks - kept) as f64;
-        scale = blocks as f64 / kept as f64;
-        // The same for what is known shows how good that is.
-        let said = first + each(first, second, half - quarter) * (kept - half) as f64;
-        sampling = Some(said / time.elapsed - 1.0);
+    if timed < blocks {
+        let more = blocks - timed;
+        let before = sample::before_it_is_full(chip, &time, timed, more);
+        let mut parts = vec![(before, GoesOn::of(&time.blocks, round))];
+        if before < more {
+            let full = timing::run(&sample::full(chip), &code.ops, &launch, &work);
+            parts.push((more - before, GoesOn::of(&full.blocks, round)));
+        }
+        let cycles = |&(blocks, of): &(u64, GoesOn)| blocks as f64 * of.each;
+        elapsed += parts.iter().map(cycles).sum::<f64>();
+        sampling = Some(parts.iter().map(|part| cycles(part) * part.1.error).sum::<f64>() / elapsed);
     }
     if limit.is_over() {
         return Err(Untimed::Ended);
@@ -344,7 +346,7 @@ pub fn time(
     let before = if is_first { chip.launch.first } else { 0.0 };
     let values = values(chip, &time, elapsed, before, scale);
     let lines = listing.instructions.iter().map(|of| of.line).collect();
-    Ok(Timed { time, elapsed, blocks: (kept, blocks), sampling, lowered: false, lines, values })
+    Ok(Timed { time, elapsed, blocks: (timed, blocks), sampling, lowered: false, lines, values })
 }
 
 fn values(chip: &Chip, time: &Time, elapsed: f64, before: f64, scale: f64) -> Vec<(String, f64)> {

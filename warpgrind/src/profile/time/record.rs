@@ -9,12 +9,13 @@ use sim_core::tools::{
     Context, Event, InstructionView, LaunchView, Round, Summary, Wants, is_combined, rounds,
     shared_wavefronts, tag_turns,
 };
-use sim_core::{AccessKind, Asynchronous, Memory, Tool, ToolFactory, WarpId};
+use sim_core::{AccessKind, Asynchronous, DeviceConfig, Memory, Tool, ToolFactory, WarpId};
 use timing::work::{Access, Piece, parts};
 
 pub use super::asked::Asked;
 use super::asked::Seen;
 use super::beside::Beside;
+use super::sample::Timing;
 use super::waits::Waits;
 
 /// What the blocks of a grid asked for, by index; and how many there were of which it was not kept.
@@ -58,14 +59,17 @@ pub struct Block {
 }
 
 impl Recorder {
-    /// What makes recorders of launches that come one after the other, which leave in `found` what of each the first so many
-    /// blocks asked for, in whole clusters.
-    pub fn factory(found: &Found, most: u64) -> ToolFactory {
-        let found = Arc::clone(found);
+    /// What makes recorders of launches that come one after the other, which leave in `found` what of each the blocks asked for that
+    /// may be timed, in whole clusters.
+    pub fn factory(found: &Found, timing: &Timing) -> ToolFactory {
+        let (found, timing) = (Arc::clone(found), timing.clone());
         let (known, shared) = (Arc::default(), Arc::default());
         ToolFactory::new(move |shape| {
             let cluster = shape.cluster.count() as u32;
-            let most = most.next_multiple_of(u64::from(cluster.max(1)));
+            // Registers and shared memory make these no more.
+            let threads = u32::try_from(shape.block.count()).unwrap_or(u32::MAX);
+            let resident = DeviceConfig::h200().block_limits(threads, 0, 0).resident();
+            let most = timing.most(resident).next_multiple_of(u64::from(cluster.max(1)));
             let recorded = Recorded { cluster, ..Recorded::default() };
             let (beside, waits) = (Beside::new(&known), Waits::new(&shared));
             Recorder { found: Arc::clone(&found), most, recorded, kept: 0, beside, waits }

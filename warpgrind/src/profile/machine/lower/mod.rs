@@ -14,7 +14,7 @@ use super::listing::{Guard, Instruction, Listing};
 use super::operands::registers;
 use flow::Region;
 use schedule::{is_late, order};
-use table::{Shape, held, opcodes};
+use table::{Shape, held, is_tried, opcodes};
 
 /// The machine code of a kernel, and of the functions that it calls behind it; nothing if there is no such kernel.
 pub fn lower(module: &Module, kernel: &str) -> Option<Listing> {
@@ -161,7 +161,8 @@ impl<'a> Lowering<'a> {
                 leads[at + 1] |= leads[at];
                 continue;
             };
-            if leads[at] || blocks.is_empty() {
+            let tried = self.is_tried(ptx);
+            if leads[at] || tried || blocks.is_empty() {
                 if let Some(end) = self.turns(at, &leads) {
                     self.unroll(at, end, &mut blocks);
                     rest = Some(blocks.len() as u32);
@@ -169,6 +170,10 @@ impl<'a> Lowering<'a> {
                 blocks.push((at, Vec::new()));
             }
             let mut list = self.made(ptx);
+            if let Some(back) = list.last_mut().filter(|_| tried) {
+                back.machine.guard = Some(Guard { predicate: 6, negated: true });
+                back.machine.targets = vec![at as u32];
+            }
             if let Some(callee) = self.callee(ptx) {
                 calls.push((blocks.len() - 1, callee));
             }
@@ -223,6 +228,11 @@ impl<'a> Lowering<'a> {
         let Some(ptx) = ptx else { return 0 };
         let source = &self.module.sources[self.function.source.0 as usize];
         source.line_column(ptx.span.start).0
+    }
+
+    /// Whether an instruction is made into a loop.
+    fn is_tried(&self, ptx: &Ptx) -> bool {
+        is_tried(&self.module.op(ptx).to_string())
     }
 
     /// The function that an instruction calls, if its body is there.
@@ -352,6 +362,7 @@ impl<'a> Lowering<'a> {
         let stays = |ptx: &Ptx| {
             let name = self.module.op(ptx).opcode.text();
             ptx.guard.is_some()
+                || self.is_tried(ptx)
                 || matches!(name, "bra" | "brx" | "call" | "ret" | "exit" | "bar" | "barrier" | "trap")
         };
         for (at, ptx) in all.iter().enumerate() {
@@ -405,6 +416,7 @@ impl<'a> Lowering<'a> {
                     return (back && ptx.guard.is_some()).then_some(at);
                 }
                 "call" | "brx" | "ret" | "exit" | "bar" | "barrier" => return None,
+                _ if self.is_tried(ptx) => return None,
                 _ if at > first && leads[at] => return None,
                 _ => {}
             }
@@ -609,6 +621,27 @@ mod tests {
         let last_load = found.iter().rposition(|opcode| opcode.starts_with("LDG"));
         assert!(last_load < found.iter().position(|opcode| opcode.starts_with("STS")), "{found:?}");
         assert!(!found.iter().any(|opcode| opcode.starts_with("BRA")), "{found:?}");
+    }
+
+    #[test]
+    fn sums_of_floats_in_shared_memory_are_tried_again() {
+        let body = "mov.u32 %r1, %tid.x; mul.lo.u32 %r1, %r1, 4; red.shared.add.f32 [%r1], %f1; atom.shared.add.u32 %r2, [%r1], 3;\n\
+                    mul.lo.u32 %r3, %r2, %r2;";
+        let all = [
+            "S2R",
+            "BSSY",
+            "IMAD",
+            "LDS",
+            "FADD",
+            "ATOMS.CAST.SPIN",
+            "ISETP",
+            "BRA 3",
+            "BSYNC",
+            "ATOMS.ADD",
+            "IMAD",
+            "EXIT",
+        ];
+        assert_eq!(lowered(body), all);
     }
 
     #[test]

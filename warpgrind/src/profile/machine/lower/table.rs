@@ -29,6 +29,14 @@ pub(super) fn held(name: &str) -> (&str, u32) {
     }
 }
 
+/// Whether an instruction is made into a loop around a compare-and-swap: an atomic operation on shared memory, of other than words.
+pub(super) fn is_tried(text: &str) -> bool {
+    let mut parts = text.split('.');
+    matches!(parts.next(), Some("atom" | "red"))
+        && text.contains(".shared")
+        && !parts.any(|part| matches!(part, "u32" | "s32" | "b32" | "exch" | "cas"))
+}
+
 /// The machine instructions that an instruction is made into, each of which takes the result of the one before; none where
 /// what takes its result takes its operand.
 pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
@@ -114,6 +122,12 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
         "ld" | "ldu" => memory("LD", "LDG"),
         "st" if has("param") && shape.kernel => one("IMAD.MOV.U32"),
         "st" => memory("ST", "STG"),
+        "atom" | "red" if is_tried(text) => {
+            let wide = if wide { ".64" } else { "" };
+            let (load, swap) = (format!("LDS{wide}"), format!("ATOMS.CAST.SPIN{wide}"));
+            let changed = by("FADD", "DADD", "HADD2", &["IADD3"], &["IADD3", "IADD3.X"]);
+            [vec![load], changed, vec![swap], several(&["ISETP", "BRA"])].concat()
+        }
         "atom" if has("shared") => one("ATOMS.ADD"),
         "atom" => one("ATOMG.E.ADD.STRONG.GPU"),
         "red" if has("shared") => one("ATOMS.ADD"),
