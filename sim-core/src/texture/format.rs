@@ -182,10 +182,8 @@ impl Kind {
                 let most = if bytes == 1 { 127.0 } else { 32767.0 };
                 self.decode(steps(colour, most) as u32)
             }
-            Self::Packed(digits) => {
-                let most = f64::from((1u32 << digits) - 1);
-                self.decode(steps(colour.max(0.0), most) as u32)
-            }
+            // With the filter's 16 bits.
+            Self::Packed(_) => steps(colour.max(0.0), 65535.0) as u32,
             Self::Srgb => srgb::encoded(colour.clamp(0.0, 1.0)).into(),
             Self::Integer(channel) => match channel.bytes() {
                 1 => self.decode(bits & 0xff),

@@ -506,7 +506,12 @@ mod tests {
         let at = [0.5 + 33.0 / 256.0, 0.5 + 15.0 / 256.0, 0.0];
         let filtered = read(&plane, at, texels.clone());
         assert_eq!(filtered.map(f32::to_bits), [0x3eb1_dab2, 0x3f2c_6eac, 0x3f3a_63ba, 0x3d80_0080]);
+        plane.sampler.address = [AddressMode::Border; 3];
+        plane.sampler.border = [0.25, -0.5, 0.0, 1.0].map(f32::to_bits);
+        let outside = [-8.0, 0.5, 0.0];
+        assert_eq!(read(&plane, outside, texels.clone()).map(f32::to_bits), [0x3e80_0080, 0, 0, 0x3f80_0000]);
         plane.sampler.filter = Filter::Point;
+        assert_eq!(read(&plane, outside, texels.clone()).map(f32::to_bits), [0x3e80_2008, 0, 0, 0x3f80_0000]);
         let nearest = read(&plane, at, texels);
         assert_eq!(nearest, [311.0 / 1023.0, 737.0 / 1023.0, 797.0 / 1023.0, 0.0]);
     }
